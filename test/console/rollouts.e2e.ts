@@ -139,7 +139,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await ben.getByRole('button', { name: 'Cancel' }).click()
 
   expect(await cli('rollouts', 'show', id)).toContain('done (4 updated, 1 skipped)')
-  await anna.getByText('4 of 5 boxes updated, 1 failed, 1 skipped').first().waitFor()
+  await anna.getByText('4 of 5 boxes updated, 1 failed and skipped').first().waitFor()
 
   await ben.getByRole('button', { name: 'Roll back…' }).click()
   const rollback = ben.getByRole('alertdialog')

@@ -195,7 +195,7 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
   await untilTrue(async () => {
     const mail = post.received.find(({ message }) => message.replaceAll('=\n', '').includes(newerId))
     const path = /confirm\?token=[A-Za-z0-9._~-]+/.exec(mail?.message.replaceAll('=\n', '').replaceAll('=3D', '=') ?? '')?.[0]
-    return path && (await fetch(`${daemon.url}/api/public/marketplace/submissions/${newerId}/${path}`)).ok
+    return path && (await fetch(`${daemon.url}/api/public/marketplace/submissions/${newerId}/${path}`, { method: 'POST' })).ok
   })
   await operator.marketplace.approveMarketplaceSubmission({ params: { id: newerId }, body: { vendorId, itemId: item.id } })
   const ownOf = async () =>

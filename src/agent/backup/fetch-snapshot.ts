@@ -63,7 +63,7 @@ async function fetchDump(deps: Deps, input: Input, snapshot: StoredSnapshot): Pr
     parts.map(
       ({ part, into }) =>
         (within) =>
-          fetchPath(deps, { ...input, signal: within }, part, into),
+          fetchPath(deps, { ...input, signal: within }, { part, into }),
     ),
     signal,
   )
@@ -106,7 +106,7 @@ async function completeDump(deps: Deps, input: Input, boxFetched?: string): Prom
     isWhole = await matchesManifest(dumpIn(folder), dump.manifest).catch(() => false) // what cannot be read is fetched again
   }
   const { boxFolder } = dump.manifest.paths
-  const fetchBox = (within: AbortSignal) => fetchPath(deps, { ...input, signal: within }, boxFolder, boxIn(folder))
+  const fetchBox = (within: AbortSignal) => fetchPath(deps, { ...input, signal: within }, { part: boxFolder, into: boxIn(folder) })
   await runConcurrently(boxFolder === boxFetched ? [prove] : [prove, fetchBox], signal)
   return isWhole ? dump : undefined
 }
@@ -126,7 +126,9 @@ async function manifestIn({ folder, snapshotId, manifestSha256 }: Located): Prom
   )
 }
 
-async function fetchPath({ snapshots }: Deps, { repository, snapshotId, signal }: DataInput, part: string, into: string): Promise<void> {
+type Fetched = Readonly<{ part: string; into: string }>
+
+async function fetchPath({ snapshots }: Deps, { repository, snapshotId, signal }: DataInput, { part, into }: Fetched): Promise<void> {
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true, mode: 0o700 })
   await snapshots.restore(repository, { id: snapshotId, path: part, into }, signal)
@@ -146,7 +148,7 @@ export async function manifestOfFetched(
   const known = await manifestIn(located)
   if (known) return known.manifest
   const input = { ...located, repository: await ask() }
-  await fetchPath(deps, input, dumpPath(await findSnapshot(deps, input)), dumpIn(located.folder))
+  await fetchPath(deps, input, { part: dumpPath(await findSnapshot(deps, input)), into: dumpIn(located.folder) })
   const fetched = await manifestIn(located)
   if (!fetched) throw mismatch(located.snapshotId)
   return fetched.manifest
@@ -163,7 +165,7 @@ export async function fetchDumpAgain(
 ): Promise<void> {
   for (const name of await dumpFiles(dumpFolder)) await rm(join(dumpFolder, name), { recursive: true, force: true })
   const aside = `${dumpFolder}.again`
-  await fetchPath(deps, input, manifest.paths.dumpFolder, aside)
+  await fetchPath(deps, input, { part: manifest.paths.dumpFolder, into: aside })
   await assertPlainDump(aside)
   for (const name of await dumpFiles(aside)) await rename(join(aside, name), join(dumpFolder, name))
   await syncFolder(dumpFolder)

@@ -26,13 +26,16 @@ export const snapshot =
       { context, kind, payload },
       {
         admit: () => boxOfCommand(deps.boxes, payload),
-        perform: (record) => perform(deps, context, payload, record),
+        perform: (record) => perform(deps, { context, payload, record }),
       },
     )
 
-async function perform(deps: SnapshotDeps, context: CommandContext, payload: Payload, record: CommandRecord): Promise<Result> {
+type Order = Readonly<{ context: CommandContext; payload: Payload; record: CommandRecord }>
+
+async function perform(deps: SnapshotDeps, order: Order): Promise<Result> {
+  const { context, record } = order
   try {
-    const snapshot = storedEarlier(record) ?? (await takeSnapshot(deps, context, payload, record))
+    const snapshot = storedEarlier(record) ?? (await takeSnapshot(deps, order))
     await clearDump(deps, context.commandId)
     return { snapshot }
   } catch (error) {
@@ -45,7 +48,7 @@ async function perform(deps: SnapshotDeps, context: CommandContext, payload: Pay
 const storedEarlier = ({ entries }: CommandRecord): SnapshotTaken | undefined =>
   entries.find(({ step, mark }) => step === 'store' && mark === 'done')?.data as SnapshotTaken | undefined
 
-async function takeSnapshot(deps: SnapshotDeps, context: CommandContext, payload: Payload, before: CommandRecord): Promise<SnapshotTaken> {
+async function takeSnapshot(deps: SnapshotDeps, { context, payload, record }: Order): Promise<SnapshotTaken> {
   const { commandId, signal } = context
   const box = await boxOfCommand(deps.boxes, payload)
   const repository = await fetchRepository(context)
@@ -66,7 +69,7 @@ async function takeSnapshot(deps: SnapshotDeps, context: CommandContext, payload
   )
   await write('store', 'done', taken)
   // Listing opens the repository again, so it runs only after an earlier try that may have left a snapshot.
-  if (before.entries.some(({ step }) => step === 'store')) await forgetOlder(deps, repository, commandId, taken.snapshotId)
+  if (record.entries.some(({ step }) => step === 'store')) await forgetOlder(deps, repository, { commandId, taken: taken.snapshotId })
   return taken
 }
 
@@ -85,11 +88,13 @@ const imagesOf = ({ services }: VersionsReport): DumpManifest['images'] =>
     Object.entries(services).flatMap(([service, facts]) => (facts ? [[service, { image: facts.image, digest: facts.digest }]] : [])),
   )
 
+type Stored = Readonly<{ commandId: string; taken: string }>
+
 /**
  * A try that was killed before its journal entry left a snapshot that may be incomplete. Where the store lets no agent delete, the daemon
  * forgets it later.
  */
-async function forgetOlder({ snapshots }: SnapshotDeps, repository: Repository, commandId: string, taken: string): Promise<void> {
+async function forgetOlder({ snapshots }: SnapshotDeps, repository: Repository, { commandId, taken }: Stored): Promise<void> {
   const ours = (await snapshots.list(repository).catch(() => [])).filter((one) => one.commandId === commandId && !one.warm)
   const older = ours.map(({ id }) => id).filter((id) => id !== taken)
   if (older.length > 0) await snapshots.forget(repository, older).catch(() => undefined)

@@ -23,16 +23,19 @@ export async function checkCluster({ container, edge }: BoxView, signal?: AbortS
 export async function checkUpload(engine: ContainerEngine, view: BoxView, random: Random, signal?: AbortSignal): Promise<void> {
   const [user, password] = await Promise.all(['root-user', 'root-password'].map((name) => readSecret(view, name)))
   const content = randomText(random, 20)
-  const run = (lines: readonly string[]) =>
-    curl(engine, view, [`user = "${user}:${password}"`, 'aws-sigv4 = "aws:amz:us-east-1:s3"', ...lines], signal)
-  const put = () => run(['request = "PUT"', ...body(content), `url = "http://127.0.0.1:9000/${bucket}/probe"`])
-  if ((await put()).status === 404) {
-    await run(['request = "PUT"', `url = "http://127.0.0.1:9000/${bucket}"`])
-    const again = await put()
-    if (again.status !== 200) throw new Error(`the upload returned ${again.status}`)
+  const signed = [`user = "${user}:${password}"`, 'aws-sigv4 = "aws:amz:us-east-1:s3"']
+  const [inBucket, inObject] = [`url = "http://127.0.0.1:9000/${bucket}"`, `url = "http://127.0.0.1:9000/${bucket}/probe"`]
+  const put = [...signed, 'request = "PUT"', ...body(content), inObject]
+  const run = (...requests: readonly string[][]) => curl(engine, view, requests, signal)
+  // One program for both: to start it takes longer than what it does.
+  const putAndGet = () => run(put, [...signed, inObject])
+  let [uploaded, read] = await putAndGet()
+  if (uploaded?.status === 404) {
+    await run([...signed, 'request = "PUT"', inBucket])
+    ;[uploaded, read] = await putAndGet()
   }
-  const read = await run([`url = "http://127.0.0.1:9000/${bucket}/probe"`])
-  if (read.status !== 200 || read.text !== content) throw new Error(`the upload was not read back (${read.status})`)
+  if (uploaded?.status !== 200) throw new Error(`the upload returned ${uploaded?.status}`)
+  if (read?.status !== 200 || read.text !== content) throw new Error(`the upload was not read back (${read?.status})`)
 }
 
 const readSecret = async ({ box }: BoxView, name: string): Promise<string> =>
@@ -45,21 +48,28 @@ const body = (content: string): string[] => [
   `header = "x-amz-content-sha256: ${sha256Hex(content)}"`,
 ]
 
+type Response = Readonly<{ status: number; text: string }>
+
+/** Sends one request after the other. */
 async function curl(
   engine: ContainerEngine,
   view: BoxView,
-  config: readonly string[],
+  requests: readonly (readonly string[])[],
   signal?: AbortSignal,
-): Promise<{ status: number; text: string }> {
-  const argv = ['curl', '-q', '-sS', '--max-time', '10', '--write-out', '\n%{http_code}', '--config', '-']
-  const { exitCode, stdout, stderr } = await engine.exec(runningId(view, 'minio'), argv, {
-    stdin: `${config.join('\n')}\n`,
+): Promise<Response[]> {
+  const config = requests
+    .map((lines) => [...lines, 'max-time = 10', `write-out = "\\n${ended}%{http_code}\\n"`].join('\n'))
+    .join('\nnext\n')
+  const { exitCode, stdout, stderr } = await engine.exec(runningId(view, 'minio'), ['curl', '-q', '-sS', '--config', '-'], {
+    stdin: `${config}\n`,
     ...(signal ? { signal } : {}),
   })
   if (exitCode !== 0) throw new Error(`curl in minio failed with exit code ${exitCode}: ${stderr.trim().slice(0, 200)}`)
-  const at = stdout.lastIndexOf('\n')
-  return { status: Number(stdout.slice(at + 1)), text: stdout.slice(0, at) }
+  return [...stdout.matchAll(responses)].map(([, text = '', status]) => ({ status: Number(status), text }))
 }
+
+const ended = 'tenantry-status: '
+const responses = new RegExp(`([^]*?)\\n${ended}(\\d{3})\\n`, 'g')
 
 export async function objectStoreVersion(engine: ContainerEngine, view: BoxView): Promise<string | undefined> {
   const { exitCode, stdout } = await engine.exec(runningId(view, 'minio'), ['minio', '--version'], {

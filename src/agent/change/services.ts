@@ -30,12 +30,18 @@ export async function startServices(
   }
   // Two runs of compose over one project would disturb each other.
   const isStoreRecreated = recreate.includes('minio')
+  const isChatAlone = services.includes('synapse') && recreate.includes('synapse') && !isStoreRecreated && !recreate.includes('postgres')
   const startChat = async () => {
-    await start('postgres')
-    await waitForDatabase(run)
-    await onceDatabaseRuns?.()
+    const startDatabase = async () => {
+      await start('postgres')
+      await waitForDatabase(run)
+      await onceDatabaseRuns?.()
+    }
+    // A container is created in about the time that a database takes for its start.
+    await settled([startDatabase(), ...(isChatAlone ? [deps.engine.create(box.project, ['synapse'], signal)] : [])])
     if (isStoreRecreated) await start('minio')
-    await start('synapse')
+    if (isChatAlone) await deps.engine.start(box.project, ['synapse'])
+    else await start('synapse')
   }
   await settled([startChat(), ...(isStoreRecreated ? [] : [start('minio')])])
   if (recreate.includes('edge')) await start('edge')

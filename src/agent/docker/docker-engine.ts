@@ -38,7 +38,8 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     configHashes: (project) => configHashes(settings, project),
     composedServices: (project) => composedServices(settings, project),
     resolveCompose: (project, text) => resolveCompose(settings, project, text),
-    up: (project, services, signal) => up(changes, settings, { project, services, signal }),
+    up: (project, services, signal) => up(changes, settings, { project, services, signal, isStarted: true }),
+    create: (project, services, signal) => up(changes, settings, { project, services, signal, isStarted: false }),
     // Through the API, because a box must be stoppable while its compose file is broken.
     stop: (project, services) => eachContainer(changes, { project, services }, (container) => container.stop()),
     start: (project, services) => eachContainer(changes, { project, services }, (container) => container.start()),
@@ -46,7 +47,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     down: (project, options) => down(settings, project, options?.volumes ?? false),
     removeProject: (name, onlyVolumes) => removeProject(changes, name, onlyVolumes),
     projects: (prefix) => projects(questions, prefix),
-    exec: (id, argv, options) => execIn({ ...connections, ...settings }, id, argv, options),
+    exec: (id, argv, options) => execIn({ ...connections, ...settings }, { containerId: id, argv }, options),
     logs: (id, lines, options) => logs({ docker: questions, id }, lines, options),
     volumePath: (name) => volumePath(questions, name),
     volumesFolder: () => volumesFolder(questions),

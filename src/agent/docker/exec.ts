@@ -1,13 +1,13 @@
 import { createWriteStream } from 'node:fs'
 import { type Duplex, Readable, Writable } from 'node:stream'
-
 import { finished, pipeline } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ExecOptions, ExecResult } from '../ports/index.ts'
 import type { Connections, Docker, DockerSettings } from './connect.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
 import { demux } from './streams.ts'
+import { volumeOutput } from './volume-output.ts'
 
 /** Maximum retained output when it is not written to a file. */
 const keptBytes = 16_000_000
@@ -15,12 +15,29 @@ const keptBytes = 16_000_000
 /** `childEnvironment` marks the program, so that a later agent finds it after a kill. */
 type Running = Connections & Pick<DockerSettings, 'childEnvironment'>
 
+type Program = Readonly<{ containerId: string; argv: readonly string[] }>
+
 /** Runs a program in a container. A non-zero exit code is a result, not an error. */
-export async function execIn(
+export async function execIn(deps: Running, program: Program, options: ExecOptions = {}): Promise<ExecResult> {
+  const { stdoutFile, ...others } = options
+  const isFile = stdoutFile !== undefined && options.stdin === undefined
+  const output = isFile ? await volumeOutput(deps.questions, program.containerId, stdoutFile) : undefined
+  if (!output) return streamed(deps, program, options)
+  try {
+    const ended = await streamed(deps, { ...program, argv: output.writing(program.argv) }, others)
+    // Its user may not write to the volume: then it has not begun.
+    return (await output.collect()) ? ended : await streamed(deps, program, options)
+  } catch (error) {
+    throw isProblem(error) || options.signal?.aborted ? error : execProblem(error, program)
+  } finally {
+    await output.drop()
+  }
+}
+
+async function streamed(
   { questions, streams, childEnvironment = {} }: Running,
-  containerId: string,
-  argv: readonly string[],
-  options: ExecOptions = {},
+  { containerId, argv }: Program,
+  options: ExecOptions,
 ): Promise<ExecResult> {
   const { stdin, stdoutFile, onStdout, signal } = options
   if (signal?.aborted) destroyInput(stdin)
@@ -55,7 +72,7 @@ export async function execIn(
     out.stream.destroy()
     destroyInput(stdin)
     signal?.throwIfAborted()
-    throw execProblem(error, containerId, argv)
+    throw execProblem(error, { containerId, argv })
   }
 }
 
@@ -63,7 +80,7 @@ export async function execIn(
 const variables = (environment: Readonly<Record<string, string>>): string[] =>
   Object.entries(environment).map(([name, value]) => `${name}=${value}`)
 
-function execProblem(error: unknown, containerId: string, argv: readonly string[]) {
+function execProblem(error: unknown, { containerId, argv }: Program) {
   if (hasStatus(error, 404, 409)) return problem('BOX_UNHEALTHY', `Container ${containerId.slice(0, 12)} is not running`, { cause: error })
   if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
     return problem('DISK_FULL', `No disk space left for the output of ${argv[0]}`, { cause: error })

@@ -8,25 +8,23 @@ import { type Docker, type DockerSettings, limitsOf } from './connect.ts'
 import { inspectAll, namedVolumes, serviceOf } from './containers.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
 
+type Raising = Readonly<{ project: Project; services: readonly Service[]; signal?: AbortSignal | undefined; isStarted: boolean }>
+
 /**
- * Starts or recreates services as the file defines them. Removes a container with other volumes first, because compose's hash ignores real
+ * Creates or recreates services as the file defines them, and starts them. Removes a container with other volumes first, because compose's hash ignores real
  * volume names and would keep the old data.
  */
-export async function up(
-  docker: Docker,
-  settings: DockerSettings,
-  { project, services, signal }: Readonly<{ project: Project; services: readonly Service[]; signal?: AbortSignal | undefined }>,
-): Promise<void> {
+export async function up(docker: Docker, settings: DockerSettings, { project, services, signal, isStarted }: Raising): Promise<void> {
   const model = await composeModel(settings, project, signal)
   for (const container of await inspectAll(docker, project)) {
     const service = serviceOf(container)
     if (!services.includes(service) || mountsWhatItShould(model, service, namedVolumes(container))) continue
     await removeContainer(docker, container.Id)
   }
-  const args = ['up', '--detach', '--no-deps', '--no-build', '--pull', 'never', '--', ...services]
+  const args = ['up', isStarted ? '--detach' : '--no-start', '--no-deps', '--no-build', '--pull', 'never', '--', ...services]
   const start = () =>
     runDocker(settings, composeArguments(project, args), {
-      what: `Starting ${services.join(', ')} of ${project.name}`,
+      what: `${isStarted ? 'Starting' : 'Creating'} ${services.join(', ')} of ${project.name}`,
       otherwise: 'BOX_UNHEALTHY',
       timeoutMs: limitsOf(settings).composeChangeMs,
       signal,

@@ -150,6 +150,8 @@ export type ContainerEngine = Readonly<{
    * container is recreated. Images must be on the host.
    */
   up(project: Project, services: readonly Service[], signal?: AbortSignal): Promise<void>
+  /** Like `up`, but leaves what it creates for `start`. */
+  create(project: Project, services: readonly Service[], signal?: AbortSignal): Promise<void>
   /** Stops services and waits for their exit. Ignores stopped services. */
   stop(project: Project, services: readonly Service[]): Promise<void>
   /** Starts stopped containers unchanged. Ignores services without a container. */

@@ -15,9 +15,12 @@ import {
   type World,
 } from './world.ts'
 
-/** Simulates `up -d --no-deps --pull never`: recreates only changed services; a container that exits at once is not a failure. */
+/**
+ * Simulates `up --no-deps --pull never`, with `-d` or `--no-start`: recreates only changed services; a container that exits at once is not a
+ * failure.
+ */
 export async function recreate(
-  { world, project }: Readonly<{ world: World; project: Project }>,
+  { world, project, isStarted }: Readonly<{ world: World; project: Project; isStarted: boolean }>,
   services: readonly Service[],
   signal?: AbortSignal,
 ): Promise<void> {
@@ -33,7 +36,10 @@ export async function recreate(
     const named = String(name)
     if (!world.networks.has(named)) world.networks.set(named, { project: project.name, settings })
   }
-  for (const model of wanted) bringUp(world, project, model)
+  for (const model of wanted) {
+    const container = currentOf(world, project, model)
+    if (isStarted) startContainer(world, container)
+  }
   chatState(world, project.name)
 }
 
@@ -43,12 +49,12 @@ function modelOf(models: readonly ServiceModel[], service: Service): ServiceMode
   return model
 }
 
-function bringUp(world: World, project: Project, model: ServiceModel): void {
+function currentOf(world: World, project: Project, model: ServiceModel): SimulatedContainer {
   const now = containerOf(world, project.name, model.service)
   const digest = world.local.get(model.image) ?? ''
-  const stays = now && isCurrent(now, model, digest)
-  if (now && !stays) stopContainer(world, now)
-  startContainer(world, stays ? now : createContainer(world, { ...model, project, digest }))
+  if (now && isCurrent(now, model, digest)) return now
+  if (now) stopContainer(world, now)
+  return createContainer(world, { ...model, project, digest })
 }
 
 const isCurrent = (now: SimulatedContainer, model: ServiceModel, digest: string): boolean =>

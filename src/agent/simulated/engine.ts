@@ -76,7 +76,8 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       assertEngineUp(world)
       return resolveText(project, text)
     },
-    up: (project, services, signal) => recreate({ world, project }, services, signal),
+    up: (project, services, signal) => recreate({ world, project, isStarted: true }, services, signal),
+    create: (project, services, signal) => recreate({ world, project, isStarted: false }, services, signal),
     stop: async (project, services) => {
       assertEngineUp(world)
       chatState(world, project.name)

@@ -7,6 +7,7 @@ import {
   missingPath,
   type ResticOptions,
   type Run,
+  readCurrentKey,
   readSnapshots,
   readSummary,
   resticMaintenance,
@@ -31,7 +32,8 @@ type Options = Omit<ResticOptions, 'childEnvironment'> & Readonly<{ owner: strin
 
 /** The real snapshot store. Checks its programs at each `prepare`, never at start: an agent without restic still reports and probes. */
 export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): SnapshotStore {
-  const options: ResticOptions = { ...input, childEnvironment: (commandId) => ownedEnvironment(owner, commandId) }
+  const keys = new Map<string, string>()
+  const options: ResticOptions = { ...input, keys, childEnvironment: (commandId) => ownedEnvironment(owner, commandId) }
   const { program = 'restic', cacheFolder } = options
   const timeoutMs = storeTimeoutOf(options)
   const care = resticMaintenance(options)
@@ -43,7 +45,12 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
     prepare: async (repository) => {
       await resticVersion(program)
       await mkdir(cacheFolder, { recursive: true, mode: 0o700 })
-      const look = () => runRestic(options, repository, { args: ['cat', 'config', '--json', '--no-lock'], timeoutMs, accept: [10] })
+      const look = async () => {
+        const listed = await runRestic(options, repository, { args: ['key', 'list', '--json', '--no-lock'], timeoutMs, accept: [10] })
+        const key = readCurrentKey(listed)
+        if (key !== undefined) keys.set(repository.repository, key)
+        return listed
+      }
       if ((await look()).exitCode !== 0)
         await runRestic(options, repository, { args: ['init', '--json'], timeoutMs }).catch(async (error) => {
           // Another agent may have initialized it meanwhile.

@@ -11,8 +11,7 @@ const maxConcurrent = 16
  * `syncTree`. In this process, not by `cp`, so that the copy ends with the agent and never writes into the next agent's copy.
  */
 export async function copyFolder(from: string, into: string, signal: AbortSignal): Promise<void> {
-  const files: Pair[] = []
-  await copyTree(from, into, files, signal)
+  const files = await copyTree(from, into, signal)
   await forEach(files, signal, ([source, target]) => copyOne(source, target))
 }
 
@@ -46,17 +45,19 @@ async function forEach<Item>(items: readonly Item[], signal: AbortSignal, act: (
 
 type Pair = readonly [source: string, target: string]
 
-/** Makes folders and links, and lists the files to copy. */
-async function copyTree(from: string, into: string, found: Pair[], signal: AbortSignal): Promise<void> {
+/** Makes folders and links, and returns the files to copy. */
+async function copyTree(from: string, into: string, signal: AbortSignal): Promise<Pair[]> {
   signal.throwIfAborted()
   await mkdir(into, { recursive: true })
   await copyOwner(from, into)
+  const files: Pair[] = []
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(into, entry.name)]
-    if (entry.isDirectory()) await copyTree(source, target, found, signal)
+    if (entry.isDirectory()) for (const file of await copyTree(source, target, signal)) files.push(file)
     else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
-    else if (entry.isFile()) found.push([source, target])
+    else if (entry.isFile()) files.push([source, target])
   }
+  return files
 }
 
 async function copyOne(source: string, target: string): Promise<void> {

@@ -43,7 +43,7 @@ async function pullAndWarm(deps: ChangeDeps, context: CommandContext, payload: P
 async function assertTargetLibc(deps: ChangeDeps, box: LocalBox, { targets }: Payload): Promise<void> {
   const to = targets.services.postgres?.image
   const from = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')?.image
-  if (to !== undefined && from !== undefined && from !== to) await assertSameLibc(deps, box, from, to)
+  if (to !== undefined && from !== undefined && from !== to) await assertSameLibc(deps, box, { from, to })
 }
 
 /** A rollback needs the images that run now. */

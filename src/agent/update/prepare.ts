@@ -41,7 +41,7 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   await deps.snapshots.prepare(await run.repository())
   await pinAndPull(run, before)
   const [from, to] = [before.containers.postgres, payload.targets.services.postgres]
-  if (from && to && before.planned.includes('postgres')) await assertSameLibc(deps, box, from.image, to.image)
+  if (from && to && before.planned.includes('postgres')) await assertSameLibc(deps, box, { from: from.image, to: to.image })
   const room = await reserveSpace(run, before)
   await assertNoOtherRecreation(run, before)
   const notAlongside = isAlongside(run) ? await whyNotAlongside(run, before, text) : undefined
@@ -59,7 +59,8 @@ async function observeBefore(run: UpdateRun): Promise<Before> {
   const text = await readComposeText(box)
   const compose = readCompose(text, box.project.name)
   const containers = await deps.engine.containers(box.project)
-  const former = Service.options.map((service) => [service, formerContainer(box, compose, containers, service)] as const)
+  const found = { box, compose, containers }
+  const former = Service.options.map((service) => [service, formerContainer(found, service)] as const)
   await assertRunsAsWritten(deps.engine, box, 'updating')
   const planned = changedServices(payload.targets, Object.fromEntries(former))
   return {
@@ -72,7 +73,9 @@ async function observeBefore(run: UpdateRun): Promise<Before> {
   }
 }
 
-function formerContainer(box: LocalBox, compose: ComposeFacts, containers: readonly ContainerState[], service: Service) {
+type Found = Readonly<{ box: LocalBox; compose: ComposeFacts; containers: readonly ContainerState[] }>
+
+function formerContainer({ box, compose, containers }: Found, service: Service) {
   const container = containers.find((candidate) => candidate.service === service)
   if (container?.state !== 'running')
     throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} does not run. fix: repair the box before updating it`)
@@ -117,7 +120,11 @@ type LibcDeps = Readonly<{ engine: ContainerEngine; servers: BoxServers }>
  * Indexes of any other collation depend on the C library that wrote them: under another library queries silently miss rows. Both images must be
  * on this host. Throws PREFLIGHT_REFUSED.
  */
-export async function assertSameLibc({ engine, servers }: LibcDeps, box: LocalBox, from: string, to: string): Promise<void> {
+export async function assertSameLibc(
+  { engine, servers }: LibcDeps,
+  box: LocalBox,
+  { from, to }: Readonly<{ from: string; to: string }>,
+): Promise<void> {
   const collation = (await servers.databaseFacts(box))?.collation
   if (collation && byBytes.has(collation)) return
   const [former, target] = await Promise.all([engine.imageLibc(from), engine.imageLibc(to)])

@@ -1,14 +1,12 @@
+import { escapeHtml } from '../kit/index.ts'
 import { chargesText, type Preview } from './preview.ts'
 
 type BillingMail = Readonly<{ subject: string; text: string; html: string }>
 
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] as string)
-
 function mailOf(subject: string, paragraphs: readonly (string | readonly string[])[]): BillingMail {
   const text = paragraphs.map((part) => (typeof part === 'string' ? part : part.map((line) => `    ${line}`).join('\n'))).join('\n\n')
   const html = paragraphs.map((part) =>
-    typeof part === 'string' ? `<p>${escaped(part)}</p>` : `<ul>${part.map((line) => `<li>${escaped(line)}</li>`).join('')}</ul>`,
+    typeof part === 'string' ? `<p>${escapeHtml(part)}</p>` : `<ul>${part.map((line) => `<li>${escapeHtml(line)}</li>`).join('')}</ul>`,
   )
   return { subject, text: `${text}\n`, html: html.join('\n') }
 }

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../kit/index.ts'
 import type { SubmissionStatus } from './submission.ts'
 
 export type MailKind = 'receipt' | 'approved' | 'rejected' | 'needs-changes'
@@ -29,7 +30,7 @@ const parts: Readonly<Record<MailKind, (facts: Facts) => Readonly<{ subject: str
     subject: `We received ${name}`,
     body: [
       { text: `We received your submission "${name}". A reviewer answers within 2 working days.` },
-      { text: 'Please confirm that this address is yours. Open this link:' },
+      { text: 'Please confirm that this address is yours. Open this link and press the button:' },
       { link: confirmUrl },
       { text: 'The status of your submission:' },
       { link: statusUrl },
@@ -87,11 +88,8 @@ const asText = (part: Part): string =>
   'text' in part ? part.text : indented('quote' in part ? part.quote : 'link' in part ? part.link : part.code)
 
 function asHtml(part: Part): string {
-  if ('text' in part) return `<p>${escaped(part.text)}</p>`
-  if ('quote' in part) return `<blockquote style="white-space: pre-wrap">${escaped(part.quote)}</blockquote>`
-  if ('code' in part) return `<pre>${escaped(part.code)}</pre>`
-  return `<p><a href="${escaped(part.link)}">${escaped(part.link)}</a></p>`
+  if ('text' in part) return `<p>${escapeHtml(part.text)}</p>`
+  if ('quote' in part) return `<blockquote style="white-space: pre-wrap">${escapeHtml(part.quote)}</blockquote>`
+  if ('code' in part) return `<pre>${escapeHtml(part.code)}</pre>`
+  return `<p><a href="${escapeHtml(part.link)}">${escapeHtml(part.link)}</a></p>`
 }
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] as string)

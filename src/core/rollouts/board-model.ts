@@ -31,8 +31,9 @@ export type BoardModel = Readonly<{
   failedShare: number
   succeeded: number
   failed: number
-  /** Boxes that an operator left out. */
+  /** Boxes that an operator left out, and those of them that had failed. */
   leftOut: number
+  failedLeftOut: number
   total: number
   /** Progress of the rollback of boxes. */
   rollback: Readonly<{ rolledBack: number; ended: number; total: number }> | undefined
@@ -51,7 +52,7 @@ export type BoardModel = Readonly<{
 export function boardModel(state: BoardState, localNowMs: number): BoardModel {
   const { rollout, plan } = state
   const nowMs = daemonNowMs(state, localNowMs)
-  const { settled, succeeded, failed, leftOut, total, running, failures, openings, ...tally } = tallyOf(state)
+  const { settled, succeeded, failed, leftOut, failedLeftOut, total, running, failures, openings, ...tally } = tallyOf(state)
   const rollback = rollbackOf(tally)
   return {
     id: rollout.id,
@@ -61,7 +62,7 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     phases: plan.phases.map(({ phase }) => phaseLine(state, phase)),
     progress: rollback ? rollback.ended / rollback.total : progressOf(state, nowMs),
     failedShare: rollback || total === 0 ? 0 : failed / total,
-    ...{ succeeded, failed, leftOut, total },
+    ...{ succeeded, failed, leftOut, failedLeftOut, total },
     rollback,
     waiting: rollout.status === 'paused' ? undefined : waitingOf(openings, nowMs),
     queued: settled === 0 && running.length === 0 && !isOver(rollout.status) ? queuedText(rollout) : bakeText(rollout),
@@ -146,10 +147,11 @@ const failureOf = (action: RolloutAction): Failure => {
   }
 }
 
-/** `22 of 24 boxes updated, 1 failed, 2 skipped` */
-export const updatedText = ({ succeeded, failed, leftOut, total }: BoardModel): string =>
+/** `21 of 24 boxes updated, 1 failed, 2 failed and skipped`; boxes skipped before their update are apart from those. Each box counts once. */
+export const updatedText = ({ succeeded, failed, leftOut, failedLeftOut, total }: BoardModel): string =>
   [
     `${succeeded} of ${plural(total, 'box', 'boxes')} updated`,
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(leftOut > 0 ? [`${leftOut} skipped`] : []),
+    ...(failed > failedLeftOut ? [`${failed - failedLeftOut} failed`] : []),
+    ...(failedLeftOut > 0 ? [`${failedLeftOut} failed and skipped`] : []),
+    ...(leftOut > failedLeftOut ? [`${leftOut - failedLeftOut} skipped`] : []),
   ].join(', ')

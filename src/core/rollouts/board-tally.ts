@@ -18,8 +18,9 @@ type PhaseTally = Outcomes & { total: number; settled: number; hasOpenFailure: b
 export type Tally = Outcomes & {
   settled: number
   total: number
-  /** Boxes that an operator left out. */
+  /** Boxes that an operator left out, and those of them that had failed. */
   leftOut: number
+  failedLeftOut: number
   /** Boxes that are rolled back with the rollout. */
   rollbacks: { total: number; rolledBack: number; failed: number }
   running: RolloutAction[]
@@ -60,7 +61,7 @@ const countedPage = (page: Page, plan: BoardState['plan']): Counted =>
   memoized(pages, { key: page, plan }, () => count(page, plannedBy(plan)))
 
 const emptyTally = (): Counted => ({
-  ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: 0, rollbacks: { total: 0, rolledBack: 0, failed: 0 } },
+  ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: 0, failedLeftOut: 0, rollbacks: { total: 0, rolledBack: 0, failed: 0 } },
   ...{ running: [], failures: [], openings: [], phases: new Map(), ratios: [] },
 })
 
@@ -70,7 +71,10 @@ function count(page: Page, planned: Planned): Counted {
     countRollback(tally.rollbacks, action)
     const isFailed = hasFailed(action)
     if (isFailed) tally.failures.push(action)
-    if (action.waived && !action.undo) tally.leftOut += 1
+    if (action.waived && !action.undo) {
+      tally.leftOut += 1
+      if (isFailed) tally.failedLeftOut += 1
+    }
     if (action.status === 'skipped') continue
     const phase = phaseIn(tally, action.phase)
     tally.total += 1
@@ -87,7 +91,7 @@ function count(page: Page, planned: Planned): Counted {
 }
 
 function addPage(all: Counted, page: Counted): void {
-  for (const count of ['settled', 'succeeded', 'failed', 'total', 'leftOut'] as const) all[count] += page[count]
+  for (const count of ['settled', 'succeeded', 'failed', 'total', 'leftOut', 'failedLeftOut'] as const) all[count] += page[count]
   for (const end of ['total', 'rolledBack', 'failed'] as const) all.rollbacks[end] += page.rollbacks[end]
   all.running.push(...page.running)
   all.failures.push(...page.failures)

@@ -1,3 +1,5 @@
+import { escapeHtml } from '../kit/index.ts'
+
 type Decision = Readonly<{
   action: 'approve' | 'reject'
   notes: string
@@ -7,7 +9,7 @@ type Decision = Readonly<{
   submissionId: string
 }>
 
-/** Subject, text and HTML of the mail to a developer after a review. Notes and names are texts of people: escaped in HTML. */
+/** Subject, text and HTML of the mail to a developer after a review. Notes and names are texts of people: escapeHtml in HTML. */
 export function decisionMail({ action, notes, developer, moduleId, version, submissionId }: Decision) {
   const isApproved = action === 'approve'
   const what = `${moduleId} ${version}`
@@ -29,15 +31,12 @@ export function decisionMail({ action, notes, developer, moduleId, version, subm
     ...[...commands.map((command) => `    ${command}`), '', `Submission: ${submissionId}`, ''],
   ].join('\n')
   const html = [
-    `<p>Hello ${escaped(developer)},</p>`,
-    `<p>${escaped(result)}</p>`,
-    ...(notes === '' ? [] : [`<p>${heading}</p>`, `<blockquote style="white-space: pre-wrap">${escaped(notes)}</blockquote>`]),
-    ...next.map((line) => `<p>${escaped(line)}</p>`),
-    `<pre>${commands.map(escaped).join('\n')}</pre>`,
-    `<p>Submission: ${escaped(submissionId)}</p>`,
+    `<p>Hello ${escapeHtml(developer)},</p>`,
+    `<p>${escapeHtml(result)}</p>`,
+    ...(notes === '' ? [] : [`<p>${heading}</p>`, `<blockquote style="white-space: pre-wrap">${escapeHtml(notes)}</blockquote>`]),
+    ...next.map((line) => `<p>${escapeHtml(line)}</p>`),
+    `<pre>${commands.map(escapeHtml).join('\n')}</pre>`,
+    `<p>Submission: ${escapeHtml(submissionId)}</p>`,
   ].join('\n')
   return { subject: `${what} was ${isApproved ? 'approved' : 'rejected'}`, text, html }
 }
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] as string)

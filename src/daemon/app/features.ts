@@ -4,7 +4,7 @@ import { alertsFeature } from '../alerts/index.ts'
 import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
 import { automationFeature } from '../automation/index.ts'
-import { type BillingDeps, billingFeature, billingHooks } from '../billing/index.ts'
+import { billingFeature, billingHooks } from '../billing/index.ts'
 import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
@@ -29,7 +29,7 @@ import {
 } from '../marketplace/index.ts'
 import { migrateDocuments, moduleRunsFeature } from '../module-runs/index.ts'
 import { activateService, callModuleService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
-import { type ModulesDeps, modulesFeature, recordMonthlyUsage } from '../modules/index.ts'
+import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
 import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
@@ -43,9 +43,10 @@ import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
 import { approvedModule, approvedModules, approvedVersionsOf, newestVersions, openExaminer, storeFeature } from '../store/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
-import { changeTenant, tenantsFeature } from '../tenants/index.ts'
+import { tenantsFeature } from '../tenants/index.ts'
 import { type TriggersDeps, triggersFeature, triggersOfBoards } from '../triggers/index.ts'
 import { usersFeature } from '../users/index.ts'
+import { billingDeps } from './billing-deps.ts'
 import type { Deps } from './deps.ts'
 import { privacyDeps } from './privacy-deps.ts'
 
@@ -154,24 +155,6 @@ function paymentsDeps(deps: Deps): PaymentsDeps {
         await cancelInstallation(shop, tx, { ...input, verb: 'payment-deleted', paidUntil: null })
       },
     },
-  }
-}
-
-/** Modules are priced by the store, and tenants are changed as operators do. */
-function billingDeps(deps: Deps): BillingDeps & Pick<Parameters<NonNullable<typeof billingFeature.routes>>[0], 'changeTenant'> {
-  const { clock, config, boxes } = deps
-  const { currency, transferPayouts } = config.payments
-  return {
-    ...{ ...deps, currency, transferPayouts, baseUrl: config.baseUrl, mailer: makeMailer(clock, config) },
-    pricedModule: async (db, { moduleId, version }) => {
-      const found = await approvedModule(db, moduleId, version)
-      if (!found) return undefined
-      const { name, billing } = found.manifest
-      const price = billing && { cents: Math.round(billing.monthlyPrice * 100), currency: billing.currency.toLowerCase() }
-      return { name, developerId: found.developerId, price }
-    },
-    recordModules: (signal) => recordMonthlyUsage(deps, signal),
-    changeTenant: (actor, change) => changeTenant(boxes, actor, change),
   }
 }
 

@@ -11,6 +11,7 @@ import { deleteUserSessions } from '../sessions/index.ts'
 import { eraseSnapshots, snapshotsOnHosts } from '../snapshots/index.ts'
 import { leaveAllSpaces } from '../spaces/index.ts'
 import { eraseDeveloper, erasePackages, modulesOfDevelopers } from '../store/index.ts'
+import { billingDeps } from './billing-deps.ts'
 import type { Deps } from './deps.ts'
 
 export const privacyDeps = (deps: Deps): PrivacyDeps & DeletionDeps => ({
@@ -19,7 +20,7 @@ export const privacyDeps = (deps: Deps): PrivacyDeps & DeletionDeps => ({
   blockers: [boxesToErase, modulesInUse],
   remains: (db, tenant) => snapshotsOnHosts({ db, settings: deps.config }, tenant),
   deleteSteps: [
-    (tenant, signal) => endPayments(deps, tenant, signal),
+    (tenant, signal) => endPayments(billingDeps(deps), tenant, signal),
     (tenant, signal) => eraseTenantFiles(deps.files, tenant.id, signal),
     (tenant, signal) => erasePackages(deps.files, tenant, signal),
     (tenant, signal) => eraseSnapshots(deps.snapshots, tenant, signal),

@@ -4,12 +4,15 @@ import { isoNow, newId, plural } from '../../core/kit/index.ts'
 import { isPaymentFailure, moneyText } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
-import { type ModuleUsageRow, uncountedModules, usageIn, usageOfTenant } from './module-usage.repo.ts'
+import { type ActiveModule, type ModuleUsageRow, uncountedModules, usageIn, usageOfTenant } from './module-usage.repo.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
+
+type BillDeps = Pick<Deps, 'db' | 'clock' | 'provider' | 'log' | 'currency'>
 
 const system = { kind: 'system', name: 'billing' } as const
 const monthsBack = 12
@@ -30,32 +33,48 @@ export async function aggregateUsage(deps: Deps, signal: AbortSignal): Promise<s
 }
 
 async function addRows(deps: Deps, month: Month, signal: AbortSignal): Promise<number> {
-  const { db, clock, random } = deps
+  const { db } = deps
   let added = 0
   for (let after = { tenantId: '', moduleId: '' }, last = batch; last === batch && !signal.aborted; ) {
     const found = await uncountedModules(db, { month, after, limit: batch })
-    const now = isoNow(clock)
-    const rows = []
-    for (const module of found) {
-      const priced = await deps.pricedModule(db, module)
-      if (!priced?.price || priced.price.cents === 0) continue
-      rows.push({
-        ...{ id: newId(random, 'mus'), tenant_id: module.tenantId, module_id: module.moduleId, month, developer_id: priced.developerId },
-        ...{ price_cents: priced.price.cents, currency: priced.price.currency, state: 'planned' as const, reason: null, customer_id: null },
-        ...{ invoice_id: null, invoice_item_id: null, payout_id: null, created_at: now, updated_at: now },
-      })
-    }
-    if (rows.length > 0)
-      await db
-        .insertInto('billing_usage')
-        .values(rows)
-        .onConflict((c) => c.columns(['tenant_id', 'module_id', 'month']).doNothing())
-        .execute()
+    const rows = await pricedRows(deps, month, found)
+    await insertRows(db, rows)
     added += rows.length
     last = found.length
     after = found.at(-1) ?? after
   }
   return added
+}
+
+/** Rows of modules with a price, as it is now. */
+export async function pricedRows(
+  deps: Pick<Deps, 'db' | 'clock' | 'random' | 'pricedModule'>,
+  month: Month,
+  modules: readonly ActiveModule[],
+) {
+  const { db, clock, random } = deps
+  const now = isoNow(clock)
+  const rows: ModuleUsageRow[] = []
+  for (const module of modules) {
+    const priced = await deps.pricedModule(db, module)
+    if (!priced?.price || priced.price.cents === 0) continue
+    rows.push({
+      ...{ id: newId(random, 'mus'), tenant_id: module.tenantId, module_id: module.moduleId, month, developer_id: priced.developerId },
+      ...{ price_cents: priced.price.cents, currency: priced.price.currency, state: 'planned' as const, reason: null, customer_id: null },
+      ...{ invoice_id: null, invoice_item_id: null, payout_id: null, created_at: now, updated_at: now },
+    })
+  }
+  return rows
+}
+
+/** A module has one row for a tenant and month; one that is there stays. */
+export async function insertRows(db: DbOrTx, rows: readonly ModuleUsageRow[]): Promise<void> {
+  if (rows.length === 0) return
+  await db
+    .insertInto('billing_usage')
+    .values([...rows])
+    .onConflict((c) => c.columns(['tenant_id', 'module_id', 'month']).doNothing())
+    .execute()
 }
 
 type Billed = Readonly<{ billed: number; unbilled: readonly ModuleUsageRow[] }>
@@ -81,7 +100,8 @@ async function billRows(deps: Deps, signal: AbortSignal): Promise<Billed> {
 
 type Tenant = Readonly<{ tenantId: string; month: Month }>
 
-async function billTenant(deps: Deps, { tenantId, month }: Tenant): Promise<Billed> {
+/** Puts the rows of a tenant and month on an invoice; those that cannot be billed get the reason. */
+export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): Promise<Billed> {
   const all = await usageOfTenant(deps.db, { tenantId, month })
   const rows = all.filter(({ state }) => state === 'planned' || state === 'unbilled')
   const tenant = await tenantById(deps.db, tenantId)
@@ -109,7 +129,7 @@ async function billTenant(deps: Deps, { tenantId, month }: Tenant): Promise<Bill
   }
 }
 
-const setUnbilled = async ({ db, clock }: Deps, { id }: ModuleUsageRow, reason: string): Promise<void> => {
+const setUnbilled = async ({ db, clock }: BillDeps, { id }: ModuleUsageRow, reason: string): Promise<void> => {
   await db
     .updateTable('billing_usage')
     .set({ state: 'unbilled', reason, updated_at: isoNow(clock) })
@@ -121,7 +141,7 @@ const setUnbilled = async ({ db, clock }: Deps, { id }: ModuleUsageRow, reason: 
 type ToBill = Tenant & Readonly<{ slug: string; customerId: string; rows: readonly ModuleUsageRow[] }>
 
 /** An invoice of its own: on that of a subscription the price would be paid to the vendor of another item. */
-async function billOnInvoice(deps: Deps, { tenantId, month, slug, customerId, rows }: ToBill): Promise<void> {
+async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId, rows }: ToBill): Promise<void> {
   const { provider, db, clock } = deps
   const known = new Map((await provider.listInvoiceItems(customerId)).map((item) => [item.metadata.svc_usage ?? '', item]))
   const mark = `${tenantId}:${month}`

@@ -123,24 +123,27 @@ export const sendUnsent =
 /** Reports the users of a subscription up to the end of its installation, before its last invoice. */
 export const reportEnded =
   (deps: Deps): JobHandler =>
-  async (payload) => {
-    const { id } = payload as { id: string }
-    await deps.activeUsers.flush()
-    const spans = await spansOf(deps.db, id)
-    const [first, last] = [spans.at(0), spans.at(-1)]
-    // Installed again meanwhile: the month is counted at its end.
-    if (!first || !last || last.to_at === null || last.price_model !== 'per-active-user') return
-    const to = last.to_at
-    await deps.db.transaction().execute(async (tx) => {
-      await lockExclusive(tx, plansLock)
-      for (const month of monthsBetween(monthOf(first.from_at), monthOf(to))) {
-        if (await isClosed(tx, { id, month })) continue
-        await planReports(deps, tx, { month, ids: [id], at: month < monthOf(to) ? reportTimeOf(month) : to })
-      }
-    })
-    const { waiting } = await sendReports(deps, new AbortController().signal, id)
-    if (waiting > 0) throw new Error(`usage of the subscription ${id} was not sent`)
-  }
+  (payload) =>
+    reportUntilEnd(deps, payload as { id: string })
+
+/** Throws if a report was not sent; it can be repeated. */
+export async function reportUntilEnd(deps: Deps, { id }: Readonly<{ id: string }>): Promise<void> {
+  await deps.activeUsers.flush()
+  const spans = await spansOf(deps.db, id)
+  const [first, last] = [spans.at(0), spans.at(-1)]
+  // Installed again meanwhile: the month is counted at its end.
+  if (!first || !last || last.to_at === null || last.price_model !== 'per-active-user') return
+  const to = last.to_at
+  await deps.db.transaction().execute(async (tx) => {
+    await lockExclusive(tx, plansLock)
+    for (const month of monthsBetween(monthOf(first.from_at), monthOf(to))) {
+      if (await isClosed(tx, { id, month })) continue
+      await planReports(deps, tx, { month, ids: [id], at: month < monthOf(to) ? reportTimeOf(month) : to })
+    }
+  })
+  const { waiting } = await sendReports(deps, new AbortController().signal, id)
+  if (waiting > 0) throw new Error(`usage of the subscription ${id} was not sent`)
+}
 
 async function isClosed(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<boolean> {
   const row = await tx

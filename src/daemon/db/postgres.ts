@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
@@ -92,7 +93,10 @@ class NotifyingDialect extends PostgresDialect {
 /** The one channel of PostgreSQL's `notify`; the topic is the payload. */
 const commitChannel = 'tenantry'
 
-/** Sends topics to all replicas: one statement at a time, with all topics that came during the one before. Lost ones are found by polling. */
+/** Between two statements that notify: each is a transaction, and under load there would be one for almost every change. */
+const notifyGapMs = 20
+
+/** Sends topics to all replicas: the first at once, then all that came since in one statement. Lost ones are found by polling. */
 function publisher(pool: Pg.Pool): Publish {
   const waiting = new Set<string>()
   let isSending = false
@@ -102,6 +106,7 @@ function publisher(pool: Pg.Pool): Publish {
       const topics = [...waiting]
       waiting.clear()
       await pool.query('select pg_notify($1, topic) from unnest($2::text[]) as topic', [commitChannel, topics]).catch(() => undefined)
+      await setTimeout(notifyGapMs, undefined, { ref: false })
     }
     isSending = false
   }

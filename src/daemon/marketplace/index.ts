@@ -7,6 +7,7 @@ import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { announce, announceTopic } from './announce-item.ts'
 import { changeItem, changeVendor, createVendor } from './change-item.ts'
+import { confirmAddress, showConfirmation } from './confirm-address.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { installItem } from './install-item.ts'
 import { deleteOldCounts } from './intake.ts'
@@ -16,7 +17,7 @@ import { listItems, listSubmissions, listVendors, showSubmission } from './opera
 import { publishSeeds } from './publish-seeds.ts'
 import { approveSubmission, rejectSubmission, requestChanges } from './review-submission.ts'
 import { listTenantItems, listTenantSubscriptions, showTenantItem } from './show-marketplace.ts'
-import { confirmAddress, repeatSubmission, showSubmissionState, submitItem } from './submit-item.ts'
+import { repeatSubmission, showSubmissionState, submitItem } from './submit-item.ts'
 
 export { type BundlePlan, planBundle } from './bundle.ts'
 export type { MarketplaceDeps, MarketplacePayments } from './deps.ts'
@@ -56,6 +57,7 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
       submitItem: ({ body, address }) => submitItem(deps, body, { address }),
       showSubmissionState: ({ params }) => showSubmissionState(deps, params),
       repeatSubmission: ({ params, query, body, address }) => repeatSubmission(deps, { ...params, ...query, body }, { address }),
+      showAddressConfirmation: ({ params, query }) => showConfirmation(deps, { ...params, ...query }),
       confirmVendorAddress: ({ params, query }) => confirmAddress(deps, { ...params, ...query }),
     }),
   ],

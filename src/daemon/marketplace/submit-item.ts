@@ -1,7 +1,6 @@
 import type { FlowBundle } from '../../core/boards/index.ts'
 import { isoNow, problem, randomText } from '../../core/kit/index.ts'
 import { checkApp, checkFlow, type NewSubmission, type SubmissionState, submissionAfter } from '../../core/marketplace/index.ts'
-import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type Tx } from '../db/index.ts'
 import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
@@ -12,7 +11,7 @@ import { findSubmission, insertSubmission, lockSubmission, replaceSubmission, ty
 
 type From = Readonly<{ address: string }>
 
-const noSuchSubmission = (id: string) =>
+export const noSuchSubmission = (id: string) =>
   problem('NOT_FOUND', `Submission ${id} does not exist. fix: use the id that the submission returned`)
 
 /** The view of a stranger with the id: no address. */
@@ -99,18 +98,4 @@ function assertSame(found: SubmissionRecord, body: NewSubmission): void {
       : [{ path: 'vendorEmail', reason: 'must stay the address of the first sending' }]),
   ]
   if (reasons[0]) throw problem('VALIDATION', `${reasons[0].path}: ${reasons[0].reason}`, { details: reasons })
-}
-
-/** Marks the address of a vendor as proven; again changes nothing. Throws FORBIDDEN, NOT_FOUND. */
-export async function confirmAddress(deps: MarketplaceDeps, { id, token }: Readonly<{ id: string; token: string }>): Promise<string> {
-  assertToken(deps.keyring, { id, round: 0, purpose: 'confirm', token })
-  await deps.db.transaction().execute(async (tx) => {
-    const locked = await lockSubmission(tx, id)
-    if (!locked) throw noSuchSubmission(id)
-    if (locked.provenAt !== null) return
-    await replaceSubmission(tx, { ...locked, provenAt: isoNow(deps.clock) })
-    const actor = { kind: 'system', name: 'marketplace' } as const
-    await recordAudit(tx, deps.clock, { actor, action: 'marketplace.address-proven', subject: id, data: { submissionId: id } })
-  })
-  return 'Thank you. Your address is confirmed. You can close this page.\n'
 }

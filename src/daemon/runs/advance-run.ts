@@ -1,5 +1,5 @@
 import { type Board, boundRole, type ElementOf, type RunInput, stepRun, type Token } from '../../core/boards/index.ts'
-import { type Actor, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { type Actor, isoNow, isProblem, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
 import { mayMove } from '../../core/tasks/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -11,6 +11,7 @@ import type { RunsDeps, StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
 import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
+import { takeRecentRun } from './recent-runs.ts'
 import { findRun, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { noSuchRun } from './show-runs.ts'
 import { eligibleFor } from './stalled-checkpoints.ts'
@@ -81,14 +82,31 @@ async function advanceOnce(deps: Pick<RunsDeps, 'clock' | 'random'>, tx: Tx, { i
   return summaryOf(after)
 }
 
-/** Submits a form without a transaction where that is possible (`applyAtOnce`); else undefined. Checks the same as `advanceOnce`. */
-async function submitAtOnce(
+/**
+ * Submits a form without a transaction where that is possible (`applyAtOnce`); else undefined. A run that this process stored last is not read
+ * again, and an outdated one is never a reason to refuse.
+ */
+async function submitAtOnce(deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>, once: Once): Promise<RunSummary | undefined> {
+  const { id, actor, advance } = once
+  const { db } = deps
+  if (dialectOf(db) !== 'postgres' || advance.action !== 'submit') return undefined
+  const one = { tenantId: actor.tenantId, id }
+  const recent = takeRecentRun(one)
+  if (!recent) return submitTo(deps, await findRun(db, one), once)
+  return submitTo(deps, recent, once).catch((error) => {
+    if (isProblem(error)) return undefined
+    throw error
+  })
+}
+
+/** Checks the same as `advanceOnce`. */
+async function submitTo(
   deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>,
+  found: RunRecord | undefined,
   { id, actor, advance, keyed }: Once,
 ): Promise<RunSummary | undefined> {
   const { db } = deps
-  if (dialectOf(db) !== 'postgres' || advance.action !== 'submit') return undefined
-  const run = assertReadable(await findRun(db, { tenantId: actor.tenantId, id }), actor, id)
+  const run = assertReadable(found, actor, id)
   const { board, element } = await openElement(db, run, advance)
   await assertRole(db, actor, { run, element, action: advance.action })
   const input = await inputOf(db, { run, board, actor, advance })

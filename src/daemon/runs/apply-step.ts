@@ -8,6 +8,7 @@ import { changeElement } from './elements.repo.ts'
 import { type HistoryInput, insertHistory, type Keyed } from './history.repo.ts'
 import { applyElements, formWrites } from './open-elements.ts'
 import { publishStep } from './publish-step.ts'
+import { storeRecentRun } from './recent-runs.ts'
 import { enqueueReports } from './reports.ts'
 import { alertOperators } from './run-alerts.ts'
 import { insertKeyedRun, insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
@@ -71,10 +72,11 @@ export async function applyAtOnce(
   const hasAlerts =
     run.state.failure !== null || after.state.failure !== null || (after.state.finishedAt !== null && after.state.dueAt !== null)
   if (!elements || hasAlerts || (isNew && after.startKey !== null)) return undefined
-  const guard = isNew ? undefined : guarded(replaceRun(after, at, run.state.seq))
+  const guard = isNew ? undefined : guarded(replaceRun(after, at, run))
   const writes = [...(isNew ? [insertRun(after)] : []), ...elements, ...rowsOf(deps, step, { input, keyed })]
   try {
     await publishStep(deps, db, { ...step, isNew, writes, guard })
+    storeRecentRun(after)
     return after
   } catch (error) {
     if (isConstraintViolation(error)) return undefined

@@ -1,8 +1,7 @@
-import type { Closed } from '../../core/boards/index.ts'
-import { type DbOrTx, insertRows, updateRows, type Write } from '../db/index.ts'
+import { type DbOrTx, deleteRows, insertRows, updateRows, type Write } from '../db/index.ts'
 import type { RunElementTable } from './runs.tables.ts'
 
-/** An element that waits, or waited, for a user. Its id is that of the token. */
+/** An element that waits for a user. Its id is that of the token. */
 export type RunElement = Readonly<{
   runId: string
   tokenId: string
@@ -15,7 +14,6 @@ export type RunElement = Readonly<{
   escalationRole: string | null
   requiredApprovals: number | null
   approvals: readonly string[]
-  status: RunElementTable['status']
   taskId: string | null
   escalationTaskId: string | null
   dueAt: string | null
@@ -33,7 +31,6 @@ const toElement = (row: RunElementTable): RunElement => ({
   escalationRole: row.escalation_role,
   requiredApprovals: row.required_approvals === null ? null : Number(row.required_approvals),
   approvals: JSON.parse(row.approvals),
-  status: row.status,
   taskId: row.task_id,
   escalationTaskId: row.escalation_task_id,
   dueAt: row.due_at,
@@ -44,8 +41,8 @@ export function insertElements(elements: readonly RunElement[]): Write[] {
   const rows = elements.map((one) => ({
     ...{ run_id: one.runId, token_id: one.tokenId, tenant_id: one.tenantId, element_id: one.elementId, kind: one.kind, label: one.label },
     ...{ role_key: one.role, escalation_role: one.escalationRole, required_approvals: one.requiredApprovals },
-    ...{ approvals: JSON.stringify(one.approvals), status: one.status, task_id: one.taskId, escalation_task_id: one.escalationTaskId },
-    ...{ due_at: one.dueAt, opened_at: one.openedAt, closed_at: null },
+    ...{ approvals: JSON.stringify(one.approvals), task_id: one.taskId, escalation_task_id: one.escalationTaskId },
+    ...{ due_at: one.dueAt, opened_at: one.openedAt },
   }))
   return rows.length > 0 ? [insertRows('run_elements', rows)] : []
 }
@@ -54,21 +51,24 @@ type OfRun = Readonly<{ tenantId: string; runId: string }>
 
 export async function openElements(db: DbOrTx, { tenantId, runId }: OfRun): Promise<RunElement[]> {
   const query = db.selectFrom('run_elements').selectAll().where('tenant_id', '=', tenantId).where('run_id', '=', runId)
-  return (await query.where('status', '=', 'open').orderBy('opened_at').orderBy('token_id').execute()).map(toElement)
+  return (await query.orderBy('opened_at').orderBy('token_id').execute()).map(toElement)
 }
 
 type Changes = Partial<
   Readonly<{
-    status: Closed
-    closed_at: string
     approvals: string
     escalation_role: string | null
     escalation_task_id: string | null
   }>
 >
 
-export const changeElement = ({ tenantId, runId, tokenId }: OfRun & Readonly<{ tokenId: string }>, changes: Changes): Write =>
+type One = OfRun & Readonly<{ tokenId: string }>
+
+export const changeElement = ({ tenantId, runId, tokenId }: One, changes: Changes): Write =>
   updateRows('run_elements', { tenant_id: tenantId, run_id: runId, token_id: tokenId }, changes)
+
+export const deleteElement = ({ tenantId, runId, tokenId }: One): Write =>
+  deleteRows('run_elements', { tenant_id: tenantId, run_id: runId, token_id: tokenId })
 
 type Mine = Readonly<{
   tenantId: string
@@ -85,7 +85,6 @@ export async function openFor(db: DbOrTx, { tenantId, roles, kinds = ['checkpoin
     .selectFrom('run_elements')
     .selectAll()
     .where('tenant_id', '=', tenantId)
-    .where('status', '=', 'open')
     .where('kind', 'in', [...kinds])
     .where('role_key', 'in', [...roles])
     .orderBy('opened_at')

@@ -3,14 +3,14 @@ import { executeWrites, type Tx, type Write } from '../db/index.ts'
 import { ensureTasks, moveTaskOfRun } from '../tasks/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
-import { changeElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
+import { changeElement, deleteElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
 import type { RunRecord } from './runs.repo.ts'
 
 type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
 /** The writes of a step in which forms and timers alone open and close: they have no tasks. Undefined for every other step. */
-export function formWrites({ run, board, effects, at }: AppliedStep): Write[] | undefined {
+export function formWrites({ run, board, effects }: AppliedStep): Write[] | undefined {
   const kindOf = (token: Token) => board.graph.elements.get(token.elementId)?.kind
   const closed = effects.filter((effect) => effect.type === 'closed')
   const ids = new Set(closed.map(({ token }) => token.id))
@@ -22,9 +22,7 @@ export function formWrites({ run, board, effects, at }: AppliedStep): Write[] | 
   if (hasTasks) return undefined
   const one = { tenantId: run.tenantId, runId: run.id }
   return [
-    ...closed.flatMap(({ token, outcome }) =>
-      kindOf(token) === 'form' ? [changeElement({ ...one, tokenId: token.id }, { status: outcome, closed_at: at })] : [],
-    ),
+    ...closed.flatMap(({ token }) => (kindOf(token) === 'form' ? [deleteElement({ ...one, tokenId: token.id })] : [])),
     ...insertElements(opened.map(({ token, role }) => elementOf(run, board, { token, role }))),
   ]
 }
@@ -42,7 +40,7 @@ export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): 
     const waiting = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
     for (const element of waiting) {
       const outcome = closed.get(element.tokenId)
-      if (outcome) writes.push(await closeElement(deps, tx, { element, outcome, at }))
+      if (outcome) writes.push(await closeElement(deps, tx, { element, outcome }))
     }
     for (const { elementId, role } of escalated) {
       const element = waiting.find((one) => one.elementId === elementId && !closed.has(one.tokenId))
@@ -69,7 +67,7 @@ async function openAll(deps: StepDeps, tx: Tx, { run, board, opened }: Opening):
 function elementOf({ id, tenantId }: RunRecord, { graph }: Board, { token, role }: Readonly<{ token: Token; role: string }>): RunElement {
   const { kind, label, config } = graph.elements.get(token.elementId) as Waiting
   return {
-    ...{ runId: id, tokenId: token.id, tenantId, elementId: token.elementId, kind, label, role, status: 'open', approvals: [] },
+    ...{ runId: id, tokenId: token.id, tenantId, elementId: token.elementId, kind, label, role, approvals: [] },
     ...{ requiredApprovals: 'requiredApprovals' in config ? config.requiredApprovals : null, escalationRole: null },
     ...{ taskId: null, escalationTaskId: null, dueAt: token.dueAt, openedAt: token.since },
   }
@@ -79,14 +77,14 @@ type TaskText = Readonly<{ title: string; assignedRole: string; dueAt: string | 
 
 const taskOf = ({ id, tenantId, spaceId }: RunRecord, text: TaskText) => ({ ...text, tenantId, runId: id, spaceId, createdBy: null })
 
-type Closing = Readonly<{ element: RunElement; outcome: Closed; at: string }>
+type Closing = Readonly<{ element: RunElement; outcome: Closed }>
 
-async function closeElement(deps: StepDeps, tx: Tx, { element, outcome, at }: Closing): Promise<Write> {
+async function closeElement(deps: StepDeps, tx: Tx, { element, outcome }: Closing): Promise<Write> {
   const { tenantId, taskId, escalationTaskId } = element
   const isDone = outcome === 'done' || outcome === 'approved' || outcome === 'rejected'
   for (const id of [taskId, escalationTaskId])
     if (id !== null) await moveTaskOfRun({ ...deps, tx }, { tenantId, id }, { type: isDone ? 'complete' : 'cancel' })
-  return changeElement(element, { status: outcome, closed_at: at })
+  return deleteElement(element)
 }
 
 type Escalating = Readonly<{ run: RunRecord; element: RunElement; role: string | null; at: string }>

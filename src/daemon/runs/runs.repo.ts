@@ -88,9 +88,19 @@ export async function insertKeyedRun(tx: Tx, run: RunRecord): Promise<boolean> {
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** The caller holds the lock of the run, or names the `seq` that it has read: another one changes nothing. */
-export const replaceRun = (run: RunRecord, updatedAt: string, seq?: number): Write =>
-  updateRows('runs', { tenant_id: run.tenantId, id: run.id, ...(seq === undefined ? {} : { seq }) }, changing(run, updatedAt))
+/**
+ * The caller holds the lock of the run, or names the run `before` the step: if it is not stored as that any more, nothing changes. Its content
+ * is compared, because an erased user is removed from runs without a step.
+ */
+export const replaceRun = (run: RunRecord, updatedAt: string, before?: RunRecord): Write =>
+  updateRows(
+    'runs',
+    {
+      ...{ tenant_id: run.tenantId, id: run.id },
+      ...(before ? { state: JSON.stringify(before.state), readers: JSON.stringify(before.readers) } : {}),
+    },
+    changing(run, updatedAt),
+  )
 
 type One = Readonly<{ tenantId: string; id: string }>
 

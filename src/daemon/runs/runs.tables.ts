@@ -1,4 +1,4 @@
-import type { Closed, RunStatus, TimerName } from '../../core/boards/index.ts'
+import type { RunStatus, TimerName } from '../../core/boards/index.ts'
 
 export type RunTable = {
   id: string
@@ -47,6 +47,7 @@ type RunHistoryTable = {
   answer: string | null
 }
 
+/** Open elements: a closed one has no row. */
 export type RunElementTable = {
   run_id: string
   token_id: string
@@ -59,12 +60,10 @@ export type RunElementTable = {
   required_approvals: number | null
   /** JSON array of user ids. */
   approvals: string
-  status: 'open' | Closed
   task_id: string | null
   escalation_task_id: string | null
   due_at: string | null
   opened_at: string
-  closed_at: string | null
 }
 
 type RunTimerTable = {

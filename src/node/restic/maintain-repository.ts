@@ -86,7 +86,7 @@ async function addRecoverySlot(options: ResticOptions, repository: Repository): 
   await withNamelessFile(recoveryPassword, (file) => runWaiting(options, repository, { args, file, timeoutMs: storeTimeoutOf(options) }))
 }
 
-async function opens(options: ResticOptions, repository: Repository): Promise<boolean> {
+async function opens({ keys: _, ...options }: ResticOptions, repository: Repository): Promise<boolean> {
   const run = { args: ['cat', 'config', '--no-lock'], timeoutMs: storeTimeoutOf(options), accept: [wrongPassword] }
   return (await runRestic(options, repository, run)).exitCode === 0
 }

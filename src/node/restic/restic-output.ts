@@ -1,5 +1,5 @@
 import { SnapshotTier } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
+import { asJson, problem } from '../../core/kit/index.ts'
 import type { SnapshotFacts, StoredSnapshot } from './repository.ts'
 import type { Ended } from './run-restic.ts'
 
@@ -28,6 +28,13 @@ export function readSummary({ stdout }: Ended): SnapshotFacts {
   const summary = jsonLines(stdout).findLast(({ message_type }) => message_type === 'summary')
   if (!summary?.snapshot_id) throw problem('SNAPSHOT_FAILED', 'restic finished without a snapshot id')
   return { id: summary.snapshot_id, addedBytes: summary.data_added ?? 0, files: summary.total_files_processed ?? 0 }
+}
+
+/** The key that was opened, of `key list --json`. */
+export function readCurrentKey({ stdout }: Ended): string | undefined {
+  const keys = asJson(stdout)
+  const current = Array.isArray(keys) ? (keys as { current?: boolean; id?: unknown }[]).find((key) => key?.current) : undefined
+  return typeof current?.id === 'string' ? current.id : undefined
 }
 
 const jsonLines = (text: string): Summary[] =>

@@ -279,6 +279,18 @@ describe('restic as a program', () => {
     delete process.env.AGENT_SECRET
   })
 
+  test('it tries the key first that the password of this repository opened', async () => {
+    const keys = '[{"current":false,"id":"k1"},{"current":true,"id":"k2"}]'
+    const fake = await fakeRestic(
+      `echo "$1 $RESTIC_KEY_HINT" >> ${join(folder, 'calls')};[ "$1" = key ] && echo '${keys}' && exit; echo '{"message_type":"summary","snapshot_id":"s1"}'`,
+    )
+    const store = storeOf(fake)
+    await store.prepare(aRepository())
+    await store.take(aRepository(), aRequest({ warm: true }))
+    await store.take(aRepository({ repository: `file:${join(folder, 'other')}` }), aRequest({ warm: true }))
+    expect((await readFile(join(folder, 'calls'), 'utf8')).split('\n')).toEqual(['key ', 'backup k2', 'backup ', ''])
+  })
+
   const codes: [what: string, script: string, code: string][] = [
     ['exit code 3, not everything read', 'echo \'{"message_type":"summary","snapshot_id":"s1"}\'; exit 3', 'SNAPSHOT_FAILED'],
     ['exit code 0 without a summary', 'exit 0', 'SNAPSHOT_FAILED'],

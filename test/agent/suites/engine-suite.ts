@@ -217,6 +217,23 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await the(project, 'postgres')).toMatchObject({ image: images.newer, digest: await engine.localDigest(images.newer) })
       })
 
+      test('what is only created is the new container, and start starts it', async () => {
+        const { project, text } = await aProject()
+        await engine.up(project, all)
+        const before = await ids(project)
+        await engine.stop(project, ['synapse'])
+        await writeFile(project.composeFile, text.replace('media:/media', 'media:/other'))
+        await engine.create(project, ['synapse'])
+        const created = await ids(project)
+        expect(created).toEqual({ ...before, synapse: created.synapse })
+        expect(created.synapse).not.toBe(before.synapse)
+        expect((await the(project, 'synapse')).state).not.toBe('running')
+        await engine.create(project, ['synapse'])
+        await engine.start(project, ['synapse'])
+        expect(await ids(project)).toEqual(created)
+        expect((await the(project, 'synapse')).state).toBe('running')
+      })
+
       test('a service that depends on others is current after it was brought up alone', async () => {
         const { project, text } = await aProject()
         const dependent = text.replace('volumes: ["media:/media"]', 'volumes: ["media:/media"]\n    depends_on: [postgres]')

@@ -26,6 +26,10 @@ function watched(world: World) {
         seen.push(`up ${project.name.startsWith('dump-') ? 'dump server' : services.join()} (${await state()})`)
         return ports.engine.up(project, services, signal)
       },
+      create: async (project, services, signal) => {
+        seen.push(`create ${services.join()} (${await state()})`)
+        return ports.engine.create(project, services, signal)
+      },
     },
     servers: {
       ...ports.servers,
@@ -56,7 +60,7 @@ test('the box is open before its database is dumped, from a copy of the stopped 
   const { seen, around } = watched(world)
   const result = await world.run(order(), { deps: await world.agent(around) })
   expect(result).toMatchObject({ outcome: 'committed', snapshotOk: true, downtime: { mode: 'until-proven', snapshot: 'alongside' } })
-  expect(seen).toEqual(['up synapse (closed)', 'up dump server (open)', 'dump the copy (open)', 'store (open)'])
+  expect(seen).toEqual(['create synapse (closed)', 'up dump server (open)', 'dump the copy (open)', 'store (open)'])
   await expectNothingLeft(world)
 })
 
@@ -119,7 +123,7 @@ test('a restore from the copy is tried again with the same copy: there is no dum
 })
 
 describe('the snapshot is taken before the new version starts', () => {
-  const before = ['dump the box (closed)', 'store (closed)', 'up synapse (closed)']
+  const before = ['dump the box (closed)', 'store (closed)', 'create synapse (closed)']
   const rows: [why: string, reason: RegExp, prepare: (world: World) => Promise<{ deps: Deps }>][] = [
     [
       'without room for a copy',
@@ -397,5 +401,5 @@ test('until stable the snapshot comes first, because nothing is gained', async (
   const fence = { mode: 'until-stable', snapshot: 'alongside' } as const
   const result = await world.run(order({ fence }), { deps: await world.agent(around) })
   expect(result).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'before' } })
-  expect(seen).toEqual(['dump the box (closed)', 'store (closed)', 'up synapse (closed)'])
+  expect(seen).toEqual(['dump the box (closed)', 'store (closed)', 'create synapse (closed)'])
 })

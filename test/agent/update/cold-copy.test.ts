@@ -159,7 +159,7 @@ test('PostgreSQL stops for the copy, and runs again before the target starts', a
   }))
   await world.run(aPayload(), { deps })
   const copied = ['stop synapse,minio', 'stop synapse,minio,postgres', 'start postgres']
-  expect(calls).toEqual([...copied, 'start postgres', 'start minio'])
+  expect(calls).toEqual([...copied, 'start postgres', 'start minio', 'start synapse'])
 })
 
 test('the database is copied while its dump goes to the store', async () => {

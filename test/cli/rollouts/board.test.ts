@@ -104,9 +104,11 @@ describe('the model', () => {
       anAction('d', { status: 'failed' }),
     ]
     const model = boardModel(openBoard(aRolloutDetail(boxes, { status: 'done' })), now)
-    expect(model).toMatchObject({ succeeded: 1, failed: 2, leftOut: 2, total: 3, progress: 1, failedShare: 2 / 3 })
+    expect(model).toMatchObject({ succeeded: 1, failed: 2, leftOut: 2, failedLeftOut: 1, total: 3, progress: 1, failedShare: 2 / 3 })
     expect(model.phases.find(({ phase }) => phase === 'canary')).toMatchObject({ state: 'failed', succeeded: 1, failed: 2, total: 3 })
-    expect(closingLines(openBoard(aRolloutDetail(boxes, { status: 'done' })))[0]).toBe('done: 1 of 3 boxes updated, 2 failed, 2 skipped')
+    expect(closingLines(openBoard(aRolloutDetail(boxes, { status: 'done' })))[0]).toBe(
+      'done: 1 of 3 boxes updated, 1 failed, 1 failed and skipped, 1 skipped',
+    )
   })
 
   test('cancelled boxes are not counted as finished', () => {

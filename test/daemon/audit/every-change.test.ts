@@ -121,6 +121,7 @@ const declared: Readonly<Record<string, Declared>> = {
   sendTenantMessage: ofTools,
   // marketplace
   submitItem: nothing('a stranger has no account; the submission itself is the record'),
+  confirmVendorAddress: elsewhere('marketplace', 'marketplace.address-proven'),
   repeatSubmission: nothing('as the first sending of a submission'),
   approveMarketplaceSubmission: elsewhere('marketplace', 'marketplace.submission-approved'),
   rejectMarketplaceSubmission: elsewhere('marketplace', 'marketplace.submission-rejected'),

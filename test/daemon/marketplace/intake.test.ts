@@ -24,8 +24,12 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(receipt?.text).toContain('within 2 working days')
     expect((await room.operator.showMarketplaceSubmission({ params: { id } })).proven).toBe(false)
     const token = linkIn(receipt?.text as string, 'confirm').searchParams.get('token') as string
-    expect(await codeOf(room.stranger.confirmVendorAddress({ params: { id }, query: { token: 'wrong' } }))).toBe('FORBIDDEN')
+    for (const call of [room.stranger.showAddressConfirmation, room.stranger.confirmVendorAddress])
+      expect(await codeOf(call({ params: { id }, query: { token: 'wrong' } }))).toBe('FORBIDDEN')
+    expect(await room.stranger.showAddressConfirmation({ params: { id }, query: { token } })).toContain('<form method="post">')
+    expect((await room.operator.showMarketplaceSubmission({ params: { id } })).proven).toBe(false)
     for (const _ of [1, 2]) expect(await room.stranger.confirmVendorAddress({ params: { id }, query: { token } })).toMatch(/confirmed/)
+    expect(await room.stranger.showAddressConfirmation({ params: { id }, query: { token } })).not.toContain('<form')
     expect((await room.operator.showMarketplaceSubmission({ params: { id } })).proven).toBe(true)
 
     await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Say more.' } })
@@ -114,6 +118,24 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(mail?.html).toContain('&lt;img src=x&gt;')
     expect(mail?.html).toContain('Hello &lt;b&gt;Ann')
     expect(mail?.html).not.toMatch(/<img|<b>/)
+  })
+
+  test('the link of a receipt opens a page that shows names as text; its button posts to the link itself', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await room.stranger.submitItem({ body: aSubmission({ name: '"><script>alert(1)</script>' }) })
+    await room.runJobs()
+    const { pathname, search } = linkIn(room.mails[0]?.text as string, 'confirm')
+    const link = `${room.url}${pathname}${search}`
+    const page = await fetch(link, { headers: { connection: 'close' } })
+    const html = await page.text()
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect([html.match(/<form[^>]*>/)?.[0], html.includes('<script'), html.includes('&lt;script&gt;')]).toEqual([
+      ...['<form method="post">', false, true],
+    ])
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', connection: 'close' }
+    const posted = await fetch(link, { method: 'POST', headers, body: '' })
+    expect([posted.status, await posted.text()]).toEqual([200, expect.stringContaining('Address confirmed')])
+    expect(await room.audited()).toEqual(['marketplace.address-proven'])
   })
 
   test('an app whose module is still to come has a warning for the reviewer', async () => {

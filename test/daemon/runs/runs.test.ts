@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { lockBoard } from '../../../src/daemon/boards/boards.repo.ts'
 import { dialectOf, eventsAfter } from '../../../src/daemon/db/index.ts'
@@ -233,6 +234,21 @@ onBothDialects('runs', (fresh) => {
     const { entries } = await one.as('anna').runHistory({ params: { id: run.id } })
     expect(entries.map(({ seq, type }) => `${seq} ${type}`)).toEqual(['1 start', '2 submit', '3 submit'])
     expect(await eventTypes(one)).toEqual(['run.started', 'run.advanced', 'run.advanced', 'run.completed'])
+  })
+
+  test('a form is stored only over the run as it is, whoever has changed it since this process stored it', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > f1 > f2 > f3 > e', { f1: { skippable: true } }))
+    const at = { params: { id: run.id } }
+    const submit = (elementId: string) => one.as('tim').advanceRun({ ...at, body: { elementId, action: 'submit', data: { people: 1 } } })
+    await one.as('tim').advanceRun({ ...at, body: { elementId: 'f1', action: 'skip' } })
+    expect(await submit('f2')).toMatchObject({ seq: 3, activeElementIds: ['f3'] })
+    const erased = sql`replace(readers, '"tim"', '"erased user"')`
+    await sql`update runs set readers = ${erased}, state = replace(state, '"tim"', '"erased user"')`.execute(one.db)
+    expect(await submit('f3')).toMatchObject({ seq: 4, status: 'completed' })
+    const stored = await one.db.selectFrom('runs').select(['readers', 'state']).executeTakeFirstOrThrow()
+    expect(JSON.parse(stored.readers).users).toEqual(['anna', 'erased user', 'tim'])
+    expect(JSON.parse(stored.state).submitters).toEqual(['erased user', 'tim'])
   })
 
   test('a form sets variables; an unknown field is named and moves nothing', async () => {

@@ -1,0 +1,24 @@
+import type { BillingDeps, billingFeature } from '../billing/index.ts'
+import { makeMailer } from '../mail/index.ts'
+import { recordMonthlyUsage } from '../modules/index.ts'
+import { approvedModule } from '../store/index.ts'
+import { changeTenant } from '../tenants/index.ts'
+import type { Deps } from './deps.ts'
+
+/** Modules are priced by the store, and tenants are changed as operators do. */
+export function billingDeps(deps: Deps): BillingDeps & Pick<Parameters<NonNullable<typeof billingFeature.routes>>[0], 'changeTenant'> {
+  const { clock, config, boxes } = deps
+  const { currency, transferPayouts } = config.payments
+  return {
+    ...{ ...deps, currency, transferPayouts, baseUrl: config.baseUrl, mailer: makeMailer(clock, config) },
+    pricedModule: async (db, { moduleId, version }) => {
+      const found = await approvedModule(db, moduleId, version)
+      if (!found) return undefined
+      const { name, billing } = found.manifest
+      const price = billing && { cents: Math.round(billing.monthlyPrice * 100), currency: billing.currency.toLowerCase() }
+      return { name, developerId: found.developerId, price }
+    },
+    recordModules: (signal) => recordMonthlyUsage(deps, signal),
+    changeTenant: (actor, change) => changeTenant(boxes, actor, change),
+  }
+}

@@ -1,0 +1,43 @@
+import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { billTenant, insertRows, pricedRows } from './aggregate-usage.ts'
+import type { BillingDeps } from './deps.ts'
+import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
+
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
+
+const monthsBack = 12
+
+/**
+ * Bills the paid modules of a tenant that is deleted, up to and with the present month. What is billed stays without its tenant: developers are paid
+ * for it. Throws while the provider does not answer; it can be repeated.
+ */
+export async function endModules(deps: Deps, tenantId: string, signal: AbortSignal): Promise<void> {
+  const { db, clock } = deps
+  await deps.recordModules(signal)
+  const last = monthOf(isoNow(clock))
+  for (const month of monthsBetween(monthBefore(last, monthsBack), last)) {
+    signal.throwIfAborted()
+    await insertRows(db, await pricedRows(deps, month, await uncounted(deps, tenantId, month)))
+    await billTenant(deps, { tenantId, month })
+  }
+  const waiting = await ofTenant(deps, tenantId).where('state', '=', 'planned').executeTakeFirst()
+  if (waiting) throw new Error(`the modules of ${waiting.month} are not billed yet`)
+  await db
+    .updateTable('billing_usage')
+    .set({ tenant_id: formerOf(tenantId) })
+    .where('tenant_id', '=', tenantId)
+    .where('state', 'in', ['billed', 'paid', 'refunded'])
+    .execute()
+}
+
+/** A repeated run does not bill again what it already detached. */
+async function uncounted({ db }: Deps, tenantId: string, month: Month) {
+  const [own, former] = await Promise.all([tenantId, formerOf(tenantId)].map((id) => usageOfTenant(db, { tenantId: id, month })))
+  const known = new Set([...(own ?? []), ...(former ?? [])].map(({ module_id }) => module_id))
+  return (await modulesActiveIn(db, { tenantId, month })).filter(({ moduleId }) => !known.has(moduleId))
+}
+
+const formerOf = (tenantId: string): string => `deleted:${tenantId}`
+
+const ofTenant = ({ db }: Deps, tenantId: string) => db.selectFrom('billing_usage').select('month').where('tenant_id', '=', tenantId)

@@ -1,0 +1,49 @@
+import { escapeHtml, isoNow } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { MarketplaceDeps } from './deps.ts'
+import { assertToken } from './links.ts'
+import { findSubmission, lockSubmission, replaceSubmission } from './submissions.repo.ts'
+import { noSuchSubmission } from './submit-item.ts'
+
+type Link = Readonly<{ id: string; token: string }>
+
+/**
+ * The page behind the link of a receipt. It changes nothing: mail scanners open links, and only the button confirms the address. Throws FORBIDDEN,
+ * NOT_FOUND.
+ */
+export async function showConfirmation({ db, keyring }: Pick<MarketplaceDeps, 'db' | 'keyring'>, { id, token }: Link): Promise<string> {
+  assertToken(keyring, { id, round: 0, purpose: 'confirm', token })
+  const found = await findSubmission(db, id)
+  if (!found) throw noSuchSubmission(id)
+  if (found.provenAt !== null) return pageOf(confirmed)
+  const name = escapeHtml(found.name)
+  return pageOf(`<h1>Confirm your address</h1>
+<p>The submission &quot;${name}&quot; names this mail address as that of its vendor. If you sent it, confirm the address.</p>
+<form method="post"><button>Confirm address</button></form>
+<p>If you submitted nothing, close this page.</p>`)
+}
+
+/** Marks the address of a vendor as proven; again changes nothing. Throws FORBIDDEN, NOT_FOUND. */
+export async function confirmAddress(deps: Pick<MarketplaceDeps, 'db' | 'clock' | 'keyring'>, { id, token }: Link): Promise<string> {
+  assertToken(deps.keyring, { id, round: 0, purpose: 'confirm', token })
+  await deps.db.transaction().execute(async (tx) => {
+    const locked = await lockSubmission(tx, id)
+    if (!locked) throw noSuchSubmission(id)
+    if (locked.provenAt !== null) return
+    await replaceSubmission(tx, { ...locked, provenAt: isoNow(deps.clock) })
+    const actor = { kind: 'system', name: 'marketplace' } as const
+    await recordAudit(tx, deps.clock, { actor, action: 'marketplace.address-proven', subject: id, data: { submissionId: id } })
+  })
+  return pageOf(confirmed)
+}
+
+const confirmed = '<h1>Address confirmed</h1>\n<p>Thank you. You can close this page.</p>'
+
+/** No script and nothing from elsewhere. The form has no address of its own: it posts to the link, also behind a proxy with a path. */
+const pageOf = (body: string): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Tenantry marketplace</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">
+<link rel="stylesheet" href="/docs/style.css"></head><body><main>
+${body}
+</main></body></html>
+`

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest'
+import { endPayments } from '../../../src/daemon/billing/index.ts'
+import { deleteRowsOf } from '../../../src/daemon/privacy/tenant-rows.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
+
+const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
+const acme = { id: 'ten_acme' as never }
+const dayMs = 24 * 60 * 60_000
+type Room = Awaited<ReturnType<typeof aBillingWorld>>
+
+/** As the job of the deletion: the steps, then the rows. Killed in between, both are repeated. */
+async function deleteTenant(room: Room): Promise<void> {
+  await endPayments(room.deps, acme)
+  await deleteRowsOf(room.db, 'ten_acme')
+  await endPayments(room.deps, acme)
+  await deleteRowsOf(room.db, 'ten_acme')
+}
+
+const audited = async ({ db }: Room) =>
+  (await db.selectFrom('audit').select('action').where('subject', '=', 'acme').orderBy('seq').execute()).map(({ action }) => action)
+
+onBothDialects('a tenant that is deleted', (fresh) => {
+  test.each([
+    ['the last month is reported and not invoiced', true],
+    ['no daemon ran on the 1st', false],
+  ])('pays for its users since the last invoice, of which the vendor gets 70 %%, if %s', async (_, isUp) => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(3)
+    await room.until('2026-04-02T00:00:00.000Z', () => isUp)
+    await room.active(2)
+    await deleteTenant(room)
+    expect(room.money()).toEqual([0, 0, 0])
+    await room.until('2026-05-31T00:00:00.000Z')
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[750, 525, 225], []])
+    expect(await audited(room)).toEqual(expect.arrayContaining(['billing.tenant-ended']))
+  })
+
+  test('pays for users whose invoice was final before they were reported', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(3)
+    await room.until('2026-04-08T00:00:00.000Z', () => false)
+    await deleteTenant(room)
+    await room.until('2026-05-31T00:00:00.000Z')
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[450, 315, 135], []])
+    expect(await audited(room)).toEqual(expect.arrayContaining(['billing.usage-claimed']))
+  })
+
+  test('that uninstalled an item before pays for its users too', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(3)
+    await room.uninstall()
+    await room.runJobs()
+    await room.clock.advance(dayMs)
+    await deleteTenant(room)
+    await room.until('2026-05-31T00:00:00.000Z')
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[450, 315, 135], []])
+  })
+
+  test.each(['reportUsage', 'updateSubscription', 'createInvoice', 'createInvoiceItem', 'finishInvoice'])(
+    'pays once if the answer of %s is lost',
+    async (operation) => {
+      const room = await aBillingWorld(await fresh(), perUser)
+      await room.developer()
+      await room.module('attendance', 500)
+      await room.install()
+      await room.active(3)
+      room.double.fault(operation, 'answer lost')
+      for (let nth = 0; nth < 3; nth++) {
+        await endPayments(room.deps, acme).catch(() => undefined)
+        await room.clock.advance(dayMs)
+      }
+      await deleteTenant(room)
+      await room.until('2026-05-31T00:00:00.000Z')
+      expect([room.money()[0], room.double.liveSubscriptions(room.customer.id)]).toEqual([950, []])
+    },
+  )
+
+  test('is not deleted while the provider does not answer', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(3)
+    room.double.fault('reportUsage', 'lost')
+    await expect(endPayments(room.deps, acme)).rejects.toThrow('was not sent')
+    await deleteTenant(room)
+    await room.until('2026-05-31T00:00:00.000Z')
+    expect(room.money()[0]).toBe(450)
+  })
+
+  test('whose customer was deleted at the provider is charged for nothing, and does not wait', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(3)
+    room.double.deleteCustomer(room.customer.id)
+    await endPayments(room.deps, acme)
+    expect(room.money()[0]).toBe(0)
+  })
+
+  test('pays for its modules up to the present month, once, and their developer is paid', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true, start: '2026-03-10T10:00:00.000Z' })
+    await room.developer()
+    await room.module('attendance', 500)
+    await deleteTenant(room)
+    expect(room.money()).toEqual([500, 0, 500])
+    await room.until('2026-05-31T00:00:00.000Z')
+    expect(room.money()).toEqual([500, 350, 150])
+    expect(await room.payouts()).toMatchObject([{ gross_cents: 500, net_cents: 350, state: 'transferred' }])
+    expect(await audited(room)).toEqual(expect.arrayContaining(['billing.modules-billed']))
+  })
+})
