@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { copyFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
-import { afterAll, describe, inject } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
 import { giveBack, recordNew, takeSpare } from './spare-databases.ts'
 
@@ -11,11 +14,9 @@ type Opened = { db: Db; url: string }
 export async function emptyDatabase(dialect: 'sqlite' | 'postgres'): Promise<Opened> {
   const url =
     dialect === 'sqlite'
-      ? 'sqlite::memory:'
+      ? await copyOfSqlite()
       : await postgresDatabase(sql` template ${sql.id(inject('migratedDatabase'))} strategy file_copy`)
-  const { db } = openDatabase(url)
-  if (dialect === 'sqlite') for (const statement of await schemaOfSqlite()) await sql.raw(statement).execute(db)
-  return { db, url }
+  return { db: openDatabase(url).db, url }
 }
 
 /** Like `emptyDatabase` on PostgreSQL; may reuse a database that was reset. */
@@ -43,23 +44,24 @@ async function postgresDatabase(from: RawBuilder<unknown>): Promise<string> {
   return inject('postgresUrl').replace(/\/postgres$/, `/${name}`)
 }
 
-let kept: Promise<readonly string[]> | undefined
-const schemaOfSqlite = (): Promise<readonly string[]> => {
-  kept ??= migratedSqlite()
-  return kept
+let template: Promise<string> | undefined
+
+async function copyOfSqlite(): Promise<string> {
+  template ??= migratedSqlite()
+  const file = join(tmpdir(), `${randomBytes(8).toString('hex')}.db`)
+  await copyFile(await template, file)
+  return `sqlite:${file}`
 }
 
-/** The schema after all migrations as SQLite statements: running the migrations would cost each test more than the test itself. */
-async function migratedSqlite(): Promise<readonly string[]> {
-  const { db, close } = openDatabase('sqlite::memory:')
+const deleteSqlite = (url: string): Promise<void> => rm(url.replace('sqlite:', ''), { force: true })
+
+/** A file after all migrations: running them would cost each test more than the test itself. */
+async function migratedSqlite(): Promise<string> {
+  const file = join(tmpdir(), `migrated-${process.pid}.db`)
+  const { db, close } = openDatabase(`sqlite:${file}`)
   await migrate(db)
-  const made = sql<{ type: string; name: string; sql: string }>`select type, name, sql from sqlite_master
-    where sql is not null and name not like 'sqlite\\_%' escape '\\' order by type = 'table' desc, rowid`
-  const { rows } = await made.execute(db)
-  const tables = rows.filter(({ type }) => type === 'table')
-  const filled = await Promise.all(tables.map(({ name }) => insertsInto(db, name)))
   await close()
-  return [...rows.map((one) => one.sql), ...filled.flat()]
+  return file
 }
 
 async function insertsInto(db: Db, table: string): Promise<string[]> {
@@ -102,17 +104,21 @@ export function inBetween(db: Db, happens: () => Promise<unknown>): Db {
 export function onBothDialects(title: string, suite: (fresh: () => Promise<Db>, dialect: 'sqlite' | 'postgres') => void): void {
   for (const dialect of ['sqlite', 'postgres'] as const) {
     describe(`${title} (${dialect})`, () => {
-      const opened: Opened[] = []
-      const fresh = async () => {
-        const one = dialect === 'sqlite' ? await emptyDatabase(dialect) : await usableDatabase()
-        opened.push(one)
-        return one.db
-      }
-      afterAll(async () => {
+      // Hooks that begin first end last: a database opened in a test is closed after all that uses it, and serves the next test.
+      const scopes: Opened[][] = [[]]
+      const close = async () => {
+        const opened = scopes.pop() ?? []
         await Promise.all(opened.map(({ db }) => db.destroy()))
-        if (dialect === 'postgres') for (const { url } of opened) giveBack(url)
-      })
-      suite(fresh, dialect)
+        for (const { url } of opened) dialect === 'postgres' ? giveBack(url) : await deleteSqlite(url)
+      }
+      beforeEach(() => void scopes.push([]))
+      afterEach(close)
+      afterAll(close)
+      suite(async () => {
+        const one = dialect === 'sqlite' ? await emptyDatabase(dialect) : await usableDatabase()
+        scopes.at(-1)?.push(one)
+        return one.db
+      }, dialect)
     })
   }
 }

@@ -46,10 +46,16 @@ type Written = ProjectNetwork['settings']
 type Settings = Readonly<Record<string, string>>
 type Part = Readonly<{ name: string; runs: string | undefined; written: string | undefined }>
 
-/** The engine chooses options, addresses and IPv6 that the file leaves open; labels, never. */
+/**
+ * A setting that the file leaves open is the engine's choice or was removed from the file. The engine chooses subnets, gateways, IPv6 and options
+ * (`default-network-opts` of its settings), so for these both look the same. It never chooses the others.
+ */
+const notChosenByEngine = (setting: string): boolean =>
+  /^(labels|ipam\.options)\.|^ipam\.subnet \S+ (ip_range$|aux_addresses\.)/.test(setting)
+
 function differing(runs: Settings, written: Settings): Part[] {
-  const labels = Object.keys(runs).filter((name) => name.startsWith('labels.') && written[name] === undefined)
-  return [...Object.keys(written), ...labels]
+  const removed = Object.keys(runs).filter((name) => notChosenByEngine(name) && written[name] === undefined)
+  return [...Object.keys(written), ...removed]
     .filter((name) => runs[name] !== written[name])
     .sort()
     .map((name) => ({ name, runs: runs[name], written: written[name] }))

@@ -55,6 +55,24 @@ describe('a network', () => {
     ['with a label', { written: { labels: { who: 'me' } } }, 'labels.who unset, but compose.yaml has labels.who me'],
     ['without its label', { settings: { labels: { who: 'me' } } }, 'labels.who me, but compose.yaml has labels.who unset'],
     [
+      'without the address range of its subnet',
+      {
+        settings: { ipam: { config: [{ subnet: '10.9.0.0/24', ip_range: '10.9.0.128/25' }] } },
+        written: { ipam: { config: [{ subnet: '10.9.0.0/24' }] } },
+      },
+      'ipam.subnet 10.9.0.0/24 ip_range 10.9.0.128/25, but compose.yaml has ipam.subnet 10.9.0.0/24 ip_range unset',
+    ],
+    [
+      'without the reserved address of its subnet',
+      { settings: { ipam: { config: [{ subnet: '10.9.0.0/24', aux_addresses: { router: '10.9.0.5' } }] } } },
+      'ipam.subnet 10.9.0.0/24 aux_addresses.router 10.9.0.5, but compose.yaml has ipam.subnet 10.9.0.0/24 aux_addresses.router unset',
+    ],
+    [
+      'without its address option',
+      { settings: { ipam: { options: { foo: 'bar' } } } },
+      'ipam.options.foo bar, but compose.yaml has ipam.options.foo unset',
+    ],
+    [
       'with another subnet',
       { written: { ipam: { config: [{ subnet: '10.9.0.0/24' }] } } },
       'ipam.subnet 10.9.0.0/24 unset, but compose.yaml has ipam.subnet 10.9.0.0/24 set',
