@@ -29,8 +29,10 @@ export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'cl
     const payload = { id: newId(random, 'pml'), tenantId, itemId, isUnpaid }
     await enqueueJob(tx, clock, { topic: paymentMailTopic, payload, pool: 'mail' })
   },
-  invoiceFailed: (tx, { tenantId, invoiceId, itemName, amount }) =>
-    enqueueJob(tx, clock, { topic: invoiceMailTopic, payload: { tenantId, invoiceId, itemName, ...amount }, pool: 'mail' }),
+  invoiceFailed: async (tx, { amount, ...failed }) => {
+    const payload = { id: newId(random, 'pml'), ...failed, ...amount }
+    await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
+  },
   planChanged: (found: ProviderSubscription) => followPlan({ db, clock }, found),
 })
 
@@ -47,15 +49,22 @@ export const mailPaymentFailed =
     await mailer.send({ id, to: tenant.billingEmail, ...paymentFailedMail({ tenantName: tenant.name, itemName, isUnpaid }) }, signal)
   }
 
-const Failed = z.object({ tenantId: z.string(), invoiceId: z.string(), itemName: z.string(), cents: z.int(), currency: z.string() })
+const Failed = z.object({
+  id: z.string(),
+  tenantId: z.string(),
+  invoiceId: z.string(),
+  itemName: z.string(),
+  cents: z.int(),
+  currency: z.string(),
+})
 
-/** As for a failed payment. The id is that of the invoice, so that a repeated job sends the same mail. */
+/** As for a failed payment. */
 export const mailInvoiceFailed =
   ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
   async (payload, { signal }) => {
-    const { tenantId, invoiceId, itemName, ...amount } = Failed.parse(payload)
+    const { id, tenantId, invoiceId, itemName, ...amount } = Failed.parse(payload)
     const tenant = await tenantById(db, tenantId)
     if (!tenant?.billingEmail) return
     const mail = invoiceFailedMail({ tenantName: tenant.name, itemName, invoiceId, amount })
-    await mailer.send({ id: `invoice_${invoiceId}`, to: tenant.billingEmail, ...mail }, signal)
+    await mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }

@@ -144,7 +144,7 @@ onBothDialects('paid modules', (fresh) => {
     await room.runJobs()
     const mails = room.mails.filter(({ subject }) => subject.includes('not paid'))
     expect(mails).toMatchObject([
-      { to: 'office@acme.example', subject: 'Your invoice for modules is not paid', id: `invoice_${invoice?.id}` },
+      { to: 'office@acme.example', subject: 'Your invoice for modules is not paid', id: expect.stringMatching(/^pml_[0-9a-z]+$/) },
     ])
     expect(mails[0]?.text).toContain('4.99 EUR')
     expect(mails[0]?.text).toContain('Check your means of payment')
