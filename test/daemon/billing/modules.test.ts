@@ -105,6 +105,19 @@ onBothDialects('paid modules', (fresh) => {
     expect(room.money()).toEqual([500, 350, 150])
   })
 
+  test('a payment of which a part was refunded is held: the other modules of its invoice are not lost to their developers', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    for (const invoice of room.double.invoices.values()) invoice.refundedCents = 100
+    await room.until('2026-04-04T00:00:00.000Z')
+    expect(await room.payouts()).toMatchObject([{ gross_cents: 0, held_cents: 500 }])
+    for (const invoice of room.double.invoices.values()) invoice.refundedCents = 500
+    await room.until('2026-05-04T00:00:00.000Z')
+    expect((await room.usage())[0]?.state).toBe('refunded')
+  })
+
   test('a disputed payment is held, and a statement with it is not transferred', async () => {
     const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()
