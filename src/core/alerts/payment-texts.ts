@@ -42,6 +42,33 @@ export const paymentRefunded = ({ slug, itemName, attemptId, refundedCents, curr
   command: `tenantry audit list --subject ${slug}`,
 })
 
+type Disputed = Readonly<{ slug: string; itemName: string; disputeId: string; invoiceId: string | null; cents: number; currency: string }> &
+  Readonly<{ reason: string; dueBy: string | null; isLost: boolean }>
+
+export const paymentDisputedKey = ({ disputeId, isLost }: Pick<Disputed, 'disputeId' | 'isLost'>): string =>
+  `payment_disputed:${disputeId}${isLost ? ':lost' : ''}`
+
+/** The bank of a tenant takes a payment back (chargeback). It stays open until the provider decides; a lost one is a second alert. */
+export const paymentDisputed = ({ slug, itemName, disputeId, invoiceId, cents, currency, reason, dueBy, isLost }: Disputed): NewAlert => ({
+  kind: 'payment_disputed',
+  key: paymentDisputedKey({ disputeId, isLost }),
+  subject: slug,
+  severity: 'warning',
+  title: isLost
+    ? `The dispute of ${slug} about ${itemName} is lost`
+    : `The bank of ${slug} disputes a payment of ${euros(cents, currency)} for ${itemName}`,
+  body:
+    `Dispute ${disputeId} of ${euros(cents, currency)}${invoiceId === null ? '' : `, invoice ${invoiceId}`}, reason: ${reason}. ` +
+    (isLost
+      ? 'The platform repaid it with the fee of the bank, and the vendor still has its share.\n' +
+        'Reverse the transfer to the vendor in the Dashboard of the provider, and clarify the next payments with the tenant: nothing was uninstalled.'
+      : 'The provider has withdrawn the amount from the platform, and the vendor still has its share. Nothing is uninstalled.\n' +
+        `Send evidence in the Dashboard of the provider${dueBy === null ? '' : ` until ${dueBy}`}, or accept the dispute. ` +
+        'The alert closes when the provider has decided.'),
+  command: `tenantry audit list --subject ${slug}`,
+  standing: !isLost,
+})
+
 export const invoiceStuck = ({ slug, invoiceId }: Readonly<{ slug: string; invoiceId: string }>): NewAlert => ({
   kind: 'invoice_stuck',
   key: `invoice_stuck:${invoiceId}`,

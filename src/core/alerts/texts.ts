@@ -13,6 +13,7 @@ import { moduleDataNotDeleted, moduleEventsSkipped } from './module-texts.ts'
 import {
   billingDiffers,
   invoiceStuck,
+  paymentDisputed,
   paymentFailed,
   paymentRefunded,
   planDuplicate,
@@ -84,6 +85,7 @@ export const alertOf = {
   module_events_skipped: moduleEventsSkipped,
   payment_failed: paymentFailed,
   payment_refunded: paymentRefunded,
+  payment_disputed: paymentDisputed,
   invoice_stuck: invoiceStuck,
   usage_late: usageLate,
   usage_unbilled: usageUnbilled,

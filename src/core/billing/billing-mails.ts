@@ -1,4 +1,5 @@
 import { escapeHtml } from '../kit/index.ts'
+import { type Money, moneyText } from '../payments/index.ts'
 import { chargesText, type Preview } from './preview.ts'
 
 type BillingMail = Readonly<{ subject: string; text: string; html: string }>
@@ -30,4 +31,15 @@ export const paymentFailedMail = ({ tenantName, itemName, isUnpaid }: Failed): B
     isUnpaid
       ? 'The payment is not tried again by itself. Ask the operator of your platform for a link to a new means of payment.'
       : 'The payment is tried again in the next days. Check your means of payment, or ask the operator of your platform for a link to change it.',
+  ])
+
+type Unpaid = Readonly<{ tenantName: string; itemName: string; invoiceId: string; amount: Money }>
+
+/** An invoice for modules or late usage was not paid; nothing was taken away. */
+export const invoiceFailedMail = ({ tenantName, itemName, invoiceId, amount }: Unpaid): BillingMail =>
+  mailOf(`Your invoice for ${itemName} is not paid`, [
+    `Hello ${tenantName},`,
+    `your invoice for ${itemName} over ${moneyText(amount)} (${invoiceId}) is not paid. Everything stays installed.`,
+    'Check your means of payment, or pay the invoice by the link in the mail of the payment provider. ' +
+      'The operator of your platform can send you a link to change the means of payment.',
   ])

@@ -7,7 +7,7 @@ const kinds = [
   ...(['item_price_differs', 'account_differs'] as const),
 ] as const
 const DifferenceKind = z.enum(kinds)
-export type DifferenceKind = z.infer<typeof DifferenceKind>
+type DifferenceKind = z.infer<typeof DifferenceKind>
 
 /** Something that Tenantry and the provider have differently. Nothing is changed by naming it. */
 export const Difference = z.object({
@@ -19,3 +19,12 @@ export const Difference = z.object({
   fix: z.string(),
 })
 export type Difference = Readonly<z.infer<typeof Difference>>
+
+type Text = Readonly<{ here: string; there: string; fix: string }>
+
+export const difference = (kind: DifferenceKind, { subject, id }: Readonly<{ subject: string; id: string }>, text: Text): Difference => ({
+  kind,
+  subject,
+  id,
+  ...text,
+})

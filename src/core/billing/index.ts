@@ -1,8 +1,8 @@
 // Billing: months, users that count, what a tenant will be charged, what a developer is paid, and differences with the provider.
 // Money is integer cents with a currency. Pure: it reads no row and calls no provider.
-export { paymentFailedMail, periodEndMail } from './billing-mails.ts'
+export { invoiceFailedMail, paymentFailedMail, periodEndMail } from './billing-mails.ts'
 export { billingContract, type TenantBilling } from './contract.ts'
-export type { Difference, DifferenceKind } from './difference.ts'
+export { type Difference, difference } from './difference.ts'
 export { dayOf, invoiceTimeOf, Month, monthBefore, monthEnd, monthOf, monthsBetween, reportTimeOf } from './month.ts'
 export { feeOf, payoutOf } from './payout.ts'
 export { planAfter } from './plan.ts'

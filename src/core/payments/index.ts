@@ -20,6 +20,7 @@ export type { PaymentProvider } from './port.ts'
 export type {
   ProviderAccount,
   ProviderCustomer,
+  ProviderDispute,
   ProviderEvent,
   ProviderInvoice,
   ProviderInvoiceItem,

@@ -2,6 +2,7 @@ import type { Money } from './money.ts'
 import type {
   ProviderAccount,
   ProviderCustomer,
+  ProviderDispute,
   ProviderEvent,
   ProviderInvoice,
   ProviderInvoiceItem,
@@ -119,6 +120,7 @@ export type PaymentProvider = Readonly<{
   getInvoiceItem(id: string): Promise<ProviderInvoiceItem | null>
   listInvoiceItems(customerId: string): Promise<readonly ProviderInvoiceItem[]>
   getInvoice(id: string): Promise<ProviderInvoice | null>
+  getDispute(id: string): Promise<ProviderDispute | null>
   listInvoices(filter: Readonly<{ customerId: string; subscriptionId?: string }>): Promise<readonly ProviderInvoice[]>
   /** Pays back what was paid and not yet refunded; takes it back from the vendor with the fee. Returns the refunded cents: 0 for an unpaid invoice. */
   refundInvoice(input: Keyed & Readonly<{ invoiceId: string }>): Promise<Readonly<{ refundedCents: number }>>

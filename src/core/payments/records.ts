@@ -82,6 +82,18 @@ export type ProviderInvoice = Readonly<{
   }>[]
 }>
 
+/** The bank of a customer takes a payment back. `warning` states of the provider count like those of a dispute. */
+export type ProviderDispute = Readonly<{
+  id: string
+  status: 'open' | 'won' | 'lost'
+  reason: string
+  amount: Money
+  customerId: string | null
+  invoiceId: string | null
+  /** Until when evidence can be sent. */
+  dueBy: string | null
+}>
+
 /** An amount for the customer's next invoice. `invoiceId` is null until one takes it. */
 export type ProviderInvoiceItem = Readonly<{
   id: string

@@ -22,7 +22,7 @@ export const PaymentEvent = z.object({
 })
 export type PaymentEvent = Readonly<z.infer<typeof PaymentEvent>>
 
-const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'meter'>> = {
+const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'dispute' | 'meter'>> = {
   'account.updated': 'account',
   'customer.subscription.created': 'subscription',
   'customer.subscription.updated': 'subscription',
@@ -30,6 +30,10 @@ const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'm
   'invoice.paid': 'invoice',
   'invoice.payment_failed': 'invoice',
   'invoice.finalization_failed': 'invoice',
+  'invoice.overdue': 'invoice',
+  'charge.dispute.created': 'dispute',
+  'charge.dispute.updated': 'dispute',
+  'charge.dispute.closed': 'dispute',
   'v1.billing.meter.error_report_triggered': 'meter',
 }
 
@@ -40,7 +44,7 @@ export function objectToRead({ type, endpoint, objectId }: Pick<ProviderEvent, '
   return endpoint === endpoints[kind] ? { kind, id: objectId } : null
 }
 
-const endpoints = { account: 'connect', subscription: 'platform', invoice: 'platform', meter: 'thin' } as const
+const endpoints = { account: 'connect', subscription: 'platform', invoice: 'platform', dispute: 'platform', meter: 'thin' } as const
 
 /** How a live subscription stands with its payments. */
 export function paymentStatusOf({ status }: Pick<ProviderSubscription, 'status'>): PaymentStatus {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { monthOf, paymentFailedMail } from '../../core/billing/index.ts'
+import { invoiceFailedMail, monthOf, paymentFailedMail } from '../../core/billing/index.ts'
 import { isoNow, newId } from '../../core/kit/index.ts'
 import type { ProviderSubscription } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
@@ -11,6 +11,7 @@ import { followPlan } from './plans.ts'
 import { reopenMonth, reportTopic } from './report-usage.ts'
 import { closeSpan, insertSpan } from './spans.repo.ts'
 
+export const invoiceMailTopic = 'billing.invoice-mail'
 export const paymentMailTopic = 'billing.payment-mail'
 
 /** Takes what payments reports, in the transaction of the change. */
@@ -28,6 +29,10 @@ export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'cl
     const payload = { id: newId(random, 'pml'), tenantId, itemId, isUnpaid }
     await enqueueJob(tx, clock, { topic: paymentMailTopic, payload, pool: 'mail' })
   },
+  invoiceFailed: async (tx, { amount, ...failed }) => {
+    const payload = { id: newId(random, 'pml'), ...failed, ...amount }
+    await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
+  },
   planChanged: (found: ProviderSubscription) => followPlan({ db, clock }, found),
 })
 
@@ -42,4 +47,24 @@ export const mailPaymentFailed =
     if (!tenant?.billingEmail) return
     const itemName = (await findItem(db, itemId))?.name ?? itemId
     await mailer.send({ id, to: tenant.billingEmail, ...paymentFailedMail({ tenantName: tenant.name, itemName, isUnpaid }) }, signal)
+  }
+
+const Failed = z.object({
+  id: z.string(),
+  tenantId: z.string(),
+  invoiceId: z.string(),
+  itemName: z.string(),
+  cents: z.int(),
+  currency: z.string(),
+})
+
+/** As for a failed payment. */
+export const mailInvoiceFailed =
+  ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
+  async (payload, { signal }) => {
+    const { id, tenantId, invoiceId, itemName, ...amount } = Failed.parse(payload)
+    const tenant = await tenantById(db, tenantId)
+    if (!tenant?.billingEmail) return
+    const mail = invoiceFailedMail({ tenantName: tenant.name, itemName, invoiceId, amount })
+    await mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }

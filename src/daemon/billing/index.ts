@@ -10,7 +10,7 @@ import { aggregateUsage } from './aggregate-usage.ts'
 import { createPaymentCustomer, showTenantBilling } from './customers.ts'
 import { deleteOldStatements } from './delete-old-statements.ts'
 import type { BillingDeps } from './deps.ts'
-import { mailPaymentFailed, paymentMailTopic } from './hooks.ts'
+import { invoiceMailTopic, mailInvoiceFailed, mailPaymentFailed, paymentMailTopic } from './hooks.ts'
 import { listPayouts, listUsage } from './list-billing.ts'
 import { payDevelopers, setDeveloperVendor } from './pay-developers.ts'
 import { previewBilling } from './preview.ts'
@@ -42,6 +42,7 @@ export const billingFeature = feature<Deps>({
     [unsentTopic]: sendUnsent(deps),
     [warningTopic]: mailWarning(deps),
     [paymentMailTopic]: mailPaymentFailed(deps),
+    [invoiceMailTopic]: mailInvoiceFailed(deps),
   }),
   crons: (deps) => [
     defineCron({

@@ -60,6 +60,8 @@ async function readInvoices(deps: Deps, signal: AbortSignal): Promise<void> {
 function stateOf(invoice: ProviderInvoice | null): 'billed' | 'paid' | 'refunded' {
   // Disputed money may be lost: it is held, and an operator pays it by hand if the dispute is won.
   if (invoice?.status !== 'paid' || invoice.isDisputed) return 'billed'
+  // An invoice has modules of several developers: which one a part was refunded for, only an operator knows.
+  if (invoice.refundedCents > 0 && invoice.refundedCents < invoice.paidCents) return 'billed'
   return invoice.refundedCents > 0 ? 'refunded' : 'paid'
 }
 

@@ -1,13 +1,15 @@
 import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { PaymentStatus } from '../../core/marketplace/index.ts'
-import { isLive, objectToRead, type ProviderInvoice, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
+import { isLive, objectToRead, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
+import { followDispute } from './follow-dispute.ts'
+import { followUsage, stuckInvoice } from './follow-invoice.ts'
 import { syncAccount } from './vendors.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl' | 'bundles' | 'billing'>
@@ -55,6 +57,7 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (!object) return 'nothing to do'
   if (object.kind === 'account') return syncAccount(deps, object.id)
   if (object.kind === 'subscription') return syncSubscription(deps, object.id)
+  if (object.kind === 'dispute') return followDispute(deps, object.id, event.type === 'charge.dispute.closed')
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)
   const invoice = await deps.provider.getInvoice(object.id)
   if (invoice && event.type === 'invoice.finalization_failed' && invoice.status === 'draft') await stuckInvoice(deps, invoice)
@@ -62,32 +65,11 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   return invoice?.metadata.svc_kind === 'usage' ? followUsage(deps, invoice, event) : 'not an invoice of a subscription'
 }
 
-/** An invoice of its own, for modules or late usage: no subscription shows whether it is paid. */
-const followUsage = ({ db, clock }: Deps, invoice: ProviderInvoice, { type }: Readonly<{ type: string }>): Promise<string> =>
-  db.transaction().execute(async (tx) => {
-    const { id, status, customerId, metadata } = invoice
-    const tenant = await tx.selectFrom('tenants').select('slug').where('payment_customer_id', '=', customerId).executeTakeFirst()
-    const slug = tenant?.slug ?? 'billing'
-    if (type === 'invoice.payment_failed' && status === 'open') {
-      const itemName = metadata.svc_modules === undefined ? 'usage' : 'modules'
-      await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
-    }
-    if (status === 'paid') await closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(id)], because: 'the invoice was paid' })
-    return `the invoice is ${status}`
-  })
-
 /** The provider took reports of usage and then refused them. */
 async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<string> {
   await db.transaction().execute((tx) => raiseAlert(tx, clock, alertOf.usage_rejected({ meterId, subject: 'billing' })))
   return 'alert usage_rejected'
 }
-
-/** Its tenant is charged only after somebody completes it at the provider. */
-const stuckInvoice = ({ db, clock }: Deps, { id, customerId }: ProviderInvoice): Promise<void> =>
-  db.transaction().execute(async (tx) => {
-    const tenant = await tx.selectFrom('tenants').select('slug').where('payment_customer_id', '=', customerId).executeTakeFirst()
-    await raiseAlert(tx, clock, alertOf.invoice_stuck({ slug: tenant?.slug ?? 'billing', invoiceId: id }))
-  })
 
 /** Follows a subscription by its kind. Returns what happened. */
 async function syncSubscription(deps: Deps, id: string): Promise<string | Continued> {

@@ -1,6 +1,6 @@
 import type { Actor, Clock, Random } from '../../core/kit/index.ts'
 import type { PriceModel } from '../../core/marketplace/index.ts'
-import type { PaymentProvider, ProviderSubscription } from '../../core/payments/index.ts'
+import type { Money, PaymentProvider, ProviderSubscription } from '../../core/payments/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, Tx } from '../db/index.ts'
 import type { ItemRecord, SubscriptionRecord } from '../marketplace/index.ts'
@@ -45,6 +45,8 @@ export type BillingHooks = Readonly<{
   /** The item is not installed with the subscription any more; repeated calls change nothing. */
   ended(tx: Tx, subscription: Readonly<{ id: string }>): Promise<void>
   paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean }>): Promise<void>
+  /** An invoice without a subscription was not paid; once for each. */
+  invoiceFailed(tx: Tx, failed: Readonly<{ tenantId: string; invoiceId: string; itemName: string; amount: Money }>): Promise<void>
   /** A subscription of a plan, as it is now. Returns what happened. */
   planChanged(found: ProviderSubscription): Promise<string>
 }>

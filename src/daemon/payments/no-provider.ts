@@ -34,6 +34,7 @@ export const noProvider: PaymentProvider = {
   getInvoiceItem: refuse,
   listInvoiceItems: refuse,
   getInvoice: refuse,
+  getDispute: refuse,
   listInvoices: refuse,
   refundInvoice: refuse,
   voidInvoice: refuse,

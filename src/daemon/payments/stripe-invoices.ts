@@ -1,7 +1,7 @@
 import type Stripe from 'stripe'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
-import { toInvoice, toInvoiceItem, toTransfer } from './stripe-records.ts'
+import { idOrNull, toDispute, toInvoice, toInvoiceItem, toTransfer } from './stripe-records.ts'
 import { type Collection, daysUntilDue } from './stripe-subscriptions.ts'
 
 type InvoiceCalls = Pick<
@@ -13,6 +13,7 @@ type InvoiceCalls = Pick<
   | 'getInvoiceItem'
   | 'listInvoiceItems'
   | 'getInvoice'
+  | 'getDispute'
   | 'listInvoices'
   | 'refundInvoice'
   | 'voidInvoice'
@@ -76,6 +77,14 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
         return all
       }),
     getInvoice: (id) => orNull(async () => inFull(await stripe.invoices.retrieve(id))),
+    getDispute: (id) =>
+      orNull(async () => {
+        const dispute = await stripe.disputes.retrieve(id, { expand: ['charge'] })
+        const intent = idOrNull(dispute.payment_intent)
+        if (intent === null) return toDispute(dispute, null)
+        const { data } = await stripe.invoicePayments.list({ payment: { type: 'payment_intent', payment_intent: intent }, limit: 1 })
+        return toDispute(dispute, idOrNull(data[0]?.invoice))
+      }),
     listInvoices: ({ customerId, subscriptionId }) =>
       asFailure(async () => {
         const all = []

@@ -2,6 +2,7 @@ import type Stripe from 'stripe'
 import type {
   ProviderAccount,
   ProviderCustomer,
+  ProviderDispute,
   ProviderInvoice,
   ProviderInvoiceItem,
   ProviderPrice,
@@ -12,7 +13,7 @@ import type {
 // Objects of the SDK as records of core. Fields that are not used never leave this file.
 
 const idOf = (value: string | Readonly<{ id: string }>): string => (typeof value === 'string' ? value : value.id)
-const idOrNull = (value: string | Readonly<{ id: string }> | null | undefined): string | null => (value ? idOf(value) : null)
+export const idOrNull = (value: string | Readonly<{ id: string }> | null | undefined): string | null => (value ? idOf(value) : null)
 export const isoOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
 const isoOrNull = (seconds: number | null | undefined): string | null => (seconds ? isoOf(seconds) : null)
 
@@ -98,6 +99,18 @@ function chargesOf(payments: readonly Stripe.InvoicePayment[]): Stripe.Charge[] 
   )
   return charges.filter((charge): charge is Stripe.Charge => typeof charge === 'object' && charge !== null)
 }
+
+const disputeStates: Readonly<Partial<Record<Stripe.Dispute['status'], 'won' | 'lost'>>> = {
+  ...{ won: 'won', warning_closed: 'won', prevented: 'won', lost: 'lost' },
+}
+
+/** Read with `charge` expanded. */
+export const toDispute = (dispute: Stripe.Dispute, invoiceId: string | null): ProviderDispute => ({
+  ...{ id: dispute.id, status: disputeStates[dispute.status] ?? 'open', reason: dispute.reason },
+  amount: { cents: dispute.amount, currency: dispute.currency },
+  customerId: typeof dispute.charge === 'object' ? idOrNull(dispute.charge.customer) : null,
+  ...{ invoiceId, dueBy: isoOrNull(dispute.evidence_details?.due_by) },
+})
 
 export const toInvoiceItem = (item: Stripe.InvoiceItem): ProviderInvoiceItem => ({
   id: item.id,

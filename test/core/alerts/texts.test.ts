@@ -75,6 +75,10 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   payment_refunded: alertOf.payment_refunded({
     ...{ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', refundedCents: 499, currency: 'eur' },
   }),
+  payment_disputed: alertOf.payment_disputed({
+    ...{ slug: 'anna-schule', itemName: 'Visitors', disputeId: 'dp_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
+    ...{ reason: 'fraudulent', dueBy: '2026-03-24T23:59:59.000Z', isLost: false },
+  }),
   invoice_stuck: alertOf.invoice_stuck({ slug: 'anna-schule', invoiceId: 'in_1' }),
   usage_late: alertOf.usage_late({
     ...{ slug: 'anna-schule', month: '2026-03', cents: 1050, currency: 'eur', subscriptionId: 'sub_1', invoiceItemId: 'ii_1' },

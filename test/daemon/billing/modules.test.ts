@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { isoNow } from '../../../src/core/kit/index.ts'
 import { setDeveloperVendor } from '../../../src/daemon/billing/pay-developers.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -104,6 +105,19 @@ onBothDialects('paid modules', (fresh) => {
     expect(room.money()).toEqual([500, 350, 150])
   })
 
+  test('a payment of which a part was refunded is held: the other modules of its invoice are not lost to their developers', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    for (const invoice of room.double.invoices.values()) invoice.refundedCents = 100
+    await room.until('2026-04-04T00:00:00.000Z')
+    expect(await room.payouts()).toMatchObject([{ gross_cents: 0, held_cents: 500 }])
+    for (const invoice of room.double.invoices.values()) invoice.refundedCents = 500
+    await room.until('2026-05-04T00:00:00.000Z')
+    expect((await room.usage())[0]?.state).toBe('refunded')
+  })
+
   test('a disputed payment is held, and a statement with it is not transferred', async () => {
     const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()
@@ -128,13 +142,26 @@ onBothDialects('paid modules', (fresh) => {
     ])
   })
 
-  test('an invoice of modules that cannot be collected raises an alert, which its payment closes', async () => {
+  test('an invoice of modules that cannot be collected raises an alert, which its payment closes, and one mail to the tenant', async () => {
     const room = await aBillingWorld(await fresh())
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example', name: 'Acme & Co' }).execute()
     await room.module('attendance', 499)
     room.double.refuseCard(room.customer.id)
     await room.until('2026-04-02T00:00:00.000Z')
     await room.deliver()
     expect([room.money(), await room.alerts()]).toEqual([[0, 0, 0], ['payment_failed open']])
+    // The provider tries again and reports each failure, in the other mode that the invoice is overdue: one mail for the invoice.
+    const [invoice] = [...room.double.invoices.values()]
+    for (const type of ['invoice.payment_failed', 'invoice.overdue'])
+      await room.send({ id: `evt_${type}`, type, objectKind: 'invoice', objectId: invoice?.id as string, createdAt: isoNow(room.clock) })
+    await room.runJobs()
+    const mails = room.mails.filter(({ subject }) => subject.includes('not paid'))
+    expect(mails).toMatchObject([
+      { to: 'office@acme.example', subject: 'Your invoice for modules is not paid', id: expect.stringMatching(/^pml_[0-9a-z]+$/) },
+    ])
+    expect(mails[0]?.text).toContain('4.99 EUR')
+    expect(mails[0]?.text).toContain('Check your means of payment')
+    expect(mails[0]?.html).toContain('<p>Hello Acme &amp; Co,</p>')
     for (const { id } of room.double.invoices.values()) room.double.payInvoice(id)
     await room.deliver()
     expect([room.money(), await room.alerts()]).toEqual([[499, 0, 499], ['payment_failed closed']])

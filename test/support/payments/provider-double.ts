@@ -4,6 +4,7 @@ import {
   type PaymentProvider,
   type ProviderAccount,
   type ProviderCustomer,
+  type ProviderDispute,
   type ProviderInvoiceItem,
   type ProviderMeter,
   type ProviderPrice,
@@ -43,6 +44,7 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
   const subscriptions = new Map<string, Subscription>()
   const invoices = new Map<string, Invoice>()
   const invoiceItems = new Map<string, Mutable<ProviderInvoiceItem> & { subscriptionId: string | null }>()
+  const disputes = new Map<string, ProviderDispute>()
   const transfers = new Map<string, ProviderTransfer>()
   const usage: Usage[] = []
   const events: DoubleEvent[] = []
@@ -382,6 +384,7 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
     getInvoiceItem: (item) => get('getInvoiceItem', item, () => invoiceItems.get(item) ?? null),
     listInvoiceItems: (customer) =>
       get('listInvoiceItems', customer, () => newestFirst(invoiceItems.values()).filter(({ customerId }) => customerId === customer)),
+    getDispute: (dispute) => get('getDispute', dispute, () => disputes.get(dispute) ?? null),
     getInvoice: (invoice) => get('getInvoice', invoice, () => invoices.get(invoice) ?? null),
     listInvoices: ({ customerId, subscriptionId }) =>
       get('listInvoices', { customerId, subscriptionId }, () =>
@@ -454,6 +457,15 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
     refuseCard: (customerId: string, refused = true) => void (refused ? refusing.add(customerId) : refusing.delete(customerId)),
     deleteCustomer: (customerId: string) => void customers.delete(customerId),
     refundInvoice: (invoice: string) => money.refund(invoiceOf(invoice)),
+    /** The bank of the customer takes the payment of an invoice back; a call with `of` changes the dispute. */
+    dispute: (invoice: string, status: ProviderDispute['status'] = 'open', of = id('dp')) => {
+      const { customerId, total } = invoiceOf(invoice)
+      invoiceOf(invoice).isDisputed = true
+      const isNew = !disputes.has(of)
+      disputes.set(of, { id: of, status, reason: 'fraudulent', amount: total, customerId, invoiceId: invoice, dueBy: null })
+      emit(`charge.dispute.${isNew ? 'created' : status === 'open' ? 'updated' : 'closed'}`, 'dispute', of)
+      return of
+    },
     payInvoice: (invoice: string) => pay(invoiceOf(invoice)),
     subscriptions,
     invoices,

@@ -1,0 +1,164 @@
+import { type Difference, difference } from '../../core/billing/index.ts'
+import { isLive, moneyText, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
+import { findItem, type SubscriptionRecord } from '../marketplace/index.ts'
+import { payoutOfItem } from '../payments/index.ts'
+import type { TenantRecord } from '../tenants/index.ts'
+import type { BillingDeps } from './deps.ts'
+
+type Deps = Pick<BillingDeps, 'db' | 'provider'>
+
+/** Subscriptions of items and of the plan against those of the customer at the provider. */
+export async function ofSubscriptions(deps: Deps, tenant: TenantRecord, { rows, all }: Compared): Promise<Difference[]> {
+  const { slug } = tenant
+  const byId = new Map(all.map((one) => [one.id, one]))
+  const found: Difference[] = []
+  for (const row of rows) found.push(...(await ofSubscription(deps, slug, { row, there: byId.get(row.paymentSubscriptionId as string) })))
+  const known = new Set(rows.map(({ paymentSubscriptionId }) => paymentSubscriptionId))
+  for (const one of all.filter((sub) => isLive(sub) && sub.metadata.svc_kind === 'item' && !known.has(sub.id)))
+    if (!(await isBeingInstalled(deps, one)))
+      found.push(
+        difference(
+          'subscription_unknown',
+          { subject: slug, id: one.id },
+          {
+            ...{ here: 'no item is installed with it', there: `${one.status}, item ${one.metadata.svc_item ?? 'unknown'}` },
+            fix: 'cancel it in the Dashboard of the provider, and refund what it charged',
+          },
+        ),
+      )
+  found.push(...(await ofPlan(deps, tenant, all)))
+  return found
+}
+
+type Compared = Readonly<{ rows: readonly SubscriptionRecord[]; all: readonly ProviderSubscription[] }>
+
+const isBeingInstalled = async ({ db }: Pick<Deps, 'db'>, { metadata }: ProviderSubscription): Promise<boolean> =>
+  (await db
+    .selectFrom('payment_attempts')
+    .select('id')
+    .where('id', '=', metadata.svc_attempt ?? '')
+    .where('finished_at', 'is', null)
+    .executeTakeFirst()) !== undefined
+
+async function ofSubscription(
+  { db, provider }: Deps,
+  slug: string,
+  { row, there }: Readonly<{ row: SubscriptionRecord; there: ProviderSubscription | undefined }>,
+): Promise<Difference[]> {
+  const id = row.paymentSubscriptionId as string
+  if (!there || !isLive(there))
+    return row.status === 'active'
+      ? [
+          difference(
+            'subscription_missing',
+            { subject: slug, id },
+            {
+              ...{ here: `${row.itemId} is installed`, there: there ? there.status : 'unknown' },
+              fix: 'tenantry webhooks list --type customer.subscription.deleted, then replay the event; or uninstall the item',
+            },
+          ),
+        ]
+      : []
+  const found: Difference[] = []
+  if (row.status === 'cancelled' && !there.cancelAtPeriodEnd)
+    found.push(
+      difference(
+        'subscription_continues',
+        { subject: slug, id },
+        {
+          ...{ here: 'cancelled', there: 'continues and charges the tenant' },
+          fix: 'tenantry jobs list --topic payments.cancellation, or cancel it in the Dashboard of the provider',
+        },
+      ),
+    )
+  if (row.status === 'active' && there.cancelAtPeriodEnd)
+    found.push(
+      difference(
+        'subscription_ends',
+        { subject: slug, id },
+        {
+          ...{ here: 'installed', there: `ends on ${there.currentPeriodEnd}` },
+          fix: 'remove the cancellation in the Dashboard of the provider, or uninstall the item',
+        },
+      ),
+    )
+  if (row.status !== 'active') return found
+  if (there.priceId !== row.paymentPriceId) {
+    const price = await provider.getPrice(there.priceId)
+    found.push(
+      difference(
+        'price_differs',
+        { subject: slug, id },
+        {
+          here: `${row.paymentPriceId}, ${moneyText({ cents: row.priceCents ?? 0, currency: row.currency ?? '' })}`,
+          there: `${there.priceId}${price ? `, ${moneyText(price.unit)}` : ''}`,
+          fix: 'set the price back in the Dashboard of the provider',
+        },
+      ),
+    )
+  }
+  if (paymentStatusOf(there) !== row.paymentStatus)
+    found.push(
+      difference(
+        'payment_status_differs',
+        { subject: slug, id },
+        {
+          ...{ here: row.paymentStatus, there: there.status },
+          fix: 'tenantry webhooks list, then replay the newest event of the subscription',
+        },
+      ),
+    )
+  const item = await findItem(db, row.itemId)
+  const terms = item && (await payoutOfItem(db, item))
+  if (
+    item &&
+    (there.destination !== (terms?.destination ?? null) || there.applicationFeePercent !== (terms?.applicationFeePercent ?? null))
+  )
+    found.push(
+      difference(
+        'terms_differ',
+        { subject: slug, id },
+        {
+          here: terms ? `${terms.destination}, fee ${terms.applicationFeePercent} %` : 'paid to the platform',
+          there: there.destination ? `${there.destination}, fee ${there.applicationFeePercent ?? 0} %` : 'paid to the platform',
+          fix: 'tenantry jobs list --topic payments.subscription-terms; a changed fee is sent again',
+        },
+      ),
+    )
+  return found
+}
+
+async function ofPlan({ db }: Deps, { id, slug }: TenantRecord, all: readonly ProviderSubscription[]): Promise<Difference[]> {
+  const row = await db.selectFrom('tenant_billing').selectAll().where('tenant_id', '=', id).executeTakeFirst()
+  const plans = all.filter((one) => one.metadata.svc_kind === 'plan' && isLive(one) && one.status !== 'incomplete')
+  const own = row && all.find((one) => one.id === row.subscription_id)
+  const found = plans
+    .filter((one) => one.id !== row?.subscription_id)
+    .map((one) =>
+      difference(
+        'plan_differs',
+        { subject: slug, id: one.id },
+        {
+          ...{
+            here: row ? `the subscription of the plan is ${row.subscription_id}` : 'the tenant has no subscription of a plan',
+            there: one.status,
+          },
+          fix: row
+            ? 'cancel one of them at the provider'
+            : 'tenantry webhooks list --type customer.subscription.created, then replay the event',
+        },
+      ),
+    )
+  if (row && isLive({ status: row.status as ProviderSubscription['status'] }) && own?.status !== row.status)
+    found.push(
+      difference(
+        'plan_differs',
+        { subject: slug, id: row.subscription_id },
+        {
+          ...{ here: row.status, there: own?.status ?? 'unknown' },
+          fix: 'tenantry webhooks list, then replay the newest event of the subscription',
+        },
+      ),
+    )
+  return found
+}
