@@ -48,6 +48,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
   const findFacts = factFinder({ engine: host.engine, clock, disk, compose: composeRecord({ stateFolder, boxes }) })
   const here = { ...host, clock, random: systemRandom, stateFolder, boxes, journal, locks: memoryLocks(), disk, findFacts }
   const agentVersion = packageVersion()
+  const resources = async () => ({ ...machine, boxes: (await boxes.list()).length })
   const identity = await enrolled({ daemonUrl, agentVersion }, token)
   await runAgent({
     ...host.channel({ clock: systemClock }),
@@ -62,8 +63,9 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions(here, box))),
     machine: async () => ({
       engine: { ...(await host.engine.info()), restic: await host.snapshots.version() },
-      resources: machine,
+      resources: await resources(),
     }),
+    resources,
     drainMs: 0,
     signal,
   })

@@ -11,6 +11,7 @@ import { aManifest as aModuleManifest, approve } from '../support/modules-world.
 import { aPlatformUser } from '../support/platform-user.ts'
 import { anAgent, clientOf, loggedIn, type RunningDaemon } from '../support/running-daemon.ts'
 
+type Operator = ReturnType<typeof clientOf>
 type AgentClient = Awaited<ReturnType<typeof anAgent>>['agent']
 
 /** One for each way of authentication, the names under which they could be shut out, and what exists for them. */
@@ -38,8 +39,19 @@ export async function callers(daemon: RunningDaemon) {
       ...ofTool,
     })
   }
-  await host.heartbeat({ body: { holding: [] } })
-  return { admin, leaving, agent: latestAuthorization(), user, automation, tenantId, names, seeds }
+  const leased = await aLeasedCommand(clientOf(daemon.url, admin), host)
+  await host.heartbeat({ body: { holding: [leased] } })
+  const ofCommand = { 'POST /api/agent/v1/commands/{id}/secrets': leased }
+  return {
+    seeds: seeds.map((seed) => ({ ...seed, ...ofCommand })),
+    admin,
+    leaving,
+    agent: latestAuthorization(),
+    user,
+    automation,
+    tenantId,
+    names,
+  }
 }
 
 /** Ids by their place in a path; `GET /path` and such have parameters of the query, or fields of the body. */
@@ -64,6 +76,8 @@ async function seedOfTenant(daemon: RunningDaemon, user: string, n: number): Pro
     'modules/{id}': moduleId,
     'health/{moduleId}': moduleId,
     'developers/{id}': store.developerId,
+    'POST /api/platform/v1/cascade-boards/{id}/runs': { spaceId: keys['spaces/:spaceId'][0], variables: {} },
+    'POST /api/platform/v1/auto-callback/spaces/{spaceId}/members': { userId: memberId },
     'POST /api/platform/v1/runs/{id}/advance': { elementId: 't', action: 'complete' },
     '/api/auth/v1/sessions/{id}': sessions.find(({ current }) => current)?.id ?? '',
   }
@@ -89,7 +103,9 @@ async function seedOfOperator(daemon: RunningDaemon, { admin, host, tenantId, su
   const commandId = await aReadyBox(operator, host, slug)
   const session = await aPlatformUser(daemon, { tenant: slug, localpart: 'mia', roles: ['tenant-admin'] })
   const tenant = clientOf(daemon.url, session)
-  const { sessions } = await tenant.sessions.listOwnSessions()
+  // Of a user that no call disables or erases.
+  const other = await aPlatformUser(daemon, { tenant: slug, localpart: 'ida' })
+  const { sessions } = await clientOf(daemon.url, other).sessions.listOwnSessions()
   const board = await tenant.boards.createBoard({
     body: {
       name: slug,
@@ -108,6 +124,8 @@ async function seedOfOperator(daemon: RunningDaemon, { admin, host, tenantId, su
   })
   await tenant.boards.publishBoard({ params: { id: board.id } })
   const run = await tenant.runs.startRun({ params: { id: board.id }, body: {} })
+  await tenant.support.grantSupportAccess()
+  const key = await operator.automation.createAutomationKey({ body: { name: slug, tenants: [slug] } })
   const { account } = await operator.admin.createAccount({ body: { name: slug, role: 'viewer' } })
   const token = await operator.admin.createToken({ body: { name: slug, role: 'viewer' } })
   const person = clientOf(daemon.url, await loggedIn(daemon, 'viewer', { name: `person-${n}` }))
@@ -130,6 +148,7 @@ async function seedOfOperator(daemon: RunningDaemon, { admin, host, tenantId, su
     'commands/{id}': commandId,
     'webhooks/{id}': rows.eventId,
     'crons/{jobKey}': 'housekeeping',
+    'automation-keys/{id}': key.id,
     '/api/admin/v1/sessions/{id}': String((await person.admin.whoAmI()).sessionId),
     '/api/admin/marketplace/submissions/{id}': submissionId,
     '/api/platform/v1/marketplace/items/{id}': rows.itemId,
@@ -139,26 +158,39 @@ async function seedOfOperator(daemon: RunningDaemon, { admin, host, tenantId, su
     [`GET ${ofTenant}/sessions`]: { user: 'mia' },
     'GET /api/admin/v1/modules/{id}/upstream': { id: rows.serviceId },
     'PUT /api/admin/v1/modules/{id}/upstream': { id: rows.serviceId },
+    'GET /api/admin/v1/audit/verify': { chain: 'admin' },
+    'POST /api/admin/v1/automation-keys': { tenants: [slug] },
     'POST /api/admin/v1/boxes': { host: 'host-1' },
     'POST /api/admin/v1/boxes/adopt': { host: 'host-1' },
     'POST /api/admin/v1/boxes/{slug}/drill': { snapshotId: rows.snapshotId },
     'POST /api/admin/v1/boxes/{slug}/restore': { snapshotId: rows.snapshotId },
-    'POST /api/admin/v1/boxes/{slug}/move': { to: slug },
-    'POST /api/admin/v1/boxes/{slug}/move/plan': { to: slug },
+    'POST /api/admin/v1/boxes/{slug}/move': { to: slug, oldHostIsDead: 'host-1' },
+    'POST /api/admin/v1/boxes/{slug}/move/plan': { to: slug, oldHostIsDead: 'host-1' },
     'POST /api/admin/v1/registries/remove': { registry, host: null },
     'POST /api/platform/v1/auto-callback/matrix/send': { roomId: rows.roomId },
   }
 }
 
 /** Returns the command that provisioned it. */
-async function aReadyBox(operator: ReturnType<typeof clientOf>, host: AgentClient, slug: string): Promise<string> {
+async function aReadyBox(operator: Operator, host: AgentClient, slug: string): Promise<string> {
+  const command = await aProvisioning(operator, host, slug)
+  const result = { report: aReport(slug, { at: new Date().toISOString() }), probe: aProbe() }
+  await host.postResult({ params: { id: command.id }, body: { leaseToken: command.leaseToken, outcome: { ok: true, result } } })
+  return command.id
+}
+
+/** A command that no agent ends: only those of a lease have secrets. */
+async function aLeasedCommand(operator: Operator, host: AgentClient) {
+  const { id, leaseToken } = await aProvisioning(operator, host, 'leased')
+  return { id, leaseToken }
+}
+
+async function aProvisioning(operator: Operator, host: AgentClient, slug: string) {
   const body = { slug, name: slug, plan: 'light' as const, chatDomain: `chat.${slug}.example`, host: 'host-1' }
   await operator.boxes.provisionBox({ body })
   const { command } = await host.nextCommand({ body: { holding: [] } })
   if (command?.kind !== 'tenant-box.provision') throw new Error(`the next command is ${command?.kind}`)
-  const result = { report: aReport(slug, { at: new Date().toISOString() }), probe: aProbe() }
-  await host.postResult({ params: { id: command.id }, body: { leaseToken: command.leaseToken, outcome: { ok: true, result } } })
-  return command.id
+  return command
 }
 
 const dataProcessing = { operator: 'Service GmbH', country: 'DE', privacyUrl: 'https://service.example/privacy' }
