@@ -52,7 +52,7 @@ export type ImageNames = Readonly<Record<'edge' | 'synapse' | 'postgres' | 'mini
 type Versions = Readonly<{ postgres: string; minio: string }>
 
 /** A manifest; `pro` is the Synapse version of the tier pro, where it differs. */
-export function manifestOf(images: ImageNames, others: Versions, synapse: string, pro = synapse) {
+export function manifestOf(images: ImageNames, others: Versions, { synapse, pro = synapse }: Readonly<{ synapse: string; pro?: string }>) {
   const tier = (version: string) => ({ migrationsHead: '0000', ...others, synapse: version })
   return { images, tiers: { free: tier(synapse), pro: tier(pro), enterprise: tier(synapse) } }
 }
@@ -67,7 +67,7 @@ const images = {
 const others = { postgres: '15.18', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 
 /** A manifest of simulated images with the same Synapse version in every tier. */
-export const manifestWith = (synapse: string) => manifestOf(images, others, synapse)
+export const manifestWith = (synapse: string) => manifestOf(images, others, { synapse })
 
 export const simulatedFleet: Fleet = {
   simulated: true,

@@ -42,8 +42,8 @@ export function realFleet({ images }: Testbed, firstPort: number): Fleet {
       { slug: unlucky, name: 'Realschule Am See', plan: 'pro', host, canary: false },
     ],
     unlucky,
-    before: manifestOf(named, others, before),
-    after: manifestOf(named, others, after, images['synapse-dies'].tag.replace(/^v/, '')),
+    before: manifestOf(named, others, { synapse: before }),
+    after: manifestOf(named, others, { synapse: after, pro: images['synapse-dies'].tag.replace(/^v/, '') }),
     env: {
       TENANTRY_PROBE_SPACING_MS: '1000',
       TENANTRY_PROBE_TIMEOUT_MS: '120000',

@@ -108,25 +108,30 @@ const logins = { address: unlimited(), account: unlimited(), failed_attempts: { 
 /** Adds required settings to homeserver.yaml (config/box-template); all other bytes stay. Throws COMPOSE_INVALID where it cannot be edited. */
 export function completeHomeserver(text: string, wants: HomeserverWants): string {
   const listening = completeListeners({ name: fileName, text })
-  const registered = add(listening, 'app_service_config_files', (listed) => listed.includes(wants.appserviceFile), wants.appserviceFile)
+  const registered = add(listening, 'app_service_config_files', {
+    value: wants.appserviceFile,
+    isIn: (listed) => listed.includes(wants.appserviceFile),
+  })
   const limited = set(registered, ['rc_login'], logins)
   const hasSecret = Boolean(valuesOf(limited).registration_shared_secret)
   return (hasSecret ? limited : setValue(limited, ['registration_shared_secret'], wants.registrationSharedSecret)).text
 }
 
-/** Appends a value to a list; creates a missing list. */
-function add(file: YamlText, key: string, isThere: (listed: readonly unknown[]) => boolean, value: unknown): YamlText {
+type Item = Readonly<{ value: unknown; isIn(listed: readonly unknown[]): boolean }>
+
+/** Appends an item to a list that lacks it; creates a missing list. */
+function add(file: YamlText, key: string, { value, isIn }: Item): YamlText {
   const listed = valuesOf(file)[key]
   if (listed !== undefined && listed !== null && !Array.isArray(listed))
     throw problem('COMPOSE_INVALID', `${fileName} has no list in ${key}. fix: make it a list, then show the diff again`)
-  return Array.isArray(listed) && isThere(listed) ? file : appendValue(file, [key], value)
+  return Array.isArray(listed) && isIn(listed) ? file : appendValue(file, [key], value)
 }
 
 const listensOn = (listed: readonly unknown[], port: number): boolean => listed.some((one) => recordOf(one).port === port)
 
 function completeListeners(file: YamlText): YamlText {
   return [edgePort, platformPort].reduce(
-    (now, port) => add(now, 'listeners', (listed) => listensOn(listed, port), listener(port)),
+    (now, port) => add(now, 'listeners', { value: listener(port), isIn: (listed) => listensOn(listed, port) }),
     correctOuter(file),
   )
 }

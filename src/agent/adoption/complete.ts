@@ -25,7 +25,7 @@ export const complete =
         admit: async () => {
           await expectedPlan({ deps, payload, box: await observedBox(deps, payload) })
         },
-        perform: (record) => perform(deps, context, payload, record),
+        perform: (record) => perform(deps, context, { payload, record }),
       }),
     )
   }
@@ -49,8 +49,7 @@ async function observedBox({ boxes }: CompletionDeps, payload: Complete): Promis
 async function perform(
   deps: CompletionDeps,
   context: CommandContext,
-  payload: Complete,
-  record: CommandRecord,
+  { payload, record }: Readonly<{ payload: Complete; record: CommandRecord }>,
 ): Promise<EndedCommand<Result>> {
   const box = await boxOfStartedCommand(deps.boxes, payload)
   const steps = completionSteps({ deps, context, payload, box, begunAt: record.begunAt })

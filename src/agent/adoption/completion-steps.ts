@@ -191,10 +191,13 @@ async function bringUp({ engine, servers, clock }: Deps, box: LocalBox, { reread
     if (all.includes(service)) await engine.up(project, [service], signal)
   }
   await up('postgres')
-  await waitForService({ engine, clock, signal }, box, 'postgres', () => servers.databaseReady(box))
+  await waitForService({ engine, clock, signal }, box, { service: 'postgres', isUp: () => servers.databaseReady(box) })
   await onceDatabaseRuns?.()
   await up('minio')
   await up('synapse')
   await up('edge')
-  await waitForService({ engine, clock, signal }, box, 'synapse', async () => (await servers.serverVersions(box)).synapse !== undefined)
+  await waitForService({ engine, clock, signal }, box, {
+    service: 'synapse',
+    isUp: async () => (await servers.serverVersions(box)).synapse !== undefined,
+  })
 }

@@ -227,11 +227,16 @@ function chatChanges(survey: Survey, template: string, { registrationSharedSecre
 
 const ownFile = { mode: 0o600, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
 
-async function change(survey: Survey, path: string, after: string | null, isShown = true): Promise<FileChange> {
+async function change(survey: Survey, path: string, after: string | null): Promise<FileChange> {
   const full = join(survey.box.project.folder, path)
   const file = await readHostFile(full)
-  return { path: full, shown: isShown ? path : null, before: file?.text ?? null, after, ...ownFile }
+  return { path: full, shown: path, before: file?.text ?? null, after, ...ownFile }
 }
+
+const secretChange = async (survey: Survey, path: string, after: string): Promise<FileChange> => ({
+  ...(await change(survey, path, after)),
+  shown: null,
+})
 
 const edgeFolder = 'edge/conf.d'
 
@@ -251,8 +256,8 @@ async function secretChanges(survey: Survey, secrets: BoxSecrets): Promise<FileC
   const { folder } = survey.box.project
   const user = survey.environment.minio?.MINIO_ROOT_USER || 'minioadmin'
   return Promise.all([
-    change(survey, relative(folder, secretsFile(survey.box.project)), secretsText(secrets), false),
-    change(survey, 'secrets/minio/root-user', `${user}\n`, false),
-    change(survey, 'secrets/minio/root-password', `${secrets.minioRootPassword}\n`, false),
+    secretChange(survey, relative(folder, secretsFile(survey.box.project)), secretsText(secrets)),
+    secretChange(survey, 'secrets/minio/root-user', `${user}\n`),
+    secretChange(survey, 'secrets/minio/root-password', `${secrets.minioRootPassword}\n`),
   ])
 }

@@ -25,7 +25,7 @@ export function setValue(file: YamlText, path: Path, value: unknown): YamlText {
   const map = ownMap(file, path.slice(0, -1))
   const key = String(path.at(-1))
   const pair = pairOf(map, key)
-  return checked(file, { path, value, edit: pair ? replacePair(file, map, pair, value) : insertPair(file, map, key, value) })
+  return checked(file, { path, value, edit: pair ? replacePair(file, map, { pair, value }) : insertPair(file, map, { key, value }) })
 }
 
 /** Appends to a list; makes a missing list. Throws COMPOSE_INVALID. */
@@ -143,7 +143,7 @@ function blockText(text: string, value: unknown, indent: string): string {
 const flowText = (value: unknown): string =>
   typeof value === 'string' && /^[A-Za-z][\w./-]*$/.test(value) && stringify(value).trimEnd() === value ? value : JSON.stringify(value)
 
-function replacePair({ text }: YamlText, map: YAMLMap, pair: Pair, value: unknown): Edit {
+function replacePair({ text }: YamlText, map: YAMLMap, { pair, value }: Readonly<{ pair: Pair; value: unknown }>): Edit {
   const key = String(isScalar(pair.key) ? pair.key.value : pair.key)
   const { value: now } = pair
   if (isScalar(now) && hasText(now) && !/^BLOCK/.test(now.type ?? '') && typeof value !== 'object') {
@@ -157,7 +157,7 @@ function replacePair({ text }: YamlText, map: YAMLMap, pair: Pair, value: unknow
   return { start, end: endOf(text, pair), put }
 }
 
-function insertPair({ text }: YamlText, map: YAMLMap, key: string, value: unknown): Edit {
+function insertPair({ text }: YamlText, map: YAMLMap, { key, value }: Readonly<{ key: string; value: unknown }>): Edit {
   const last = map.items.at(-1)
   const [begin] = (map as Ranged).range ?? [0]
   if (!last) return insertAt(begin + 1, ` ${flowText(key)}: ${flowText(value)} `)

@@ -29,9 +29,9 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     streamPositions: (box, signal) => streamPositions(engine, box, signal),
     raiseStreams: (box, past, signal) => raiseStreams({ engine, box }, past, signal),
     createProbeAccount: (box, appserviceToken, signal) =>
-      withChat({ ...deps, box, signal }, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal)),
+      withChat({ ...deps, box, signal }, 'the probe user', (chat) => makeAccount(chat, { box, token: appserviceToken }, signal)),
     createTemporaryAccount: (box, registrationSecret, signal) =>
-      withChat({ ...deps, box, signal }, 'a temporary user', (chat) => makeTemporaryAccount(chat, deps.random, registrationSecret, signal)),
+      withChat({ ...deps, box, signal }, 'a temporary user', (chat) => makeTemporaryAccount({ ...deps, signal }, chat, registrationSecret)),
     countRows: (box, database, signal) => countRows({ engine, box }, database, signal),
     databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)

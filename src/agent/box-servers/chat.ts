@@ -7,6 +7,8 @@ const api = '/_matrix/client/v3'
 const eventType = 'dev.tenantry.probe'
 const localpart = 'tenantry-probe'
 
+type Asking = Readonly<{ random: Random; signal?: AbortSignal | undefined }>
+
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const as = ({ userId }: Pick<ProbeAccount, 'userId'>) => `user_id=${encodeURIComponent(userId)}`
 
@@ -16,7 +18,7 @@ export async function checkVersions(origin: Origin, signal?: AbortSignal): Promi
 }
 
 /** Sends an event to the probe room and expects it in the next sync. */
-export async function checkMessageRoundTrip(origin: Origin, account: ProbeAccount, random: Random, signal?: AbortSignal): Promise<void> {
+export async function checkMessageRoundTrip({ random, signal }: Asking, origin: Origin, account: ProbeAccount): Promise<void> {
   const headers = bearer(account.accessToken)
   const room = encodeURIComponent(account.roomId)
   const once = randomText(random, 20)
@@ -66,8 +68,11 @@ export async function chatVersion(origin: Origin): Promise<string | undefined> {
   return typeof server_version === 'string' ? server_version.slice(0, 100) : undefined
 }
 
+/** The token is that of the application service. */
+type NewAccount = Readonly<{ box: LocalBox; token: Secret }>
+
 /** Creates or finds the probe user of the application service and its room. */
-export async function makeAccount(origin: Origin, box: LocalBox, token: Secret, signal?: AbortSignal): Promise<ProbeAccount> {
+export async function makeAccount(origin: Origin, { box, token }: NewAccount, signal?: AbortSignal): Promise<ProbeAccount> {
   const accessToken = token.reveal()
   const headers = bearer(accessToken)
   const userId = `@${localpart}:${box.chatDomain}`
@@ -85,12 +90,7 @@ export async function makeAccount(origin: Origin, box: LocalBox, token: Secret, 
 const probeRoom = { preset: 'private_chat', name: 'Probe', creation_content: { 'm.federate': false } }
 
 /** Creates a user with a random password and a room, with the registration secret. */
-export async function makeTemporaryAccount(
-  origin: Origin,
-  random: Random,
-  registration: Secret,
-  signal?: AbortSignal,
-): Promise<ProbeAccount> {
+export async function makeTemporaryAccount({ random, signal }: Asking, origin: Origin, registration: Secret): Promise<ProbeAccount> {
   const path = '/_synapse/admin/v1/register'
   const { nonce } = await need(origin, path, { signal })
   const username = `tenantry-drill-${randomText(random, 10).toLowerCase()}`

@@ -28,14 +28,14 @@ export async function dumpDatabase({ engine, box }: EngineBox, folder: string, s
   const view = await inspectBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const run = (argv: string[], options: ExecOptions) => runProgramInPostgres(engine, view, argv, options)
+  const run = (argv: string[], options: ExecOptions) => runProgramInPostgres({ engine, view }, argv, options)
   const toFile = (argv: string[], name: string) => (within: AbortSignal) => run(argv, { stdoutFile: join(folder, name), signal: within })
   const options = ['-Fc', '-Z1', '--no-sync', `--lock-wait-timeout=${lockWaitMs}`]
   const globals = toFile(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], globalsFile)
   const dump = (snapshot: string) => toFile([...inEnglish, 'pg_dump', ...options, `--snapshot=${snapshot}`, ...connection(login)], dumpFile)
   const held = { engine, view, login, signal }
   const counts = await withExportedSnapshot(held, countSql, (snapshot) => runConcurrently([dump(snapshot), globals], signal))
-  await assertListable(run, box, join(folder, dumpFile), signal)
+  await assertListable({ run, signal }, box, join(folder, dumpFile))
   return parseCounts(counts)
 }
 
@@ -44,7 +44,9 @@ const inEnglish = ['env', 'LC_ALL=C']
 
 const globalsConnection = ({ user, database }: DatabaseLogin) => ['-w', '-h', '127.0.0.1', '-U', user, '-l', database]
 
-async function runProgramInPostgres(engine: ContainerEngine, view: BoxView, argv: string[], options: ExecOptions): Promise<string> {
+type Target = Readonly<{ engine: ContainerEngine; view: BoxView }>
+
+async function runProgramInPostgres({ engine, view }: Target, argv: string[], options: ExecOptions): Promise<string> {
   const { exitCode, stdout, stderr } = await engine.exec(runningId(view, 'postgres'), argv, options)
   if (exitCode === 0) return stdout
   const program = argv.find((word) => /^pg_/.test(word))
@@ -63,10 +65,9 @@ const readingAll = ['sh', '-c', '"$@"; code=$?; cat > /dev/null; exit $code', 's
 
 /** Rejects a dump that pg_restore cannot list, whatever the exit code was. */
 async function assertListable(
-  run: (argv: string[], options: ExecOptions) => Promise<string>,
+  { run, signal }: Readonly<{ run(argv: string[], options: ExecOptions): Promise<string>; signal?: AbortSignal | undefined }>,
   box: LocalBox,
   path: string,
-  signal?: AbortSignal,
 ): Promise<void> {
   const { size } = await stat(path)
   const start = () => createReadStream(path, { end: maxListedBytes })

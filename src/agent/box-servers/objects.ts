@@ -5,6 +5,8 @@ import type { ContainerEngine } from '../ports/index.ts'
 import { type BoxView, runningId } from './box-view.ts'
 import { ask } from './http.ts'
 
+type Asking = Readonly<{ engine: ContainerEngine; signal?: AbortSignal | undefined }>
+
 const bucket = 'tenantry-probe'
 const versionMs = 20_000
 const clusterHealth = '/minio/health/cluster'
@@ -20,13 +22,13 @@ export async function checkCluster({ container, edge }: BoxView, signal?: AbortS
 }
 
 /** Uploads and reads back a small object with the container's curl; the root password goes through stdin. Only for managed boxes. */
-export async function checkUpload(engine: ContainerEngine, view: BoxView, random: Random, signal?: AbortSignal): Promise<void> {
+export async function checkUpload({ engine, random, signal }: Asking & Readonly<{ random: Random }>, view: BoxView): Promise<void> {
   const [user, password] = await Promise.all(['root-user', 'root-password'].map((name) => readSecret(view, name)))
   const content = randomText(random, 20)
   const signed = [`user = "${user}:${password}"`, 'aws-sigv4 = "aws:amz:us-east-1:s3"']
   const [inBucket, inObject] = [`url = "http://127.0.0.1:9000/${bucket}"`, `url = "http://127.0.0.1:9000/${bucket}/probe"`]
   const put = [...signed, 'request = "PUT"', ...body(content), inObject]
-  const run = (...requests: readonly string[][]) => curl(engine, view, requests, signal)
+  const run = (...requests: readonly string[][]) => curl({ engine, signal }, view, requests)
   // One program for both: to start it takes longer than what it does.
   const putAndGet = () => run(put, [...signed, inObject])
   let [uploaded, read] = await putAndGet()
@@ -51,12 +53,7 @@ const body = (content: string): string[] => [
 type Response = Readonly<{ status: number; text: string }>
 
 /** Sends one request after the other. */
-async function curl(
-  engine: ContainerEngine,
-  view: BoxView,
-  requests: readonly (readonly string[])[],
-  signal?: AbortSignal,
-): Promise<Response[]> {
+async function curl({ engine, signal }: Asking, view: BoxView, requests: readonly (readonly string[])[]): Promise<Response[]> {
   const config = requests
     .map((lines) => [...lines, 'max-time = 10', `write-out = "\\n${ended}%{http_code}\\n"`].join('\n'))
     .join('\nnext\n')

@@ -42,7 +42,7 @@ const checks = {
   chatSync: async ({ random }, view, signal) => {
     const account = await readProbeAccount(view.box.project)
     for (const origin of ways(view))
-      await (account ? checkMessageRoundTrip(origin, account, random, signal) : checkTokenRequired(origin, signal))
+      await (account ? checkMessageRoundTrip({ random, signal }, origin, account) : checkTokenRequired(origin, signal))
   },
   database: async ({ engine }, view, signal) => {
     const login = await databaseLogin(engine, view, signal)
@@ -51,7 +51,7 @@ const checks = {
   },
   objectStorage: async ({ engine, random }, view, signal) => {
     await checkCluster(view, signal)
-    if (view.secrets) await checkUpload(engine, view, random, signal)
+    if (view.secrets) await checkUpload({ engine, random, signal }, view)
     const account = await readProbeAccount(view.box.project)
     if (account && view.chat) await checkMedia(view.chat, account, signal)
   },

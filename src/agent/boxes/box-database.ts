@@ -9,8 +9,7 @@ type Deps = Readonly<{ servers: BoxServers }>
  * unreachable later. Throws PREFLIGHT_REFUSED when no path exists, BOX_UNHEALTHY when the database does not answer.
  */
 export async function migrationsFor(
-  { servers }: Deps,
-  { migrations }: Pick<CommandContext, 'migrations'>,
+  { servers, migrations }: Deps & Pick<CommandContext, 'migrations'>,
   box: LocalBox,
   requested: string,
 ): Promise<readonly BoxMigration[]> {
@@ -29,8 +28,7 @@ export async function migrationsFor(
 
 /** Applies the migrations to the running database in order; skips those applied by an interrupted attempt. */
 export async function applyMigrations(
-  { servers }: Deps,
-  { signal, progress }: Pick<CommandContext, 'signal' | 'progress'>,
+  { servers, signal, progress }: Deps & Pick<CommandContext, 'signal' | 'progress'>,
   box: LocalBox,
   migrations: readonly BoxMigration[],
 ): Promise<void> {

@@ -43,7 +43,7 @@ export function factFinder(deps: Deps): FindFacts {
       orNull(libcOf(postgres)),
       orNull(bytesIn(containers, 'synapse')),
       orNull(bytesIn(containers, 'minio')),
-      orNull(freeBytes(engine, disk, box, postgres)),
+      orNull(freeBytes({ engine, disk }, box, postgres)),
       text === undefined ? null : orNull(fileFacts(box, text, containers)),
       text === undefined ? null : orNull(compose.isChanged(box, text)),
     ])
@@ -64,8 +64,7 @@ async function bytesOfVolume(engine: ContainerEngine, sizes: ReturnType<typeof f
 
 /** Free space on the disk of the database volume, where a dump and a second database must fit. */
 async function freeBytes(
-  engine: ContainerEngine,
-  disk: Deps['disk'],
+  { engine, disk }: Pick<Deps, 'engine' | 'disk'>,
   box: LocalBox,
   postgres: ContainerState | undefined,
 ): Promise<number> {

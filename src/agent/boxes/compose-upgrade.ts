@@ -2,11 +2,14 @@ import { basename } from 'node:path'
 import type { ComposedService, ContainerSettings, ContainerState, Project } from '../ports/index.ts'
 import { releaseIn } from './network-differences.ts'
 
+/** The project, and the version of Compose on this host. */
+type Installed = Readonly<{ project: Project; installed: string }>
+
 /**
  * Compose versions hash the same settings differently. A hash of another version than the installed one proves no change, so everything else
  * that can be compared must be equal: image, variables, command and files here, mounts and networks by the caller.
  */
-export function isHashOfOtherCompose(project: Project, container: ContainerState, composed: ComposedService, installed: string): boolean {
+export function isHashOfOtherCompose(container: ContainerState, composed: ComposedService, { project, installed }: Installed): boolean {
   const [created, now] = [releaseIn(container.composeVersion), releaseIn(installed)]
   return (
     created !== undefined &&

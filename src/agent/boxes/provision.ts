@@ -9,7 +9,7 @@ import { type BoxSecrets, newBoxSecrets, readBoxSecrets, writeBoxSecrets, writeP
 import { assertAllowedImage } from './image-names.ts'
 import { existingBox, type LocalBoxes, projectOf } from './local-boxes.ts'
 import { pullImages } from './pull-images.ts'
-import { renderBox } from './render-box.ts'
+import { renderedFiles, writeBoxFiles } from './render-box.ts'
 import { reportVersions } from './report-versions.ts'
 import { assertSafeFolder } from './safe-folder.ts'
 import { waitForService, waitUntilStable } from './wait.ts'
@@ -52,8 +52,8 @@ export const provision =
     context.progress({ step: 'files' })
     const { box, secrets } = await prepareBoxFolder(deps, payload)
     await pullAll(deps, context, payload)
-    await startAll(deps, context, box, payload.migrationsHead ?? noMigrations)
-    await makeProbeAccount(deps, context, box, secrets)
+    await startAll(deps, context, { box, head: payload.migrationsHead ?? noMigrations })
+    await makeProbeAccount(deps, context, { box, secrets })
     const { edgeSecret, appserviceToken, registrationSharedSecret } = secrets
     await context.deliver({ edgeSecret, appserviceToken, registrationSharedSecret })
     const probe = await waitUntilStable(deps, box, {
@@ -83,29 +83,33 @@ async function pullAll(
 }
 
 /** Starts the database first: Synapse exits without one, and its restarts would look like a crash loop. */
-async function startAll(deps: ProvisionDeps, context: CommandContext, box: LocalBox, head: string): Promise<void> {
+async function startAll(
+  deps: ProvisionDeps,
+  context: CommandContext,
+  { box, head }: Readonly<{ box: LocalBox; head: string }>,
+): Promise<void> {
   const { engine, servers } = deps
   context.progress({ step: 'database' })
   await engine.up(box.project, ['postgres', 'minio'], context.signal)
-  await waitForService({ ...deps, signal: context.signal }, box, 'postgres', () => servers.databaseReady(box))
-  if (head !== noMigrations) await applyMigrations(deps, context, box, await migrationsFor(deps, context, box, head))
+  await waitForService({ ...deps, signal: context.signal }, box, { service: 'postgres', isUp: () => servers.databaseReady(box) })
+  if (head !== noMigrations) await applyMigrations({ ...deps, ...context }, box, await migrationsFor({ ...deps, ...context }, box, head))
   context.progress({ step: 'chat' })
   await engine.up(box.project, ['synapse', 'edge'], context.signal)
-  await waitForService(
-    { ...deps, signal: context.signal },
-    box,
-    'synapse',
-    async () => (await servers.serverVersions(box)).synapse !== undefined,
-  )
+  await waitForService({ ...deps, signal: context.signal }, box, {
+    service: 'synapse',
+    isUp: async () => (await servers.serverVersions(box)).synapse !== undefined,
+  })
 }
 
-async function makeProbeAccount({ servers }: ProvisionDeps, context: CommandContext, box: LocalBox, secrets: BoxSecrets): Promise<void> {
+type PreparedBox = Readonly<{ box: LocalBox; secrets: BoxSecrets }>
+
+async function makeProbeAccount({ servers }: ProvisionDeps, context: CommandContext, { box, secrets }: PreparedBox): Promise<void> {
   context.progress({ step: 'probe-user' })
   await writeProbeAccount(box.project, await servers.createProbeAccount(box, secret(secrets.appserviceToken), context.signal))
 }
 
 /** Creates the folder, secrets, files and record of a box, or finds them again. Throws ALREADY_EXISTS or PORT_TAKEN before anything is created. */
-async function prepareBoxFolder(deps: ProvisionDeps, payload: Provision): Promise<{ box: LocalBox; secrets: BoxSecrets }> {
+async function prepareBoxFolder(deps: ProvisionDeps, payload: Provision): Promise<PreparedBox> {
   const project = projectOf(deps.settings, payload.slug)
   const facts = factsOf(deps, payload, project)
   const box = await existingBox(deps.boxes, payload)
@@ -114,9 +118,11 @@ async function prepareBoxFolder(deps: ProvisionDeps, payload: Provision): Promis
   await mkdir(join(project.folder, 'secrets'), { recursive: true, mode: 0o700 })
   const made = secrets ?? newBoxSecrets(deps.random, payload.boxId)
   if (!secrets) await writeBoxSecrets(project, made)
-  if (!box?.managed) await renderBox(deps.settings.templateFolder, project.folder, facts, made)
+  if (!box?.managed) await writeBoxFiles(project.folder, await renderedFiles(deps.settings.templateFolder, facts, made))
   await assertSafeFolder(project)
-  return { box: await record(deps, payload, project, box), secrets: made }
+  const ready = box ? { ...box, ownershipEpoch: payload.ownershipEpoch } : newBox(payload, project)
+  await deps.boxes.put(ready)
+  return { box: ready, secrets: made }
 }
 
 /** The secrets of an earlier run for the same box; undefined on the first run. */
@@ -167,14 +173,10 @@ export function plainUrl(text: string): string {
 }
 
 /** The box becomes managed only once it is healthy. */
-async function record({ boxes }: ProvisionDeps, payload: Provision, project: Project, known: LocalBox | undefined): Promise<LocalBox> {
-  const { slug, boxId, ownershipEpoch, chatDomain, ports } = payload
-  const box: LocalBox = known
-    ? { ...known, ownershipEpoch }
-    : { slug, boxId, ownershipEpoch, managed: false, chatDomain, project, ports, migrationsHead: '0000' }
-  await boxes.put(box)
-  return box
-}
+const newBox = ({ slug, boxId, ownershipEpoch, chatDomain, ports }: Provision, project: Project): LocalBox => ({
+  ...{ slug, boxId, ownershipEpoch, managed: false, chatDomain, project, ports },
+  migrationsHead: '0000',
+})
 
 /** True when a process on this host listens on the port. */
 export const portInUse = (port: number): Promise<boolean> =>

@@ -83,7 +83,7 @@ export const resolveImages =
     const ended = AbortSignal.any([signal, over.signal])
     const late = lateness(deps.clock, payload.withinMs, ended)
     try {
-      const images = await Promise.all(payload.images.map((image) => resolveOne(deps, image, late, ended)))
+      const images = await Promise.all(payload.images.map((image) => resolveOne(deps, image, { late, signal: ended })))
       signal.throwIfAborted()
       return { images }
     } finally {
@@ -94,8 +94,7 @@ export const resolveImages =
 async function resolveOne(
   { engine, allowedImages }: ResolveDeps,
   image: string,
-  late: Promise<Problem>,
-  signal: AbortSignal,
+  { late, signal }: Readonly<{ late: Promise<Problem>; signal: AbortSignal }>,
 ): Promise<ResolvedImage> {
   try {
     assertAllowedImage(allowedImages, image)

@@ -27,10 +27,6 @@ const initFile = 'postgres/init/10-owner.sh'
 /** User id of the Synapse image. */
 const synapseUid = 991
 
-/** Writes all files of a box from the templates. Deterministic, so it can run again after a crash. */
-export const renderBox = async (templateFolder: string, folder: string, facts: RenderFacts, secrets: BoxSecrets): Promise<void> =>
-  writeBoxFiles(folder, await renderedFiles(templateFolder, facts, secrets))
-
 /** Writes rendered files with the owners and modes that the box template needs. */
 export async function writeBoxFiles(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   await mkdir(join(folder, 'edge', 'fence'), { recursive: true, mode: 0o700 })
@@ -40,7 +36,7 @@ export async function writeBoxFiles(folder: string, files: ReadonlyMap<string, s
   await giveSynapseItsFiles(folder, [...files.keys()])
 }
 
-/** File contents by path within the box's folder. */
+/** File contents by path within the box's folder; the same again after a crash. */
 export const renderedFiles = async (templateFolder: string, facts: RenderFacts, secrets: BoxSecrets): Promise<Map<string, string>> =>
   renderTemplates(await readTemplates(templateFolder), valuesOf(facts, secrets))
 
@@ -102,13 +98,15 @@ const broken = (reason: string): Problem => problem('CONFIG_INVALID', `The box t
 export function renderTemplates(templates: ReadonlyMap<string, string>, values: Readonly<Record<string, string>>): Map<string, string> {
   for (const [name, value] of Object.entries(values)) assertPlainValue(name, value)
   const used = new Set<string>()
-  const rendered = new Map([...templates].map(([path, text]) => [path, render(path, text, values, used)]))
+  const rendered = new Map([...templates].map(([path, text]) => [path, render({ path, text }, values, used)]))
   const unused = Object.keys(values).filter((name) => !used.has(name))
   if (unused.length > 0) throw broken(`does not use ${unused.join(', ')}`)
   return rendered
 }
 
-function render(path: string, text: string, values: Readonly<Record<string, string>>, used: Set<string>): string {
+type Template = Readonly<{ path: string; text: string }>
+
+function render({ path, text }: Template, values: Readonly<Record<string, string>>, used: Set<string>): string {
   const filled = text.replace(placeholder, (_, name: string) => {
     if (!Object.hasOwn(values, name)) throw broken(`uses the unknown placeholder {{${name}}} in ${path}`)
     used.add(name)

@@ -162,7 +162,7 @@ function differencesIn(project: Project, container: ContainerState, { composed, 
   if (found.length > 0) return found.map((one) => ({ ...one, text: `${one.text}${fix ?? `. fix: write what runs into ${file}`}` }))
   if (composed.hashes.includes(container.configHash ?? '')) return []
   const text = `${service} runs with other settings than ${file} has${fix ?? notBroughtUp(project)}`
-  return [{ text, isHashAlone: isHashOfOtherCompose(project, container, composed, compose) }]
+  return [{ text, isHashAlone: isHashOfOtherCompose(container, composed, { project, installed: compose }) }]
 }
 
 function notBroughtUp({ name, composeFile, envFile }: Project): string {

@@ -51,20 +51,19 @@ const maxWaitMs = 10 * 60_000
 export async function waitForService(
   { engine, clock, signal }: Deps & Readonly<{ signal: AbortSignal }>,
   box: LocalBox,
-  service: Service,
-  isUp: () => Promise<boolean>,
+  { service, isUp }: Readonly<{ service: Service; isUp: () => Promise<boolean> }>,
 ): Promise<void> {
   const isCrashLooping = crashLoopDetector()
   const up = await waitUntil({ clock, everyMs: 1_000, timeoutMs: maxWaitMs, signal }, async () => {
     if (await isUp()) return true
     const container = (await engine.containers(box.project)).find((candidate) => candidate.service === service)
-    if (container && isCrashLooping(container)) throw await crashLoop(engine, box, container.id, service)
+    if (container && isCrashLooping(container)) throw await crashLoop(engine, box, container)
     return false
   })
   if (!up) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} did not answer within ${duration(maxWaitMs)}`)
 }
 
-async function crashLoop(engine: ContainerEngine, box: LocalBox, id: string, service: Service) {
+async function crashLoop(engine: ContainerEngine, box: LocalBox, { id, service }: ContainerState) {
   const said = lastLogLine(await engine.logs(id, 20))
   return problem('BOX_UNHEALTHY', `${service} of ${box.slug} is in a crash loop: ${(said ?? 'no log output').slice(0, 300)}`)
 }

@@ -31,7 +31,7 @@ export async function proveHealthy(run: ChangeRun, proof: Proof): Promise<void> 
   const watch = watchContainers(run, { baseline, digests: digestsOf(images) })
   const events = followBox(run, watch)
   try {
-    await probeUntilProven(run, proof, watch, events)
+    await probeUntilProven(run, proof, { watch, events })
   } finally {
     events.close()
   }
@@ -39,7 +39,11 @@ export async function proveHealthy(run: ChangeRun, proof: Proof): Promise<void> 
 
 type Watch = ReturnType<typeof watchContainers>
 
-async function probeUntilProven(run: ChangeRun, proof: Proof, watch: Watch, events: BoxEvents): Promise<void> {
+async function probeUntilProven(
+  run: ChangeRun,
+  proof: Proof,
+  { watch, events }: Readonly<{ watch: Watch; events: BoxEvents }>,
+): Promise<void> {
   const { step, direction, isQuick = false } = proof
   const { deps, payload } = run
   const { consecutive, spacingMs, timeoutMs } = isQuick ? quickRule(payload.probe) : payload.probe

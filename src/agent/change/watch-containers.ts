@@ -40,7 +40,7 @@ export function watchContainers(run: ChangeRun, { baseline: first, digests }: Ex
       const { service } = before
       const container = nowOf(containers, before)
       const harm = replaced(container, before, digests[service]) ?? (host === 'restarting' ? undefined : restarted(container, before))
-      if (harm) throw await harmed(run, service, harm, container)
+      if (harm) throw await harmed(run, service, { harm, container })
     }
   }
   const acceptRestarts = async () => {
@@ -119,7 +119,9 @@ function restarted(container: ContainerState | undefined, before: Started): stri
   return container.restartCount > before.restartCount ? 'was restarted or replaced' : undefined
 }
 
-async function harmed({ deps, box }: ChangeRun, service: string, harm: string, container: ContainerState | undefined) {
+type Harm = Readonly<{ harm: string; container: ContainerState | undefined }>
+
+async function harmed({ deps, box }: ChangeRun, service: string, { harm, container }: Harm) {
   const text = container ? await deps.engine.logs(container.id, maxLines).catch(() => '') : ''
   const line = lastWords(service, text)
   return problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}${line ? `: ${line.slice(0, 200)}` : ''}`)

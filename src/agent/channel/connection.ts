@@ -28,7 +28,7 @@ export function openConnection({ clock, random, identity, fetch = settlingFetch,
   const instanceId = randomText(random, 20)
   const gauge = clockOffset(clock)
   const plain = readServerTime(gauge.setServerTime, bounded(fetch))
-  const signerOf = (who: AgentIdentity) => agentSigner(clock, gauge, who, instanceId)
+  const signerOf = (who: AgentIdentity) => agentSigner({ clock, gauge }, who, instanceId)
   const clientOf = (signing: Signing) => makeClient(agentContract, { baseUrl: identity.daemonUrl, fetch: signed(signing, plain) })
   let [now, signer] = [identity, signerOf(identity)]
   let replacing: Promise<unknown> = Promise.resolve()

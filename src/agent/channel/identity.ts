@@ -30,13 +30,15 @@ export function clockOffset(clock: Clock): ClockOffset {
   }
 }
 
+type SignerDeps = Readonly<{ clock: Clock; gauge: ClockOffset }>
+
 export type AgentSigner = Readonly<{ keyId: string; header(): Promise<string> }>
 
 /**
  * Creates authorization headers: tokens valid for 60 s, reused for 20 s. A host with a skewed clock signs with the daemon's time, so that it
  * can connect and report its offset.
  */
-export function agentSigner(clock: Clock, gauge: ClockOffset, identity: AgentIdentity, instanceId: string): AgentSigner {
+export function agentSigner({ clock, gauge }: SignerDeps, identity: AgentIdentity, instanceId: string): AgentSigner {
   let key: Promise<CryptoKey | Uint8Array> | undefined
   let last: { atMs: number; wallMs: number; header: string } | undefined
   const header = async () => {
@@ -45,14 +47,16 @@ export function agentSigner(clock: Clock, gauge: ClockOffset, identity: AgentIde
     // After the wall clock is corrected, a token with the wrong time must not be reused.
     if (last && atMs - last.atMs < reuseMs && Math.abs(wallMs - last.wallMs) < reuseMs) return last.header
     key ??= importJWK(identity.privateKey, agentToken.algorithm)
-    const token = await sign(await key, identity, instanceId, Math.floor(wallMs / 1000))
+    const token = await sign(await key, identity, { instanceId, at: Math.floor(wallMs / 1000) })
     last = { atMs, wallMs, header: `Bearer ${token}` }
     return last.header
   }
   return { keyId: identity.keyId, header }
 }
 
-const sign = (key: CryptoKey | Uint8Array, { keyId, hostId, daemonUrl }: AgentIdentity, instanceId: string, at: number): Promise<string> =>
+type Signed = Readonly<{ instanceId: string; at: number }>
+
+const sign = (key: CryptoKey | Uint8Array, { keyId, hostId, daemonUrl }: AgentIdentity, { instanceId, at }: Signed): Promise<string> =>
   new SignJWT({ [agentToken.instanceClaim]: instanceId })
     .setProtectedHeader({ alg: agentToken.algorithm, kid: keyId })
     .setSubject(hostId)

@@ -45,14 +45,15 @@ export function engineProblem(error: unknown, what: string, otherwise: ProblemCo
     return problem('DOCKER_UNAVAILABLE', `The container engine does not answer (${code}). fix: start it, and check access to its socket`, {
       cause: error,
     })
-  return outputProblem((error as ApiError).json?.message ?? message, what, otherwise, error)
+  const said = (error as ApiError).json?.message ?? message
+  return problem(codeOf(said) ?? otherwise, `${what}: ${lastWords(said)}`, { cause: error })
 }
 
 /** Maps printed output to a problem. */
-export function outputProblem(said: string, what: string, otherwise: ProblemCode, cause?: unknown): Problem {
-  const known = causes.find(([words]) => words.test(said))?.[1]
-  return problem(known ?? otherwise, `${what}: ${lastWords(said)}`, { cause })
-}
+export const outputProblem = (said: string, what: string, otherwise: ProblemCode): Problem =>
+  problem(codeOf(said) ?? otherwise, `${what}: ${lastWords(said)}`)
+
+const codeOf = (said: string): ProblemCode | undefined => causes.find(([words]) => words.test(said))?.[1]
 
 const lastWords = (said: string): string => printable(plainer(said.trim().split('\n').at(-1) ?? '')).slice(0, 400) || 'no error message'
 

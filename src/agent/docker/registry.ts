@@ -45,7 +45,7 @@ async function resolveAt(
   const reference = `${source.repository}:${parseImage(image).tag}`
   const what = `Cannot resolve ${reference}`
   try {
-    const { Descriptor } = await distribution(docker, reference, await authFor(settings, source), signal)
+    const { Descriptor } = await distribution(docker, reference, { authconfig: await authFor(settings, source), abortSignal: signal })
     if (Descriptor?.digest) return Descriptor.digest
   } catch (error) {
     signal?.throwIfAborted()
@@ -54,11 +54,12 @@ async function resolveAt(
   throw problem('PULL_FAILED', `${what}: the engine returned no digest`)
 }
 
+type DistributionOptions = Readonly<{ authconfig: AuthConfig | undefined; abortSignal: AbortSignal | undefined }>
 type Distribution = Readonly<{ Descriptor?: Readonly<{ digest?: string }> }>
 
 /** The client's own method cannot be aborted, and a silent registry would block it for a minute. */
-const distribution = (docker: Docker, reference: string, authconfig: AuthConfig | undefined, abortSignal: AbortSignal | undefined) =>
+const distribution = (docker: Docker, reference: string, options: DistributionOptions) =>
   new Promise<Distribution>((resolve, reject) => {
-    const call = { path: `/distribution/${reference}/json`, method: 'GET', statusCodes: { 200: true }, authconfig, abortSignal }
+    const call = { path: `/distribution/${reference}/json`, method: 'GET', statusCodes: { 200: true }, ...options }
     docker.modem.dial(call, (error: unknown, body: unknown) => (error ? reject(error) : resolve(body as Distribution)))
   })

@@ -43,7 +43,7 @@ export const drillActs = (run: DrillRun): DrillActs => ({
     const counts = Object.values(fetched.manifest.rows)
     return { tables: counts.length, rows: counts.reduce((sum, count) => sum + count, 0) }
   },
-  start: ({ signal }) => startProject(run.deps, run.copy, drilledServices, signal),
+  start: ({ signal }) => startProject({ ...run.deps, signal }, run.copy, drilledServices),
   prove: ({ signal, note }) => prove(run, signal, note),
   clear: () => clear(run),
 })
@@ -72,7 +72,10 @@ async function prove(run: DrillRun, signal: AbortSignal, note: StepContext<'prov
   const { copy } = run
   const deps = { ...run.deps, servers: watchfulServers(run.deps.servers, run.deps.engine) }
   const { servers } = deps
-  await waitForService({ ...deps, signal }, copy, 'synapse', async () => (await servers.serverVersions(copy)).synapse !== undefined)
+  await waitForService({ ...deps, signal }, copy, {
+    service: 'synapse',
+    isUp: async () => (await servers.serverVersions(copy)).synapse !== undefined,
+  })
   const account = await servers.createTemporaryAccount(copy, await registrationSecretOf(copy.project.folder), signal)
   await writeProbeAccount(copy.project, account)
   let last: ProbeResult | undefined

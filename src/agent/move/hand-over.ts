@@ -167,7 +167,7 @@ async function restart({ deps, context, box }: Run, signal: AbortSignal): Promis
   const { handedOver, ...owned } = (await boxes.find(box.slug)) ?? box
   if (handedOver?.holder === context.commandId) await boxes.put(owned)
   await engine.start(box.project, ['postgres'])
-  await waitForService({ ...deps, signal }, box, 'postgres', () => servers.databaseReady(box))
+  await waitForService({ ...deps, signal }, box, { service: 'postgres', isUp: () => servers.databaseReady(box) })
   await engine.start(box.project, ['minio'])
   await engine.start(box.project, ['synapse', 'edge'])
   await waitUntilStable(deps, box, { rule: restartRule, signal })

@@ -60,7 +60,7 @@ const actsOf = ({ deps, context, payload, box }: Run): SagaActs<TakeBackStep> =>
   start: async ({ signal }) => {
     const { engine, servers } = deps
     await engine.up(box.project, ['postgres', 'minio'], signal)
-    await waitForService({ ...deps, signal }, box, 'postgres', () => servers.databaseReady(box))
+    await waitForService({ ...deps, signal }, box, { service: 'postgres', isUp: () => servers.databaseReady(box) })
     await engine.up(box.project, ['synapse', 'edge'], signal)
     // `keep` removes the holder from the record; lifting the fence needs it after that.
     return { holder: box.handedOver?.holder ?? null, ...(box.handedOver ? { handedOver: box.handedOver } : {}) } satisfies Started

@@ -42,8 +42,11 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
     start: async ({ signal }) => {
       await run.confirm('once', signal)
       const box = await boxAsFetched(run, signal)
-      await startProject(deps, box, Service.options, signal)
-      await waitForService({ ...deps, signal }, box, 'synapse', async () => (await deps.servers.serverVersions(box)).synapse !== undefined)
+      await startProject({ ...deps, signal }, box, Service.options)
+      await waitForService({ ...deps, signal }, box, {
+        service: 'synapse',
+        isUp: async () => (await deps.servers.serverVersions(box)).synapse !== undefined,
+      })
     },
     probe: (at) => prove(run, at),
     keep: async ({ signal }) => {

@@ -11,10 +11,11 @@ import { type Globals, type Machine, print } from './settings.ts'
 
 // Manual changes of a box on its own host. Each takes the box's lock first, like the agent's commands, and refuses while a command is open.
 
+type OnBox = Readonly<{ machine: Machine; slug: string; options: Globals }>
 type Held = Readonly<{ host: LocalHost; box: LocalBox; records: readonly CommandRecord[] }>
 
 /** Throws BOX_HELD while a running agent works on the box, or a stopped agent has an open command for it. */
-async function withBox<Value>(machine: Machine, slug: string, options: Globals, act: (held: Held) => Promise<Value>): Promise<Value> {
+async function withBox<Value>({ machine, slug, options }: OnBox, act: (held: Held) => Promise<Value>): Promise<Value> {
   const host = currentHost(machine, options)
   const box = await findBox(host, slug)
   const lock = await fileLocks(join(host.owner, 'locks')).acquire(slug)
@@ -33,7 +34,7 @@ async function withBox<Value>(machine: Machine, slug: string, options: Globals, 
 }
 
 export function boxMaintenanceOn(machine: Machine, slug: string, options: Globals & Readonly<{ reason: string }>): Promise<ExitCode> {
-  return withBox(machine, slug, options, async ({ box }) => {
+  return withBox({ machine, slug, options }, async ({ box }) => {
     if (!box.managed)
       throw problem('BOX_NOT_MANAGED', `Box ${slug} is only observed, so its edge has no fence. fix: complete its adoption first`)
     await beginMaintenance(machine, box, options.reason.slice(0, 300))
@@ -42,7 +43,7 @@ export function boxMaintenanceOn(machine: Machine, slug: string, options: Global
 }
 
 export function boxMaintenanceOff(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
-  return withBox(machine, slug, options, async ({ box }) => {
+  return withBox({ machine, slug, options }, async ({ box }) => {
     await endMaintenance(box)
     return printFence(machine, options, { box, words: `${slug} is open: no fence` })
   })
@@ -60,7 +61,7 @@ async function printFence(
 type Confirmed = Globals & Readonly<{ confirm?: string }>
 
 export function boxUnfence(machine: Machine, slug: string, options: Confirmed): Promise<ExitCode> {
-  return withBox(machine, slug, options, async ({ host, box, records }) => {
+  return withBox({ machine, slug, options }, async ({ host, box, records }) => {
     const fence = await readFence(box.project)
     if (!fence) return printFence(machine, options, { box, words: `${slug} is not fenced` })
     const why = assertQuarantined(box, fence, records)
@@ -105,7 +106,7 @@ function assertQuarantined(box: LocalBox, { holder }: Fence, records: readonly C
 }
 
 export function boxRelease(machine: Machine, slug: string, options: Confirmed): Promise<ExitCode> {
-  return withBox<ExitCode>(machine, slug, options, async ({ host, box }) => {
+  return withBox<ExitCode>({ machine, slug, options }, async ({ host, box }) => {
     if (box.managed) throw problem('CONFLICT', `Box ${slug} is managed. fix: move or remove it with \`tenantry boxes\``)
     await typed(machine, slug, {
       confirmed: options,

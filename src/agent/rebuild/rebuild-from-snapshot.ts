@@ -112,10 +112,9 @@ async function waitForDatabase({ engine, servers, clock }: RebuildDeps, box: Loc
 
 /** Starts the servers of a filled project, each after those that it depends on. */
 export async function startProject(
-  { engine }: Pick<RebuildDeps, 'engine'>,
+  { engine, signal }: Pick<RebuildDeps, 'engine'> & Readonly<{ signal: AbortSignal }>,
   { project }: LocalBox,
   services: readonly Service[],
-  signal: AbortSignal,
 ): Promise<void> {
   for (const service of (['postgres', 'minio', 'synapse', 'edge'] as const).filter((one) => services.includes(one)))
     await engine.up(project, [service], signal)

@@ -54,7 +54,7 @@ async function restartServices(deps: Deps, { signal, progress }: CommandContext,
     await engine.stop(box.project, ['minio', 'postgres'])
     progress({ step: 'start' })
     await engine.start(box.project, ['postgres', 'minio'])
-    await waitForService({ ...deps, signal }, box, 'postgres', () => servers.databaseReady(box))
+    await waitForService({ ...deps, signal }, box, { service: 'postgres', isUp: () => servers.databaseReady(box) })
     await engine.start(box.project, ['synapse'])
     await engine.stop(box.project, ['edge'])
   } finally {

@@ -55,7 +55,7 @@ const versionOf = (world: World, project: string, service: 'synapse' | 'postgres
 async function simulatedAccount(world: World, box: LocalBox, token: Secret): Promise<ProbeAccount> {
   const what = 'the probe user'
   assertChatUp(world, box, what)
-  assertKnownSecret(box, (await readBoxSecrets(box.project))?.appserviceToken, token, what)
+  if (isRejected(token, (await readBoxSecrets(box.project))?.appserviceToken)) throw notMade(box, what, rejected)
   return { userId: `@tenantry-probe:${box.chatDomain}`, accessToken: token.reveal(), roomId: `!probe:${box.chatDomain}` }
 }
 
@@ -67,12 +67,8 @@ async function simulatedTemporaryAccount(world: World, box: LocalBox, registrati
   if (Array.isArray(config.app_service_config_files) && config.app_service_config_files.length > 0)
     throw notMade(box, what, 'its application service reserves such names')
   const { registration_shared_secret: said } = config
-  assertKnownSecret(
-    box,
-    typeof said === 'string' ? said : (await readBoxSecrets(box.project))?.registrationSharedSecret,
-    registration,
-    what,
-  )
+  const known = typeof said === 'string' ? said : (await readBoxSecrets(box.project))?.registrationSharedSecret
+  if (isRejected(registration, known)) throw notMade(box, what, rejected)
   const name = randomText(world.random, 10).toLowerCase()
   return { userId: `@tenantry-drill-${name}:${box.chatDomain}`, accessToken: `throw-away-${name}`, roomId: `!${name}:${box.chatDomain}` }
 }
@@ -87,9 +83,9 @@ async function configOf({ project }: LocalBox): Promise<Record<string, unknown>>
 }
 
 /** Accepts any secret for an observed box, whose secrets are unknown. */
-function assertKnownSecret(box: LocalBox, known: string | undefined, input: Secret, what: string): void {
-  if (known !== undefined && known !== input.reveal()) throw notMade(box, what, 'the chat server rejects the secret')
-}
+const isRejected = (input: Secret, known: string | undefined): boolean => known !== undefined && known !== input.reveal()
+
+const rejected = 'the chat server rejects the secret'
 
 const notMade = (box: LocalBox, what: string, why: string) => problem('PROBE_FAILED', `Cannot create ${what} of ${box.slug}: ${why}`)
 

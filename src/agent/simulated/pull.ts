@@ -10,7 +10,7 @@ const parts = 4
 export async function pullSimulated(world: World, image: string, options: PullOptions): Promise<string> {
   assertEngineUp(world)
   options.signal?.throwIfAborted()
-  return pullFromSources(image, options, (source) => pullFrom(world, image, source, options))
+  return pullFromSources(image, options, (source) => pullFrom(world, { name: image, source }, options))
 }
 
 /** Resolves a tag with the same registries; a `lying-digest` fault returns a new digest each time. */
@@ -18,16 +18,19 @@ export async function resolveSimulated(world: World, image: string, options: Res
   assertEngineUp(world)
   options.signal?.throwIfAborted()
   return pullFromSources(image, options, async (source) =>
-    askRegistry(world, referenceAt(source, image), source, { digest: world.image(image).digest, missing: 'IMAGE_NOT_FOUND' }),
+    askRegistry(world, { name: image, source }, { digest: world.image(image).digest, missing: 'IMAGE_NOT_FOUND' }),
   )
 }
+
+/** An image by its name, in one of its registries. */
+type Named = Readonly<{ name: string; source: PullSource }>
 
 const referenceAt = ({ repository }: PullSource, image: string): string => `${repository}:${parseImage(image).tag}`
 
 /** Pulls in a few parts. A `lying-digest` fault returns another digest, which only a pull by digest detects. */
-async function pullFrom(world: World, name: string, source: PullSource, { digest, onProgress, signal }: PullOptions): Promise<string> {
+async function pullFrom(world: World, { name, source }: Named, { digest, onProgress, signal }: PullOptions): Promise<string> {
   const image = referenceAt(source, name)
-  const offered = askRegistry(world, image, source, { digest: world.image(name).digest, missing: 'PULL_FAILED' })
+  const offered = askRegistry(world, { name, source }, { digest: world.image(name).digest, missing: 'PULL_FAILED' })
   if (digest !== undefined && digest !== offered) throw problem('PULL_FAILED', `${image} with ${digest} does not exist in its registry`)
   const pullMs = world.faults.draw('pullMs') + slowness(world, image)
   for (let part = 1; part <= parts; part++) {
@@ -46,7 +49,9 @@ async function pullFrom(world: World, name: string, source: PullSource, { digest
 /** The content of a tag in its registry, and the code of a missing tag. */
 type Registered = Readonly<{ digest: string; missing: 'IMAGE_NOT_FOUND' | 'PULL_FAILED' }>
 
-function askRegistry({ faults, random }: World, image: string, { account }: PullSource, { digest, missing }: Registered): string {
+function askRegistry({ faults, random }: World, { name, source }: Named, { digest, missing }: Registered): string {
+  const image = referenceAt(source, name)
+  const { account } = source
   if (faults.strike('registry-down', { image })) throw problem('REGISTRY_UNAVAILABLE', `The registry of ${image} does not answer`)
   const isAnother = ({ username, password }: { username: string; password: string }) =>
     account?.username !== username || account.password !== password

@@ -59,7 +59,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
       await care.addRecoverySlot(repository)
     },
     take: async (repository, request, signal) => {
-      const facts = await take(options, repository, request, signal)
+      const facts = await take(options, repository, { ...request, signal })
       // A snapshot without a record is restored without its files; it is still complete.
       await own.record(request.slug, facts.id).catch(() => undefined)
       return facts
@@ -81,20 +81,17 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
 
 const isNamed = (full: string, id: string): boolean => full === id || (id.length >= 8 && full.startsWith(id))
 
+type Request = SnapshotRequest & Readonly<{ signal?: AbortSignal | undefined }>
+
 const notAllRead = 3
 
 /**
  * A serving box may lose a file between listing and reading. A warm snapshot may be incomplete, a live one is taken again. An incomplete
  * snapshot is removed, where the store lets an agent do so.
  */
-async function take(
-  options: ResticOptions,
-  repository: Repository,
-  request: SnapshotRequest,
-  signal?: AbortSignal,
-): Promise<SnapshotFacts> {
-  const facts = await backUp(options, repository, request, signal)
-  const { commandId, sample, warm } = request
+async function take(options: ResticOptions, repository: Repository, request: Request): Promise<SnapshotFacts> {
+  const facts = await backUp(options, repository, request)
+  const { commandId, sample, warm, signal } = request
   if (warm) return facts // never restored
   try {
     await verifySnapshot(options, repository, { id: facts.id, commandId, sample, signal })
@@ -105,13 +102,8 @@ async function take(
   return facts
 }
 
-async function backUp(
-  options: ResticOptions,
-  repository: Repository,
-  request: SnapshotRequest,
-  signal?: AbortSignal,
-): Promise<SnapshotFacts> {
-  const once = () => runWaiting(options, repository, backup(request, signal))
+async function backUp(options: ResticOptions, repository: Repository, request: Request): Promise<SnapshotFacts> {
+  const once = () => runWaiting(options, repository, backup(request))
   const first = await once()
   if (isWhole(first) || request.warm) return readSummary(first)
   const partial = new Set([readSummary(first).id])
@@ -134,8 +126,8 @@ function incomplete(ended: Ended, repository: Repository): Problem {
     : problem('SNAPSHOT_FAILED', `the snapshot lacks ${missing}, which does not exist`)
 }
 
-function backup(request: SnapshotRequest, signal?: AbortSignal): Run {
-  const { commandId, paths } = request
+function backup(request: Request): Run {
+  const { commandId, paths, signal } = request
   const args = ['backup', '--json', '--host', hostName, '--group-by', 'host', ...tagArguments(request), ...excludes(request)]
   return { args: [...args, '--', ...paths], commandId, signal, accept: [notAllRead] }
 }
@@ -157,7 +149,7 @@ type RestoreInput = Readonly<{ id: string; path: string; into: string; signal?: 
 export async function writeBack(options: ResticOptions, repository: Repository, { id, path, into, signal }: RestoreInput): Promise<void> {
   await mkdir(into, { recursive: true, mode: 0o700 })
   const args = ['restore', '--json', '--target', into, '--', `${id}:${path}`]
-  await readWithoutLock(options, repository, args, signal).catch((error) => {
+  await readWithoutLock(options, repository, { args, signal }).catch((error) => {
     throw isProblem(error, 'SNAPSHOT_FAILED')
       ? problem('RESTORE_FAILED', `the snapshot ${id} was not written back: ${error.message}`, { cause: error })
       : error
@@ -168,7 +160,11 @@ export async function writeBack(options: ResticOptions, repository: Repository, 
  * A lock is a write into the store and may wait for others, which lengthens the downtime, and a full store refuses it. It only prevents a
  * concurrent prune; if packs were pruned meanwhile, restic fails and the restore is repeated with the lock.
  */
-async function readWithoutLock(options: ResticOptions, repository: Repository, args: string[], signal?: AbortSignal): Promise<Ended> {
+async function readWithoutLock(
+  options: ResticOptions,
+  repository: Repository,
+  { args, signal }: Pick<Run, 'args' | 'signal'>,
+): Promise<Ended> {
   try {
     return await runRestic(options, repository, { args: ['--no-lock', ...args], signal })
   } catch (error) {

@@ -30,7 +30,7 @@ async function pullAndWarm(deps: ChangeDeps, context: CommandContext, payload: P
   const { clock } = deps
   const box = await managedBox(deps, payload)
   const begun = clock.monotonicMs()
-  await migrationsFor(deps, context, box, payload.targets.migrationsHead)
+  await migrationsFor({ ...deps, ...context }, box, payload.targets.migrationsHead)
   await pinFormerImages(deps, context, box)
   const { services } = payload.targets
   const digests = await pullImages(deps, { images: services, pin: box.slug, step: 'pull', context, signal: context.signal })

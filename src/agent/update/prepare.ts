@@ -36,7 +36,7 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   await assertNotScaled(deps, box, text)
   await assertRestorable(deps, box, text)
   await assertNoOtherDatabases(deps, box)
-  const migrations = await migrationsFor(deps, context, box, payload.targets.migrationsHead)
+  const migrations = await migrationsFor({ ...deps, ...context }, box, payload.targets.migrationsHead)
   const facts = await deps.servers.databaseFacts(box)
   await deps.snapshots.prepare(await run.repository())
   await pinAndPull(run, before)

@@ -93,4 +93,4 @@ async function whileSyncing<Value>(run: UpdateRun, work: (run: UpdateRun) => Pro
 const replacedDatabase = (run: UpdateRun): 'postgres'[] => (beforeOf(run).planned.includes('postgres') ? ['postgres'] : [])
 
 const migrate = (run: UpdateRun): Promise<void> =>
-  applyMigrations(run.deps, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])
+  applyMigrations({ ...run.deps, ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])

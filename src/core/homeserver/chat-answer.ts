@@ -19,22 +19,30 @@ export const errorOf = ({ json }: ChatAnswer): string => (typeof json?.error ===
 export function faultOf(answer: ChatAnswer): Fault | undefined {
   const { status } = answer
   const errcode = errcodeOf(answer)
-  if (status === 429 || errcode === 'M_LIMIT_EXCEEDED') return fault('limited', answer, 1, 'rate limited')
-  if (errcode === 'M_RESOURCE_LIMIT_EXCEEDED') return fault('limited', answer, shutSeconds, 'closed for all users')
-  if (status === 503 && retrySecondsOf(answer) !== undefined) return fault('fenced', answer, downSeconds, 'update in progress')
-  if (status >= 500) return fault('unreachable', answer, downSeconds, `HTTP ${status}`)
-  if (status >= 300 && status < 400) return fault('unreachable', answer, shutSeconds, `HTTP ${status}, redirects are not followed`)
+  if (status === 429 || errcode === 'M_LIMIT_EXCEEDED') return fault('limited', answer, { defaultSeconds: 1, reason: 'rate limited' })
+  if (errcode === 'M_RESOURCE_LIMIT_EXCEEDED')
+    return fault('limited', answer, { defaultSeconds: shutSeconds, reason: 'closed for all users' })
+  if (status === 503 && retrySecondsOf(answer) !== undefined)
+    return fault('fenced', answer, { defaultSeconds: downSeconds, reason: 'update in progress' })
+  if (status >= 500) return fault('unreachable', answer, { defaultSeconds: downSeconds, reason: `HTTP ${status}` })
+  if (status >= 300 && status < 400)
+    return fault('unreachable', answer, { defaultSeconds: shutSeconds, reason: `HTTP ${status}, redirects are not followed` })
   if (errcode === 'M_UNRECOGNIZED' || (status === 404 && errcode === ''))
-    return fault('unreachable', answer, shutSeconds, 'unknown request: the edge has no platform listener, or the server is too old')
-  if (answer.json === undefined) return fault('unreachable', answer, downSeconds, `HTTP ${status} without JSON`)
+    return fault('unreachable', answer, {
+      defaultSeconds: shutSeconds,
+      reason: 'unknown request: the edge has no platform listener, or the server is too old',
+    })
+  if (answer.json === undefined) return fault('unreachable', answer, { defaultSeconds: downSeconds, reason: `HTTP ${status} without JSON` })
   return undefined
 }
 
 /** The fault for an answer that the request does not allow. */
 export const unexpected = (answer: ChatAnswer): Fault =>
-  fault('unreachable', answer, downSeconds, `unexpected answer ${answer.status} ${errcodeOf(answer)}`.trim())
+  fault('unreachable', answer, { defaultSeconds: downSeconds, reason: `unexpected answer ${answer.status} ${errcodeOf(answer)}`.trim() })
 
-function fault(kind: Fault['kind'], answer: ChatAnswer, defaultSeconds: number, reason: string): Fault {
+type Refusal = Readonly<{ defaultSeconds: number; reason: string }>
+
+function fault(kind: Fault['kind'], answer: ChatAnswer, { defaultSeconds, reason }: Refusal): Fault {
   const seconds = retrySecondsOf(answer) ?? defaultSeconds
   return { kind, retryAfterSeconds: Math.min(Math.max(1, Math.ceil(seconds)), maxRetrySeconds), reason }
 }

@@ -3,7 +3,8 @@ type Entry = Readonly<{ status: number; retryable: boolean; exit: ExitCode; titl
 /** Exit codes of the three programs: 0 done, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict, 6 unavailable, 7 rollout failed, 8 rollout paused, 9 rollout done without some boxes. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9
 
-const entry = (status: number, exit: ExitCode, title: string, retryable = false): Entry => ({ status, retryable, exit, title })
+const entry = (status: number, exit: ExitCode, title: string): Entry => ({ status, retryable: false, exit, title })
+const retryable = (status: number, exit: ExitCode, title: string): Entry => ({ status, retryable: true, exit, title })
 
 /**
  * Every expected failure. A code that is not listed cannot be raised. Codes raised only by agents have status 500: they are part of results,
@@ -23,14 +24,14 @@ export const catalogue = {
   PAYLOAD_TOO_LARGE: entry(413, 2, 'The body is too large'),
   RANGE_NOT_SATISFIABLE: entry(416, 2, 'The range is outside the file'),
   UNSUPPORTED_MEDIA_TYPE: entry(415, 2, 'The body has the wrong type'),
-  RATE_LIMITED: entry(429, 6, 'Too many requests', true),
+  RATE_LIMITED: retryable(429, 6, 'Too many requests'),
   NOT_IMPLEMENTED: entry(501, 2, 'Not supported'),
   INTERNAL: entry(500, 1, 'Internal error'),
-  UNAVAILABLE: entry(503, 6, 'Not available right now', true),
+  UNAVAILABLE: retryable(503, 6, 'Not available right now'),
   CONFIG: entry(503, 6, 'A required setting is missing'),
   // admin accounts
   LOGIN_FAILED: entry(401, 4, 'Name, password or code is wrong'),
-  ACCOUNT_LOCKED: entry(429, 4, 'Too many failed logins', true),
+  ACCOUNT_LOCKED: retryable(429, 4, 'Too many failed logins'),
   SETUP_REQUIRED: entry(403, 4, 'The account set-up is incomplete'),
   TOTP_REQUIRED: entry(401, 4, 'A TOTP code is required'),
   // sessions of tenants' users
@@ -64,24 +65,24 @@ export const catalogue = {
   MODULE_LIMIT: entry(502, 1, 'The module broke a limit and was ended'),
   SCAN_FAILED: entry(422, 5, 'The scan found forbidden code'),
   PACKAGE_UNVERIFIED: entry(500, 1, 'The stored package failed verification'),
-  MODULE_SERVICE_FAILED: entry(502, 6, 'The service of the module failed', true),
+  MODULE_SERVICE_FAILED: retryable(502, 6, 'The service of the module failed'),
   // marketplace and payments
   MODULE_NOT_REGISTERED: entry(409, 5, 'No approved module has the feature flag of the app'),
   VENDOR_INACTIVE: entry(409, 5, 'The vendor cannot be paid'),
   NO_PAYMENT_CUSTOMER: entry(402, 5, 'The tenant has no payment customer'),
   PAYMENT_FAILED: entry(402, 5, 'The payment was refused'),
-  PAYMENTS_UNAVAILABLE: entry(503, 6, 'The payment provider is not available', true),
+  PAYMENTS_UNAVAILABLE: retryable(503, 6, 'The payment provider is not available'),
   // files
   QUOTA_EXCEEDED: entry(409, 5, 'The quota is exceeded'),
-  OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'The object store does not answer', true),
+  OBJECT_STORE_UNAVAILABLE: retryable(503, 6, 'The object store does not answer'),
   // chat servers of tenants
-  HOMESERVER_UNREACHABLE: entry(503, 6, 'The chat server is not available', true),
+  HOMESERVER_UNREACHABLE: retryable(503, 6, 'The chat server is not available'),
   // agents and hosts
   ENROLMENT_INVALID: entry(401, 4, 'The enrolment token is unknown, used or expired'),
   HOST_REVOKED: entry(401, 4, 'The host was revoked'),
   HOST_FROZEN: entry(401, 4, 'Two agents used the key of the host'),
-  HOST_OFFLINE: entry(503, 6, 'The host is offline', true),
-  CLOCK_SKEW: entry(401, 6, 'The clocks differ', true),
+  HOST_OFFLINE: retryable(503, 6, 'The host is offline'),
+  CLOCK_SKEW: retryable(401, 6, 'The clocks differ'),
   PROTOCOL_VERSION: entry(409, 5, 'Agent and daemon have no common protocol version'),
   COMMAND_EXPIRED: entry(409, 5, 'The deadline of the command passed'),
   LEASE_LOST: entry(409, 5, 'The lease was lost to another owner'),
@@ -94,18 +95,18 @@ export const catalogue = {
   MANIFEST_INVALID: entry(400, 2, 'The manifest is not valid'),
   IMAGE_NOT_ALLOWED: entry(403, 4, 'The image is not on the allow-list of this host'),
   IMAGE_NOT_FOUND: entry(422, 5, 'The registry has no such image'),
-  PULL_FAILED: entry(502, 6, 'The image could not be pulled', true),
-  REGISTRY_UNAVAILABLE: entry(503, 6, 'The registry does not answer', true),
+  PULL_FAILED: retryable(502, 6, 'The image could not be pulled'),
+  REGISTRY_UNAVAILABLE: retryable(503, 6, 'The registry does not answer'),
   DIGEST_MISMATCH: entry(409, 5, 'The image digest differs from the planned one'),
-  DISK_FULL: entry(507, 6, 'The disk is full', true),
+  DISK_FULL: retryable(507, 6, 'The disk is full'),
   BACKUP_KEY_INVALID: entry(503, 6, 'The backup key is missing or wrong'),
   RESTIC_UNUSABLE: entry(503, 6, 'restic is missing or too old'),
-  SNAPSHOT_FAILED: entry(500, 1, 'The snapshot was not completed', true),
-  SNAPSHOT_STORE_UNAVAILABLE: entry(503, 6, 'The snapshot store does not answer', true),
+  SNAPSHOT_FAILED: retryable(500, 1, 'The snapshot was not completed'),
+  SNAPSHOT_STORE_UNAVAILABLE: retryable(503, 6, 'The snapshot store does not answer'),
   PROBE_FAILED: entry(500, 1, 'The box failed its health probe'),
   UPDATE_FAILED: entry(500, 1, 'The update failed'),
   RESTORE_FAILED: entry(500, 1, 'The restore failed'),
-  DOCKER_UNAVAILABLE: entry(503, 6, 'The container engine does not answer', true),
+  DOCKER_UNAVAILABLE: retryable(503, 6, 'The container engine does not answer'),
   PREFLIGHT_REFUSED: entry(409, 5, 'The pre-flight refused the box'),
   NOT_RESTORABLE: entry(409, 5, 'The box could not be restored'),
   REINTRODUCES_CVE: entry(409, 5, 'It would reintroduce a vulnerability that an emergency fixed'),
@@ -121,7 +122,7 @@ export const catalogue = {
   DATABASE_INCOMPLETE: entry(500, 5, 'An interrupted migration left the database incomplete'),
   SEALED_UNREADABLE: entry(500, 1, 'A sealed value cannot be opened'),
   AUDIT_BROKEN: entry(500, 1, 'The audit log failed verification'),
-  UNREACHABLE: entry(503, 6, 'The daemon does not answer', true),
+  UNREACHABLE: retryable(503, 6, 'The daemon does not answer'),
   USAGE: entry(400, 2, 'The command line is not valid'),
   CANCELLED: entry(400, 1, 'Cancelled before anything was changed'),
 } as const satisfies Record<string, Entry>

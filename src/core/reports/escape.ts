@@ -1,7 +1,9 @@
 /** Marks that begin emphasis, code, links, images, HTML, tables or entities anywhere in a line. */
 const anywhere = /[\\`*_[\]<>&|~@]/g
 /** Marks that make a line a heading, an entry of a list or a rule, or underline the line before. */
-const atLineStart = /^[ \t]*(?:([#+=-])|(\d{1,9})([.)]))/gm
+const atLineStart = /^[ \t]*([#+=-])/gm
+/** An entry of a numbered list. */
+const numbered = /^[ \t]*(\d{1,9})([.)])/gm
 /** Four spaces would begin code. */
 const indent = /^[ \t]+(?=\S)/gm
 /** Markdown viewers make a link of such a text. */
@@ -13,7 +15,8 @@ export const escapeMarkdown = (text: string): string =>
     .replace(/\r\n?|[\u2028\u2029]/g, '\n')
     .replace(anywhere, '\\$&')
     .replace(address, (found) => (found === '://' ? ':\\//' : `${found.slice(0, -1)}\\.`))
-    .replace(atLineStart, (_, mark?: string, number?: string, end?: string) => (mark === undefined ? `${number}\\${end}` : `\\${mark}`))
+    .replace(atLineStart, '\\$1')
+    .replace(numbered, '$1\\$2')
     .replace(indent, ' ')
 
 /** The text behind backslashes of Markdown. */

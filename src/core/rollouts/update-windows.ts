@@ -67,8 +67,7 @@ const tooShort = (slug: string, { window, timeZone }: ZonedWindow, neededMs: num
 export function closedWindow(
   window: ZonedWindow | null,
   calendarOf: (window: ZonedWindow) => WindowCalendar,
-  now: string,
-  neededMs: number,
+  { now, neededMs }: Readonly<{ now: string; neededMs: number }>,
 ): ClosedWindow | null {
   if (window === null) return null
   const fitting = calendarOf(window).fitting(Date.parse(now), neededMs)

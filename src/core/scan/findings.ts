@@ -39,9 +39,11 @@ const rules = {
 
 export type Rule = keyof typeof rules
 
-export const finding = (rule: Rule, file: string, name = '', at: Readonly<{ line?: number; column?: number }> = {}): Finding => ({
+type Found = Readonly<{ detail?: string; line?: number; column?: number }>
+
+export const finding = (rule: Rule, file: string, { detail = '', ...at }: Found = {}): Finding => ({
   rule,
   file,
   ...at,
-  message: rules[rule].replace('{}', name),
+  message: rules[rule].replace('{}', detail),
 })

@@ -17,7 +17,7 @@ export function hiddenCharacters(file: string, text: string, isCode: boolean): r
     const found = pattern.exec(line)
     if (!found) return []
     const name = `U+${found[0].codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`
-    return [finding('hidden-characters', file, name, { line: index + 1, column: found.index + 1 })]
+    return [finding('hidden-characters', file, { detail: name, line: index + 1, column: found.index + 1 })]
   })
 }
 

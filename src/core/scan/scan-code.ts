@@ -46,7 +46,7 @@ export function scanCode(file: string, text: string): readonly Finding[] | Synta
   const found: Finding[] = []
   const add = (rule: Rule, node: Node, name?: string) => {
     const { line, column } = node.loc?.start ?? { line: 1, column: 0 }
-    found.push(finding(rule, file, name, { line, column: column + 1 }))
+    found.push(finding(rule, file, { detail: name, line, column: column + 1 }))
   }
   walk(program, (place) => {
     const { node } = place

@@ -21,7 +21,7 @@ export function scanFile(file: string, bytes: Uint8Array): readonly Finding[] {
   const head = Array.from(bytes.subarray(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('')
   const starts = (magic: readonly string[]) => magic.some((one) => head.startsWith(one))
   const binary = binaries.find(([, pattern, magic]) => pattern.test(file) || starts(magic))
-  if (binary) return [finding('binary-code', file, binary[0])]
+  if (binary) return [finding('binary-code', file, { detail: binary[0] })]
   if (archiveName.test(file) || starts(archiveMagic)) return [finding('archive-nested', file)]
   if (file.endsWith('binding.gyp')) return [finding('package-native', file)]
   return scanText(file, bytes)
@@ -33,7 +33,7 @@ function scanText(file: string, bytes: Uint8Array): readonly Finding[] {
   if (text === undefined) return isCode ? [finding('not-utf8', file)] : []
   const hidden = hiddenCharacters(file, text, isCode)
   if (/(?:^|\/)package\.json$/.test(file)) return [...hidden, ...scanPackageJson(file, text)]
-  if (bytes.length > maxCodeBytes) return isCode ? [...hidden, finding('code-too-large', file, '1 MiB')] : hidden
+  if (bytes.length > maxCodeBytes) return isCode ? [...hidden, finding('code-too-large', file, { detail: '1 MiB' })] : hidden
   const scanned = scanCode(file, text)
   if (!(scanned instanceof Error)) return [...hidden, ...scanned]
   return isCode ? [...hidden, unparsable(file, scanned)] : hidden
@@ -52,7 +52,7 @@ function decode(bytes: Uint8Array): string | undefined {
 function unparsable(file: string, error: Error & { loc?: { line: number; column: number } }): Finding {
   const at = error.loc ? { line: error.loc.line, column: error.loc.column + 1 } : {}
   const reason = error instanceof SyntaxError ? error.message.replace(/ \(\d+:\d+\)$/, '') : 'it is nested too deep'
-  return finding('unparsable', file, reason, at)
+  return finding('unparsable', file, { detail: reason, ...at })
 }
 
 function scanPackageJson(file: string, text: string): readonly Finding[] {
@@ -66,7 +66,7 @@ function scanPackageJson(file: string, text: string): readonly Finding[] {
   const { scripts, imports, gypfile, binary } = value as Readonly<Record<string, unknown>>
   const names = typeof scripts === 'object' && scripts !== null ? Object.keys(scripts) : []
   return [
-    ...names.filter((name) => lifecycleScripts.test(name)).map((name) => finding('package-script', file, name)),
+    ...names.filter((name) => lifecycleScripts.test(name)).map((name) => finding('package-script', file, { detail: name })),
     ...(imports === undefined ? [] : [finding('package-imports', file)]),
     ...(gypfile === undefined && binary === undefined ? [] : [finding('package-native', file)]),
   ]

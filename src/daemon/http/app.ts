@@ -87,6 +87,7 @@ function logRequest(log: Logger, { request, response, ms }: Readonly<{ request: 
 }
 
 function answerProblem({ log }: AppDeps) {
+  // biome-ignore lint/complexity/useMaxParams: Express recognizes a handler of errors by its four parameters.
   return (error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const found = shownTo(response.locals.actor, asProblem(error))
     const about = { requestId: response.locals.requestId, path: request.path, err: error }

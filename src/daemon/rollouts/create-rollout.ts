@@ -36,8 +36,10 @@ type Input = Readonly<{
   reason?: string | undefined
 }>
 
+type Keyed = Input & Readonly<{ idempotencyKey?: string | undefined }>
+
 /** Plans and queues a rollout. With a key, a repeated call answers the rollout of the first; throws CONFLICT for another input. */
-export async function createRollout(deps: Deps, actor: Actor, input: Input, key?: string): Promise<RolloutDetail> {
+export async function createRollout(deps: Deps, actor: Actor, { idempotencyKey: key, ...input }: Keyed): Promise<RolloutDetail> {
   const repeat = key === undefined ? null : repeatOf(actor, input, key)
   const created = repeat && (await createdBefore(deps.db, repeat))
   if (created) return showRollout(deps, created)

@@ -17,13 +17,13 @@ import { startRollout } from './start-rollout.ts'
 
 export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)): readonly Served[] => [
   ...serveContract(emergencyContract, {
-    createEmergency: ({ actor, body, header }) => createEmergency(deps, actor, body, header('idempotency-key')),
+    createEmergency: ({ actor, body, header }) => createEmergency(deps, actor, { ...body, idempotencyKey: header('idempotency-key') }),
   }),
   ...serveContract(rolloutsContract, {
     planRollout: async ({ body }) => (await planAnyRollout(deps, body)).plan,
     resolveManifest: async ({ body }) => ({ images: await resolveManifest(deps, body.manifest) }),
     rehearseRollout: ({ body, signal }) => rehearse(body, signal),
-    createRollout: ({ actor, body, header }) => createRollout(deps, actor, body, header('idempotency-key')),
+    createRollout: ({ actor, body, header }) => createRollout(deps, actor, { ...body, idempotencyKey: header('idempotency-key') }),
     listRollouts: ({ actor, query }) => listRollouts(deps, actor, query),
     getRollout: ({ params }) => showRollout(deps, params.id),
     reportRollout: ({ params }) => reportRollout(deps, params),

@@ -33,8 +33,7 @@ type Advance = Readonly<{
 export async function advanceRun(
   deps: Pick<RunsDeps, 'db' | 'clock' | 'random' | 'storeFile'>,
   actor: PlatformPrincipal,
-  { id, ...advance }: Advance,
-  key?: string,
+  { id, idempotencyKey: key, ...advance }: Advance & Readonly<{ idempotencyKey?: string | undefined }>,
 ): Promise<RunSummary> {
   const keyed = key === undefined ? undefined : keyedBy(actor, key, advance)
   try {

@@ -34,7 +34,8 @@ export const runsFeature = feature<RunsDeps>({
       listStartableBoards: ({ actor, query }) => listStartableBoards(deps, actor, query),
       listRuns: ({ actor, params, query }) => listRuns(deps, actor, { ...params, ...query }),
       showRun: ({ actor, params }) => showRun(deps, actor, params),
-      advanceRun: ({ actor, params, body, header }) => advanceRun(deps, actor, { ...params, ...body }, header('idempotency-key')),
+      advanceRun: ({ actor, params, body, header }) =>
+        advanceRun(deps, actor, { ...params, ...body, idempotencyKey: header('idempotency-key') }),
       cancelRun: ({ actor, params }) => cancelRun(deps, actor, params),
       retryRun: ({ actor, params }) => retryRun(deps, actor, params),
       runHistory: ({ actor, params, query }) => showHistory(deps, actor, { ...params, ...query }),

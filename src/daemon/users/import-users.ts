@@ -28,6 +28,8 @@ type ImportInput = Readonly<{
 }>
 type Tenant = Awaited<ReturnType<typeof existingTenant>>
 
+type Abortable = Readonly<{ signal?: AbortSignal | undefined }>
+
 /** A chat server takes 250 ms to hash one password, so a call stops after this time and returns where to continue. */
 const maxRunMs = 20_000
 const maxParallel = 4
@@ -37,7 +39,7 @@ const lookupBatch = 500
  * Creates the users of a file that do not exist yet. Existing users are unchanged, so the call can be repeated with the same file. Throws
  * NOT_FOUND (tenant), VALIDATION (the file as a whole), HOMESERVER_UNREACHABLE when nothing was done.
  */
-export async function importUsers(deps: UsersDeps, actor: Actor, input: ImportInput, signal?: AbortSignal): Promise<ImportReport> {
+export async function importUsers(deps: UsersDeps & Abortable, actor: Actor, input: ImportInput): Promise<ImportReport> {
   const tenant = await existingTenant(deps.db, input.slug)
   const { planned, refused } = planImport(deps.roles, readCsv(input.csv))
   const due = planned.filter(({ line }) => line >= input.fromLine)
@@ -45,7 +47,9 @@ export async function importUsers(deps: UsersDeps, actor: Actor, input: ImportIn
   const existing = due.filter(({ localpart }) => taken.has(localpart)).map((user) => lineOf(user, 'existed'))
   const fresh = due.filter(({ localpart }) => !taken.has(localpart))
   const run = { deps, actor, tenant, homeserver: deps.homeservers.of(tenant.id), passwords: input.passwords ?? {} }
-  const made = input.dryRun ? { ...nothing, lines: fresh.map((user) => lineOf(user, 'would_create')) } : await createAll(run, fresh, signal)
+  const made = input.dryRun
+    ? { ...nothing, lines: fresh.map((user) => lineOf(user, 'would_create')) }
+    : await createAll(run, fresh, deps.signal)
   const { nextLine, failure } = made
   if (failure && made.lines.length === 0 && Object.keys(made.passwords).length === 0) throw failure.error
   const inRange = [...refused, ...existing].filter(({ line }) => line >= input.fromLine && (nextLine === null || line < nextLine))

@@ -12,7 +12,7 @@ export const usersRoutes = (deps: UsersDeps) =>
   serveContract(usersContract, {
     listUsers: ({ params, query }) => listUsers(deps, { ...params, ...query }),
     createUser: ({ actor, params, body }) => createUser(deps, actor, { ...params, ...body }),
-    importUsers: ({ actor, params, body, signal }) => importUsers(deps, actor, { ...params, ...body }, signal),
+    importUsers: ({ actor, params, body, signal }) => importUsers({ ...deps, signal }, actor, { ...params, ...body }),
     showUser: async ({ params }) => {
       const { tenant, user } = await existingUser(deps.db, params)
       return userView(tenant, user)

@@ -21,11 +21,12 @@ export async function readArchive(zip: Buffer, visit: (file: PackageFile) => voi
   const found: Finding[] = []
   const seen = { files: 0, bytes: 0 }
   const end = (): Archive => ({ sha256, ...seen, findings: found })
-  if (zip.length > packageLimits.zipBytes) return { ...end(), findings: [finding('archive-limit', '', 'the zip has more than 50 MB')] }
+  if (zip.length > packageLimits.zipBytes)
+    return { ...end(), findings: [finding('archive-limit', '', { detail: 'the zip has more than 50 MB' })] }
   try {
     const archive = await fromBufferPromise(zip, { lazyEntries: true, strictFileNames: true, validateEntrySizes: true })
     if (archive.entryCount > packageLimits.files)
-      return { ...end(), findings: [finding('archive-limit', '', `more than ${packageLimits.files} files`)] }
+      return { ...end(), findings: [finding('archive-limit', '', { detail: `more than ${packageLimits.files} files` })] }
     const names = new Names()
     for await (const entry of archive.eachEntry()) {
       const name = entry.fileName.slice(0, 300)
@@ -39,7 +40,7 @@ export async function readArchive(zip: Buffer, visit: (file: PackageFile) => voi
       await visit({ name, bytes })
     }
   } catch (error) {
-    found.push(finding('archive-unreadable', '', (error as Error).message.slice(0, 200)))
+    found.push(finding('archive-unreadable', '', { detail: (error as Error).message.slice(0, 200) }))
   }
   return end()
 }
@@ -68,11 +69,11 @@ const shown = (name: string) => name.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 function limitFault({ fileName, uncompressedSize, compressedSize }: Entry, zipBytes: number, readBytes: number): Finding | undefined {
   const { contentBytes, fileBytes, ratio } = packageLimits
   const total = readBytes + uncompressedSize
-  if (uncompressedSize > fileBytes) return finding('archive-limit', fileName, 'the file has more than 20 MB')
-  if (total > contentBytes) return finding('archive-limit', fileName, 'the content has more than 200 MB')
+  if (uncompressedSize > fileBytes) return finding('archive-limit', fileName, { detail: 'the file has more than 20 MB' })
+  if (total > contentBytes) return finding('archive-limit', fileName, { detail: 'the content has more than 200 MB' })
   const isBomb = (bytes: number, compressed: number) => bytes > ratioFromBytes && bytes > ratio * compressed
   if (isBomb(uncompressedSize, compressedSize) || isBomb(total, zipBytes))
-    return finding('archive-limit', fileName, `compressed more than ${ratio} times`)
+    return finding('archive-limit', fileName, { detail: `compressed more than ${ratio} times` })
   return undefined
 }
 
@@ -86,10 +87,10 @@ class Names {
     const parts = lower.split('/')
     const parents = parts.slice(0, -1).map((_, at) => parts.slice(0, at + 1).join('/'))
     const other = this.files.get(lower) ?? parents.find((parent) => this.files.has(parent))
-    if (other !== undefined) return finding('archive-duplicate', name, other)
+    if (other !== undefined) return finding('archive-duplicate', name, { detail: other })
     for (const parent of parents) this.folders.add(parent)
     if (name.endsWith('/')) return undefined
-    if (this.folders.has(lower)) return finding('archive-duplicate', name, `${name}/`)
+    if (this.folders.has(lower)) return finding('archive-duplicate', name, { detail: `${name}/` })
     this.files.set(lower, name)
     return undefined
   }

@@ -38,6 +38,6 @@ export function scanInWorker(zip: Buffer, options: Options = {}): Promise<ScanRe
 
 const unscannable = (reason: string): ScanReport => ({
   ok: false,
-  violations: [finding('archive-unreadable', '', reason)],
+  violations: [finding('archive-unreadable', '', { detail: reason })],
   ...{ files: [], bytes: 0, checksum: '', manifest: null },
 })

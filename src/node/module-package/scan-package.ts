@@ -42,7 +42,7 @@ function mainMissing(manifest: string | null, files: readonly ScannedFile[]): re
     const { type, main = 'index.js' } = JSON.parse(manifest ?? '')
     return type !== 'A' || files.some(({ name }) => name === main)
       ? []
-      : [finding('main-missing', manifestName, String(main).slice(0, 200))]
+      : [finding('main-missing', manifestName, { detail: String(main).slice(0, 200) })]
   } catch {
     return []
   }

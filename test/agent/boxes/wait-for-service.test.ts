@@ -30,22 +30,26 @@ test.each([
   ],
   ['that nothing was said', '\n\n', 'no log output'],
 ])('a crash loop is reported with the last log line: %s', async (_, log, words) => {
-  const waited = waitForService({ engine: dying([0, 1, 3], log), clock: running(), signal }, box, 'synapse', async () => false)
+  const waited = waitForService({ engine: dying([0, 1, 3], log), clock: running(), signal }, box, {
+    service: 'synapse',
+    isUp: async () => false,
+  })
   await expect(waited).rejects.toMatchObject({ code: 'BOX_UNHEALTHY', message: `synapse of oak is in a crash loop: ${words}` })
 })
 
 test('a server that died while its database was not up is waited for: the engine starts it again after a pause', async () => {
   const answers = [false, false, false, true]
-  const waited = waitForService(
-    { engine: dying([7, 7, 8]), clock: running(), signal },
-    box,
-    'synapse',
-    async () => answers.shift() ?? false,
-  )
+  const waited = waitForService({ engine: dying([7, 7, 8]), clock: running(), signal }, box, {
+    service: 'synapse',
+    isUp: async () => answers.shift() ?? false,
+  })
   await expect(waited).resolves.toBeUndefined()
 })
 
 test('one that somebody started by hand meanwhile is counted from there', async () => {
-  const waited = waitForService({ engine: dying([7, 0, 3]), clock: running(), signal }, box, 'synapse', async () => false)
+  const waited = waitForService({ engine: dying([7, 0, 3]), clock: running(), signal }, box, {
+    service: 'synapse',
+    isUp: async () => false,
+  })
   await expect(waited).rejects.toThrow('crash loop')
 })

@@ -70,7 +70,7 @@ onBothDialects('files of forms', (fresh) => {
     }
     const act = async (who: string, change: object = {}, key = 'k1') => {
       const advance = { id: run.id, elementId: 'f1', action: 'submit', data: { sign: drawn(png()) }, ...change } as const
-      return advanceRun({ ...room, storeFile: storeFile as never }, await principalOf(room.db, who), advance, key)
+      return advanceRun({ ...room, storeFile: storeFile as never }, await principalOf(room.db, who), { ...advance, idempotencyKey: key })
     }
     expect(await codeOf(act('anna'))).toBe('FORBIDDEN')
     const refused = { action: 'skip' } as const

@@ -39,7 +39,8 @@ async function act(room: TasksWorld, db: Db, { runId, open, chance }: { runId: s
   const action = actions[open.kind]
   const data = open.kind === 'form' ? { people: chance() } : undefined
   const key = randomUUID()
-  const advance = (on: Db) => advanceRun({ ...deps, db: on }, user, { id: runId, elementId: open.elementId, action, data }, key)
+  const advance = (on: Db) =>
+    advanceRun({ ...deps, db: on }, user, { id: runId, elementId: open.elementId, action, data, idempotencyKey: key })
   // A client without an answer sends its request again.
   return advance(db).catch((error) => (error instanceof Died ? advance(room.db) : Promise.reject(error)))
 }

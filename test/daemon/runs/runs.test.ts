@@ -226,7 +226,7 @@ onBothDialects('runs', (fresh) => {
     const run = await startRun({ ...one, db, spacesOf: async () => [] }, anna, { id, spaceId: null, variables: {} })
     const tim = await principalOf(one.db, 'tim')
     const submit = (on: typeof db, elementId: string, people: number) =>
-      advanceRun({ ...one, db: on }, tim, { id: run.id, elementId, action: 'submit', data: { people } }, `k${people}`)
+      advanceRun({ ...one, db: on }, tim, { id: run.id, elementId, action: 'submit', data: { people }, idempotencyKey: `k${people}` })
     expect(await submit(db, 'f1', 1)).toMatchObject({ seq: 2, activeElementIds: ['f2'] })
     const ends = await Promise.allSettled([2, 3, 4, 5].map((people) => submit(one.db, 'f2', people)))
     expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected'])

@@ -21,7 +21,7 @@ import { showRollout } from '../show-rollout.ts'
 
 type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus' | 'assertSnapshotsConfigured' | 'approvalTokenSha256'>
 
-type Input = UncheckedOrder & Readonly<{ approvalToken: Secret }>
+type Input = UncheckedOrder & Readonly<{ approvalToken: Secret; idempotencyKey?: string | undefined }>
 
 /** Retries where another manifest is applied at the same moment. */
 const maxTries = 5
@@ -34,8 +34,7 @@ const maxTries = 5
 export async function createEmergency(
   deps: Deps,
   actor: AdminActor,
-  { approvalToken, ...unchecked }: Input,
-  key?: string,
+  { approvalToken, idempotencyKey: key, ...unchecked }: Input,
 ): Promise<RolloutDetail> {
   await assertApproved(deps, actor, approvalToken)
   deps.assertSnapshotsConfigured()

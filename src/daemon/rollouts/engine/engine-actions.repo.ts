@@ -168,7 +168,7 @@ export async function closedWindows(db: DbOrTx, { rollout, phase, windows, now }
   for (const row of await notBegun(db, rollout.id, phase)) {
     const window = row.plan && windowInForce(windows, tierOf(row.plan), ownWindowOf(row))
     const neededMs = updateNeedsMs({ expectedMs: Number(row.expected_ms), expectedFenceMs: Number(row.expected_fence_ms) })
-    const wait = window ? closedWindow(window, calendarOf, now, neededMs) : null
+    const wait = window ? closedWindow(window, calendarOf, { now, neededMs }) : null
     if (wait) closed.set(row.slug, wait)
     const isCurrent = wait ? detailOf(row.progress) === explainWait(wait) : row.waits_until === null || row.waits_until <= now
     if (!isCurrent) outdated.add(row.slug)

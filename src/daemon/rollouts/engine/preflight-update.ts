@@ -79,7 +79,7 @@ export const queueObservation = (step: ActionTx, { slug, boxId, ownershipEpoch }
 /** True where the maintenance window of the box is closed, or closes before `neededMs` are over. */
 export function isWindowTooShort({ clock, rollout }: EngineTx, { window }: KnownBox, neededMs: number): boolean {
   const calendarOf = calendarsFrom(clock.now().getTime())
-  return keepsWindows(rollout) && closedWindow(window, calendarOf, isoNow(clock), neededMs) !== null
+  return keepsWindows(rollout) && closedWindow(window, calendarOf, { now: isoNow(clock), neededMs }) !== null
 }
 
 export const noLiveBox = (slug: string) => ({
