@@ -201,10 +201,14 @@ onBothDialects('boards', (fresh) => {
     expect((await one.as('mia').listBoards()).boards).toEqual([])
   })
 
-  test('a board of 2,000 elements is saved and published', async () => {
+  test('a board of 2,000 elements is saved, published, exported and imported', async () => {
     const one = await room()
     const { id } = await create(one, { definition: sketch(`s > ${Array.from({ length: 1_998 }, (_, n) => `t${n}`).join(' > ')} > e`) })
     expect(await one.as('mia').publishBoard({ params: { id } })).toMatchObject({ status: 'active' })
+    const bundle = await one.as('mia').exportBoard({ params: { id } })
+    const theirs = await one.as('olga').importBoard({ body: { bundle } })
+    expect(theirs.definition.elements).toHaveLength(2_000)
+    expect((await one.as('olga').exportBoard({ params: { id: theirs.id } })).templateExport).toEqual(bundle.templateExport)
   })
 })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { problem } from '../../../src/core/kit/index.ts'
-import { runsFeature } from '../../../src/daemon/runs/index.ts'
+import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
 import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -205,5 +205,38 @@ onBothDialects('jobs of runs', (fresh) => {
     await work(one)
     expect(await alerts()).toEqual([`one/${run.id}`])
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ title: 'Too few approvers: c1', assignedRole: 'head' }])
+  })
+
+  test('the end of the time raises run_overdue, which is sent to operators, until the element is done', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > t2 > e', { t1: { dueAt: 'PT10H', escalationRole: 'head' } }))
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'subject']).orderBy('id').execute()
+    await one.clock.advance(9 * 3_600_000)
+    await fireTimers(one)
+    expect(await alerts()).toEqual([])
+    await one.clock.advance(3_600_000)
+    await fireTimers(one)
+    await fireTimers(one)
+    expect(await alerts()).toEqual([{ kind: 'run_overdue', status: 'open', subject: `one/${run.id}` }])
+    expect(await one.db.selectFrom('outbox').select('id').where('topic', 'like', 'alerts.%').execute()).toHaveLength(1)
+    await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
+    expect(await alerts()).toMatchObject([{ status: 'closed' }])
+  })
+
+  test('the time of a run warns at 80 %, and at its end what waits goes to its escalation role', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > e', { t1: { escalationRole: 'head' } }, { sla: 'PT10H' }))
+    const warnings = () => one.db.selectFrom('events').select('payload').where('event_type', '=', 'sla.warning').execute()
+    await one.clock.advance(8 * 3_600_000)
+    await fireTimers(one)
+    await fireTimers(one)
+    expect((await warnings()).map(({ payload }) => JSON.parse(payload))).toMatchObject([{ runId: run.id, elementId: null }])
+    await one.clock.advance(2 * 3_600_000)
+    await fireTimers(one)
+    expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ assignedRole: 'head', escalationLevel: 1 }])
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status']).orderBy('id').execute()
+    expect((await alerts()).every(({ kind, status }) => kind === 'run_overdue' && status === 'open')).toBe(true)
+    await one.as('mia').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
+    expect(new Set((await alerts()).map(({ status }) => status))).toEqual(new Set(['closed']))
   })
 })

@@ -376,4 +376,60 @@ onBothDialects('runs', (fresh) => {
     const audited = await one.db.selectFrom('audit').select('action').execute()
     expect(audited.map(({ action }) => action)).toEqual(['board.published', 'run.skipped', 'run.cancelled'])
   })
+
+  test('a rejection inside a branch ends the run with the tasks, checkpoints and timers of the other branches', async () => {
+    const one = await room()
+    const text = 's > p1; p1 > c1 > j1; p1 > t1 > j1; p1 > c2 > j1; p1 > w1 > j1; j1 > e'
+    const run = await aRun(one, await aBoard(one, text, { c1: { assignedRole: 'teacher' }, t1: { dueAt: 'PT1H' } }))
+    const rejected = await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'c1', action: 'reject' } })
+    expect(rejected).toMatchObject({ status: 'failed', failure: { code: 'REJECTED', elementId: 'c1' }, activeElementIds: [] })
+    expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ status: 'cancelled' }])
+    for (const table of ['run_elements', 'run_timers'] as const) expect(await one.db.selectFrom(table).selectAll().execute()).toEqual([])
+    expect(await eventTypes(one)).toEqual(expect.arrayContaining(['checkpoint.resolved', 'run.failed']))
+    expect(await codeOf(one.as('mia').retryRun({ params: { id: run.id } }))).toBe('RUN_ENDED')
+  })
+
+  test('a task of a run is completed by its role, its assignee and manageBoards, each once, and cancelled by none', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > t1 > e')
+    const paths = {
+      role: (taskId: string) => one.as('tim').completeTask({ params: { id: taskId } }),
+      assignee: async (taskId: string) => {
+        await one.as('mia').assignTask({ params: { id: taskId }, body: { assigneeId: 'ben' } })
+        await one.as('ben').completeTask({ params: { id: taskId } })
+      },
+      manager: (taskId: string) => one.as('mia').completeTask({ params: { id: taskId } }),
+      element: (_: string, runId: string) => advance(one, 'mia', runId, { elementId: 't1', action: 'complete' }),
+    }
+    for (const [path, complete] of Object.entries(paths)) {
+      const run = await aRun(one, id)
+      const { taskId } = (await one.as('mia').showRun({ params: { id: run.id } })).open[0] as { taskId: string }
+      for (const who of ['tim', 'mia'])
+        expect(await codeOf(one.as(who).cancelTask({ params: { id: taskId } })), who).toMatch(/INVALID_TRANSITION|FORBIDDEN/)
+      await complete(taskId, run.id)
+      const ended = { status: 'completed', seq: 2 }
+      expect(await one.as('anna').showRun({ params: { id: run.id } }), path).toMatchObject(ended)
+      await codeOf(one.as('mia').completeTask({ params: { id: taskId } }))
+      expect(await codeOf(one.as('mia').cancelTask({ params: { id: taskId } })), path).toBe('INVALID_TRANSITION')
+      expect(await one.as('anna').showRun({ params: { id: run.id } }), path).toMatchObject(ended)
+      expect(await one.as('mia').showTask({ params: { id: taskId } }), path).toMatchObject({ status: 'done' })
+    }
+  })
+
+  test('work for a role that nobody has waits: users with manageBoards complete the task and cancel the run', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["member"]' }).where('id', 'in', ['tim']).execute()
+    const definition = sketch('s > t1 > f1 > e', { t1: { assignedRole: { role: 'a' } }, f1: { assignedRole: { role: 'a' } } })
+    const { templateExport } = await one.as('mia').exportBoard({
+      params: { id: (await one.as('mia').createBoard({ body: { name: 'Template', definition } })).id },
+    })
+    const bindings = { roles: { a: 'school-principal' }, rooms: {} }
+    const { id } = await one.as('mia').importBoard({ body: { bundle: { templateExport }, bindings } })
+    await one.as('mia').publishBoard({ params: { id } })
+    const run = await aRun(one, id)
+    expect(await advance(one, 'mia', run.id, { elementId: 't1', action: 'complete' })).toMatchObject({ activeElementIds: ['f1'] })
+    const submit = one.as('mia').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
+    expect(await codeOf(submit)).toBe('FORBIDDEN')
+    expect(await one.as('mia').cancelRun({ params: { id: run.id } })).toMatchObject({ failure: { code: 'CANCELLED' } })
+  })
 })
