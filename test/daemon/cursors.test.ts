@@ -9,7 +9,7 @@ import { aRunningDaemon, clientOf, loggedIn } from '../support/running-daemon.ts
 
 const lists: EndpointShape[] = Object.values(api)
   .flatMap((contract): EndpointShape[] => Object.values(contract))
-  .filter(({ query }) => query !== undefined && query.safeParse({ cursor: {} }).error?.issues.some(({ path }) => path[0] === 'cursor'))
+  .filter(({ query }) => query?.safeParse({ cursor: {} }).error?.issues.some(({ path }) => path[0] === 'cursor'))
 
 test('a cursor that no page returned is refused, in every list', async () => {
   const daemon = await aRunningDaemon({ clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() * 1000 } })
