@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { automation, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { automation, type Contract, endpoint, Paging, pagingBy, Timestamp } from '../contract/index.ts'
 import { Space, SpaceMember, SpaceName, SpaceRole, SpaceType, SpaceVisibility } from '../spaces/index.ts'
 import { AssignedRole, OuterTaskId, Task, TaskTitle } from '../tasks/index.ts'
-import { User, UserKey } from '../users/index.ts'
+import { KnownLocalpart, User, UserKey } from '../users/index.ts'
 import { maxTemplateLetters } from './report.ts'
 
 const base = '/api/platform/v1/auto-callback'
@@ -172,7 +172,7 @@ const tenants = {
     method: 'GET',
     path: `${base}/spaces`,
     auth: automation,
-    query: TenantPage,
+    query: pagingBy(SpaceKey).extend({ tenantId }),
     returns: z.object({ spaces: z.array(TenantSpace), nextCursor: z.string().nullable() }),
     summary: 'List all spaces of a tenant',
     spec,
@@ -203,7 +203,7 @@ const tenants = {
     method: 'GET',
     path: `${base}/users`,
     auth: automation,
-    query: TenantPage,
+    query: pagingBy(KnownLocalpart).extend({ tenantId }),
     returns: z.object({ users: z.array(TenantUser), nextCursor: z.string().nullable() }),
     summary: 'List the users of a tenant by name',
     spec,

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, type Contract, Email, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, Email, endpoint, Paging, pagingBy, Timestamp } from '../contract/index.ts'
 import { Difference } from './difference.ts'
 import { Month } from './month.ts'
 import { Preview } from './preview.ts'
 import { Payout, UsageRow } from './records.ts'
 
 const base = '/api/admin/v1/billing'
-const BySlug = z.strictObject({ cursor: z.string().max(200).optional(), limit: z.coerce.number().int().min(1).max(200).default(50) })
+const BySlug = pagingBy(Slug)
 
 const TenantBilling = z.object({
   tenant: z.string(),

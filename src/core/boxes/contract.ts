@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, pagingBy, Timestamp } from '../contract/index.ts'
 import { BoxWindow } from '../windows/index.ts'
 import { InstalledVersions, SnapshotTier, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
@@ -163,7 +163,7 @@ export const boxesContract = {
     method: 'GET',
     path: base,
     auth: admin('viewer'),
-    query: Paging.extend({
+    query: pagingBy(Slug).extend({
       limit: z.coerce.number().int().min(1).max(1000).default(50),
       tier: Tier.optional(),
       host: HostName.optional(),

@@ -67,6 +67,16 @@ export const Paging = z.strictObject({
   cursor: z.string().max(200).optional(),
 })
 
+/** Paging of a list in the order of a key, which is the cursor. A cursor of another form was returned by no page. */
+export const pagingBy = (key: z.ZodType<string>) =>
+  Paging.extend({
+    cursor: z
+      .string()
+      .max(255)
+      .refine((cursor) => key.safeParse(cursor).success, 'must be the nextCursor of the previous page')
+      .optional(),
+  })
+
 /** A whole number from 1 that fits into every column for such: positions in lists, tokens of leases. */
 export const Counter = z.int().min(1).max(2_147_483_647)
 

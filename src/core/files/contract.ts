@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Contract, empty, endpoint, file, Paging, platform, Timestamp, YesNo } from '../contract/index.ts'
+import { type Contract, empty, endpoint, file, Paging, pagingBy, platform, Timestamp, YesNo } from '../contract/index.ts'
 import { ofSpace, SpaceName } from '../spaces/index.ts'
 import { File, FileKey, FileName, FolderKey, maxFileBytes, UploadFields } from './file.ts'
 
@@ -37,7 +37,7 @@ export const filesContract = {
     path: folders,
     auth: platform(),
     params: ofSpace,
-    query: Paging,
+    query: pagingBy(FolderKey),
     returns: z.object({ folders: z.array(Folder), nextCursor: z.string().nullable() }),
     summary: 'List the folders of a space',
     spec: '4.3',

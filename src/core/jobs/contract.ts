@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { admin, type Contract, endpoint, Paging } from '../contract/index.ts'
+import { admin, type Contract, endpoint, pagingBy } from '../contract/index.ts'
 import { Job, JobCount, JobState } from './job.ts'
 
 const base = '/api/admin/v1/jobs'
 const JobId = z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)
+const JobCursor = z.string().regex(/^[0-9]{1,15}$/)
 const Topic = z
   .string()
   .regex(/^[a-z]+([.-][a-z]+)*$/, 'must be a topic such as chat.space')
@@ -15,7 +16,7 @@ export const jobsContract = {
     method: 'GET',
     path: base,
     auth: admin('viewer'),
-    query: Paging.extend({ state: JobState.optional(), topic: Topic.optional() }),
+    query: pagingBy(JobCursor).extend({ state: JobState.optional(), topic: Topic.optional() }),
     returns: z.object({ jobs: z.array(Job), nextCursor: z.string().nullable(), counts: z.array(JobCount) }),
     summary: 'List jobs that are not done, oldest first, with counts per topic and state',
   }),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Contract, empty, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
+import { type Contract, empty, endpoint, Paging, pagingBy, platform, Timestamp } from '../contract/index.ts'
 import { UserKey } from '../users/index.ts'
 import { Space, SpaceMember, SpaceName, SpaceRole, SpaceType, SpaceVisibility } from './space.ts'
 
@@ -42,7 +42,7 @@ export const spacesContract = {
     method: 'GET',
     path: base,
     auth: platform(),
-    query: Paging,
+    query: pagingBy(SpaceKey),
     returns: z.object({ spaces: z.array(Space), nextCursor: z.string().nullable() }),
     summary: 'List the spaces that you can find',
   }),
@@ -78,7 +78,7 @@ export const spacesContract = {
     path: `${base}/:spaceId/members`,
     auth: platform(),
     params: ofSpace,
-    query: Paging,
+    query: pagingBy(UserKey),
     returns: z.object({ members: z.array(SpaceMember), nextCursor: z.string().nullable() }),
     summary: 'List the members of a space (members only)',
   }),

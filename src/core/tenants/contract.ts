@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
-import { admin, type Contract, Email, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, Email, endpoint, pagingBy, Timestamp } from '../contract/index.ts'
 import { FileUsage } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
 
@@ -93,7 +93,7 @@ export const tenantsContract = {
     method: 'GET',
     path: '/api/admin/v1/tenants',
     auth: admin('viewer'),
-    query: Paging.extend({ plan: Plan.optional() }),
+    query: pagingBy(Slug).extend({ plan: Plan.optional() }),
     returns: z.object({ tenants: z.array(Tenant), nextCursor: z.string().nullable() }),
     summary: 'List tenants by slug',
   }),

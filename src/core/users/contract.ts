@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, adminPerson, type Contract, endpoint, Paging, Timestamp, YesNo } from '../contract/index.ts'
+import { admin, adminPerson, type Contract, endpoint, pagingBy, Timestamp, YesNo } from '../contract/index.ts'
 import { ImportBody, ImportReport } from './csv.ts'
 import { DisplayName, KnownLocalpart, Locale, Localpart, NewPassword, Roles, User, UserStatus } from './user.ts'
 
@@ -48,7 +48,7 @@ export const usersContract = {
     path: base,
     auth: admin('viewer'),
     params: ofTenant,
-    query: Paging.extend({
+    query: pagingBy(KnownLocalpart).extend({
       status: UserStatus.optional(),
       withoutPassword: YesNo.optional().meta({ description: 'Only users without a known password' }),
       oldPassword: YesNo.optional().meta({ description: 'Only users whose password a restore reverted to an older one' }),

@@ -72,7 +72,7 @@ export function registerEndpoints(app: Express, served: readonly Served[], deps:
       const register = one.endpoint.auth.kind === 'automation' ? registerAutomation : registerEndpoint
       register(app, one, { ...deps, keepAlives })
     }
-    const allowed = sharing.flatMap(({ endpoint }) => methodsOf(endpoint))
+    const allowed = sharing.flatMap(({ endpoint }) => methodsOf(endpoint)).flatMap(withHead)
     const { endpoint } = sharing[0] as Served
     const { path } = endpoint
     app.all(routeOf(endpoint), ...(isClientPath(path) ? [countStrayCall(deps)] : []), methodNotAllowed(allowed))
@@ -130,6 +130,8 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
   for (const method of methodsOf(endpoint)) app[method.toLowerCase() as 'get'](routeOf(endpoint), ...handlers)
 }
 
+/** A GET endpoint answers HEAD too. */
+const withHead = (method: string): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method])
 const methodsOf = ({ anyMethod, method }: EndpointShape) => (anyMethod ? methods : [method])
 const routeOf = ({ path, rest }: EndpointShape): string => (rest ? `${path}{/*rest}` : path)
 

@@ -20,8 +20,7 @@ type Listed = { jobs: Job[]; nextCursor: string | null; counts: JobCount[] }
 
 /** A page of jobs, and the counts of all jobs. */
 export async function listJobs({ db }: Pick<Deps, 'db'>, { cursor, limit, ...filter }: Query): Promise<Listed> {
-  const after = /^[0-9]{1,15}$/.test(cursor ?? '') ? Number(cursor) : 0
-  const found = await jobsAfter(db, { ...filter, after, limit: limit + 1 })
+  const found = await jobsAfter(db, { ...filter, after: Number(cursor ?? 0), limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, ({ id }) => String(id))
   return { jobs: page, nextCursor, counts: await countJobs(db) }
 }

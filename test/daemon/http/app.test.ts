@@ -127,7 +127,7 @@ test('a fault tells nothing of itself', async () => {
 
 test('405 says what is allowed and 503 when to come back', async () => {
   const base = await start()
-  expect((await fetch(`${base}/room`, { method: 'PUT' })).headers.get('allow')).toBe('GET, DELETE')
+  expect((await fetch(`${base}/room`, { method: 'PUT' })).headers.get('allow')).toBe('GET, HEAD, DELETE')
   expect((await fetch(`${base}/busy`)).headers.get('retry-after')).toBe('7')
 })
 
