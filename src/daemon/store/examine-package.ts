@@ -1,4 +1,4 @@
-import { isoNow, problem } from '../../core/kit/index.ts'
+import { isoNow, plural, problem } from '../../core/kit/index.ts'
 import {
   assertCompatible,
   assertSameManifest,
@@ -83,7 +83,7 @@ function scanFailed(found: Submission['scan']['violations'] | readonly Submissio
   const first = found[0]
   return problem(
     'SCAN_FAILED',
-    `The scan found ${found.length} violations, first in ${first?.file || 'the package'}: ${first?.message}. fix: tenantry modules check <dir> lists them`,
+    `The scan found ${plural(found.length, 'violation')}, first in ${first?.file || 'the package'}: ${first?.message.replace(/\.$/, '')}. fix: tenantry modules check <dir> lists them`,
     { violations },
   )
 }

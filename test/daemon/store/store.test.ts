@@ -79,7 +79,8 @@ onBothDialects('the store of modules', (fresh) => {
     }
     expect(await other({ id: 'other' })).toMatchObject({ code: 'MANIFEST_MISMATCH' })
     expect(await other('{')).toMatchObject({ code: 'VALIDATION' })
-    expect(await other(undefined, Buffer.from('no zip'))).toMatchObject({ code: 'SCAN_FAILED' })
+    const unreadable = await other(undefined, Buffer.from('no zip'))
+    expect(unreadable).toMatchObject({ code: 'SCAN_FAILED', message: expect.stringMatching(/[^.]\. fix: tenantry modules check/) })
     const samples = JSON.stringify({ steps: [], files: [{ id: 'f', spaceId: 's', name: 'f', content: 'x'.repeat(300_000) }] })
     await expect(room.upload(anna, { files: { 'samples.json': samples } })).rejects.toMatchObject(refused('MODULE_INVALID'))
     await expect(room.upload(anna, { manifest: { svcCoreVersion: '>=9.0.0' } })).rejects.toMatchObject(refused('INCOMPATIBLE'))
