@@ -29,7 +29,7 @@ export async function endPayments(deps: Deps, { id }: Pick<TenantRecord, 'id'>, 
       signal.throwIfAborted()
       // A former customer may belong to another tenant now.
       const isOwn = customer === customerId || one.metadata.svc_tenant === id
-      // What ends with its period stays: its last invoice may have usage, and nothing else is charged.
+      // A subscription that ends with its period stays: its last invoice may have usage, and nothing else is charged.
       if (!isOwn || !isLive(one) || one.cancelAtPeriodEnd) continue
       const ends = await end(deps, one, metered.has(one.id))
       const data = { tenantId: id, subscriptionId: one.id, ends }

@@ -5,7 +5,7 @@ import type { BillingDeps } from './deps.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'provider'>
 
-/** What belongs to no tenant: accounts of vendors, prices of items, transfers to developers. */
+/** Compares the accounts of vendors, the prices of items and the transfers to developers: they belong to no tenant. */
 export const ofVendorsAndItems = async (deps: Deps): Promise<Difference[]> => [
   ...(await ofVendors(deps)),
   ...(await ofItems(deps)),
