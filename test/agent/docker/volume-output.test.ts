@@ -60,7 +60,7 @@ test('output of an agent that was killed is removed by the next, but not output 
 test.each([
   ['a link', (path: string) => symlink('/etc/passwd', path)],
   ['a folder', (path: string) => mkdir(path)],
-  ['a pipe', async (path: string) => void spawnSync('mkfifo', [path])],
+  ['a pipe', async (path: string) => void spawnSync('sh', ['-c', 'mkfifo "$0"', path])],
 ])('%s in the place of the file is refused and removed', async (_, put) => {
   const { folder, volume, target, output } = await aVolume()
   const made = await output()

@@ -54,7 +54,7 @@ import { downtime } from './0054-downtime.ts'
 import { consoleSessions } from './0055-console-sessions.ts'
 import { billing } from './0056-billing.ts'
 import { snapshotMode } from './0057-snapshot-mode.ts'
-import { openElements } from './0059-open-elements.ts'
+import { openElements } from './0058-open-elements.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */

@@ -7,7 +7,7 @@ import type { Migration } from './migration.ts'
  * its page, because an index of summaries does not name the row.
  */
 export const openElements: Migration = {
-  name: '0059-open-elements',
+  name: '0058-open-elements',
   async up(db) {
     await sql`delete from run_elements where status <> 'open'`.execute(db)
     await db.schema.dropIndex('run_elements_open').execute()
