@@ -99,6 +99,7 @@ export const catalogue = {
   REGISTRY_UNAVAILABLE: retryable(503, 6, 'The registry does not answer'),
   DIGEST_MISMATCH: entry(409, 5, 'The image digest differs from the planned one'),
   DISK_FULL: retryable(507, 6, 'The disk is full'),
+  BACKUP_INVALID: entry(500, 1, 'The backup is damaged or incomplete'),
   BACKUP_KEY_INVALID: entry(503, 6, 'The backup key is missing or wrong'),
   RESTIC_UNUSABLE: entry(503, 6, 'restic is missing or too old'),
   SNAPSHOT_FAILED: retryable(500, 1, 'The snapshot was not completed'),

@@ -5,6 +5,7 @@ export { listenForCommits } from './commit-notifications.ts'
 export type { Db, DbOrTx, Tx, WithTx } from './database.ts'
 export {
   contains,
+  type DialectName,
   deleteSome,
   dialectOf,
   forNoKeyUpdate,
@@ -18,7 +19,7 @@ export {
 } from './dialects.ts'
 export { enqueueJob, insertJobs, type JobHandler } from './enqueue-job.ts'
 export { acquireLease, holdLease, type Lease, releaseLease, releaseOwnLease, renewLease, renewLeases } from './leases.ts'
-export { migrate, migrationState } from './migrate.ts'
+export { knownMigrations, migrate, migrationState } from './migrate.ts'
 export { newestFirst } from './newest-first.ts'
 export { noAnswerOf } from './no-answer.ts'
 export { assertDatabaseUrl, type OpenDatabase, openDatabase } from './open-database.ts'

@@ -24,6 +24,9 @@ export async function migrate(db: Db, list: readonly Migration[] = shipped): Pro
   )
 }
 
+/** The names of all migrations of this version, oldest first. */
+export const knownMigrations: readonly string[] = shipped.map(({ name }) => name)
+
 /** Migrations that the database lacks, and those that this version does not know. Changes nothing. */
 export async function migrationState(db: DbOrTx, list: readonly Migration[] = shipped): Promise<{ pending: string[]; unknown: string[] }> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true })

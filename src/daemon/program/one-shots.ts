@@ -29,6 +29,17 @@ export const registerOneShots: Register = (program, machine, act) => {
     .description('Re-encrypt all secrets with the first key of TENANTRY_SECRET_KEY')
     .action(act(async (options) => (await import('./rekey.ts')).rekey(machine, options)))
   program
+    .command('backup')
+    .description('Copy database and objects to a new folder while the daemon runs')
+    .requiredOption('--to <folder>', 'the folder to create')
+    .action(act(async (options) => (await import('./backup/backup.ts')).backup(machine, options)))
+  program
+    .command('restore')
+    .description('Check a backup and fill an empty database from it')
+    .requiredOption('--from <folder>', 'the folder of the backup')
+    .option('--check', 'only check that the backup is complete')
+    .action(act(async (options) => (await import('./backup/restore.ts')).restore(machine, options)))
+  program
     .command('recovery-key')
     .description('Create a recovery key for snapshots')
     .action(act(async (options) => (await import('./recovery-key.ts')).makeRecoveryKey(machine, options)))

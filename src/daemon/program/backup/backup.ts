@@ -1,0 +1,69 @@
+import { lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { sql } from 'kysely'
+import { bytesText, isoNow, plural, problem } from '../../../core/kit/index.ts'
+import { type Globals, type Machine, print } from '../../../node/command-line.ts'
+import { packageVersion, syncFolder } from '../../../node/index.ts'
+import { type DialectName, openDatabase } from '../../db/index.ts'
+import { objectPlace } from '../../objects/index.ts'
+import { settingsOf } from '../installation.ts'
+import { databaseNames, objectsName, sealBackup } from './backup-folder.ts'
+import { dumpDatabase, sqliteFile } from './copy-database.ts'
+import { copyObjects } from './copy-objects.ts'
+
+type Options = Globals & Readonly<{ to: string }>
+
+/**
+ * `tenantryd backup`: a consistent copy of database and objects in a new folder, while daemons run. It contains no key. Throws ALREADY_EXISTS,
+ * NOT_FOUND, CONFIG, DISK_FULL and UNAVAILABLE; a failure leaves no folder behind.
+ */
+export async function backup(machine: Machine, { to, ...globals }: Options): Promise<undefined> {
+  const config = settingsOf(machine, globals)
+  const { signal, clock } = machine
+  const target = resolve(to)
+  if (await lstat(target).catch(() => undefined)) throw problem('ALREADY_EXISTS', `${target} exists. fix: name a new folder`)
+  const folder = `${target}.unfinished`
+  const place = objectPlace(config)
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    const { dialect, lastMigration } = await databaseFacts(config.databaseUrl)
+    const objects = join(folder, objectsName)
+    // Before and after the database: an object that it names was there already, or was stored meanwhile.
+    if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
+    await dumpDatabase({ url: config.databaseUrl, file: join(folder, databaseNames[dialect]), signal })
+    if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
+    const facts = { format: 1, at: isoNow(clock), version: packageVersion(), dialect, lastMigration } as const
+    const manifest = { ...facts, objects: place.kind === 'file' ? 'included' : 'elsewhere' } as const
+    const { files, bytes } = await sealBackup(folder, manifest, signal)
+    await rename(folder, target)
+    await syncFolder(dirname(target))
+    const kept = place.kind === 'file' ? '' : `\nObjects are not included: they stay in ${place.url}`
+    const words = `saved ${plural(files, 'file')}, ${bytesText(bytes)}, in ${target}${kept}\n${keysApart}`
+    print(machine, globals, { result: { folder: target, files, bytes, ...manifest }, words })
+    return undefined
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw isDiskFull(error) ? problem('DISK_FULL', `No disk space left in ${dirname(target)}`, { cause: error }) : error
+  }
+}
+
+const keysApart = 'Keys are not included. Keep TENANTRY_SECRET_KEY (or secret.key) and TENANTRY_BACKUP_KEY apart from it.'
+
+const isDiskFull = (error: unknown): boolean => ['ENOSPC', 'SQLITE_FULL'].includes(String((error as { code?: unknown }).code))
+
+/** Throws NOT_FOUND for a database that no daemon has used. */
+async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastMigration: string }> {
+  const file = sqliteFile(url)
+  if (file !== undefined && !(await lstat(file).catch(() => undefined)))
+    throw problem('NOT_FOUND', `There is no database ${file}. fix: pass the settings of the daemon with --config`)
+  const { db, dialect, close } = openDatabase(url)
+  try {
+    if ((await db.introspection.getTables()).length === 0)
+      throw problem('NOT_FOUND', 'The database is empty. fix: pass the settings of the daemon with --config')
+    const { rows } = await sql<{ name: string }>`select name from schema_migrations order by name desc limit 1`.execute(db)
+    return { dialect, lastMigration: rows[0]?.name ?? '' }
+  } finally {
+    await close()
+  }
+}
