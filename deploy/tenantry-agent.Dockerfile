@@ -1,0 +1,22 @@
+# The agent, for hosts without Node.js. Build it in the folder of the programs, run it as deploy/README.md says:
+# docker build -f deploy/tenantry-agent.Dockerfile -t tenantry/tenantry-agent:0.1.0 .
+FROM docker.io/library/node:22-trixie AS build
+WORKDIR /opt/tenantry
+COPY . .
+RUN npm ci && npm prune --omit=dev
+
+FROM docker.io/library/node:22-trixie-slim
+# The Docker client with compose starts the containers of boxes; restic stores their snapshots.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends ca-certificates docker-cli docker-compose restic \
+ && rm -rf /var/lib/apt/lists/*
+COPY --from=build /opt/tenantry/bin /opt/tenantry/bin
+COPY --from=build /opt/tenantry/config /opt/tenantry/config
+COPY --from=build /opt/tenantry/dist /opt/tenantry/dist
+COPY --from=build /opt/tenantry/node_modules /opt/tenantry/node_modules
+COPY --from=build /opt/tenantry/package.json /opt/tenantry/
+RUN ln -s /opt/tenantry/bin/tenantry-agent.js /usr/local/bin/tenantry-agent
+WORKDIR /var/lib/tenantry-agent
+ENV NODE_ENV=production TENANTRY_AGENT_STATE_DIR=/var/lib/tenantry-agent TENANTRY_AGENT_BOXES_DIR=/srv/tenantry
+ENTRYPOINT ["tenantry-agent"]
+CMD ["run"]

@@ -1,0 +1,30 @@
+# The daemon. Build it in the folder of the programs: docker build -f deploy/tenantryd.Dockerfile -t tenantry/tenantryd:0.1.0 .
+FROM docker.io/library/node:22-trixie AS build
+WORKDIR /opt/tenantry
+COPY . .
+RUN npm ci && npm prune --omit=dev
+
+FROM docker.io/library/node:22-trixie-slim
+# restic removes and checks snapshots; PostgreSQL's client is for `tenantryd backup` and `restore`.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends ca-certificates postgresql-client restic \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --create-home --home-dir /var/lib/tenantryd tenantryd \
+ && chmod 0700 /var/lib/tenantryd
+COPY --from=build /opt/tenantry/bin /opt/tenantry/bin
+COPY --from=build /opt/tenantry/config /opt/tenantry/config
+COPY --from=build /opt/tenantry/dist /opt/tenantry/dist
+COPY --from=build /opt/tenantry/docs /opt/tenantry/docs
+COPY --from=build /opt/tenantry/types /opt/tenantry/types
+COPY --from=build /opt/tenantry/node_modules /opt/tenantry/node_modules
+COPY --from=build /opt/tenantry/package.json /opt/tenantry/CHANGELOG.md /opt/tenantry/
+RUN ln -s /opt/tenantry/bin/tenantryd.js /usr/local/bin/tenantryd && ln -s /opt/tenantry/bin/tenantry.js /usr/local/bin/tenantry
+USER tenantryd
+WORKDIR /var/lib/tenantryd
+VOLUME /var/lib/tenantryd
+ENV NODE_ENV=production TENANTRY_DATA_DIR=/var/lib/tenantryd TENANTRY_LISTEN=0.0.0.0:8440
+EXPOSE 8440
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:8440/readyz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["tenantryd"]
+CMD ["serve"]

@@ -1,0 +1,72 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { AgentSettings } from '../src/agent/program/settings.ts'
+import { loadConfig } from '../src/daemon/config/index.ts'
+import { objectPlace } from '../src/daemon/objects/index.ts'
+
+// The files with which the platform runs in containers, as far as they can be checked without an engine.
+
+const read = (name: string) => readFile(name, 'utf8')
+type Service = { environment: Record<string, string | null>; command?: string[]; networks: unknown }
+const compose = parse(await read('deploy/compose.yaml'), { merge: true }) as { services: Record<string, Service> }
+const daemonFile = await read('deploy/tenantryd.Dockerfile')
+const agentFile = await read('deploy/tenantry-agent.Dockerfile')
+
+const given: Record<string, string> = {
+  TENANTRY_SERVER_NAME: 'tenantry.example',
+  TENANTRY_POSTGRES_PASSWORD: 'ab12',
+  TENANTRY_OBJECTS_PASSWORD: 'cd34',
+  TENANTRY_SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+}
+const filled = (value: string) => value.replaceAll(/\$\{(\w+)(:[^}]*)?\}/g, (_, name: string) => given[name] ?? `no ${name}`)
+const imageEnv = (file: string) =>
+  Object.fromEntries([...file.matchAll(/(TENANTRY_\w+)=(\S+)/g)].map(([, name, value]) => [name as string, value as string]))
+
+test.each(['daemon-1', 'daemon-2'])('the settings of %s are valid, and both are the same', (name) => {
+  const { environment } = compose.services[name] as Service
+  const env = Object.fromEntries(Object.entries(environment).flatMap(([key, value]) => (value === null ? [] : [[key, filled(value)]])))
+  const config = loadConfig({ env: { ...imageEnv(daemonFile), ...env } })
+  expect(config).toMatchObject({
+    ...{ baseUrl: 'https://tenantry.example', production: true, redis: 'redis://redis:6379', dataDir: '/var/lib/tenantryd' },
+    databaseUrl: 'postgres://tenantry:ab12@postgres/tenantry',
+  })
+  expect(objectPlace(config)).toMatchObject({ kind: 's3', url: 'http://172.30.90.3:9000/tenantry' })
+  expect(environment).toEqual(compose.services['daemon-1']?.environment)
+})
+
+test('optional settings are passed on by names that the daemon knows', async () => {
+  const optional = Object.entries(compose.services['daemon-1']?.environment ?? {}).flatMap(([name, value]) =>
+    value === null ? [name] : [],
+  )
+  const documented = await read('docs/settings.md')
+  expect(optional.length).toBeGreaterThan(5)
+  for (const name of optional) expect(documented).toContain(`\`${name}\``)
+})
+
+test('the addresses that daemons trust and store objects at are those of the services', () => {
+  expect(compose.services.edge?.networks).toEqual({ platform: { ipv4_address: '172.30.90.2' } })
+  expect(compose.services['daemon-1']?.environment.TENANTRY_TRUSTED_PROXIES).toBe('172.30.90.2')
+  expect(compose.services.objects?.networks).toEqual({ platform: { ipv4_address: '172.30.90.3' } })
+})
+
+test('every placeholder of the edge is filled in', async () => {
+  const placeholders = new Set((await read('config/edge/conf.d/tenantry.conf')).match(/\{\{\w+\}\}/g))
+  expect(placeholders.size).toBeGreaterThan(3)
+  for (const placeholder of placeholders) expect(compose.services.edge?.command?.join()).toContain(placeholder)
+})
+
+test('the image of the daemon has all that its package has', async () => {
+  const { files } = JSON.parse(await read('package.json')) as { files: string[] }
+  const unused = ['deploy']
+  for (const name of files.filter((one) => !one.startsWith('!') && !unused.includes(one)))
+    expect(daemonFile).toContain(`/opt/tenantry/${name}`)
+})
+
+test('the folders of the agent are those that the README mounts', async () => {
+  const { TENANTRY_AGENT_STATE_DIR: stateDir, TENANTRY_AGENT_BOXES_DIR: boxesDir } = imageEnv(agentFile)
+  expect(AgentSettings.parse({ stateDir, boxesDir })).toMatchObject({ stateDir, boxesDir })
+  const readme = await read('deploy/README.md')
+  for (const folder of [stateDir, boxesDir, '/var/lib/docker/volumes', '/var/run/docker.sock', '/var/lib/tenantry-snapshots'])
+    expect(readme).toContain(`-v ${folder}:${folder}`)
+})
