@@ -9,7 +9,7 @@ FROM docker.io/library/node:22-trixie-slim
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates postgresql-client restic \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --create-home --home-dir /var/lib/tenantryd tenantryd \
+ && useradd --system --uid 10001 --create-home --home-dir /var/lib/tenantryd tenantryd \
  && chmod 0700 /var/lib/tenantryd
 COPY --from=build /opt/tenantry/bin /opt/tenantry/bin
 COPY --from=build /opt/tenantry/config /opt/tenantry/config

@@ -24,7 +24,7 @@ const imageEnv = (file: string) =>
   Object.fromEntries([...file.matchAll(/(TENANTRY_\w+)=(\S+)/g)].map(([, name, value]) => [name as string, value as string]))
 
 test.each(['daemon-1', 'daemon-2'])('the settings of %s are valid, and both are the same', (name) => {
-  const { environment } = compose.services[name] as Service
+  const { environment, networks } = compose.services[name] as Service
   const env = Object.fromEntries(Object.entries(environment).flatMap(([key, value]) => (value === null ? [] : [[key, filled(value)]])))
   const config = loadConfig({ env: { ...imageEnv(daemonFile), ...env } })
   expect(config).toMatchObject({
@@ -33,6 +33,8 @@ test.each(['daemon-1', 'daemon-2'])('the settings of %s are valid, and both are 
   })
   expect(objectPlace(config)).toMatchObject({ kind: 's3', url: 'http://172.30.90.3:9000/tenantry' })
   expect(environment).toEqual(compose.services['daemon-1']?.environment)
+  const { platform } = networks as { platform: { ipv4_address: string } }
+  expect(compose.services.edge?.command?.join()).toContain(`server ${platform.ipv4_address}:8440;`)
 })
 
 test('optional settings are passed on by names that the daemon knows', async () => {
@@ -67,6 +69,7 @@ test('the folders of the agent are those that the README mounts', async () => {
   const { TENANTRY_AGENT_STATE_DIR: stateDir, TENANTRY_AGENT_BOXES_DIR: boxesDir } = imageEnv(agentFile)
   expect(AgentSettings.parse({ stateDir, boxesDir })).toMatchObject({ stateDir, boxesDir })
   const readme = await read('deploy/README.md')
+  expect(readme).toContain('--cap-add SYS_PTRACE')
   for (const folder of [stateDir, boxesDir, '/var/lib/docker/volumes', '/var/run/docker.sock', '/var/lib/tenantry-snapshots'])
     expect(readme).toContain(`-v ${folder}:${folder}`)
 })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
-import { afterAll, afterEach, beforeEach, describe, inject } from 'vitest'
+import { afterAll, beforeEach, describe, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
 import { giveBack, recordNew, takeSpare } from './spare-databases.ts'
 
@@ -104,15 +104,17 @@ export function inBetween(db: Db, happens: () => Promise<unknown>): Db {
 export function onBothDialects(title: string, suite: (fresh: () => Promise<Db>, dialect: 'sqlite' | 'postgres') => void): void {
   for (const dialect of ['sqlite', 'postgres'] as const) {
     describe(`${title} (${dialect})`, () => {
-      // Hooks that begin first end last: a database opened in a test is closed after all that uses it, and serves the next test.
+      // Registered first, so it runs last: a database opened in a test is closed after all that uses it, and serves the next test.
       const scopes: Opened[][] = [[]]
       const close = async () => {
         const opened = scopes.pop() ?? []
         await Promise.all(opened.map(({ db }) => db.destroy()))
         for (const { url } of opened) dialect === 'postgres' ? giveBack(url) : await deleteSqlite(url)
       }
-      beforeEach(() => void scopes.push([]))
-      afterEach(close)
+      beforeEach(({ onTestFinished }) => {
+        scopes.push([])
+        onTestFinished(close)
+      })
       afterAll(close)
       suite(async () => {
         const one = dialect === 'sqlite' ? await emptyDatabase(dialect) : await usableDatabase()

@@ -42,7 +42,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     create: (project, services, signal) => up(changes, settings, { project, services, signal, isStarted: false }),
     // Through the API, because a box must be stoppable while its compose file is broken.
     stop: (project, services) => eachContainer(changes, { project, services }, (container) => container.stop()),
-    start: (project, services) => eachContainer(changes, { project, services }, (container) => container.start()),
+    start: (project, services) => start(changes, project, services),
     discard: (project, services) => eachContainer(changes, { project, services }, (container) => container.remove({ force: true })),
     down: (project, options) => down(settings, project, options?.volumes ?? false),
     removeProject: (name, onlyVolumes) => removeProject(changes, name, onlyVolumes),
@@ -76,16 +76,28 @@ async function info(docker: Docker, settings: DockerSettings): Promise<{ engine:
   return { engine: Version, compose: compose.trim() }
 }
 
+async function start(docker: Docker, project: Project, services: readonly Service[]): Promise<void> {
+  const ids = await idsOf(docker, project, services)
+  // The engine also answers 404 for a program that the image lacks.
+  const ignoreGone = (error: Error) => (/no such container/i.test(error.message) ? undefined : ignoring(304)(error))
+  await Promise.all(ids.map((id) => docker.getContainer(id).start().catch(ignoreGone))).catch((error) => {
+    throw engineProblem(error, `Starting ${services.join(', ')} of ${project.name}`, 'BOX_UNHEALTHY')
+  })
+}
+
 async function eachContainer(
   docker: Docker,
   { project, services }: Readonly<{ project: Project; services: readonly Service[] }>,
   act: (container: Docker.Container) => Promise<unknown>,
 ): Promise<void> {
-  const wanted = (await containersIn(docker, project)).filter(({ service }) => services.includes(service))
-  await Promise.all(wanted.map(({ id }) => act(docker.getContainer(id)).catch(ignoring(304, 404)))).catch((error) => {
+  const ids = await idsOf(docker, project, services)
+  await Promise.all(ids.map((id) => act(docker.getContainer(id)).catch(ignoring(304, 404)))).catch((error) => {
     throw engineProblem(error, `${services.join(', ')} of ${project.name}`, 'DOCKER_UNAVAILABLE')
   })
 }
+
+const idsOf = async (docker: Docker, project: Project, services: readonly Service[]): Promise<string[]> =>
+  (await containersIn(docker, project)).filter(({ service }) => services.includes(service)).map(({ id }) => id)
 
 async function down(settings: DockerSettings, project: Project, volumes: boolean): Promise<void> {
   const args = ['down', '--remove-orphans', ...(volumes ? ['--volumes'] : [])]

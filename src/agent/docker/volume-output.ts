@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, copyFile, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { access, copyFile, lstat, open, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import type { Docker } from './connect.ts'
@@ -47,7 +47,12 @@ async function isBeside(folder: string, file: string): Promise<boolean> {
 /** Files of an agent that was killed. */
 async function dropLeftovers(folder: string): Promise<void> {
   const left = (await readdir(folder)).map((name) => ({ name, path: join(folder, name) }))
-  for (const { name, path } of left) if (name.startsWith(prefix) && !inUse.has(path)) await rm(path, { recursive: true, force: true })
+  for (const { name, path } of left) if (name.startsWith(prefix) && !inUse.has(path)) await removeEntry(path)
+}
+
+/** The container may replace what is there at any moment: nothing below a name is entered. A folder that it filled stays. */
+async function removeEntry(path: string): Promise<void> {
+  await unlink(path).catch(() => rmdir(path).catch(() => undefined))
 }
 
 function outputIn({ folder, inside }: Readonly<{ folder: string; inside: string }>, file: string): VolumeOutput {
@@ -58,7 +63,7 @@ function outputIn({ folder, inside }: Readonly<{ folder: string; inside: string 
     writing: (argv) => ['sh', '-c', 'umask 077; exec "$@" > "$0"', join(inside, name), ...argv],
     collect: () => moveOut(path, file),
     drop: async () => {
-      await rm(path, { recursive: true, force: true })
+      await removeEntry(path)
       inUse.delete(path)
     },
   }

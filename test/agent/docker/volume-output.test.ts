@@ -83,3 +83,17 @@ test.each([
   const { output } = await aVolume(mount)
   expect(await output()).toBeUndefined()
 })
+
+test('what a container puts below the name of an output is not entered, let alone removed', async () => {
+  const { folder, volume, output } = await aVolume()
+  const [trap, kept] = [join(volume, '.tenantry-output-trap'), join(folder, 'kept')]
+  await mkdir(trap)
+  await writeFile(kept, 'of the host')
+  await symlink(folder, join(trap, 'out'))
+  await symlink(kept, join(volume, '.tenantry-output-link'))
+  const made = await output()
+  await made?.drop()
+  expect(await readFile(kept, 'utf8')).toBe('of the host')
+  expect(await readdir(volume)).toEqual(['.tenantry-output-trap'])
+  expect(await readdir(trap)).toEqual(['out'])
+})
