@@ -23,6 +23,7 @@ export { knownMigrations, migrate, migrationState } from './migrate.ts'
 export { newestFirst } from './newest-first.ts'
 export { noAnswerOf } from './no-answer.ts'
 export { assertDatabaseUrl, type OpenDatabase, openDatabase } from './open-database.ts'
+export { postgresEnvironment } from './postgres.ts'
 export { readRow } from './read-row.ts'
 export {
   appendEvent,

@@ -57,6 +57,32 @@ const driver = (): typeof Pg => createRequire(import.meta.url)('pg')
 
 const openUnlimited = new WeakMap<Db, () => Opened>()
 
+/** Where the driver connects to, for PostgreSQL's own programs: the driver's URLs have forms and parameters that these do not know. */
+export function postgresEnvironment(connectionString: string): Record<string, string> {
+  const client = new (driver().Client)({ connectionString })
+  const { host, port, database, user, password, ssl } = client as unknown as Connection
+  const params = URL.canParse(connectionString) ? new URL(connectionString).searchParams : new URLSearchParams()
+  const isVerified = ssl === true || (typeof ssl === 'object' && ssl.rejectUnauthorized !== false)
+  const file = (name: string, fallback?: string) => params.get(name) ?? fallback
+  const environment = {
+    ...{ PGHOST: host, PGPORT: String(port), PGDATABASE: database, PGUSER: user, PGPASSWORD: password },
+    PGSSLMODE: isVerified ? 'verify-full' : ssl ? 'require' : 'disable',
+    ...(ssl
+      ? { PGSSLROOTCERT: file('sslrootcert', isVerified ? 'system' : undefined), PGSSLCERT: file('sslcert'), PGSSLKEY: file('sslkey') }
+      : {}),
+  }
+  return Object.fromEntries(Object.entries(environment).filter((one): one is [string, string] => typeof one[1] === 'string'))
+}
+
+type Connection = Readonly<{
+  host: string
+  port: number
+  database: string
+  user: string
+  password: string | null
+  ssl: boolean | Readonly<{ rejectUnauthorized?: boolean }>
+}>
+
 /** Runs long work, such as migrations, on a connection without statement timeout. */
 export async function withoutTimeLimit<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   const unlimited = openUnlimited.get(db)?.()

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { sql } from 'kysely'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { openDatabase } from '../../../src/daemon/db/index.ts'
+import { openDatabase, postgresEnvironment } from '../../../src/daemon/db/index.ts'
 import { runProgram } from '../../../src/daemon/program/run-program.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { debianPostgres, debianPostgresPrograms } from '../../support/debian-postgres.ts'
@@ -85,7 +85,7 @@ test('the folder is for its owner alone, has no key in it, and sha256sum can che
   await anInstallation()
   await save()
   const names = await readdir(saved(), { recursive: true })
-  expect(names.toSorted()).toEqual(['SHA256SUMS', 'backup.json', 'objects', 'objects/files', 'objects/files/a1', 'tenantry.db'])
+  expect(names.toSorted()).toEqual(['SHA256SUMS', 'audit', 'backup.json', 'objects', 'objects/files', 'objects/files/a1', 'tenantry.db'])
   expect((await stat(saved())).mode & 0o077).toBe(0)
   for (const name of ['tenantry.db', 'backup.json', 'SHA256SUMS']) expect((await stat(join(saved(), name))).mode & 0o077).toBe(0)
   const sums = await readFile(join(saved(), 'SHA256SUMS'), 'utf8')
@@ -93,6 +93,31 @@ test('the folder is for its owner alone, has no key in it, and sha256sum can che
   expect(sums).toContain(`${sum}  objects/files/a1\n`)
   for (const name of ['tenantry.db', 'backup.json'])
     expect(await readFile(join(saved(), name), 'latin1')).not.toContain(env.TENANTRY_SECRET_KEY)
+})
+
+test('a new machine trusts the audit keys of the former one, and keeps its own', async () => {
+  await anInstallation()
+  const [former, own] = [
+    '-----BEGIN PUBLIC KEY-----\nformer\n-----END PUBLIC KEY-----',
+    '-----BEGIN PUBLIC KEY-----\nown\n-----END PUBLIC KEY-----',
+  ]
+  await writeFile(join(folder, 'first/audit-checkpoint.key.pub'), `${former}\n`)
+  await writeFile(join(folder, 'first/audit-checkpoint.key'), 'the key that signs')
+  await writeFile(join(folder, 'first/audit-checkpoints.jsonl'), '{"seq":1}\n')
+  await save()
+  expect(await readdir(join(saved(), 'audit'))).toEqual(['audit-checkpoint.key.pub', 'audit-checkpoints.jsonl'])
+  await mkdir(join(folder, 'second'))
+  await writeFile(join(folder, 'second/audit-trusted.pub'), `${own}\n`)
+  expect((await load()).exit).toBe(0)
+  expect(await readFile(join(folder, 'second/audit-trusted.pub'), 'utf8')).toBe(`${own}\n${former}\n`)
+  expect(await readFile(join(folder, 'second/audit-checkpoints.jsonl'), 'utf8')).toBe('{"seq":1}\n')
+})
+
+test('a folder that cannot be written to is named', async () => {
+  await anInstallation()
+  await writeFile(join(folder, 'file'), '')
+  const { exit, err } = await tenantryd('first', ['backup', '--to', join(folder, 'file/saved')])
+  expect([exit, err]).toEqual([6, expect.stringContaining(`${join(folder, 'file')} cannot be written to`)])
 })
 
 test('what is written meanwhile does not tear the copy', async () => {
@@ -169,6 +194,14 @@ describe('nothing is overwritten', () => {
     expect(await readdir(saved())).toEqual([])
   })
 
+  test('the log of a former database is not applied to the restored one', async () => {
+    await anInstallation()
+    await save()
+    await mkdir(join(folder, 'second'))
+    await writeFile(join(folder, 'second/tenantry.db-wal'), 'of a daemon that was killed')
+    expect(await load()).toMatchObject({ exit: 5, err: expect.stringContaining('tenantry.db-wal exists already') })
+  })
+
   test('a database that exists stays', async () => {
     await anInstallation()
     await save()
@@ -226,6 +259,19 @@ describe('it is refused', () => {
   })
 })
 
+test.each([
+  [
+    'postgres://u:p%20w@db.example:5433/name',
+    { PGHOST: 'db.example', PGPORT: '5433', PGUSER: 'u', PGPASSWORD: 'p w', PGDATABASE: 'name', PGSSLMODE: 'disable' },
+  ],
+  ['postgres://u@/name?host=/run/postgresql', { PGHOST: '/run/postgresql', PGUSER: 'u', PGDATABASE: 'name', PGSSLMODE: 'disable' }],
+  ['postgres://u@db.example/name?sslmode=no-verify', { PGSSLMODE: 'require' }],
+  ['postgres://u@db.example/name?sslmode=verify-full', { PGSSLMODE: 'verify-full', PGSSLROOTCERT: 'system' }],
+  ['postgres://u@db.example/name?ssl=true', { PGSSLMODE: 'verify-full', PGSSLROOTCERT: 'system' }],
+])('programs of PostgreSQL connect where the daemon does: %s', (url, environment) => {
+  expect(postgresEnvironment(url)).toMatchObject(environment)
+})
+
 const programs = await debianPostgresPrograms()
 describe.skipIf(programs === undefined)('on PostgreSQL', () => {
   test('a database is saved while it is used, and restored into an empty one', { timeout: 120_000 }, async () => {
@@ -238,7 +284,7 @@ describe.skipIf(programs === undefined)('on PostgreSQL', () => {
     const [one, two] = [{ TENANTRY_DATABASE: server.url('one') }, { TENANTRY_DATABASE: server.url('two') }]
     await tenantryd('first', ['admin', 'create', '--name', 'anna'], one)
     expect(await tenantryd('first', ['backup', '--to', saved()], one)).toMatchObject({ exit: 0, err: '' })
-    expect((await readdir(saved())).toSorted()).toEqual(['SHA256SUMS', 'backup.json', 'database.dump', 'objects'])
+    expect((await readdir(saved())).toSorted()).toEqual(['SHA256SUMS', 'audit', 'backup.json', 'database.dump', 'objects'])
     expect(await tenantryd('second', ['restore', '--from', saved()], two)).toMatchObject({ exit: 0, err: '' })
     expect(await accountsIn(server.url('two'))).toEqual(['anna'])
     const again = await tenantryd('second', ['restore', '--from', saved()], two)

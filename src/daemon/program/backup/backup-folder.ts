@@ -6,13 +6,14 @@ import { z } from 'zod'
 import { asJson, problem } from '../../../core/kit/index.ts'
 import { syncFile, syncFolder } from '../../../node/index.ts'
 
-// A backup is a folder: `backup.json`, the database, `objects/`, and `SHA256SUMS` over all of them, which `sha256sum -c` reads too.
+// A backup is a folder: `backup.json`, the database, `objects/`, `audit/` (public keys and checkpoints), and `SHA256SUMS` over all of them, which `sha256sum -c` reads too.
 
 const manifestName = 'backup.json'
 const sumsName = 'SHA256SUMS'
 
 export const databaseNames = { sqlite: 'tenantry.db', postgres: 'database.dump' } as const
 export const objectsName = 'objects'
+export const auditName = 'audit'
 
 const Manifest = z.strictObject({
   format: z.literal(1),

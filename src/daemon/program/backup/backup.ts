@@ -7,7 +7,8 @@ import { packageVersion, syncFolder } from '../../../node/index.ts'
 import { type DialectName, openDatabase } from '../../db/index.ts'
 import { objectPlace } from '../../objects/index.ts'
 import { settingsOf } from '../installation.ts'
-import { databaseNames, objectsName, sealBackup } from './backup-folder.ts'
+import { copyAuditKeys } from './audit-keys.ts'
+import { auditName, databaseNames, objectsName, sealBackup } from './backup-folder.ts'
 import { dumpDatabase, sqliteFile } from './copy-database.ts'
 import { copyObjects } from './copy-objects.ts'
 
@@ -24,13 +25,14 @@ export async function backup(machine: Machine, { to, ...globals }: Options): Pro
   if (await lstat(target).catch(() => undefined)) throw problem('ALREADY_EXISTS', `${target} exists. fix: name a new folder`)
   const folder = `${target}.unfinished`
   const place = objectPlace(config)
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
+    await rm(folder, { recursive: true, force: true })
+    await mkdir(folder, { recursive: true, mode: 0o700 })
     const { dialect, lastMigration } = await databaseFacts(config.databaseUrl)
     const objects = join(folder, objectsName)
     // Before and after the database: an object that it names was there already, or was stored meanwhile.
     if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
+    await copyAuditKeys(config.dataDir, join(folder, auditName))
     await dumpDatabase({ url: config.databaseUrl, file: join(folder, databaseNames[dialect]), signal })
     if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
     const facts = { format: 1, at: isoNow(clock), version: packageVersion(), dialect, lastMigration } as const
@@ -43,14 +45,20 @@ export async function backup(machine: Machine, { to, ...globals }: Options): Pro
     print(machine, globals, { result: { folder: target, files, bytes, ...manifest }, words })
     return undefined
   } catch (error) {
-    await rm(folder, { recursive: true, force: true })
-    throw isDiskFull(error) ? problem('DISK_FULL', `No disk space left in ${dirname(target)}`, { cause: error }) : error
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined)
+    throw explain(error, dirname(target))
   }
 }
 
 const keysApart = 'Keys are not included. Keep TENANTRY_SECRET_KEY (or secret.key) and TENANTRY_BACKUP_KEY apart from it.'
 
-const isDiskFull = (error: unknown): boolean => ['ENOSPC', 'SQLITE_FULL'].includes(String((error as { code?: unknown }).code))
+function explain(error: unknown, folder: string): unknown {
+  const code = String((error as { code?: unknown }).code)
+  if (['ENOSPC', 'SQLITE_FULL'].includes(code)) return problem('DISK_FULL', `No disk space left in ${folder}`, { cause: error })
+  if (['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code))
+    return problem('CONFIG', `${folder} cannot be written to (${code}). fix: name a folder that this user owns`, { cause: error })
+  return error
+}
 
 /** Throws NOT_FOUND for a database that no daemon has used. */
 async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastMigration: string }> {

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { sql } from 'kysely'
 import { printable, problem } from '../../../core/kit/index.ts'
 import { syncFile, syncFolder } from '../../../node/index.ts'
-import { openDatabase } from '../../db/index.ts'
+import { openDatabase, postgresEnvironment } from '../../db/index.ts'
 
 type Copy = Readonly<{ url: string; file: string; signal: AbortSignal }>
 
@@ -49,43 +49,21 @@ async function loadSqlite({ url, file }: Copy): Promise<void> {
 const asIs = ['--no-owner', '--no-privileges']
 
 const dumpPostgres = ({ url, file, signal }: Copy): Promise<void> =>
-  runClient({
-    program: 'pg_dump',
-    args: ['--format=custom', '--compress=1', ...asIs, `--file=${file}`, `--dbname=${addressOf(url)}`],
-    url,
-    signal,
-  })
+  runClient({ program: 'pg_dump', args: ['--format=custom', '--compress=1', ...asIs, `--file=${file}`], url, signal })
 
-const loadPostgres = ({ url, file, signal }: Copy): Promise<void> =>
-  runClient({
-    program: 'pg_restore',
-    args: ['--single-transaction', '--exit-on-error', ...asIs, `--dbname=${addressOf(url)}`, file],
-    url,
-    signal,
-  })
-
-/** Parameters that PostgreSQL's own programs know; the driver has others. */
-const known = new Set(['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'application_name', 'options'])
-
-/** Without the password, which others could see among the arguments of a program. */
-function addressOf(url: string): string {
-  const address = new URL(url)
-  address.password = ''
-  for (const name of [...address.searchParams.keys()]) if (!known.has(name)) address.searchParams.delete(name)
-  return address.href
+const loadPostgres = ({ url, file, signal }: Copy): Promise<void> => {
+  const { PGDATABASE = '' } = postgresEnvironment(url)
+  const args = ['--single-transaction', '--exit-on-error', ...asIs, `--dbname=${PGDATABASE}`, file]
+  return runClient({ program: 'pg_restore', args, url, signal })
 }
 
 type Client = Readonly<{ program: 'pg_dump' | 'pg_restore'; args: readonly string[]; url: string; signal: AbortSignal }>
 
 async function runClient({ program, args, url, signal }: Client): Promise<void> {
   const { execa } = await import('execa')
-  const { password } = new URL(url)
   const { failed, code, stderr } = await execa(program, args, {
-    env: {
-      PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
-      LC_ALL: 'C',
-      ...(password ? { PGPASSWORD: decodeURIComponent(password) } : {}),
-    },
+    // Others could see a password among the arguments.
+    env: { PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', ...postgresEnvironment(url) },
     extendEnv: false,
     stdin: 'ignore',
     reject: false,
@@ -94,9 +72,9 @@ async function runClient({ program, args, url, signal }: Client): Promise<void> 
   signal.throwIfAborted()
   if (!failed) return
   if (code === 'ENOENT')
-    throw problem('CONFIG', `${program} is not installed. fix: install the PostgreSQL client of the server's version or newer`)
+    throw problem('CONFIG', `${program} is not installed. fix: install the PostgreSQL client of the server's major version`)
   const lines = stderr.split('\n').filter((line) => line.trim() !== '')
   const reason = printable(lines.slice(0, 2).join('; ')).slice(0, 400)
   if (/no space left/i.test(stderr)) throw problem('DISK_FULL', `No disk space left for the copy of the database (${reason})`)
-  throw problem('UNAVAILABLE', `${program} failed: ${reason}. fix: check that the server runs, and that ${program} is not older than it`)
+  throw problem('UNAVAILABLE', `${program} failed: ${reason}. fix: check that the server runs, and that ${program} has its major version`)
 }

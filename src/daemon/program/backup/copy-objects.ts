@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { access, copyFile, mkdir, readdir, rename } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { syncFile } from '../../../node/index.ts'
 
 const isCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code
 
@@ -24,6 +25,7 @@ async function copyObject(source: string, target: string): Promise<void> {
     if (isCode(error, 'ENOENT')) return
     throw error
   }
+  await syncFile(unfinished(target))
   await rename(unfinished(target), target)
 }
 

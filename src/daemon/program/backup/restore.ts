@@ -9,7 +9,8 @@ import { type DialectName, knownMigrations, migrate, openDatabase } from '../../
 import { objectPlace } from '../../objects/index.ts'
 import { opensAll, readKeyring } from '../../sealed/index.ts'
 import { settingsOf } from '../installation.ts'
-import { type BackupManifest, databaseNames, objectsName, openBackup } from './backup-folder.ts'
+import { loadAuditKeys } from './audit-keys.ts'
+import { auditName, type BackupManifest, databaseNames, objectsName, openBackup } from './backup-folder.ts'
 import { loadDatabase, sqliteFile } from './copy-database.ts'
 import { copyObjects, listObjects } from './copy-objects.ts'
 
@@ -33,6 +34,7 @@ export async function restore(machine: Machine, { from, check = false, ...global
   const place = objectPlace(config)
   // The database last: without it nothing was restored.
   if (place.kind === 'file' && manifest.objects === 'included') await copyObjects(join(folder, objectsName), place.folder, signal)
+  await loadAuditKeys(join(folder, auditName), config.dataDir)
   await loadDatabase({ url: config.databaseUrl, file: join(folder, databaseNames[manifest.dialect]), signal })
   await finish(machine, config, manifest)
   const elsewhere = manifest.objects === 'elsewhere' ? '\nObjects are not in it: they are in the bucket of its daemon' : ''
@@ -73,7 +75,10 @@ async function assertNoOthers(objects: string, backup: string): Promise<void> {
 async function assertEmpty({ databaseUrl }: Config): Promise<void> {
   const file = sqliteFile(databaseUrl)
   if (file !== undefined) {
-    if (await lstat(file).catch(() => undefined)) throw problem('CONFLICT', `The database ${file} exists already. fix: move it away`)
+    // SQLite would apply the log of a former database to the restored one.
+    for (const path of [file, `${file}-wal`, `${file}-shm`, `${file}-journal`])
+      if (await lstat(path).catch(() => undefined))
+        throw problem('CONFLICT', `${path} exists already. fix: move the former database away, with its -wal and -shm`)
     return
   }
   const { db, close } = openDatabase(databaseUrl)
