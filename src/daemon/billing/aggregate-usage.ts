@@ -88,6 +88,8 @@ async function billRows(deps: Deps, signal: AbortSignal): Promise<Billed> {
     for (const { tenant_id: tenantId, month } of rows) {
       if (done.has(`${tenantId} ${month}`) || signal.aborted) continue
       done.add(`${tenantId} ${month}`)
+      // Its deletion bills it, and detaches what is billed.
+      if ((await tenantById(deps.db, tenantId))?.status === 'deleting') continue
       const of = await billTenant(deps, { tenantId, month })
       billed += of.billed
       unbilled.push(...of.unbilled)

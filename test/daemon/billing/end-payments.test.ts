@@ -17,6 +17,9 @@ async function deleteTenant(room: Room): Promise<void> {
   await deleteRowsOf(room.db, 'ten_acme')
 }
 
+const beginDeletion = ({ db, clock }: Room) =>
+  db.updateTable('tenants').set({ status: 'deleting', updated_at: clock.now().toISOString() }).where('id', '=', 'ten_acme').execute()
+
 const audited = async ({ db }: Room) =>
   (await db.selectFrom('audit').select('action').where('subject', '=', 'acme').orderBy('seq').execute()).map(({ action }) => action)
 
@@ -109,5 +112,36 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     expect(room.money()).toEqual([500, 350, 150])
     expect(await room.payouts()).toMatchObject([{ gross_cents: 500, net_cents: 350, state: 'transferred' }])
     expect(await audited(room)).toEqual(expect.arrayContaining(['billing.modules-billed']))
+  })
+
+  test('that is still being deleted on the 1st pays for no further month, and its deletion ends', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true, start: '2026-03-10T10:00:00.000Z' })
+    await room.developer()
+    await room.module('attendance', 500)
+    await beginDeletion(room)
+    await endPayments(room.deps, acme)
+    for (const at of ['2026-04-02T00:00:00.000Z', '2026-05-02T00:00:00.000Z']) {
+      await room.until(at)
+      await endPayments(room.deps, acme)
+      expect(room.double.paidBy(room.customer.id)).toBe(500)
+    }
+    expect(await room.usage()).toMatchObject([{ tenant_id: 'deleted:ten_acme', month: '2026-03', state: 'paid' }])
+    await deleteTenant(room)
+    await room.until('2026-06-30T00:00:00.000Z')
+    expect(room.money()).toEqual([500, 350, 150])
+  })
+
+  test('does not pay again for a month that a job planned while the deletion ran', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.developer()
+    await room.module('attendance', 500)
+    await beginDeletion(room)
+    await endPayments(room.deps, acme)
+    const [billed] = await room.usage()
+    if (!billed) throw new Error('nothing was billed')
+    const repeated = { ...billed, id: 'mus_repeated', tenant_id: 'ten_acme', state: 'planned' as const, invoice_id: null }
+    await room.db.insertInto('billing_usage').values(repeated).execute()
+    await endPayments(room.deps, acme)
+    expect([room.money()[0], (await room.usage()).map(({ id }) => id)]).toEqual([500, [billed.id]])
   })
 })
