@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
-import { tenantById } from '../tenants/index.ts'
 import { billTenant, insertRows, pricedRows } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
@@ -17,8 +16,7 @@ const monthsBack = 12
 export async function endModules(deps: Deps, tenantId: string, signal: AbortSignal): Promise<void> {
   const { db, clock } = deps
   await deps.recordModules(signal)
-  const tenant = await tenantById(db, tenantId)
-  const last = monthOf((tenant?.status === 'deleting' ? tenant.updatedAt : null) ?? isoNow(clock))
+  const last = monthOf(isoNow(clock))
   await deleteRepeated(deps, tenantId)
   for (const month of monthsBetween(monthBefore(last, monthsBack), last)) {
     signal.throwIfAborted()

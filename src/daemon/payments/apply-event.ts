@@ -10,6 +10,7 @@ import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { followDispute } from './follow-dispute.ts'
 import { followUsage, stuckInvoice } from './follow-invoice.ts'
+import { followSetup } from './follow-setup.ts'
 import { syncAccount } from './vendors.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl' | 'bundles' | 'billing'>
@@ -58,6 +59,7 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (object.kind === 'account') return syncAccount(deps, object.id)
   if (object.kind === 'subscription') return syncSubscription(deps, object.id)
   if (object.kind === 'dispute') return followDispute(deps, object.id, event.type === 'charge.dispute.closed')
+  if (object.kind === 'setup') return followSetup(deps, object.id)
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)
   const invoice = await deps.provider.getInvoice(object.id)
   if (invoice && event.type === 'invoice.finalization_failed' && invoice.status === 'draft') await stuckInvoice(deps, invoice)
