@@ -48,6 +48,7 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
   const transfers = new Map<string, ProviderTransfer>()
   const usage: Usage[] = []
   const events: DoubleEvent[] = []
+  const credits = new Map<string, number>()
   const refusing = new Set<string>()
   /** Means of payment of a customer, the newest last. Setup stores one and makes none the default. */
   const methods = new Map<string, { stored: string[]; default: string | undefined }>()
@@ -148,7 +149,9 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
   }
 
   function pay(invoice: Invoice): void {
-    money.pay(invoice)
+    const credit = credits.get(invoice.customerId) ?? 0
+    credits.set(invoice.customerId, Math.max(0, credit - invoice.total.cents))
+    money.pay(invoice, credit)
     emit('invoice.paid', 'invoice', invoice.id)
     const sub = subscriptions.get(invoice.subscriptionId ?? '')
     if (sub?.status !== 'past_due') return
@@ -491,6 +494,8 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
     refuseCard: (customerId: string, refused = true) => {
       for (const card of methodsOf(customerId).stored) refused ? refusing.add(card) : refusing.delete(card)
     },
+    /** A credit balance, which settles invoices before the card does. */
+    giveCredit: (customerId: string, cents: number) => void credits.set(customerId, cents),
     removeCards: (customerId: string) => void methods.set(customerId, { stored: [], default: undefined }),
     /** The customer stores a means of payment on the page of the newest link, or of a session that the platform did not make. */
     completeSetup: (customerId: string, isOurs = true) => {
