@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
-import { isoNow } from '../../core/kit/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
 import { billTenant, insertRows, pricedRows } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
@@ -24,7 +24,7 @@ export async function endModules(deps: Deps, tenantId: string, signal: AbortSign
     await billTenant(deps, { tenantId, month })
   }
   const waiting = await ofTenant(deps, tenantId).where('state', '=', 'planned').executeTakeFirst()
-  if (waiting) throw new Error(`the modules of ${waiting.month} are not billed yet`)
+  if (waiting) throw problem('PAYMENTS_UNAVAILABLE', `The modules of ${waiting.month} are not billed yet. fix: wait; the job is retried`)
   await db
     .updateTable('billing_usage')
     .set({ tenant_id: formerOf(tenantId) })

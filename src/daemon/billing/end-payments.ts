@@ -66,8 +66,8 @@ async function subscriptionsOf({ db, provider }: Deps, { id, customerId }: Custo
   const spans = await db.selectFrom('billing_spans').select('customer_id').distinct().where('tenant_id', '=', id).execute()
   const customers = new Set([...(customerId ? [customerId] : []), ...[...attempts, ...spans].map((row) => row.customer_id)])
   const found = new Map<string, ProviderSubscription>()
+  // A former customer may belong to another tenant now.
   for (const customer of customers)
-    // A former customer may belong to another tenant now.
     for (const one of await provider.listSubscriptions(customer))
       if (customer === customerId || one.metadata.svc_tenant === id) found.set(one.id, one)
   const plan = await db.selectFrom('tenant_billing').select('subscription_id').where('tenant_id', '=', id).executeTakeFirst()
