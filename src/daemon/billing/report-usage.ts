@@ -128,10 +128,12 @@ export const sendUnsent =
 export const reportEnded =
   (deps: Deps): JobHandler =>
   (payload) =>
-    reportUntilEnd(deps, payload as { id: string })
+    reportUntilEnd(deps, payload as Ended)
 
-/** Throws if a report was not sent; it can be repeated. */
-export async function reportUntilEnd(deps: Deps, { id }: Readonly<{ id: string }>): Promise<void> {
+type Ended = Readonly<{ id: string; isOver?: boolean }>
+
+/** Throws if a report was not sent; it can be repeated. `isOver`: no invoice of the subscription follows. */
+export async function reportUntilEnd(deps: Deps, { id, isOver = false }: Ended): Promise<void> {
   await deps.activeUsers.flush()
   const spans = await spansOf(deps.db, id)
   const [first, last] = [spans.at(0), spans.at(-1)]
@@ -144,9 +146,19 @@ export async function reportUntilEnd(deps: Deps, { id }: Readonly<{ id: string }
       if (await isClosed(tx, { id, month })) continue
       await planReports(deps, tx, { month, ids: [id], at: month < monthOf(to) ? reportTimeOf(month) : to })
     }
+    if (isOver) await reopenLast(tx, id)
   })
   const { waiting, isAway } = await sendReports(deps, new AbortController().signal, id)
   if (waiting > 0) throw notSent(`usage of the subscription ${id} was not sent`, isAway)
+}
+
+/** A report that was sent may be on no invoice: it is sent again, which charges what is missing and nothing else. */
+async function reopenLast(tx: Tx, id: string): Promise<void> {
+  const of = tx.selectFrom('billing_reports').select(['id', 'revision', 'sent_at']).where('payment_subscription_id', '=', id)
+  const last = await of.orderBy('event_at', 'desc').limit(1).executeTakeFirst()
+  if (!last || last.sent_at === null) return
+  const again = { sent_at: null, revision: last.revision + 1 }
+  await tx.updateTable('billing_reports').set(again).where('id', '=', last.id).execute()
 }
 
 async function isClosed(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<boolean> {

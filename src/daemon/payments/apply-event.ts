@@ -85,12 +85,13 @@ async function syncSubscription(deps: Deps, id: string): Promise<string | Contin
     const row = await lockSubscription(tx, { paymentSubscriptionId: id })
     if (row?.status !== 'active' && !isLive(found) && (await isBeingInstalled(tx, found)))
       return { subscriptionId: id, runAt: isoIn(deps.clock, lookAgainMs) }
+    if (row && isLive(found)) return followPayments(deps, tx, { row, found })
+    // Also for an item that was uninstalled before: the end may come without the invoice of its usage.
+    if (!isLive(found)) await deps.billing.ended(tx, { id, isOver: true })
     if (!row) return 'no item is installed with the subscription'
-    if (isLive(found)) return followPayments(deps, tx, { row, found })
     const tenant = await tenantOf(tx, row)
     await closeAlerts(tx, deps.clock, { subject: tenant.slug, keys: [paymentFailedKey(id)], because: 'the subscription ended' })
     if (row.status === 'cancelled') return `${row.id} was cancelled before`
-    await deps.billing.ended(tx, { id })
     await deps.bundles.end(tx, { actor: { ...system, tenantId: tenant.id, tenantSlug: tenant.slug }, subscription: row })
     return `${row.id} is cancelled`
   })
