@@ -1,7 +1,7 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, newId, plural, problem } from '../../core/kit/index.ts'
-import { isPaymentFailure, moneyText } from '../../core/payments/index.ts'
+import { isPaymentFailure, moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type DbOrTx, enqueueJob, type JobHandler } from '../db/index.ts'
@@ -202,7 +202,7 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
     placed.set(row.id, { itemId: created.id, invoiceId: draft.id })
   }
   for (const invoiceId of new Set([...placed.values()].map((one) => one.invoiceId)))
-    if (invoiceId !== null) await provider.finishInvoice({ key: `usage-finish:${invoiceId}`, invoiceId })
+    if (invoiceId !== null) await finishOnce(provider, { key: `usage-finish:${invoiceId}`, invoiceId })
   await db.transaction().execute(async (tx) => {
     const stored: string[] = []
     for (const row of rows) {
@@ -223,6 +223,20 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
     await recordAudit(tx, clock, { actor: system, action: 'billing.modules-billed', subject: slug, data })
   })
 }
+
+/** Finalises a draft, also after the provider saved an internal error for a key. */
+export const finishOnce = (
+  provider: BillingDeps['provider'],
+  { key, invoiceId }: Readonly<{ key: string; invoiceId: string }>,
+): Promise<ProviderInvoice> =>
+  createOnce(
+    key,
+    (one) => provider.finishInvoice({ key: one, invoiceId }),
+    async () => {
+      const found = await provider.getInvoice(invoiceId)
+      return found?.status === 'draft' ? null : found
+    },
+  )
 
 /** One alert for all of it. */
 const watchUnbilled = ({ db, clock }: Deps, rows: readonly ModuleUsageRow[]): Promise<void> =>

@@ -57,7 +57,7 @@ async function readInvoices(deps: Deps, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** What the modules of an invoice cost. */
+/** Sum of the prices of the modules on an invoice. */
 async function owedOn(db: DbOrTx, invoiceId: string): Promise<number> {
   const rows = await db.selectFrom('billing_usage').select('price_cents').where('invoice_id', '=', invoiceId).execute()
   return rows.reduce((sum, { price_cents }) => sum + price_cents, 0)

@@ -35,6 +35,40 @@ function queueOf(room: Room, { operation, kind }: Readonly<{ operation: Operatio
 
 const jobs = ({ db }: Room) => db.selectFrom('outbox').select(['topic', 'status']).where('topic', 'like', 'billing.%').execute()
 
+onBothDialects('an internal error that the provider saved for a key', (fresh) => {
+  test.each(['failed', 'failed after'] as const)('delays no invoice of modules: %s', async (fault) => {
+    const room = await aBillingWorld(await fresh())
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+    room.double.fault('finishInvoice', fault)
+    expect(await room.run('billing-usage-aggregation')).toContain('1 billed, 0 unbilled')
+    expect(room.money()[0]).toBe(500)
+  })
+
+  test('delays no invoice of late usage', async () => {
+    const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
+    await room.install()
+    await room.active(3)
+    await room.until('2026-04-02T00:00:00.000Z')
+    const [live] = room.double.liveSubscriptions(room.customer.id)
+    await room.provider.cancelSubscription({ key: 'by hand', id: live?.id as string })
+    room.double.fault('finishInvoice', 'failed')
+    await room.deliver()
+    expect(room.money()).toEqual([450, 315, 135])
+  })
+
+  test('leaves no former price open', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    const former = (await room.item()).paymentPriceId
+    await room.db.updateTable('marketplace_items').set({ price_cents: 2000 }).execute()
+    room.double.fault('deactivatePrice', 'failed')
+    await room.jobs['payments.price']?.({ itemId: 'item_1', former }, { last: false })
+    expect(room.double.prices.get(former ?? '')?.active).toBe(false)
+  })
+})
+
 onBothDialects('while the provider does not answer for hours', (fresh) => {
   test.each(['unreachable', 'failed'] as const)('usage of an item that was uninstalled waits and is billed: %s', async (kind) => {
     const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
