@@ -62,8 +62,14 @@ export type PaymentProvider = Readonly<{
   /** Null also for a deleted customer. */
   getCustomer(id: string): Promise<ProviderCustomer | null>
   updateCustomer(input: Keyed & Readonly<{ id: string; email?: string; metadata?: Metadata }>): Promise<ProviderCustomer>
-  /** A hosted page where the customer stores a means of payment; it becomes the default for invoices. */
+  /** A hosted page where the customer stores a means of payment. Only `applySetup` makes it the default for invoices. */
   createSetupLink(input: Readonly<{ customerId: string; returnUrl: string }>): Promise<Readonly<{ url: string; expiresAt: string }>>
+
+  /**
+   * Makes the means of payment of a finished set-up page the default of its customer, unless a newer one is stored. Returns the customer; null for a
+   * session that is no finished set-up page of this platform.
+   */
+  applySetup(sessionId: string): Promise<string | null>
 
   // products, meters, prices
   createProduct(input: Keyed & Readonly<{ name: string; metadata: Metadata }>): Promise<ProviderProduct>
@@ -106,6 +112,8 @@ export type PaymentProvider = Readonly<{
   ): Promise<ProviderInvoice>
   /** Finalises a draft and collects it. Succeeds for one that is final. */
   finishInvoice(input: Keyed & Readonly<{ invoiceId: string }>): Promise<ProviderInvoice>
+  /** Collects an open invoice by the default means of payment. Changes nothing for one that is not open, or that the customer pays by itself. */
+  payInvoice(input: Keyed & Readonly<{ invoiceId: string }>): Promise<ProviderInvoice>
   /** For a draft, or for the next invoice of a subscription. */
   createInvoiceItem(
     input: Keyed &

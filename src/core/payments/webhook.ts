@@ -22,7 +22,7 @@ export const PaymentEvent = z.object({
 })
 export type PaymentEvent = Readonly<z.infer<typeof PaymentEvent>>
 
-const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'dispute' | 'meter'>> = {
+const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'dispute' | 'setup' | 'meter'>> = {
   'account.updated': 'account',
   'customer.subscription.created': 'subscription',
   'customer.subscription.updated': 'subscription',
@@ -34,6 +34,7 @@ const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'd
   'charge.dispute.created': 'dispute',
   'charge.dispute.updated': 'dispute',
   'charge.dispute.closed': 'dispute',
+  'checkout.session.completed': 'setup',
   'v1.billing.meter.error_report_triggered': 'meter',
 }
 
@@ -44,7 +45,9 @@ export function objectToRead({ type, endpoint, objectId }: Pick<ProviderEvent, '
   return endpoint === endpoints[kind] ? { kind, id: objectId } : null
 }
 
-const endpoints = { account: 'connect', subscription: 'platform', invoice: 'platform', dispute: 'platform', meter: 'thin' } as const
+const endpoints = {
+  ...{ account: 'connect', subscription: 'platform', invoice: 'platform', dispute: 'platform', setup: 'platform', meter: 'thin' },
+} as const
 
 /** How a live subscription stands with its payments. */
 export function paymentStatusOf({ status }: Pick<ProviderSubscription, 'status'>): PaymentStatus {

@@ -1,10 +1,10 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
-import { isoNow, newId, plural } from '../../core/kit/index.ts'
-import { isPaymentFailure, moneyText } from '../../core/payments/index.ts'
+import { isoNow, newId, plural, problem } from '../../core/kit/index.ts'
+import { isPaymentFailure, moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { DbOrTx } from '../db/index.ts'
+import { type DbOrTx, enqueueJob, type JobHandler } from '../db/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
@@ -13,6 +13,8 @@ import { type ActiveModule, type ModuleUsageRow, uncountedModules, usageIn, usag
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
 
 type BillDeps = Pick<Deps, 'db' | 'clock' | 'provider' | 'log' | 'currency'>
+
+export const unbilledTopic = 'billing.unbilled-modules'
 
 const system = { kind: 'system', name: 'billing' } as const
 const monthsBack = 12
@@ -27,9 +29,27 @@ export async function aggregateUsage(deps: Deps, signal: AbortSignal): Promise<s
   const last = monthBefore(monthOf(isoNow(deps.clock)))
   let added = 0
   for (const month of monthsBetween(monthBefore(last, monthsBack - 1), last)) added += await addRows(deps, month, signal)
-  const { billed, unbilled } = await billRows(deps, signal)
-  await watchUnbilled(deps, unbilled)
+  const { billed, unbilled, isAway } = await billAndWatch(deps, signal)
+  if (isAway)
+    await deps.db
+      .transaction()
+      .execute((tx) => enqueueJob(tx, deps.clock, { topic: unbilledTopic, payload: {}, key: unbilledTopic, pool: 'mail' }))
   return `${recorded}; ${plural(added, 'module month')} priced, ${billed} billed, ${unbilled.length} unbilled`
+}
+
+/** Bills what the monthly job could not bill because the provider did not answer. */
+export const billUnbilled =
+  (deps: Deps): JobHandler =>
+  async (_, { signal = new AbortController().signal }) => {
+    const { unbilled, isAway } = await billAndWatch(deps, signal)
+    if (isAway)
+      throw problem('PAYMENTS_UNAVAILABLE', `${plural(unbilled.length, 'module month')} not billed. fix: wait; the job is retried`)
+  }
+
+async function billAndWatch(deps: Deps, signal: AbortSignal): Promise<Billed> {
+  const done = await billRows(deps, signal)
+  await watchUnbilled(deps, done.unbilled)
+  return done
 }
 
 async function addRows(deps: Deps, month: Month, signal: AbortSignal): Promise<number> {
@@ -77,10 +97,12 @@ export async function insertRows(db: DbOrTx, rows: readonly ModuleUsageRow[]): P
     .execute()
 }
 
-type Billed = Readonly<{ billed: number; unbilled: readonly ModuleUsageRow[] }>
+/** `isAway`: the provider did not answer for one of them. */
+type Billed = Readonly<{ billed: number; unbilled: readonly ModuleUsageRow[]; isAway: boolean }>
 
 async function billRows(deps: Deps, signal: AbortSignal): Promise<Billed> {
   let billed = 0
+  let isAway = false
   const unbilled: ModuleUsageRow[] = []
   const done = new Set<string>()
   for (let after = '', last = batch; last === batch && !signal.aborted; ) {
@@ -88,14 +110,17 @@ async function billRows(deps: Deps, signal: AbortSignal): Promise<Billed> {
     for (const { tenant_id: tenantId, month } of rows) {
       if (done.has(`${tenantId} ${month}`) || signal.aborted) continue
       done.add(`${tenantId} ${month}`)
+      // Its deletion bills it, and detaches what is billed.
+      if ((await tenantById(deps.db, tenantId))?.status === 'deleting') continue
       const of = await billTenant(deps, { tenantId, month })
       billed += of.billed
       unbilled.push(...of.unbilled)
+      isAway ||= of.isAway
     }
     last = rows.length
     after = rows.at(-1)?.id ?? after
   }
-  return { billed, unbilled }
+  return { billed, unbilled, isAway }
 }
 
 type Tenant = Readonly<{ tenantId: string; month: Month }>
@@ -116,16 +141,16 @@ export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): P
   const refused = rows.filter((row) => reasonOf(row) !== null)
   for (const row of refused) await setUnbilled(deps, row, reasonOf(row) as string)
   const billable = rows.filter((row) => reasonOf(row) === null)
-  if (billable.length === 0 || customerId === null) return { billed: 0, unbilled: refused }
+  if (billable.length === 0 || customerId === null) return { billed: 0, unbilled: refused, isAway: false }
   try {
     await billOnInvoice(deps, { tenantId, month, slug: tenant?.slug ?? tenantId, customerId, rows: billable })
-    return { billed: billable.length, unbilled: refused }
+    return { billed: billable.length, unbilled: refused, isAway: false }
   } catch (error) {
     if (!isPaymentFailure(error)) throw error
     deps.log.warn({ tenantId, month, reason: error.message }, 'modules were not billed')
     // A call that may have been carried out leaves the rows planned; the next run looks for its objects.
     if (!error.isRetryable) for (const row of billable) await setUnbilled(deps, row, error.message)
-    return { billed: 0, unbilled: [...refused, ...billable] }
+    return { billed: 0, unbilled: [...refused, ...billable], isAway: error.isRetryable }
   }
 }
 
@@ -177,7 +202,7 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
     placed.set(row.id, { itemId: created.id, invoiceId: draft.id })
   }
   for (const invoiceId of new Set([...placed.values()].map((one) => one.invoiceId)))
-    if (invoiceId !== null) await provider.finishInvoice({ key: `usage-finish:${invoiceId}`, invoiceId })
+    if (invoiceId !== null) await finishOnce(provider, { key: `usage-finish:${invoiceId}`, invoiceId })
   await db.transaction().execute(async (tx) => {
     const stored: string[] = []
     for (const row of rows) {
@@ -198,6 +223,20 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
     await recordAudit(tx, clock, { actor: system, action: 'billing.modules-billed', subject: slug, data })
   })
 }
+
+/** Finalises a draft, also after the provider saved an internal error for a key. */
+export const finishOnce = (
+  provider: BillingDeps['provider'],
+  { key, invoiceId }: Readonly<{ key: string; invoiceId: string }>,
+): Promise<ProviderInvoice> =>
+  createOnce(
+    key,
+    (one) => provider.finishInvoice({ key: one, invoiceId }),
+    async () => {
+      const found = await provider.getInvoice(invoiceId)
+      return found?.status === 'draft' ? null : found
+    },
+  )
 
 /** One alert for all of it. */
 const watchUnbilled = ({ db, clock }: Deps, rows: readonly ModuleUsageRow[]): Promise<void> =>

@@ -8,6 +8,7 @@ import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.
 import { findItem } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
+import { finishOnce } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import type { ReportRow } from './report-usage.ts'
 
@@ -148,7 +149,7 @@ async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: 
 async function finishOwn({ provider }: Deps, { invoiceId, mark }: Readonly<{ invoiceId: string; mark: string }>): Promise<void> {
   const invoice = await provider.getInvoice(invoiceId)
   if (invoice?.metadata.svc_report === mark && invoice.status === 'draft')
-    await provider.finishInvoice({ key: `late-finish:${mark}`, invoiceId })
+    await finishOnce(provider, { key: `late-finish:${mark}`, invoiceId })
 }
 
 type Stored = Readonly<{ cents: number; item: Claimed | null }>

@@ -1,5 +1,6 @@
+import { sql } from 'kysely'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
-import { isoNow } from '../../core/kit/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
 import { billTenant, insertRows, pricedRows } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
@@ -9,27 +10,46 @@ type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | '
 const monthsBack = 12
 
 /**
- * Bills the paid modules of a tenant that is deleted, up to and with the present month. What is billed stays without its tenant: developers are paid
+ * Bills the paid modules of a tenant that is deleted, up to and with the month in which its deletion began. What is billed stays without its tenant: developers are paid
  * for it. Throws while the provider does not answer; it can be repeated.
  */
 export async function endModules(deps: Deps, tenantId: string, signal: AbortSignal): Promise<void> {
   const { db, clock } = deps
   await deps.recordModules(signal)
   const last = monthOf(isoNow(clock))
+  await deleteRepeated(deps, tenantId)
   for (const month of monthsBetween(monthBefore(last, monthsBack), last)) {
     signal.throwIfAborted()
     await insertRows(db, await pricedRows(deps, month, await uncounted(deps, tenantId, month)))
     await billTenant(deps, { tenantId, month })
   }
   const waiting = await ofTenant(deps, tenantId).where('state', '=', 'planned').executeTakeFirst()
-  if (waiting) throw new Error(`the modules of ${waiting.month} are not billed yet`)
+  if (waiting) throw problem('PAYMENTS_UNAVAILABLE', `The modules of ${waiting.month} are not billed yet. fix: wait; the job is retried`)
   await db
     .updateTable('billing_usage')
     .set({ tenant_id: formerOf(tenantId) })
     .where('tenant_id', '=', tenantId)
     .where('state', 'in', ['billed', 'paid', 'refunded'])
+    .where(({ not, exists }) => not(exists(detached(db, tenantId))))
     .execute()
 }
+
+/** A job that read the modules before the deletion began may plan a month that is already billed and detached. */
+const deleteRepeated = ({ db }: Deps, tenantId: string) =>
+  db
+    .deleteFrom('billing_usage')
+    .where('tenant_id', '=', tenantId)
+    .where('state', 'in', ['planned', 'unbilled'])
+    .where(({ exists }) => exists(detached(db, tenantId)))
+    .execute()
+
+/** The detached row of the same module and month. */
+const detached = (db: Deps['db'], tenantId: string) =>
+  db
+    .selectFrom('billing_usage as d')
+    .select('d.id')
+    .where('d.tenant_id', '=', formerOf(tenantId))
+    .where(sql<boolean>`d.module_id = billing_usage.module_id and d.month = billing_usage.month`)
 
 /** A repeated run does not bill again what it already detached. */
 async function uncounted({ db }: Deps, tenantId: string, month: Month) {

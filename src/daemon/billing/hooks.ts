@@ -21,9 +21,10 @@ export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'cl
     await insertSpan(tx, { ...span, fromAt: now })
     await reopenMonth(tx, { id: span.paymentSubscriptionId, month: monthOf(now) })
   },
-  ended: async (tx: Tx, { id }) => {
-    if (await closeSpan(tx, { id, at: isoNow(clock) }))
-      await enqueueJob(tx, clock, { topic: reportTopic, payload: { id }, queue: `payments:${id}`, pool: 'mail' })
+  ended: async (tx: Tx, { id, isOver = false }) => {
+    const isClosed = await closeSpan(tx, { id, at: isoNow(clock) })
+    if (isClosed || isOver)
+      await enqueueJob(tx, clock, { topic: reportTopic, payload: { id, isOver }, queue: `payments:${id}`, pool: 'mail' })
   },
   paymentFailed: async (tx, { tenantId, itemId, isUnpaid }) => {
     const payload = { id: newId(random, 'pml'), tenantId, itemId, isUnpaid }

@@ -6,7 +6,7 @@ import { billingContract } from '../../core/billing/index.ts'
 import { defineCron, feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { deleteOldUsers } from './active-users.ts'
-import { aggregateUsage } from './aggregate-usage.ts'
+import { aggregateUsage, billUnbilled, unbilledTopic } from './aggregate-usage.ts'
 import { createPaymentCustomer, showTenantBilling } from './customers.ts'
 import { deleteOldStatements } from './delete-old-statements.ts'
 import type { BillingDeps } from './deps.ts'
@@ -39,6 +39,7 @@ export const billingFeature = feature<Deps>({
     }),
   jobs: (deps) => ({
     [reportTopic]: reportEnded(deps),
+    [unbilledTopic]: billUnbilled(deps),
     [unsentTopic]: sendUnsent(deps),
     [warningTopic]: mailWarning(deps),
     [paymentMailTopic]: mailPaymentFailed(deps),

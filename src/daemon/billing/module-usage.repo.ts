@@ -10,14 +10,16 @@ export type ActiveModule = Readonly<{ tenantId: string; moduleId: string; versio
 
 type Page = Readonly<{ month: Month; after: Readonly<{ tenantId: string; moduleId: string }>; limit: number }>
 
-/** Modules that were active in a month and that have no row yet. */
+/** Modules that were active in a month and that have no row yet. Those of a tenant that is deleted are billed by its deletion alone. */
 export async function uncountedModules(db: DbOrTx, { month, after, limit }: Page): Promise<ActiveModule[]> {
   const rows = await db
     .selectFrom('usage_events as e')
     .innerJoin('module_installations as i', (join) =>
       join.onRef('i.tenant_id', '=', 'e.tenant_id').onRef('i.module_id', '=', 'e.module_id'),
     )
+    .innerJoin('tenants as t', 't.id', 'e.tenant_id')
     .select(['e.tenant_id', 'e.module_id', 'i.version'])
+    .where('t.status', '<>', 'deleting')
     .where('e.billing_period', '=', month)
     .where('e.event_type', '=', 'active')
     .where(({ eb, refTuple, tuple }) => eb(refTuple('e.tenant_id', 'e.module_id'), '>', tuple(after.tenantId, after.moduleId)))

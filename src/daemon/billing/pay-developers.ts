@@ -33,17 +33,17 @@ export async function payDevelopers(deps: Deps, signal: AbortSignal): Promise<st
 /** Reads the invoices of modules that are not paid, and those of statements that are not transferred, again. */
 async function readInvoices(deps: Deps, signal: AbortSignal): Promise<void> {
   const { db, clock, provider } = deps
-  const invoices = new Map<string, ProviderInvoice | null>()
+  const states = new Map<string, InvoiceState>()
   const read = async (id: string) => {
-    const invoice = invoices.has(id) ? invoices.get(id) : await provider.getInvoice(id)
-    invoices.set(id, invoice ?? null)
-    return invoice ?? null
+    const state = states.get(id) ?? stateOf(await provider.getInvoice(id), await owedOn(db, id))
+    states.set(id, state)
+    return state
   }
   for (let after = '', last = batch; last === batch && !signal.aborted; ) {
     const rows = await undecided(db, { after, limit: batch })
     for (const row of rows) {
       if (row.invoice_id === null) continue
-      const state = stateOf(await read(row.invoice_id))
+      const state = await read(row.invoice_id)
       if (state === row.state) continue
       await db
         .updateTable('billing_usage')
@@ -57,12 +57,22 @@ async function readInvoices(deps: Deps, signal: AbortSignal): Promise<void> {
   }
 }
 
-function stateOf(invoice: ProviderInvoice | null): 'billed' | 'paid' | 'refunded' {
+/** Sum of the prices of the modules on an invoice. */
+async function owedOn(db: DbOrTx, invoiceId: string): Promise<number> {
+  const rows = await db.selectFrom('billing_usage').select('price_cents').where('invoice_id', '=', invoiceId).execute()
+  return rows.reduce((sum, { price_cents }) => sum + price_cents, 0)
+}
+
+type InvoiceState = 'billed' | 'paid' | 'refunded'
+
+function stateOf(invoice: ProviderInvoice | null, owedCents: number): InvoiceState {
   // Disputed money may be lost: it is held, and an operator pays it by hand if the dispute is won.
   if (invoice?.status !== 'paid' || invoice.isDisputed) return 'billed'
   // An invoice has modules of several developers: which one a part was refunded for, only an operator knows.
   if (invoice.refundedCents > 0 && invoice.refundedCents < invoice.paidCents) return 'billed'
-  return invoice.refundedCents > 0 ? 'refunded' : 'paid'
+  if (invoice.refundedCents > 0) return 'refunded'
+  // A credit balance, a credit note or a coupon settles an invoice without money: there is none to pass on.
+  return invoice.paidCents >= owedCents ? 'paid' : 'billed'
 }
 
 async function developersToPay(db: DbOrTx): Promise<string[]> {

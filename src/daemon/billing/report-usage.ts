@@ -9,7 +9,7 @@ import {
   plannedQuantity,
   reportTimeOf,
 } from '../../core/billing/index.ts'
-import { isoNow, newId, plural } from '../../core/kit/index.ts'
+import { isoNow, newId, plural, problem } from '../../core/kit/index.ts'
 import { isLive, isPaymentFailure, usageMeterOf } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, lockExclusive, type Tx } from '../db/index.ts'
 import type { ReportTable } from './billing.tables.ts'
@@ -112,22 +112,28 @@ const quantityOf = (known: readonly ReportRow[], { id, day, users }: Counted): n
   return plannedQuantity({ users, reportedOnOtherDays: others.reduce((sum, { quantity }) => sum + quantity, 0) })
 }
 
+/** A provider that does not answer costs the job no attempt. */
+const notSent = (message: string, isAway: boolean): Error =>
+  isAway ? problem('PAYMENTS_UNAVAILABLE', `${message}. fix: wait; the job is retried until the provider answers`) : new Error(message)
+
 /** Sends what the monthly job could not send: the next month would be too late for the invoice. */
 export const sendUnsent =
   (deps: Deps): JobHandler =>
   async (_, { signal = new AbortController().signal }) => {
-    const { waiting } = await sendReports(deps, signal)
-    if (waiting > 0) throw new Error(`${plural(waiting, 'report')} of usage ${waiting === 1 ? 'was' : 'were'} not sent`)
+    const { waiting, isAway } = await sendReports(deps, signal)
+    if (waiting > 0) throw notSent(`${plural(waiting, 'report')} of usage ${waiting === 1 ? 'was' : 'were'} not sent`, isAway)
   }
 
 /** Reports the users of a subscription up to the end of its installation, before its last invoice. */
 export const reportEnded =
   (deps: Deps): JobHandler =>
   (payload) =>
-    reportUntilEnd(deps, payload as { id: string })
+    reportUntilEnd(deps, payload as Ended)
 
-/** Throws if a report was not sent; it can be repeated. */
-export async function reportUntilEnd(deps: Deps, { id }: Readonly<{ id: string }>): Promise<void> {
+type Ended = Readonly<{ id: string; isOver?: boolean }>
+
+/** Throws if a report was not sent; it can be repeated. `isOver`: no invoice of the subscription follows. */
+export async function reportUntilEnd(deps: Deps, { id, isOver = false }: Ended): Promise<void> {
   await deps.activeUsers.flush()
   const spans = await spansOf(deps.db, id)
   const [first, last] = [spans.at(0), spans.at(-1)]
@@ -140,9 +146,19 @@ export async function reportUntilEnd(deps: Deps, { id }: Readonly<{ id: string }
       if (await isClosed(tx, { id, month })) continue
       await planReports(deps, tx, { month, ids: [id], at: month < monthOf(to) ? reportTimeOf(month) : to })
     }
+    if (isOver) await reopenLast(tx, id)
   })
-  const { waiting } = await sendReports(deps, new AbortController().signal, id)
-  if (waiting > 0) throw new Error(`usage of the subscription ${id} was not sent`)
+  const { waiting, isAway } = await sendReports(deps, new AbortController().signal, id)
+  if (waiting > 0) throw notSent(`usage of the subscription ${id} was not sent`, isAway)
+}
+
+/** A report that was sent may be on no invoice: it is sent again, which charges what is missing and nothing else. */
+async function reopenLast(tx: Tx, id: string): Promise<void> {
+  const of = tx.selectFrom('billing_reports').select(['id', 'revision', 'sent_at']).where('payment_subscription_id', '=', id)
+  const last = await of.orderBy('event_at', 'desc').limit(1).executeTakeFirst()
+  if (!last || last.sent_at === null) return
+  const again = { sent_at: null, revision: last.revision + 1 }
+  await tx.updateTable('billing_reports').set(again).where('id', '=', last.id).execute()
 }
 
 async function isClosed(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<boolean> {
@@ -166,10 +182,13 @@ export async function reopenMonth(tx: Tx, { id, month }: Readonly<{ id: string; 
     .execute()
 }
 
+/** `isAway`: the provider did not answer a report. */
+type Sent = Readonly<{ sent: number; waiting: number; isAway: boolean }>
+
 /** Sends what was counted and not sent, of one subscription or of all. What cannot be sent now stays for the next run. */
-async function sendReports(deps: Deps, signal: AbortSignal, id?: string): Promise<Readonly<{ sent: number; waiting: number }>> {
-  if (deps.provider.name === 'none') return { sent: 0, waiting: 0 }
-  const total = { sent: 0, waiting: 0 }
+async function sendReports(deps: Deps, signal: AbortSignal, id?: string): Promise<Sent> {
+  const total = { sent: 0, waiting: 0, isAway: false }
+  if (deps.provider.name === 'none') return total
   const blocked = new Set<string>()
   for (let after = { subscription: '', day: '' }, last = batch; last === batch && !signal.aborted; ) {
     const rows = await unsent(deps, after, id)
@@ -188,6 +207,7 @@ async function sendReports(deps: Deps, signal: AbortSignal, id?: string): Promis
       )
       total.sent += done.reduce((sum, { sent }) => sum + sent, 0)
       total.waiting += done.reduce((sum, { waiting }) => sum + waiting, 0)
+      total.isAway ||= done.some(({ isAway }) => isAway)
     }
     last = rows.length
     const end = rows.at(-1)
@@ -205,14 +225,16 @@ type OfSubscription = Readonly<{ reports: readonly ReportRow[]; blocked: Set<str
 async function sendInOrder(deps: Deps, { reports, blocked, isInstalled }: OfSubscription) {
   const metered: ReportRow[] = []
   let sent = 0
+  let isAway = false
   for (const row of reports) {
     if (blocked.has(row.payment_subscription_id)) break
     const done = await sendOne(deps, row, isInstalled)
-    if (done === 'failed') blocked.add(row.payment_subscription_id)
+    if (done === 'failed' || done === 'away') blocked.add(row.payment_subscription_id)
     else sent += 1
+    isAway ||= done === 'away'
     if (done === 'metered') metered.push(row)
   }
-  return { metered, sent, waiting: reports.length - sent }
+  return { metered, sent, waiting: reports.length - sent, isAway }
 }
 
 const unsent = ({ db }: Deps, after: Readonly<{ subscription: string; day: string }>, id: string | undefined): Promise<ReportRow[]> => {
@@ -237,7 +259,7 @@ async function markSent({ db, clock }: Deps, rows: readonly ReportRow[]): Promis
     .execute()
 }
 
-async function sendOne(deps: Deps, row: ReportRow, isInstalled: boolean): Promise<'metered' | 'claimed' | 'failed'> {
+async function sendOne(deps: Deps, row: ReportRow, isInstalled: boolean): Promise<'metered' | 'claimed' | 'failed' | 'away'> {
   try {
     if (!(await isInTime(deps, row, isInstalled)) && (await claimUsage(deps, row))) return 'claimed'
     await deps.provider.reportUsage({
@@ -248,7 +270,7 @@ async function sendOne(deps: Deps, row: ReportRow, isInstalled: boolean): Promis
   } catch (err) {
     const facts = { subscriptionId: row.payment_subscription_id, month: row.month }
     deps.log.warn({ ...(isPaymentFailure(err) ? { reason: err.message } : { err }), ...facts }, 'a report of usage was not sent')
-    return 'failed'
+    return isPaymentFailure(err) && err.isRetryable ? 'away' : 'failed'
   }
 }
 

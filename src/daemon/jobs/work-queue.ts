@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type JobPool, retryDelayMs } from '../../core/jobs/index.ts'
 import { type Clock, isoIn, isoNow, isProblem } from '../../core/kit/index.ts'
+import { isPaymentFailure } from '../../core/payments/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, JobHandler, Tx } from '../db/index.ts'
 import { isFirstOfKey, type LeasedQueue, leaseMs, releaseQueue, renewQueueLease, type WorkResult } from './queues.repo.ts'
@@ -96,12 +97,16 @@ async function workJob(
     await deleteDone(deps.db, leased, job.ids)
     return false
   } catch (error) {
-    const isUnreachable = isProblem(error, 'HOMESERVER_UNREACHABLE')
+    const isUnreachable = isNoAnswer(error)
     // A process that stops interrupts jobs that may be fine: they are not abandoned for it.
     await recordFailure(deps, leased, { job, error, isUnreachable, isDead: last && !isUnreachable && !signal?.aborted })
     return isUnreachable
   }
 }
+
+/** A chat server or the payment provider does not answer; a refusal is an answer. */
+const isNoAnswer = (error: unknown): boolean =>
+  isProblem(error, 'HOMESERVER_UNREACHABLE') || isProblem(error, 'PAYMENTS_UNAVAILABLE') || (isPaymentFailure(error) && error.isRetryable)
 
 type Failure = Readonly<{ job: TakenJob; error: unknown; isUnreachable: boolean; isDead: boolean }>
 

@@ -22,28 +22,29 @@ function periodsSince(from: string, to: string): string[] {
 }
 
 /**
- * Records the usage of the month for every active module, and of the months before in which no daemon did; repeated calls add nothing. Returns a
- * summary.
+ * Records the usage of the month for every active module, and of the months before in which no daemon did; repeated calls add nothing. A tenant that
+ * is deleted has none after the month in which its deletion began. Returns a summary.
  */
 export async function recordMonthlyUsage({ db, clock }: Pick<ModulesDeps, 'db' | 'clock'>, signal?: AbortSignal): Promise<string> {
   let recorded = 0
   let after = { tenant_id: '', module_id: '' }
   for (let last = batch; last === batch && !signal?.aborted; ) {
     const rows = await db
-      .selectFrom('module_installations')
-      .select(['tenant_id', 'module_id', 'activated_at'])
-      .where('status', '=', 'active')
-      .where(({ eb, refTuple, tuple }) => eb(refTuple('tenant_id', 'module_id'), '>', tuple(after.tenant_id, after.module_id)))
-      .orderBy('tenant_id')
-      .orderBy('module_id')
+      .selectFrom('module_installations as i')
+      .leftJoin('tenants as t', 't.id', 'i.tenant_id')
+      .select(['i.tenant_id', 'i.module_id', 'i.activated_at', 't.status as tenantStatus', 't.updated_at as tenantUpdatedAt'])
+      .where('i.status', '=', 'active')
+      .where(({ eb, refTuple, tuple }) => eb(refTuple('i.tenant_id', 'i.module_id'), '>', tuple(after.tenant_id, after.module_id)))
+      .orderBy('i.tenant_id')
+      .orderBy('i.module_id')
       .limit(batch)
       .execute()
     last = rows.length
     after = rows.at(-1) ?? after
     if (last === 0) break
     const now = isoNow(clock)
-    const values = rows.flatMap(({ tenant_id, module_id, activated_at }) =>
-      periodsSince(activated_at ?? now, now).map((billing_period) => {
+    const values = rows.flatMap(({ tenant_id, module_id, activated_at, tenantStatus, tenantUpdatedAt }) =>
+      periodsSince(activated_at ?? now, (tenantStatus === 'deleting' ? tenantUpdatedAt : null) ?? now).map((billing_period) => {
         const { eventType, quantity, createdAt } = usageEvent(tenant_id, module_id, now)
         return { tenant_id, module_id, billing_period, event_type: eventType, quantity, created_at: createdAt }
       }),

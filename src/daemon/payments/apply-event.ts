@@ -10,6 +10,7 @@ import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { followDispute } from './follow-dispute.ts'
 import { followUsage, stuckInvoice } from './follow-invoice.ts'
+import { followSetup } from './follow-setup.ts'
 import { syncAccount } from './vendors.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl' | 'bundles' | 'billing'>
@@ -58,6 +59,7 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (object.kind === 'account') return syncAccount(deps, object.id)
   if (object.kind === 'subscription') return syncSubscription(deps, object.id)
   if (object.kind === 'dispute') return followDispute(deps, object.id, event.type === 'charge.dispute.closed')
+  if (object.kind === 'setup') return followSetup(deps, object.id)
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)
   const invoice = await deps.provider.getInvoice(object.id)
   if (invoice && event.type === 'invoice.finalization_failed' && invoice.status === 'draft') await stuckInvoice(deps, invoice)
@@ -83,12 +85,13 @@ async function syncSubscription(deps: Deps, id: string): Promise<string | Contin
     const row = await lockSubscription(tx, { paymentSubscriptionId: id })
     if (row?.status !== 'active' && !isLive(found) && (await isBeingInstalled(tx, found)))
       return { subscriptionId: id, runAt: isoIn(deps.clock, lookAgainMs) }
+    if (row && isLive(found)) return followPayments(deps, tx, { row, found })
+    // Also for an item that was uninstalled before: the end may come without the invoice of its usage.
+    if (!isLive(found)) await deps.billing.ended(tx, { id, isOver: true })
     if (!row) return 'no item is installed with the subscription'
-    if (isLive(found)) return followPayments(deps, tx, { row, found })
     const tenant = await tenantOf(tx, row)
     await closeAlerts(tx, deps.clock, { subject: tenant.slug, keys: [paymentFailedKey(id)], because: 'the subscription ended' })
     if (row.status === 'cancelled') return `${row.id} was cancelled before`
-    await deps.billing.ended(tx, { id })
     await deps.bundles.end(tx, { actor: { ...system, tenantId: tenant.id, tenantSlug: tenant.slug }, subscription: row })
     return `${row.id} is cancelled`
   })

@@ -42,8 +42,11 @@ type InstalledSpan = Readonly<{
 /** Takes what payments reports to billing; with a `tx` in the transaction of the change. */
 export type BillingHooks = Readonly<{
   installed(tx: Tx, span: InstalledSpan): Promise<void>
-  /** The item is not installed with the subscription any more; repeated calls change nothing. */
-  ended(tx: Tx, subscription: Readonly<{ id: string }>): Promise<void>
+  /**
+   * The item is not installed with the subscription any more; repeated calls change nothing. `isOver`: the subscription has ended at the provider, so
+   * no invoice of it follows.
+   */
+  ended(tx: Tx, subscription: Readonly<{ id: string; isOver?: boolean }>): Promise<void>
   paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean }>): Promise<void>
   /** An invoice without a subscription was not paid; once for each. */
   invoiceFailed(tx: Tx, failed: Readonly<{ tenantId: string; invoiceId: string; itemName: string; amount: Money }>): Promise<void>

@@ -20,6 +20,7 @@ import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findItem, findVendor, type ItemRecord } from '../marketplace/index.ts'
+import { tenantById } from '../tenants/index.ts'
 import { type Attempt, storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, Installer, PaymentsDeps } from './deps.ts'
 import { ensurePrice } from './prices.ts'
@@ -95,11 +96,22 @@ async function assertStillSold({ db }: PaymentsDeps, given: Given, item: ItemRec
   }
 }
 
+/** A tenant that is suspended or deleted buys nothing: what an earlier try charged is cancelled and refunded. */
+async function assertActive({ db }: PaymentsDeps, { tenantId }: Attempt): Promise<void> {
+  const tenant = await tenantById(db, tenantId)
+  if (tenant?.status === 'active') return
+  const state = tenant
+    ? `Tenant ${tenant.slug} is ${tenant.status === 'deleting' ? 'being deleted' : 'suspended'}`
+    : 'The tenant was deleted'
+  throw new Refused(problem('CONFLICT', `${state}, so nothing is bought for it. fix: resume the tenant, then repeat the request`))
+}
+
 type Charged = Readonly<{ subscriptionId: string; isTakenBack: boolean }>
 
 async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
   const { provider, db } = deps
   const { attempt } = given
+  await assertActive(deps, attempt)
   const all = await provider.listSubscriptions(attempt.customerId)
   const live = liveSubscriptionOf(all, attempt)
   if (live && isOfAttempt(live, attempt)) return { subscriptionId: live.id, isTakenBack: false }

@@ -92,9 +92,19 @@ async function createPrice(deps: Deps, item: ItemRecord): Promise<ProviderPrice>
     (one) => provider.createPrice({ key: one, ...price }),
     () => currentPrice(deps, item),
   )
-  if (former?.active) await provider.deactivatePrice({ key: `deactivate:${former.id}`, id: former.id })
+  if (former?.active) await deactivateOnce(provider, former.id)
   return created
 }
+
+const deactivateOnce = (provider: Deps['provider'], id: string): Promise<unknown> =>
+  createOnce(
+    `deactivate:${id}`,
+    async (key) => {
+      await provider.deactivatePrice({ key, id })
+      return id
+    },
+    async () => ((await provider.getPrice(id))?.active === false ? id : null),
+  )
 
 export const priceTopic = 'payments.price'
 
@@ -105,5 +115,5 @@ export const rotatePrice =
     const { itemId, former } = payload as { itemId: string; former: string | null }
     if (deps.provider.name === 'none') return
     const price = await ensurePrice(deps, itemId)
-    if (former !== null && former !== price?.id) await deps.provider.deactivatePrice({ key: `deactivate:${former}`, id: former })
+    if (former !== null && former !== price?.id) await deactivateOnce(deps.provider, former)
   }

@@ -1,11 +1,18 @@
 import type Stripe from 'stripe'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
-import { isoOf, toAccount, toCustomer } from './stripe-records.ts'
+import { idOrNull, isoOf, toAccount, toCustomer } from './stripe-records.ts'
 
 type AccountCalls = Pick<
   PaymentProvider,
-  'createAccount' | 'getAccount' | 'createAccountLink' | 'createCustomer' | 'getCustomer' | 'updateCustomer' | 'createSetupLink'
+  | 'createAccount'
+  | 'getAccount'
+  | 'createAccountLink'
+  | 'createCustomer'
+  | 'getCustomer'
+  | 'updateCustomer'
+  | 'createSetupLink'
+  | 'applySetup'
 >
 
 /** Accounts of vendors and customers. */
@@ -62,5 +69,16 @@ export const stripeAccounts = (stripe: Stripe, { currency }: Readonly<{ currency
         metadata: { svc_kind: 'setup' },
       })
       return { url: session.url ?? '', expiresAt: isoOf(session.expires_at) }
+    }),
+  applySetup: (id) =>
+    orNull(async () => {
+      const { metadata, status, customer, setup_intent: setup } = await stripe.checkout.sessions.retrieve(id, { expand: ['setup_intent'] })
+      const customerId = idOrNull(customer)
+      if (metadata?.svc_kind !== 'setup' || status !== 'complete' || customerId === null) return null
+      const method = typeof setup === 'object' ? idOrNull(setup?.payment_method) : null
+      const [newest] = (await stripe.customers.listPaymentMethods(customerId, { limit: 1 })).data
+      if (newest && newest.id === method)
+        await stripe.customers.update(customerId, { invoice_settings: { default_payment_method: method } })
+      return customerId
     }),
 })

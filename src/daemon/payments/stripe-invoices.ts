@@ -9,6 +9,7 @@ type InvoiceCalls = Pick<
   | 'reportUsage'
   | 'createInvoice'
   | 'finishInvoice'
+  | 'payInvoice'
   | 'createInvoiceItem'
   | 'getInvoiceItem'
   | 'listInvoiceItems'
@@ -62,6 +63,12 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
         const before = await stripe.invoices.retrieve(invoiceId)
         if (before.status !== 'draft') return inFull(before)
         return inFull(await stripe.invoices.finalizeInvoice(invoiceId, { auto_advance: true }, { idempotencyKey: key }))
+      }),
+    payInvoice: ({ key, invoiceId }) =>
+      asFailure(async () => {
+        const before = await stripe.invoices.retrieve(invoiceId)
+        if (before.status !== 'open' || before.collection_method !== 'charge_automatically') return inFull(before)
+        return inFull(await stripe.invoices.pay(invoiceId, { off_session: true }, { idempotencyKey: key }))
       }),
     createInvoiceItem: ({ key, customerId, amount, description, on, metadata }) =>
       asFailure(async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { endPayments } from '../../../src/daemon/billing/index.ts'
+import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { deleteRowsOf } from '../../../src/daemon/privacy/tenant-rows.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
@@ -16,6 +17,9 @@ async function deleteTenant(room: Room): Promise<void> {
   await endPayments(room.deps, acme)
   await deleteRowsOf(room.db, 'ten_acme')
 }
+
+const beginDeletion = ({ db, clock }: Room) =>
+  db.updateTable('tenants').set({ status: 'deleting', updated_at: clock.now().toISOString() }).where('id', '=', 'ten_acme').execute()
 
 const audited = async ({ db }: Room) =>
   (await db.selectFrom('audit').select('action').where('subject', '=', 'acme').orderBy('seq').execute()).map(({ action }) => action)
@@ -109,5 +113,98 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     expect(room.money()).toEqual([500, 350, 150])
     expect(await room.payouts()).toMatchObject([{ gross_cents: 500, net_cents: 350, state: 'transferred' }])
     expect(await audited(room)).toEqual(expect.arrayContaining(['billing.modules-billed']))
+  })
+
+  test('that is still being deleted on the 1st pays for no further month, and its deletion ends', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true, start: '2026-03-10T10:00:00.000Z' })
+    await room.developer()
+    await room.module('attendance', 500)
+    await beginDeletion(room)
+    await endPayments(room.deps, acme)
+    for (const at of ['2026-04-02T00:00:00.000Z', '2026-05-02T00:00:00.000Z']) {
+      await room.until(at)
+      await endPayments(room.deps, acme)
+      expect(room.double.paidBy(room.customer.id)).toBe(500)
+    }
+    expect(await room.usage()).toMatchObject([{ tenant_id: 'deleted:ten_acme', month: '2026-03', state: 'paid' }])
+    await deleteTenant(room)
+    await room.until('2026-06-30T00:00:00.000Z')
+    expect(room.money()).toEqual([500, 350, 150])
+  })
+
+  test('does not pay again for a month that a job planned while the deletion ran', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.developer()
+    await room.module('attendance', 500)
+    await beginDeletion(room)
+    await endPayments(room.deps, acme)
+    const [billed] = await room.usage()
+    if (!billed) throw new Error('nothing was billed')
+    const repeated = { ...billed, id: 'mus_repeated', tenant_id: 'ten_acme', state: 'planned' as const, invoice_id: null }
+    await room.db.insertInto('billing_usage').values(repeated).execute()
+    await endPayments(room.deps, acme)
+    expect([room.money()[0], (await room.usage()).map(({ id }) => id)]).toEqual([500, [billed.id]])
+  })
+
+  test('while an installation is open is not deleted; the installation charges nothing any more', async () => {
+    const room = await aBillingWorld(await fresh())
+    room.double.fault('findPrice', 'lost')
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await beginDeletion(room)
+    await expect(endPayments(room.deps, acme)).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.clock.advance(2 * 60_000)
+    await room.runJobs()
+    await deleteTenant(room)
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id), await room.rows()]).toEqual([[0, 0, 0], [], []])
+  })
+
+  test('pays nothing for an installation whose answer was lost before', async () => {
+    const room = await aBillingWorld(await fresh())
+    room.double.fault('createSubscription', 'answer lost')
+    await room.install().catch(() => undefined)
+    expect(room.money()).toEqual([1000, 700, 300])
+    await beginDeletion(room)
+    await room.clock.advance(2 * 60_000)
+    await room.runJobs()
+    await deleteTenant(room)
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[0, 0, 0], []])
+  })
+
+  test('is not deleted without the provider while anything of it may charge', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    const without = { ...room.deps, provider: noProvider }
+    await expect(endPayments(without, acme)).rejects.toThrow('TENANTRY_STRIPE_SECRET_KEY')
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
+    await expect(endPayments(without, acme)).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.db.deleteFrom('billing_spans').execute()
+    await endPayments(without, acme)
+  })
+
+  test('ends its item at a former customer that no attempt names, and its plan at any customer', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    const { provider, customer } = room
+    const other = await provider.createCustomer({ key: 'c2', name: 'Acme', email: 'b@acme.example', metadata: {} })
+    const [item] = await provider.listSubscriptions(customer.id)
+    const metadata = { svc_kind: 'plan', svc_tenant: 'ten_acme', svc_plan: 'light' }
+    const sub = { priceId: item?.priceId as string, metered: false, payout: null, anchor: null, description: 'Plan', metadata }
+    await provider.createSubscription({ key: 'plan', customerId: other.id, ...sub })
+    await room.deliver()
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
+    await room.db.deleteFrom('payment_attempts').execute()
+    await deleteTenant(room)
+    await room.clock.advance(70 * dayMs)
+    expect([room.double.paidBy(customer.id), room.double.paidBy(other.id)]).toEqual([1000, 1000])
+    expect([customer, other].flatMap(({ id }) => room.double.liveSubscriptions(id))).toEqual([])
+  })
+
+  test.each(['cancelSubscription', 'updateSubscription'])('ends although the provider saved an internal error of %s', async (operation) => {
+    const room = await aBillingWorld(await fresh(), operation === 'updateSubscription' ? perUser : {})
+    await room.install()
+    room.double.fault(operation, 'failed')
+    await endPayments(room.deps, acme)
+    await room.clock.advance(70 * dayMs)
+    expect(room.double.liveSubscriptions(room.customer.id)).toEqual([])
   })
 })

@@ -118,6 +118,24 @@ onBothDialects('paid modules', (fresh) => {
     expect((await room.usage())[0]?.state).toBe('refunded')
   })
 
+  test.each([
+    ['in full', 900],
+    ['in part', 1],
+  ])('an invoice that a credit balance settles %s pays no developer: the share is held', async (_, creditCents) => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.module('timetable', 400)
+    room.double.giveCredit(room.customer.id, creditCents)
+    await room.until('2026-05-04T00:00:00.000Z')
+    const paidCents = 900 - creditCents
+    expect(room.money()).toEqual([paidCents + 900, 630, paidCents + 270])
+    expect(await room.payouts()).toMatchObject([
+      { month: '2026-03', gross_cents: 0, held_cents: 900, state: 'listed' },
+      { month: '2026-04', gross_cents: 900, net_cents: 630, held_cents: 900, state: 'transferred' },
+    ])
+  })
+
   test('a disputed payment is held, and a statement with it is not transferred', async () => {
     const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()

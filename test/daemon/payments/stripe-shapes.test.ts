@@ -44,6 +44,7 @@ describe.skipIf(!hasStripeMock)('the shape of every call', () => {
     getCustomer: (one) => one.getCustomer('cus_1'),
     updateCustomer: (one) => one.updateCustomer({ key: key(), id: 'cus_1', email: 'b@school.example', metadata: { a: 'b' } }),
     createSetupLink: (one) => one.createSetupLink({ customerId: 'cus_1', returnUrl: 'https://a.example/' }),
+    applySetup: (one) => one.applySetup('cs_1'),
     createProduct: (one) => one.createProduct({ key: key(), name: 'Item', metadata: { svc_item: 'i' } }),
     ensureMeter: (one) => one.ensureMeter({ key: key(), eventName: 'svc_item_1', displayName: 'Item' }),
     createPrice: (one) =>
@@ -91,6 +92,7 @@ describe.skipIf(!hasStripeMock)('the shape of every call', () => {
         payout: { destination: 'acct_1', feeCents: 225 },
       }),
     finishInvoice: (one) => one.finishInvoice({ key: key(), invoiceId: 'in_1' }),
+    payInvoice: (one) => one.payInvoice({ key: key(), invoiceId: 'in_1' }),
     getInvoiceItem: (one) => one.getInvoiceItem('ii_1'),
     listInvoiceItems: (one) => one.listInvoiceItems('cus_1'),
     getDispute: (one) => one.getDispute('dp_1'),

@@ -16,9 +16,9 @@ export function ledger() {
   const add = (who: string, cents: number) => balances.set(who, (balances.get(who) ?? 0) + cents)
   return {
     balance: (who: string) => balances.get(who) ?? 0,
-    /** The customer pays: the platform keeps its fee, the vendor gets the rest. */
-    pay: (invoice: Invoice) => {
-      const cents = invoice.total.cents - invoice.paidCents
+    /** The customer pays what its credit does not cover: the platform keeps its fee, the vendor gets the rest. */
+    pay: (invoice: Invoice, creditCents = 0) => {
+      const cents = Math.max(0, invoice.total.cents - creditCents) - invoice.paidCents
       invoice.paidCents += cents
       invoice.status = 'paid'
       invoice.vendorCents = invoice.payout ? cents - feeOf(invoice.payout, cents) : 0

@@ -48,7 +48,11 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
   const transfers = new Map<string, ProviderTransfer>()
   const usage: Usage[] = []
   const events: DoubleEvent[] = []
+  const credits = new Map<string, number>()
   const refusing = new Set<string>()
+  /** Means of payment of a customer, the newest last. Setup stores one and makes none the default. */
+  const methods = new Map<string, { stored: string[]; default: string | undefined }>()
+  const sessions = new Map<string, { customerId: string; method: string | undefined; isOurs: boolean }>()
   const money = ledger()
   let settledTo = ''
 
@@ -58,6 +62,9 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
   const missing = (what: string): never => {
     throw paymentFailure('not_found', `No such ${what}`)
   }
+  const methodsOf = (customer: string) => methods.get(customer) ?? missing(`customer: ${customer}`)
+  const isRefused = (customer: string) => refusing.has(methods.get(customer)?.default ?? 'none')
+  refusing.add('none')
   const subscriptionOf = (sub: string): Subscription => subscriptions.get(sub) ?? missing(`subscription: ${sub}`)
   const invoiceOf = (invoice: string): Invoice => invoices.get(invoice) ?? missing(`invoice: ${invoice}`)
   const priceOf = (price: string): Mutable<ProviderPrice> => prices.get(price) ?? missing(`price: ${price}`)
@@ -130,8 +137,7 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
     invoice.finalizedAt = at()
     invoice.status = 'open'
     emit('invoice.finalized', 'invoice', invoice.id)
-    const isRefused = refusing.has(invoice.customerId)
-    if (invoice.total.cents <= 0 || (collection === 'charge' && !isRefused)) {
+    if (invoice.total.cents <= 0 || (collection === 'charge' && !isRefused(invoice.customerId))) {
       pay(invoice)
       return
     }
@@ -143,7 +149,9 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
   }
 
   function pay(invoice: Invoice): void {
-    money.pay(invoice)
+    const credit = credits.get(invoice.customerId) ?? 0
+    credits.set(invoice.customerId, Math.max(0, credit - invoice.total.cents))
+    money.pay(invoice, credit)
     emit('invoice.paid', 'invoice', invoice.id)
     const sub = subscriptions.get(invoice.subscriptionId ?? '')
     if (sub?.status !== 'past_due') return
@@ -226,6 +234,8 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
         const { name, email, metadata } = input
         const customer = { id: id('cus'), name, email, metadata }
         customers.set(customer.id, customer)
+        const card = id('pm')
+        methods.set(customer.id, { stored: [card], default: card })
         return customer
       }),
     getCustomer: (customer) => get('getCustomer', customer, () => customers.get(customer) ?? null),
@@ -237,7 +247,19 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
         return customer
       }),
     createSetupLink: (input) =>
-      get('createSetupLink', input, () => (customers.has(input.customerId) ? link('setup') : missing(`customer: ${input.customerId}`))),
+      get('createSetupLink', input, () => {
+        if (!customers.has(input.customerId)) missing(`customer: ${input.customerId}`)
+        sessions.set(id('cs'), { customerId: input.customerId, method: undefined, isOurs: true })
+        return link('setup')
+      }),
+    applySetup: (session) =>
+      get('applySetup', session, () => {
+        const { customerId, method, isOurs } = sessions.get(session) ?? {}
+        if (!isOurs || method === undefined || customerId === undefined) return null
+        const of = methodsOf(customerId)
+        if (of.stored.at(-1) === method) of.default = method
+        return customerId
+      }),
     createProduct: (input) =>
       keyed('createProduct', input, () => {
         const product = { id: id('prod'), name: input.name, active: true, metadata: input.metadata }
@@ -274,7 +296,10 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
         if (input.metered !== (price.meterId !== null)) throw paymentFailure('invalid', 'A metered price takes no quantity')
         const account = input.payout && accounts.get(input.payout.destination)
         if (input.payout && !account?.transfersEnabled) throw paymentFailure('invalid', 'The destination account cannot receive transfers')
-        if (price.meterId === null && collection === 'charge' && refusing.has(input.customerId))
+        const cards = methodsOf(input.customerId)
+        if (collection === 'charge') cards.default ??= cards.stored.at(-1)
+        if (collection === 'charge' && cards.default === undefined) throw paymentFailure('declined', 'The customer has no means of payment')
+        if (price.meterId === null && collection === 'charge' && isRefused(input.customerId))
           throw paymentFailure('declined', 'The card was declined')
         const sub: Subscription = {
           ...{ id: id('sub'), customerId: input.customerId, status: 'active', itemId: id('si'), priceId: price.id },
@@ -366,6 +391,17 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
         if (invoice.status === 'draft') finalize(invoice)
         return invoice
       }),
+    payInvoice: (input) =>
+      keyed('payInvoice', input, () => {
+        const invoice = invoiceOf(input.invoiceId)
+        if (invoice.status !== 'open' || collection === 'invoice') return invoice
+        if (isRefused(invoice.customerId)) {
+          emit('invoice.payment_failed', 'invoice', invoice.id)
+          throw paymentFailure('declined', 'The card was declined')
+        }
+        pay(invoice)
+        return invoice
+      }),
     createInvoiceItem: (input) =>
       keyed('createInvoiceItem', input, () => {
         if (!customers.has(input.customerId)) missing(`customer: ${input.customerId}`)
@@ -454,7 +490,21 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
       Object.assign(accounts.get(account) ?? missing('account'), patch)
       emit('account.updated', 'account', account)
     },
-    refuseCard: (customerId: string, refused = true) => void (refused ? refusing.add(customerId) : refusing.delete(customerId)),
+    /** The bank refuses the means of payment that are stored now. */
+    refuseCard: (customerId: string, refused = true) => {
+      for (const card of methodsOf(customerId).stored) refused ? refusing.add(card) : refusing.delete(card)
+    },
+    /** A credit balance, which settles invoices before the card does. */
+    giveCredit: (customerId: string, cents: number) => void credits.set(customerId, cents),
+    removeCards: (customerId: string) => void methods.set(customerId, { stored: [], default: undefined }),
+    /** The customer stores a means of payment on the page of the newest link, or of a session that the platform did not make. */
+    completeSetup: (customerId: string, isOurs = true) => {
+      if (!isOurs) sessions.set(id('cs'), { customerId, method: undefined, isOurs })
+      const [session, of] = [...sessions].findLast(([, one]) => one.customerId === customerId) ?? missing('session')
+      of.method = id('pm')
+      methodsOf(customerId).stored.push(of.method)
+      emit('checkout.session.completed', 'checkout.session', session)
+    },
     deleteCustomer: (customerId: string) => void customers.delete(customerId),
     refundInvoice: (invoice: string) => money.refund(invoiceOf(invoice)),
     /** The bank of the customer takes the payment of an invoice back; a call with `of` changes the dispute. */
