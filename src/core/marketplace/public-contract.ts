@@ -7,6 +7,17 @@ const one = z.object({ id: z.string().min(1).max(100) })
 const Token = z.string().min(1).max(100)
 
 /** The public intake of the marketplace. */
+/** The page behind the link of a receipt, and its button. */
+const confirmation = {
+  path: `${base}/:id/confirm`,
+  auth: open,
+  perAddress: 10,
+  params: one,
+  query: z.strictObject({ token: Token }),
+  returns: text('text/html; charset=utf-8'),
+  problems: ['FORBIDDEN'],
+} as const
+
 export const marketplacePublicContract = {
   submitItem: endpoint({
     method: 'POST',
@@ -46,24 +57,12 @@ export const marketplacePublicContract = {
   }),
   showAddressConfirmation: endpoint({
     method: 'GET',
-    path: `${base}/:id/confirm`,
-    auth: open,
-    perAddress: 10,
-    params: one,
-    query: z.strictObject({ token: Token }),
-    returns: text('text/html; charset=utf-8'),
-    problems: ['FORBIDDEN'],
+    ...confirmation,
     summary: 'The page behind the link of a receipt, with the button that confirms the address; changes nothing',
   }),
   confirmVendorAddress: endpoint({
     method: 'POST',
-    path: `${base}/:id/confirm`,
-    auth: open,
-    perAddress: 10,
-    params: one,
-    query: z.strictObject({ token: Token }),
-    returns: text('text/html; charset=utf-8'),
-    problems: ['FORBIDDEN'],
+    ...confirmation,
     summary: 'Confirm the mail address of a vendor, by the button on that page',
   }),
 } as const satisfies Contract

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { chmod, copyFile, rename, rm, stat } from 'node:fs/promises'
+import { chmod, copyFile, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { sql } from 'kysely'
 import { printable, problem } from '../../../core/kit/index.ts'
@@ -18,10 +18,6 @@ export const sqliteFile = (url: string): string | undefined =>
   url.startsWith('sqlite:') && url !== 'sqlite::memory:' ? resolve(url.slice('sqlite:'.length)) : undefined
 
 async function dumpSqlite({ url, file }: Copy): Promise<void> {
-  const path = sqliteFile(url)
-  // It would be created by being opened.
-  if (path === undefined || !(await stat(path).catch(() => undefined)))
-    throw problem('NOT_FOUND', `There is no database ${path ?? 'on the disk'}. fix: pass the settings of the daemon with --config`)
   const { db, close } = openDatabase(url)
   try {
     await sql`vacuum into ${file}`.execute(db)
