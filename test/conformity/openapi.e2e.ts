@@ -50,7 +50,9 @@ test('every operation answers as the document says', async () => {
   expect(stdout).toMatch(new RegExp(`Tested: ${operations.length - 1}\\b`))
   const answers = JSON.parse(await readFile(answersFile, 'utf8')) as Record<string, number[]>
   expect(Object.keys(answers).length).toBeGreaterThanOrEqual(operations.length - 1)
-  expect(unreachedOf(answers), 'operations that answered 404 alone: name what they need in a seed').toEqual(Object.keys(unreachable))
+  const unreached = unreachedOf(answers)
+  const message = `operations that answered 404 alone: name what they need in a seed:\n${unreached.map((one) => `${one} ${answers[one]}`).join('\n')}`
+  expect(unreached, message).toEqual(Object.keys(unreachable))
   console.log(stdout.slice(stdout.indexOf('= SUMMARY =')))
 })
 

@@ -78,6 +78,7 @@ async function seedOfTenant(daemon: RunningDaemon, user: string, n: number): Pro
     'developers/{id}': store.developerId,
     'POST /api/platform/v1/cascade-boards/{id}/runs': { spaceId: keys['spaces/:spaceId'][0], variables: {} },
     'POST /api/platform/v1/auto-callback/spaces/{spaceId}/members': { userId: memberId },
+    'PATCH /api/platform/v1/spaces/{spaceId}/files/{fileId}': { name: `${localpart}.txt`, folderId: null },
     'POST /api/platform/v1/runs/{id}/advance': { elementId: 't', action: 'complete' },
     '/api/auth/v1/sessions/{id}': sessions.find(({ current }) => current)?.id ?? '',
   }
@@ -157,7 +158,8 @@ async function seedOfOperator(daemon: RunningDaemon, { admin, host, tenantId, su
     [`${ofTenant}/runs/{id}`]: run.id,
     [`GET ${ofTenant}/sessions`]: { user: 'mia' },
     'GET /api/admin/v1/modules/{id}/upstream': { id: rows.serviceId },
-    'PUT /api/admin/v1/modules/{id}/upstream': { id: rows.serviceId },
+    'PUT /api/admin/v1/modules/{id}/upstream': { id: rows.serviceId, url: 'https://service.example/' },
+    [`POST ${ofTenant}/user-imports`]: { csv: 'username\nimported\n', dryRun: true, fromLine: 1 },
     'GET /api/admin/v1/audit/verify': { chain: 'admin' },
     'POST /api/admin/v1/automation-keys': { tenants: [slug] },
     'POST /api/admin/v1/boxes': { host: 'host-1' },
