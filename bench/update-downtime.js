@@ -1,9 +1,9 @@
 // Downtime of an update of a real box, at its public address: through the agent, by plain compose, and by a careful shell script.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { parse } from 'yaml'
-import { hostDisk } from '../dist/agent/backup/index.js'
+import { clearDump, hostDisk, takeBoxSnapshot } from '../dist/agent/backup/index.js'
 import { fileLocks, folderStore, onceOnly, openJournal } from '../dist/agent/journal/index.js'
 import { resticSnapshots } from '../dist/agent/snapshots/index.js'
 import { update } from '../dist/agent/update/index.js'
@@ -11,6 +11,7 @@ import { systemClock, systemRandom } from '../dist/node/index.js'
 import { makeBox, readTestbed } from './real-box.js'
 
 const [former, target] = ['synapse-1.157.1', 'synapse-1.163.2']
+const installed = { migrationsHead: '0000', postgres: '15', synapse: 'unknown', minio: 'unknown' }
 /** Rows of about 350 bytes with their index: a database of 1 GB. */
 const rows = 3_000_000
 const mediaBytes = 324e6
@@ -72,6 +73,7 @@ export async function updateDowntime() {
 
 async function measureAll(box, size) {
   const measured = []
+  await box.takeNightly()
   for (const { what, work, ...limits } of cases) {
     const seconds = await box.downtimeOf(() => work(box))
     const limit = limits[size]
@@ -94,6 +96,9 @@ async function openBox(testbed) {
   const ports = { public: 18_610, platform: 18_611, probe: 18_612 }
   const made = await makeBox(testbed, { slug, chatDomain: `${slug}.test`, ports, synapse: former })
   const { folder, engine, project, boxes, servers, remove } = made
+  // The store is another machine with disks of its own: its writes must not wait for those of the box.
+  const storeFolder = mkdtempSync('/dev/shm/tenantry-bench-store-')
+  const repository = { repository: `file:${join(storeFolder, 'repository')}`, password: 'a key', env: {} }
   const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
   const deps = {
     ...{ engine: traced('engine', engine), servers: traced('servers', servers), journal: traced('journal', journal) },
@@ -119,7 +124,25 @@ async function openBox(testbed) {
     )
   let commands = 0
   return {
-    remove,
+    remove: async () => {
+      await remove()
+      rmSync(storeFolder, { recursive: true, force: true })
+    },
+    /** The snapshot of last night, which every box has: the store knows its media. */
+    takeNightly: async () => {
+      const commandId = `bench.${commands++}.snapshot`
+      await deps.snapshots.prepare(repository)
+      await takeBoxSnapshot(deps, {
+        box: { ...(await boxes.find(slug)), migrationsHead: '0000' },
+        repository,
+        tier: 'daily',
+        commandId,
+        images: {},
+        installed,
+        live: true,
+      })
+      await clearDump(deps, commandId)
+    },
     fill: async () => {
       const sql = `create table bench_filler as select n, md5(n::text) as id, repeat(md5((n * 7)::text), 8) as body from generate_series(1, ${rows}) n`
       const { exitCode, stderr } = await engine.exec(await database(), [
@@ -147,7 +170,7 @@ async function openBox(testbed) {
       }
       const context = {
         ...{ commandId: `bench.${commands++}.update`, signal: new AbortController().signal, progress },
-        secrets: async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } }),
+        secrets: async () => ({ snapshots: repository }),
         ...{ migrations: async () => [], deliver: async () => undefined },
       }
       const { outcome, error, fencedMs, downtime } = await update(deps)(context, payload)

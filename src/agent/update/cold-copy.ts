@@ -7,6 +7,7 @@ import { reserveBytes, unreservedBytes } from '../backup/index.ts'
 import { isAlive, stopAll } from '../change/index.ts'
 import { copyFolder, sizesOf, syncTree } from './copy-folder.ts'
 import { stageBoxFolder, stagedFolder, stopDumpServer } from './dump-server.ts'
+import { isUnusedSegment } from './unused-wal.ts'
 import { beforeOf, type ColdCopy, coldVolume, copiedFolder, isAlongside, storedSnapshot, type UpdateRun } from './update-run.ts'
 
 /** Written last: without it the copy is not complete. `isSynced`: the copy also survives a crash of the host. */
@@ -74,7 +75,9 @@ async function assertStoppedCleanly({ deps, box }: UpdateRun): Promise<void> {
 async function assertSameDatabase(run: UpdateRun): Promise<void> {
   const { database, systemId } = beforeOf(run)
   const folders = await Promise.all([database.volume, coldVolume(run)].map((volume) => run.deps.engine.volumePath(volume)))
-  const [from, into] = await Promise.all(folders.map((folder) => (folder === undefined ? new Map<string, number>() : sizesOf(folder))))
+  const sizes = (folder: string | undefined) =>
+    folder === undefined ? new Map<string, number>() : sizesOf(folder, run.signal, isUnusedSegment)
+  const [from, into] = await Promise.all(folders.map(sizes))
   const isSame = from !== undefined && into?.size === from.size && [...from].every(([path, size]) => into.get(path) === size)
   if (!isSame) throw problem('CONFLICT', 'the copy of the database is not complete')
   const controls = [...(into?.keys() ?? [])].filter((path) => /(^|\/)global\/pg_control$/.test(path))
@@ -108,7 +111,7 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   await deps.engine.createVolume(box.project, database.key, volume)
   const into = await deps.engine.volumePath(volume)
   if (into === undefined) return `the folder of ${volume} is not accessible`
-  await copyFolder(from, into, signal)
+  await copyFolder(from, into, { signal, leaveOut: isUnusedSegment })
   // Row counts would not reveal a torn page.
   if (lastRun === undefined || (await lastRunOf(run)) !== lastRun)
     throw problem('CONFLICT', `the database of ${box.slug} was started while it was copied`)

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { chmod, chown, copyFile, lstat, mkdir, readdir, readlink, symlink } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { syncFile, syncFolder } from '../../node/index.ts'
@@ -6,13 +6,25 @@ import { syncFile, syncFolder } from '../../node/index.ts'
 /** Files at once: enough that their fsyncs share disk writes. */
 const maxConcurrent = 16
 
+type LeaveOut = (path: string, bytes: number) => Promise<boolean>
+const nothing: LeaveOut = async () => false
+
 /**
  * Copies a folder with owners and modes into an empty one, sharing blocks where the disk can; it survives a crash of the host only after
  * `syncTree`. In this process, not by `cp`, so that the copy ends with the agent and never writes into the next agent's copy.
  */
-export async function copyFolder(from: string, into: string, signal: AbortSignal): Promise<void> {
+export async function copyFolder(
+  from: string,
+  into: string,
+  { signal, leaveOut = nothing }: Readonly<{ signal: AbortSignal; leaveOut?: LeaveOut }>,
+): Promise<void> {
   const files = await copyTree(from, into, signal)
-  await forEach(files, signal, ([source, target]) => copyOne(source, target))
+  await forEach(files, signal, async ([source, target]) => {
+    const facts = await lstat(source)
+    if (await leaveOut(source, facts.size)) return
+    await copyFile(source, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
+    await takeOwner(target, facts)
+  })
 }
 
 /** Writes all files and folders of a tree to the disk. */
@@ -26,10 +38,15 @@ export async function syncTree(root: string, signal: AbortSignal): Promise<void>
 }
 
 /** The sizes of all files by their relative paths. */
-export async function sizesOf(root: string): Promise<Map<string, number>> {
+export async function sizesOf(root: string, signal: AbortSignal, leaveOut = nothing): Promise<Map<string, number>> {
   const files = (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
   const paths = files.map(({ parentPath, name }) => join(parentPath, name))
-  return new Map(await Promise.all(paths.map(async (path) => [relative(root, path), (await lstat(path)).size] as const)))
+  const sizes = new Map<string, number>()
+  await forEach(paths, signal, async (path) => {
+    const { size } = await lstat(path)
+    if (!(await leaveOut(path, size))) sizes.set(relative(root, path), size)
+  })
+  return sizes
 }
 
 async function forEach<Item>(items: readonly Item[], signal: AbortSignal, act: (item: Item) => Promise<void>): Promise<void> {
@@ -60,13 +77,9 @@ async function copyTree(from: string, into: string, signal: AbortSignal): Promis
   return files
 }
 
-async function copyOne(source: string, target: string): Promise<void> {
-  await copyFile(source, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
-  await copyOwner(source, target)
-}
+const copyOwner = async (source: string, target: string): Promise<void> => takeOwner(target, await lstat(source))
 
-async function copyOwner(source: string, target: string): Promise<void> {
-  const { uid, gid, mode } = await lstat(source)
+async function takeOwner(target: string, { uid, gid, mode }: Stats): Promise<void> {
   if (process.getuid?.() === 0) await chown(target, uid, gid)
   await chmod(target, mode & 0o7777)
 }

@@ -21,7 +21,7 @@ export async function stageBoxFolder(run: UpdateRun): Promise<void> {
   const { box, signal } = run
   const into = stagedFolder(run)
   await rm(into, { recursive: true, force: true })
-  await copyFolder(box.project.folder, into, signal)
+  await copyFolder(box.project.folder, into, { signal })
   await rm(join(into, relative(box.project.folder, fenceFile(box.project))), { force: true })
 }
 

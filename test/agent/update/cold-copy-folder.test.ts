@@ -20,7 +20,7 @@ const aTree = async () => {
 
 test('a copied folder has the files, empty folders, links and modes of its source', async () => {
   const { from, into } = await aTree()
-  await copyFolder(from, into, new AbortController().signal)
+  await copyFolder(from, into, { signal: new AbortController().signal })
   for (let file = 0; file < 40; file++) expect(await readFile(join(into, 'base', `${file}`), 'utf8')).toBe(`content of ${file}`)
   expect((await stat(join(into, 'base', 'empty'))).isDirectory()).toBe(true)
   expect(await readlink(join(into, 'link'))).toBe('base/1')
@@ -31,12 +31,12 @@ test('a copied folder has the files, empty folders, links and modes of its sourc
 test('it never writes over what is there', async () => {
   const { from, into } = await aTree()
   await writeFile(join(into, 'pid'), '2')
-  await expect(copyFolder(from, into, new AbortController().signal)).rejects.toThrow(/EEXIST/)
+  await expect(copyFolder(from, into, { signal: new AbortController().signal })).rejects.toThrow(/EEXIST/)
 })
 
 test('an abort ends it', async () => {
   const { from, into } = await aTree()
-  await expect(copyFolder(from, into, AbortSignal.abort(new Error('drained')))).rejects.toThrow('drained')
+  await expect(copyFolder(from, into, { signal: AbortSignal.abort(new Error('drained')) })).rejects.toThrow('drained')
 })
 
 test('a tree is written to the disk as it is, and one that is missing is reported', async () => {
