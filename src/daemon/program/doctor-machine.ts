@@ -68,7 +68,8 @@ function snapshots(config: Config): Check {
     return passed('snapshots', `backup key set, stored in ${config.snapshotStore}`)
   } catch (error) {
     if (!isProblem(error)) throw error
-    return warning('snapshots', 'rollouts cannot be started', error.message)
+    const [says, fix = 'correct this setting'] = error.message.split(' fix: ')
+    return warning('snapshots', `rollouts cannot be started: ${says}`, fix)
   }
 }
 

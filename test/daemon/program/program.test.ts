@@ -238,6 +238,7 @@ describe('doctor', () => {
     const { exit, found, state } = await checks()
     expect([exit, state('data directory'), state('database'), state('accounts')]).toEqual([0, 'warn', 'ok', 'ok'])
     for (const one of found) expect(Boolean(one.mend)).toBe(one.state !== 'ok')
+    expect(JSON.stringify(found)).not.toContain('fix: ')
   })
 
   test('without a recovery key it warns, and when it is the backup key', async () => {
