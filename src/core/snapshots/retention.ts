@@ -35,13 +35,15 @@ type Input = Readonly<{
   now: string
   /** Referenced snapshots and the reference; retained whatever the rule is. */
   inUse: ReadonlyMap<string, string>
+  /** Reports of this time are lost with the database; ISO. Snapshots of it count as reported. */
+  unrecorded?: Readonly<{ from: string; until: string }> | undefined
 }>
 
 /**
  * Applies retention to the snapshots of ONE box (SAFETY, Snapshots). Referenced snapshots, the newest one, the last verified one and damaged ones are always
  * retained. Snapshots that no command reported may be incomplete: they use no slot and expire after a week. The function is idempotent.
  */
-export function evaluateRetention({ snapshots, rule, now, inUse }: Input): RetentionVerdict {
+export function evaluateRetention({ snapshots, rule, now, inUse, unrecorded }: Input): RetentionVerdict {
   const present = snapshots.filter(({ status }) => status === 'present').sort(newestFirst)
   const kept = new Map<string, string>()
   const keep = (snapshot: RetainedSnapshot | undefined, why: string | undefined) => {
@@ -52,7 +54,7 @@ export function evaluateRetention({ snapshots, rule, now, inUse }: Input): Reten
     if (user !== undefined && isStored(snapshot)) keep(snapshot, `used by ${user}`)
     if (snapshot.status === 'damaged') keep(snapshot, 'damaged: operator decides')
   }
-  const unclaimed = unclaimedAmong(snapshots)
+  const unclaimed = unclaimedAmong(snapshots, unrecorded)
   const claimed = present.filter((snapshot) => !unclaimed(snapshot))
   keep(present[0], 'newest snapshot of the box')
   keep(claimed[0], 'newest complete snapshot')
@@ -71,10 +73,12 @@ export function evaluateRetention({ snapshots, rule, now, inUse }: Input): Reten
  * Snapshots that a killed command may have left. After a lost registry all come from listings: before the first reported one, none counts as left over.
  * A verified snapshot is complete.
  */
-function unclaimedAmong(snapshots: readonly RetainedSnapshot[]): (snapshot: RetainedSnapshot) => boolean {
+function unclaimedAmong(snapshots: readonly RetainedSnapshot[], unrecorded: Input['unrecorded']): (snapshot: RetainedSnapshot) => boolean {
   const reportedAt = snapshots.filter(({ reported }) => reported).map(({ takenAt }) => takenAt)
   const first = reportedAt.reduce<string | undefined>((least, at) => (least === undefined || at < least ? at : least), undefined)
-  return ({ reported, provenAt, takenAt }) => !reported && provenAt === null && first !== undefined && first < takenAt
+  const isUnrecorded = (at: string) => unrecorded !== undefined && unrecorded.from <= at && at <= unrecorded.until
+  return ({ reported, provenAt, takenAt }) =>
+    !reported && provenAt === null && first !== undefined && first < takenAt && !isUnrecorded(takenAt)
 }
 
 const isStored = ({ status }: RetainedSnapshot) => status === 'present' || status === 'damaged'

@@ -7,6 +7,7 @@ import { actionsOf, type StoredAction, untried } from './actions.repo.ts'
 import { changeAmongOthers, changeRollout } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { assertNoEmergencyBeside } from './emergency/precedence.ts'
+import { rolloutsInPhase } from './open-rollouts.repo.ts'
 import { cancelPending, closeRolloutAlerts, publishEvent, recordRolloutAudit, streamOf, updateAction } from './publish.ts'
 import { replaceRollout } from './rollouts.repo.ts'
 
@@ -19,6 +20,13 @@ export const pauseRollout = (deps: VerbDeps, actor: Actor, { id, reason }: { id:
     await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: id, reason, by: actorLabel(actor) }))
     await recordRolloutAudit(paused, { actor, action: 'rollout.paused', data: { reason } })
   })
+
+/** Pauses every rollout that is in a phase; returns their ids. */
+export async function pauseRunningRollouts(deps: VerbDeps, actor: Actor, reason: string): Promise<string[]> {
+  const ids = await rolloutsInPhase(deps.db)
+  for (const id of ids) await pauseRollout(deps, actor, { id, reason })
+  return ids
+}
 
 type Abort = Readonly<{ id: string; reason?: string | undefined }>
 

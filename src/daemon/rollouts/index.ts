@@ -12,7 +12,7 @@ import { rolloutsRoutes } from './rollouts.routes.ts'
 
 export { versionsBeforeUpdate } from './attempts.repo.ts'
 export { cleanUpRollouts } from './clean-up-rollouts.ts'
-export { resumeRollout } from './control-rollout.ts'
+export { pauseRunningRollouts, resumeRollout } from './control-rollout.ts'
 export { createRollout } from './create-rollout.ts'
 export type { Rehearse, RolloutsDeps } from './deps.ts'
 export { fixesOfEmergencies } from './emergency/emergencies.repo.ts'

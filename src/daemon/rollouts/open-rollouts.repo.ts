@@ -31,6 +31,12 @@ export async function rolloutsToRun(db: DbOrTx): Promise<string[]> {
   return [...new Set(rows.map(({ id }) => id))].sort()
 }
 
+/** Rollouts of any kind that are in a phase now. */
+export async function rolloutsInPhase(db: DbOrTx): Promise<string[]> {
+  const rows = await db.selectFrom('rollouts').select('id').where('status', 'in', runningStatuses).orderBy('id').execute()
+  return rows.map(({ id }) => id)
+}
+
 /** Staged rollouts that are in a phase now. */
 export async function runningStagedRollouts(db: DbOrTx): Promise<string[]> {
   const rows = await db

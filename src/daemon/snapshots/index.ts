@@ -21,7 +21,7 @@ export { eraseSnapshots, snapshotsOnHosts } from './erase-snapshots.ts'
 export { snapshotForMove } from './move-snapshots.ts'
 export { snapshotsOfBox } from './proofs.ts'
 export { commandsOfRestores, recordRestore, slugsBeingRestored } from './restore-box.ts'
-export { retentionRule } from './retention.ts'
+export { recordRestoredDatabase, retentionRule } from './retention.ts'
 export { snapshotListener } from './snapshot-listener.ts'
 export { snapshotMetrics } from './snapshot-metrics.ts'
 export {

@@ -1,8 +1,8 @@
-import { isoNow } from '../../core/kit/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { evaluateRetention, type RetentionRule, type RetentionVerdict } from '../../core/snapshots/index.ts'
 import type { Config } from '../config/index.ts'
 
-import type { DbOrTx } from '../db/index.ts'
+import type { DbOrTx, WithTx } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { newestProofs, type ProofOf } from './proofs.ts'
 import { type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
@@ -23,6 +23,7 @@ export async function evaluateSnapshots(deps: Deps, db: DbOrTx, tenantIds: reado
   const rows = await snapshotsOf(db, tenantIds)
   const inUse = await inUseOf(deps, db, rows)
   const proofOf = await newestProofs(db, tenantIds)
+  const unrecorded = await unrecordedTimes(db, tenantIds)
   const verdicts = new Map(
     tenantIds.map((tenantId) => {
       const own = rows.filter((row) => row.tenant_id === tenantId)
@@ -34,10 +35,36 @@ export async function evaluateSnapshots(deps: Deps, db: DbOrTx, tenantIds: reado
         provenAt: proofOf(tenantId, snapshotId)?.at ?? null,
         reported: row.sha256 !== null,
       }))
-      return [tenantId, evaluateRetention({ snapshots, rule: deps.rule, now: isoNow(deps.clock), inUse })]
+      return [
+        tenantId,
+        evaluateRetention({ snapshots, rule: deps.rule, now: isoNow(deps.clock), inUse, unrecorded: unrecorded.get(tenantId) }),
+      ]
     }),
   )
   return { verdicts, proofOf }
+}
+
+type Unrecorded = Readonly<{ from: string; until: string }>
+
+async function unrecordedTimes(db: DbOrTx, tenantIds: readonly string[]): Promise<ReadonlyMap<string, Unrecorded>> {
+  const rows = await db
+    .selectFrom('snapshot_repositories')
+    .select(['tenant_id', 'unrecorded_from', 'unrecorded_until'])
+    .where('tenant_id', 'in', tenantIds.length > 0 ? tenantIds : [''])
+    .execute()
+  return new Map(
+    rows.flatMap(({ tenant_id, unrecorded_from: from, unrecorded_until: until }) =>
+      from === null || until === null ? [] : [[tenant_id, { from, until }] as const],
+    ),
+  )
+}
+
+/** After the database was restored from a backup of this time: snapshots taken since are unknown to it, and no less complete for that. */
+export async function recordRestoredDatabase({ tx, clock }: WithTx<{ clock: Clock }>, backupAt: string): Promise<void> {
+  await tx
+    .updateTable('snapshot_repositories')
+    .set(({ fn, val }) => ({ unrecorded_from: fn.coalesce('unrecorded_from', val(backupAt)), unrecorded_until: isoNow(clock) }))
+    .execute()
 }
 
 async function inUseOf({ references }: Deps, db: DbOrTx, rows: readonly SnapshotRow[]): Promise<ReadonlyMap<string, string>> {

@@ -57,6 +57,9 @@ type SnapshotRepositoryTable = {
   pruned_at: string | null
   checked_at: string | null
   data_checked_at: string | null
+  /** Commands reported snapshots to a database that is lost: it was restored from a backup of the first time, at the second one. */
+  unrecorded_from: string | null
+  unrecorded_until: string | null
 }
 
 /** Queued tasks, which wait until box and host are free. */

@@ -21,6 +21,23 @@ const fresh = aSnapshot('fresh', 0)
 const judge = (snapshots: readonly RetainedSnapshot[], inUse: Record<string, string> = {}) =>
   evaluateRetention({ snapshots, rule, now, inUse: new Map(Object.entries(inUse)) })
 
+describe('after the database was restored from a backup', () => {
+  const lost = [aSnapshot('before', 60), aSnapshot('lost', 20, { tier: 'pre-update', reported: false }), fresh]
+  const newer = aSnapshot('newer', 10, { tier: 'pre-update' })
+  const forgotten = (unrecorded?: { from: string; until: string }) =>
+    evaluateRetention({ snapshots: [...lost, newer], rule, now, inUse: new Map(), unrecorded }).forget
+
+  test('a snapshot whose report was lost is retained as long as its tier says', () => {
+    expect(forgotten()).toContain('lost')
+    expect(forgotten({ from: ago(21), until: ago(19) })).not.toContain('lost')
+  })
+
+  test('one from before the backup or after the restore is still left over by a killed command', () => {
+    expect(forgotten({ from: ago(19), until: ago(18) })).toContain('lost')
+    expect(forgotten({ from: ago(30), until: ago(21) })).toContain('lost')
+  })
+})
+
 describe('by tier', () => {
   test.each([
     ['pre-update', 29, false],

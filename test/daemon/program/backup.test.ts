@@ -7,8 +7,10 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { openDatabase, postgresEnvironment } from '../../../src/daemon/db/index.ts'
 import { runProgram } from '../../../src/daemon/program/run-program.ts'
+import { rolloutById } from '../../../src/daemon/rollouts/index.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { debianPostgres, debianPostgresPrograms } from '../../support/debian-postgres.ts'
+import { rolloutWorld } from '../../support/rollout-world.ts'
 
 // What a machine loses comes back from a folder that was saved while its daemon ran; a folder that is not whole restores nothing.
 
@@ -79,6 +81,28 @@ test('another machine goes on with accounts, objects and audit log as they were'
     { action: 'account.created' },
     { action: 'installation.restored' },
   ])
+})
+
+test('what was decided since the backup is lost, so running rollouts are paused, and snapshots taken since count as reported', async () => {
+  await anInstallation()
+  const first = openDatabase(fileOf('first'))
+  const world = await rolloutWorld(first.db, [{ slug: 'acme' }])
+  const id = await world.started()
+  await first.db.insertInto('snapshot_repositories').values({ tenant_id: 'ten_acme' }).execute()
+  expect((await save()).exit).toBe(0)
+  await first.close()
+  const restored = await load()
+  expect([restored.err, restored.exit]).toEqual(['', 0])
+  const { db, close } = openDatabase(fileOf('second'))
+  onTestFinished(close)
+  const rollout = await rolloutById(db, id)
+  expect([rollout.status, rollout.pauseReason]).toEqual([
+    'paused',
+    expect.stringMatching(/^the database was restored from the backup of 20/),
+  ])
+  const { at } = JSON.parse(await readFile(join(saved(), 'backup.json'), 'utf8'))
+  const [row] = await db.selectFrom('snapshot_repositories').select(['unrecorded_from', 'unrecorded_until']).execute()
+  expect(row).toEqual({ unrecorded_from: at, unrecorded_until: expect.any(String) })
 })
 
 test('the folder is for its owner alone, has no key in it, and sha256sum can check it', async () => {

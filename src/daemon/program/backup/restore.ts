@@ -7,7 +7,9 @@ import { recordAudit } from '../../audit/index.ts'
 import type { Config } from '../../config/index.ts'
 import { type DialectName, knownMigrations, migrate, openDatabase } from '../../db/index.ts'
 import { objectPlace } from '../../objects/index.ts'
+import { makeRolloutBus, pauseRunningRollouts } from '../../rollouts/index.ts'
 import { opensAll, readKeyring } from '../../sealed/index.ts'
+import { recordRestoredDatabase } from '../../snapshots/index.ts'
 import { settingsOf } from '../installation.ts'
 import { loadAuditKeys } from './audit-keys.ts'
 import { auditName, type BackupManifest, databaseNames, objectsName, openBackup } from './backup-folder.ts'
@@ -98,9 +100,12 @@ async function finish({ clock }: Machine, config: Config, { at, version }: Backu
   try {
     await migrate(db)
     const actor = { kind: 'system', name: 'tenantryd' } as const
-    await db
-      .transaction()
-      .execute((tx) => recordAudit(tx, clock, { actor, action: 'installation.restored', data: { backupAt: at, version } }))
+    await db.transaction().execute(async (tx) => {
+      await recordRestoredDatabase({ tx, clock }, at)
+      await recordAudit(tx, clock, { actor, action: 'installation.restored', data: { backupAt: at, version } })
+    })
+    // What became of them since is lost: an operator may have aborted one.
+    await pauseRunningRollouts({ db, clock, rolloutBus: makeRolloutBus() }, actor, `the database was restored from the backup of ${at}`)
     if (keyring) for (const column of sealedColumns) await opensAll({ db, keyring }, column)
   } catch (error) {
     if (!isProblem(error, 'SEALED_UNREADABLE')) throw error
