@@ -4,6 +4,31 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { slowestFirst } from './test/support/slowest-first.ts'
 
+/**
+ * `npm test` is for the minutes before a commit: on SQLite, and without those that kill at every line, try every request or repeat a story
+ * in thousands of orders. `npm run test:all` runs everything on both dialects, as CI does.
+ */
+const isWhole = process.env.TENANTRY_TESTS === 'all'
+const thorough = [
+  'agent/**/*kill*.test.ts',
+  'agent/move/abandoned-take-over.test.ts',
+  'agent/snapshots/{snapshot-store,write-back,restic-snapshots}.test.ts',
+  'agent/update/no-message-lost.test.ts',
+  'core/boxes/update-saga.test.ts',
+  'daemon/billing/{double-charges,end-payments,provider-away}.test.ts',
+  'daemon/boxes/one-hold.test.ts',
+  'daemon/**/end-to-end.test.ts',
+  'daemon/**/*{killed,crash,races}.test.ts',
+  'daemon/files/concurrent-changes.test.ts',
+  'daemon/isolation/*.test.ts',
+  'daemon/payments/{event-table,install-paid}.test.ts',
+  'daemon/rollouts/{rollback,emergency-*}.test.ts',
+  'daemon/store/{store,catalogue,approved,review}.test.ts',
+  'daemon/{strange-requests,who-may-call}.test.ts',
+  'node/restic/*.test.ts',
+  'node/sandbox/*.test.ts',
+]
+
 const slowest = [
   'isolation/other-tenants.test.ts',
   'daemon/strange-requests.test.ts',
@@ -30,7 +55,7 @@ function hasRoom(folder: string): boolean {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
-    exclude: ['test/e2e/**', 'node_modules/**'],
+    exclude: ['test/e2e/**', 'node_modules/**', ...(isWhole ? [] : thorough.map((path) => `test/${path}`))],
     env: { TMPDIR: join(hasRoom(inMemory) ? inMemory : tmpdir(), `tenantry-tests-${process.pid}`) },
     // One PostgreSQL for the whole run; each test file makes a database of its own in it.
     globalSetup: ['test/support/temp-folder.ts', 'test/support/postgres-server.ts'],

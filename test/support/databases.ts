@@ -100,9 +100,12 @@ export function inBetween(db: Db, happens: () => Promise<unknown>): Db {
   })
 }
 
+/** PostgreSQL only where everything is tested (vitest.config.ts). */
+const tested = process.env.TENANTRY_TESTS === 'all' ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
+
 /** Runs a contract suite once on SQLite and once on PostgreSQL; `fresh()` gives each test an empty, migrated database. */
 export function onBothDialects(title: string, suite: (fresh: () => Promise<Db>, dialect: 'sqlite' | 'postgres') => void): void {
-  for (const dialect of ['sqlite', 'postgres'] as const) {
+  for (const dialect of tested) {
     describe(`${title} (${dialect})`, () => {
       // Registered first, so it runs last: a database opened in a test is closed after all that uses it, and serves the next test.
       const scopes: Opened[][] = [[]]
