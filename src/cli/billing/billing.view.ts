@@ -59,6 +59,7 @@ const payoutColumns: Column<Payout>[] = [
   { title: 'FEE', value: ({ feeCents, currency }) => money(feeCents, currency), priority: 2, align: 'right' },
   { title: 'NET', value: ({ netCents, currency }) => money(netCents, currency), priority: 1, align: 'right' },
   { title: 'HELD', value: ({ heldCents, currency }) => money(heldCents, currency), priority: 2, align: 'right' },
+  { title: 'DEDUCTED', value: ({ deductedCents, currency }) => money(deductedCents, currency), priority: 3, align: 'right' },
   { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => payoutTints[state] },
   { title: 'TRANSFER', value: ({ transferId }) => transferId, priority: 3 },
   { title: 'REASON', value: ({ reason }) => reason && clean(reason), priority: 2 },

@@ -19,6 +19,7 @@ export { type Money, moneyText } from './money.ts'
 export type { PaymentProvider } from './port.ts'
 export type {
   ProviderAccount,
+  ProviderCharge,
   ProviderCustomer,
   ProviderDispute,
   ProviderEvent,

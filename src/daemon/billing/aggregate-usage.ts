@@ -81,7 +81,15 @@ export async function pricedRows(
     rows.push({
       ...{ id: newId(random, 'mus'), tenant_id: module.tenantId, module_id: module.moduleId, month, developer_id: priced.developerId },
       ...{ price_cents: priced.price.cents, currency: priced.price.currency, state: 'planned' as const, reason: null, customer_id: null },
-      ...{ invoice_id: null, invoice_item_id: null, payout_id: null, created_at: now, updated_at: now },
+      ...{
+        invoice_id: null,
+        invoice_item_id: null,
+        refunded_cents: 0,
+        counted_cents: 0,
+        payout_id: null,
+        created_at: now,
+        updated_at: now,
+      },
     })
   }
   return rows

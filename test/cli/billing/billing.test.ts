@@ -20,6 +20,7 @@ const payout: Payout = {
   ...{ id: 'pyo_1', developerId: 'dev_1', vendorId: 'vnd_1', month: '2025-12', grossCents: 1000, feeCents: 300, netCents: 700 },
   ...{
     heldCents: 250,
+    deductedCents: 1,
     currency: 'eur',
     state: 'waiting',
     reason: 'the vendor cannot be paid',
@@ -58,8 +59,8 @@ test('usage says why a month is not billed', async () => {
 test('payouts prints gross, fee, net and what is held', async () => {
   const answers = { [`GET ${base}/payouts`]: { payouts: [payout], nextCursor: null } }
   const ran = await tenantry(['billing', 'payouts'], { answers })
-  expect(ran.stdout).toMatch(/DEVELOPER +MONTH +GROSS +FEE +NET +HELD +STATUS/)
-  expect(ran.stdout).toMatch(/dev_1 +2025-12 +10\.00 EUR +3\.00 EUR +7\.00 EUR +2\.50 EUR +waiting +.*the vendor cannot be paid/)
+  expect(ran.stdout).toMatch(/DEVELOPER +MONTH +GROSS +FEE +NET +HELD +DEDUCTED +STATUS/)
+  expect(ran.stdout).toMatch(/dev_1 +2025-12 +10\.00 EUR +3\.00 EUR +7\.00 EUR +2\.50 EUR +0\.01 EUR +waiting +.*the vendor cannot be paid/)
 })
 
 test('developer sets or removes the vendor, and without one it is a usage error', async () => {
