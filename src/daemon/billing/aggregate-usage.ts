@@ -250,7 +250,7 @@ export const finishOnce = (
 const watchUnbilled = ({ db, clock }: Deps, rows: readonly ModuleUsageRow[]): Promise<void> =>
   db.transaction().execute(async (tx) => {
     if (rows.length === 0)
-      return closeAlerts(tx, clock, { subject: 'billing', kinds: ['usage_unbilled'], because: 'all modules are billed' })
+      return closeAlerts(tx, clock, { subject: 'billing', keys: ['usage_unbilled'], because: 'all modules are billed' })
     const cents = rows.reduce((sum, row) => sum + row.price_cents, 0)
     const [first] = rows
     await raiseAlert(tx, clock, alertOf.usage_unbilled({ count: rows.length, cents, currency: first?.currency ?? '' }))

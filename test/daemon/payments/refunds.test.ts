@@ -49,6 +49,28 @@ onBothDialects('a refund that an operator makes at the provider', (fresh) => {
   })
 })
 
+onBothDialects('an uninstallation just before the end of its period', (fresh) => {
+  test.each([
+    ['minutes', 10 * 60_000],
+    ['hours', 5 * 60 * 60_000],
+    ['ten days', 10 * dayMs],
+  ])('whose job comes %s too late pays no new period', async (_, lateMs) => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.until('2026-04-10T09:59:00.000Z')
+    await room.uninstall()
+    await room.clock.advance(lateMs)
+    for (let nth = 0; nth < 4; nth++) {
+      await room.deliver()
+      await room.clock.advance(60 * 60_000)
+    }
+    await room.until('2026-06-12T00:00:00.000Z')
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[1000, 700, 300], []])
+    expect(await refundsIn(room.db)).toMatchObject([{ subject: 'acme', refundedCents: 1000, itemName: 'Visits' }])
+    expect(await room.alerts()).toEqual([])
+  })
+})
+
 onBothDialects('a refund of an installation', (fresh) => {
   test.each([
     ['the same hour', 60_000],
