@@ -31,7 +31,7 @@ const isCollected = (invoice: Invoice | null, owedCents: number): boolean =>
   invoice?.status === 'paid' && !invoice.isDisputed && invoice.paidCents >= owedCents
 
 /** `countedCents`: what statements have of the module. */
-export type Counted = Readonly<{ id: string; dueCents: number; countedCents: number }>
+type Counted = Readonly<{ id: string; dueCents: number; countedCents: number }>
 type Change = Readonly<{ id: string; cents: number }>
 
 /**

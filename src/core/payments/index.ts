@@ -19,7 +19,6 @@ export { type Money, moneyText } from './money.ts'
 export type { PaymentProvider } from './port.ts'
 export type {
   ProviderAccount,
-  ProviderCharge,
   ProviderCustomer,
   ProviderDispute,
   ProviderEvent,

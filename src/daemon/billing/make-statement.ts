@@ -33,7 +33,7 @@ export async function developersToPay(db: DbOrTx): Promise<string[]> {
 }
 
 /** Cents that are due of a module: nothing while its invoice is not paid. */
-export const dueCents = ({ state, price_cents, refunded_cents }: ModuleUsageRow): number =>
+const dueCents = ({ state, price_cents, refunded_cents }: ModuleUsageRow): number =>
   state === 'paid' ? price_cents - refunded_cents : 0
 
 /**
