@@ -94,7 +94,7 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
       .repeatSubmission({ ...one, query: { token }, body: { ...submission, description: 'Welcomes all.' } as never })
       .catch(() => false),
   )
-  const { item, vendorId } = await operator.marketplace.approveMarketplaceSubmission({ ...one, body: {} })
+  const { item, vendorId } = await operator.marketplace.approveMarketplaceSubmission({ ...one, body: { round: 2 } })
   await mailAbout('Visitors was approved')
 
   // 2. The vendor completes its account; while it is restricted nobody can buy.

@@ -59,6 +59,7 @@ const payoutColumns: Column<Payout>[] = [
   { title: 'FEE', value: ({ feeCents, currency }) => money(feeCents, currency), priority: 2, align: 'right' },
   { title: 'NET', value: ({ netCents, currency }) => money(netCents, currency), priority: 1, align: 'right' },
   { title: 'HELD', value: ({ heldCents, currency }) => money(heldCents, currency), priority: 2, align: 'right' },
+  { title: 'DEDUCTED', value: ({ deductedCents, currency }) => money(deductedCents, currency), priority: 3, align: 'right' },
   { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => payoutTints[state] },
   { title: 'TRANSFER', value: ({ transferId }) => transferId, priority: 3 },
   { title: 'REASON', value: ({ reason }) => reason && clean(reason), priority: 2 },
@@ -70,10 +71,11 @@ export const payoutList = ({ payouts, nextCursor }: Payouts, style: Style): stri
 const lines = ({ kind, subject, id, here, there, fix }: Difference): string =>
   [`${kind} ${clean(subject)} (${clean(id)})`, `  here:  ${clean(here)}`, `  there: ${clean(there)}`, `  fix:   ${clean(fix)}`].join('\n')
 
-export const differenceList = ({ differences, checked }: Compared): string =>
+export const differenceList = ({ differences, accepted, checked }: Compared): string =>
   sections(
     ...differences.map(lines),
     differences.length === 0
       ? `No differences in ${plural(checked, 'tenant')}.`
       : `${plural(differences.length, 'difference')} in ${plural(checked, 'tenant')}. Nothing was changed.`,
+    accepted === 0 ? '' : `${accepted} accepted.`,
   )

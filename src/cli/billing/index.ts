@@ -2,7 +2,7 @@
 // It decides nothing itself.
 import type { Difference, Payout, Preview, UsageRow } from '../../core/billing/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { type Context, command, count, noun, text } from '../kit/index.ts'
+import { type Context, clean, command, count, noun, text } from '../kit/index.ts'
 import { differenceList, payoutList, previewList, usageList } from './billing.view.ts'
 
 const month = text('--month <month>', 'a month such as 2026-11 (preview: default the present one)')
@@ -45,20 +45,21 @@ const developer = command('developer <developer>', 'Set the vendor that receives
   examples: ['developer dev_2x7e --vendor vnd_8k1m'],
 })
 
-export type Compared = Readonly<{ differences: readonly Difference[]; checked: number }>
+export type Compared = Readonly<{ differences: readonly Difference[]; accepted: number; checked: number }>
 
 /** Compares page by page: each call of the daemon stays short. */
 async function compareAll({ api }: Context): Promise<Compared> {
   const differences: Difference[] = []
-  let checked = 0
+  let [accepted, checked] = [0, 0]
   for (let cursor: string | undefined, isMore = true; isMore; ) {
     const found = await api.billing.reconcileBilling({ query: { cursor } })
     differences.push(...found.differences)
+    accepted += found.accepted
     checked += found.checked
     cursor = found.nextCursor ?? undefined
     isMore = found.nextCursor !== null
   }
-  return { differences, checked }
+  return { differences, accepted, checked }
 }
 
 const reconcile = command('reconcile', 'Name what differs from the payment provider', {
@@ -67,4 +68,26 @@ const reconcile = command('reconcile', 'Name what differs from the payment provi
   examples: ['reconcile'],
 })
 
-export const billing = noun('billing', 'Bills of tenants and payouts of developers', [preview, usage, payouts, developer, reconcile])
+const accept = command('accept <kind> <id>', 'Accept a difference that no fix closes', {
+  options: { reason: text('--reason <text>', 'why it is right as it is; audited') },
+  run: async (context, { kind, id, reason }) => {
+    if (reason === undefined) throw problem('USAGE', 'the audit log needs a reason; pass --reason "…"')
+    const { differences } = await compareAll(context)
+    const found = differences.find((one) => one.kind === kind && one.id === id)
+    if (!found) throw problem('NOT_FOUND', `No difference ${kind} of ${id} is open. fix: \`tenantry billing reconcile\` lists them`)
+    const { fix: _, ...accepted } = found
+    await context.api.billing.acceptDifference({ body: { ...accepted, reason } })
+    return found
+  },
+  view: ({ kind, id }) => `${kind} of ${clean(id)} is accepted. It is named again once it changes.`,
+  examples: ['accept module_not_invoiced mus_2x7e --reason "charged by invoice in_1"'],
+})
+
+export const billing = noun('billing', 'Bills of tenants and payouts of developers', [
+  preview,
+  usage,
+  payouts,
+  developer,
+  reconcile,
+  accept,
+])

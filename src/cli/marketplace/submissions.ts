@@ -26,6 +26,7 @@ type Input = Readonly<{
   notes: string | undefined
   vendor: string | undefined
   item: string | undefined
+  round: number | undefined
   limit: number | undefined
   cursor: string | undefined
 }>
@@ -39,6 +40,7 @@ export const submissions = command(
       notes: text('--notes <text>', 'notes or reason for the vendor'),
       vendor: text('--vendor <vendor>', 'approve: join this vendor (default: a new one)'),
       item: text('--item <item>', 'approve: publish as the next version of this item'),
+      round: count('--round <round>', 'approve: the round that you read (default: 1)'),
       limit: count('--limit <count>', 'max results'),
       cursor: text('--cursor <cursor>', 'pagination cursor'),
     },
@@ -65,7 +67,7 @@ function named({ submission }: Input): string {
 
 async function approve({ api }: Context, input: Input): Promise<Reviewed> {
   const id = named(input)
-  const body = { notes: input.notes, vendorId: input.vendor, itemId: input.item }
+  const body = { round: input.round, notes: input.notes, vendorId: input.vendor, itemId: input.item }
   const { item, status } = await api.marketplace.approveMarketplaceSubmission({ params: { id }, body })
   return { submission: id, status, item }
 }
@@ -119,12 +121,12 @@ const showView = (one: Submission, style: Style): string =>
       ['price', priceText(one)],
       ['vendor', `${clean(one.vendorName)} <${clean(one.vendorEmail)}>, ${one.vendorCountry}`],
       ['address', one.proven ? 'proven by the link of the receipt' : 'not proven'],
-      ['status', one.status],
+      ['status', `${one.status}, round ${one.round}`],
       ['created', stamp(one.createdAt, style.now)],
       ...(one.reviewNotes ? ([['notes', clean(one.reviewNotes)]] as const) : []),
     ]),
     clean(one.description),
     one.warnings.length === 0 ? '' : ['warnings:', ...one.warnings.map((line) => `  ${clean(line)}`)].join('\n'),
     clean(JSON.stringify(one.bundle, null, 2)),
-    one.status === 'pending' ? `next: tenantry marketplace submissions approve ${one.id}` : '',
+    one.status === 'pending' ? `next: tenantry marketplace submissions approve ${one.id} --round ${one.round}` : '',
   )

@@ -50,7 +50,7 @@ const payoutTones = { listed: 'waiting', waiting: 'waiting', transferred: 'ok' }
 const payoutColumns: readonly TableColumn<Payout>[] = [
   { key: 'developer', title: 'Developer', width: 'minmax(140px, 1fr)', value: ({ developerId }) => developerId },
   { key: 'month', title: 'Month', width: '90px', value: ({ month }) => month },
-  ...(['gross', 'fee', 'net', 'held'] as const).map((part) => ({
+  ...(['gross', 'fee', 'net', 'held', 'deducted'] as const).map((part) => ({
     key: part,
     title: `${part.slice(0, 1).toUpperCase()}${part.slice(1)}`,
     width: '110px',

@@ -39,7 +39,7 @@ export function Page() {
   )
 }
 
-function decisionsOf({ id, name }: Submission): readonly Decision[] {
+function decisionsOf({ id, name, round }: Submission): readonly Decision[] {
   const again = () => queryClient.invalidateQueries({ queryKey: ['marketplace'] })
   const params = { id }
   const sendBack = (verb: string, action: 'reject' | 'request-changes', consequence: string) => ({
@@ -61,8 +61,8 @@ function decisionsOf({ id, name }: Submission): readonly Decision[] {
       look: 'primary',
       title: words.statusTitle(name, words.approve),
       consequence: words.approveConsequence,
-      cli: () => `tenantry marketplace submissions approve ${id}`,
-      run: () => api.marketplace.approveMarketplaceSubmission({ params, body: {} }).then(again),
+      cli: () => `tenantry marketplace submissions approve ${id} --round ${round}`,
+      run: () => api.marketplace.approveMarketplaceSubmission({ params, body: { round } }).then(again),
     },
   ]
 }

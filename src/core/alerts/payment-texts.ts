@@ -97,8 +97,25 @@ export const usageLate = ({ slug, month, cents, currency, subscriptionId, invoic
   command: `tenantry billing usage --tenant ${slug} --month ${month}`,
 })
 
-/** One alert for all of it. */
-export const usageUnbilled = ({ count, cents, currency }: Readonly<{ count: number; cents: number; currency: string }>): NewAlert => ({
+type Unbilled = Readonly<{ count: number; cents: number; currency: string; deletedTenant?: string }>
+
+/** One alert for all of it, and one for each tenant that was deleted with unbilled months. */
+export const usageUnbilled = (facts: Unbilled): NewAlert =>
+  facts.deletedTenant === undefined ? stillUnbilled(facts) : neverBilled({ ...facts, slug: facts.deletedTenant })
+
+const neverBilled = ({ count, cents, currency, slug }: Unbilled & Readonly<{ slug: string }>): NewAlert => ({
+  kind: 'usage_unbilled',
+  key: `usage_unbilled:${slug}`,
+  subject: 'billing',
+  severity: 'warning',
+  title: `${slug} is deleted with ${count} unbilled module months (${euros(cents, currency)})`,
+  body:
+    'The tenant used paid modules and could not be billed. Its deletion deletes these months, and no job bills them any more.\n' +
+    'Invoice them by hand if they are due.',
+  command: `tenantry audit list --subject ${slug}`,
+})
+
+const stillUnbilled = ({ count, cents, currency }: Unbilled): NewAlert => ({
   kind: 'usage_unbilled',
   key: 'usage_unbilled',
   subject: 'billing',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, Email, endpoint, Paging, pagingBy, Timestamp } from '../contract/index.ts'
-import { Difference } from './difference.ts'
+import { Accepted, Difference } from './difference.ts'
 import { Month } from './month.ts'
 import { Preview } from './preview.ts'
 import { Payout, UsageRow } from './records.ts'
@@ -61,9 +61,22 @@ export const billingContract = {
     path: `${base}/reconcile`,
     auth: admin('operator'),
     query: BySlug.extend({ limit: z.coerce.number().int().min(1).max(50).default(20) }),
-    returns: z.object({ differences: z.array(Difference), checked: z.int(), nextCursor: z.string().nullable() }),
+    returns: z.object({
+      differences: z.array(Difference),
+      accepted: z.int().meta({ description: 'Differences that operators accepted' }),
+      checked: z.int(),
+      nextCursor: z.string().nullable(),
+    }),
     problems: ['PAYMENTS_UNAVAILABLE'],
     summary: 'Name what differs from the payment provider, a page of tenants at a time; changes nothing',
+  }),
+  acceptDifference: endpoint({
+    method: 'POST',
+    path: `${base}/reconcile/accept`,
+    auth: admin('operator'),
+    body: Accepted,
+    returns: z.object({ success: z.literal(true) }),
+    summary: 'Accept a difference as it is, with a reason; it is named again once one of its sides changes',
   }),
   showTenantBilling: endpoint({
     method: 'GET',

@@ -9,6 +9,17 @@ const kinds = [
 const DifferenceKind = z.enum(kinds)
 type DifferenceKind = z.infer<typeof DifferenceKind>
 
+/** An operator accepts a difference as it is: it is named again once one of its sides changes. */
+export const Accepted = z.strictObject({
+  kind: DifferenceKind,
+  subject: z.string().min(1).max(200),
+  id: z.string().min(1).max(255),
+  here: z.string().max(1000),
+  there: z.string().max(1000),
+  reason: z.string().trim().min(1).max(1000),
+})
+export type Accepted = Readonly<z.infer<typeof Accepted>>
+
 /** Something that Tenantry and the provider have differently. Nothing is changed by naming it. */
 export const Difference = z.object({
   kind: DifferenceKind,
@@ -19,6 +30,9 @@ export const Difference = z.object({
   fix: z.string(),
 })
 export type Difference = Readonly<z.infer<typeof Difference>>
+
+/** For what no change closes: the record of a final invoice or transfer stays as it is. */
+export const acceptFix = (kind: DifferenceKind, id: string): string => `tenantry billing accept ${kind} ${id} --reason "…"`
 
 type Text = Readonly<{ here: string; there: string; fix: string }>
 

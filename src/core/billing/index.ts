@@ -2,10 +2,11 @@
 // Money is integer cents with a currency. Pure: it reads no row and calls no provider.
 export { invoiceFailedMail, paymentFailedMail, periodEndMail } from './billing-mails.ts'
 export { billingContract, type TenantBilling } from './contract.ts'
-export { type Difference, difference } from './difference.ts'
+export { type Accepted, acceptFix, type Difference, difference } from './difference.ts'
 export { dayOf, invoiceTimeOf, Month, monthBefore, monthEnd, monthOf, monthsBetween, reportTimeOf } from './month.ts'
 export { feeOf, payoutOf } from './payout.ts'
 export { planAfter } from './plan.ts'
 export { type Charge, type Preview, totalOf } from './preview.ts'
 export type { Payout, UsageRow } from './records.ts'
+export { countModules, type Share, sharesOf } from './share.ts'
 export { missingCents, plannedQuantity } from './usage.ts'

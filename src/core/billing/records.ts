@@ -36,7 +36,10 @@ export const Payout = z.object({
   grossCents: z.int(),
   feeCents: z.int(),
   netCents: z.int(),
-  heldCents: z.int().meta({ description: 'Billed and not paid when the statement was made; a later statement has it once it is paid' }),
+  heldCents: z
+    .int()
+    .meta({ description: 'Billed and not paid, or disputed, when the statement was made; a later one has it once it is paid' }),
+  deductedCents: z.int().meta({ description: 'Refunds of what former statements counted; grossCents is less by them' }),
   currency: z.string(),
   state: PayoutState,
   reason: z.string().nullable(),

@@ -100,6 +100,7 @@ export const Submission = SubmissionSummary.extend({
   vendorCountry: z.string(),
   vendorId: z.string().nullable(),
   bundle: z.record(z.string(), z.unknown()),
+  round: z.int().meta({ description: '1 for the first sending; each repeated one raises it' }),
   warnings: z.array(z.string()).meta({ description: 'What the reviewer should notice' }),
   reviewNotes: z.string().nullable(),
   reviewedAt: Timestamp.nullable(),
@@ -112,13 +113,20 @@ const Notes = paragraph(4000)
 export const Reason = Notes.min(1)
 
 export const Approval = z.strictObject({
+  round: z
+    .int()
+    .min(1)
+    .default(1)
+    .meta({ description: 'The round that was read: a submission that was sent again meanwhile is not approved. Default: the first' }),
   notes: Notes.default('').meta({ description: 'For the vendor' }),
   vendorId: z
     .string()
     .min(1)
     .max(100)
     .optional()
-    .meta({ description: 'The vendor that the item joins; the submission must be proven. Default: a new vendor' }),
+    .meta({
+      description: 'The vendor that the item joins; its contact address must be the proven one of the submission. Default: a new vendor',
+    }),
   itemId: z
     .string()
     .min(1)

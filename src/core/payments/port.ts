@@ -1,6 +1,7 @@
 import type { Money } from './money.ts'
 import type {
   ProviderAccount,
+  ProviderCharge,
   ProviderCustomer,
   ProviderDispute,
   ProviderEvent,
@@ -128,6 +129,7 @@ export type PaymentProvider = Readonly<{
   getInvoiceItem(id: string): Promise<ProviderInvoiceItem | null>
   listInvoiceItems(customerId: string): Promise<readonly ProviderInvoiceItem[]>
   getInvoice(id: string): Promise<ProviderInvoice | null>
+  getCharge(id: string): Promise<ProviderCharge | null>
   getDispute(id: string): Promise<ProviderDispute | null>
   listInvoices(filter: Readonly<{ customerId: string; subscriptionId?: string }>): Promise<readonly ProviderInvoice[]>
   /** Pays back what was paid and not yet refunded; takes it back from the vendor with the fee. Returns the refunded cents: 0 for an unpaid invoice. */

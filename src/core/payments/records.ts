@@ -94,6 +94,9 @@ export type ProviderDispute = Readonly<{
   dueBy: string | null
 }>
 
+/** A payment of an invoice. */
+export type ProviderCharge = Readonly<{ id: string; invoiceId: string | null }>
+
 /** An amount for the customer's next invoice. `invoiceId` is null until one takes it. */
 export type ProviderInvoiceItem = Readonly<{
   id: string

@@ -22,7 +22,7 @@ export const PaymentEvent = z.object({
 })
 export type PaymentEvent = Readonly<z.infer<typeof PaymentEvent>>
 
-const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'dispute' | 'setup' | 'meter'>> = {
+const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'refund' | 'dispute' | 'setup' | 'meter'>> = {
   'account.updated': 'account',
   'customer.subscription.created': 'subscription',
   'customer.subscription.updated': 'subscription',
@@ -31,6 +31,7 @@ const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'd
   'invoice.payment_failed': 'invoice',
   'invoice.finalization_failed': 'invoice',
   'invoice.overdue': 'invoice',
+  'charge.refunded': 'refund',
   'charge.dispute.created': 'dispute',
   'charge.dispute.updated': 'dispute',
   'charge.dispute.closed': 'dispute',
@@ -46,7 +47,15 @@ export function objectToRead({ type, endpoint, objectId }: Pick<ProviderEvent, '
 }
 
 const endpoints = {
-  ...{ account: 'connect', subscription: 'platform', invoice: 'platform', dispute: 'platform', setup: 'platform', meter: 'thin' },
+  ...{
+    account: 'connect',
+    subscription: 'platform',
+    invoice: 'platform',
+    refund: 'platform',
+    dispute: 'platform',
+    setup: 'platform',
+    meter: 'thin',
+  },
 } as const
 
 /** How a live subscription stands with its payments. */

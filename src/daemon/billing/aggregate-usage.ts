@@ -81,7 +81,15 @@ export async function pricedRows(
     rows.push({
       ...{ id: newId(random, 'mus'), tenant_id: module.tenantId, module_id: module.moduleId, month, developer_id: priced.developerId },
       ...{ price_cents: priced.price.cents, currency: priced.price.currency, state: 'planned' as const, reason: null, customer_id: null },
-      ...{ invoice_id: null, invoice_item_id: null, payout_id: null, created_at: now, updated_at: now },
+      ...{
+        invoice_id: null,
+        invoice_item_id: null,
+        refunded_cents: 0,
+        counted_cents: 0,
+        payout_id: null,
+        created_at: now,
+        updated_at: now,
+      },
     })
   }
   return rows
@@ -242,7 +250,7 @@ export const finishOnce = (
 const watchUnbilled = ({ db, clock }: Deps, rows: readonly ModuleUsageRow[]): Promise<void> =>
   db.transaction().execute(async (tx) => {
     if (rows.length === 0)
-      return closeAlerts(tx, clock, { subject: 'billing', kinds: ['usage_unbilled'], because: 'all modules are billed' })
+      return closeAlerts(tx, clock, { subject: 'billing', keys: ['usage_unbilled'], because: 'all modules are billed' })
     const cents = rows.reduce((sum, row) => sum + row.price_cents, 0)
     const [first] = rows
     await raiseAlert(tx, clock, alertOf.usage_unbilled({ count: rows.length, cents, currency: first?.currency ?? '' }))

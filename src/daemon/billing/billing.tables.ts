@@ -58,13 +58,17 @@ export type ModuleUsageTable = {
   customer_id: string | null
   invoice_id: string | null
   invoice_item_id: string | null
+  /** Part of a refund of its invoice, by price. */
+  refunded_cents: number
+  /** Cents that statements count of it; a refund after that is deducted from the next one. */
+  counted_cents: number
   /** The statement that counts it. */
   payout_id: string | null
   created_at: string
   updated_at: string
 }
 
-/** A statement of a developer. Its amounts never change. */
+/** A statement of a developer. Its amounts change only before its transfer has begun, by refunds and disputes. */
 export type PayoutTable = {
   id: string
   developer_id: string
@@ -74,13 +78,29 @@ export type PayoutTable = {
   fee_cents: number
   net_cents: number
   held_cents: number
+  /** Refunds of what former statements counted; less in `gross_cents`. */
+  deducted_cents: number
   currency: string
   state: 'listed' | 'waiting' | 'transferred'
   reason: string | null
-  /** The account at the provider. */
+  /** The account at the provider, from the first call until the provider refuses: a call without answer may have transferred. */
   destination: string | null
+  /** Raised by each refusal: part of the idempotency key. */
+  transfer_attempt: number
   transfer_id: string | null
   created_at: string
+}
+
+/** A difference with the provider that an operator accepted, as it was then. */
+type AcceptedTable = {
+  kind: string
+  subject: string
+  id: string
+  here: string
+  there: string
+  reason: string
+  accepted_by: string
+  accepted_at: string
 }
 
 type DeveloperTable = { developer_id: string; vendor_id: string }
@@ -104,6 +124,7 @@ declare module '../db/database.ts' {
     billing_reports: ReportTable
     billing_usage: ModuleUsageTable
     billing_payouts: PayoutTable
+    billing_accepted: AcceptedTable
     billing_developers: DeveloperTable
     billing_warnings: WarningTable
     tenant_billing: TenantBillingTable

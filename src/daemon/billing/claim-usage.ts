@@ -10,7 +10,7 @@ import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { finishOnce } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
-import type { ReportRow } from './report-usage.ts'
+import type { ReportRow } from './plan-reports.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>
 

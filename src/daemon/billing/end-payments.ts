@@ -4,7 +4,7 @@ import { recordAudit } from '../audit/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { type TenantRecord, tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
-import { endModules } from './end-modules.ts'
+import { alertUnbilled, endModules } from './end-modules.ts'
 import { reportUntilEnd } from './report-usage.ts'
 import { closeSpan } from './spans.repo.ts'
 
@@ -21,10 +21,14 @@ export async function endPayments(deps: Deps, { id }: Pick<TenantRecord, 'id'>, 
   const { db, clock, provider } = deps
   const tenant = await tenantById(db, id)
   const slug = tenant?.slug ?? id
-  if (provider.name === 'none') return assertNothingToEnd(deps, { id, slug, customerId: tenant?.paymentCustomerId ?? null })
+  if (provider.name === 'none') {
+    await assertNothingToEnd(deps, { id, slug, customerId: tenant?.paymentCustomerId ?? null })
+    return alertUnbilled(deps, { id, slug })
+  }
   await assertNoOpenAttempt(deps, { id, slug })
   const metered = await reportLast(deps, id, signal)
   await endModules(deps, id, signal)
+  await alertUnbilled(deps, { id, slug })
   for (const one of await subscriptionsOf(deps, { id, customerId: tenant?.paymentCustomerId ?? null })) {
     signal.throwIfAborted()
     // A subscription that ends with its period stays: its last invoice may have usage, and nothing else is charged.

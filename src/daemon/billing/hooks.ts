@@ -7,8 +7,10 @@ import { findItem } from '../marketplace/index.ts'
 import type { BillingHooks } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
+import { reopenMonth } from './plan-reports.ts'
 import { followPlan } from './plans.ts'
-import { reopenMonth, reportTopic } from './report-usage.ts'
+import { applyInvoice } from './read-invoices.ts'
+import { reportTopic } from './report-usage.ts'
 import { closeSpan, insertSpan } from './spans.repo.ts'
 
 export const invoiceMailTopic = 'billing.invoice-mail'
@@ -34,6 +36,7 @@ export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'cl
     const payload = { id: newId(random, 'pml'), ...failed, ...amount }
     await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
   },
+  refunded: (tx, invoice) => applyInvoice({ db: tx, clock }, { id: invoice.id, invoice }),
   planChanged: (found: ProviderSubscription) => followPlan({ db, clock }, found),
 })
 

@@ -5,6 +5,7 @@ import './billing.tables.ts'
 import { billingContract } from '../../core/billing/index.ts'
 import { defineCron, feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
+import { acceptDifference } from './accept-difference.ts'
 import { deleteOldUsers } from './active-users.ts'
 import { aggregateUsage, billUnbilled, unbilledTopic } from './aggregate-usage.ts'
 import { createPaymentCustomer, showTenantBilling } from './customers.ts'
@@ -34,6 +35,7 @@ export const billingFeature = feature<Deps>({
       listPayouts: ({ query }) => listPayouts(deps, query),
       setDeveloperVendor: ({ actor, params, body }) => setDeveloperVendor(deps, actor, { ...params, ...body }),
       reconcileBilling: ({ query }) => reconcilePage(deps, query),
+      acceptDifference: ({ actor, body }) => acceptDifference(deps, actor, body),
       showTenantBilling: ({ params }) => showTenantBilling(deps, params),
       createPaymentCustomer: ({ actor, params, body }) => createPaymentCustomer(deps, actor, { ...params, ...body }),
     }),

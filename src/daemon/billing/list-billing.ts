@@ -3,9 +3,9 @@ import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { type DbOrTx, newestFirst } from '../db/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
+import type { PayoutRow } from './make-statement.ts'
 import type { ModuleUsageRow } from './module-usage.repo.ts'
-import type { PayoutRow } from './pay-developers.ts'
-import type { ReportRow } from './report-usage.ts'
+import type { ReportRow } from './plan-reports.ts'
 
 type Deps = Pick<BillingDeps, 'db'>
 type Query = Readonly<{ month?: Month | undefined; tenant?: string | undefined; cursor?: string | undefined; limit: number }>
@@ -63,6 +63,13 @@ export async function listPayouts({ db }: Deps, { month, cursor, limit }: Omit<Q
 
 const payoutView = (row: PayoutRow): Payout => ({
   ...{ id: row.id, developerId: row.developer_id, vendorId: row.vendor_id, month: row.month, grossCents: row.gross_cents },
-  ...{ feeCents: row.fee_cents, netCents: row.net_cents, heldCents: row.held_cents, currency: row.currency, state: row.state },
+  ...{
+    feeCents: row.fee_cents,
+    netCents: row.net_cents,
+    heldCents: row.held_cents,
+    deductedCents: row.deducted_cents,
+    currency: row.currency,
+    state: row.state,
+  },
   ...{ reason: row.reason, transferId: row.transfer_id, createdAt: row.created_at },
 })

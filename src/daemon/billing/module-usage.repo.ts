@@ -79,15 +79,20 @@ export const usageIn = (
 export const usageOfTenant = (db: DbOrTx, { tenantId, month }: Readonly<{ tenantId: string; month: Month }>): Promise<ModuleUsageRow[]> =>
   db.selectFrom('billing_usage').selectAll().where('tenant_id', '=', tenantId).where('month', '=', month).orderBy('module_id').execute()
 
-/** A page of rows whose invoice may still change what a developer is paid: not paid yet, or not in a statement that is finished. */
-export const undecided = (db: DbOrTx, page: Readonly<{ after: string; limit: number }>): Promise<ModuleUsageRow[]> =>
-  db
+type Invoices = Readonly<{ since: Month; after: string; limit: number }>
+
+/** A page of invoices that may still change what a developer is paid: not paid, not in a statement that is finished, or of the last months. */
+export async function invoicesToRead(db: DbOrTx, { since, after, limit }: Invoices): Promise<string[]> {
+  const rows = await db
     .selectFrom('billing_usage as u')
     .leftJoin('billing_payouts as p', 'p.id', 'u.payout_id')
-    .selectAll('u')
+    .select('u.invoice_id')
+    .distinct()
     .where('u.state', 'in', ['billed', 'paid'])
-    .where(({ eb, or }) => or([eb('u.payout_id', 'is', null), eb('p.state', '=', 'waiting')]))
-    .where('u.id', '>', page.after)
-    .orderBy('u.id')
-    .limit(page.limit)
+    .where(({ eb, or }) => or([eb('u.payout_id', 'is', null), eb('p.state', '=', 'waiting'), eb('u.month', '>=', since)]))
+    .where('u.invoice_id', '>', after)
+    .orderBy('u.invoice_id')
+    .limit(limit)
     .execute()
+  return rows.map(({ invoice_id }) => invoice_id as string)
+}

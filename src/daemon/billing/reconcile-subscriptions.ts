@@ -1,4 +1,4 @@
-import { type Difference, difference } from '../../core/billing/index.ts'
+import { acceptFix, type Difference, difference } from '../../core/billing/index.ts'
 import { isLive, moneyText, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
 import { findItem, type SubscriptionRecord } from '../marketplace/index.ts'
 import { payoutOfItem } from '../payments/index.ts'
@@ -54,7 +54,7 @@ async function ofSubscription(
             { subject: slug, id },
             {
               ...{ here: `${row.itemId} is installed`, there: there ? there.status : 'unknown' },
-              fix: 'tenantry webhooks list --type customer.subscription.deleted, then replay the event; or uninstall the item',
+              fix: `tenantry webhooks list --type customer.subscription.deleted, then replay the event; without one, ${acceptFix('subscription_missing', id)}`,
             },
           ),
         ]
@@ -92,7 +92,7 @@ async function ofSubscription(
         {
           here: `${row.paymentPriceId}, ${moneyText({ cents: row.priceCents ?? 0, currency: row.currency ?? '' })}`,
           there: `${there.priceId}${price ? `, ${moneyText(price.unit)}` : ''}`,
-          fix: 'set the price back in the Dashboard of the provider',
+          fix: `set the price back in the Dashboard of the provider, or ${acceptFix('price_differs', id)}`,
         },
       ),
     )
@@ -104,7 +104,7 @@ async function ofSubscription(
         { subject: slug, id },
         {
           ...{ here: row.paymentStatus, there: there.status },
-          fix: 'tenantry webhooks list, then replay the newest event of the subscription',
+          fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('payment_status_differs', id)}`,
         },
       ),
     )
@@ -121,7 +121,9 @@ async function ofSubscription(
         {
           here: terms ? `${terms.destination}, fee ${terms.applicationFeePercent} %` : 'paid to the platform',
           there: there.destination ? `${there.destination}, fee ${there.applicationFeePercent ?? 0} %` : 'paid to the platform',
-          fix: 'tenantry jobs list --topic payments.subscription-terms; a changed fee is sent again',
+          fix: item.vendorId
+            ? `tenantry marketplace vendors sync ${item.vendorId}, which sends the terms again`
+            : `set the destination back at the provider, or ${acceptFix('terms_differ', id)}`,
         },
       ),
     )
@@ -145,7 +147,7 @@ async function ofPlan({ db }: Deps, { id, slug }: TenantRecord, all: readonly Pr
           },
           fix: row
             ? 'cancel one of them at the provider'
-            : 'tenantry webhooks list --type customer.subscription.created, then replay the event',
+            : `tenantry webhooks list --type customer.subscription.created, then replay the event; without one, ${acceptFix('plan_differs', one.id)}`,
         },
       ),
     )
@@ -156,7 +158,7 @@ async function ofPlan({ db }: Deps, { id, slug }: TenantRecord, all: readonly Pr
         { subject: slug, id: row.subscription_id },
         {
           ...{ here: row.status, there: own?.status ?? 'unknown' },
-          fix: 'tenantry webhooks list, then replay the newest event of the subscription',
+          fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('plan_differs', row.subscription_id)}`,
         },
       ),
     )

@@ -1,8 +1,9 @@
-import { type Difference, difference } from '../../core/billing/index.ts'
+import { acceptFix, type Difference, difference, sharesOf } from '../../core/billing/index.ts'
 import { moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
 import { usageCents } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
+import type { ModuleUsageRow } from './module-usage.repo.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
 
@@ -21,7 +22,7 @@ export async function ofUsage(
         { subject: slug, id: row.id },
         {
           ...{ here: `${row.quantity} users of ${row.month}, not sent since ${row.created_at}`, there: 'unknown' },
-          fix: 'tenantry crons run marketplace-monthly-billing',
+          fix: `tenantry crons run marketplace-monthly-billing; if it cannot be sent, ${acceptFix('usage_not_sent', row.id)}`,
         },
       ),
     )
@@ -36,7 +37,8 @@ export async function ofUsage(
     )
     const owed = own.reduce((sum, row) => sum + row.quantity * row.unit_cents - row.claimed_cents, 0)
     const charged = usageCents(invoice)
-    if (own.length > 0 && owed !== charged)
+    const isRefunded = charged > owed && invoice.refundedCents >= charged - owed
+    if (own.length > 0 && owed !== charged && !isRefunded)
       found.push(
         difference(
           'usage_not_invoiced',
@@ -46,7 +48,7 @@ export async function ofUsage(
             there: moneyText({ ...invoice.total, cents: charged }),
             fix:
               owed > charged
-                ? 'add an invoice item in the Dashboard of the provider'
+                ? `add an invoice item in the Dashboard of the provider, then ${acceptFix('usage_not_invoiced', invoice.id)}`
                 : 'refund the difference in the Dashboard of the provider',
           },
         ),
@@ -68,6 +70,7 @@ export async function ofModules(
     .select('p.state as payout_state')
     .where('u.tenant_id', '=', id)
     .where('u.state', 'in', ['billed', 'paid', 'refunded'])
+    .orderBy('u.id')
     .execute()
   const byId = new Map(invoices.map((one) => [one.id, one]))
   const found: Difference[] = []
@@ -89,24 +92,31 @@ export async function ofModules(
                   : `not on ${invoice.id} (${invoice.status})`
                 : 'no invoice',
             },
-            fix: 'add an invoice item in the Dashboard of the provider',
+            fix: `add an invoice item in the Dashboard of the provider, then ${acceptFix('module_not_invoiced', row.id)}`,
           },
         ),
       )
-    else if ((invoice.refundedCents > 0 || invoice.isDisputed) && row.payout_state !== null && row.payout_state !== 'waiting')
-      found.push(
-        difference(
-          'module_refunded',
-          { subject: slug, id: row.id },
-          {
-            ...{
-              here: `${here}, in the statement ${row.payout_id}`,
-              there: invoice.isDisputed ? 'disputed' : `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`,
-            },
-            fix: 'take the share of the developer back, or deduct it by hand',
-          },
-        ),
-      )
+    else found.push(...ofRefund(slug, { row, rows, invoice, here }))
   }
   return found
+}
+
+type Row = ModuleUsageRow & Readonly<{ payout_state: string | null }>
+type Paid = Readonly<{ row: Row; rows: readonly Row[]; invoice: ProviderInvoice; here: string }>
+
+/** A refund that no statement has deducted yet, or a dispute of a payment that a statement has. */
+function ofRefund(subject: string, { row, rows, invoice, here }: Paid): Difference[] {
+  if (row.payout_state === null || row.payout_state === 'waiting') return []
+  const alike = rows.filter(({ invoice_id }) => invoice_id === row.invoice_id)
+  const shares = sharesOf(
+    invoice,
+    alike.map(({ id, price_cents: priceCents }) => ({ id, priceCents })),
+  )
+  const isUnread = shares.find(({ id }) => id === row.id)?.refundedCents !== row.refunded_cents
+  if (!isUnread && !invoice.isDisputed) return []
+  const there = invoice.isDisputed ? 'disputed' : `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`
+  const fix = invoice.isDisputed
+    ? `take the share of the developer back by hand, then ${acceptFix('module_refunded', row.id)}`
+    : 'tenantry crons run billing-developer-payouts, which deducts it from the next statement'
+  return [difference('module_refunded', { subject, id: row.id }, { here: `${here}, in the statement ${row.payout_id}`, there, fix })]
 }

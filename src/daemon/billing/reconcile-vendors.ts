@@ -1,4 +1,4 @@
-import { type Difference, difference } from '../../core/billing/index.ts'
+import { acceptFix, type Difference, difference } from '../../core/billing/index.ts'
 import { accountStateOf, moneyText } from '../../core/payments/index.ts'
 import { vendorsOf } from '../marketplace/index.ts'
 import type { BillingDeps } from './deps.ts'
@@ -20,7 +20,7 @@ async function ofPayouts({ db, provider }: Deps): Promise<Difference[]> {
     const destination = row.destination ?? ''
     const transfers = byDestination.get(destination) ?? (await provider.listTransfers(destination))
     byDestination.set(destination, transfers)
-    const transfer = transfers.find(({ id }) => id === row.transfer_id)
+    const transfer = transfers.find(({ id, metadata }) => id === row.transfer_id || metadata.svc_payout === row.id)
     const here = `${moneyText({ cents: row.net_cents, currency: row.currency })} for ${row.month}`
     if (!transfer)
       found.push(
@@ -30,7 +30,7 @@ async function ofPayouts({ db, provider }: Deps): Promise<Difference[]> {
           {
             here,
             there: 'no transfer',
-            fix: 'transfer it in the Dashboard of the provider',
+            fix: `transfer it at the provider with the metadata svc_payout=${row.id}, or ${acceptFix('transfer_missing', row.id)}`,
           },
         ),
       )
@@ -44,7 +44,7 @@ async function ofPayouts({ db, provider }: Deps): Promise<Difference[]> {
               here,
               there: `${moneyText(transfer.amount)}, ${moneyText({ ...transfer.amount, cents: transfer.reversedCents })} reversed`,
             },
-            fix: 'clarify it with the developer',
+            fix: `clarify it with the developer, then ${acceptFix('transfer_differs', row.id)}`,
           },
         ),
       )
@@ -57,7 +57,8 @@ async function ofVendors({ db, provider }: Deps): Promise<Difference[]> {
   for (const vendor of await vendorsOf(db, { limit: maxVendors })) {
     if (vendor.paymentAccountId === null) continue
     const account = await provider.getAccount(vendor.paymentAccountId)
-    const there = account ? accountStateOf(account, vendor.paymentAccountStatus) : 'unknown'
+    // A sync stores an account that the provider does not have any more as restricted.
+    const there = account ? accountStateOf(account, vendor.paymentAccountStatus) : 'restricted'
     if (there !== vendor.paymentAccountStatus)
       found.push(
         difference(
@@ -93,7 +94,7 @@ async function ofItems({ db, provider }: Deps): Promise<Difference[]> {
         {
           here: moneyText({ cents: row.price_cents ?? 0, currency: row.currency ?? '' }),
           there: price ? `${moneyText(price.unit)}${price.active ? '' : ', inactive'}` : 'unknown',
-          fix: `activate it in the Dashboard of the provider, or set the price again: tenantry marketplace items update ${row.id} --price …`,
+          fix: `activate it in the Dashboard of the provider, or set the same price again: tenantry marketplace items update ${row.id} --price …`,
         },
       ),
     )

@@ -6,6 +6,7 @@ import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { subscriptionsOf } from '../marketplace/index.ts'
 import { orProblem } from '../payments/index.ts'
 import { type TenantRecord, tenantsAfter } from '../tenants/index.ts'
+import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
 import { ofSubscriptions } from './reconcile-subscriptions.ts'
 import { ofModules, ofUsage } from './reconcile-usage.ts'
@@ -27,7 +28,8 @@ export async function reconcilePage(deps: Deps, { cursor, limit }: Query) {
     if (cursor === undefined) differences.push(...(await ofVendorsAndItems(deps)))
     for (const tenant of page) differences.push(...(await ofTenant(deps, tenant)))
   })
-  return { differences, checked: page.length, nextCursor }
+  const open = await withoutAccepted(deps, differences)
+  return { differences: open, accepted: differences.length - open.length, checked: page.length, nextCursor }
 }
 
 const batch = 50

@@ -26,7 +26,11 @@ type AppDeps = EndpointDeps &
 const headers: HelmetOptions = {
   contentSecurityPolicy: {
     useDefaults: false,
-    directives: { 'default-src': ["'none'"], 'style-src': ["'self'"], 'frame-ancestors': ["'none'"] },
+    directives: {
+      ...{ 'default-src': ["'none'"], 'style-src': ["'self'"], 'frame-ancestors': ["'none'"] },
+      // Neither falls back to the default.
+      ...{ 'form-action': ["'self'"], 'base-uri': ["'none'"] },
+    },
   },
   crossOriginOpenerPolicy: false,
   originAgentCluster: false,

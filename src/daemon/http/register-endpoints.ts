@@ -323,6 +323,8 @@ async function answer(
     response
       .status(endpoint.status ?? 200)
       .type(returns.contentType)
+      // The address of a page may hold a token.
+      .set('cache-control', 'no-store')
       .send(result as string)
   } else {
     await sendStream(response, result as never, { keepAlives, signal: call.signal })

@@ -23,7 +23,11 @@ export const changeItem = (deps: MarketplaceDeps, actor: Actor, { id, ...change 
       ...(change.screenshots === undefined ? {} : { screenshots: change.screenshots }),
     }
     const changed = Object.entries(parts).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(item[key as keyof ItemRecord]))
-    if (changed.length === 0) return itemView(item)
+    if (changed.length === 0) {
+      // The same price, set again: the provider may have lost it.
+      if (change.priceModel) await deps.payments.priceChanged(tx, { itemId: id, former: null })
+      return itemView(item)
+    }
     const next: ItemRecord = { ...item, ...parts, changedByAdmin: true, updatedAt: now }
     await replaceItem(tx, next)
     const isOtherPrice = (['priceModel', 'priceCents', 'currency'] as const).some((key) => next[key] !== item[key])

@@ -1,9 +1,10 @@
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { subscriptionAfter } from '../../core/marketplace/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { lockExclusive, type Tx } from '../db/index.ts'
+import { type DbOrTx, lockExclusive, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { findInstallation } from '../modules/index.ts'
+import { tenantById } from '../tenants/index.ts'
 import { activateApp, applyBundle, type BundlePlan, type Installer, planBundle } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
@@ -20,12 +21,24 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   const item = await findItem(deps.db, id)
   if (item?.status !== 'published') throw noSuchItem(id)
   assertMayInstall(actor, item)
+  await assertTenantActive(deps.db, actor)
   const own = await findSubscription(deps.db, { tenantId: actor.tenantId, itemId: id })
   if (own?.status === 'active' && (await isHalfInstalled(deps, own)))
     return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
   subscriptionAfter(own?.status ?? null, 'install')
   const subscription = item.priceModel === null ? await installFree(deps, actor, item) : await deps.payments.installPaid(actor, item)
   return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
+}
+
+/** A tenant that is suspended or deleted gets nothing new; its deletion has counted what it has. Throws CONFLICT. */
+async function assertTenantActive(db: DbOrTx, { tenantId, tenantSlug }: Pick<Installer, 'tenantId' | 'tenantSlug'>): Promise<void> {
+  const tenant = await tenantById(db, tenantId)
+  if (tenant?.status === 'active') return
+  const state = tenant?.status === 'suspended' ? 'suspended' : 'being deleted'
+  throw problem(
+    'CONFLICT',
+    `Tenant ${tenantSlug} is ${state}, so nothing is installed for it. fix: resume the tenant, then repeat the request`,
+  )
 }
 
 /** An app approves permissions of its module, so it needs the right to. Throws FORBIDDEN. */
@@ -54,6 +67,7 @@ async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id
   return deps.db.transaction().execute(async (tx) => {
     const item = await lockItem(tx, id)
     if (item?.status !== 'published') throw noSuchItem(id)
+    await assertTenantActive(tx, actor)
     if (item.updatedAt !== found.updatedAt)
       throw problem('CONFLICT', `${item.name} changed while it was installed. fix: read the item again and repeat the request`)
     return storeInstallation(deps, tx, { actor, item, plan, payment: noPayment })

@@ -42,7 +42,7 @@ const summaryOf = (one: SubmissionRecord): SubmissionSummary => ({
 const submissionView = (one: SubmissionRecord): Submission => ({
   ...summaryOf(one),
   ...{ description: one.description, iconEmoji: one.iconEmoji, vendorCountry: one.vendorCountry, vendorId: one.vendorId },
-  ...{ bundle: one.bundle, warnings: [...one.warnings], reviewNotes: one.reviewNotes, reviewedAt: one.reviewedAt },
+  ...{ round: one.round, bundle: one.bundle, warnings: [...one.warnings], reviewNotes: one.reviewNotes, reviewedAt: one.reviewedAt },
   ...{ reviewedBy: one.reviewedBy, approvedItemId: one.approvedItemId },
 })
 

@@ -69,11 +69,12 @@ export const requestChanges = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, acto
 
 /**
  * Approves a pending submission and publishes its item, or the next version of an item. It never calls the payment provider. Throws NOT_FOUND,
- * INVALID_TRANSITION, CONFLICT (the address is not proven), VERSION_EXISTS, VALIDATION (another vendor's item).
+ * INVALID_TRANSITION, CONFLICT (another round was read, or the address is not proven or not that of the vendor), VERSION_EXISTS, VALIDATION (another vendor's item).
  */
-export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, notes, vendorId, itemId }: Approval & One) =>
+export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, round, notes, vendorId, itemId }: Approval & One) =>
   deps.db.transaction().execute(async (tx) => {
     const { found, status } = await lockForReview(tx, { id, action: 'approve' })
+    assertRead(found, round)
     const vendor = vendorId === undefined ? await newVendor(deps, tx, found) : await vendorToJoin(tx, found, vendorId)
     const item =
       itemId === undefined ? await newItem({ ...deps, tx }, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
@@ -85,13 +86,27 @@ export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, not
     return { success: true as const, status: 'approved' as const, item: itemView(item) satisfies Item, vendorId: vendor.id }
   })
 
-async function vendorToJoin(tx: Tx, { id, provenAt }: SubmissionRecord, vendorId: string): Promise<Vendor> {
+/** The vendor may have sent another content after the reviewer read it. Throws CONFLICT. */
+function assertRead({ id, round }: SubmissionRecord, read: number): void {
+  if (round === read) return
+  throw problem(
+    'CONFLICT',
+    `Submission ${id} is in round ${round}, and the approval names round ${read}. fix: tenantry marketplace submissions show ${id}, then approve with --round ${round}`,
+  )
+}
+
+async function vendorToJoin(tx: Tx, { id, provenAt, vendorEmail }: SubmissionRecord, vendorId: string): Promise<Vendor> {
   if (provenAt === null)
     throw problem(
       'CONFLICT',
       `The mail address of submission ${id} is not proven, so it cannot join a vendor. fix: wait for the vendor to confirm it, or approve without a vendor`,
     )
   const vendor = await lockVendor(tx, vendorId)
+  if (vendor && vendor.contactEmail.toLowerCase() !== vendorEmail.toLowerCase())
+    throw problem(
+      'CONFLICT',
+      `The mail address of submission ${id} is not the contact address of vendor ${vendorId}. fix: ask the vendor, then tenantry marketplace vendors update ${vendorId} --email <address>, or approve without a vendor`,
+    )
   if (vendor) return vendor
   const reason = 'is not a vendor. fix: tenantry marketplace vendors list'
   throw problem('VALIDATION', `vendorId: ${reason}`, { details: [{ path: 'vendorId', reason }] })

@@ -10,6 +10,7 @@ import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { followDispute } from './follow-dispute.ts'
 import { followUsage, stuckInvoice } from './follow-invoice.ts'
+import { followRefund } from './follow-refund.ts'
 import { followSetup } from './follow-setup.ts'
 import { syncAccount } from './vendors.ts'
 
@@ -31,7 +32,7 @@ export const applyEvent =
     const event = { type: row.type, endpoint: row.endpoint, objectId: row.object_id }
     const outcome = subscriptionId === undefined ? await outcomeOf(deps, event) : await syncSubscription(deps, subscriptionId)
     if (typeof outcome !== 'string') {
-      await db.transaction().execute((tx) => enqueueEvent(tx, deps, { id: eventId, ...outcome }))
+      await db.transaction().execute((tx) => enqueueEvent(tx, deps, { id: eventId, objectId: row.object_id, ...outcome }))
       return
     }
     await db
@@ -41,8 +42,8 @@ export const applyEvent =
       .execute()
   }
 
-/** The event continues in the queue of a subscription: what reads and applies one runs one after the other. */
-type Continued = Readonly<{ subscriptionId: string; runAt?: string }>
+/** The event continues later, or in the queue of a subscription: what reads and applies one runs one after the other. */
+type Continued = Readonly<{ subscriptionId?: string; runAt?: string }>
 
 type Enqueued = Readonly<{ id: string; objectId?: string | null; subscriptionId?: string; runAt?: string }>
 
@@ -58,6 +59,7 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (!object) return 'nothing to do'
   if (object.kind === 'account') return syncAccount(deps, object.id)
   if (object.kind === 'subscription') return syncSubscription(deps, object.id)
+  if (object.kind === 'refund') return followRefund(deps, object.id)
   if (object.kind === 'dispute') return followDispute(deps, object.id, event.type === 'charge.dispute.closed')
   if (object.kind === 'setup') return followSetup(deps, object.id)
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)

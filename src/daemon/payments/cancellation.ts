@@ -4,6 +4,7 @@ import { enqueueJob, type JobHandler, type WithTx } from '../db/index.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
+import { endRenewed, isRenewed } from './end-renewed.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider'>
 
@@ -11,6 +12,8 @@ export const cancellationTopic = 'payments.cancellation'
 
 /** While an installation runs, its end decides: the job retries after this. */
 const lookAgainMs = 60_000
+/** The provider finalises the invoice of a new period about an hour after its begin. */
+const draftMs = 60 * 60_000
 
 export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, id: string, runAt?: string): Promise<void> =>
   enqueueJob(tx, clock, {
@@ -23,7 +26,7 @@ export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, 
 
 /**
  * Makes the subscription at the provider end with its period if the tenant uninstalled the item, and continue if not. It follows the row, so that an
- * uninstall and an installation in any order leave both alike.
+ * uninstall and an installation in any order leave both alike. A period that began after the uninstallation is paid back.
  */
 export const followCancellation =
   (deps: Deps): JobHandler =>
@@ -43,6 +46,11 @@ export const followCancellation =
     if (found.cancelAtPeriodEnd !== cancelAtPeriodEnd)
       await provider.updateSubscription({ key: `cancellation:${id}:${cancelAtPeriodEnd}:${isoNow(clock)}`, id, cancelAtPeriodEnd })
     if (!row) return
+    if (isRenewed({ row, found })) {
+      if (await endRenewed(deps, { row, found })) return
+      await db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id, isoIn(clock, draftMs)))
+      return
+    }
     const stands = await storePaidUntil(deps, id, { row, paidUntil: found.currentPeriodEnd })
     if (!stands) await db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id))
   }

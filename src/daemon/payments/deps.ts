@@ -1,6 +1,6 @@
 import type { Actor, Clock, Random } from '../../core/kit/index.ts'
 import type { PriceModel } from '../../core/marketplace/index.ts'
-import type { Money, PaymentProvider, ProviderSubscription } from '../../core/payments/index.ts'
+import type { Money, PaymentProvider, ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, Tx } from '../db/index.ts'
 import type { ItemRecord, SubscriptionRecord } from '../marketplace/index.ts'
@@ -50,6 +50,8 @@ export type BillingHooks = Readonly<{
   paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean }>): Promise<void>
   /** An invoice without a subscription was not paid; once for each. */
   invoiceFailed(tx: Tx, failed: Readonly<{ tenantId: string; invoiceId: string; itemName: string; amount: Money }>): Promise<void>
+  /** The payment of an invoice was refunded in full or in part. */
+  refunded(tx: Tx, invoice: ProviderInvoice): Promise<void>
   /** A subscription of a plan, as it is now. Returns what happened. */
   planChanged(found: ProviderSubscription): Promise<string>
 }>

@@ -10,6 +10,7 @@ import {
   isPaymentFailure,
   liveSubscriptionOf,
   metadataOf,
+  type ProviderInvoice,
   type ProviderPrice,
   type ProviderSubscription,
   paymentStatusOf,
@@ -23,6 +24,7 @@ import { findItem, findVendor, type ItemRecord } from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { type Attempt, storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, Installer, PaymentsDeps } from './deps.ts'
+import { newlyRefunded } from './follow-refund.ts'
 import { ensurePrice } from './prices.ts'
 import { payoutOf } from './terms.ts'
 
@@ -207,15 +209,23 @@ async function cancel({ provider, clock }: PaymentsDeps, given: Given): Promise<
 async function refund({ db, clock, provider }: PaymentsDeps, given: Given): Promise<Readonly<{ refundedCents: number }>> {
   const { attempt, actor } = given
   const n = savedErrors(given, 'refund')
-  let refundedCents = 0
+  const refunded: Pick<ProviderInvoice, 'id' | 'refundedCents'>[] = []
   for (const one of (await provider.listSubscriptions(attempt.customerId)).filter((sub) => isOfAttempt(sub, attempt)))
     for (const invoice of await provider.listInvoices({ customerId: attempt.customerId, subscriptionId: one.id })) {
       const key = `${installKey(attempt.id, 'refund', n)}:${invoice.id}`
-      if (invoice.status === 'paid') refundedCents += (await provider.refundInvoice({ key, invoiceId: invoice.id })).refundedCents
-      else await provider.voidInvoice({ key, invoiceId: invoice.id })
+      if (invoice.status !== 'paid') await provider.voidInvoice({ key, invoiceId: invoice.id })
+      else {
+        await provider.refundInvoice({ key, invoiceId: invoice.id })
+        refunded.push((await provider.getInvoice(invoice.id)) ?? invoice)
+      }
     }
+  const refundedCents = refunded.reduce((sum, one) => sum + one.refundedCents, 0)
   if (refundedCents > 0)
     await db.transaction().execute(async (tx) => {
+      // A process that was killed after the refund has recorded nothing; one that has recorded it is not recorded again.
+      let newCents = 0
+      for (const one of refunded) newCents += await newlyRefunded(tx, clock, one)
+      if (newCents <= 0) return
       const item = await findItem(tx, attempt.itemId)
       const facts = { slug: actor.tenantSlug, itemName: item?.name ?? attempt.itemId, attemptId: attempt.id, refundedCents }
       await raiseAlert(tx, clock, alertOf.payment_refunded({ ...facts, currency: item?.currency ?? '' }))

@@ -35,6 +35,7 @@ export const noProvider: PaymentProvider = {
   getInvoiceItem: refuse,
   listInvoiceItems: refuse,
   getInvoice: refuse,
+  getCharge: refuse,
   getDispute: refuse,
   listInvoices: refuse,
   payInvoice: refuse,

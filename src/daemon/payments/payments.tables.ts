@@ -35,10 +35,14 @@ export type EventTable = {
   applied_at: string | null
 }
 
+/** Refunds of an invoice that are in the audit log. */
+type RefundTable = { invoice_id: string; refunded_cents: number; updated_at: string }
+
 declare module '../db/database.ts' {
   interface Tables {
     payment_attempts: AttemptTable
     payment_links: LinkTable
     payment_events: EventTable
+    payment_refunds: RefundTable
   }
 }

@@ -14,6 +14,7 @@ type InvoiceCalls = Pick<
   | 'getInvoiceItem'
   | 'listInvoiceItems'
   | 'getInvoice'
+  | 'getCharge'
   | 'getDispute'
   | 'listInvoices'
   | 'refundInvoice'
@@ -31,6 +32,11 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
     if (invoice.amount_paid === 0) return toInvoice(invoice, [])
     const payments = await stripe.invoicePayments.list({ invoice: invoice.id as string, limit: 100, expand: expandedCharges })
     return toInvoice(invoice, payments.data)
+  }
+  const invoiceOf = async (intent: string | null): Promise<string | null> => {
+    if (intent === null) return null
+    const { data } = await stripe.invoicePayments.list({ payment: { type: 'payment_intent', payment_intent: intent }, limit: 1 })
+    return idOrNull(data[0]?.invoice)
   }
   return {
     reportUsage: ({ eventName, customerId, quantity, at, identifier }) =>
@@ -84,13 +90,15 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
         return all
       }),
     getInvoice: (id) => orNull(async () => inFull(await stripe.invoices.retrieve(id))),
+    getCharge: (id) =>
+      orNull(async () => {
+        const charge = await stripe.charges.retrieve(id)
+        return { id, invoiceId: await invoiceOf(idOrNull(charge.payment_intent)) }
+      }),
     getDispute: (id) =>
       orNull(async () => {
         const dispute = await stripe.disputes.retrieve(id, { expand: ['charge'] })
-        const intent = idOrNull(dispute.payment_intent)
-        if (intent === null) return toDispute(dispute, null)
-        const { data } = await stripe.invoicePayments.list({ payment: { type: 'payment_intent', payment_intent: intent }, limit: 1 })
-        return toDispute(dispute, idOrNull(data[0]?.invoice))
+        return toDispute(dispute, await invoiceOf(idOrNull(dispute.payment_intent)))
       }),
     listInvoices: ({ customerId, subscriptionId }) =>
       asFailure(async () => {

@@ -61,11 +61,13 @@ export async function onboardVendor(deps: Deps, actor: Actor, { id }: One) {
   return link
 }
 
-/** Reads the account of a vendor from the provider. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */
+/** Reads the account of a vendor from the provider, and sends its terms to live subscriptions that differ. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */
 export async function syncVendor(deps: Deps, actor: Actor, { id }: One) {
   await orProblem(async () => {
     const accountId = await ensureAccount(deps, { id })
     await apply(deps, actor, { id, account: await deps.provider.getAccount(accountId) })
+    // Subscriptions whose terms were changed at the provider get those of the vendor again.
+    await deps.db.transaction().execute((tx) => enqueueJob(tx, deps.clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'mail' }))
   })
   return existingVendor(deps, { id })
 }

@@ -20,6 +20,7 @@ const payout: Payout = {
   ...{ id: 'pyo_1', developerId: 'dev_1', vendorId: 'vnd_1', month: '2025-12', grossCents: 1000, feeCents: 300, netCents: 700 },
   ...{
     heldCents: 250,
+    deductedCents: 1,
     currency: 'eur',
     state: 'waiting',
     reason: 'the vendor cannot be paid',
@@ -58,8 +59,8 @@ test('usage says why a month is not billed', async () => {
 test('payouts prints gross, fee, net and what is held', async () => {
   const answers = { [`GET ${base}/payouts`]: { payouts: [payout], nextCursor: null } }
   const ran = await tenantry(['billing', 'payouts'], { answers })
-  expect(ran.stdout).toMatch(/DEVELOPER +MONTH +GROSS +FEE +NET +HELD +STATUS/)
-  expect(ran.stdout).toMatch(/dev_1 +2025-12 +10\.00 EUR +3\.00 EUR +7\.00 EUR +2\.50 EUR +waiting +.*the vendor cannot be paid/)
+  expect(ran.stdout).toMatch(/DEVELOPER +MONTH +GROSS +FEE +NET +HELD +DEDUCTED +STATUS/)
+  expect(ran.stdout).toMatch(/dev_1 +2025-12 +10\.00 EUR +3\.00 EUR +7\.00 EUR +2\.50 EUR +0\.01 EUR +waiting +.*the vendor cannot be paid/)
 })
 
 test('developer sets or removes the vendor, and without one it is a usage error', async () => {
@@ -74,14 +75,28 @@ test('developer sets or removes the vendor, and without one it is a usage error'
   expect([missing.exit, missing.asked]).toEqual([2, []])
 })
 
+test('accept sends the difference as it is with a reason, and without a reason or a difference it is an error', async () => {
+  const found = { [`GET ${base}/reconcile`]: { differences: [difference], accepted: 0, checked: 1, nextCursor: null } }
+  const answers = { ...found, [`POST ${base}/reconcile/accept`]: { success: true } }
+  const ran = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--reason', 'agreed'], { answers })
+  const { fix: _, ...sent } = difference
+  expect(ran.asked[1]?.body).toEqual({ ...sent, reason: 'agreed' })
+  expect(ran.stdout).toBe('terms_differ of sub_1 is accepted. It is named again once it changes.\n')
+  expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_1'])).exit).toBe(2)
+  expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_2', '--reason', 'x'], { answers: found })).stderr).toContain(
+    'No difference',
+  )
+})
+
 test('reconcile reads all pages, names each difference with its fix, and changes nothing', async () => {
   const pages = [
-    { differences: [difference], checked: 50, nextCursor: 'b' },
-    { differences: [], checked: 3, nextCursor: null },
+    { differences: [difference], accepted: 1, checked: 50, nextCursor: 'b' },
+    { differences: [], accepted: 0, checked: 3, nextCursor: null },
   ]
   const ran = await tenantry(['billing', 'reconcile'], { answers: { [`GET ${base}/reconcile`]: pages } })
   expect(ran.asked.map(({ method, search }) => `${method} ${search}`)).toEqual(['GET ', 'GET ?cursor=b'])
   expect(ran.stdout).toContain('terms_differ anna-schule (sub_1)\n  here:  acct_1, fee 30 %\n  there: acct_1, fee 5 %')
   expect(ran.stdout).toContain('1 difference in 53 tenants. Nothing was changed.')
+  expect(ran.stdout).toContain('1 accepted.')
   expect(ran.stdout).not.toContain('\u001b[31m')
 })

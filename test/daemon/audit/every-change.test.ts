@@ -130,6 +130,7 @@ const declared: Readonly<Record<string, Declared>> = {
   createVendor: elsewhere('marketplace', 'marketplace.vendor-created'),
   changeVendor: elsewhere('marketplace', 'marketplace.vendor-changed'),
   createPaymentCustomer: elsewhere('billing', 'payment.setup-link'),
+  acceptDifference: elsewhere('billing', 'billing.difference-accepted'),
   setDeveloperVendor: elsewhere('billing', 'billing.developer-vendor'),
   installMarketplaceItem: elsewhere('marketplace', 'marketplace.installed'),
   uninstallMarketplaceItem: elsewhere('marketplace', 'marketplace.uninstalled'),

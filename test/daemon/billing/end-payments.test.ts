@@ -41,6 +41,21 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     expect(await audited(room)).toEqual(expect.arrayContaining(['billing.tenant-ended']))
   })
 
+  test('with modules that could not be billed raises an alert with their sum, which no later job closes', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 500)
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
+    await room.until('2026-04-02T00:00:00.000Z')
+    await deleteTenant(room)
+    expect(await room.usage()).toEqual([])
+    await room.run('billing-usage-aggregation')
+    const alerts = await room.db.selectFrom('alerts').select(['key', 'status', 'title']).orderBy('id').execute()
+    expect(alerts).toEqual([
+      expect.objectContaining({ key: 'usage_unbilled', status: 'closed' }),
+      { key: 'usage_unbilled:acme', status: 'open', title: 'acme is deleted with 2 unbilled module months (10.00 EUR)' },
+    ])
+  })
+
   test('pays for users whose invoice was final before they were reported', async () => {
     const room = await aBillingWorld(await fresh(), perUser)
     await room.install()

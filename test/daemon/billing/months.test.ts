@@ -50,7 +50,7 @@ onBothDialects('a month of active users', (fresh) => {
 
   test('statements and usage are deleted after ten years, unpaid statements never', async () => {
     const { db, deps } = await aBillingWorld(await fresh(), { ...perUser, start: '2036-03-02T08:00:00.000Z' })
-    const cents = { gross_cents: 100, fee_cents: 30, net_cents: 70, held_cents: 0, currency: 'eur' }
+    const cents = { gross_cents: 100, fee_cents: 30, net_cents: 70, held_cents: 0, deducted_cents: 0, transfer_attempt: 0, currency: 'eur' }
     const nothing = { vendor_id: null, reason: null, destination: null, transfer_id: null, created_at: '2026-03-01T00:00:00.000Z' }
     const statement = (month: string, state: 'transferred' | 'waiting') => ({
       ...{ id: `${month}-${state}`, developer_id: `dev-${state}`, month, state, ...cents, ...nothing },

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
+import { acceptDifference } from '../../../src/daemon/billing/accept-difference.ts'
 import { createPaymentCustomer, showTenantBilling } from '../../../src/daemon/billing/customers.ts'
 import { endPayments } from '../../../src/daemon/billing/index.ts'
 import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
+import { changeItem } from '../../../src/daemon/marketplace/change-item.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
+import { syncVendor } from '../../../src/daemon/payments/vendors.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -27,7 +30,7 @@ const change = (room: Room, id: string, patch: object) => void Object.assign(roo
 onBothDialects('the comparison with the provider', (fresh) => {
   test('nothing differs after a month', async () => {
     const room = await aMonth(await fresh())
-    expect(await reconcilePage(room.deps, { limit: 20 })).toEqual({ differences: [], checked: 1, nextCursor: null })
+    expect(await reconcilePage(room.deps, { limit: 20 })).toEqual({ differences: [], accepted: 0, checked: 1, nextCursor: null })
     expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
   })
 
@@ -97,6 +100,101 @@ onBothDialects('the comparison with the provider', (fresh) => {
     expect(room.double.calls.slice(calls).filter(({ operation }) => !/^(get|list|find)/.test(operation))).toEqual([])
     await room.run('billing-reconcile')
     expect((await room.alerts()).filter((alert) => alert.startsWith('billing_differs'))).toEqual(['billing_differs open'])
+  })
+
+  type Fix = readonly [kind: string, differ: Act, fix: Act]
+  const moduleInvoice = (room: Room) => [...room.double.invoices.values()].find(({ subscriptionId }) => subscriptionId === null)
+  test.each<Fix>([
+    [
+      'terms_differ',
+      (room) => change(room, room.sub, { applicationFeePercent: 5 }),
+      async (room) => {
+        await syncVendor(room.deps, operator, { id: 'ven_1' })
+        await room.runJobs()
+      },
+    ],
+    [
+      'item_price_differs',
+      async (room) => {
+        const { paymentPriceId } = await room.item()
+        Object.assign(room.double.prices.get(paymentPriceId as string) ?? {}, { active: false })
+      },
+      async (room) => {
+        const payments = { ...room.payments, currency: 'eur' }
+        await changeItem({ ...room.deps, payments } as never, operator, { id: 'item_1', priceModel: 'per-active-user', priceCents: 150 })
+        await room.runJobs()
+      },
+    ],
+    [
+      'account_differs',
+      (room) => {
+        const { getAccount } = room.provider
+        Object.assign(room.provider, { getAccount: async (id: string) => (id === room.account.id ? null : getAccount(id)) })
+      },
+      (room) => syncVendor(room.deps, operator, { id: 'ven_1' }),
+    ],
+    [
+      'usage_not_invoiced',
+      (room) => {
+        const invoice = [...room.double.invoices.values()].find(({ lines }) => lines.some(({ invoiceItemId }) => invoiceItemId === null))
+        if (invoice) invoice.lines = invoice.lines.map((line) => ({ ...line, cents: line.cents + 100 }))
+      },
+      (room) => {
+        const invoice = [...room.double.invoices.values()].find(({ lines }) => lines.some(({ invoiceItemId }) => invoiceItemId === null))
+        room.double.refundInvoice(invoice?.id as string, 100)
+      },
+    ],
+    [
+      'module_refunded',
+      (room) => room.double.refundInvoice(moduleInvoice(room)?.id as string, 1),
+      (room) => room.run('billing-developer-payouts'),
+    ],
+    [
+      'transfer_missing',
+      (room) => room.double.transfers.clear(),
+      async (room) => {
+        const [{ id, net_cents: cents } = { id: '', net_cents: 0 }] = await room.payouts()
+        const metadata = { svc_payout: id }
+        await room.provider.createTransfer({
+          key: 'by hand',
+          amount: { cents, currency: 'eur' },
+          destination: room.account.id,
+          description: '',
+          metadata,
+        })
+      },
+    ],
+  ])('%s is closed by the fix that it names', async (kind, differ, fix) => {
+    const room = await aMonth(await fresh())
+    await differ(room)
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences.map((one) => one.kind)).toEqual([kind])
+    await fix(room)
+    expect(await reconcilePage(room.deps, { limit: 20 })).toMatchObject({ differences: [], accepted: 0 })
+  })
+
+  test('a difference that no fix closes is accepted with a reason, and named again once it changes', async () => {
+    const room = await aMonth(await fresh())
+    const [transfer] = room.double.transfers.values()
+    const reverse = (reversedCents: number) =>
+      room.double.transfers.set(transfer?.id as string, { ...(transfer as never as object), reversedCents } as never)
+    reverse(100)
+    await room.run('billing-reconcile')
+    const [found] = (await reconcilePage(room.deps, { limit: 20 })).differences
+    if (!found) throw new Error('no difference')
+    expect(found.fix).toContain(`tenantry billing accept transfer_differs ${found.id}`)
+    const { fix: _, ...accepted } = found
+    await acceptDifference(room.deps, operator, { ...accepted, reason: 'agreed with the developer' })
+    expect(await reconcilePage(room.deps, { limit: 20 })).toMatchObject({ differences: [], accepted: 1 })
+    await room.run('billing-reconcile')
+    expect(await room.alerts()).toEqual(['billing_differs closed'])
+    const audited = await room.db
+      .selectFrom('audit')
+      .select(['subject', 'data'])
+      .where('action', '=', 'billing.difference-accepted')
+      .execute()
+    expect(audited).toMatchObject([{ subject: 'dev_1', data: expect.stringContaining('agreed with the developer') }])
+    reverse(200)
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([{ kind: 'transfer_differs' }])
   })
 
   test('a cancelled item whose subscription continues is named; without a provider there is nothing to compare', async () => {

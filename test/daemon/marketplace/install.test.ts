@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { type BoardDefinition, type SimulationScript, simulateBoard } from '../../../src/core/boards/index.ts'
-import { publishSeeds } from '../../../src/daemon/marketplace/index.ts'
+import { findItem, publishSeeds } from '../../../src/daemon/marketplace/index.ts'
+import { installItem } from '../../../src/daemon/marketplace/install-item.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
 import { aMarketplaceWorld, anApp, aSubmission, type MarketplaceWorld } from '../../support/marketplace-world.ts'
@@ -35,6 +36,20 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect((await room.audited()).slice(1)).toEqual(['marketplace.installed', 'marketplace.uninstalled', 'marketplace.installed'])
     const types = await room.db.selectFrom('events').select('event_type').where('event_type', 'like', 'subscription.%').execute()
     expect(types).toHaveLength(3)
+  })
+
+  test.each(['suspended', 'deleting'] as const)('a tenant that is %s installs nothing', async (status) => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { id } = await room.published()
+    const item = await findItem(room.db, id)
+    const actor = { kind: 'user', userId: 'usr_x', tenantId: 'ten_one', tenantSlug: 'one', capabilities: ['manageMarketplace'] }
+    await room.db.updateTable('tenants').set({ status }).execute()
+    const { id: tenantId, slug: tenantSlug } = await room.db.selectFrom('tenants').select(['id', 'slug']).executeTakeFirstOrThrow()
+    await expect(installItem(room as never, { ...actor, tenantId, tenantSlug } as never, { id })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining(status === 'deleting' ? 'being deleted' : 'suspended'),
+    })
+    expect([item?.status, await stateOf(room)]).toEqual(['published', { boards: 0, subscriptions: [] }])
   })
 
   test('of ten parallel installs one is made', async () => {
@@ -102,6 +117,14 @@ onBothDialects('installs of the marketplace', (fresh) => {
     const join = (body: object) => room.operator.approveMarketplaceSubmission({ params: { id: next.submissionId }, body })
     expect(await codeOf(join({ vendorId, itemId: item.id }))).toBe('CONFLICT')
     await room.db.updateTable('marketplace_submissions').set({ proven_at: '2026-01-01T00:00:00.000Z' }).execute()
+    await room.db
+      .updateTable('marketplace_submissions')
+      .set({ vendor_email: 'eve@evil.example' })
+      .where('id', '=', next.submissionId)
+      .execute()
+    expect(await codeOf(join({ vendorId, itemId: item.id }))).toBe('CONFLICT')
+    const { contactEmail } = (await room.operator.listVendors({ query: {} })).vendors[0] as { contactEmail: string }
+    await room.db.updateTable('marketplace_submissions').set({ vendor_email: contactEmail.toUpperCase() }).execute()
     expect(await codeOf(join({ itemId: item.id }))).toBe('VALIDATION')
     expect((await join({ vendorId, itemId: item.id })).item).toMatchObject({ id: item.id, version: '1.1.0', slug: item.slug })
     const listed = await room.as('mia').listMarketplaceItems({ query: { installed: 'true' } })

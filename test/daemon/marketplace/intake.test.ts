@@ -44,7 +44,12 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(await codeOf(repeat({ vendorEmail: 'eve@evil.example' }))).toBe('VALIDATION')
     expect((await repeat({ description: 'More.' })).status).toBe('pending')
     expect(await codeOf(repeat({ description: 'Even more.' }))).toBe('FORBIDDEN')
-    const { item } = await room.operator.approveMarketplaceSubmission({ params: { id }, body: { notes: 'Good.' } })
+    // The reviewer read the first round.
+    await expect(room.operator.approveMarketplaceSubmission({ params: { id }, body: { notes: 'Good.' } })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('--round 2'),
+    })
+    const { item } = await room.operator.approveMarketplaceSubmission({ params: { id }, body: { round: 2, notes: 'Good.' } })
     expect(item).toMatchObject({ slug: 'visitors', status: 'published', vendorName: 'Ann', description: 'More.' })
     await room.runJobs()
     expect(room.mails.at(-1)).toMatchObject({ subject: 'Visitors was approved', id: `${id}_approved_2` })
@@ -129,6 +134,8 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     const page = await fetch(link, { headers: { connection: 'close' } })
     const html = await page.text()
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.headers.get('content-security-policy')).toContain("form-action 'self';base-uri 'none'")
+    expect(page.headers.get('cache-control')).toBe('no-store')
     expect([html.match(/<form[^>]*>/)?.[0], html.includes('<script'), html.includes('&lt;script&gt;')]).toEqual([
       ...['<form method="post">', false, true],
     ])

@@ -55,6 +55,8 @@ onBothDialects('the marketplace for operators', (fresh) => {
       'VALIDATION',
     )
     expect(room.asked).toEqual([
+      // The same price, set again.
+      ['price', { itemId: item.id, former: null }],
       ['price', { itemId: item.id, former: 'price_1' }],
       ['price', { itemId: item.id, former: null }],
       ['account', { vendorId: vendor.id }],

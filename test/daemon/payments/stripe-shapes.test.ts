@@ -95,6 +95,7 @@ describe.skipIf(!hasStripeMock)('the shape of every call', () => {
     payInvoice: (one) => one.payInvoice({ key: key(), invoiceId: 'in_1' }),
     getInvoiceItem: (one) => one.getInvoiceItem('ii_1'),
     listInvoiceItems: (one) => one.listInvoiceItems('cus_1'),
+    getCharge: (one) => one.getCharge('ch_1'),
     getDispute: (one) => one.getDispute('dp_1'),
     getInvoice: (one) => one.getInvoice('in_1'),
     listInvoices: (one) => one.listInvoices({ customerId: 'cus_1', subscriptionId: 'sub_1' }),

@@ -26,12 +26,14 @@ export function ledger() {
       if (invoice.payout) add(invoice.payout.destination, invoice.vendorCents)
       add('platform', cents - invoice.vendorCents)
     },
-    refund: (invoice: Invoice): number => {
-      const cents = invoice.paidCents - invoice.refundedCents
+    /** All that is left, with the share of the vendor; or a part, which the platform bears. */
+    refund: (invoice: Invoice, part?: number): number => {
+      const cents = part ?? invoice.paidCents - invoice.refundedCents
       invoice.refundedCents += cents
       add(invoice.customerId, cents)
-      if (cents > 0 && invoice.payout) add(invoice.payout.destination, -invoice.vendorCents)
-      if (cents > 0) add('platform', invoice.vendorCents - cents)
+      const vendorCents = cents > 0 && invoice.payout && part === undefined ? invoice.vendorCents : 0
+      if (invoice.payout) add(invoice.payout.destination, -vendorCents)
+      add('platform', vendorCents - cents)
       return cents
     },
     transfer: (destination: string, { cents }: Money) => {

@@ -420,6 +420,8 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
     getInvoiceItem: (item) => get('getInvoiceItem', item, () => invoiceItems.get(item) ?? null),
     listInvoiceItems: (customer) =>
       get('listInvoiceItems', customer, () => newestFirst(invoiceItems.values()).filter(({ customerId }) => customerId === customer)),
+    getCharge: (charge) =>
+      get('getCharge', charge, () => (invoices.has(charge.slice(3)) ? { id: charge, invoiceId: charge.slice(3) } : null)),
     getDispute: (dispute) => get('getDispute', dispute, () => disputes.get(dispute) ?? null),
     getInvoice: (invoice) => get('getInvoice', invoice, () => invoices.get(invoice) ?? null),
     listInvoices: ({ customerId, subscriptionId }) =>
@@ -431,7 +433,7 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
     refundInvoice: (input) =>
       keyed('refundInvoice', input, () => {
         const refundedCents = money.refund(invoiceOf(input.invoiceId))
-        if (refundedCents > 0) emit('charge.refunded', 'charge', input.invoiceId)
+        if (refundedCents > 0) emit('charge.refunded', 'charge', `ch_${input.invoiceId}`)
         return { refundedCents }
       }),
     voidInvoice: (input) =>
@@ -506,7 +508,11 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
       emit('checkout.session.completed', 'checkout.session', session)
     },
     deleteCustomer: (customerId: string) => void customers.delete(customerId),
-    refundInvoice: (invoice: string) => money.refund(invoiceOf(invoice)),
+    /** An operator refunds a payment in the Dashboard, in full or in part. */
+    refundInvoice: (invoice: string, cents?: number) => {
+      money.refund(invoiceOf(invoice), cents)
+      emit('charge.refunded', 'charge', `ch_${invoice}`)
+    },
     /** The bank of the customer takes the payment of an invoice back; a call with `of` changes the dispute. */
     dispute: (invoice: string, status: ProviderDispute['status'] = 'open', of = id('dp')) => {
       const { customerId, total } = invoiceOf(invoice)

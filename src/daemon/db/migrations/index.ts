@@ -56,6 +56,7 @@ import { billing } from './0056-billing.ts'
 import { snapshotMode } from './0057-snapshot-mode.ts'
 import { openElements } from './0058-open-elements.ts'
 import { restoredRepositories } from './0059-restored-repositories.ts'
+import { refunds } from './0060-refunds.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -118,4 +119,5 @@ export const migrations: readonly Migration[] = [
   snapshotMode,
   openElements,
   restoredRepositories,
+  refunds,
 ]

@@ -1,0 +1,122 @@
+import type { Selectable } from 'kysely'
+import { dayOf, type Month, monthOf, monthsBetween, plannedQuantity, reportTimeOf } from '../../core/billing/index.ts'
+import { isoNow, newId } from '../../core/kit/index.ts'
+import { lockExclusive, type Tx } from '../db/index.ts'
+import type { ReportTable } from './billing.tables.ts'
+import type { BillingDeps } from './deps.ts'
+import { newestSpans, unreportedIn, usersOf } from './spans.repo.ts'
+
+export type ReportRow = Selectable<ReportTable>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random'>
+
+const batch = 500
+
+/** Counts and closes a month of every subscription that was installed in it. Returns how many were counted. */
+export async function countMonth(deps: Deps, month: Month, signal: AbortSignal): Promise<number> {
+  let counted = 0
+  for (let after = '', last = batch; last === batch && !signal.aborted; ) {
+    const page = { month, after, limit: batch }
+    const ids = await deps.db.transaction().execute(async (tx) => {
+      await lockExclusive(tx, plansLock)
+      const found = await unreportedIn(tx, page)
+      await planReports(deps, tx, { month, ids: found, at: reportTimeOf(month) })
+      return found
+    })
+    counted += ids.length
+    last = ids.length
+    after = ids.at(-1) ?? after
+  }
+  return counted
+}
+
+/** Counts are made one after the other: a second one sees the first. */
+const plansLock = 'billing-reports'
+
+type Planned = Readonly<{ month: Month; ids: readonly string[]; at: string }>
+
+/** Counts and closes a month of some subscriptions. */
+async function planReports({ clock, random }: Deps, tx: Tx, { month, ids, at }: Planned): Promise<void> {
+  if (ids.length === 0) return
+  const day = dayOf(at)
+  const [spans, users] = [await newestSpans(tx, ids), await usersOf(tx, { month, ids })]
+  const known = await tx
+    .selectFrom('billing_reports')
+    .selectAll()
+    .where('payment_subscription_id', 'in', [...ids])
+    .where('month', '=', month)
+    .execute()
+  const now = isoNow(clock)
+  const added = ids.flatMap((id) => {
+    const span = spans.get(id)
+    if (!span || known.some((row) => row.payment_subscription_id === id && row.day === day)) return []
+    const quantity = quantityOf(known, { id, day, users: users.get(id) ?? 0 })
+    return [
+      {
+        ...{ id: newId(random, 'use'), payment_subscription_id: id, month, day, tenant_id: span.tenant_id, item_id: span.item_id },
+        ...{ customer_id: span.customer_id, quantity, unit_cents: span.unit_cents, currency: span.currency, event_at: at },
+        ...{ revision: 1, closes_month: 1, sent_at: quantity === 0 ? now : null, claimed_cents: 0 },
+        ...{ invoice_id: null, invoice_item_id: null, created_at: now },
+      },
+    ]
+  })
+  if (added.length > 0) await tx.insertInto('billing_reports').values(added).execute()
+  for (const row of known.filter((one) => one.day === day)) {
+    const quantity = quantityOf(known, { id: row.payment_subscription_id, day, users: users.get(row.payment_subscription_id) ?? 0 })
+    const change = quantity === row.quantity ? {} : { quantity, revision: row.revision + 1, sent_at: null }
+    await tx
+      .updateTable('billing_reports')
+      .set({ closes_month: 1, ...change })
+      .where('id', '=', row.id)
+      .execute()
+  }
+}
+
+type Counted = Readonly<{ id: string; day: string; users: number }>
+
+const quantityOf = (known: readonly ReportRow[], { id, day, users }: Counted): number => {
+  const others = known.filter((row) => row.payment_subscription_id === id && row.day !== day)
+  return plannedQuantity({ users, reportedOnOtherDays: others.reduce((sum, { quantity }) => sum + quantity, 0) })
+}
+
+type UntilEnd = Readonly<{ id: string; from: string; to: string; isOver: boolean }>
+
+/** Counts the months of a subscription up to the end of its last installation. `isOver`: no invoice of the subscription follows. */
+export const countUntilEnd = (deps: Deps, { id, from, to, isOver }: UntilEnd): Promise<void> =>
+  deps.db.transaction().execute(async (tx) => {
+    await lockExclusive(tx, plansLock)
+    for (const month of monthsBetween(monthOf(from), monthOf(to))) {
+      if (await isClosed(tx, { id, month })) continue
+      await planReports(deps, tx, { month, ids: [id], at: month < monthOf(to) ? reportTimeOf(month) : to })
+    }
+    if (isOver) await reopenLast(tx, id)
+  })
+
+/** A report that was sent may be on no invoice: it is sent again, which charges what is missing and nothing else. */
+async function reopenLast(tx: Tx, id: string): Promise<void> {
+  const of = tx.selectFrom('billing_reports').select(['id', 'revision', 'sent_at']).where('payment_subscription_id', '=', id)
+  const last = await of.orderBy('event_at', 'desc').limit(1).executeTakeFirst()
+  if (!last || last.sent_at === null) return
+  const again = { sent_at: null, revision: last.revision + 1 }
+  await tx.updateTable('billing_reports').set(again).where('id', '=', last.id).execute()
+}
+
+async function isClosed(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<boolean> {
+  const row = await tx
+    .selectFrom('billing_reports')
+    .select('id')
+    .where('payment_subscription_id', '=', id)
+    .where('month', '=', month)
+    .where('closes_month', '=', 1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** An item that is installed again in the month that its cancellation closed: the month is counted again at its end. */
+export async function reopenMonth(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<void> {
+  await tx
+    .updateTable('billing_reports')
+    .set({ closes_month: 0 })
+    .where('payment_subscription_id', '=', id)
+    .where('month', '=', month)
+    .execute()
+}

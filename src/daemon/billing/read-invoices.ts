@@ -1,0 +1,48 @@
+import { type Month, monthBefore, type Share, sharesOf } from '../../core/billing/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import type { ProviderInvoice } from '../../core/payments/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import type { BillingDeps } from './deps.ts'
+import { invoicesToRead } from './module-usage.repo.ts'
+
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
+
+const batch = 500
+/** Refunds and disputes come later than that only in rare cases: their events are applied at any time. */
+const monthsBack = 6
+
+/** Reads the invoices of modules again that may have been paid, refunded or disputed since. */
+export async function readInvoices(deps: Deps, month: Month, signal: AbortSignal): Promise<void> {
+  for (let after = '', last = batch; last === batch && !signal.aborted; ) {
+    const ids = await invoicesToRead(deps.db, { since: monthBefore(month, monthsBack), after, limit: batch })
+    for (const id of ids) if (!signal.aborted) await applyInvoice(deps, { id, invoice: await deps.provider.getInvoice(id) })
+    last = ids.length
+    after = ids.at(-1) ?? after
+  }
+}
+
+/** Stores what an invoice says about its modules. */
+export async function applyInvoice(
+  { db, clock }: Readonly<{ db: DbOrTx; clock: Deps['clock'] }>,
+  { id, invoice }: Readonly<{ id: string; invoice: ProviderInvoice | null }>,
+): Promise<void> {
+  const rows = await db
+    .selectFrom('billing_usage')
+    .select(['id', 'price_cents', 'state', 'refunded_cents'])
+    .where('invoice_id', '=', id)
+    .where('state', 'in', ['billed', 'paid', 'refunded'])
+    .orderBy('id')
+    .execute()
+  const shares = sharesOf(
+    invoice,
+    rows.map((row) => ({ id: row.id, priceCents: row.price_cents })),
+  )
+  const isNew = (share: Share, nth: number) => share.state !== rows[nth]?.state || share.refundedCents !== rows[nth]?.refunded_cents
+  for (const share of shares.filter(isNew))
+    await db
+      .updateTable('billing_usage')
+      .set({ state: share.state, refunded_cents: share.refundedCents, updated_at: isoNow(clock) })
+      .where('id', '=', share.id)
+      .where('state', 'in', ['billed', 'paid', 'refunded'])
+      .execute()
+}
