@@ -15,7 +15,7 @@ export const invoiceMailTopic = 'billing.invoice-mail'
 export const paymentMailTopic = 'billing.payment-mail'
 
 /** Takes what payments reports, in the transaction of the change. */
-export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'clock' | 'random'>): BillingHooks => ({
+export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>): BillingHooks => ({
   installed: async (tx, span) => {
     const now = isoNow(clock)
     await insertSpan(tx, { ...span, fromAt: now })
@@ -34,7 +34,7 @@ export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'cl
     const payload = { id: newId(random, 'pml'), ...failed, ...amount }
     await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
   },
-  planChanged: (found: ProviderSubscription) => followPlan({ db, clock }, found),
+  planChanged: (found: ProviderSubscription) => followPlan({ db, clock, provider }, found),
 })
 
 const Payload = z.object({ id: z.string(), tenantId: z.string(), itemId: z.string(), isUnpaid: z.boolean() })

@@ -67,7 +67,7 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
   const faults: { install: number; plan: Error | null } = { install: 0, plan: null }
   const deps: PaymentsDeps = {
     ...{ db, clock, random: systemRandom, log: silentLogger(), provider, currency: 'eur', baseUrl: 'https://platform.example' },
-    billing: billingHooks({ db, clock, random: systemRandom }),
+    billing: billingHooks({ db, clock, random: systemRandom, provider }),
     bundles: {
       plan: async () => {
         if (faults.plan) throw faults.plan
