@@ -147,7 +147,7 @@ function paymentsDeps(deps: Deps): PaymentsDeps {
   const shop = shopDeps(deps)
   const { baseUrl, payments } = deps.config
   return {
-    ...{ ...deps, baseUrl, currency: payments.currency, billing: billingHooks(deps) },
+    ...{ ...deps, baseUrl, currency: payments.currency, automaticTax: payments.automaticTax, billing: billingHooks(deps) },
     bundles: {
       plan: (tenant, item) => planBundle(shop, tenant, item),
       store: (tx, { plan, ...input }) => storeInstallation(shop, tx, { ...input, plan: plan as BundlePlan }),

@@ -62,6 +62,8 @@ export type PaymentsDeps = Readonly<{
   log: Logger
   provider: PaymentProvider
   currency: string
+  /** The provider adds taxes to invoices of items that no vendor is paid for. */
+  automaticTax: boolean
   baseUrl: string
   bundles: Bundles
   billing: BillingHooks

@@ -9,27 +9,32 @@ import { type Attempt, findAttempt, insertAttempt, openAttempt } from './attempt
 import type { PaymentsDeps } from './deps.ts'
 import { orProblem } from './problems.ts'
 import { runAttempt } from './run-attempt.ts'
+import { assertVendorGetsNoTax } from './terms.ts'
 
 export const installTopic = 'payments.install'
 
 /** The job takes over when the process of the request has ended, and retries. */
 const takeOverAfterMs = 60_000
 
-type Deps = Pick<PaymentsDeps, 'db' | 'provider'>
+type Deps = Pick<PaymentsDeps, 'db' | 'provider' | 'automaticTax'>
 
 /** Throws PAYMENTS_UNAVAILABLE, VENDOR_INACTIVE, NO_PAYMENT_CUSTOMER: why the tenant cannot buy the item now. It calls no provider. */
 export async function assertBuyable(deps: Deps, { tenantId }: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<void> {
   await buyerOf(deps, tenantId, item)
 }
 
-async function buyerOf({ db, provider }: Deps, tenantId: string, item: ItemRecord): Promise<TenantRecord & { paymentCustomerId: string }> {
+async function buyerOf(deps: Deps, tenantId: string, item: ItemRecord): Promise<TenantRecord & { paymentCustomerId: string }> {
+  const { db, provider } = deps
   if (provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
       'Paid items cannot be installed: the platform has no payment provider. fix: the operator sets TENANTRY_STRIPE_SECRET_KEY',
     )
   const vendor = item.vendorId === null ? undefined : await findVendor(db, { id: item.vendorId })
-  if (vendor) assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
+  if (vendor) {
+    assertVendorGetsNoTax(deps, vendor)
+    assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
+  }
   const tenant = await tenantById(db, tenantId)
   if (!tenant?.paymentCustomerId) throw noCustomer(tenant?.slug ?? tenantId)
   return { ...tenant, paymentCustomerId: tenant.paymentCustomerId }

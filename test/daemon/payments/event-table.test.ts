@@ -115,7 +115,16 @@ function place({ double, customer, clock }: Room, { id, subject, state }: Placed
   const record: ProviderSubscription = {
     ...{ id, customerId: customer.id, status: state, itemId: 'si_1', priceId: 'price_1', currentPeriodStart: at, cancelAtPeriodEnd: false },
     currentPeriodEnd: later,
-    ...{ createdAt: at, canceledAt: null, endedAt: null, destination: null, applicationFeePercent: null, latestInvoiceId: null, metadata },
+    ...{
+      createdAt: at,
+      canceledAt: null,
+      endedAt: null,
+      destination: null,
+      applicationFeePercent: null,
+      latestInvoiceId: null,
+      metadata,
+      isTaxed: false,
+    },
   }
   // One that would end with its period has not ended yet, so that it can be in each state.
   const currentPeriodEnd = known && !known.cancelAtPeriodEnd ? known.currentPeriodEnd : later

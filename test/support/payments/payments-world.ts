@@ -12,6 +12,7 @@ type Options = Readonly<{
   priceCents?: number
   vendor?: boolean
   collection?: 'charge' | 'invoice'
+  automaticTax?: boolean
   start?: string
 }>
 
@@ -22,10 +23,11 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
     priceCents = 1000,
     vendor = true,
     collection = 'charge',
+    automaticTax = false,
     start = '2026-03-10T10:00:00.000Z',
   } = options
   const clock: ManualClock = manualClock(start)
-  const double = paymentDouble(clock, { collection })
+  const double = paymentDouble(clock, { collection, automaticTax })
   const { provider } = double
   const now = isoNow(clock)
   const customer = await provider.createCustomer({ key: 'c', name: 'Acme', email: 'a@acme.example', metadata: {} })
@@ -66,7 +68,16 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
     .execute()
   const faults: { install: number; plan: Error | null } = { install: 0, plan: null }
   const deps: PaymentsDeps = {
-    ...{ db, clock, random: systemRandom, log: silentLogger(), provider, currency: 'eur', baseUrl: 'https://platform.example' },
+    ...{
+      db,
+      clock,
+      random: systemRandom,
+      log: silentLogger(),
+      provider,
+      currency: 'eur',
+      automaticTax,
+      baseUrl: 'https://platform.example',
+    },
     billing: billingHooks({ db, clock, random: systemRandom, provider }),
     bundles: {
       plan: async () => {
