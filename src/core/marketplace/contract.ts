@@ -21,6 +21,10 @@ const Detail = TenantItem.extend({
     .record(z.string(), z.unknown())
     .meta({ description: 'A flow: `templateExport`, an app: `manifest`. Without `config` for a paid item that is not installed' }),
   permissions: z.array(Permission).nullable().meta({ description: 'An app: permissions that an installation approves' }),
+  modulePrice: z
+    .object({ cents: z.int(), currency: z.string() })
+    .nullable()
+    .meta({ description: 'An app: what its module costs a month, beside the price of the app; null for a free module' }),
   obstacle: z
     .object({ code: z.string(), message: z.string() })
     .nullable()

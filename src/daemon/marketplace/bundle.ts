@@ -52,12 +52,22 @@ export async function moduleWithFlag({ approved }: Pick<Deps, 'approved'>, db: D
   return (await approved.listed(db)).find(({ manifest }) => manifest.featureFlag === flag)?.manifest
 }
 
-/** Permissions that an installation of an app approves; null for a flow, or while its module is not approved. */
-export async function permissionsOf(deps: Pick<Deps, 'approved'>, db: DbOrTx, item: ItemRecord): Promise<Permission[] | null> {
-  if (item.itemType === 'flow') return null
+type Consent = Readonly<{ permissions: Permission[] | null; modulePrice: Readonly<{ cents: number; currency: string }> | null }>
+
+/**
+ * Permissions that an installation of an app approves, and what its module costs beside the app; null for a flow, or while its module is not
+ * approved.
+ */
+export async function consentOf(deps: Pick<Deps, 'approved'>, db: DbOrTx, item: ItemRecord): Promise<Consent> {
+  if (item.itemType === 'flow') return { permissions: null, modulePrice: null }
   const { manifest } = item.bundle as AppBundle
   const found = await moduleWithFlag(deps, db, manifest.featureFlag)
-  return found ? found.permissions.filter((one) => manifest.permissions.includes(one)) : null
+  if (!found) return { permissions: null, modulePrice: null }
+  const cents = Math.round((found.billing?.monthlyPrice ?? 0) * 100)
+  return {
+    permissions: found.permissions.filter((one) => manifest.permissions.includes(one)),
+    modulePrice: found.billing && cents > 0 ? { cents, currency: found.billing.currency.toLowerCase() } : null,
+  }
 }
 
 type Applied = Readonly<{ installedTemplateId: string | null; moduleId: string | null }>

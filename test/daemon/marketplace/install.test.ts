@@ -79,6 +79,19 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect(await room.modules.row()).toMatchObject({ status: 'active', data_delete_at: null })
   })
 
+  test('an app whose module has a price of its own shows it; the reviewer is warned that both are charged', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest({ billing: { model: 'subscription', monthlyPrice: 4.99, currency: 'EUR' } }), 'ten_one')
+    await room.clock.advance(3_600_000)
+    const { submissionId, warnings } = await room.stranger.submitItem({ body: anApp({ priceModel: 'flat-monthly', priceCents: 300 }) })
+    expect(warnings).toEqual(['The module attendance costs 4.99 EUR a month itself. Tenants are charged for both: the module and the app.'])
+    const { item } = await room.operator.approveMarketplaceSubmission({ params: { id: submissionId }, body: {} })
+    const shown = await room.as('mia').showMarketplaceItem({ params: { id: item.id } })
+    expect([shown.priceCents, shown.modulePrice]).toEqual([300, { cents: 499, currency: 'eur' }])
+    const { id } = await room.published()
+    expect((await room.as('mia').showMarketplaceItem({ params: { id } })).modulePrice).toBeNull()
+  })
+
   test('a failed activation leaves the module installed, is named, and the repeated request activates it', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await approve(room.db, aManifest(), 'ten_one')
