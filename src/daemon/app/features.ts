@@ -20,6 +20,7 @@ import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import {
+  activateInstalled,
   type BundlePlan,
   cancelInstallation,
   type MarketplaceDeps,
@@ -151,6 +152,7 @@ function paymentsDeps(deps: Deps): PaymentsDeps {
     bundles: {
       plan: (tenant, item) => planBundle(shop, tenant, item),
       store: (tx, { plan, ...input }) => storeInstallation(shop, tx, { ...input, plan: plan as BundlePlan }),
+      activate: (actor, subscription) => activateInstalled(shop, actor, subscription),
       end: async (tx, input) => {
         await cancelInstallation(shop, tx, { ...input, verb: 'payment-deleted', paidUntil: null })
       },

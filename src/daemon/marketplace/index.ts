@@ -21,7 +21,7 @@ import { repeatSubmission, showSubmissionState, submitItem } from './submit-item
 
 export { type BundlePlan, planBundle } from './bundle.ts'
 export type { MarketplaceDeps, MarketplacePayments } from './deps.ts'
-export { storeInstallation } from './install-item.ts'
+export { activateInstalled, storeInstallation } from './install-item.ts'
 export { findItem, type ItemRecord, lockItem, replaceItem } from './items.repo.ts'
 export { cancelInstallation } from './leave-item.ts'
 

@@ -4,7 +4,7 @@ import { recordAudit } from '../audit/index.ts'
 import { lockExclusive, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { findInstallation } from '../modules/index.ts'
-import { activateApp, applyBundle, type BundlePlan, type Installer, planBundle } from './bundle.ts'
+import { type Activation, activateApp, applyBundle, type BundlePlan, type Installer, planBundle } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
 import { noSuchItem, subscriptionView } from './show-marketplace.ts'
@@ -37,9 +37,16 @@ export function assertMayInstall({ capabilities }: Pick<PlatformPrincipal, 'capa
   )
 }
 
-async function isHalfInstalled({ db }: MarketplaceDeps, { tenantId, moduleId }: SubscriptionRecord): Promise<boolean> {
+async function isHalfInstalled({ db }: Pick<MarketplaceDeps, 'db'>, { tenantId, moduleId }: SubscriptionRecord): Promise<boolean> {
   return moduleId !== null && (await findInstallation(db, { tenantId, moduleId }))?.status !== 'active'
 }
+
+/** The same for a job, which finished the installation. A module that is active already stays as it is. */
+export async function activateInstalled(deps: ShopDeps, actor: Installer, one: SubscriptionRecord): Promise<Activation> {
+  return (await isHalfInstalled(deps, one)) ? activateApp(deps, actor, one) : null
+}
+
+type ShopDeps = Omit<MarketplaceDeps, 'payments'>
 
 async function finished(deps: MarketplaceDeps, actor: Installer, subscription: SubscriptionRecord) {
   const activation = await activateApp(deps, actor, subscription)

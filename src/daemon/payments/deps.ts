@@ -24,6 +24,8 @@ type Bundles = Readonly<{
     tx: Tx,
     input: Readonly<{ actor: Installer; item: ItemRecord; plan: unknown; payment: InstalledPayment }>,
   ): Promise<SubscriptionRecord>
+  /** Activates the module of an app after the commit; one that is active stays. Returns why it could not, or null. */
+  activate(actor: Installer, subscription: SubscriptionRecord): Promise<Readonly<{ code: string; message: string }> | null>
   /** Ends an installation whose payment ended, with the effects of an uninstall. `subscription` is locked. */
   end(tx: Tx, input: Readonly<{ actor: Installer; subscription: SubscriptionRecord }>): Promise<void>
 }>

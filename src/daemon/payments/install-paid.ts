@@ -6,7 +6,7 @@ import { enqueueJob, isUniqueViolation, type JobHandler, type Tx } from '../db/i
 import { findSubscription, findVendor, type ItemRecord, type SubscriptionRecord } from '../marketplace/index.ts'
 import { type TenantRecord, tenantById } from '../tenants/index.ts'
 import { type Attempt, findAttempt, insertAttempt, openAttempt } from './attempts.repo.ts'
-import type { PaymentsDeps } from './deps.ts'
+import type { Installer, PaymentsDeps } from './deps.ts'
 import { orProblem } from './problems.ts'
 import { runAttempt } from './run-attempt.ts'
 import { assertVendorGetsNoTax } from './terms.ts'
@@ -114,16 +114,25 @@ const enqueueInstall = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, attemptI
     runAt: isoIn(clock, takeOverAfterMs),
   })
 
-/** Continues an attempt whose request ended, every minute until it has ended. */
+/** Continues an attempt whose request ended, every minute until it has ended. The module of an app is activated as by the request. */
 export const continueInstall =
   (deps: PaymentsDeps): JobHandler =>
   async (payload) => {
     const { attemptId } = payload as { attemptId: string }
     const attempt = await findAttempt(deps.db, attemptId)
-    if (!attempt || attempt.finishedAt !== null) return
+    if (!attempt || attempt.outcome === 'rolled_back') return
     const tenant = await tenantById(deps.db, attempt.tenantId)
     const actor = { kind: 'system', name: 'payments', tenantId: attempt.tenantId, tenantSlug: tenant?.slug ?? attempt.tenantId } as const
     const ran = await runAttempt(deps, attemptId, actor)
+    if (ran.state === 'committed') await activate(deps, actor, attempt)
     const isOver = ran.state === 'committed' || (ran.state === 'refused' && ran.isFinished)
     if (!isOver) await deps.db.transaction().execute((tx) => enqueueInstall(tx, deps, attemptId))
   }
+
+/** Also after a request that was killed between its commit and the activation. A failure is left to a repeated request. */
+async function activate({ db, bundles, log }: PaymentsDeps, actor: Installer, { tenantId, itemId }: Attempt): Promise<void> {
+  const stored = await findSubscription(db, { tenantId, itemId })
+  if (stored?.status !== 'active') return
+  const failure = await bundles.activate(actor, stored)
+  if (failure) log.warn({ tenantId, itemId, reason: failure.message }, 'the module of an app was not activated')
+}

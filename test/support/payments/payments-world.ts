@@ -66,6 +66,7 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
       },
     })
     .execute()
+  const activated: string[] = []
   const faults: { install: number; plan: Error | null } = { install: 0, plan: null }
   const deps: PaymentsDeps = {
     ...{
@@ -93,10 +94,15 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
             status: 'active',
             installedTemplateId: null,
             moduleId: null,
+            ownsModule: false,
             installedBy: null,
           },
           ...{ installedAt: at, cancelledAt: null, updatedAt: at },
         })
+      },
+      activate: async (_, { id }) => {
+        activated.push(id)
+        return null
       },
       end: async (tx, { subscription }) => {
         await storeSubscription(tx, { ...subscription, status: 'cancelled', cancelledAt: isoNow(clock) })
@@ -121,6 +127,8 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
   }
   return {
     ...{ db, clock, double, provider, customer, account, deps, actor, payments, faults, jobs, runJobs },
+    /** Subscriptions whose module a job activated. */
+    activated,
     item: async () => (await findItem(db, 'item_1')) as NonNullable<Awaited<ReturnType<typeof findItem>>>,
     install: async () => payments.installPaid(actor, (await findItem(db, 'item_1')) as NonNullable<Awaited<ReturnType<typeof findItem>>>),
     rows: () => db.selectFrom('marketplace_subscriptions').selectAll().execute(),

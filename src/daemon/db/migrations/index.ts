@@ -55,6 +55,7 @@ import { consoleSessions } from './0055-console-sessions.ts'
 import { billing } from './0056-billing.ts'
 import { snapshotMode } from './0057-snapshot-mode.ts'
 import { openElements } from './0058-open-elements.ts'
+import { ownedModules } from './0060-owned-modules.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -116,4 +117,5 @@ export const migrations: readonly Migration[] = [
   billing,
   snapshotMode,
   openElements,
+  ownedModules,
 ]
