@@ -65,6 +65,15 @@ export const marketplaceContract = {
     path: `${base}/items/:id/install`,
     auth: manage,
     params: one,
+    body: z
+      .strictObject({
+        priceCents: z
+          .int()
+          .nullable()
+          .optional()
+          .meta({ description: 'The price that the user was shown, null for free: CONFLICT if it changed' }),
+      })
+      .prefault({}),
     returns: z.object({
       success: z.literal(true),
       status: z.literal('active'),

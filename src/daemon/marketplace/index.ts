@@ -37,7 +37,7 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
       listMarketplaceItems: ({ actor, query }) => listTenantItems(deps, actor, query),
       showMarketplaceItem: ({ actor, params }) => showTenantItem(deps, actor, params),
       listMarketplaceSubscriptions: ({ actor }) => listTenantSubscriptions(deps, actor),
-      installMarketplaceItem: ({ actor, params }) => installItem(deps, actor, params),
+      installMarketplaceItem: ({ actor, params, body }) => installItem(deps, actor, { ...params, ...body }),
       uninstallMarketplaceItem: ({ actor, params }) => uninstallItem(deps, actor, params),
       updateMarketplaceItem: ({ actor, params }) => updateInstalled(deps, actor, params),
     }),

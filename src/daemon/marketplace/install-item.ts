@@ -10,13 +10,14 @@ import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
 import { noSuchItem, subscriptionView } from './show-marketplace.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from './subscriptions.repo.ts'
 
-type One = Readonly<{ id: string }>
+/** `priceCents`: the price that the user accepted. */
+type Install = Readonly<{ id: string; priceCents?: number | null | undefined }>
 
 /**
  * Installs a published item (spec 4.8). Repeated for an app whose module is not active, it activates the module. Throws NOT_FOUND, FORBIDDEN,
- * ALREADY_INSTALLED, what `planBundle` throws, and for a paid item what the payments feature throws.
+ * ALREADY_INSTALLED, CONFLICT (another price than the accepted one), what `planBundle` throws, and for a paid item what the payments feature throws.
  */
-export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: One) {
+export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, priceCents }: Install) {
   const item = await findItem(deps.db, id)
   if (item?.status !== 'published') throw noSuchItem(id)
   assertMayInstall(actor, item)
@@ -24,8 +25,16 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   if (own?.status === 'active' && (await isHalfInstalled(deps, own)))
     return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
   subscriptionAfter(own?.status ?? null, 'install')
+  assertPrice(item, priceCents)
   const subscription = item.priceModel === null ? await installFree(deps, actor, item) : await deps.payments.installPaid(actor, item)
   return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
+}
+
+function assertPrice({ name, priceCents, priceModel, currency }: ItemRecord, accepted: number | null | undefined): void {
+  if (accepted === undefined || accepted === priceCents) return
+  const cents = priceCents ?? 0
+  const price = priceModel === null ? 'free' : `${(cents / 100).toFixed(2)} ${currency?.toUpperCase()} (${priceModel})`
+  throw problem('CONFLICT', `${name} has another price now: ${price}. Nothing was charged. fix: show the new price and repeat the request`)
 }
 
 /** An app approves permissions of its module, so it needs the right to. Throws FORBIDDEN. */

@@ -182,6 +182,17 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect((await stateOf(room)).subscriptions).toEqual([])
   })
 
+  test('an accepted price that changed is refused before anything happens', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { id } = await room.published(aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }))
+    const free = await room.published()
+    const accept = (item: string, priceCents: number | null) =>
+      codeOf(room.as('mia').installMarketplaceItem({ params: { id: item }, body: { priceCents } }))
+    expect([await accept(id, 400), await accept(id, null), await accept(free.id, 100)]).toEqual(['CONFLICT', 'CONFLICT', 'CONFLICT'])
+    expect((await stateOf(room)).subscriptions).toEqual([])
+    expect([await accept(id, 500), await accept(free.id, null)]).toEqual(['PAYMENTS_UNAVAILABLE', 'ok'])
+  })
+
   test('each seed is published once, can be played to its end, and stays as an admin left it', async () => {
     const room = await aMarketplaceWorld(await fresh())
     const items = await room.seeded()
