@@ -31,6 +31,8 @@ const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'd
   'invoice.payment_failed': 'invoice',
   'invoice.finalization_failed': 'invoice',
   'invoice.overdue': 'invoice',
+  'invoice.voided': 'invoice',
+  'invoice.marked_uncollectible': 'invoice',
   'charge.dispute.created': 'dispute',
   'charge.dispute.updated': 'dispute',
   'charge.dispute.closed': 'dispute',

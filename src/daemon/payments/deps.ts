@@ -49,7 +49,7 @@ export type BillingHooks = Readonly<{
    * no invoice of it follows.
    */
   ended(tx: Tx, subscription: Readonly<{ id: string; isOver?: boolean }>): Promise<void>
-  paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean }>): Promise<void>
+  paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean; isInstalled: boolean }>): Promise<void>
   /** An invoice without a subscription was not paid; once for each. */
   invoiceFailed(tx: Tx, failed: Readonly<{ tenantId: string; invoiceId: string; itemName: string; amount: Money }>): Promise<void>
   /** A subscription of a plan, as it is now. Returns what happened. */

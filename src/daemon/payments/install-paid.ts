@@ -43,7 +43,7 @@ async function buyerOf(deps: Deps, tenantId: string, item: ItemRecord): Promise<
 const noCustomer = (slug: string) =>
   problem(
     'NO_PAYMENT_CUSTOMER',
-    `${slug} has no payment customer, so it cannot buy items. fix: the operator runs \`tenantry tenants update ${slug} --payment-customer <id>\``,
+    `Payments are not set up for ${slug} yet, so it cannot buy items. fix: ask the operator of your platform, who runs \`tenantry tenants billing ${slug} --create-customer\``,
   )
 
 /**

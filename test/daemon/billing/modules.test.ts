@@ -229,6 +229,23 @@ onBothDialects('paid modules', (fresh) => {
     expect([room.money(), await room.alerts()]).toEqual([[499, 0, 499], ['payment_failed closed']])
   })
 
+  test.each([
+    ['invoice.voided', 'void'],
+    ['invoice.marked_uncollectible', 'uncollectible'],
+  ] as const)('%s closes the alert of an invoice that is not paid: nothing more is collected', async (type, status) => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 499)
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-04-02T00:00:00.000Z')
+    await room.deliver()
+    const [invoice] = [...room.double.invoices.values()]
+    if (!invoice) throw new Error('no invoice')
+    invoice.status = status
+    await room.send({ id: `evt_${status}`, type, objectKind: 'invoice', objectId: invoice.id, createdAt: isoNow(room.clock) })
+    await room.runJobs()
+    expect([room.money(), await room.alerts()]).toEqual([[0, 0, 0], ['payment_failed closed']])
+  })
+
   test('without transfers statements are listed; one that is listed is never transferred', async () => {
     const db = await fresh()
     const room = await aBillingWorld(db)

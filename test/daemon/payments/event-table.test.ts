@@ -150,6 +150,23 @@ function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): s
   return id
 }
 
+onBothDialects('the mail after a failed payment', (fresh) => {
+  test.each([
+    ['active', 'Visits stays installed.'],
+    ['cancelled', 'Visits is uninstalled; the payment is for the time before.'],
+  ] as const)('of an item that is %s', async (row, text) => {
+    const room = await aRow(await fresh(), row)
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
+    const [stored] = await room.rows()
+    const id = stored?.payment_subscription_id as string
+    place(room, { id, subject: 'own', state: 'past_due' })
+    const type = 'customer.subscription.updated'
+    await room.send({ id: 'evt_1', type, objectKind: 'subscription', objectId: id, createdAt: room.clock.now().toISOString() })
+    await room.runJobs()
+    expect(room.mails.map((mail) => mail.text.includes(text))).toEqual([true])
+  })
+})
+
 onBothDialects('subscriptions of plans', (fresh) => {
   const plan = (room: Room, given: Readonly<{ id?: string; state?: Case['state']; plan?: string; tenant?: string }> = {}) => {
     const { id = 'sub_plan', state = 'active', plan: named = 'pro', tenant = 'ten_acme' } = given

@@ -45,6 +45,15 @@ onBothDialects('a paid installation', (fresh) => {
     ])
   })
 
+  test('a tenant without payment customer reads whom to ask, and its operator what to run', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
+    await expect(room.install()).rejects.toMatchObject({
+      code: 'NO_PAYMENT_CUSTOMER',
+      message: expect.stringMatching(/ask the operator of your platform.*`tenantry tenants billing acme --create-customer`/),
+    })
+  })
+
   test.each(['before its commit', 'before the activation'])(
     'the job activates what it finishes: the request was killed %s',
     async (when) => {
