@@ -167,7 +167,9 @@ export const planDuplicate = ({ slug, subscriptionId, knownId }: Duplicate): New
   subject: slug,
   severity: 'warning',
   title: `${slug} has a second live subscription of a plan`,
-  body: `${knownId} is the subscription of its plan, and ${subscriptionId} changed nothing. The tenant pays for both: cancel one at the provider.`,
+  body:
+    `${knownId} is the subscription of its plan, and ${subscriptionId} changed nothing. The tenant pays for both: cancel one at the provider. ` +
+    'The other one applies then.',
   command: `tenantry tenants billing ${slug}`,
 })
 

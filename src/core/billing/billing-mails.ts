@@ -21,13 +21,14 @@ export const periodEndMail = (preview: Preview, { tenantName }: Readonly<{ tenan
     'To change it, uninstall an item or module in your platform before the end of the month. Otherwise there is nothing to do.',
   ])
 
-type Failed = Readonly<{ tenantName: string; itemName: string; isUnpaid: boolean }>
+type Failed = Readonly<{ tenantName: string; itemName: string; isUnpaid: boolean; isInstalled: boolean }>
 
 /** A payment could not be collected; nothing was taken away. */
-export const paymentFailedMail = ({ tenantName, itemName, isUnpaid }: Failed): BillingMail =>
+export const paymentFailedMail = ({ tenantName, itemName, isUnpaid, isInstalled }: Failed): BillingMail =>
   mailOf(`The payment for ${itemName} failed`, [
     `Hello ${tenantName},`,
-    `your payment for ${itemName} could not be collected. ${itemName} stays installed.`,
+    `your payment for ${itemName} could not be collected. ` +
+      (isInstalled ? `${itemName} stays installed.` : `${itemName} is uninstalled; the payment is for the time before.`),
     isUnpaid
       ? 'The payment is not tried again by itself. Ask the operator of your platform for a link to a new means of payment.'
       : 'The payment is tried again in the next days. Check your means of payment, or ask the operator of your platform for a link to change it.',

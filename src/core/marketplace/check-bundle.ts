@@ -41,7 +41,14 @@ export function checkApp({ manifest }: AppBundle, found: ModuleManifest | undefi
       : [{ path: `bundle.manifest.permissions.${nth}`, reason: `${one} is not declared by the module ${found.id} ${found.version}` }],
   )
   assertNone(undeclared)
-  return found.id === moduleKey ? [] : [`The feature flag ${featureFlag} belongs to the module ${found.id}, not to ${moduleKey}.`]
+  const otherKey = found.id === moduleKey ? [] : [`The feature flag ${featureFlag} belongs to the module ${found.id}, not to ${moduleKey}.`]
+  return [...otherKey, ...priceWarning(found)]
+}
+
+function priceWarning({ id, billing }: ModuleManifest): string[] {
+  if (!billing || billing.monthlyPrice === 0) return []
+  const price = `${billing.monthlyPrice.toFixed(2)} ${billing.currency.toUpperCase()}`
+  return [`The module ${id} costs ${price} a month itself. Tenants are charged for both: the module and the app.`]
 }
 
 function assertNone(faults: readonly FieldReason[]): void {

@@ -21,6 +21,10 @@ const Detail = TenantItem.extend({
     .record(z.string(), z.unknown())
     .meta({ description: 'A flow: `templateExport`, an app: `manifest`. Without `config` for a paid item that is not installed' }),
   permissions: z.array(Permission).nullable().meta({ description: 'An app: permissions that an installation approves' }),
+  modulePrice: z
+    .object({ cents: z.int(), currency: z.string() })
+    .nullable()
+    .meta({ description: 'An app: what its module costs a month, beside the price of the app; null for a free module' }),
   obstacle: z
     .object({ code: z.string(), message: z.string() })
     .nullable()
@@ -61,6 +65,15 @@ export const marketplaceContract = {
     path: `${base}/items/:id/install`,
     auth: manage,
     params: one,
+    body: z
+      .strictObject({
+        priceCents: z
+          .int()
+          .nullable()
+          .optional()
+          .meta({ description: 'The price that the user was shown, null for free: CONFLICT if it changed' }),
+      })
+      .prefault({}),
     returns: z.object({
       success: z.literal(true),
       status: z.literal('active'),

@@ -119,14 +119,9 @@ export const Approval = z.strictObject({
     .default(1)
     .meta({ description: 'The round that was read: a submission that was sent again meanwhile is not approved. Default: the first' }),
   notes: Notes.default('').meta({ description: 'For the vendor' }),
-  vendorId: z
-    .string()
-    .min(1)
-    .max(100)
-    .optional()
-    .meta({
-      description: 'The vendor that the item joins; its contact address must be the proven one of the submission. Default: a new vendor',
-    }),
+  vendorId: z.string().min(1).max(100).optional().meta({
+    description: 'The vendor that the item joins; its contact address must be the proven one of the submission. Default: a new vendor',
+  }),
   itemId: z
     .string()
     .min(1)

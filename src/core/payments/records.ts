@@ -51,6 +51,8 @@ export type ProviderSubscription = Readonly<{
   /** The account that is paid, and the share of the platform. */
   destination: string | null
   applicationFeePercent: number | null
+  /** The provider adds tax to its invoices. The share of a vendor would be of the total with tax. */
+  isTaxed: boolean
   latestInvoiceId: string | null
   metadata: Metadata
 }>

@@ -32,6 +32,8 @@ const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'r
   'invoice.finalization_failed': 'invoice',
   'invoice.overdue': 'invoice',
   'charge.refunded': 'refund',
+  'invoice.voided': 'invoice',
+  'invoice.marked_uncollectible': 'invoice',
   'charge.dispute.created': 'dispute',
   'charge.dispute.updated': 'dispute',
   'charge.dispute.closed': 'dispute',

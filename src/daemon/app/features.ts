@@ -20,6 +20,7 @@ import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import {
+  activateInstalled,
   type BundlePlan,
   cancelInstallation,
   type MarketplaceDeps,
@@ -147,10 +148,11 @@ function paymentsDeps(deps: Deps): PaymentsDeps {
   const shop = shopDeps(deps)
   const { baseUrl, payments } = deps.config
   return {
-    ...{ ...deps, baseUrl, currency: payments.currency, billing: billingHooks(deps) },
+    ...{ ...deps, baseUrl, currency: payments.currency, automaticTax: payments.automaticTax, billing: billingHooks(deps) },
     bundles: {
       plan: (tenant, item) => planBundle(shop, tenant, item),
       store: (tx, { plan, ...input }) => storeInstallation(shop, tx, { ...input, plan: plan as BundlePlan }),
+      activate: (actor, subscription) => activateInstalled(shop, actor, subscription),
       end: async (tx, input) => {
         await cancelInstallation(shop, tx, { ...input, verb: 'payment-deleted', paidUntil: null })
       },

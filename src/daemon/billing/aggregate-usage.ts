@@ -210,7 +210,7 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
     placed.set(row.id, { itemId: created.id, invoiceId: draft.id })
   }
   for (const invoiceId of new Set([...placed.values()].map((one) => one.invoiceId)))
-    if (invoiceId !== null) await finishOnce(provider, { key: `usage-finish:${invoiceId}`, invoiceId })
+    if (invoiceId !== null) await finishDraft(deps, invoiceId)
   await db.transaction().execute(async (tx) => {
     const stored: string[] = []
     for (const row of rows) {
@@ -232,13 +232,13 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
   })
 }
 
-/** Finalises a draft, also after the provider saved an internal error for a key. */
-export const finishOnce = (
-  provider: BillingDeps['provider'],
-  { key, invoiceId }: Readonly<{ key: string; invoiceId: string }>,
-): Promise<ProviderInvoice> =>
+/**
+ * Finalises a draft, also after the provider saved an internal error for a key. Only a draft is finalised, so each try has a new key: the provider
+ * would repeat a refusal for a day, also after an operator has corrected the invoice.
+ */
+export const finishDraft = ({ provider, clock }: Pick<BillingDeps, 'provider' | 'clock'>, invoiceId: string): Promise<ProviderInvoice> =>
   createOnce(
-    key,
+    `usage-finish:${invoiceId}:${isoNow(clock)}`,
     (one) => provider.finishInvoice({ key: one, invoiceId }),
     async () => {
       const found = await provider.getInvoice(invoiceId)

@@ -8,7 +8,7 @@ import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.
 import { findItem } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
-import { finishOnce } from './aggregate-usage.ts'
+import { finishDraft } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import type { ReportRow } from './plan-reports.ts'
 
@@ -146,10 +146,9 @@ async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: 
 }
 
 /** Only an invoice of its own: that of the subscription is finished by the provider. */
-async function finishOwn({ provider }: Deps, { invoiceId, mark }: Readonly<{ invoiceId: string; mark: string }>): Promise<void> {
-  const invoice = await provider.getInvoice(invoiceId)
-  if (invoice?.metadata.svc_report === mark && invoice.status === 'draft')
-    await finishOnce(provider, { key: `late-finish:${mark}`, invoiceId })
+async function finishOwn(deps: Deps, { invoiceId, mark }: Readonly<{ invoiceId: string; mark: string }>): Promise<void> {
+  const invoice = await deps.provider.getInvoice(invoiceId)
+  if (invoice?.metadata.svc_report === mark && invoice.status === 'draft') await finishDraft(deps, invoiceId)
 }
 
 type Stored = Readonly<{ cents: number; item: Claimed | null }>

@@ -17,7 +17,7 @@ export const invoiceMailTopic = 'billing.invoice-mail'
 export const paymentMailTopic = 'billing.payment-mail'
 
 /** Takes what payments reports, in the transaction of the change. */
-export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'clock' | 'random'>): BillingHooks => ({
+export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>): BillingHooks => ({
   installed: async (tx, span) => {
     const now = isoNow(clock)
     await insertSpan(tx, { ...span, fromAt: now })
@@ -28,8 +28,8 @@ export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'cl
     if (isClosed || isOver)
       await enqueueJob(tx, clock, { topic: reportTopic, payload: { id, isOver }, queue: `payments:${id}`, pool: 'mail' })
   },
-  paymentFailed: async (tx, { tenantId, itemId, isUnpaid }) => {
-    const payload = { id: newId(random, 'pml'), tenantId, itemId, isUnpaid }
+  paymentFailed: async (tx, failed) => {
+    const payload = { id: newId(random, 'pml'), ...failed }
     await enqueueJob(tx, clock, { topic: paymentMailTopic, payload, pool: 'mail' })
   },
   invoiceFailed: async (tx, { amount, ...failed }) => {
@@ -37,20 +37,28 @@ export const billingHooks = ({ db, clock, random }: Pick<BillingDeps, 'db' | 'cl
     await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
   },
   refunded: (tx, invoice) => applyInvoice({ db: tx, clock }, { id: invoice.id, invoice }),
-  planChanged: (found: ProviderSubscription) => followPlan({ db, clock }, found),
+  planChanged: (found: ProviderSubscription) => followPlan({ db, clock, provider }, found),
 })
 
-const Payload = z.object({ id: z.string(), tenantId: z.string(), itemId: z.string(), isUnpaid: z.boolean() })
+const Payload = z.object({
+  id: z.string(),
+  tenantId: z.string(),
+  itemId: z.string(),
+  isUnpaid: z.boolean(),
+  // Absent in jobs of an earlier version.
+  isInstalled: z.boolean().default(true),
+})
 
 /** The address is read now: the queue holds none. The operator of a tenant without one gets an alert. */
 export const mailPaymentFailed =
   ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
   async (payload, { signal }) => {
-    const { id, tenantId, itemId, isUnpaid } = Payload.parse(payload)
+    const { id, tenantId, itemId, ...failed } = Payload.parse(payload)
     const tenant = await tenantById(db, tenantId)
     if (!tenant?.billingEmail) return
     const itemName = (await findItem(db, itemId))?.name ?? itemId
-    await mailer.send({ id, to: tenant.billingEmail, ...paymentFailedMail({ tenantName: tenant.name, itemName, isUnpaid }) }, signal)
+    const mail = paymentFailedMail({ tenantName: tenant.name, itemName, ...failed })
+    await mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }
 
 const Failed = z.object({

@@ -33,8 +33,7 @@ export async function developersToPay(db: DbOrTx): Promise<string[]> {
 }
 
 /** Cents that are due of a module: nothing while its invoice is not paid. */
-const dueCents = ({ state, price_cents, refunded_cents }: ModuleUsageRow): number =>
-  state === 'paid' ? price_cents - refunded_cents : 0
+const dueCents = ({ state, price_cents, refunded_cents }: ModuleUsageRow): number => (state === 'paid' ? price_cents - refunded_cents : 0)
 
 /**
  * Makes the statement of a developer and month: modules that were paid and that no statement has, less what was refunded of former ones. The amounts

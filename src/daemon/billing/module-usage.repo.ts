@@ -54,6 +54,7 @@ export async function modulesActiveIn(
     .select(['e.tenant_id', 'e.module_id', 'i.version'])
     .where('e.tenant_id', '=', tenantId)
     .where('e.billing_period', '=', month)
+    .where('e.event_type', '=', 'active')
     .orderBy('e.module_id')
     .execute()
   return rows.map((row) => ({ tenantId: row.tenant_id, moduleId: row.module_id, version: row.version }))

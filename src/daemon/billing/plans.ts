@@ -9,16 +9,17 @@ import { type Db, forUpdate, lockExclusive, type Tx, type WithTx } from '../db/i
 import { lockTenant, setPlanIn, setTenantStatusIn, type TenantRecord, tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
-type Deps = Pick<BillingDeps, 'clock'> & Readonly<{ db: Db }>
+type Deps = Pick<BillingDeps, 'clock' | 'provider'> & Readonly<{ db: Db }>
 
 const system = { kind: 'system', name: 'billing' } as const
 
 /**
- * Follows the subscription of a tenant's plan (spec 4.7), as it is at the provider now. Its end suspends a Light tenant; for others an operator
- * decides. Returns what happened.
+ * Follows the subscription of a tenant's plan (spec 4.7), as it is at the provider now. Its end suspends a Light tenant without another one; for
+ * others an operator decides. Returns what happened.
  */
-export const followPlan = (deps: Deps, found: ProviderSubscription): Promise<string> =>
-  deps.db.transaction().execute(async (tx) => {
+export async function followPlan(deps: Deps, found: ProviderSubscription): Promise<string> {
+  const all = await deps.provider.listSubscriptions(found.customerId)
+  return deps.db.transaction().execute(async (tx) => {
     const tenantId = found.metadata.svc_tenant ?? ''
     await lockExclusive(tx, `tenant-billing ${tenantId}`)
     const slug = (await tenantById(tx, tenantId))?.slug
@@ -34,12 +35,15 @@ export const followPlan = (deps: Deps, found: ProviderSubscription): Promise<str
     const known = row
       ? { subscriptionId: row.subscription_id, isLive: isLive({ status: row.status as ProviderSubscription['status'] }) }
       : null
-    const { event, plan } = planAfter(known, found)
-    if (event === 'ignore') return `nothing to do: the subscription is ${found.status}`
+    const { event, plan, followed, isSingle } = planAfter(known, { found, all })
     if (event === 'second') return second({ ...deps, tx }, tenant, { found, known: row?.subscription_id ?? '' })
-    await store(deps, tx, { tenantId, found, plan: plan ?? row?.plan ?? null })
-    return event === 'ended' ? ended({ ...deps, tx }, tenant, found) : follow({ ...deps, tx }, tenant, { found, plan })
+    if (isSingle)
+      await closeAlerts(tx, deps.clock, { subject: tenant.slug, kinds: ['plan_duplicate'], because: 'one subscription of a plan is left' })
+    if (event === 'ignore') return `nothing to do: the subscription is ${found.status}`
+    await store(deps, tx, { tenantId, found: followed, plan: plan ?? row?.plan ?? null })
+    return event === 'ended' ? ended({ ...deps, tx }, tenant, found) : follow({ ...deps, tx }, tenant, { found: followed, plan })
   })
+}
 
 type Stored = Readonly<{ tenantId: string; found: ProviderSubscription; plan: string | null }>
 

@@ -145,9 +145,10 @@ async function ofPlan({ db }: Deps, { id, slug }: TenantRecord, all: readonly Pr
             here: row ? `the subscription of the plan is ${row.subscription_id}` : 'the tenant has no subscription of a plan',
             there: one.status,
           },
-          fix: row
-            ? 'cancel one of them at the provider'
-            : `tenantry webhooks list --type customer.subscription.created, then replay the event; without one, ${acceptFix('plan_differs', one.id)}`,
+          fix:
+            row && own && isLive(own)
+              ? 'cancel one of them at the provider'
+              : `tenantry webhooks list --type customer.subscription.created, then replay the newest event of this subscription; without one, ${acceptFix('plan_differs', one.id)}`,
         },
       ),
     )

@@ -52,26 +52,51 @@ export async function moduleWithFlag({ approved }: Pick<Deps, 'approved'>, db: D
   return (await approved.listed(db)).find(({ manifest }) => manifest.featureFlag === flag)?.manifest
 }
 
-/** Permissions that an installation of an app approves; null for a flow, or while its module is not approved. */
-export async function permissionsOf(deps: Pick<Deps, 'approved'>, db: DbOrTx, item: ItemRecord): Promise<Permission[] | null> {
-  if (item.itemType === 'flow') return null
+type Consent = Readonly<{ permissions: Permission[] | null; modulePrice: Readonly<{ cents: number; currency: string }> | null }>
+
+/**
+ * Permissions that an installation of an app approves, and what its module costs beside the app; null for a flow, or while its module is not
+ * approved.
+ */
+export async function consentOf(deps: Pick<Deps, 'approved'>, db: DbOrTx, item: ItemRecord): Promise<Consent> {
+  if (item.itemType === 'flow') return { permissions: null, modulePrice: null }
   const { manifest } = item.bundle as AppBundle
   const found = await moduleWithFlag(deps, db, manifest.featureFlag)
-  return found ? found.permissions.filter((one) => manifest.permissions.includes(one)) : null
+  if (!found) return { permissions: null, modulePrice: null }
+  const cents = Math.round((found.billing?.monthlyPrice ?? 0) * 100)
+  return {
+    permissions: found.permissions.filter((one) => manifest.permissions.includes(one)),
+    modulePrice: found.billing && cents > 0 ? { cents, currency: found.billing.currency.toLowerCase() } : null,
+  }
 }
 
-type Applied = Readonly<{ installedTemplateId: string | null; moduleId: string | null }>
+type Applied = Readonly<{ installedTemplateId: string | null; moduleId: string | null; ownsModule: boolean }>
+
+type OfTenant = Readonly<{ tenantId: string; moduleId: string; status: 'installed' | 'active' | 'deactivated' }>
+
+/** Another app installed the module, or an app whose end deactivated it; otherwise the organisation did. */
+async function isOfApp(tx: Tx, { tenantId, moduleId, status }: OfTenant): Promise<boolean> {
+  const apps = tx
+    .selectFrom('marketplace_subscriptions')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('module_id', '=', moduleId)
+    .where('owns_module', '=', 1)
+  const found = await (status === 'deactivated' ? apps : apps.where('status', '=', 'active')).executeTakeFirst()
+  return found !== undefined
+}
 
 /** Carries out a plan in the transaction that stores the subscription. An app is active only after `activateApp`. */
 export async function applyBundle(deps: Deps, tx: Tx, { actor, plan }: Readonly<{ actor: Installer; plan: BundlePlan }>): Promise<Applied> {
   if (plan.kind === 'flow') {
     const by = actor.kind === 'user' ? actor.userId : null
     const { id } = await storeBoard(deps, tx, { tenantId: actor.tenantId, by, input: plan.draft })
-    return { installedTemplateId: id, moduleId: null }
+    return { installedTemplateId: id, moduleId: null, ownsModule: false }
   }
   const { moduleId, permissions, status } = plan
+  const ownsModule = status === 'none' || (await isOfApp(tx, { tenantId: actor.tenantId, moduleId, status }))
   if (status === 'none') await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions: permissions })
-  return { installedTemplateId: null, moduleId }
+  return { installedTemplateId: null, moduleId, ownsModule }
 }
 
 /** Why the module of an app is not active yet; null once it is, and for a flow. */
@@ -89,10 +114,12 @@ export async function activateApp(deps: Deps, actor: Installer, { moduleId }: Re
   }
 }
 
-/** Ends the module of an app, unless another app of the tenant needs it. A copied flow stays. */
-export async function endBundle(deps: Deps, tx: Tx, one: Readonly<{ actor: Installer; moduleId: string | null }>): Promise<void> {
-  const { actor, moduleId } = one
-  if (moduleId === null) return
+type Ended = Readonly<{ actor: Installer; moduleId: string | null; ownsModule: boolean }>
+
+/** Ends the module of an app, unless another app of the tenant needs it or the organisation installed it on its own. A copied flow stays. */
+export async function endBundle(deps: Deps, tx: Tx, one: Ended): Promise<void> {
+  const { actor, moduleId, ownsModule } = one
+  if (moduleId === null || !ownsModule) return
   const other = await tx
     .selectFrom('marketplace_subscriptions')
     .select('id')

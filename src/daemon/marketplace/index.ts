@@ -21,7 +21,7 @@ import { repeatSubmission, showSubmissionState, submitItem } from './submit-item
 
 export { type BundlePlan, planBundle } from './bundle.ts'
 export type { MarketplaceDeps, MarketplacePayments } from './deps.ts'
-export { storeInstallation } from './install-item.ts'
+export { activateInstalled, storeInstallation } from './install-item.ts'
 export { findItem, type ItemRecord, lockItem, replaceItem } from './items.repo.ts'
 export { cancelInstallation } from './leave-item.ts'
 
@@ -37,7 +37,7 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
       listMarketplaceItems: ({ actor, query }) => listTenantItems(deps, actor, query),
       showMarketplaceItem: ({ actor, params }) => showTenantItem(deps, actor, params),
       listMarketplaceSubscriptions: ({ actor }) => listTenantSubscriptions(deps, actor),
-      installMarketplaceItem: ({ actor, params }) => installItem(deps, actor, params),
+      installMarketplaceItem: ({ actor, params, body }) => installItem(deps, actor, { ...params, ...body }),
       uninstallMarketplaceItem: ({ actor, params }) => uninstallItem(deps, actor, params),
       updateMarketplaceItem: ({ actor, params }) => updateInstalled(deps, actor, params),
     }),

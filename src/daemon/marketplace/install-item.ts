@@ -5,19 +5,20 @@ import { type DbOrTx, lockExclusive, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { findInstallation } from '../modules/index.ts'
 import { tenantById } from '../tenants/index.ts'
-import { activateApp, applyBundle, type BundlePlan, type Installer, planBundle } from './bundle.ts'
+import { type Activation, activateApp, applyBundle, type BundlePlan, type Installer, planBundle } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
 import { noSuchItem, subscriptionView } from './show-marketplace.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from './subscriptions.repo.ts'
 
-type One = Readonly<{ id: string }>
+/** `priceCents`: the price that the user accepted. */
+type Install = Readonly<{ id: string; priceCents?: number | null | undefined }>
 
 /**
  * Installs a published item (spec 4.8). Repeated for an app whose module is not active, it activates the module. Throws NOT_FOUND, FORBIDDEN,
- * ALREADY_INSTALLED, what `planBundle` throws, and for a paid item what the payments feature throws.
+ * ALREADY_INSTALLED, CONFLICT (another price than the accepted one), what `planBundle` throws, and for a paid item what the payments feature throws.
  */
-export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: One) {
+export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, priceCents }: Install) {
   const item = await findItem(deps.db, id)
   if (item?.status !== 'published') throw noSuchItem(id)
   assertMayInstall(actor, item)
@@ -26,6 +27,7 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   if (own?.status === 'active' && (await isHalfInstalled(deps, own)))
     return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
   subscriptionAfter(own?.status ?? null, 'install')
+  assertPrice(item, priceCents)
   const subscription = item.priceModel === null ? await installFree(deps, actor, item) : await deps.payments.installPaid(actor, item)
   return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
 }
@@ -41,6 +43,13 @@ async function assertTenantActive(db: DbOrTx, { tenantId, tenantSlug }: Pick<Ins
   )
 }
 
+function assertPrice({ name, priceCents, priceModel, currency }: ItemRecord, accepted: number | null | undefined): void {
+  if (accepted === undefined || accepted === priceCents) return
+  const cents = priceCents ?? 0
+  const price = priceModel === null ? 'free' : `${(cents / 100).toFixed(2)} ${currency?.toUpperCase()} (${priceModel})`
+  throw problem('CONFLICT', `${name} has another price now: ${price}. Nothing was charged. fix: show the new price and repeat the request`)
+}
+
 /** An app approves permissions of its module, so it needs the right to. Throws FORBIDDEN. */
 export function assertMayInstall({ capabilities }: Pick<PlatformPrincipal, 'capabilities'>, { itemType, name }: ItemRecord): void {
   if (itemType === 'flow' || capabilities.includes('manageModules')) return
@@ -50,9 +59,16 @@ export function assertMayInstall({ capabilities }: Pick<PlatformPrincipal, 'capa
   )
 }
 
-async function isHalfInstalled({ db }: MarketplaceDeps, { tenantId, moduleId }: SubscriptionRecord): Promise<boolean> {
+async function isHalfInstalled({ db }: Pick<MarketplaceDeps, 'db'>, { tenantId, moduleId }: SubscriptionRecord): Promise<boolean> {
   return moduleId !== null && (await findInstallation(db, { tenantId, moduleId }))?.status !== 'active'
 }
+
+/** The same for a job, which finished the installation. A module that is active already stays as it is. */
+export async function activateInstalled(deps: ShopDeps, actor: Installer, one: SubscriptionRecord): Promise<Activation> {
+  return (await isHalfInstalled(deps, one)) ? activateApp(deps, actor, one) : null
+}
+
+type ShopDeps = Omit<MarketplaceDeps, 'payments'>
 
 async function finished(deps: MarketplaceDeps, actor: Installer, subscription: SubscriptionRecord) {
   const activation = await activateApp(deps, actor, subscription)

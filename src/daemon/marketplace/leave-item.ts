@@ -43,7 +43,7 @@ export async function cancelInstallation(
   const now = isoNow(deps.clock)
   const next = { ...subscription, status: 'cancelled' as const, cancelledAt: now, paidUntil, updatedAt: now }
   const cancelled = await storeSubscription(tx, next)
-  await endBundle(deps, tx, { actor, moduleId: cancelled.moduleId })
+  await endBundle(deps, tx, { actor, moduleId: cancelled.moduleId, ownsModule: cancelled.ownsModule })
   const item = (await findItem(tx, cancelled.itemId)) as ItemRecord
   const action = verb === 'uninstall' ? 'marketplace.uninstalled' : 'marketplace.payment-ended'
   await publishSubscription(deps, tx, { actor, item, subscription: cancelled, type: 'subscription.cancelled', action })

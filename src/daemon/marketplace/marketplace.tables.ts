@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 import type { ItemStatus, ItemType, PaymentStatus, PriceModel, SubmissionStatus } from '../../core/marketplace/index.ts'
 
 export type VendorTable = {
@@ -108,6 +109,8 @@ export type SubscriptionTable = {
   installed_template_id: string | null
   /** The module of an app. */
   module_id: string | null
+  /** 1: an app installed the module, so the last one ends it; 0: the organisation did. */
+  owns_module: Generated<number>
   /** Null once the user is erased. */
   installed_by: string | null
   installed_at: string

@@ -1,7 +1,7 @@
 import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { isProblem, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { hasUpdate, type ItemDetail, type ItemType, type Subscription, type TenantItem } from '../../core/marketplace/index.ts'
-import { permissionsOf, planBundle } from './bundle.ts'
+import { consentOf, planBundle } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord, itemsOf } from './items.repo.ts'
 import { findSubscription, type SubscriptionRecord, subscriptionsOf } from './subscriptions.repo.ts'
@@ -56,7 +56,7 @@ export async function showTenantItem(
   return {
     ...tenantItem(item, own),
     bundle: isHidden ? withoutConfig(item.bundle) : item.bundle,
-    permissions: await permissionsOf(deps, db, item),
+    ...(await consentOf(deps, db, item)),
     obstacle: own?.status === 'active' ? null : await obstacleOf(deps, actor, item),
   }
 }

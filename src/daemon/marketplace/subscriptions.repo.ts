@@ -22,6 +22,8 @@ export type SubscriptionRecord = Readonly<{
   paidUntil: string | null
   installedTemplateId: string | null
   moduleId: string | null
+  /** An app installed the module, not the organisation on its own. */
+  ownsModule: boolean
   installedBy: string | null
   installedAt: string
   cancelledAt: string | null
@@ -33,7 +35,12 @@ const toSubscription = (row: Selectable<SubscriptionTable>): SubscriptionRecord 
   ...{ status: row.status, priceModel: row.price_model, priceCents: row.price_cents, currency: row.currency },
   ...{ paymentPriceId: row.payment_price_id, paymentSubscriptionId: row.payment_subscription_id },
   ...{ paymentSubscriptionItemId: row.payment_subscription_item_id, paymentStatus: row.payment_status, paidUntil: row.paid_until },
-  ...{ installedTemplateId: row.installed_template_id, moduleId: row.module_id, installedBy: row.installed_by },
+  ...{
+    installedTemplateId: row.installed_template_id,
+    moduleId: row.module_id,
+    ownsModule: row.owns_module === 1,
+    installedBy: row.installed_by,
+  },
   ...{ installedAt: row.installed_at, cancelledAt: row.cancelled_at, updatedAt: row.updated_at },
 })
 
@@ -42,7 +49,12 @@ const toRow = (one: SubscriptionRecord) => ({
   ...{ status: one.status, price_model: one.priceModel, price_cents: one.priceCents, currency: one.currency },
   ...{ payment_price_id: one.paymentPriceId, payment_subscription_id: one.paymentSubscriptionId },
   ...{ payment_subscription_item_id: one.paymentSubscriptionItemId, payment_status: one.paymentStatus, paid_until: one.paidUntil },
-  ...{ installed_template_id: one.installedTemplateId, module_id: one.moduleId, installed_by: one.installedBy },
+  ...{
+    installed_template_id: one.installedTemplateId,
+    module_id: one.moduleId,
+    owns_module: one.ownsModule ? 1 : 0,
+    installed_by: one.installedBy,
+  },
   ...{ installed_at: one.installedAt, cancelled_at: one.cancelledAt, updated_at: one.updatedAt },
 })
 

@@ -45,7 +45,8 @@ type UsageTable = {
   module_id: string
   /** `2026-11`. */
   billing_period: string
-  event_type: 'active'
+  /** `idle`: the month had begun, and the module could not run. A month may have both. */
+  event_type: 'active' | 'idle'
   quantity: number
   created_at: string
 }

@@ -127,7 +127,9 @@ async function followPayments({ clock, billing }: Deps, tx: Tx, { row, found }: 
   else {
     const itemName = (await findItem(tx, row.itemId))?.name ?? row.itemId
     await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, subscriptionId: found.id, isUnpaid: paymentStatus === 'unpaid' }))
-    await billing.paymentFailed(tx, { tenantId: row.tenantId, itemId: row.itemId, isUnpaid: paymentStatus === 'unpaid' })
+    await billing.paymentFailed(tx, {
+      ...{ tenantId: row.tenantId, itemId: row.itemId, isUnpaid: paymentStatus === 'unpaid', isInstalled: row.status === 'active' },
+    })
   }
   await recordAudit(tx, clock, {
     actor: system,

@@ -24,6 +24,8 @@ type Bundles = Readonly<{
     tx: Tx,
     input: Readonly<{ actor: Installer; item: ItemRecord; plan: unknown; payment: InstalledPayment }>,
   ): Promise<SubscriptionRecord>
+  /** Activates the module of an app after the commit; one that is active stays. Returns why it could not, or null. */
+  activate(actor: Installer, subscription: SubscriptionRecord): Promise<Readonly<{ code: string; message: string }> | null>
   /** Ends an installation whose payment ended, with the effects of an uninstall. `subscription` is locked. */
   end(tx: Tx, input: Readonly<{ actor: Installer; subscription: SubscriptionRecord }>): Promise<void>
 }>
@@ -47,7 +49,7 @@ export type BillingHooks = Readonly<{
    * no invoice of it follows.
    */
   ended(tx: Tx, subscription: Readonly<{ id: string; isOver?: boolean }>): Promise<void>
-  paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean }>): Promise<void>
+  paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean; isInstalled: boolean }>): Promise<void>
   /** An invoice without a subscription was not paid; once for each. */
   invoiceFailed(tx: Tx, failed: Readonly<{ tenantId: string; invoiceId: string; itemName: string; amount: Money }>): Promise<void>
   /** The payment of an invoice was refunded in full or in part. */
@@ -64,6 +66,8 @@ export type PaymentsDeps = Readonly<{
   log: Logger
   provider: PaymentProvider
   currency: string
+  /** The provider adds taxes to invoices of items that no vendor is paid for. */
+  automaticTax: boolean
   baseUrl: string
   bundles: Bundles
   billing: BillingHooks

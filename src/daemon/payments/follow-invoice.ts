@@ -13,6 +13,13 @@ export const nameOfInvoice = ({ metadata }: Pick<ProviderInvoice, 'metadata'>): 
 export const tenantOfCustomer = (tx: Tx, customerId: string) =>
   tx.selectFrom('tenants').select(['id', 'slug']).where('payment_customer_id', '=', customerId).executeTakeFirst()
 
+/** States in which nothing more is collected, and why an alert about the invoice closes. */
+const ends: Partial<Record<ProviderInvoice['status'], string>> = {
+  paid: 'the invoice was paid',
+  void: 'the invoice was voided',
+  uncollectible: 'the invoice was marked uncollectible',
+}
+
 /**
  * An invoice of its own, for modules or late usage: no subscription shows whether it is paid. An unpaid one raises an alert and mails the tenant, once
  * for each invoice.
@@ -33,7 +40,8 @@ export const followUsage = (
       await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
       if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total })
     }
-    if (status === 'paid') await closeAlerts(tx, clock, { subject: slug, keys: [key], because: 'the invoice was paid' })
+    const over = ends[status]
+    if (over) await closeAlerts(tx, clock, { subject: slug, keys: [key], because: over })
     return `the invoice is ${status}`
   })
 

@@ -26,7 +26,7 @@ import { type Attempt, storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, Installer, PaymentsDeps } from './deps.ts'
 import { newlyRefunded } from './follow-refund.ts'
 import { ensurePrice } from './prices.ts'
-import { payoutOf } from './terms.ts'
+import { assertVendorGetsNoTax, payoutOf } from './terms.ts'
 
 const system = { kind: 'system', name: 'payments' } as const
 
@@ -79,7 +79,7 @@ async function agreedPrice({ db }: PaymentsDeps, { attempt }: Given): Promise<Ag
 }
 
 /** A charge may begin hours after the request, when the provider was away. After a first try it only goes forward: that one may have charged. */
-async function assertStillSold({ db }: PaymentsDeps, given: Given, item: ItemRecord): Promise<void> {
+async function assertStillSold(deps: PaymentsDeps, given: Given, item: ItemRecord): Promise<void> {
   if (given.journal.some(({ step, mark }) => step === 'charge' && mark === 'failed')) return
   const agreed = resultOf<Agreed | null>(given, 'check')
   const isSame = !agreed || (['priceModel', 'priceCents', 'currency'] as const).every((key) => agreed[key] === item[key])
@@ -90,8 +90,9 @@ async function assertStillSold({ db }: PaymentsDeps, given: Given, item: ItemRec
         `${item.name} ${isSame ? 'was withdrawn' : 'got another price'} before it was paid; nothing was charged. fix: read the item and repeat the request`,
       ),
     )
-  const vendor = item.vendorId === null ? undefined : await findVendor(db, { id: item.vendorId })
+  const vendor = item.vendorId === null ? undefined : await findVendor(deps.db, { id: item.vendorId })
   try {
+    if (vendor) assertVendorGetsNoTax(deps, vendor)
     if (vendor) assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
   } catch (error) {
     throw new Refused(error)
@@ -147,7 +148,7 @@ async function takeBack(
   { live, item }: Readonly<{ live: ProviderSubscription; item: ItemRecord }>,
 ): Promise<Charged> {
   const key = `${installKey(given.attempt.id, 'charge', savedErrors(given, 'charge'))}:resume:${isoNow(clock)}`
-  await provider.updateSubscription({ key, id: live.id, cancelAtPeriodEnd: false, payout: await payoutOf(db, item) })
+  await provider.updateSubscription({ key, id: live.id, cancelAtPeriodEnd: false, payout: live.isTaxed ? null : await payoutOf(db, item) })
   return { subscriptionId: live.id, isTakenBack: true }
 }
 

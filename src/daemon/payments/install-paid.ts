@@ -6,30 +6,35 @@ import { enqueueJob, isUniqueViolation, type JobHandler, type Tx } from '../db/i
 import { findSubscription, findVendor, type ItemRecord, type SubscriptionRecord } from '../marketplace/index.ts'
 import { type TenantRecord, tenantById } from '../tenants/index.ts'
 import { type Attempt, findAttempt, insertAttempt, openAttempt } from './attempts.repo.ts'
-import type { PaymentsDeps } from './deps.ts'
+import type { Installer, PaymentsDeps } from './deps.ts'
 import { orProblem } from './problems.ts'
 import { runAttempt } from './run-attempt.ts'
+import { assertVendorGetsNoTax } from './terms.ts'
 
 export const installTopic = 'payments.install'
 
 /** The job takes over when the process of the request has ended, and retries. */
 const takeOverAfterMs = 60_000
 
-type Deps = Pick<PaymentsDeps, 'db' | 'provider'>
+type Deps = Pick<PaymentsDeps, 'db' | 'provider' | 'automaticTax'>
 
 /** Throws PAYMENTS_UNAVAILABLE, VENDOR_INACTIVE, NO_PAYMENT_CUSTOMER: why the tenant cannot buy the item now. It calls no provider. */
 export async function assertBuyable(deps: Deps, { tenantId }: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<void> {
   await buyerOf(deps, tenantId, item)
 }
 
-async function buyerOf({ db, provider }: Deps, tenantId: string, item: ItemRecord): Promise<TenantRecord & { paymentCustomerId: string }> {
+async function buyerOf(deps: Deps, tenantId: string, item: ItemRecord): Promise<TenantRecord & { paymentCustomerId: string }> {
+  const { db, provider } = deps
   if (provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
       'Paid items cannot be installed: the platform has no payment provider. fix: the operator sets TENANTRY_STRIPE_SECRET_KEY',
     )
   const vendor = item.vendorId === null ? undefined : await findVendor(db, { id: item.vendorId })
-  if (vendor) assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
+  if (vendor) {
+    assertVendorGetsNoTax(deps, vendor)
+    assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
+  }
   const tenant = await tenantById(db, tenantId)
   if (!tenant?.paymentCustomerId) throw noCustomer(tenant?.slug ?? tenantId)
   return { ...tenant, paymentCustomerId: tenant.paymentCustomerId }
@@ -38,7 +43,7 @@ async function buyerOf({ db, provider }: Deps, tenantId: string, item: ItemRecor
 const noCustomer = (slug: string) =>
   problem(
     'NO_PAYMENT_CUSTOMER',
-    `${slug} has no payment customer, so it cannot buy items. fix: the operator runs \`tenantry tenants update ${slug} --payment-customer <id>\``,
+    `Payments are not set up for ${slug} yet, so it cannot buy items. fix: ask the operator of your platform, who runs \`tenantry tenants billing ${slug} --create-customer\``,
   )
 
 /**
@@ -109,16 +114,25 @@ const enqueueInstall = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, attemptI
     runAt: isoIn(clock, takeOverAfterMs),
   })
 
-/** Continues an attempt whose request ended, every minute until it has ended. */
+/** Continues an attempt whose request ended, every minute until it has ended. The module of an app is activated as by the request. */
 export const continueInstall =
   (deps: PaymentsDeps): JobHandler =>
   async (payload) => {
     const { attemptId } = payload as { attemptId: string }
     const attempt = await findAttempt(deps.db, attemptId)
-    if (!attempt || attempt.finishedAt !== null) return
+    if (!attempt || attempt.outcome === 'rolled_back') return
     const tenant = await tenantById(deps.db, attempt.tenantId)
     const actor = { kind: 'system', name: 'payments', tenantId: attempt.tenantId, tenantSlug: tenant?.slug ?? attempt.tenantId } as const
     const ran = await runAttempt(deps, attemptId, actor)
+    if (ran.state === 'committed') await activate(deps, actor, attempt)
     const isOver = ran.state === 'committed' || (ran.state === 'refused' && ran.isFinished)
     if (!isOver) await deps.db.transaction().execute((tx) => enqueueInstall(tx, deps, attemptId))
   }
+
+/** Also after a request that was killed between its commit and the activation. A failure is left to a repeated request. */
+async function activate({ db, bundles, log }: PaymentsDeps, actor: Installer, { tenantId, itemId }: Attempt): Promise<void> {
+  const stored = await findSubscription(db, { tenantId, itemId })
+  if (stored?.status !== 'active') return
+  const failure = await bundles.activate(actor, stored)
+  if (failure) log.warn({ tenantId, itemId, reason: failure.message }, 'the module of an app was not activated')
+}

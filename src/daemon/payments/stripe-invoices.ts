@@ -59,7 +59,8 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
           ...(collection === 'invoice'
             ? { collection_method: 'send_invoice' as const, days_until_due: daysUntilDue }
             : { collection_method: 'charge_automatically' as const }),
-          ...(automaticTax && { automatic_tax: { enabled: true } }),
+          // As its subscription: one that pays a vendor has no tax.
+          ...(automaticTax && !payout && { automatic_tax: { enabled: true } }),
           ...(payout && { transfer_data: { destination: payout.destination }, application_fee_amount: payout.feeCents }),
         }
         return toInvoice(await stripe.invoices.create(draft, { idempotencyKey: key }), [])

@@ -59,6 +59,7 @@ export function toSubscription(sub: Stripe.Subscription): ProviderSubscription {
     endedAt: isoOrNull(sub.ended_at),
     destination: idOrNull(sub.transfer_data?.destination),
     applicationFeePercent: sub.application_fee_percent ?? null,
+    isTaxed: sub.automatic_tax.enabled,
     latestInvoiceId: idOrNull(sub.latest_invoice),
     metadata: sub.metadata,
   }

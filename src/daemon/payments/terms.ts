@@ -1,4 +1,4 @@
-import { isoNow } from '../../core/kit/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
 import { isLive, type ProviderSubscription } from '../../core/payments/index.ts'
 import { type DbOrTx, enqueueJob, type JobHandler } from '../db/index.ts'
 import { findItem, findSubscription, findVendor, type ItemRecord } from '../marketplace/index.ts'
@@ -15,6 +15,18 @@ export async function payoutOf(db: DbOrTx, { vendorId }: Pick<ItemRecord, 'vendo
   const vendor = vendorId === null ? undefined : await findVendor(db, { id: vendorId })
   if (!vendor?.paymentAccountId) return null
   return { destination: vendor.paymentAccountId, applicationFeePercent: vendor.applicationFeePercent }
+}
+
+/**
+ * The provider takes the share of a vendor from the total with tax, so it would get the tax that the platform owes. Throws PAYMENTS_UNAVAILABLE.
+ */
+export function assertVendorGetsNoTax({ automaticTax }: Pick<PaymentsDeps, 'automaticTax'>, { name }: Readonly<{ name: string }>): void {
+  if (!automaticTax) return
+  throw problem(
+    'PAYMENTS_UNAVAILABLE',
+    `Paid items of the vendor ${name} cannot be installed while the platform adds taxes (payments.automaticTax). ` +
+      'fix: the operator turns it off, or sells the item without a vendor',
+  )
 }
 
 /** Enqueues one job for each live subscription of an item or a vendor: the list of jobs shows the progress. */
@@ -47,8 +59,8 @@ export const changeSubscriptionTerms =
     const subscription = await provider.getSubscription(id)
     if (!item || !subscription || !isLive(subscription)) return
     const payout = await payoutOf(db, item)
-    // A vendor without an account: the terms stay until the account exists.
-    if (isSame(subscription, payout) || (item.vendorId !== null && payout === null)) return
+    // A vendor without an account: the terms stay until the account exists. With tax it is paid to the platform alone.
+    if (isSame(subscription, payout) || (item.vendorId !== null && payout === null) || (subscription.isTaxed && payout !== null)) return
     const terms = `${payout?.destination ?? 'none'}:${payout?.applicationFeePercent ?? 0}`
     await provider.updateSubscription({ key: `terms:${id}:${terms}:${isoNow(clock)}`, id, payout })
   }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
+import { endModules } from '../../../src/daemon/billing/end-modules.ts'
 import { setDeveloperVendor } from '../../../src/daemon/billing/pay-developers.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -39,6 +40,49 @@ onBothDialects('paid modules', (fresh) => {
       [3 * 749, 3 * 524, 3 * 225],
       ['2026-03', '2026-04', '2026-05'],
     ])
+  })
+
+  const withdraw = (room: Awaited<ReturnType<typeof aBillingWorld>>) =>
+    room.db
+      .insertInto('module_withdrawals')
+      .values({ module_id: 'attendance', version: '1.0.0', reason: 'unsafe', withdrawn_at: isoNow(room.clock) })
+      .execute()
+  const restore = ({ db }: Awaited<ReturnType<typeof aBillingWorld>>) => db.deleteFrom('module_withdrawals').execute()
+  const suspend = ({ db }: Awaited<ReturnType<typeof aBillingWorld>>) => db.updateTable('tenants').set({ status: 'suspended' }).execute()
+  const resume = ({ db }: Awaited<ReturnType<typeof aBillingWorld>>) => db.updateTable('tenants').set({ status: 'active' }).execute()
+
+  test.each([
+    ['withdrawn', withdraw, restore],
+    ['of a suspended tenant', suspend, resume],
+  ] as const)('a module %s costs nothing in months in which it did not run at all', async (_, stop, start) => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 499)
+    await room.until('2026-04-15T00:00:00.000Z')
+    expect(room.money()).toEqual([499, 0, 499])
+    await stop(room)
+    // It ran in a part of April.
+    await room.until('2026-07-20T00:00:00.000Z')
+    expect((await room.usage()).map(({ month }) => month)).toEqual(['2026-03', '2026-04'])
+    expect(room.money()).toEqual([2 * 499, 0, 2 * 499])
+    await start(room)
+    // And in a part of July, which is recorded later.
+    await room.until('2026-09-02T00:00:00.000Z')
+    expect((await room.usage()).map(({ month }) => month)).toEqual(['2026-03', '2026-04', '2026-07', '2026-08'])
+    expect(room.money()).toEqual([4 * 499, 0, 4 * 499])
+  })
+
+  test('a tenant that is deleted while it is suspended is not billed for the month of its deletion', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 499)
+    await room.until('2026-04-15T00:00:00.000Z')
+    await suspend(room)
+    await room.until('2026-06-10T00:00:00.000Z')
+    await room.db
+      .updateTable('tenants')
+      .set({ status: 'deleting', updated_at: isoNow(room.clock) })
+      .execute()
+    await endModules(room.deps, 'ten_acme', new AbortController().signal)
+    expect(room.money()).toEqual([2 * 499, 0, 2 * 499])
   })
 
   test('killed between any two calls, one invoice and one transfer', async () => {
@@ -261,6 +305,23 @@ onBothDialects('paid modules', (fresh) => {
     for (const { id } of room.double.invoices.values()) room.double.payInvoice(id)
     await room.deliver()
     expect([room.money(), await room.alerts()]).toEqual([[499, 0, 499], ['payment_failed closed']])
+  })
+
+  test.each([
+    ['invoice.voided', 'void'],
+    ['invoice.marked_uncollectible', 'uncollectible'],
+  ] as const)('%s closes the alert of an invoice that is not paid: nothing more is collected', async (type, status) => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 499)
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-04-02T00:00:00.000Z')
+    await room.deliver()
+    const [invoice] = [...room.double.invoices.values()]
+    if (!invoice) throw new Error('no invoice')
+    invoice.status = status
+    await room.send({ id: `evt_${status}`, type, objectKind: 'invoice', objectId: invoice.id, createdAt: isoNow(room.clock) })
+    await room.runJobs()
+    expect([room.money(), await room.alerts()]).toEqual([[0, 0, 0], ['payment_failed closed']])
   })
 
   test('without transfers statements are listed; one that is listed is never transferred', async () => {

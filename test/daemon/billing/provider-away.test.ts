@@ -46,6 +46,18 @@ onBothDialects('an internal error that the provider saved for a key', (fresh) =>
     expect(room.money()[0]).toBe(500)
   })
 
+  test('an invoice that was refused is charged by the next run, once an operator has corrected it', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 500)
+    await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+    room.double.fault('finishInvoice', 'refused')
+    expect(await room.run('billing-usage-aggregation')).toContain('0 billed, 1 unbilled')
+    expect([room.money()[0], await room.alerts()]).toEqual([0, ['usage_unbilled open']])
+    await room.clock.advance(10 * minuteMs)
+    expect(await room.run('billing-usage-aggregation')).toContain('1 billed, 0 unbilled')
+    expect([room.money()[0], await room.alerts()]).toEqual([500, ['usage_unbilled closed']])
+  })
+
   test('delays no invoice of late usage', async () => {
     const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
     await room.install()

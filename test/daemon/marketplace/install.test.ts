@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { type BoardDefinition, type SimulationScript, simulateBoard } from '../../../src/core/boards/index.ts'
-import { findItem, publishSeeds } from '../../../src/daemon/marketplace/index.ts'
+import { activateInstalled, findItem, findSubscription, publishSeeds } from '../../../src/daemon/marketplace/index.ts'
 import { installItem } from '../../../src/daemon/marketplace/install-item.ts'
+import { activateModule, installModuleIn } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
 import { aMarketplaceWorld, anApp, aSubmission, type MarketplaceWorld } from '../../support/marketplace-world.ts'
@@ -9,6 +10,7 @@ import { aManifest, approve } from '../../support/modules-world.ts'
 import { codeOf } from '../../support/tasks-world.ts'
 
 const install = (room: MarketplaceWorld, id: string, who = 'mia') => room.as(who).installMarketplaceItem({ params: { id } })
+const jobOfOne = { kind: 'system', name: 'payments', tenantId: 'ten_one', tenantSlug: 'one' } as const
 const stateOf = async ({ db }: MarketplaceWorld) => ({
   boards: (await db.selectFrom('boards').select('id').execute()).length,
   subscriptions: await db.selectFrom('marketplace_subscriptions').select(['status', 'installed_template_id']).execute(),
@@ -94,6 +96,61 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect(await room.modules.row()).toMatchObject({ status: 'active', data_delete_at: null })
   })
 
+  test('an app whose module has a price of its own shows it; the reviewer is warned that both are charged', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest({ billing: { model: 'subscription', monthlyPrice: 4.99, currency: 'EUR' } }), 'ten_one')
+    await room.clock.advance(3_600_000)
+    const { submissionId, warnings } = await room.stranger.submitItem({ body: anApp({ priceModel: 'flat-monthly', priceCents: 300 }) })
+    expect(warnings).toEqual(['The module attendance costs 4.99 EUR a month itself. Tenants are charged for both: the module and the app.'])
+    const { item } = await room.operator.approveMarketplaceSubmission({ params: { id: submissionId }, body: {} })
+    const shown = await room.as('mia').showMarketplaceItem({ params: { id: item.id } })
+    expect([shown.priceCents, shown.modulePrice]).toEqual([300, { cents: 499, currency: 'eur' }])
+    const { id } = await room.published()
+    expect((await room.as('mia').showMarketplaceItem({ params: { id } })).modulePrice).toBeNull()
+  })
+
+  test('a module that the organisation installed on its own stays when the app is uninstalled', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const own = { actor: jobOfOne, moduleId: 'attendance', approvedPermissions: [] }
+    await room.db.transaction().execute((tx) => installModuleIn(room.deps, tx, own))
+    await activateModule(room.deps, jobOfOne, own)
+    const { id } = await room.published(anApp())
+    const { subscription } = await install(room, id)
+    await room.as('mia').uninstallMarketplaceItem({ params: { id: subscription.id } })
+    expect((await room.modules.row()).status).toBe('active')
+  })
+
+  test('a module that apps installed ends with the last of them, also when it is installed again', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const [first, second] = [await room.published(anApp()), await room.published(anApp({ name: 'Attendance too' }))]
+    const uninstall = (id: string) => room.as('mia').uninstallMarketplaceItem({ params: { id } })
+    for (const _ of [1, 2]) {
+      const { subscription: one } = await install(room, first.id)
+      const { subscription: two } = await install(room, second.id)
+      await uninstall(one.id)
+      expect((await room.modules.row()).status).toBe('active')
+      await uninstall(two.id)
+      expect((await room.modules.row()).status).toBe('deactivated')
+    }
+  })
+
+  test('a job activates the module of an app that it finished', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const { id } = await room.published(anApp())
+    const failing = async () => {
+      throw new Error('killed')
+    }
+    const broken = await aMarketplaceWorld(room.db, { isFirst: false, clock: room.clock, deps: { prepare: failing as never } })
+    await codeOf(install(broken, id))
+    const stored = await findSubscription(room.db, { tenantId: 'ten_one', itemId: id })
+    if (!stored) throw new Error('not installed')
+    for (const _ of [1, 2]) expect(await activateInstalled(room.deps, jobOfOne, stored)).toBeNull()
+    expect((await room.modules.row()).status).toBe('active')
+  })
+
   test('a failed activation leaves the module installed, is named, and the repeated request activates it', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await approve(room.db, aManifest(), 'ten_one')
@@ -146,6 +203,17 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect(JSON.stringify(shown.bundle)).not.toContain('config')
     expect(await codeOf(install(room, id))).toBe('PAYMENTS_UNAVAILABLE')
     expect((await stateOf(room)).subscriptions).toEqual([])
+  })
+
+  test('an accepted price that changed is refused before anything happens', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { id } = await room.published(aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }))
+    const free = await room.published()
+    const accept = (item: string, priceCents: number | null) =>
+      codeOf(room.as('mia').installMarketplaceItem({ params: { id: item }, body: { priceCents } }))
+    expect([await accept(id, 400), await accept(id, null), await accept(free.id, 100)]).toEqual(['CONFLICT', 'CONFLICT', 'CONFLICT'])
+    expect((await stateOf(room)).subscriptions).toEqual([])
+    expect([await accept(id, 500), await accept(free.id, null)]).toEqual(['PAYMENTS_UNAVAILABLE', 'ok'])
   })
 
   test('each seed is published once, can be played to its end, and stays as an admin left it', async () => {

@@ -115,7 +115,16 @@ function place({ double, customer, clock }: Room, { id, subject, state }: Placed
   const record: ProviderSubscription = {
     ...{ id, customerId: customer.id, status: state, itemId: 'si_1', priceId: 'price_1', currentPeriodStart: at, cancelAtPeriodEnd: false },
     currentPeriodEnd: later,
-    ...{ createdAt: at, canceledAt: null, endedAt: null, destination: null, applicationFeePercent: null, latestInvoiceId: null, metadata },
+    ...{
+      createdAt: at,
+      canceledAt: null,
+      endedAt: null,
+      destination: null,
+      applicationFeePercent: null,
+      latestInvoiceId: null,
+      metadata,
+      isTaxed: false,
+    },
   }
   // One that would end with its period has not ended yet, so that it can be in each state.
   const currentPeriodEnd = known && !known.cancelAtPeriodEnd ? known.currentPeriodEnd : later
@@ -140,6 +149,23 @@ function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): s
   })
   return id
 }
+
+onBothDialects('the mail after a failed payment', (fresh) => {
+  test.each([
+    ['active', 'Visits stays installed.'],
+    ['cancelled', 'Visits is uninstalled; the payment is for the time before.'],
+  ] as const)('of an item that is %s', async (row, text) => {
+    const room = await aRow(await fresh(), row)
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
+    const [stored] = await room.rows()
+    const id = stored?.payment_subscription_id as string
+    place(room, { id, subject: 'own', state: 'past_due' })
+    const type = 'customer.subscription.updated'
+    await room.send({ id: 'evt_1', type, objectKind: 'subscription', objectId: id, createdAt: room.clock.now().toISOString() })
+    await room.runJobs()
+    expect(room.mails.map((mail) => mail.text.includes(text))).toEqual([true])
+  })
+})
 
 onBothDialects('subscriptions of plans', (fresh) => {
   const plan = (room: Room, given: Readonly<{ id?: string; state?: Case['state']; plan?: string; tenant?: string }> = {}) => {
@@ -201,17 +227,47 @@ onBothDialects('subscriptions of plans', (fresh) => {
     expect(await state(room)).toEqual(['light', 'suspended', 'abuse'])
   })
 
-  test('the end of a larger plan raises an alert alone; a second live subscription changes nothing', async () => {
+  test('the end of a larger plan raises an alert alone', async () => {
     const room = await aBillingWorld(await fresh())
     await happen(room, { plan: 'pro' })
-    await happen(room, { plan: 'dedicated', id: 'sub_2' })
-    expect([await state(room), await room.alerts()]).toEqual([['pro', 'active', null], ['plan_duplicate open']])
     await happen(room, { plan: 'pro', state: 'canceled' })
-    expect([await state(room), await room.alerts()]).toEqual([
-      ['pro', 'active', null],
-      ['plan_duplicate open', 'plan_ended open'],
-    ])
+    expect([await state(room), await room.alerts()]).toEqual([['pro', 'active', null], ['plan_ended open']])
   })
+
+  test('a second live subscription changes nothing; it is followed once the first one is cancelled', async () => {
+    const room = await aBillingWorld(await fresh())
+    await happen(room, { plan: 'light' })
+    await happen(room, { plan: 'pro', id: 'sub_2' })
+    expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], ['plan_duplicate open']])
+    await happen(room, { plan: 'light', state: 'canceled' })
+    expect([await state(room), await room.alerts()]).toEqual([['pro', 'active', null], ['plan_duplicate closed']])
+    // The subscription that is followed now ends as any other.
+    await happen(room, { plan: 'pro', id: 'sub_2', state: 'canceled' })
+    expect(await room.alerts()).toEqual(['plan_duplicate closed', 'plan_ended open'])
+  })
+
+  test('cancelling the second subscription closes the alert and changes nothing else', async () => {
+    const room = await aBillingWorld(await fresh())
+    await happen(room, { plan: 'light' })
+    await happen(room, { plan: 'pro', id: 'sub_2' })
+    await happen(room, { plan: 'pro', id: 'sub_2', state: 'canceled' })
+    expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], ['plan_duplicate closed']])
+  })
+
+  test.each(['ended', 'new'] as const)(
+    'a Light tenant that pays a new subscription stays active: event of the %s one first',
+    async (order) => {
+      const room = await aBillingWorld(await fresh())
+      await happen(room, { plan: 'light' })
+      const ended = plan(room, { plan: 'light', state: 'canceled' })
+      const begun = plan(room, { plan: 'light', id: 'sub_2' })
+      for (const event of order === 'ended' ? [ended, begun] : [begun, ended]) {
+        await room.send(event)
+        await room.runJobs()
+      }
+      expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], []])
+    },
+  )
 
   test('a thin event of a meter and an invoice that cannot be finalised raise alerts', async () => {
     const room = await aBillingWorld(await fresh())

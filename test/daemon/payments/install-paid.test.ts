@@ -45,6 +45,37 @@ onBothDialects('a paid installation', (fresh) => {
     ])
   })
 
+  test('a tenant without payment customer reads whom to ask, and its operator what to run', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).execute()
+    await expect(room.install()).rejects.toMatchObject({
+      code: 'NO_PAYMENT_CUSTOMER',
+      message: expect.stringMatching(/ask the operator of your platform.*`tenantry tenants billing acme --create-customer`/),
+    })
+  })
+
+  test.each(['before its commit', 'before the activation'])(
+    'the job activates what it finishes: the request was killed %s',
+    async (when) => {
+      const room = await aPaymentsWorld(await fresh())
+      if (when === 'before its commit') room.faults.install = 1
+      await room.install().catch(() => undefined)
+      await room.clock.advance(61_000)
+      await room.runJobs()
+      const [row] = await room.rows()
+      expect([room.money(), room.activated]).toEqual([[1000, 700, 300], [row?.id]])
+    },
+  )
+
+  test('the job activates nothing that was refused or uninstalled meanwhile', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.clock.advance(61_000)
+    await room.runJobs()
+    expect(room.activated).toEqual([])
+  })
+
   const operations = ['findPrice', 'createProduct', 'createPrice', 'getPrice', 'listSubscriptions', 'createSubscription', 'getSubscription']
   const faults = ['lost', 'answer lost', 'late', 'twice', 'failed', 'failed after'] as const
   test.each(operations.flatMap((operation) => faults.map((fault) => [operation, fault] as const)))('%s: %s', async (operation, fault) => {

@@ -4,9 +4,9 @@ import { isPaymentFailure, type PaymentFailure, paymentFailure } from '../../../
 /**
  * What becomes of the next call of an operation. `lost`: the request never arrives. `answer lost`: carried out, no answer. `late`: no answer,
  * carried out when `deliverLate` is called. `twice`: arrives twice. `failed`: 500 before anything happened. `failed after`: 500 although it
- * was carried out. Both 500s are saved for the key.
+ * was carried out. `refused`: a 400. Errors are saved for the key.
  */
-export type Fault = 'lost' | 'answer lost' | 'late' | 'twice' | 'failed' | 'failed after'
+export type Fault = 'lost' | 'answer lost' | 'late' | 'twice' | 'failed' | 'failed after' | 'refused'
 
 type Saved = Readonly<{ atMs: number; request: string; outcome: Readonly<{ value: unknown }> | Readonly<{ failure: PaymentFailure }> }>
 type Call = Readonly<{ operation: string; key?: string | undefined; input: unknown }>
@@ -22,6 +22,7 @@ export function idempotentCalls(clock: Clock, settle: () => void) {
   const calls: Call[] = []
   const nowMs = () => clock.now().getTime()
   const unreachable = () => paymentFailure('unreachable', 'The payment provider did not answer')
+  const refused = () => paymentFailure('invalid', 'The address of the customer is incomplete')
   const broken = () => paymentFailure('failed', 'The payment provider answered with an internal error')
 
   function takeFault(operation: string): Fault | undefined {
@@ -46,7 +47,7 @@ export function idempotentCalls(clock: Clock, settle: () => void) {
     const known = key === undefined ? undefined : saved.get(key)
     if (known && known.request !== request) return { failure: paymentFailure('invalid', `The key ${key} was used with other parameters`) }
     if (known) return known.outcome
-    const done = fault === 'failed' ? { failure: broken() } : outcomeOf(work)
+    const done = fault === 'failed' ? { failure: broken() } : fault === 'refused' ? { failure: refused() } : outcomeOf(work)
     const outcome = fault === 'failed after' ? { failure: broken() } : done
     if (key !== undefined) saved.set(key, { atMs: nowMs(), request, outcome })
     return outcome

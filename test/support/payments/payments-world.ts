@@ -12,6 +12,7 @@ type Options = Readonly<{
   priceCents?: number
   vendor?: boolean
   collection?: 'charge' | 'invoice'
+  automaticTax?: boolean
   start?: string
 }>
 
@@ -22,10 +23,11 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
     priceCents = 1000,
     vendor = true,
     collection = 'charge',
+    automaticTax = false,
     start = '2026-03-10T10:00:00.000Z',
   } = options
   const clock: ManualClock = manualClock(start)
-  const double = paymentDouble(clock, { collection })
+  const double = paymentDouble(clock, { collection, automaticTax })
   const { provider } = double
   const now = isoNow(clock)
   const customer = await provider.createCustomer({ key: 'c', name: 'Acme', email: 'a@acme.example', metadata: {} })
@@ -64,10 +66,20 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
       },
     })
     .execute()
+  const activated: string[] = []
   const faults: { install: number; plan: Error | null } = { install: 0, plan: null }
   const deps: PaymentsDeps = {
-    ...{ db, clock, random: systemRandom, log: silentLogger(), provider, currency: 'eur', baseUrl: 'https://platform.example' },
-    billing: billingHooks({ db, clock, random: systemRandom }),
+    ...{
+      db,
+      clock,
+      random: systemRandom,
+      log: silentLogger(),
+      provider,
+      currency: 'eur',
+      automaticTax,
+      baseUrl: 'https://platform.example',
+    },
+    billing: billingHooks({ db, clock, random: systemRandom, provider }),
     bundles: {
       plan: async () => {
         if (faults.plan) throw faults.plan
@@ -82,10 +94,15 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
             status: 'active',
             installedTemplateId: null,
             moduleId: null,
+            ownsModule: false,
             installedBy: null,
           },
           ...{ installedAt: at, cancelledAt: null, updatedAt: at },
         })
+      },
+      activate: async (_, { id }) => {
+        activated.push(id)
+        return null
       },
       end: async (tx, { subscription }) => {
         await storeSubscription(tx, { ...subscription, status: 'cancelled', cancelledAt: isoNow(clock) })
@@ -110,6 +127,8 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
   }
   return {
     ...{ db, clock, double, provider, customer, account, deps, actor, payments, faults, jobs, runJobs },
+    /** Subscriptions whose module a job activated. */
+    activated,
     item: async () => (await findItem(db, 'item_1')) as NonNullable<Awaited<ReturnType<typeof findItem>>>,
     install: async () => payments.installPaid(actor, (await findItem(db, 'item_1')) as NonNullable<Awaited<ReturnType<typeof findItem>>>),
     rows: () => db.selectFrom('marketplace_subscriptions').selectAll().execute(),

@@ -33,7 +33,10 @@ export const testWebhookSecrets = { platform: 'whsec_platform', connect: 'whsec_
 const hourMs = 3_600_000
 
 /** A provider with state and money: charges, renews, finalises and pays as its clock moves. */
-export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<{ collection?: 'charge' | 'invoice' }> = {}) {
+export function paymentDouble(
+  clock: Clock,
+  { collection = 'charge', automaticTax = false }: Readonly<{ collection?: 'charge' | 'invoice'; automaticTax?: boolean }> = {},
+) {
   let count = 0
   const id = (prefix: string) => `${prefix}_${String(++count).padStart(4, '0')}`
   const accounts = new Map<string, Mutable<ProviderAccount>>()
@@ -134,6 +137,9 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
       const { periodStart, periodEnd } = invoice
       if (quantity > 0) addLine(invoice, { description: `${quantity} × usage`, cents: quantity * unit.cents, periodStart, periodEnd })
     }
+    const isTaxed = sub?.isTaxed ?? (automaticTax && invoice.payout === null)
+    const tax = Math.round(invoice.total.cents * 0.19)
+    if (isTaxed && tax > 0) addLine(invoice, { description: 'VAT 19 %', cents: tax, periodStart: at(), periodEnd: at() })
     invoice.finalizedAt = at()
     invoice.status = 'open'
     emit('invoice.finalized', 'invoice', invoice.id)
@@ -312,7 +318,7 @@ export function paymentDouble(clock: Clock, { collection = 'charge' }: Readonly<
             endedAt: null,
           },
           ...{ destination: input.payout?.destination ?? null, applicationFeePercent: input.payout?.applicationFeePercent ?? null },
-          ...{ latestInvoiceId: null, metadata: input.metadata, anchor: input.anchor },
+          ...{ isTaxed: automaticTax, latestInvoiceId: null, metadata: input.metadata, anchor: input.anchor },
         }
         sub.currentPeriodEnd = nextPeriodEnd(sub, at())
         subscriptions.set(sub.id, sub)

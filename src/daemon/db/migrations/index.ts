@@ -57,6 +57,7 @@ import { snapshotMode } from './0057-snapshot-mode.ts'
 import { openElements } from './0058-open-elements.ts'
 import { restoredRepositories } from './0059-restored-repositories.ts'
 import { refunds } from './0060-refunds.ts'
+import { ownedModules } from './0061-owned-modules.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -120,4 +121,5 @@ export const migrations: readonly Migration[] = [
   openElements,
   restoredRepositories,
   refunds,
+  ownedModules,
 ]
