@@ -17,6 +17,7 @@ import { payDevelopers, setDeveloperVendor } from './pay-developers.ts'
 import { previewBilling } from './preview.ts'
 import { reconcileAll, reconcilePage } from './reconcile.ts'
 import { reportEnded, reportMonths, reportTopic, sendUnsent, unsentTopic } from './report-usage.ts'
+import { retryTransfers, transfersTopic } from './transfer-statements.ts'
 import { mailWarning, warningTopic, warnTenants } from './warn-tenants.ts'
 
 export { openActiveUsers } from './active-users.ts'
@@ -43,6 +44,7 @@ export const billingFeature = feature<Deps>({
     [reportTopic]: reportEnded(deps),
     [unbilledTopic]: billUnbilled(deps),
     [unsentTopic]: sendUnsent(deps),
+    [transfersTopic]: retryTransfers(deps),
     [warningTopic]: mailWarning(deps),
     [paymentMailTopic]: mailPaymentFailed(deps),
     [invoiceMailTopic]: mailInvoiceFailed(deps),

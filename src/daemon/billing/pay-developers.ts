@@ -5,7 +5,7 @@ import { findVendor } from '../marketplace/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { developersToPay, makeStatement } from './make-statement.ts'
 import { readInvoices } from './read-invoices.ts'
-import { transferStatements } from './transfer-statements.ts'
+import { enqueueTransfers, transferStatements } from './transfer-statements.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'currency' | 'transferPayouts'>
 
@@ -19,6 +19,7 @@ export async function payDevelopers(deps: Deps, signal: AbortSignal): Promise<st
   let made = 0
   for (const developerId of await developersToPay(deps.db)) if (await makeStatement(deps, { developerId, month })) made++
   const { transferred, waiting } = await transferStatements(deps, signal)
+  if (waiting > 0) await enqueueTransfers(deps)
   return `${plural(made, 'statement')} made, ${transferred} transferred, ${waiting} waiting`
 }
 

@@ -1,8 +1,8 @@
 import { countModules } from '../../core/billing/index.ts'
-import { newId } from '../../core/kit/index.ts'
+import { isoIn, newId } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { acquireLease, forUpdate, releaseLease, type Tx } from '../db/index.ts'
+import { acquireLease, enqueueJob, forUpdate, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
 import { findVendor } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
 import type { BillingDeps } from './deps.ts'
@@ -14,6 +14,24 @@ const system = { kind: 'system', name: 'billing' } as const
 const batch = 500
 /** Longer than the calls of one transfer may take. */
 const leaseMs = 5 * 60_000
+
+export const transfersTopic = 'billing.transfers'
+const dayMs = 24 * 60 * 60_000
+
+/** Transfers what waits, and again each day: a transfer needs money that has arrived, days after the payment. */
+export const retryTransfers =
+  (deps: Deps): JobHandler =>
+  async (_, { signal = new AbortController().signal }) => {
+    const { waiting } = await transferStatements(deps, signal)
+    if (waiting > 0) await enqueueTransfers(deps)
+  }
+
+/** Once a day, whatever asks for it. */
+export const enqueueTransfers = ({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<void> => {
+  const runAt = isoIn(clock, dayMs)
+  const job = { topic: transfersTopic, payload: {}, key: `${transfersTopic}:${runAt.slice(0, 10)}`, pool: 'mail', runAt } as const
+  return db.transaction().execute((tx) => enqueueJob(tx, clock, job))
+}
 
 /** Transfers every statement that waits; one that cannot be transferred gets the reason. */
 export async function transferStatements(deps: Deps, signal: AbortSignal): Promise<Readonly<{ transferred: number; waiting: number }>> {

@@ -223,6 +223,20 @@ onBothDialects('paid modules', (fresh) => {
     expect(room.money()[1]).toBe(Math.round((499 + 800 + 800) * 0.7))
   })
 
+  test('a transfer that was refused for want of money is tried again the next day, without an operator', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    room.double.setAccount(room.account.id, { transfersEnabled: false })
+    await room.until('2026-04-03T05:00:00.000Z')
+    expect([room.money()[1], await room.payouts()]).toMatchObject([0, [{ state: 'waiting', net_cents: 350 }]])
+    room.double.setAccount(room.account.id, readyAccount)
+    await room.until('2026-04-09T00:00:00.000Z')
+    expect([room.money()[1], await room.payouts()]).toMatchObject([350, [{ state: 'transferred' }]])
+    const jobs = await room.db.selectFrom('outbox').select('status').where('topic', '=', 'billing.transfers').execute()
+    expect(jobs.filter(({ status }) => status === 'pending')).toEqual([])
+  })
+
   test('a transfer that the provider refused goes to the account that the vendor has then, once', async () => {
     const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()
