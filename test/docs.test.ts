@@ -77,6 +77,16 @@ describe('lines have under 120 characters', () => {
   )
 })
 
+describe('a page with commands links to their installation before the first one', () => {
+  test.each(readdirSync('docs').filter((name) => name.endsWith('.md') && name !== 'operating.md'))('%s', (name) => {
+    const page = readFileSync(`docs/${name}`, 'utf8')
+    const blocks = [...page.matchAll(/^```(?:\w*)\n([\s\S]*?)^```$/gm)]
+    const first = blocks.find(([, text = '']) => /^(?:[$#] )?tenantry(?:d|-agent)? /m.test(text))
+    const intro = page.slice(0, first?.index ?? 0)
+    expect(first === undefined || intro.includes('operating.md#install-the-programs')).toBe(true)
+  })
+})
+
 describe('every page that is linked is there', () => {
   test.each(['.', 'docs', 'docs/decisions'])('%s', (folder) => {
     const pages = readdirSync(folder).filter((name) => name.endsWith('.md'))

@@ -90,7 +90,7 @@ function resourceLines(has: Resources, diskLow: boolean, { paint }: Style): [str
     ['memory', `${gigabytes(has.memoryBytes)}${available === undefined ? '' : `, ${gigabytes(available)} available`}`],
     ['disk', diskLow ? paint.red(`${disk} (!)`) : disk],
     ['boxes', boxes?.toString()],
-    ['disk reserve', ballast === 'used' ? paint.red('used: the disk was full; free disk space') : ballast],
+    ['disk reserve', ballast === 'used' ? paint.red('used: the disk was full; free disk space') : ballast && 'intact'],
     ['agent uses', agentRssBytes === undefined ? undefined : `${megabytes(agentRssBytes)}, up for ${duration(uptimeMs ?? 0)}`],
   ]
 }

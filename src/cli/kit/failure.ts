@@ -52,7 +52,9 @@ const askForRole: Advice = ({ byToken, asUser }, { message }) =>
   message.includes('fix: ')
     ? undefined
     : asUser
-      ? 'ask a user with that role, or an administrator of your tenant'
+      ? message.includes('capability')
+        ? 'ask an operator for a role that grants it: tenantry users roles <tenant> <user> <role>'
+        : 'ask a user with that role, or an administrator of your tenant'
       : byToken
         ? 'tenantry whoami shows the role of TENANTRY_TOKEN; to use your own, unset it and run tenantry login'
         : 'tenantry whoami shows your role; an admin can change it with tenantry accounts role'
@@ -94,7 +96,7 @@ export function explain(error: unknown, typed: TypedCommand, paint: Paint): stri
     return [`${paint.red('error:')} ${bugText(error)}`, 'next:  run it again with TENANTRY_DEBUG=1 and report the output'].join('\n')
   const lines = [`${paint.red('error:')} ${clean(error.message)} ${paint.dim(`[${error.code}]`)}`, ...detailLines(error)]
   // A message that names its own command needs no other.
-  const next = /`tenantryd? /.test(error.message) ? undefined : nextStep[error.code]?.(typed, error)
+  const next = /(`|fix: )tenantryd? /.test(error.message) ? undefined : nextStep[error.code]?.(typed, error)
   return [...lines, ...(next ? [`${paint.dim('next: ')} ${next}`] : [])].join('\n')
 }
 

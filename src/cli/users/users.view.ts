@@ -18,10 +18,13 @@ const columns = ({ now }: Style): Column<User>[] => [
 
 type Page = Readonly<{ users: readonly User[]; nextCursor: string | null }>
 
-export const userList = ({ users, nextCursor }: Page, style: Style): string =>
-  users.length === 0
-    ? 'No users. Create one: `tenantry users create`. A first login to the chat creates one too.'
-    : sections(table(style, columns(style), users), nextCursor ? `Next page: --cursor ${clean(nextCursor)}` : '')
+export function userList({ users, nextCursor }: Page, style: Style, filters: Readonly<Record<string, unknown>>): string {
+  if (users.length > 0) return sections(table(style, columns(style), users), nextCursor ? `Next page: --cursor ${clean(nextCursor)}` : '')
+  const { tenant, ...others } = filters
+  return Object.values(others).some((value) => value !== undefined && value !== false)
+    ? `No users match. All users: tenantry users list ${tenant}`
+    : 'No users. Create one: `tenantry users create`. A first login to the chat creates one too.'
+}
 
 export const userView = (user: User, style: Style): string =>
   fields(style, [

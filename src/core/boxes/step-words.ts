@@ -28,6 +28,8 @@ const stepWords: Readonly<Record<string, string>> = {
   keep: 'save current data',
   load: 'load snapshot',
   switch: 'switch over',
+  // Last step of a hand-over, before a move or a removal.
+  settle: 'stop all services',
   // Steps of a test restore.
   fill: 'load database',
   prove: 'verify',

@@ -15,7 +15,7 @@ import {
 } from '../../core/kit/index.ts'
 import { addressLimit } from './address-limit.ts'
 import { allowSlowBody, hasBody } from './body-time.ts'
-import { type CallLimits, clientPaths } from './call-limits.ts'
+import type { CallLimits } from './call-limits.ts'
 import { type KeepAlive, makeKeepAlive, sendStream } from './event-stream.ts'
 import { IncomingCall } from './incoming-call.ts'
 import { type RawResponse, sendRaw } from './raw.ts'
@@ -74,11 +74,9 @@ export function registerEndpoints(app: Express, served: readonly Served[], deps:
     }
     const allowed = sharing.flatMap(({ endpoint }) => methodsOf(endpoint)).flatMap(withHead)
     const { endpoint } = sharing[0] as Served
-    const { path } = endpoint
-    app.all(routeOf(endpoint), ...(isClientPath(path) ? [countStrayCall(deps)] : []), methodNotAllowed(allowed))
+    app.all(routeOf(endpoint), countStrayCall(deps), methodNotAllowed(allowed))
   }
-  app.use([...clientPaths], countStrayCall(deps))
-  app.use(({ path }) => {
+  app.use(countStrayCall(deps), ({ path }) => {
     throw problem('NOT_FOUND', `${path} does not exist. See /docs for all endpoints.`)
   })
 }
@@ -94,8 +92,6 @@ function byPath(served: readonly Served[]): readonly (readonly Served[])[] {
   const inOrder = [...paths.keys()].toSorted((a, b) => (rank(a) < rank(b) ? -1 : Number(rank(a) > rank(b))))
   return inOrder.map((path) => paths.get(path) as Served[])
 }
-
-const isClientPath = (path: string) => clientPaths.some((prefix) => path.startsWith(`${prefix}/`))
 
 /** A call of a user to no endpoint counts too, and its response has the limit headers. An invalid token changes nothing: 404 and 405 come first. */
 const countStrayCall =

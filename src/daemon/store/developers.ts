@@ -57,7 +57,11 @@ export async function registerDeveloper(
   return developerOf(row)
 }
 
-const alreadyRegistered = (as: string) => problem('ALREADY_EXISTS', `You are registered as a developer already (${as}).`)
+const alreadyRegistered = (as: string) =>
+  problem(
+    'ALREADY_EXISTS',
+    `You are registered as a developer already (${as}). fix: send this id, with \`tenantry modules submit --developer ${as}\``,
+  )
 
 type Use = Readonly<{ code: string; by: string; now: string }>
 

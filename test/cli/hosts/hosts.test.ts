@@ -47,6 +47,7 @@ describe('a host', () => {
     expect(text).toMatch(/memory +16 GB, 5 GB available/)
     expect(text).toMatch(/disk +40 GB of 100 GB free$/m)
     expect(text).toMatch(/boxes +12/)
+    expect(text).toMatch(/disk reserve +intact/)
     expect(text).toMatch(/agent uses +70 MB/)
     expect(text).toMatch(/key since +2025-12-20 02:00:00 UTC \(16 d ago\)/)
     expect(text).not.toContain('skewed')

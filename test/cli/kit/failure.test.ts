@@ -142,12 +142,13 @@ describe('an error', () => {
     expect(stderr).toContain('next:  fix those boxes, or skip them with --skip-refused')
   })
 
-  test('with a command in its message has no next line', async () => {
-    const answers = {
-      [hosts]: problemAnswer(404, { code: 'NOT_FOUND', message: 'no host: `tenantry hosts invite` adds one', retryable: false }),
-    }
-    expect((await tenantry(['hosts', 'list'], { answers })).stderr).not.toContain('next:')
-  })
+  test.each(['no host: `tenantry hosts invite` adds one', 'no host. fix: tenantry hosts invite'])(
+    'with a command in its message has no next line: %s',
+    async (message) => {
+      const answers = { [hosts]: problemAnswer(404, { code: 'NOT_FOUND', message, retryable: false }) }
+      expect((await tenantry(['hosts', 'list'], { answers })).stderr).not.toContain('next:')
+    },
+  )
 
   test.each([
     ['UNAUTHENTICATED', 'TENANTRY_TOKEN is set and overrides your login: replace it, or unset it and run tenantry login'],

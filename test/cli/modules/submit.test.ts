@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { stubUrl, temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { problemAnswer, stubUrl, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { usableDatabase } from '../../support/databases.ts'
 import { aPackage, aStoreWorld } from '../../support/store-world.ts'
 
@@ -31,6 +31,21 @@ test('a user of a tenant logs in beside the operator, without a device in the ch
   expect((await stat(loginsIn(configFolder))).mode & 0o777).toBe(0o600)
   const logout = await tenantry(['logout', '--tenant'], { answers: { 'POST /api/auth/v1/logout': undefined }, configFolder })
   expect([logout.stdout, logout.asked[0]?.headers.get('authorization')]).toEqual([`Logged out of ${stubUrl}.\n`, 'Bearer jwt'])
+})
+
+test('a user without the capability learns that an operator grants a role for it', async () => {
+  const configFolder = await temporaryFolder()
+  await mkdir(join(configFolder, 'tenantry'))
+  const ben = { token: 'jwt', name: 'ben', expiresAt: '2027-01-01T00:00:00.000Z', tenant: 'linden' }
+  await writeFile(loginsIn(configFolder), JSON.stringify({ last: stubUrl, logins: {}, users: { [stubUrl]: ben } }), { mode: 0o600 })
+  const message = 'This requires the capability manageModules; none of your roles grants it.'
+  const refusal = problemAnswer(403, { code: 'FORBIDDEN', message, retryable: false })
+  const answers = { 'POST /api/platform/v1/store/developer/register': refusal }
+  const ran = await tenantry(['modules', 'register', '--email', 'b@b.example', '--name', 'Ben', '--organization', 'B'], {
+    answers,
+    configFolder,
+  })
+  expect(ran.stderr).toContain('next:  ask an operator for a role that grants it: tenantry users roles <tenant> <user> <role>')
 })
 
 test('without a login, the fix names the command', async () => {

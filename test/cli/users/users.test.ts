@@ -32,6 +32,13 @@ test('list is a table without control characters, and --json the API response', 
   expect(JSON.parse((await tenantry(['users', 'list', 'acme', '--json'], { answers })).stdout)).toEqual(answers[`GET ${base}`])
 })
 
+test('an empty list suggests a new user only where nothing was filtered', async () => {
+  const answers = { [`GET ${base}`]: { users: [], nextCursor: null } }
+  const filtered = await tenantry(['users', 'list', 'acme', '--without-password'], { answers })
+  expect(filtered.stdout).toBe('No users match. All users: tenantry users list acme\n')
+  expect((await tenantry(['users', 'list', 'acme'], { answers })).stdout).toContain('Create one: `tenantry users create`')
+})
+
 test('create shows a generated password once, and reports an existing account', async () => {
   const made = { user: aUser(), chat: 'created', password: 'abcd-efgh-ijkl-mnop' }
   const ran = await tenantry(['users', 'create', 'acme', 'anna', '--name', 'Anna', '--role', 'teacher,member'], {

@@ -80,6 +80,7 @@ describe("a call of a tenant's user", () => {
     ['an unknown path', { path: '/api/platform/v1/nowhere' }, 404],
     ['a wrong method', { method: 'PUT' }, 405],
     ['an unknown path of logins', { path: '/api/auth/v1/nowhere' }, 404],
+    ['an unknown path outside the platform API', { path: '/api/nowhere' }, 404],
   ])('counts also to %s, and says what is left', async (_, more, status) => {
     const { work, anna } = await aDaemon()
     const stray = await work(anna, more)
