@@ -8,6 +8,7 @@ import {
   assertSafeFolder,
   type BoxSecrets,
   type BoxSettings,
+  databaseFilesFindings,
   differenceFindings,
   fileSetFindings,
   guardFindings,
@@ -17,6 +18,7 @@ import {
   readFence,
   recordOf,
   renderedFiles,
+  resolvedFacts,
   secretsFile,
   secretsText,
 } from '../boxes/index.ts'
@@ -81,6 +83,7 @@ export async function planCompletion(deps: PlanDeps, box: LocalBox, payload: Com
   ]
   // Only once the rest is right: a stack without a database volume has its finding already.
   if (found.length === 0) found.push(...(await guardFindings(deps, box, survey.compose.text)))
+  if (found.length === 0) found.push(...(await databaseFiles(deps, survey)))
   const planned = await changesOf(deps, survey, { payload, wants: { images, secrets } })
   const changes = 'unable' in planned ? [] : planned.filter(({ before, after }) => before !== after)
   const diff = redact(
@@ -109,6 +112,12 @@ async function otherDatabases({ servers }: PlanDeps, survey: Survey): Promise<st
     (name) => name !== said.database && name !== 'postgres',
   )
   return others.length === 0 || said.database === '' ? [] : [otherDatabasesFinding(others)]
+}
+
+async function databaseFiles({ engine, servers }: PlanDeps, { box, compose }: Survey): Promise<string[]> {
+  const facts = await servers.databaseFacts(box)
+  const { database } = await resolvedFacts({ engine }, box, compose.text)
+  return facts && database ? databaseFilesFindings({ engine }, facts, database.volume) : []
 }
 
 const fenceFinding = async ({ project }: LocalBox): Promise<string[]> =>

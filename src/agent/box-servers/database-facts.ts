@@ -12,6 +12,10 @@ const ifThere = (table: string, query: string, path: string) =>
 const factsSql = `select json_build_object(
   'bytes', pg_database_size(current_database()),
   'others', (select coalesce(json_agg(datname order by datname), '[]') from pg_database where datname not in ('postgres', 'template0', 'template1', current_database())),
+  'tablespaces', (select coalesce(json_agg(spcname || ' in ' || pg_tablespace_location(oid) order by spcname), '[]') from pg_tablespace where spcname not in ('pg_default', 'pg_global')),
+  'archive', current_setting('archive_mode'),
+  'slots', (select coalesce(json_agg(slot_name order by slot_name), '[]') from pg_replication_slots),
+  'altered', (select coalesce(json_agg(name order by name), '[]') from pg_settings where sourcefile like '%/postgresql.auto.conf'),
   'collation', (select datcollate from pg_database where datname = current_database()),
   'system', (select system_identifier::text from pg_control_system()),
   'superuser', (select rolsuper from pg_roles where rolname = current_user),
@@ -27,6 +31,10 @@ const Texts = z.array(z.string()).nullable()
 const Answer = z.object({
   bytes: z.number(),
   others: z.array(z.string()),
+  tablespaces: z.array(z.string()).default([]),
+  archive: z.string().default('off'),
+  slots: z.array(z.string()).default([]),
+  altered: z.array(z.string()).default([]),
   collation: z.string(),
   system: z.string().optional(),
   superuser: z.boolean(),
@@ -49,12 +57,14 @@ export function readFacts(printed: string): DatabaseFacts | undefined {
   const result = Answer.safeParse(asJson(printed))
   if (!result.success) return undefined
   const { bytes, others, collation, system, superuser, schema, compat, background, progress, migrations } = result.data
+  const { tablespaces, archive: archiveMode, slots: replicationSlots, altered: alteredSettings } = result.data
   const applied = z.array(AppliedMigration).safeParse((migrations ?? []).map(readApplied))
   if (!applied.success) return undefined
   return {
     bytes,
     systemId: system ?? null,
     otherDatabases: others,
+    ...{ tablespaces, archiveMode, replicationSlots, alteredSettings },
     collation,
     schemaVersion: numberIn(schema),
     compatVersion: numberIn(compat),

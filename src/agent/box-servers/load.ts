@@ -37,10 +37,10 @@ export async function loadDatabase(
 }
 
 /**
- * Everything belongs to the box's own role: the dump names roles that its host made, and other roles of a cluster are not restored. Nothing
- * of the dump goes through psql, whose meta-commands run programs.
+ * Everything belongs to the box's own role and tablespace: the dump names roles that its host made, and other roles and tablespaces of a cluster
+ * are not restored. Nothing of the dump goes through psql, whose meta-commands run programs.
  */
-const asOneRole = ['--no-owner', '--no-privileges']
+const asOneRole = ['--no-owner', '--no-privileges', '--no-tablespaces']
 
 /**
  * Replaces a database without tables by an empty one, whose role has the password of this box; one psql run, because each one starts a

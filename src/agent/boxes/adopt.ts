@@ -4,6 +4,7 @@ import { type BoxCommandPayload, boxCommands } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { CommandExecutor, ContainerEngine, LocalBox, Project } from '../ports/index.ts'
 import { readCompose } from './compose-file.ts'
+import { databaseFilesFindings, databaseWarnings } from './database-files.ts'
 import { composeNames, fileOfContainers, fileSetFindings } from './file-set.ts'
 import { assertStackUnclaimed, existingBox, type LocalBoxes } from './local-boxes.ts'
 
@@ -34,9 +35,17 @@ export const adopt =
       ...(await differenceFindings(deps.engine, project)),
       ...facts.otherServices.map((service) => `service ${service} does not belong to a box; updates ignore it`),
       ...(missing.length > 0 ? [] : await guardFindings(deps, box, text)),
+      ...(await databaseFindings(deps, box, facts.database?.volume)),
     ]
     return { report: await reportVersions(deps, box), findings }
   }
+
+async function databaseFindings({ engine, servers }: ReportDeps, box: LocalBox, volume: string | undefined): Promise<string[]> {
+  const facts = await servers.databaseFacts(box)
+  if (!facts) return []
+  const files = volume === undefined ? [] : await databaseFilesFindings({ engine }, facts, volume)
+  return [...files.map((reason) => `the box could not be restored: ${reason}`), ...databaseWarnings(facts)]
+}
 
 /** Adoption never turns a managed box into an observed one. */
 async function observed(boxes: LocalBoxes, payload: Adopt, project: Project): Promise<LocalBox> {

@@ -30,6 +30,7 @@ export {
   resolvedCompose,
 } from './compose-file.ts'
 export { composeRecord, recordCompose } from './compose-record.ts'
+export { assertOwnDatabaseFiles, databaseFilesFindings, databaseWarnings, systemIdOf } from './database-files.ts'
 export {
   assertNotInMaintenance,
   assertUnfenced,

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { access, copyFile, lstat, open, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { access, copyFile, lstat, open, readdir, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import type { Docker } from './connect.ts'
@@ -88,8 +88,8 @@ async function moveOut(path: string, file: string): Promise<boolean> {
       await copyFile(`/proc/self/fd/${opened.fd}`, file, constants.COPYFILE_FICLONE)
     })
     if ((await lstat(file)).isFile()) return true
-    // Replaced after it was opened.
-    await rm(file, { recursive: true, force: true })
+    // Replaced after it was opened. It is moved back into the volume: a process of the container may be in it, so nothing removes it here.
+    await rename(file, path).catch(() => removeEntry(file))
     throw notRegular(file)
   } finally {
     await opened.close()

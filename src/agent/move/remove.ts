@@ -83,7 +83,7 @@ async function volumesOf({ settings }: MoveDeps, slug: string, project: Project)
 async function removeWork({ journal, workFolder }: MoveDeps, { slug }: Payload): Promise<string[]> {
   const removed: string[] = []
   for (const name of await readdir(workFolder).catch(() => [])) {
-    const record = await journal.find(decodeURIComponent(name.replace(/\.restored$/, '')))
+    const record = await journal.find(decodeURIComponent(name.replace(/\.(restored|copied)$/, '')))
     if (record?.slug !== slug) continue
     await rm(join(workFolder, name), { recursive: true, force: true })
     removed.push(`work ${name}`)

@@ -21,6 +21,13 @@ export type DatabaseFacts = Pick<BoxFacts, 'schemaVersion' | 'compatVersion' | '
     backgroundProgress: string | null
     /** Databases of the same server that dumps do not include. */
     otherDatabases: readonly string[]
+    /** Besides those of every PostgreSQL; with their folder. */
+    tablespaces: readonly string[]
+    /** `off`, `on` or `always`. */
+    archiveMode: string
+    replicationSlots: readonly string[]
+    /** Names of settings by ALTER SYSTEM; empty where the role may not read them. */
+    alteredSettings: readonly string[]
     /** Applied box migrations, in order. */
     migrations: readonly AppliedMigration[]
     /** Box migrations must not run as a superuser. */

@@ -17,6 +17,7 @@ import {
   assertMountsAsWritten,
   assertNoOtherDatabases,
   assertNotScaled,
+  assertOwnDatabaseFiles,
   assertRestorable,
   assertSafeFolder,
   type ComposeFacts,
@@ -46,6 +47,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   if (before.restedUnder === null) await assertMountsAsWritten(deps.engine, box, 'restoring')
   // A box whose database is down must still be restorable.
   await assertNoOtherDatabases(deps, box, 'pass')
+  await assertOwnDatabaseFiles(deps, box, before.database.volume)
   const data = [...(compose.services.synapse?.volumes ?? []), ...(compose.services.minio?.volumes ?? [])]
   for (const former of data) await removeVolumes(deps, dataVolumes(run, former))
   await deps.snapshots.version()

@@ -113,6 +113,7 @@ export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined 
     bytes: emptyDatabaseBytes + bytesPerRow * (messages + media),
     systemId: existsSync(control) ? readFileSync(control).readBigUInt64LE(0).toString() : null,
     otherDatabases: [...otherDatabases],
+    ...{ tablespaces: [], archiveMode: 'off', replicationSlots: [], alteredSettings: [] },
     schemaVersion: schema,
     compatVersion: compat,
     backgroundUpdates: [...backgroundUpdates],

@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { asJson, duration, isoNow, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { reserveBytes, unreservedBytes } from '../backup/index.ts'
+import { systemIdOf } from '../boxes/index.ts'
 import { isAlive, stopAll } from '../change/index.ts'
-import { copyFolder, sizesOf, syncTree } from './copy-folder.ts'
+import { copyFolder, linkToOutside, sizesOf, syncTree } from './copy-folder.ts'
 import { stageBoxFolder, stagedFolder, stopDumpServer } from './dump-server.ts'
 import { isUnusedSegment } from './unused-wal.ts'
 import { beforeOf, type ColdCopy, coldVolume, copiedFolder, isAlongside, storedSnapshot, type UpdateRun } from './update-run.ts'
@@ -86,9 +87,6 @@ async function assertSameDatabase(run: UpdateRun): Promise<void> {
     throw problem('CONFLICT', `the volume ${database.volume} is not the data folder of the database that runs`)
 }
 
-/** The identity of a database is the first field of this file. */
-const systemIdOf = async (control: string): Promise<string> => (await readFile(control)).readBigUInt64LE(0).toString()
-
 function skipped({ context }: UpdateRun, reason: string): ColdCopy {
   const detail = reason.slice(0, 300)
   context.progress({ step: 'cold-copy', detail })
@@ -111,6 +109,8 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   await deps.engine.createVolume(box.project, database.key, volume)
   const into = await deps.engine.volumePath(volume)
   if (into === undefined) return `the folder of ${volume} is not accessible`
+  const outside = await linkToOutside(from)
+  if (outside !== undefined) return `${outside} in ${database.volume} is a link out of the volume`
   await copyFolder(from, into, { signal, leaveOut: isUnusedSegment })
   // Row counts would not reveal a torn page.
   if (lastRun === undefined || (await lastRunOf(run)) !== lastRun)

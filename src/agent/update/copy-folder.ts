@@ -1,6 +1,6 @@
 import { constants, type Stats } from 'node:fs'
 import { chmod, chown, copyFile, lstat, mkdir, readdir, readlink, symlink } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { isAbsolute, join, relative, resolve } from 'node:path'
 import { syncFile, syncFolder } from '../../node/index.ts'
 
 /** Files at once: enough that their fsyncs share disk writes. */
@@ -35,6 +35,18 @@ export async function syncTree(root: string, signal: AbortSignal): Promise<void>
   await forEach(files, signal, syncFile)
   for (const folder of entries.filter((entry) => entry.isDirectory())) await syncFolder(pathOf(folder))
   await syncFolder(root)
+}
+
+/** The first link that leads out of the folder: a copy of the folder would share what is there with its source. */
+export async function linkToOutside(root: string): Promise<string | undefined> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true })
+  for (const { parentPath, name } of entries.filter((entry) => entry.isSymbolicLink())) {
+    const target = await readlink(join(parentPath, name))
+    const inside = relative(root, resolve(parentPath, target))
+    // An absolute path is one of the container.
+    if (isAbsolute(target) || inside === '..' || inside.startsWith('../')) return relative(root, join(parentPath, name))
+  }
+  return undefined
 }
 
 /** The sizes of all files by their relative paths. */

@@ -7,10 +7,12 @@ import { type DiskUse, reserveDiskSpace, spaceForDump, volumeBytes } from '../ba
 import {
   assertNoOtherDatabases,
   assertNotScaled,
+  assertOwnDatabaseFiles,
   assertRestorable,
   assertRunsAsWritten,
   assertSafeFolder,
   type ComposeFacts,
+  databaseWarnings,
   migrationsFor,
   pinImage,
   pullImages,
@@ -37,7 +39,10 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   await assertRestorable(deps, box, text)
   await assertNoOtherDatabases(deps, box)
   const migrations = await migrationsFor({ ...deps, ...context }, box, payload.targets.migrationsHead)
+  await assertOwnDatabaseFiles(deps, box, before.database.volume)
   const facts = await deps.servers.databaseFacts(box)
+  for (const detail of facts ? databaseWarnings(facts) : [])
+    context.progress({ step: 'prefetch', detail: `warning: ${detail}`.slice(0, 500) })
   await deps.snapshots.prepare(await run.repository())
   await pinAndPull(run, before)
   const [from, to] = [before.containers.postgres, payload.targets.services.postgres]

@@ -22,14 +22,21 @@ const maxStoreWaitMs = 10 * 60_000
 async function storeColdCopy(run: UpdateRun): Promise<SnapshotEvidence> {
   const over = new AbortController()
   const within = { ...run, signal: AbortSignal.any([run.signal, over.signal]) }
-  const probing = proveTarget(within, 'snapshot')
   const storing = storeWhenPossible(within)
+  const probing = probeUntil(within, over.signal)
   try {
-    // Once the box is proven, only the store is waited for.
     return await Promise.race([storing, probing.then(() => storing)])
   } finally {
     over.abort('ended')
     await Promise.allSettled([probing, storing])
+  }
+}
+
+/** A dump may take an hour, longer than one proof. */
+async function probeUntil(run: UpdateRun, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    await proveTarget(run, 'snapshot')
+    await run.deps.clock.sleep(run.payload.probe.spacingMs, over)
   }
 }
 

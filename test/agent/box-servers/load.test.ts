@@ -74,7 +74,7 @@ test('only the statements of the dump do not wait for the disk, and after them t
   const ran = await aLoadedBox()
   const waitsNot = ran.filter(({ argv, stdin }) => /synchronous_commit ?= ?off/.test(argv + stdin))
   expect(waitsNot.map(({ argv }) => argv.replace(/ -w .*/, ''))).toEqual([
-    'env PGOPTIONS=-c synchronous_commit=off pg_restore -Fc --exit-on-error --no-owner --no-privileges',
+    'env PGOPTIONS=-c synchronous_commit=off pg_restore -Fc --exit-on-error --no-owner --no-privileges --no-tablespaces',
   ])
   const after = ran.slice(ran.findIndex(({ argv }) => argv.includes('pg_restore')) + 1)
   const last = after

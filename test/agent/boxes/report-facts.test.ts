@@ -214,6 +214,7 @@ describe('the size of a folder', () => {
 
 describe('what a database printed', () => {
   const answer = {
+    ...{ tablespaces: ['fast in /mnt/ssd'], archive: 'on', slots: ['standby'], altered: ['work_mem'] },
     ...{ bytes: 5, system: '7412', others: ['bridge'], collation: 'C', superuser: false, schema: ['94'], compat: ['84'], background: [] },
     migrations: [`0001 ${'a'.repeat(64)}`],
   }
@@ -230,6 +231,7 @@ describe('what a database printed', () => {
         backgroundProgress: null,
       },
       otherDatabases: ['bridge'],
+      ...{ tablespaces: ['fast in /mnt/ssd'], archiveMode: 'on', replicationSlots: ['standby'], alteredSettings: ['work_mem'] },
       migrations: [{ head: '0001', sha256: 'a'.repeat(64) }],
     })
     const young = { ...answer, system: undefined, schema: null, compat: null, background: null, migrations: null }

@@ -356,6 +356,16 @@ test.each(['daily', 'final'] as const)('streams begin far beyond what clients kn
   expect(raised).toHaveLength(1)
 })
 
+test('a removal takes the files that an update copied, with their secrets', async () => {
+  const two = await twoHosts()
+  await given(two)
+  const work = `${two.old.folder}/state/work`
+  await mkdir(`${work}/hand-over.copied/box`, { recursive: true })
+  await writeFile(`${work}/hand-over.copied/box/signing.key`, 'secret')
+  expect((await removed(two, two.old)).removed).toContain('work hand-over.copied')
+  await nothingLeft(two.old)
+})
+
 test('a box that serves is not removed; one that is not here is no failure', async () => {
   const two = await twoHosts()
   await expect(removed(two, two.old)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/serves its users/) })

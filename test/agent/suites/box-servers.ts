@@ -93,6 +93,7 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
           migrations: [],
           backgroundProgress: expect.toBeOneOf([null, expect.any(String)]),
           ownerIsSuperuser: false,
+          ...{ tablespaces: [], archiveMode: 'off', replicationSlots: [], alteredSettings: [] },
           systemId: expect.stringMatching(/^[0-9]{5,20}$/),
         }
         expect(await servers.databaseFacts(box)).toEqual({ ...facts, otherDatabases: [] })

@@ -291,6 +291,34 @@ test('a box that fails while its snapshot is stored is rolled back then, not whe
   await expectNothingLeft(world)
 })
 
+test('a box that fails after its slow probes, while its snapshot is still stored, is rolled back then', async () => {
+  const world = await aWorld()
+  let probes = 0
+  const slow = (ports: Ports): Ports => ({
+    ...ports,
+    servers: {
+      ...ports.servers,
+      probe: async (...of) => {
+        // Three quick and three slow ones are good.
+        if (++probes === 10) world.inject({ kind: 'probe-fails', image: newSynapse, onceOpen: true })
+        return ports.servers.probe(...of)
+      },
+    },
+    snapshots: {
+      ...ports.snapshots,
+      take: async (repository, request, signal) => {
+        if (request.warm) return ports.snapshots.take(repository, request, signal)
+        const begun = world.host.clock.monotonicMs()
+        while (world.host.clock.monotonicMs() - begun < 3_600_000 && !signal?.aborted) await world.host.clock.sleep(10_000, signal)
+        signal?.throwIfAborted()
+        return ports.snapshots.take(repository, request, signal)
+      },
+    },
+  })
+  const result = await world.run(order(), { deps: await world.agent(slow) })
+  expect(result).toMatchObject({ outcome: 'rolled_back', rolledBackBy: 'images', snapshotId: null, error: { code: 'PROBE_FAILED' } })
+})
+
 test('the copy goes to the disk while the new version is probed', async () => {
   const world = await aWorld()
   const marks: unknown[] = []

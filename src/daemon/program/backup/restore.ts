@@ -104,7 +104,7 @@ async function finish({ clock }: Machine, config: Config, { at, version }: Backu
       await recordRestoredDatabase({ tx, clock }, at)
       await recordAudit(tx, clock, { actor, action: 'installation.restored', data: { backupAt: at, version } })
     })
-    // What became of them since is lost: an operator may have aborted one.
+    // Decisions since the backup are lost: an operator may have aborted one.
     await pauseRunningRollouts({ db, clock, rolloutBus: makeRolloutBus() }, actor, `the database was restored from the backup of ${at}`)
     if (keyring) for (const column of sealedColumns) await opensAll({ db, keyring }, column)
   } catch (error) {
