@@ -41,8 +41,22 @@ export async function listRuns(
   return { runs: page, nextCursor: found.length > limit && last ? pageEnd({ createdAt: last.startedAt, id: last.id }) : null }
 }
 
-const openView = ({ runId, tokenId, elementId, kind, label, role, taskId, openedAt, dueAt, requiredApprovals, approvals }: RunElement) => ({
-  ...{ checkpointId: kind === 'task' ? null : checkpointId(runId, tokenId), runId, elementId, kind, label, assignedRole: role, taskId },
+const openView = ({
+  runId,
+  tokenId,
+  elementId,
+  kind,
+  label,
+  taskId,
+  openedAt,
+  dueAt,
+  requiredApprovals,
+  approvals,
+  ...one
+}: RunElement) => ({
+  ...{ checkpointId: kind === 'task' ? null : checkpointId(runId, tokenId), runId, elementId, kind, label, taskId },
+  // An escalated task belongs to the other role; a checkpoint or form stays with its own.
+  assignedRole: kind === 'task' ? (one.escalationRole ?? one.role) : one.role,
   ...{ since: openedAt, dueAt, requiredApprovals, approvals: kind === 'checkpoint' ? approvals.length : null },
 })
 
