@@ -140,6 +140,7 @@ describe('expressions', () => {
     ["vars.people == 'ten'", 'EXPRESSION_INVALID'],
     ['vars.people >', 'EXPRESSION_INVALID'],
     ["has(vars.note) && vars.note.matches('(a+)+$')", 'EXPRESSION_INVALID'],
+    ["has(vars.note) && size(vars.note.split('')) > 1", 'EXPRESSION_INVALID'],
     ['[1,2].exists(x, x > 1)', 'EXPRESSION_INVALID'],
     ['size(vars) > 1', 'EXPRESSION_INVALID'],
     [`vars.people > 1${' && vars.people > 1'.repeat(80)}`, 'EXPRESSION_INVALID'],
