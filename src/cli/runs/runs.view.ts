@@ -95,6 +95,7 @@ type Content = OperatorRun &
     steps: readonly (Entry & Readonly<{ by: string | null; values: Readonly<Record<string, unknown>> | null }>)[]
     moreSteps: boolean
     reports: readonly Readonly<{ title: string; markdown: string }>[]
+    messages: readonly Readonly<{ elementId: string; status: string }>[]
   }>
 
 const stepColumns: readonly Column<Content['steps'][number]>[] = [
@@ -113,6 +114,7 @@ export const contentView = (run: Content, style: Style, input: Readonly<{ tenant
     ),
     table(style, stepColumns, run.steps),
     run.moreSteps ? 'The first 1,000 steps are shown.' : '',
+    run.messages.map(({ elementId, status }) => `Message of ${clean(elementId)}: ${status}`).join('\n'),
     ...run.reports.map(({ title, markdown }) => `${style.paint.bold(clean(title))}\n${markdown.split('\n').map(clean).join('\n')}`),
   )
 

@@ -56,8 +56,18 @@ test('cancel and retry take ids or a filter, after a confirmation, and name refu
 test('read prints variables, steps with their users and values, and reports', async () => {
   const steps = [{ seq: 1, at: at('00:00:00'), type: 'submit', elementId: 'form', by: 'usr_1', values: { place: 'Hall' } }]
   const reports = [{ id: 'rep_1', title: 'Report', markdown: 'It was in\u001b[31m the Hall' }]
-  const content = { ...failed, startedBy: 'usr_2', context: { place: 'Hall' }, open: [], steps, moreSteps: false, reports }
+  const content = {
+    ...failed,
+    startedBy: 'usr_2',
+    messages: [{ elementId: 'm1', status: 'failed' }],
+    context: { place: 'Hall' },
+    open: [],
+    steps,
+    moreSteps: false,
+    reports,
+  }
   const ran = await tenantry(['runs', 'read', 'run_1', ...ofTenant], { answers: { [`POST ${base}/run_1/read`]: content } })
   expect(ran.stdout).toMatch(/started by usr_2[\s\S]*place +Hall[\s\S]*submit +form +usr_1[\s\S]*It was in/)
+  expect(ran.stdout).toContain('Message of m1: failed')
   expect(ran.stdout).not.toContain('\u001b[31m')
 })

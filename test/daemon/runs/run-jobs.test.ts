@@ -63,6 +63,10 @@ onBothDialects('jobs of runs', (fresh) => {
     await expect(work(one, refused)).rejects.toMatchObject({ code: 'NO_ROOM' })
     await work(one, refused, { last: true })
     expect(await status()).toBe('failed')
+    const { id } = await one.db.selectFrom('runs').select('id').executeTakeFirstOrThrow()
+    expect((await one.as('anna').showRun({ params: { id } })).messages).toMatchObject([{ elementId: 'm1', status: 'failed' }])
+    const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject']).execute()
+    expect(alerts).toEqual([{ kind: 'run_message_failed', subject: `one/${id}` }])
   })
 
   test('a report becomes files of the space, and its readers find them', async () => {
