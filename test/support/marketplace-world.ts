@@ -53,7 +53,7 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
   const tasks = await aTasksWorld(db, { isFirst: false, clock: modules.clock })
   const mails: Mail[] = []
   const deps: MarketplaceDeps = {
-    ...{ ...modules.deps, roles: shippedRoles, roomsOf: tasks.roomsOf, baseUrl: 'https://platform.example' },
+    ...{ ...modules.deps, roles: shippedRoles, roomsOf: tasks.roomsOf, ownRoomsOf: tasks.roomsOf, baseUrl: 'https://platform.example' },
     ...{ mailer: { send: async (mail) => String(mails.push(mail)) }, seedsDir: packageRoot('config/marketplace') },
     ...{ payments: withoutPayments, ...changed },
   }

@@ -60,6 +60,9 @@ export async function aTasksWorld(db: Db, { isFirst = true, clock = manualClock(
     spacesOf: spacesFrom(spaces),
     roomsOf: async (_: unknown, { tenantId }: Readonly<{ tenantId: string }>) =>
       tenantId === 'ten_one' ? ['!hall:school'] : ['!hall:other'],
+    // Ben is a member of no space.
+    ownRoomsOf: async (_: unknown, { tenantId, userId }: Readonly<{ tenantId: string; userId: string }>) =>
+      userId === 'ben' ? [] : tenantId === 'ten_one' ? ['!hall:school'] : ['!hall:other'],
     runTasks: runTasks({ clock, random: systemRandom }),
     log: pino({ enabled: false }),
     sendMessage: async () => '$event',

@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import type { OperatorRun, RunSummary } from '../../core/runs/index.ts'
+import { canRetry, type OperatorRun, type RunSummary } from '../../core/runs/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { running: 'cyan', waiting: 'yellow', completed: 'green', failed: 'red' } as const satisfies Record<
@@ -29,7 +29,6 @@ export const runList = (
 export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ tenant: string }>): string {
   const { paint, now } = style
   const { id, boardId, boardName, boardVersion, status, trigger, failure, seq, startedAt, completedAt, slaDeadline } = run
-  const canRetry = failure !== null && failure.code !== 'CANCELLED' && failure.code !== 'REJECTED'
   return sections(
     `${paint.bold(clean(boardName))} ${paint[tint[status]](status)}`,
     fields(style, [
@@ -43,8 +42,15 @@ export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ t
       ['Due', stamp(slaDeadline, now)],
       ['Ended', stamp(completedAt, now)],
     ]),
-    canRetry ? `After fixing the cause: tenantry runs retry ${id} --tenant ${clean(tenant)}` : '',
+    failure === null ? '' : nextStep(failure, `${id} --tenant ${clean(tenant)}`),
   )
+}
+
+function nextStep(failure: NonNullable<OperatorRun['failure']>, run: string): string {
+  if (failure.code === 'CANCELLED' || failure.code === 'REJECTED') return ''
+  return canRetry(failure)
+    ? `fix: tenantry runs retry ${run}`
+    : `A retry fails again. fix: tenantry runs cancel ${run}, then start a new run`
 }
 
 type Started = RunSummary & Readonly<{ warnings?: readonly Readonly<{ message: string }>[] }>
@@ -89,6 +95,7 @@ type Content = OperatorRun &
     steps: readonly (Entry & Readonly<{ by: string | null; values: Readonly<Record<string, unknown>> | null }>)[]
     moreSteps: boolean
     reports: readonly Readonly<{ title: string; markdown: string }>[]
+    messages: readonly Readonly<{ elementId: string; status: string }>[]
   }>
 
 const stepColumns: readonly Column<Content['steps'][number]>[] = [
@@ -107,6 +114,7 @@ export const contentView = (run: Content, style: Style, input: Readonly<{ tenant
     ),
     table(style, stepColumns, run.steps),
     run.moreSteps ? 'The first 1,000 steps are shown.' : '',
+    run.messages.map(({ elementId, status }) => `Message of ${clean(elementId)}: ${status}`).join('\n'),
     ...run.reports.map(({ title, markdown }) => `${style.paint.bold(clean(title))}\n${markdown.split('\n').map(clean).join('\n')}`),
   )
 

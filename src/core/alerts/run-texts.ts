@@ -36,3 +36,17 @@ export const runOverdue = (of: OfRun): NewAlert => ({
     'Ask the school to continue it; a user with manageBoards can cancel the run.',
   command: `tenantry tenants show ${of.slug}`,
 })
+
+/** A message of a run was not sent and is not tried again; the run continued. */
+export const runMessageFailed = (of: OfRun & Readonly<{ boardId: string }>): NewAlert => ({
+  kind: 'run_message_failed',
+  key: `run_message_failed:${of.runId}:${of.elementId}`,
+  subject: subjectOf(of),
+  severity: 'warning',
+  title: `A message of a run of ${of.slug} was not sent`,
+  body:
+    `The chat server refused the message of the element ${of.elementId} in run ${of.runId} of board ${of.boardId}, or its room was deleted. ` +
+    'It is not sent again. The run continued.\n' +
+    'Ask the school to inform the people concerned, and to correct the room in the board.',
+  command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
+})

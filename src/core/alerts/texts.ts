@@ -47,7 +47,7 @@ import {
   rolloutRolledBack,
   wrongImage,
 } from './rollout-texts.ts'
-import { checkpointStalled, runOverdue } from './run-texts.ts'
+import { checkpointStalled, runMessageFailed, runOverdue } from './run-texts.ts'
 
 /** Builds the text of each kind of alert from its facts. */
 export const alertOf = {
@@ -79,6 +79,7 @@ export const alertOf = {
   followups_late: jobsLate,
   checkpoint_stalled: checkpointStalled,
   run_overdue: runOverdue,
+  run_message_failed: runMessageFailed,
   trigger_room_encrypted: triggerRoomEncrypted,
   trigger_messages_unread: triggerMessagesUnread,
   module_data_not_deleted: moduleDataNotDeleted,

@@ -1,6 +1,6 @@
 import type { ProblemViolation } from '../kit/index.ts'
 import type { TriggerPlace } from './check-triggers.ts'
-import { type BoardDefinition, type BoardElement, boundRole, boundRoom, type RoleRef } from './definition.ts'
+import { type BoardDefinition, type BoardEdge, type BoardElement, boundRole, boundRoom, isWait, type RoleRef } from './definition.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
 
 /** A fault of a board. An error refuses its publication; `path` shows the elements that lead to it. */
@@ -117,10 +117,24 @@ export function checkPaths(graph: Graph): BoardFinding[] {
       .filter(({ id }) => reached.has(id) && !ending.has(id))
       .map((one) => error('NO_END', one.id, `no path leads from ${titled(one)} to an end`)),
     ...loopsWithoutWait(graph).map((loop) => ({
-      ...error('LOOP_WITHOUT_WAIT', loop[0] as string, 'a loop has no task, checkpoint, form or timer, so it would never stop'),
+      ...error('LOOP_WITHOUT_WAIT', loop[0] as string, neverStops(loop, graph)),
       path: loop,
     })),
   ]
+}
+
+const neverStops = (loop: readonly string[], { elements }: Graph): string =>
+  loop.some((id) => waits(elements.get(id) as BoardElement))
+    ? 'a loop waits for a fixed time alone, which passes once, so it would never stop. fix: use a duration such as PT1H'
+    : 'a loop has no task, checkpoint, form or timer, so it would never stop'
+
+/** Edges that a run takes without waiting, at least from the second time on: also by a timer or an end of time that is a fixed moment. */
+function isImmediate({ source, condition }: BoardEdge, { elements }: Graph): boolean {
+  const element = elements.get(source) as BoardElement
+  if (element.kind === 'timer') return !isWait(element.config.until)
+  if (!waits(element)) return true
+  const dueAt = 'dueAt' in element.config ? element.config.dueAt : undefined
+  return condition.type === 'timed_out' && dueAt !== undefined && !isWait(dueAt)
 }
 
 function closure(from: readonly string[], next: (id: string) => readonly string[]): Set<string> {
@@ -135,13 +149,15 @@ function closure(from: readonly string[], next: (id: string) => readonly string[
   return found
 }
 
-/** One loop per strongly connected part of the elements that do not wait: removes what has no way in or no way on until only loops are left. */
+/** One loop per strongly connected part of the immediate edges: removes what has no way in or no way on until only loops are left. */
 function loopsWithoutWait(graph: Graph): string[][] {
-  const left = new Set([...graph.elements.values()].filter((element) => !waits(element)).map(({ id }) => id))
-  const ways = (id: string) => graph.out(id).filter(({ target }) => left.has(target))
+  const immediate = new Set([...graph.edges.values()].filter((edge) => isImmediate(edge, graph)))
+  const left = new Set(graph.elements.keys())
+  const ways = (id: string) => graph.out(id).filter((edge) => immediate.has(edge) && left.has(edge.target))
+  const isEntered = (id: string) => graph.into(id).some((edge) => immediate.has(edge) && left.has(edge.source))
   for (let size = -1; size !== left.size; ) {
     size = left.size
-    for (const id of left) if (ways(id).length === 0 || !graph.into(id).some(({ source }) => left.has(source))) left.delete(id)
+    for (const id of left) if (ways(id).length === 0 || !isEntered(id)) left.delete(id)
   }
   const loops: string[][] = []
   const used = new Set<string>()

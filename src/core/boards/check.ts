@@ -57,7 +57,7 @@ function checkVariables(board: BoardDefinition, graph: Graph): BoardFinding[] {
           ),
       ),
     ),
-    ...checkExpressions(graph, types, certainVariables(board, graph)),
+    ...checkExpressions(board, graph, types),
   ]
 }
 
@@ -72,22 +72,30 @@ const repeatedFields = ({ elements }: BoardDefinition): BoardFinding[] =>
 const textsOf = (element: BoardElement): string[] =>
   element.kind === 'message' ? [element.config.body] : element.kind === 'report' ? [element.config.template] : []
 
-function checkExpressions(
-  graph: Graph,
-  types: ReadonlyMap<string, VariableType>,
-  certain: ReadonlyMap<string, ReadonlySet<string>>,
-): BoardFinding[] {
+function checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): BoardFinding[] {
   const check = expressionChecker(types)
-  return [...graph.elements.values()].flatMap((element) =>
+  const checked = [...graph.elements.values()].flatMap((element) =>
     graph.out(element.id).flatMap(({ condition }) => {
       if (condition.type !== 'expression') return []
       const { error: wrong, reads, guarded } = check(condition.expression)
       const name = `${titled(element)}: the expression ${condition.expression}`
-      if (wrong !== null) return [error('EXPRESSION_INVALID', element.id, `${name} ${wrong}`)]
-      const open = [...reads].filter((one) => !guarded.has(one) && !certain.get(element.id)?.has(one))
-      return open.map((one) =>
-        error('VARIABLE_UNGUARDED', element.id, `${name} reads ${one}, which may have no value. fix: write has(vars.${one}) && …`),
-      )
+      return [{ id: element.id, name, wrong, unguarded: [...reads].filter((one) => !guarded.has(one)) }]
     }),
   )
+  const certain = certainVariables(board, graph, new Set(checked.flatMap(({ unguarded }) => unguarded)))
+  return [
+    ...(certain.isKnown ? [] : [tooManyVariables]),
+    ...checked.flatMap(({ id, name, wrong, unguarded }) => {
+      if (wrong !== null) return [error('EXPRESSION_INVALID', id, `${name} ${wrong}`)]
+      const open = unguarded.filter((one) => !certain.has(id, one))
+      return open.map((one) =>
+        error('VARIABLE_UNGUARDED', id, `${name} reads ${one}, which may have no value. fix: write has(vars.${one}) && …`),
+      )
+    }),
+  ]
+}
+
+const tooManyVariables: BoardFinding = {
+  ...{ severity: 'warning', code: 'TOO_MANY_VARIABLES', elementId: null },
+  message: 'conditions read too many variables, so each counts as one that may have no value. fix: read fewer variables in conditions',
 }

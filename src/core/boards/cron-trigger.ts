@@ -12,7 +12,7 @@ export function cronFault(expression: string, timeZone: string, now: Date): stri
   if (expression.trim().split(/\s+/).length !== 5) return 'it must have five fields: minute, hour, day of the month, month, day of the week'
   try {
     if (parse({ expression, timeZone }).nextRun(now) === null) return 'it never happens'
-    return isTooOften(expression, now) ? `it happens more than ${maxPerHour} times in an hour` : undefined
+    return isTooOften(expression) ? `it happens more than ${maxPerHour} times in an hour` : undefined
   } catch (error) {
     return (error as Error).message.replace(/^CronPattern: /, '')
   }
@@ -21,11 +21,17 @@ export function cronFault(expression: string, timeZone: string, now: Date): stri
 /** Each time starts a run, which is stored for days. */
 const maxPerHour = 12
 
-/** In UTC, where no clock change moves times together. */
-function isTooOften(expression: string, now: Date): boolean {
-  const times = parse({ expression, timeZone: 'UTC' }).nextRuns(maxPerHour + 1, now)
-  const [first, last] = [times[0], times[maxPerHour]]
-  return first !== undefined && last !== undefined && last.getTime() - first.getTime() < 3_600_000
+/**
+ * Whether any hour has too many times, as if every day were meant: the time of the check does not matter. In UTC, where no clock change moves
+ * times together.
+ */
+function isTooOften(expression: string): boolean {
+  const [minute, hour] = expression.trim().split(/\s+/)
+  const times = parse({ expression: `${minute} ${hour} * * *`, timeZone: 'UTC' }).nextRuns(25 * maxPerHour, new Date(0))
+  return times.some((first, nth) => {
+    const last = times[nth + maxPerHour]
+    return last !== undefined && last.getTime() - first.getTime() < 3_600_000
+  })
 }
 
 /** The first time after `after`; null if there is none. */

@@ -39,6 +39,9 @@ function durationMs(text: string): number | undefined {
   return ((ofDays * 24 + hours) * 60 + minutes + onlyMinutes) * 60_000 + seconds * 1_000
 }
 
+/** False for a fixed time, which passes once, and for no time at all. */
+export const isWait = (text: string): boolean => (durationMs(text) ?? 0) > 0
+
 /** The time, ISO 8601, that a valid `When` means for something that begins at `now`. */
 export function whenAt(text: string, now: string): string {
   const ms = durationMs(text)

@@ -15,8 +15,8 @@ const celTypes: Readonly<Record<VariableType, string>> = {
   signature: 'string',
 }
 
-/** Regular expressions may take for ever; loops over values repeat work without a bound. */
-const refused = ['matches', 'map', 'filter', 'exists', 'exists_one', 'all', 'join']
+/** Regular expressions may take for ever; loops over values repeat work without a bound; parts of a text fill the memory. */
+const refused = ['matches', 'split', 'map', 'filter', 'exists', 'exists_one', 'all', 'join']
 export const expressionLimits = { maxAstNodes: 300, maxDepth: 30, maxListElements: 100, maxMapEntries: 20, maxCallArguments: 8 }
 
 type Types = ReadonlyMap<string, VariableType>

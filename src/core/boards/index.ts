@@ -31,6 +31,7 @@ export {
   type Closed,
   compileBoard,
   type RunEffect,
+  type RunFailure,
   type RunInput,
   type RunState,
   type RunStatus,

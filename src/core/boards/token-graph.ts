@@ -23,8 +23,11 @@ const roles: Partial<Record<BoardElement['kind'], TokenNode['role']>> = {
   parallel_join: 'join',
 }
 
+/** Edges and folded elements read while a board is folded. A board that is not folded to its end is explored as it is then. */
+export const maxFoldWork = 4_000_000
+
 /** The token graph of a board whose edges are right. */
-export function tokenGraph(graph: Graph, startId: string): TokenGraph {
+export function tokenGraph(graph: Graph, startId: string, work = { left: maxFoldWork }): TokenGraph {
   const nodes = new Map<string, TokenNode>()
   const [outs, ins] = [new Map<string, Set<TokenEdge>>(), new Map<string, Set<TokenEdge>>()]
   for (const element of graph.elements.values()) {
@@ -38,6 +41,7 @@ export function tokenGraph(graph: Graph, startId: string): TokenGraph {
     ins.set(id, new Set())
   }
   const add = (edge: TokenEdge) => {
+    work.left -= edge.through.length
     outs.get(edge.source)?.add(edge)
     ins.get(edge.target)?.add(edge)
   }
@@ -45,12 +49,16 @@ export function tokenGraph(graph: Graph, startId: string): TokenGraph {
     outs.get(edge.source)?.delete(edge)
     ins.get(edge.target)?.delete(edge)
   }
+  const counted = (edges: ReadonlySet<TokenEdge> = new Set()) => {
+    work.left -= edges.size + 1
+    return [...edges]
+  }
   for (const id of nodes.keys())
     for (const edge of graph.out(id)) add({ id: edge.id, source: edge.source, target: edge.target, through: [] })
   const folding: Folding = {
     node: (id) => nodes.get(id) as TokenNode,
-    out: (id) => [...(outs.get(id) ?? [])],
-    into: (id) => [...(ins.get(id) ?? [])],
+    out: (id) => counted(outs.get(id)),
+    into: (id) => counted(ins.get(id)),
     startId,
     add,
     remove,
@@ -58,6 +66,7 @@ export function tokenGraph(graph: Graph, startId: string): TokenGraph {
   }
   const queue = new Set(nodes.keys())
   for (const id of queue) {
+    if (work.left < 0) break
     queue.delete(id)
     if (!nodes.has(id)) continue
     const near = [...folding.out(id).map(({ target }) => target), ...folding.into(id).map(({ source }) => source)]

@@ -1,3 +1,4 @@
+import type { RunFailure } from '../boards/index.ts'
 import type { PlatformPrincipal } from '../kit/index.ts'
 
 /** Users and roles with a part in a run: who started it, who acted in it, and the roles of the elements that it reached. */
@@ -12,6 +13,9 @@ export const mayRead = ({ users, roles }: Readers, caller: Caller): boolean =>
 /** True if one of the roles is the caller's. Capabilities grant nothing here: only the role of an element decides it. */
 export const mayActOn = (roles: readonly (string | null)[], caller: Caller): boolean =>
   roles.some((role) => role !== null && caller.roles.includes(role))
+
+/** Whether a retry may continue a run that failed so: it walks on with a new limit of steps. The same variables fail again. */
+export const canRetry = ({ code }: Pick<RunFailure, 'code'>): boolean => code === 'TOO_MANY_STEPS'
 
 /** The readers with more of them; the same object if there are none. */
 export function withReaders(readers: Readers, more: Readers): Readers {

@@ -40,7 +40,7 @@ import { hasUnfinishedRun, runsFeature, runTasks, sendRunMessage, startBoardRun 
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
-import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
+import { roomsOfMember, roomsOfTenant, spacesFeature } from '../spaces/index.ts'
 import { approvedModule, approvedModules, approvedVersionsOf, newestVersions, openExaminer, storeFeature } from '../store/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
@@ -69,7 +69,12 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
   withDeps(eventsFeature, ({ events }: Deps) => events),
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(deps) })),
-  withDeps(boardsFeature, (deps: Deps) => ({ ...deps, roomsOf: roomsOfTenant, ...triggersOfBoards(withTimeZone(deps)) })),
+  withDeps(boardsFeature, (deps: Deps) => ({
+    ...deps,
+    roomsOf: roomsOfTenant,
+    ownRoomsOf: roomsOfMember,
+    ...triggersOfBoards(withTimeZone(deps)),
+  })),
   withDeps(runsFeature, (deps: Deps) => ({
     ...deps,
     sendMessage: sendRunMessage(deps.users),

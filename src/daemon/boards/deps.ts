@@ -16,6 +16,8 @@ export type BoardsDeps = Readonly<{
   spacesOf: (db: DbOrTx, user: User) => Promise<readonly OwnSpace[]>
   /** Ids of the rooms of a tenant's spaces. */
   roomsOf: (db: DbOrTx, tenant: Readonly<{ tenantId: string }>) => Promise<readonly string[]>
+  /** Ids of the rooms of the spaces that a user is a member of. */
+  ownRoomsOf: (db: DbOrTx, user: User) => Promise<readonly string[]>
   /** Findings about the triggers of a board. Asks the chat server, so it must not be called in a transaction. */
   triggerPlace: (db: Db, board: TriggeredBoard) => Promise<TriggerPlace>
   /** Replaces the triggers of a board in the transaction that publishes it, or that archives it (`definition` null). */

@@ -1,7 +1,12 @@
-import { type BoardFinding, checkBoard as checkDefinition, violationsOf } from '../../core/boards/index.ts'
+import {
+  type BoardDefinition,
+  type BoardFinding,
+  checkBoard as checkDefinition,
+  roomsNamed,
+  violationsOf,
+} from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Db } from '../db/index.ts'
 import { type BoardRecord, findBoard, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { lockOwnBoard, publishBoardEvent } from './save-board.ts'
@@ -12,26 +17,53 @@ type One = Readonly<{ id: string }>
 /** The faults of the last saved version. Throws NOT_FOUND. */
 export async function checkBoard(
   deps: BoardsDeps,
-  { tenantId }: Readonly<{ tenantId: string }>,
+  { tenantId, userId }: Readonly<{ tenantId: string; userId?: string }>,
   { id }: One,
 ): Promise<{ version: number; findings: BoardFinding[] }> {
   const board = await findBoard(deps.db, { tenantId, id })
   if (!board) throw noSuchBoard(id)
-  return { version: board.version, findings: (await checked(deps, deps.db, board)).findings }
+  return { version: board.version, findings: (await checked(deps, { board, userId })).findings }
 }
 
-async function checked({ roles, roomsOf, triggerPlace }: BoardsDeps, db: Db, board: BoardRecord) {
+type Checked = Readonly<{ board: BoardRecord; userId: string | undefined }>
+
+/** `userId`: the user who would publish the board; undefined for an operator, who only reads the findings. */
+async function checked(deps: BoardsDeps, { board, userId }: Checked) {
+  const { db, roles, roomsOf, triggerPlace } = deps
   const { definition } = await versionOf(db, board, board.version)
   const rooms = new Set(await roomsOf(db, board))
   const place = await triggerPlace(db, { ...board, boardId: board.id, definition })
-  return { definition, findings: checkDefinition(definition, { roles: new Set(Object.keys(roles.roles)), rooms, place }) }
+  const findings = checkDefinition(definition, { roles: new Set(Object.keys(roles.roles)), rooms, place })
+  const foreign = userId === undefined ? [] : await foreignRooms(deps, definition, { board, userId })
+  return { definition, findings: [...findings, ...foreign.filter(({ room }) => rooms.has(room)).map(({ finding }) => finding)] }
+}
+
+/**
+ * Rooms of spaces that the user is no member of: a board reads and writes there for its author. Those of the published version were accepted
+ * before.
+ */
+async function foreignRooms(
+  { db, ownRoomsOf }: BoardsDeps,
+  definition: BoardDefinition,
+  { board, userId }: Readonly<{ board: BoardRecord; userId: string }>,
+) {
+  const published = board.publishedVersion === null ? undefined : await versionOf(db, board, board.publishedVersion)
+  const accepted = new Set([
+    ...(await ownRoomsOf(db, { tenantId: board.tenantId, userId })),
+    ...(published ? roomsNamed(published.definition).map(({ room }) => room) : []),
+  ])
+  const named = roomsNamed(definition).filter(({ room }) => !accepted.has(room))
+  return named.map(({ path, room }) => {
+    const message = `${path}: you are no member of the space of the room ${room}. fix: let a member publish the board`
+    return { room, finding: { severity: 'error', code: 'ROOM_FOREIGN', elementId: null, message } satisfies BoardFinding }
+  })
 }
 
 /** Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile). */
 export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) {
   const found = await findBoard(deps.db, { tenantId: actor.tenantId, id })
   if (!found) throw noSuchBoard(id)
-  const { definition, findings } = await checked(deps, deps.db, found)
+  const { definition, findings } = await checked(deps, { board: found, userId: actor.userId })
   assertSound(found, findings)
   return deps.db.transaction().execute(async (tx) => {
     const board = await lockOwnBoard(tx, actor, { id })

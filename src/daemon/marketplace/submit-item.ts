@@ -33,12 +33,12 @@ const contentOf = (body: NewSubmission, currency: string) => ({
   bundle: body.bundle as FlowBundle | Record<string, unknown>,
 })
 
-/** Stores a submission for review and mails a receipt. Throws VALIDATION, RATE_LIMITED. */
+/** Stores a submission for review and mails a receipt. A refused one counts too: the check costs the same. Throws VALIDATION, RATE_LIMITED. */
 export async function submitItem(deps: MarketplaceDeps, body: NewSubmission, from: From) {
+  await deps.db.transaction().execute((tx) => countSubmission(deps, tx, from))
   const warnings = await checkBundle(deps, body)
   const { clock } = deps
   return deps.db.transaction().execute(async (tx) => {
-    await countSubmission(deps, tx, from)
     const now = isoNow(clock)
     const one: SubmissionRecord = {
       // 26 characters of 5 bits: the id is the only key to the status page.
@@ -76,12 +76,12 @@ export async function repeatSubmission(deps: MarketplaceDeps, { id, token, body 
   assertToken(deps.keyring, { id, round: found.round, purpose: 'repeat', token })
   submissionAfter(id, { from: found.status, action: 'revise' })
   assertSame(found, body)
+  await deps.db.transaction().execute((tx) => countSubmission(deps, tx, from))
   const warnings = await checkBundle(deps, body)
   return deps.db.transaction().execute(async (tx) => {
     const locked = await lockSubmission(tx, id)
     if (!locked) throw noSuchSubmission(id)
     const status = submissionAfter(id, { from: locked.status, action: 'revise' })
-    await countSubmission(deps, tx, from)
     const content = { ...contentOf(body, deps.payments.currency), vendorEmail: locked.vendorEmail }
     const next: SubmissionRecord = { ...locked, ...content, warnings, status, round: locked.round + 1, updatedAt: isoNow(deps.clock) }
     await replaceSubmission(tx, next)

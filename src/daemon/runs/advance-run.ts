@@ -1,6 +1,6 @@
-import { type Board, boundRole, type ElementOf, type RunInput, stepRun, type Token } from '../../core/boards/index.ts'
+import { type Board, boundRole, type ElementOf, type RunFailure, type RunInput, stepRun, type Token } from '../../core/boards/index.ts'
 import { type Actor, isoNow, isProblem, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
+import { canRetry, mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
 import { mayMove } from '../../core/tasks/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
@@ -140,8 +140,7 @@ async function openElement(
   const { state } = run
   if (state.status === 'completed' || (state.failure && isFinal(run)))
     throw problem('RUN_ENDED', `Run ${run.id} has ended (${state.failure?.code.toLowerCase() ?? state.status}), and cannot change.`)
-  if (state.failure)
-    throw problem('RUN_FAILED', `Run ${run.id} failed: ${state.failure.message}. fix: a user with manageBoards retries or cancels it`)
+  if (state.failure) throw runFailed(run, state.failure)
   if (expectedSeq !== undefined && expectedSeq !== state.seq)
     throw problem('RUN_CHANGED', `Run ${run.id} is at seq ${state.seq}, not ${expectedSeq}. fix: read it again and repeat your action`)
   const board = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
@@ -153,14 +152,22 @@ async function openElement(
   throw problem('ELEMENT_NOT_ACTIVE', `Run ${run.id} does not wait for a user at ${elementId}; it waits for: ${waits}.`)
 }
 
+/** A run that failed, and what can be done. */
+export const runFailed = ({ id }: Pick<RunRecord, 'id'>, failure: RunFailure) =>
+  problem(
+    'RUN_FAILED',
+    `Run ${id} failed: ${failure.message}. fix: a user with manageBoards ${canRetry(failure) ? 'retries or cancels it' : 'cancels it and starts a new run'}`,
+  )
+
 type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
-/** An element that waits for a user. `escalationRole`: only once it was escalated. */
+/** An element that waits for a user. `escalationRole`: only once it was escalated; a task belongs to that role alone then. */
 type OpenElement = Readonly<{ tokenId: string; kind: Waiting['kind']; label: string; role: string; escalationRole: string | null }>
 
 function waitingFor({ definition }: Board, { kind, label, config }: Waiting, { id, escalated }: Token): OpenElement {
   const { assignedRole, escalationRole } = config
   const also = escalated && escalationRole !== undefined ? boundRole(definition, escalationRole) : undefined
-  return { tokenId: id, kind, label, role: boundRole(definition, assignedRole) ?? '', escalationRole: also ?? null }
+  const role = boundRole(definition, assignedRole) ?? ''
+  return { tokenId: id, kind, label, role: kind === 'task' ? (also ?? role) : role, escalationRole: also ?? null }
 }
 
 const isFinal = ({ state: { failure } }: RunRecord): boolean => failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'

@@ -13,7 +13,7 @@ import { enqueueReports } from './reports.ts'
 import { alertOperators } from './run-alerts.ts'
 import { insertKeyedRun, insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
 import { enqueueMessages } from './send-messages.ts'
-import { escalateStalled } from './stalled-checkpoints.ts'
+import { escalateStalled, withoutSelfApproval } from './stalled-checkpoints.ts'
 import { deleteTimers, insertTimers, pauseTimers } from './timers.repo.ts'
 
 type Step = Readonly<{
@@ -49,7 +49,7 @@ export async function applyStep(
   ]
   await publishStep(deps, tx, { ...step, isNew, writes })
   await pauseIfFailed(tx, run.state, step)
-  const stalled = await escalateStalled(deps, tx, step)
+  const stalled = await escalateStalled(deps, tx, { ...step, input })
   await alertOperators(deps, tx, { ...step, stalled })
   return after
 }
@@ -71,7 +71,8 @@ export async function applyAtOnce(
   const elements = formWrites(step)
   const hasAlerts =
     run.state.failure !== null || after.state.failure !== null || (after.state.finishedAt !== null && after.state.dueAt !== null)
-  if (!elements || hasAlerts || (isNew && after.startKey !== null)) return undefined
+  const mayStall = input.type === 'submit' && withoutSelfApproval(after.state, board).length > 0
+  if (!elements || hasAlerts || mayStall || (isNew && after.startKey !== null)) return undefined
   const guard = isNew ? undefined : guarded(replaceRun(after, at, run))
   const writes = [...(isNew ? [insertRun(after)] : []), ...elements, ...rowsOf(deps, step, { input, keyed })]
   try {

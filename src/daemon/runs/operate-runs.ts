@@ -1,10 +1,10 @@
-import type { RunStatus } from '../../core/boards/index.ts'
+import type { RunFailure, RunStatus } from '../../core/boards/index.ts'
 import { noSuchPage, pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { type AdminActor, isProblem, problem, type TokenActor } from '../../core/kit/index.ts'
 import { maxBulk, type OperatorRun, type RunSummary } from '../../core/runs/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
-import { manageLocked } from './advance-run.ts'
+import { manageLocked, runFailed } from './advance-run.ts'
 import type { RunsDeps } from './deps.ts'
 import { historyAfter } from './history.repo.ts'
 import { findRun, lockRun, searchRuns, summaryOf } from './runs.repo.ts'
@@ -29,10 +29,12 @@ async function tenantIdOf(db: DbOrTx, slug: string): Promise<string> {
 }
 
 /** The reason of a condition without a value quotes variables. */
+const operatorFailure = (failure: RunFailure): RunFailure =>
+  failure.code === 'EXPRESSION_FAILED' ? { ...failure, message: 'a condition has no value for the variables of the run' } : failure
+
 const withoutPeople = ({ startedBy: _, failure, ...run }: RunSummary): OperatorRun => ({
   ...run,
-  failure:
-    failure?.code === 'EXPRESSION_FAILED' ? { ...failure, message: 'a condition has no value for the variables of the run' } : failure,
+  failure: failure && operatorFailure(failure),
 })
 
 /** Throws NOT_FOUND, VALIDATION for an invalid cursor. */
@@ -87,8 +89,10 @@ const changeOne = (deps: Deps, actor: Operator, { slug, tenantId, id, type }: On
     .execute(async (tx) => {
       const run = await lockRun(tx, { tenantId, id })
       if (!run) throw noSuchRun({ slug, id })
-      await manageLocked(deps, tx, { run, type, actor, slug })
-      return undefined
+      const { state } = await manageLocked(deps, tx, { run, type, actor, slug })
+      if (type === 'cancel' || state.failure === null) return undefined
+      const { code, message } = runFailed({ id }, operatorFailure(state.failure))
+      return { code, message }
     })
     .catch((error: unknown) => {
       if (!isProblem(error)) throw error

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { alertOf } from '../../core/alerts/index.ts'
 import type { RunEffect } from '../../core/boards/index.ts'
 import type { Homeservers } from '../../core/homeserver/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
 import { isProblem, type TenantId } from '../../core/kit/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
 import { type Db, insertJobs, insertRows, type JobHandler, type Write } from '../db/index.ts'
 import { sendAsBot } from '../homeserver/index.ts'
 import { findSpace } from '../spaces/index.ts'
@@ -33,7 +35,7 @@ export function enqueueMessages({ clock }: Pick<StepDeps, 'clock'>, { run, effec
 const Payload = z.object({ tenantId: z.string(), runId: z.string(), tokenId: z.string() })
 type OneMessage = z.infer<typeof Payload>
 
-type Deps = Pick<RunsDeps, 'db' | 'log' | 'sendMessage'>
+type Deps = Pick<RunsDeps, 'db' | 'clock' | 'log' | 'sendMessage'>
 
 /**
  * The job waits while the chat server is not available, such as during an update of the box. The transaction id is that of the token, so a job that
@@ -82,10 +84,23 @@ async function roomOf({ db }: Pick<Deps, 'db'>, { tenantId }: OneMessage, { room
   return space.roomId
 }
 
-/** Without an event id the message was not sent and is not tried again. */
-async function record({ db }: Pick<Deps, 'db'>, { tenantId, runId, tokenId }: OneMessage, eventId: string | null): Promise<void> {
-  const query = db.updateTable('run_messages').set({ status: eventId === null ? 'failed' : 'sent', matrix_event_id: eventId })
-  await query.where('tenant_id', '=', tenantId).where('run_id', '=', runId).where('token_id', '=', tokenId).execute()
+/** Without an event id the message was not sent and is not tried again: operators get an alert. */
+async function record({ db, clock }: Pick<Deps, 'db' | 'clock'>, { tenantId, runId, tokenId }: OneMessage, eventId: string | null) {
+  await db.transaction().execute(async (tx) => {
+    const query = tx.updateTable('run_messages').set({ status: eventId === null ? 'failed' : 'sent', matrix_event_id: eventId })
+    await query.where('tenant_id', '=', tenantId).where('run_id', '=', runId).where('token_id', '=', tokenId).execute()
+    if (eventId !== null) return
+    const { slug, board_id, element_id } = await tx
+      .selectFrom('run_messages')
+      .innerJoin('runs', 'runs.id', 'run_messages.run_id')
+      .innerJoin('tenants', 'tenants.id', 'run_messages.tenant_id')
+      .select(['tenants.slug', 'runs.board_id', 'run_messages.element_id'])
+      .where('run_messages.tenant_id', '=', tenantId)
+      .where('run_messages.run_id', '=', runId)
+      .where('run_messages.token_id', '=', tokenId)
+      .executeTakeFirstOrThrow()
+    await raiseAlert(tx, clock, alertOf.run_message_failed({ slug, runId, boardId: board_id, elementId: element_id }))
+  })
 }
 
 /** Sends a message of a run as the platform's bot. */

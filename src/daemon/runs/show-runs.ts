@@ -41,8 +41,22 @@ export async function listRuns(
   return { runs: page, nextCursor: found.length > limit && last ? pageEnd({ createdAt: last.startedAt, id: last.id }) : null }
 }
 
-const openView = ({ runId, tokenId, elementId, kind, label, role, taskId, openedAt, dueAt, requiredApprovals, approvals }: RunElement) => ({
-  ...{ checkpointId: kind === 'task' ? null : checkpointId(runId, tokenId), runId, elementId, kind, label, assignedRole: role, taskId },
+const openView = ({
+  runId,
+  tokenId,
+  elementId,
+  kind,
+  label,
+  taskId,
+  openedAt,
+  dueAt,
+  requiredApprovals,
+  approvals,
+  ...one
+}: RunElement) => ({
+  ...{ checkpointId: kind === 'task' ? null : checkpointId(runId, tokenId), runId, elementId, kind, label, taskId },
+  // An escalated task belongs to the other role; a checkpoint or form stays with its own.
+  assignedRole: kind === 'task' ? (one.escalationRole ?? one.role) : one.role,
   ...{ since: openedAt, dueAt, requiredApprovals, approvals: kind === 'checkpoint' ? approvals.length : null },
 })
 
@@ -56,7 +70,15 @@ export async function showRun({ db }: Deps, actor: PlatformPrincipal, { id }: On
 /** A run with its variables and open elements. */
 export async function detailOf(db: DbOrTx, run: RunRecord) {
   const open = await openElements(db, { tenantId: run.tenantId, runId: run.id })
-  return { ...summaryOf(run), context: { ...run.state.variables }, open: open.map(openView) }
+  const messages = await messagesOf(db, run)
+  return { ...summaryOf(run), context: { ...run.state.variables }, open: open.map(openView), messages }
+}
+
+/** The last messages of a run, oldest first. */
+async function messagesOf(db: DbOrTx, { tenantId, id }: RunRecord): Promise<RunDetail['messages']> {
+  const query = db.selectFrom('run_messages').select(['element_id', 'status', 'created_at']).where('tenant_id', '=', tenantId)
+  const rows = await query.where('run_id', '=', id).orderBy('created_at', 'desc').orderBy('token_id', 'desc').limit(100).execute()
+  return rows.toReversed().map((row) => ({ elementId: row.element_id, status: row.status, createdAt: row.created_at }))
 }
 
 /** A page of the steps of a run, oldest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */

@@ -1,11 +1,12 @@
-import { type Board, type BoardDefinition, boundRole, type ElementOf, type Token } from '../../core/boards/index.ts'
+import { type Board, type BoardDefinition, boundRole, type ElementOf, type RunState, type Token } from '../../core/boards/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { activeUsersWithRole } from '../users/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
+import type { HistoryInput } from './history.repo.ts'
 import { createEscalationTask } from './open-elements.ts'
-import type { RunRecord } from './runs.repo.ts'
+import { addReaderRole, type RunRecord } from './runs.repo.ts'
 
 type Warning = Readonly<{ elementId: string; code: 'TOO_FEW_APPROVERS'; message: string }>
 
@@ -46,11 +47,28 @@ function eligibleAmong(users: readonly string[], { run, element }: Omit<Deciding
 /** An open checkpoint with fewer users who could approve it than it needs. */
 export type Stalled = Readonly<{ elementId: string; role: string; eligible: number; required: number }>
 
-/** Finds the checkpoints that opened in a step and that too few users can approve; the escalation role of each gets a task. */
-export async function escalateStalled(deps: StepDeps, tx: Tx, { run, board, effects }: AppliedStep): Promise<Stalled[]> {
+/** Open checkpoints that a submitter of a form may not decide. */
+export const withoutSelfApproval = ({ tokens }: Pick<RunState, 'tokens'>, { graph }: Pick<Board, 'graph'>): Token[] =>
+  tokens.filter(({ elementId }) => {
+    const element = graph.elements.get(elementId)
+    return element?.kind === 'checkpoint' && !element.config.allowSelfApproval
+  })
+
+/**
+ * Finds the checkpoints that too few users can approve, among those that opened in a step; after a form among all that its submitter may not
+ * decide. The escalation role of each gets a task.
+ */
+export async function escalateStalled(
+  deps: StepDeps,
+  tx: Tx,
+  { run, board, effects, input }: AppliedStep & Readonly<{ input: HistoryInput }>,
+): Promise<Stalled[]> {
+  const opened = effects.flatMap((effect) => (effect.type === 'opened' ? [effect.token] : []))
+  const ids = new Set(opened.map(({ id }) => id))
+  const others = input.type === 'submit' ? withoutSelfApproval(run.state, board).filter(({ id }) => !ids.has(id)) : []
   const found: Stalled[] = []
-  for (const effect of effects) {
-    const stalled = effect.type === 'opened' ? await escalateIfStalled(deps, tx, { run, board, token: effect.token }) : undefined
+  for (const token of [...opened, ...others]) {
+    const stalled = await escalateIfStalled(deps, tx, { run, board, token })
     if (stalled) found.push(stalled)
   }
   return found
@@ -69,7 +87,9 @@ export async function escalateIfStalled(deps: StepDeps, tx: Tx, { run, board, to
   const role = escalationRole === undefined ? undefined : boundRole(definition, escalationRole)
   const one = { tenantId: run.tenantId, runId: run.id }
   const opened = role === undefined ? undefined : (await openElements(tx, one)).find(({ tokenId }) => tokenId === token.id)
-  if (role && opened?.escalationTaskId === null)
+  if (role && opened?.escalationTaskId === null) {
     await createEscalationTask(deps, tx, { run, element: opened, role, title: `Too few approvers: ${element.label}` })
+    await addReaderRole(tx, run, role)
+  }
   return { elementId: element.id, role: boundRole(definition, assignedRole) ?? '', eligible, required }
 }

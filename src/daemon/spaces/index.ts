@@ -13,7 +13,16 @@ export { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom }
 export { leaveAllSpaces } from './leave-all-spaces.ts'
 export { createToolSpace, listAllSpaces, putToolMember } from './platform-changes.ts'
 export { authorizeSpace } from './show-spaces.ts'
-export { findSpace, hasSpaceRoom, isPrivateSpace, membersOf, roomsOfTenant, spaceRoomsAfter, spacesOf } from './spaces.repo.ts'
+export {
+  findSpace,
+  hasSpaceRoom,
+  isPrivateSpace,
+  membersOf,
+  roomsOfMember,
+  roomsOfTenant,
+  spaceRoomsAfter,
+  spacesOf,
+} from './spaces.repo.ts'
 export { spacesRoutes } from './spaces.routes.ts'
 export { enqueueTenantSync, spaceResyncListener, spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 

@@ -193,6 +193,20 @@ export async function roomsOfTenant(db: DbOrTx, { tenantId }: Readonly<{ tenantI
   return rows.map(({ chat_room_id }) => chat_room_id as string)
 }
 
+/** Ids of the chat rooms of the spaces that a user is a member of. */
+export async function roomsOfMember(db: DbOrTx, { tenantId, userId }: Readonly<{ tenantId: string; userId: string }>): Promise<string[]> {
+  const rows = await db
+    .selectFrom('space_members')
+    .innerJoin('spaces', 'spaces.id', 'space_id')
+    .select('chat_room_id')
+    .where('user_id', '=', userId)
+    .where('spaces.tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .where('chat_room_id', 'is not', null)
+    .execute()
+  return rows.map(({ chat_room_id }) => chat_room_id as string)
+}
+
 /** True if the members alone find the space, also if it was deleted or is unknown. */
 export async function isPrivateSpace(db: DbOrTx, { tenantId, spaceId }: OneSpace): Promise<boolean> {
   const query = db.selectFrom('spaces').select('visibility').where('id', '=', spaceId).where('tenant_id', '=', tenantId)

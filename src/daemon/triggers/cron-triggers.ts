@@ -47,7 +47,9 @@ async function runOne(deps: Deps, tx: Tx, key: Key): Promise<void> {
   const active = toActive<'cron'>(row)
   const schedule = { expression: active.trigger.expression, timeZone: zone }
   const now = deps.clock.now()
-  const { start, missed } = dueOccurrences(schedule, { after: new Date(row.served_until ?? now), now })
+  // In another time zone the times before now were not those of the trigger: none of them is due or missed.
+  const isMoved = row.time_zone !== zone && (row.next_at === null || row.next_at > now.toISOString())
+  const { start, missed } = dueOccurrences(schedule, { after: isMoved ? now : new Date(row.served_until ?? now), now })
   for (const at of missed) await recordMissed(tx, active, at)
   if (start) await startOnce(deps, tx, runAt(active, start))
   await tx
@@ -90,7 +92,7 @@ const runAt = (active: ActiveTrigger<'cron'>, at: Date) => ({
 
 async function recordMissed(tx: Tx, active: ActiveTrigger<'cron'>, at: Date): Promise<void> {
   const { tenantId, boardId, trigger } = active
-  const reason = 'no daemon ran at this time or within an hour of it'
+  const reason = 'no daemon ran, or the tenant was suspended, at this time and for an hour after it'
   const seen = { kind: 'cron', outcome: 'missed', runId: null, depth: 0, roomId: null, reason, at: at.toISOString() } as const
   await insertOccurrence(tx, { tenantId, boardId, occurrence: keyOf(active, at), triggerId: trigger.id, ...seen })
 }

@@ -20,10 +20,15 @@ test('list passes the search on and prints where each run is', async () => {
   expect(ran.stdout).not.toContain('\u001b[31m')
 })
 
-test('show names the reason and how to retry, history the steps', async () => {
+test('show names the reason and whether a retry helps, history the steps', async () => {
   const shown = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: failed } })
   expect(shown.stdout).toContain('EXPRESSION_FAILED: no value')
-  expect(shown.stdout.trim().split('\n').at(-1)).toBe('After fixing the cause: tenantry runs retry run_1 --tenant anna-schule')
+  expect(shown.stdout.trim().split('\n').at(-1)).toBe(
+    'A retry fails again. fix: tenantry runs cancel run_1 --tenant anna-schule, then start a new run',
+  )
+  const stopped = { ...failed, failure: { ...failed.failure, code: 'TOO_MANY_STEPS' } }
+  const again = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: stopped } })
+  expect(again.stdout.trim().split('\n').at(-1)).toBe('fix: tenantry runs retry run_1 --tenant anna-schule')
   const entries = [{ seq: 1, at: at('00:00:00'), type: 'start', elementId: null }]
   const history = await tenantry(['runs', 'history', 'run_1', ...ofTenant], {
     answers: { [`GET ${base}/run_1/history`]: { entries, nextCursor: null } },
@@ -51,8 +56,18 @@ test('cancel and retry take ids or a filter, after a confirmation, and name refu
 test('read prints variables, steps with their users and values, and reports', async () => {
   const steps = [{ seq: 1, at: at('00:00:00'), type: 'submit', elementId: 'form', by: 'usr_1', values: { place: 'Hall' } }]
   const reports = [{ id: 'rep_1', title: 'Report', markdown: 'It was in\u001b[31m the Hall' }]
-  const content = { ...failed, startedBy: 'usr_2', context: { place: 'Hall' }, open: [], steps, moreSteps: false, reports }
+  const content = {
+    ...failed,
+    startedBy: 'usr_2',
+    messages: [{ elementId: 'm1', status: 'failed' }],
+    context: { place: 'Hall' },
+    open: [],
+    steps,
+    moreSteps: false,
+    reports,
+  }
   const ran = await tenantry(['runs', 'read', 'run_1', ...ofTenant], { answers: { [`POST ${base}/run_1/read`]: content } })
   expect(ran.stdout).toMatch(/started by usr_2[\s\S]*place +Hall[\s\S]*submit +form +usr_1[\s\S]*It was in/)
+  expect(ran.stdout).toContain('Message of m1: failed')
   expect(ran.stdout).not.toContain('\u001b[31m')
 })

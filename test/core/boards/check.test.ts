@@ -52,6 +52,18 @@ test.each([
   expect(found(text, due)).toEqual(expected)
 })
 
+test.each<[string, string, object, string | undefined]>([
+  ['a timer of a fixed time', 's > w1 > m1 > d1; d1 -1 > 2-> w1; d1 -else-> e', { w1: { until: '2026-11-27T08:00:00Z' } }, 'w1'],
+  ['a timer of no time', 's > w1 > m1 > d1; d1 -1 > 2-> w1; d1 -else-> e', { w1: { until: 'PT0S' } }, 'w1'],
+  ['a task due at a fixed time', 's > t1 > e; t1 -timed_out-> m1 > t1', { t1: { dueAt: '2026-11-27T08:00:00Z' } }, 't1'],
+  ['a task due after a duration', 's > t1 > e; t1 -timed_out-> m1 > t1', { t1: { dueAt: 'PT1H' } }, undefined],
+  ['a fixed time, then a task', 's > t1 > e; t1 -timed_out-> t2 > t1', { t1: { dueAt: '2026-11-27T08:00:00Z' } }, undefined],
+])('a loop through %s', (_, text, config, elementId) => {
+  const findings = checkBoard(sketch(text, config as Parameters<typeof sketch>[1]), context)
+  expect(findings.map((one) => [one.code, one.elementId])).toEqual(elementId === undefined ? [] : [['LOOP_WITHOUT_WAIT', elementId]])
+  for (const { message } of findings) expect(message).toContain('fix: use a duration such as PT1H')
+})
+
 test('a loop without an end is a fault', () => {
   expect(found('s > p1 > t1 > e; p1 > t2 > t3 > t2')).toEqual(['error NO_END t2', 'error NO_END t3'])
 })
@@ -128,6 +140,7 @@ describe('expressions', () => {
     ["vars.people == 'ten'", 'EXPRESSION_INVALID'],
     ['vars.people >', 'EXPRESSION_INVALID'],
     ["has(vars.note) && vars.note.matches('(a+)+$')", 'EXPRESSION_INVALID'],
+    ["has(vars.note) && size(vars.note.split('')) > 1", 'EXPRESSION_INVALID'],
     ['[1,2].exists(x, x > 1)', 'EXPRESSION_INVALID'],
     ['size(vars) > 1', 'EXPRESSION_INVALID'],
     [`vars.people > 1${' && vars.people > 1'.repeat(80)}`, 'EXPRESSION_INVALID'],

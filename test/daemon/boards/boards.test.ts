@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
+import { roomsOfMember } from '../../../src/daemon/spaces/index.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
+import { storedSpace } from '../runs/a-board.ts'
 
 const sound = sketch('s > t1 > c1 > e', { c1: { assignedRole: 'school-principal' } })
 const deadlocked = sketch('s > d1; d1 -1 > 2-> t1 > j1; d1 -else-> t2 > j1; j1 > e')
@@ -106,6 +108,36 @@ onBothDialects('boards', (fresh) => {
     expect(await check(sketch('s > t1 > e', { t1: { assignedRole: 'pilot' } }))).toEqual(['ROLE_UNKNOWN'])
     expect(await check(sketch('s > m1 > e', { m1: { room: '!hall:school' } }))).toEqual([])
     expect(await check(sketch('s > m1 > e', { m1: { room: '!other:school' } }))).toEqual(['ROOM_UNKNOWN'])
+  })
+
+  test('a board names a room only if a member of its space publishes it, or if the published version named it', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
+    const definition = sketch('s > m1 > e', { m1: { room: '!hall:school' } })
+    const { id } = await create(one, { definition })
+    await storedSpace(one, 'spc_4b')
+    const own = (userId: string) => roomsOfMember(one.db, { tenantId: 'ten_one', userId })
+    expect(await own('mia')).toEqual([])
+    const member = {
+      space_id: 'spc_4b',
+      user_id: 'mia',
+      tenant_id: 'ten_one',
+      role: 'member',
+      joined_at: '2026-01-05T00:00:00.000Z',
+    } as const
+    await one.db
+      .insertInto('space_members')
+      .values({ ...member, chat_joined_at: null, chat_refused_at: null })
+      .execute()
+    expect([await own('mia'), await own('ben')]).toEqual([['!room:one'], []])
+    const params = { id }
+    const faults = async () => (await one.as('ben').checkBoard({ params })).findings.map(({ code }) => code)
+    expect(await faults()).toEqual(['ROOM_FOREIGN'])
+    expect(await codeOf(one.as('ben').publishBoard({ params }))).toBe('BOARD_INVALID')
+    await one.as('mia').publishBoard({ params })
+    await one.as('ben').saveBoard({ params, body: { name: 'Again', definition, version: 1 } })
+    expect(await faults()).toEqual([])
+    expect(await one.as('ben').publishBoard({ params })).toMatchObject({ publishedVersion: 2 })
   })
 
   test('only a draft that was never published is deleted, and only a published board is archived', async () => {

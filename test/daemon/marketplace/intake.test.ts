@@ -74,7 +74,19 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(room.mails).toHaveLength(3)
   })
 
-  test('bad input gets its path and reason, and is not counted', async () => {
+  test('a refused board counts as a submission: its check costs the same', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { templateExport } = aFlow()
+    const broken = aSubmission({ bundle: { templateExport: { ...templateExport, edges: templateExport.edges.slice(1) } } })
+    const send = () => codeOf(room.stranger.submitItem({ body: broken }))
+    for (let n = 0; n < 5; n++) {
+      expect(await send()).toBe('VALIDATION')
+      await room.clock.advance(1000)
+    }
+    expect(await send()).toBe('RATE_LIMITED')
+  })
+
+  test('bad input gets its path and reason, and is not stored', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await approve(room.db, aManifest(), 'ten_one')
     const reason = async (body: unknown) => {

@@ -122,6 +122,17 @@ onBothDialects('runs for operators', (fresh) => {
     expect(await found(one, { status: 'completed' })).toEqual([waiting.id])
   })
 
+  test('a retry that fails again at once is reported as refused, without values', async () => {
+    const one = await room()
+    const variables = [{ name: 'size', type: 'text', required: true }]
+    const board = await aBoard(one, 's > d1 -int(vars.size) > 10-> e1; d1 -else-> e2', {}, { variables })
+    const run = await aRun(one, board, { variables: { size: 'secret' } })
+    const { changed, refused } = await one.operator.retryTenantRuns({ params, body: { ids: [run.id] } })
+    expect([changed, refused.map(({ code }) => code)]).toEqual([[], ['RUN_FAILED']])
+    expect(refused[0]?.message).toContain('cancels it and starts a new run')
+    expect(refused[0]?.message).not.toContain('secret')
+  })
+
   test('a request that names no runs is refused', async () => {
     const one = await room()
     expect(await codeOf(one.operator.cancelTenantRuns({ params, body: {} }))).toBe('VALIDATION')

@@ -4,7 +4,7 @@ import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
 import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTasksWorld, type TasksWorld } from '../../support/tasks-world.ts'
+import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { userPorts } from '../../support/user-ports.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
@@ -63,6 +63,10 @@ onBothDialects('jobs of runs', (fresh) => {
     await expect(work(one, refused)).rejects.toMatchObject({ code: 'NO_ROOM' })
     await work(one, refused, { last: true })
     expect(await status()).toBe('failed')
+    const { id } = await one.db.selectFrom('runs').select('id').executeTakeFirstOrThrow()
+    expect((await one.as('anna').showRun({ params: { id } })).messages).toMatchObject([{ elementId: 'm1', status: 'failed' }])
+    const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject']).execute()
+    expect(alerts).toEqual([{ kind: 'run_message_failed', subject: `one/${id}` }])
   })
 
   test('a report becomes files of the space, and its readers find them', async () => {
@@ -179,10 +183,25 @@ onBothDialects('jobs of runs', (fresh) => {
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([
       { title: 'Too few approvers: c1', assignedRole: 'head', status: 'open' },
     ])
+    await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
+    expect(await one.as('ben').showRun({ params: { id: run.id } })).toMatchObject({ id: run.id })
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
     await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'c1', action: 'approve' } })
     expect(await alerts()).toMatchObject([{ status: 'closed' }])
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ status: 'done' }])
+  })
+
+  test('an open checkpoint whose only approver submits a form is escalated', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["teacher","school-principal"]' }).where('id', '=', 'tim').execute()
+    const checkpoint = { assignedRole: 'school-principal', escalationRole: 'head' }
+    const run = await aRun(one, await aBoard(one, 's > p1 > c1 > j1 > e; p1 > f1 > j1', { c1: checkpoint }))
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'subject']).execute()
+    expect(await alerts()).toEqual([])
+    const body = { elementId: 'f1', action: 'submit', data: { people: 3 } } as const
+    await one.as('tim').advanceRun({ params: { id: run.id }, body })
+    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', subject: `one/${run.id}` }])
+    expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ title: 'Too few approvers: c1', assignedRole: 'head' }])
   })
 
   test('an open checkpoint that loses an approver raises the alert and asks its escalation role once', async () => {
@@ -219,7 +238,14 @@ onBothDialects('jobs of runs', (fresh) => {
     await fireTimers(one)
     expect(await alerts()).toEqual([{ kind: 'run_overdue', status: 'open', subject: `one/${run.id}` }])
     expect(await one.db.selectFrom('outbox').select('id').where('topic', 'like', 'alerts.%').execute()).toHaveLength(1)
-    await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
+    const complete = { params: { id: run.id }, body: { elementId: 't1', action: 'complete' } } as const
+    const [open] = (await one.as('mia').showRun({ params: { id: run.id } })).open
+    expect(open?.assignedRole).toBe('head')
+    // The task belongs to the other role now, whichever way it is completed.
+    expect(await codeOf(one.as('tim').completeTask({ params: { id: open?.taskId as string } }))).toMatch(/FORBIDDEN|NOT_FOUND/)
+    expect(await codeOf(one.as('tim').advanceRun(complete))).toBe('FORBIDDEN')
+    await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
+    await one.as('ben').advanceRun(complete)
     expect(await alerts()).toMatchObject([{ status: 'closed' }])
   })
 

@@ -77,7 +77,7 @@ onBothDialects('the crisis flow', (fresh) => {
     while ((await fireTimers(one)) > 0);
     await one.as('mia').archiveBoard({ params: { id: board.id } })
     expect(await codeOf(begin(one, board.id))).toBe('BOARD_NOT_ACTIVE')
-    const ended = await advance(one, 'tim', run.id, { elementId: 'secure', action: 'complete' })
+    const ended = await advance(one, 'mia', run.id, { elementId: 'secure', action: 'complete' })
     expect(ended).toMatchObject({ status: 'completed', boardVersion: 1 })
     const types = (await one.db.selectFrom('events').select('event_type').orderBy('seq').execute()).map((row) => row.event_type)
     expect(types.filter((type) => type === 'sla.warning').length).toBeGreaterThan(0)

@@ -105,6 +105,21 @@ onBothDialects('cron triggers', (fresh) => {
     expect(times(one)).toEqual(['06:00'])
   })
 
+  test('times that a new time zone moves into the past were not missed', async () => {
+    const one = await world()
+    await one.publish([daily])
+    await one.clock.advance(hourMs)
+    await runDueCrons(one)
+    await one.clock.advance(12 * hourMs)
+    await one.db.updateTable('tenants').set({ time_zone: 'America/Los_Angeles' }).where('id', '=', one.tenantId).execute()
+    await followTimeZones(one)
+    const found = await one.db.selectFrom('trigger_occurrences').select('outcome').execute()
+    expect(found.map(({ outcome }) => outcome)).not.toContain('missed')
+    await one.clock.advance(24 * hourMs)
+    await runDueCrons(one)
+    expect((await one.db.selectFrom('trigger_occurrences').select('outcome').execute()).length).toBeGreaterThan(found.length)
+  })
+
   test('a trigger that fails delays no other', async () => {
     const one = await world()
     await one.publish([daily])
