@@ -32,7 +32,7 @@ export const Difference = z.object({
 export type Difference = Readonly<z.infer<typeof Difference>>
 
 /** For what no change closes: the record of a final invoice or transfer stays as it is. */
-export const acceptFix = (kind: DifferenceKind, id: string): string => `tenantry billing accept ${kind} ${id} --reason "…"`
+export const acceptFix = (kind: DifferenceKind, id: string): string => `tenantry billing accept ${kind} ${id} --reason <why>`
 
 type Text = Readonly<{ here: string; there: string; fix: string }>
 
