@@ -42,15 +42,15 @@ export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ t
       ['Due', stamp(slaDeadline, now)],
       ['Ended', stamp(completedAt, now)],
     ]),
-    failure === null ? '' : nextStep(failure, `${id} --tenant ${clean(tenant)}`),
+    failure === null ? '' : nextStep(failure, { id, tenant: clean(tenant) }),
   )
 }
 
-function nextStep(failure: NonNullable<OperatorRun['failure']>, run: string): string {
+function nextStep(failure: NonNullable<OperatorRun['failure']>, { id, tenant }: Readonly<{ id: string; tenant: string }>): string {
   if (failure.code === 'CANCELLED' || failure.code === 'REJECTED') return ''
   return canRetry(failure)
-    ? `fix: tenantry runs retry ${run}`
-    : `A retry fails again. fix: tenantry runs cancel ${run}, then start a new run`
+    ? `fix: tenantry runs retry ${id} --tenant ${tenant}`
+    : `A retry fails again. fix: tenantry runs cancel ${id} --tenant ${tenant}, then start a new run`
 }
 
 type Started = RunSummary & Readonly<{ warnings?: readonly Readonly<{ message: string }>[] }>
