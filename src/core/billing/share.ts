@@ -1,4 +1,6 @@
-type Invoice = Readonly<{ status: string; isDisputed: boolean; paidCents: number; refundedCents: number }>
+import type { ProviderInvoice } from '../payments/index.ts'
+
+type Invoice = Pick<ProviderInvoice, 'status' | 'isDisputed' | 'total' | 'taxCents' | 'paidCents' | 'refundedCents'>
 type Module = Readonly<{ id: string; priceCents: number }>
 export type Share = Readonly<{ id: string; state: 'billed' | 'paid' | 'refunded'; refundedCents: number }>
 
@@ -25,10 +27,13 @@ const refundOf = ({ paidCents, refundedCents }: Invoice, owedCents: number): num
 
 /**
  * Disputed money may be lost: it is held, and an operator pays it by hand if the dispute is won. A credit balance, a credit note or a coupon settles an
- * invoice without money: there is none to pass on.
+ * invoice without money: there is none to pass on. Tax is no money for the modules.
  */
 const isCollected = (invoice: Invoice | null, owedCents: number): boolean =>
-  invoice?.status === 'paid' && !invoice.isDisputed && invoice.paidCents >= owedCents
+  invoice?.status === 'paid' &&
+  !invoice.isDisputed &&
+  invoice.paidCents >= invoice.total.cents &&
+  invoice.total.cents - invoice.taxCents >= owedCents
 
 /** `countedCents`: what statements have of the module. */
 type Counted = Readonly<{ id: string; dueCents: number; countedCents: number }>

@@ -62,7 +62,9 @@ export type ProviderInvoice = Readonly<{
   customerId: string
   subscriptionId: string | null
   status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void'
+  /** With tax. */
   total: Money
+  taxCents: number
   paidCents: number
   refundedCents: number
   /** The bank of the customer takes or took the payment back. The provider leaves it set whatever the outcome. */

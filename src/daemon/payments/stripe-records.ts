@@ -73,6 +73,7 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
     subscriptionId: idOrNull(invoice.parent?.subscription_details?.subscription),
     status: (invoice.status ?? 'draft') as ProviderInvoice['status'],
     total: { cents: invoice.total, currency: invoice.currency },
+    taxCents: invoice.total - (invoice.total_excluding_tax ?? invoice.total),
     paidCents: invoice.amount_paid,
     refundedCents: chargesOf(payments).reduce((sum, { amount_refunded }) => sum + amount_refunded, 0),
     isDisputed: chargesOf(payments).some(({ disputed }) => disputed),

@@ -5,6 +5,10 @@ import { countModules, paymentFailedMail, sharesOf } from '../../../src/core/bil
 const cents = fc.integer({ min: 0, max: 100_000 })
 const sum = (all: readonly number[]) => all.reduce((total, one) => total + one, 0)
 
+type Paid = Readonly<{ totalCents: number; taxCents?: number; paidCents?: number; refundedCents?: number }>
+const paidInvoice = ({ totalCents, taxCents = 0, paidCents = totalCents, refundedCents = 0 }: Paid) =>
+  ({ status: 'paid', isDisputed: false, total: { cents: totalCents, currency: 'eur' }, taxCents, paidCents, refundedCents }) as const
+
 describe('the share of modules in a refund', () => {
   test('adds up to the refund, and no module is refunded more than its price', () => {
     fc.assert(
@@ -13,7 +17,7 @@ describe('the share of modules in a refund', () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         (prices, part) => {
           const owed = sum(prices)
-          const invoice = { status: 'paid', isDisputed: false, paidCents: owed, refundedCents: Math.round(owed * part) }
+          const invoice = paidInvoice({ totalCents: owed, refundedCents: Math.round(owed * part) })
           const shares = sharesOf(
             invoice,
             prices.map((priceCents, nth) => ({ id: String(nth), priceCents })),
@@ -26,8 +30,16 @@ describe('the share of modules in a refund', () => {
   })
 
   test('of a tax is not deducted: 1.19 EUR of 5.95 EUR are 1.00 EUR of the price', () => {
-    const invoice = { status: 'paid', isDisputed: false, paidCents: 595, refundedCents: 119 }
+    const invoice = paidInvoice({ totalCents: 595, taxCents: 95, refundedCents: 119 })
     expect(sharesOf(invoice, [{ id: 'a', priceCents: 500 }])).toEqual([{ id: 'a', state: 'paid', refundedCents: 100 }])
+  })
+
+  test.each([
+    ['paid in full', { totalCents: 11_900, taxCents: 1_900 }, 'paid'],
+    ['15.00 EUR by a credit balance', { totalCents: 11_900, taxCents: 1_900, paidCents: 10_400 }, 'billed'],
+    ['a coupon of 10 %', { totalCents: 10_710, taxCents: 1_710 }, 'billed'],
+  ])('100.00 EUR with 19 %% tax, %s', (_, invoice, state) => {
+    expect(sharesOf(paidInvoice(invoice), [{ id: 'a', priceCents: 10_000 }])).toMatchObject([{ state }])
   })
 })
 

@@ -141,6 +141,7 @@ function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): s
       subscriptionId,
       status: 'open',
       total: { cents: 1, currency: 'eur' },
+      taxCents: 0,
       paidCents: 0,
       refundedCents: 0,
       isDisputed: false,

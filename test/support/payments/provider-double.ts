@@ -103,6 +103,7 @@ export function paymentDouble(
         total: { cents: 0, currency: price.unit.currency },
       },
       ...{
+        taxCents: 0,
         paidCents: 0,
         refundedCents: 0,
         isDisputed: false,
@@ -375,7 +376,7 @@ export function paymentDouble(
         if (payout && !accounts.get(payout.destination)?.transfersEnabled)
           throw paymentFailure('invalid', 'The destination account cannot receive transfers')
         const invoice: Invoice = {
-          ...{ id: id('in'), customerId, subscriptionId: null, status: 'draft', total: { cents: 0, currency }, paidCents: 0 },
+          ...{ id: id('in'), customerId, subscriptionId: null, status: 'draft', total: { cents: 0, currency }, taxCents: 0, paidCents: 0 },
           ...{
             refundedCents: 0,
             isDisputed: false,
