@@ -64,6 +64,7 @@ export type ProviderInvoice = Readonly<{
   status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void'
   /** With tax. */
   total: Money
+  /** What was added to the prices; not what they include. */
   taxCents: number
   paidCents: number
   refundedCents: number

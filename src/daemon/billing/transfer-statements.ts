@@ -1,5 +1,5 @@
-import { countModules } from '../../core/billing/index.ts'
-import { isoIn, newId } from '../../core/kit/index.ts'
+import { countModules, monthBefore, monthOf } from '../../core/billing/index.ts'
+import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, enqueueJob, forUpdate, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
@@ -7,6 +7,7 @@ import { findVendor } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { amountsOf, countedOf, lockStatements, type PayoutRow, storeCounted, vendorOf } from './make-statement.ts'
+import { readInvoices } from './read-invoices.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'transferPayouts'>
 
@@ -18,10 +19,11 @@ const leaseMs = 5 * 60_000
 export const transfersTopic = 'billing.transfers'
 const dayMs = 24 * 60 * 60_000
 
-/** Transfers what waits, and again each day: a transfer needs money that has arrived, days after the payment. */
+/** Transfers what waits, and again each day: a transfer needs money that has arrived, days after the payment. It may have been disputed meanwhile. */
 export const retryTransfers =
   (deps: Deps): JobHandler =>
   async (_, { signal = new AbortController().signal }) => {
+    await readInvoices(deps, monthBefore(monthOf(isoNow(deps.clock))), signal)
     const { waiting } = await transferStatements(deps, signal)
     if (waiting > 0) await enqueueTransfers(deps)
   }
@@ -90,7 +92,10 @@ async function transfer(deps: Deps, { id, developer_id: developerId }: PayoutRow
     metadata: { svc_kind: 'payout', svc_payout: id },
   }
   try {
-    const made = (await find()) ?? (await createOnce(key, (one) => provider.createTransfer({ key: one, ...input }), find))
+    const found = await find()
+    if (!found && (await isLess(db, row)))
+      return { reason: 'refunded or disputed since its transfer began. fix: pay what is due of it by hand' }
+    const made = found ?? (await createOnce(key, (one) => provider.createTransfer({ key: one, ...input }), find))
     await store(deps, row, { vendorId, transferId: made.id, destination })
     return 'transferred'
   } catch (error) {
@@ -99,6 +104,12 @@ async function transfer(deps: Deps, { id, developer_id: developerId }: PayoutRow
     // Nothing was transferred and this key never transfers: the developer may get another account, or the statement another amount.
     return { reason: error.message, destination: null, transfer_attempt: row.transfer_attempt + 1 }
   }
+}
+
+/** The amount was fixed before a call whose answer is lost, and is more than what is due by now. */
+async function isLess(db: BillingDeps['db'], { id }: PayoutRow): Promise<boolean> {
+  const rows = await db.selectFrom('billing_usage').selectAll().where('payout_id', '=', id).execute()
+  return rows.map(countedOf).some((one) => one.dueCents < one.countedCents)
 }
 
 type Begun = Readonly<{ id: string; developerId: string; vendorId: string; destination: string }>

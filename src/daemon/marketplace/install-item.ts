@@ -63,9 +63,11 @@ async function isHalfInstalled({ db }: Pick<MarketplaceDeps, 'db'>, { tenantId, 
   return moduleId !== null && (await findInstallation(db, { tenantId, moduleId }))?.status !== 'active'
 }
 
-/** The same for a job, which finished the installation. A module that is active already stays as it is. */
+/** The same for a job, which finished the installation. Only a module that was never active: an administrator may have deactivated it since. */
 export async function activateInstalled(deps: ShopDeps, actor: Installer, one: SubscriptionRecord): Promise<Activation> {
-  return (await isHalfInstalled(deps, one)) ? activateApp(deps, actor, one) : null
+  const { tenantId, moduleId } = one
+  const installation = moduleId === null ? undefined : await findInstallation(deps.db, { tenantId, moduleId })
+  return installation?.status === 'installed' ? activateApp(deps, actor, one) : null
 }
 
 type ShopDeps = Omit<MarketplaceDeps, 'payments'>

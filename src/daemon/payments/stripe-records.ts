@@ -65,6 +65,10 @@ export function toSubscription(sub: Stripe.Subscription): ProviderSubscription {
   }
 }
 
+/** Tax that the price includes is not in it: the account of the platform decides whether prices include tax. */
+const addedTaxOf = ({ total_taxes: taxes }: Stripe.Invoice): number =>
+  (taxes ?? []).reduce((sum, { amount, tax_behavior }) => (tax_behavior === 'exclusive' ? sum + amount : sum), 0)
+
 /** Refunds and disputes are fields of the charges that paid the invoice. */
 export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[]): ProviderInvoice {
   return {
@@ -73,7 +77,7 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
     subscriptionId: idOrNull(invoice.parent?.subscription_details?.subscription),
     status: (invoice.status ?? 'draft') as ProviderInvoice['status'],
     total: { cents: invoice.total, currency: invoice.currency },
-    taxCents: invoice.total - (invoice.total_excluding_tax ?? invoice.total),
+    taxCents: addedTaxOf(invoice),
     paidCents: invoice.amount_paid,
     refundedCents: chargesOf(payments).reduce((sum, { amount_refunded }) => sum + amount_refunded, 0),
     isDisputed: chargesOf(payments).some(({ disputed }) => disputed),

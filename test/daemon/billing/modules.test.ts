@@ -237,6 +237,23 @@ onBothDialects('paid modules', (fresh) => {
     expect(jobs.filter(({ status }) => status === 'pending')).toEqual([])
   })
 
+  test.each([
+    ['refused', null, 'listed'],
+    ['without an answer', 'its account', 'waiting'],
+  ] as const)('a dispute after a transfer that was %s holds its money back', async (_, fixed, state) => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    room.double.setAccount(room.account.id, { transfersEnabled: false })
+    await room.until('2026-04-03T05:00:00.000Z')
+    expect([room.money()[1], await room.payouts()]).toMatchObject([0, [{ state: 'waiting' }]])
+    if (fixed) await room.db.updateTable('billing_payouts').set({ destination: room.account.id }).execute()
+    room.double.dispute([...room.double.invoices.keys()][0] as string)
+    room.double.setAccount(room.account.id, readyAccount)
+    await room.until('2026-04-20T00:00:00.000Z')
+    expect([room.money()[1], await room.payouts()]).toMatchObject([0, [{ state, reason: expect.stringContaining('refunded or disputed') }]])
+  })
+
   test('a transfer that the provider refused goes to the account that the vendor has then, once', async () => {
     const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()

@@ -149,6 +149,10 @@ onBothDialects('installs of the marketplace', (fresh) => {
     if (!stored) throw new Error('not installed')
     for (const _ of [1, 2]) expect(await activateInstalled(room.deps, jobOfOne, stored)).toBeNull()
     expect((await room.modules.row()).status).toBe('active')
+    // What an administrator deactivated since stays so.
+    await room.db.updateTable('module_installations').set({ status: 'deactivated' }).execute()
+    await activateInstalled(room.deps, jobOfOne, stored)
+    expect((await room.modules.row()).status).toBe('deactivated')
   })
 
   test('a failed activation leaves the module installed, is named, and the repeated request activates it', async () => {
