@@ -64,7 +64,7 @@ export type ProviderInvoice = Readonly<{
   status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void'
   /** With tax. */
   total: Money
-  /** What was added to the prices; not what they include. */
+  /** Tax added to the prices; tax that they include is not in it. */
   taxCents: number
   paidCents: number
   refundedCents: number
