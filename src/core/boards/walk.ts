@@ -11,6 +11,9 @@ const maxSteps = 1_000
 /** Characters of messages and reports that one input may write: they are in memory together. */
 const maxCharacters = 4_000_000
 
+/** Characters of conditions times those of the longest text that they may read: a fifth of a second of CPU. */
+const maxConditionWork = 10_000_000_000
+
 /** Characters of one message: chat servers refuse events of more than 64 KB. */
 const maxMessage = 20_000
 
@@ -30,12 +33,14 @@ export function fail(draft: Draft, code: RunFailure['code'], at: Readonly<{ elem
 export function walk(draft: Draft, edgeIds: readonly string[]): void {
   const { graph } = draft.board
   const queue = [...edgeIds]
-  let characters = 0
+  let [characters, work] = [0, 0]
   for (let steps = 1; queue.length > 0; steps++) {
     const edge = graph.edges.get(queue[0] as string) as BoardEdge
     const element = graph.elements.get(edge.target) as BoardElement
     const before = draft.effects.length
-    const next = steps > maxSteps || characters > maxCharacters ? tooMany(draft, element) : enter(draft, element, edge)
+    work += conditionWork(draft, element)
+    const isTooMuch = steps > maxSteps || characters > maxCharacters || work > maxConditionWork
+    const next = isTooMuch ? tooMany(draft, element) : enter(draft, element, edge)
     for (const effect of draft.effects.slice(before)) characters += lengthOf(effect)
     if (next === 'failed') {
       draft.pending = queue
@@ -50,10 +55,18 @@ export function walk(draft: Draft, edgeIds: readonly string[]): void {
 const lengthOf = (effect: RunEffect): number =>
   effect.type === 'message' ? effect.body.length : effect.type === 'report' ? effect.markdown.length : 0
 
+/** Counted before anything is evaluated: an evaluation cannot be stopped. */
+function conditionWork({ board, variables }: Draft, { id, kind }: BoardElement): number {
+  if (kind !== 'decision') return 0
+  const conditions = board.graph.out(id).map(({ condition }) => (condition.type === 'expression' ? condition.expression.length : 0))
+  const longest = Object.values(variables).reduce<number>((most, one) => (typeof one === 'string' ? Math.max(most, one.length) : most), 1)
+  return longest * conditions.reduce((sum, length) => sum + length, 0)
+}
+
 function tooMany(draft: Draft, { id }: BoardElement): 'failed' {
   fail(draft, 'TOO_MANY_STEPS', {
     elementId: id,
-    message: `more than ${maxSteps} elements or ${maxCharacters} characters of text without a person or a timer`,
+    message: `more than ${maxSteps} elements, ${maxCharacters} characters of text or conditions over too long texts without a person or a timer`,
   })
   return 'failed'
 }

@@ -225,6 +225,21 @@ describe('limits', () => {
     expect(message).toMatch(/^x{9000} x{9000} \(too long\) end$/)
   })
 
+  test('conditions over long texts are refused before any is evaluated', () => {
+    const condition = `vars.note.lowerAscii() == "${'x'.repeat(1_900)}"`
+    const board = (edges: number) => {
+      const definition = sketch('s > d1; d1 -else-> e', {}, { variables: [{ name: 'note', type: 'text' }] })
+      const more = Array.from({ length: edges }, (_, nth) => ({
+        ...{ id: `x${nth}`, source: 'd1', target: 'e', condition: { type: 'expression' as const, expression: condition } },
+      }))
+      return compileBoard({ ...definition, edges: [...more, ...definition.edges] } as never)
+    }
+    const statusOf = (edges: number, note: string) => startRun({ board: board(edges), now: start }, { by: 'anna', variables: { note } }).run
+    expect(statusOf(10, 'x'.repeat(200_000))).toMatchObject({ status: 'completed' })
+    expect(statusOf(500, 'short')).toMatchObject({ status: 'completed' })
+    expect(statusOf(500, 'x'.repeat(200_000))).toMatchObject({ status: 'failed', failure: { code: 'TOO_MANY_STEPS', elementId: 'd1' } })
+  })
+
   test('a loop of timers ends after 100,000 steps, and its history with it', () => {
     const board = compileBoard(sketch('s > w1 > d1 -vars.stop-> e; d1 -else-> w1', {}, { variables: [{ name: 'stop', type: 'boolean' }] }))
     const { run } = startRun({ board, now: start }, { by: 'anna', variables: { stop: false } })
