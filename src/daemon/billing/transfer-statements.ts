@@ -2,7 +2,7 @@ import { countModules, monthBefore, monthOf } from '../../core/billing/index.ts'
 import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { acquireLease, enqueueJob, forUpdate, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
+import { acquireLease, type DbOrTx, enqueueJob, forUpdate, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
 import { findVendor } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
 import type { BillingDeps } from './deps.ts'
@@ -93,7 +93,8 @@ async function transfer(deps: Deps, { id, developer_id: developerId }: PayoutRow
   }
   try {
     const found = await find()
-    if (!found && (await isLess(db, row)))
+    // The amount was fixed before a call whose answer is lost.
+    if (!found && reducedOf(await rowsOf(db, id)).length > 0)
       return { reason: 'refunded or disputed since its transfer began. fix: pay what is due of it by hand' }
     const made = found ?? (await createOnce(key, (one) => provider.createTransfer({ key: one, ...input }), find))
     await store(deps, row, { vendorId, transferId: made.id, destination })
@@ -106,11 +107,11 @@ async function transfer(deps: Deps, { id, developer_id: developerId }: PayoutRow
   }
 }
 
-/** The amount was fixed before a call whose answer is lost, and is more than what is due by now. */
-async function isLess(db: BillingDeps['db'], { id }: PayoutRow): Promise<boolean> {
-  const rows = await db.selectFrom('billing_usage').selectAll().where('payout_id', '=', id).execute()
-  return rows.map(countedOf).some((one) => one.dueCents < one.countedCents)
-}
+const rowsOf = (db: DbOrTx, payoutId: string) =>
+  db.selectFrom('billing_usage').selectAll().where('payout_id', '=', payoutId).orderBy('id').execute()
+
+/** Modules of which less is due than their statement counted. */
+const reducedOf = (rows: Awaited<ReturnType<typeof rowsOf>>) => rows.map(countedOf).filter((one) => one.dueCents < one.countedCents)
 
 type Begun = Readonly<{ id: string; developerId: string; vendorId: string; destination: string }>
 
@@ -131,9 +132,8 @@ const begin = ({ db, clock }: Deps, { id, developerId, vendorId, destination }: 
   })
 
 async function reduce(tx: Tx, clock: Deps['clock'], { row, vendorId }: Readonly<{ row: PayoutRow; vendorId: string }>): Promise<PayoutRow> {
-  const rows = await tx.selectFrom('billing_usage').selectAll().where('payout_id', '=', row.id).orderBy('id').execute()
-  const less = rows.map(countedOf).filter((one) => one.dueCents < one.countedCents)
-  const { changes, grossCents } = countModules(less, row.gross_cents)
+  const rows = await rowsOf(tx, row.id)
+  const { changes, grossCents } = countModules(reducedOf(rows), row.gross_cents)
   if (changes.length === 0) return row
   await storeCounted(tx, { rows, changes, payoutId: row.id })
   const isHeld = (changedId: string) => rows.some((one) => one.id === changedId && one.state === 'billed')
