@@ -41,6 +41,7 @@ const kinds = Object.keys({
   module_events_skipped: 0,
   payment_failed: 0,
   payment_refunded: 0,
+  payment_stuck: 0,
   payment_disputed: 0,
   invoice_stuck: 0,
   usage_late: 0,

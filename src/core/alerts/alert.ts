@@ -38,6 +38,7 @@ export const AlertKind = z.enum([
   'module_events_skipped',
   'payment_failed',
   'payment_refunded',
+  'payment_stuck',
   'payment_disputed',
   'invoice_stuck',
   'usage_late',

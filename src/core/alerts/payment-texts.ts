@@ -42,6 +42,25 @@ export const paymentRefunded = ({ slug, itemName, attemptId, refundedCents, curr
   command: `tenantry audit list --subject ${slug}`,
 })
 
+export const paymentStuckKey = (attemptId: string): string => `payment_stuck:${attemptId}`
+
+type Stuck = Readonly<{ slug: string; itemName: string; attemptId: string; reason: string }>
+
+/** A failed installation whose payment the provider refuses to end or to pay back. */
+export const paymentStuck = ({ slug, itemName, attemptId, reason }: Stuck): NewAlert => ({
+  kind: 'payment_stuck',
+  key: paymentStuckKey(attemptId),
+  subject: slug,
+  severity: 'warning',
+  title: `What ${slug} paid for ${itemName} cannot be paid back`,
+  body:
+    `The installation failed (attempt ${attemptId}), and the payment provider refuses to cancel or refund it: ${reason}.\n` +
+    'Usually the balance is too low or the key lacks a permission. It is tried every minute. Until then the tenant can neither ' +
+    'install the item again nor be deleted. The alert closes when it is paid back.',
+  command: `tenantry audit list --subject ${slug}`,
+  standing: true,
+})
+
 type Disputed = Readonly<{ slug: string; itemName: string; disputeId: string; invoiceId: string | null; cents: number; currency: string }> &
   Readonly<{ reason: string; dueBy: string | null; isLost: boolean }>
 

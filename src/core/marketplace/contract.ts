@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Contract, endpoint, Paging, platform } from '../contract/index.ts'
 import { Permission } from '../modules/index.ts'
 import { ItemCategory, ItemType, ListedItem } from './item.ts'
+import { PriceModel } from './pricing.ts'
 import { Subscription } from './subscription.ts'
 
 const base = '/api/platform/v1/marketplace'
@@ -72,6 +73,12 @@ export const marketplaceContract = {
           .nullable()
           .optional()
           .meta({ description: 'The price that the user was shown, null for free: CONFLICT if it changed' }),
+        priceModel: PriceModel.nullable().optional().meta({ description: 'What it is a price of, as shown: CONFLICT if it changed' }),
+        modulePriceCents: z
+          .int()
+          .nullable()
+          .optional()
+          .meta({ description: 'An app: the price of its module that the user was shown, null for free: CONFLICT if it changed' }),
       })
       .prefault({}),
     returns: z.object({

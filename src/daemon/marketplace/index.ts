@@ -24,6 +24,7 @@ export type { MarketplaceDeps, MarketplacePayments } from './deps.ts'
 export { activateInstalled, storeInstallation } from './install-item.ts'
 export { findItem, type ItemRecord, lockItem, replaceItem } from './items.repo.ts'
 export { cancelInstallation } from './leave-item.ts'
+export { isSamePrice, type Price, priceFor } from './own-price.ts'
 
 export { publishSeeds } from './publish-seeds.ts'
 export { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription, subscriptionsOf } from './subscriptions.repo.ts'

@@ -5,20 +5,26 @@ import { type DbOrTx, lockExclusive, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { findInstallation } from '../modules/index.ts'
 import { tenantById } from '../tenants/index.ts'
-import { type Activation, activateApp, applyBundle, type BundlePlan, type Installer, planBundle } from './bundle.ts'
+import { type Activation, activateApp, applyBundle, type BundlePlan, consentOf, type Installer, planBundle } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
+import { type Price, priceFor } from './own-price.ts'
 import { noSuchItem, subscriptionView } from './show-marketplace.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from './subscriptions.repo.ts'
 
-/** `priceCents`: the price that the user accepted. */
-type Install = Readonly<{ id: string; priceCents?: number | null | undefined }>
+/** The prices that the user was shown; one that is absent is not compared. */
+type Accepted = Readonly<{
+  priceCents?: number | null | undefined
+  priceModel?: ItemRecord['priceModel'] | undefined
+  modulePriceCents?: number | null | undefined
+}>
+type Install = Accepted & Readonly<{ id: string }>
 
 /**
  * Installs a published item (spec 4.8). Repeated for an app whose module is not active, it activates the module. Throws NOT_FOUND, FORBIDDEN,
  * ALREADY_INSTALLED, CONFLICT (another price than the accepted one), what `planBundle` throws, and for a paid item what the payments feature throws.
  */
-export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, priceCents }: Install) {
+export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, ...accepted }: Install) {
   const item = await findItem(deps.db, id)
   if (item?.status !== 'published') throw noSuchItem(id)
   assertMayInstall(actor, item)
@@ -27,7 +33,8 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   if (own?.status === 'active' && (await isHalfInstalled(deps, own)))
     return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
   subscriptionAfter(own?.status ?? null, 'install')
-  assertPrice(item, priceCents)
+  const { modulePrice } = await consentOf(deps, deps.db, item)
+  assertPrice({ name: item.name, price: priceFor(item, own, deps.clock), modulePrice }, accepted)
   const subscription = item.priceModel === null ? await installFree(deps, actor, item) : await deps.payments.installPaid(actor, item)
   return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
 }
@@ -43,12 +50,20 @@ async function assertTenantActive(db: DbOrTx, { tenantId, tenantSlug }: Pick<Ins
   )
 }
 
-function assertPrice({ name, priceCents, priceModel, currency }: ItemRecord, accepted: number | null | undefined): void {
-  if (accepted === undefined || accepted === priceCents) return
-  const cents = priceCents ?? 0
-  const price = priceModel === null ? 'free' : `${(cents / 100).toFixed(2)} ${currency?.toUpperCase()} (${priceModel})`
-  throw problem('CONFLICT', `${name} has another price now: ${price}. Nothing was charged. fix: show the new price and repeat the request`)
+type Costs = Readonly<{ name: string; price: Price; modulePrice: Awaited<ReturnType<typeof consentOf>>['modulePrice'] }>
+
+function assertPrice({ name, price, modulePrice }: Costs, accepted: Accepted): void {
+  const isAccepted = (shown: unknown, now: unknown) => shown === undefined || shown === now
+  if (!isAccepted(accepted.priceCents, price.priceCents) || !isAccepted(accepted.priceModel, price.priceModel))
+    throw otherPrice(name, price.priceModel === null ? 'free' : `${amount(price.priceCents ?? 0, price.currency)} (${price.priceModel})`)
+  if (!isAccepted(accepted.modulePriceCents, modulePrice?.cents ?? null))
+    throw otherPrice(`The module of ${name}`, modulePrice ? `${amount(modulePrice.cents, modulePrice.currency)} a month` : 'free')
 }
+
+const amount = (cents: number, currency: string | null) => `${(cents / 100).toFixed(2)} ${currency?.toUpperCase()}`
+
+const otherPrice = (what: string, price: string) =>
+  problem('CONFLICT', `${what} has another price now: ${price}. Nothing was charged. fix: show the new price and repeat the request`)
 
 /** An app approves permissions of its module, so it needs the right to. Throws FORBIDDEN. */
 export function assertMayInstall({ capabilities }: Pick<PlatformPrincipal, 'capabilities'>, { itemType, name }: ItemRecord): void {

@@ -4,9 +4,10 @@ import { hasUpdate, type ItemDetail, type ItemType, type Subscription, type Tena
 import { consentOf, planBundle } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord, itemsOf } from './items.repo.ts'
+import { priceFor } from './own-price.ts'
 import { findSubscription, type SubscriptionRecord, subscriptionsOf } from './subscriptions.repo.ts'
 
-type Deps = Pick<MarketplaceDeps, 'db'>
+type Deps = Pick<MarketplaceDeps, 'db' | 'clock'>
 type Query = Readonly<{
   type?: ItemType | undefined
   category?: string | undefined
@@ -16,27 +17,26 @@ type Query = Readonly<{
 }>
 
 /** An item as users of a tenant see it. */
-function tenantItem(item: ItemRecord, own: SubscriptionRecord | undefined): TenantItem {
+function tenantItem({ clock }: Pick<Deps, 'clock'>, item: ItemRecord, own: SubscriptionRecord | undefined): TenantItem {
   const { id, itemType, slug, name, description, iconEmoji, category, vendorName, version, screenshots, publishedAt } = item
-  const { priceModel, priceCents, currency } = item
   const isActive = own?.status === 'active'
   return {
     ...{ id, itemType, slug, name, description, iconEmoji, category: category as TenantItem['category'], vendorName, version },
-    ...{ priceModel, priceCents, currency, screenshots: [...screenshots], publishedAt },
+    ...{ ...priceFor(item, own, clock), screenshots: [...screenshots], publishedAt },
     ...{ installed: isActive, subscriptionId: own?.id ?? null, installedVersion: isActive ? own.installedVersion : null },
     updateAvailable: own ? hasUpdate({ status: own.status, installed: own.installedVersion, current: version }) : false,
   }
 }
 
 /** A page of published items, newest first. Throws VALIDATION for an invalid cursor. */
-export async function listTenantItems({ db }: Deps, actor: PlatformPrincipal, { installed, cursor, limit, ...filters }: Query) {
+export async function listTenantItems({ db, clock }: Deps, actor: PlatformPrincipal, { installed, cursor, limit, ...filters }: Query) {
   const own = new Map((await subscriptionsOf(db, actor)).map((one) => [one.itemId, one]))
   const active = [...own.values()].filter(({ status }) => status === 'active').map(({ itemId }) => itemId)
   const ids = installed === undefined ? undefined : installed === 'true' ? { only: active } : { without: active }
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
   const found = await itemsOf(db, { ...filters, status: 'published', ids, after, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, pageEnd)
-  return { items: page.map((item) => tenantItem(item, own.get(item.id))), nextCursor }
+  return { items: page.map((item) => tenantItem({ clock }, item, own.get(item.id))), nextCursor }
 }
 
 export const noSuchItem = (id: string) =>
@@ -54,7 +54,7 @@ export async function showTenantItem(
   if (!item || (item.status !== 'published' && own?.status !== 'active')) throw noSuchItem(id)
   const isHidden = item.priceModel !== null && own?.status !== 'active'
   return {
-    ...tenantItem(item, own),
+    ...tenantItem(deps, item, own),
     bundle: isHidden ? withoutConfig(item.bundle) : item.bundle,
     ...(await consentOf(deps, db, item)),
     obstacle: own?.status === 'active' ? null : await obstacleOf(deps, actor, item),
@@ -82,7 +82,10 @@ function withoutConfig(bundle: ItemRecord['bundle']): Record<string, unknown> {
 }
 
 /** Items that the tenant installed, newest first, cancelled ones too. */
-export async function listTenantSubscriptions({ db }: Deps, actor: PlatformPrincipal): Promise<{ subscriptions: Subscription[] }> {
+export async function listTenantSubscriptions(
+  { db }: Pick<Deps, 'db'>,
+  actor: PlatformPrincipal,
+): Promise<{ subscriptions: Subscription[] }> {
   const own = await subscriptionsOf(db, actor)
   const items = await itemsOf(db, { ids: { only: own.map(({ itemId }) => itemId) }, limit: own.length })
   const byId = new Map(items.map((item) => [item.id, item]))

@@ -93,11 +93,19 @@ async function syncSubscription(deps: Deps, id: string): Promise<string | Contin
     if (!row) return 'no item is installed with the subscription'
     const tenant = await tenantOf(tx, row)
     await closeAlerts(tx, deps.clock, { subject: tenant.slug, keys: [paymentFailedKey(id)], because: 'the subscription ended' })
-    if (row.status === 'cancelled') return `${row.id} was cancelled before`
-    await deps.bundles.end(tx, { actor: { ...system, tenantId: tenant.id, tenantSlug: tenant.slug }, subscription: row })
+    const subscription = endedBy(row, isoNow(deps.clock))
+    if (row.status === 'cancelled') {
+      if (subscription !== row) await storeSubscription(tx, subscription)
+      return `${row.id} was cancelled before`
+    }
+    await deps.bundles.end(tx, { actor: { ...system, tenantId: tenant.id, tenantSlug: tenant.slug }, subscription })
     return `${row.id} is cancelled`
   })
 }
+
+/** Ended before its period: nothing is left to continue at its price. */
+const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
+  row.paidUntil !== null && row.paidUntil > now ? { ...row, paidUntil: now } : row
 
 /** An installation that may commit after the end of its subscription: its row is cancelled then. */
 async function isBeingInstalled(tx: Tx, { metadata }: ProviderSubscription): Promise<boolean> {

@@ -21,11 +21,11 @@ const toAttempt = (row: Selectable<AttemptTable>): Attempt => ({
 })
 
 /** Throws a unique violation while another attempt of the tenant and item is open. */
-export async function insertAttempt(tx: Tx, { id, tenantId, itemId, customerId, createdAt }: Attempt): Promise<void> {
+export async function insertAttempt(tx: Tx, { id, tenantId, itemId, customerId, journal, createdAt }: Attempt): Promise<void> {
   await tx
     .insertInto('payment_attempts')
     .values({
-      ...{ id, tenant_id: tenantId, item_id: itemId, customer_id: customerId, journal: '[]', outcome: null },
+      ...{ id, tenant_id: tenantId, item_id: itemId, customer_id: customerId, journal: JSON.stringify(journal), outcome: null },
       ...{ created_at: createdAt, updated_at: createdAt, finished_at: null },
     })
     .execute()

@@ -2,7 +2,6 @@ import { alertOf } from '../../core/alerts/index.ts'
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { PriceModel } from '../../core/marketplace/index.ts'
 import {
-  assertVendorIsPayable,
   type InstallStep,
   installKey,
   isLive,
@@ -16,37 +15,18 @@ import {
   paymentStatusOf,
   usageAnchor,
 } from '../../core/payments/index.ts'
-import type { SagaEntry } from '../../core/saga/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Tx } from '../db/index.ts'
-import { findItem, findVendor, type ItemRecord } from '../marketplace/index.ts'
-import { tenantById } from '../tenants/index.ts'
-import { type Attempt, storeLink } from './attempts.repo.ts'
-import type { InstalledPayment, Installer, PaymentsDeps } from './deps.ts'
+import { findItem, type ItemRecord } from '../marketplace/index.ts'
+import { agreedPrice, assertActive, assertFormerPrice, assertStillSold, type Given, Refused, resultOf } from './agreement.ts'
+import { storeLink } from './attempts.repo.ts'
+import type { InstalledPayment, PaymentsDeps } from './deps.ts'
 import { newlyRefunded } from './follow-refund.ts'
 import { ensurePrice } from './prices.ts'
-import { assertVendorGetsNoTax, payoutOf } from './terms.ts'
+import { enqueueSubscriptionTerms, payoutOf } from './terms.ts'
 
 const system = { kind: 'system', name: 'payments' } as const
 
-/** The provider refuses the installation for good: nothing is retried. */
-export class Refused extends Error {
-  readonly reason: unknown
-
-  constructor(reason: unknown) {
-    super('refused')
-    this.reason = reason
-  }
-}
-
-type Given = Readonly<{
-  attempt: Attempt
-  actor: Installer
-  journal: readonly SagaEntry[]
-  /** Ends the attempt in the transaction of the installation. */
-  finish(tx: Tx): Promise<void>
-}>
 type Acts = Readonly<Record<InstallStep, () => Promise<unknown>>>
 
 /** The acts of each step of a paid installation. Each may run again after a kill at any point. */
@@ -63,51 +43,9 @@ export const actsOf = (deps: PaymentsDeps, given: Given): Acts => ({
   refund: () => refund(deps, given),
 })
 
-const resultOf = <Value>({ journal }: Given, step: InstallStep): Value =>
-  journal.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Value
-
 /** Errors that the provider saved for a key: each needs the next key. */
 const savedErrors = ({ journal }: Given, step: InstallStep): number =>
   journal.filter((entry) => entry.step === step && entry.mark === 'failed' && (entry.data as { saved?: boolean }).saved).length
-
-type Agreed = Pick<ItemRecord, 'priceModel' | 'priceCents' | 'currency'>
-
-/** The price at the time of the request: a later one is not charged. */
-async function agreedPrice({ db }: PaymentsDeps, { attempt }: Given): Promise<Agreed> {
-  const { priceModel, priceCents, currency } = (await findItem(db, attempt.itemId)) as ItemRecord
-  return { priceModel, priceCents, currency }
-}
-
-/** A charge may begin hours after the request, when the provider was away. After a first try it only goes forward: that one may have charged. */
-async function assertStillSold(deps: PaymentsDeps, given: Given, item: ItemRecord): Promise<void> {
-  if (given.journal.some(({ step, mark }) => step === 'charge' && mark === 'failed')) return
-  const agreed = resultOf<Agreed | null>(given, 'check')
-  const isSame = !agreed || (['priceModel', 'priceCents', 'currency'] as const).every((key) => agreed[key] === item[key])
-  if (item.status !== 'published' || !isSame)
-    throw new Refused(
-      problem(
-        'CONFLICT',
-        `${item.name} ${isSame ? 'was withdrawn' : 'got another price'} before it was paid; nothing was charged. fix: read the item and repeat the request`,
-      ),
-    )
-  const vendor = item.vendorId === null ? undefined : await findVendor(deps.db, { id: item.vendorId })
-  try {
-    if (vendor) assertVendorGetsNoTax(deps, vendor)
-    if (vendor) assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
-  } catch (error) {
-    throw new Refused(error)
-  }
-}
-
-/** A tenant that is suspended or deleted buys nothing: what an earlier try charged is cancelled and refunded. */
-async function assertActive({ db }: PaymentsDeps, { tenantId }: Attempt): Promise<void> {
-  const tenant = await tenantById(db, tenantId)
-  if (tenant?.status === 'active') return
-  const state = tenant
-    ? `Tenant ${tenant.slug} is ${tenant.status === 'deleting' ? 'being deleted' : 'suspended'}`
-    : 'The tenant was deleted'
-  throw new Refused(problem('CONFLICT', `${state}, so nothing is bought for it. fix: resume the tenant, then repeat the request`))
-}
 
 type Charged = Readonly<{ subscriptionId: string; isTakenBack: boolean }>
 
@@ -120,10 +58,11 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
   if (live && isOfAttempt(live, attempt)) return { subscriptionId: live.id, isTakenBack: false }
   const item = (await findItem(db, attempt.itemId)) as ItemRecord
   if (live) return takeBack(deps, given, { live, item })
-  await assertStillSold(deps, given, item)
   const price = (await provider.getPrice(resultOf<{ priceId: string }>(given, 'price').priceId)) as ProviderPrice
+  await assertStillSold(deps, given, { item, price })
   // A subscription of this attempt that was deleted at the provider: its key would return it again.
   const n = savedErrors(given, 'charge') + all.filter((one) => isOfAttempt(one, attempt)).length
+  given.charging()
   try {
     const created = await provider.createSubscription({
       key: installKey(attempt.id, 'charge', n),
@@ -148,6 +87,8 @@ async function takeBack(
   { live, item }: Readonly<{ live: ProviderSubscription; item: ItemRecord }>,
 ): Promise<Charged> {
   const key = `${installKey(given.attempt.id, 'charge', savedErrors(given, 'charge'))}:resume:${isoNow(clock)}`
+  assertFormerPrice(given, { item, price: await provider.getPrice(live.priceId) })
+  given.charging()
   await provider.updateSubscription({ key, id: live.id, cancelAtPeriodEnd: false, payout: live.isTaxed ? null : await payoutOf(db, item) })
   return { subscriptionId: live.id, isTakenBack: true }
 }
@@ -156,12 +97,15 @@ async function install(deps: PaymentsDeps, given: Given) {
   const { db, bundles, billing, clock } = deps
   const { attempt, actor, finish } = given
   const { tenantId, itemId, customerId } = attempt
+  await assertActive(deps, attempt)
   const { subscriptionId } = resultOf<Charged>(given, 'charge')
   const payment = await paymentOf(deps, subscriptionId)
   const item = (await findItem(db, itemId)) as ItemRecord
   const plan = await bundles.plan({ tenantId }, item)
   return db.transaction().execute(async (tx) => {
     await finish(tx)
+    // A vendor or a fee that changed since the charge found no subscription to send it for.
+    await enqueueSubscriptionTerms({ clock, tx }, subscriptionId)
     await storeLink(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, createdAt: isoNow(clock) })
     const { priceModel, unitCents, currency } = payment
     await billing.installed(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, customerId, priceModel, unitCents, currency })
@@ -182,7 +126,7 @@ async function paymentOf({ provider }: PaymentsDeps, subscriptionId: string): Pr
       problem('CONFLICT', 'The subscription was ended at the payment provider while the item was installed. fix: install it again'),
     )
   const { cents: unitCents, currency } = price.unit
-  const priceModel = price.meterId === null ? 'flat-monthly' : 'per-active-user'
+  const priceModel: PriceModel = price.meterId === null ? 'flat-monthly' : 'per-active-user'
   const paid = { paymentStatus: paymentStatusOf(subscription), paidUntil: subscription.currentPeriodEnd }
   const ids = { paymentPriceId: price.id, paymentSubscriptionId: subscription.id, paymentSubscriptionItemId: subscription.itemId }
   return {

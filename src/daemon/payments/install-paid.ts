@@ -1,9 +1,9 @@
 import { isoIn, isoNow, isProblemCode, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { assertVendorIsPayable } from '../../core/payments/index.ts'
-import type { SagaError } from '../../core/saga/index.ts'
+import type { SagaEntry, SagaError } from '../../core/saga/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, isUniqueViolation, type JobHandler, type Tx } from '../db/index.ts'
-import { findSubscription, findVendor, type ItemRecord, type SubscriptionRecord } from '../marketplace/index.ts'
+import { findSubscription, findVendor, type ItemRecord, type Price, priceFor, type SubscriptionRecord } from '../marketplace/index.ts'
 import { type TenantRecord, tenantById } from '../tenants/index.ts'
 import { type Attempt, findAttempt, insertAttempt, openAttempt } from './attempts.repo.ts'
 import type { Installer, PaymentsDeps } from './deps.ts'
@@ -55,7 +55,7 @@ export async function installPaid(deps: PaymentsDeps, actor: PlatformPrincipal, 
   const attempt = (await openAttempt(deps.db, key)) ?? (await begin(deps, actor, item))
   const ran = await runAttempt(deps, attempt.id, actor)
   if (ran.state === 'busy') throw inProgress(item)
-  if (ran.state === 'refused') throw asProblem(ran.error)
+  if (ran.state === 'refused') throw ran.isFinished ? asProblem(ran.error) : payingBack(item, ran.error)
   if (ran.state === 'waiting') throw later(ran.error)
   const stored = ran.subscription ?? (await findSubscription(deps.db, key))
   if (!stored) throw problem('CONFLICT', `${item.name} was installed and removed meanwhile. fix: repeat the request`)
@@ -64,6 +64,13 @@ export async function installPaid(deps: PaymentsDeps, actor: PlatformPrincipal, 
 
 const inProgress = ({ name }: ItemRecord) =>
   problem('CONFLICT', `Another request installs ${name} at the moment. fix: list what is installed, or repeat the request in a minute`)
+
+/** A repeated request finds the same attempt until then. */
+const payingBack = ({ name }: ItemRecord, error: SagaError) =>
+  problem(
+    asProblem(error).code,
+    `${error.message.replace(/ fix: .*/s, '')} What was paid for ${name} is being paid back. fix: install it again when that has ended; until then the operator has an alert if it cannot end`,
+  )
 
 const asProblem = ({ code, message }: SagaError) =>
   problem(isProblemCode(code) && code !== 'COMMAND_EXPIRED' ? code : 'PAYMENT_FAILED', message)
@@ -81,7 +88,9 @@ async function begin(deps: PaymentsDeps, actor: PlatformPrincipal, item: ItemRec
   await bundles.plan({ tenantId }, item)
   if (!(await orProblem(() => provider.getCustomer(customerId)))) throw noCustomer(slug)
   const id = newId(random, 'pay')
-  const attempt = { id, tenantId, itemId: item.id, customerId, journal: [], outcome: null, createdAt: isoNow(clock), finishedAt: null }
+  const agreed = priceFor(item, await findSubscription(db, { tenantId, itemId: item.id }), clock)
+  const journal = agreedAt(agreed)
+  const attempt = { id, tenantId, itemId: item.id, customerId, journal, outcome: null, createdAt: isoNow(clock), finishedAt: null }
   try {
     await db.transaction().execute(async (tx) => {
       await insertAttempt(tx, attempt)
@@ -92,9 +101,7 @@ async function begin(deps: PaymentsDeps, actor: PlatformPrincipal, item: ItemRec
         attemptId: id,
         itemId: item.id,
         item: item.slug,
-        priceModel: item.priceModel,
-        priceCents: item.priceCents,
-        currency: item.currency,
+        ...agreed,
       }
       await recordAudit(tx, clock, { actor, action: 'payment.install-begun', subject: actor.tenantSlug, data })
     })
@@ -104,6 +111,12 @@ async function begin(deps: PaymentsDeps, actor: PlatformPrincipal, item: ItemRec
   }
   return attempt
 }
+
+/** Committed with the attempt: a price that changes from now on is not charged. */
+const agreedAt = (agreed: Price): SagaEntry[] => [
+  { step: 'check', mark: 'intent', elapsedMs: 0 },
+  { step: 'check', mark: 'done', elapsedMs: 0, data: agreed },
+]
 
 const enqueueInstall = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, attemptId: string): Promise<void> =>
   enqueueJob(tx, clock, {

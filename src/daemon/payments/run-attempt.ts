@@ -3,10 +3,12 @@ import { type InstallStep, installDeadlineMs, installSaga, isPaymentFailure } fr
 import { foldSaga, nextStep, type SagaEntry, type SagaError } from '../../core/saga/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease, type Tx } from '../db/index.ts'
 import type { SubscriptionRecord } from '../marketplace/index.ts'
+import { Refused } from './agreement.ts'
 import { type Attempt, findAttempt, writeJournal } from './attempts.repo.ts'
 import type { Installer, PaymentsDeps } from './deps.ts'
-import { actsOf, Refused } from './install-acts.ts'
+import { actsOf } from './install-acts.ts'
 import { sagaErrorOf } from './problems.ts'
+import { closeStuck, reportStuck } from './stuck-attempt.ts'
 
 /** Longer than the calls of one step may take. */
 const leaseMs = 5 * 60_000
@@ -55,7 +57,10 @@ async function runSteps(deps: PaymentsDeps, running: Running): Promise<Ran> {
     const facts = foldSaga(installSaga, journal)
     const next = nextStep(installSaga, journal, { world: null, time: { elapsedMs: elapsedMs(), deadlineMs: installDeadlineMs } })
     if ('done' in next) {
-      await writeJournal(deps.db, { id: attempt.id, journal, at: isoNow(deps.clock), outcome: 'rolled_back' })
+      await deps.db.transaction().execute(async (tx) => {
+        await writeJournal(tx, { id: attempt.id, journal, at: isoNow(deps.clock), outcome: 'rolled_back' })
+        await closeStuck(tx, deps, running)
+      })
       return { state: 'refused', error: facts.failure as SagaError, isFinished: true }
     }
     if ('wait' in next) return waiting(journal)
@@ -71,10 +76,18 @@ async function runSteps(deps: PaymentsDeps, running: Running): Promise<Ran> {
     if (outcome.kind === 'done') await write({ step, mark: 'done', data: outcome.result })
     if (outcome.kind === 'refused') await write({ step: 'check', mark: 'failed', data: { error: outcome.error } })
     if (outcome.kind === 'failed') {
-      await write({ step, mark: 'failed', data: { error: outcome.error, saved: outcome.isSaved } })
+      const data = { error: outcome.error, saved: outcome.isSaved, ...(step === 'charge' ? { sent: outcome.isSent } : {}) }
+      if (!isRepeated(journal, { step, data })) await write({ step, mark: 'failed', data })
       return waiting(journal)
     }
   }
+}
+
+/** A step that fails every minute in the same way does not lengthen the journal. An error that the provider saved needs the next key. */
+const isRepeated = (journal: readonly SagaEntry[], { step, data }: Pick<SagaEntry, 'step' | 'data'>): boolean => {
+  const last = journal.at(-1)
+  const { saved } = data as { saved: boolean }
+  return !saved && last?.step === step && last.mark === 'failed' && JSON.stringify(last.data) === JSON.stringify(data)
 }
 
 /** An attempt that is being cancelled has a reason already. */
@@ -90,20 +103,25 @@ type Outcome =
   | Readonly<{ kind: 'done'; result: unknown }>
   | Readonly<{ kind: 'installed'; subscription: SubscriptionRecord }>
   | Readonly<{ kind: 'refused'; error: SagaError }>
-  | Readonly<{ kind: 'failed'; error: SagaError; isSaved: boolean }>
+  | Readonly<{ kind: 'failed'; error: SagaError; isSaved: boolean; isSent: boolean }>
 
 async function attemptStep(deps: PaymentsDeps, { attempt, actor, journal, step, elapsedMs }: Step): Promise<Outcome> {
   const finish = (tx: Tx) => {
     const entry = { step, mark: 'done' as const, elapsedMs: elapsedMs() }
     return writeJournal(tx, { id: attempt.id, journal: [...journal, entry], at: isoNow(deps.clock), outcome: 'committed' })
   }
+  let isSent = false
+  const charging = () => {
+    isSent = true
+  }
   try {
-    const result = await actsOf(deps, { attempt, actor, journal, finish })[step]()
+    const result = await actsOf(deps, { attempt, actor, journal, finish, charging })[step]()
     return step === 'install' ? { kind: 'installed', subscription: result as SubscriptionRecord } : { kind: 'done', result }
   } catch (error) {
     if (error instanceof Refused) return { kind: 'refused', error: sagaErrorOf(error.reason) }
     if (!isPaymentFailure(error) && !isProblem(error))
       deps.log.warn({ err: error, attemptId: attempt.id, step }, 'a step of a paid installation failed')
-    return { kind: 'failed', error: sagaErrorOf(error), isSaved: isPaymentFailure(error, 'failed') }
+    if (step === 'cancel' || step === 'refund') await reportStuck(deps, { attempt, actor, error })
+    return { kind: 'failed', error: sagaErrorOf(error), isSaved: isPaymentFailure(error, 'failed'), isSent }
   }
 }

@@ -1,6 +1,6 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import { isLive, type ProviderSubscription } from '../../core/payments/index.ts'
-import { type DbOrTx, enqueueJob, type JobHandler } from '../db/index.ts'
+import { type DbOrTx, enqueueJob, type JobHandler, type WithTx } from '../db/index.ts'
 import { findItem, findSubscription, findVendor, type ItemRecord } from '../marketplace/index.ts'
 import type { PaymentsDeps } from './deps.ts'
 
@@ -29,6 +29,9 @@ export function assertVendorGetsNoTax({ automaticTax }: Pick<PaymentsDeps, 'auto
   )
 }
 
+export const enqueueSubscriptionTerms = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, id: string): Promise<void> =>
+  enqueueJob(tx, clock, { topic: subscriptionTermsTopic, payload: { id }, queue: `payments:${id}`, pool: 'mail' })
+
 /** Enqueues one job for each live subscription of an item or a vendor: the list of jobs shows the progress. */
 export const changeTerms =
   ({ db, clock }: Deps): JobHandler =>
@@ -44,8 +47,7 @@ export const changeTerms =
       : query.where('i.vendor_id', '=', changed.vendorId)
     ).execute()
     await db.transaction().execute(async (tx) => {
-      for (const { id } of rows)
-        await enqueueJob(tx, clock, { topic: subscriptionTermsTopic, payload: { id }, queue: `payments:${id}`, pool: 'mail' })
+      for (const { id } of rows) if (id !== null) await enqueueSubscriptionTerms({ clock, tx }, id)
     })
   }
 

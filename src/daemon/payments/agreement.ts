@@ -1,0 +1,90 @@
+import { problem } from '../../core/kit/index.ts'
+import { assertVendorIsPayable, type InstallStep, type ProviderPrice } from '../../core/payments/index.ts'
+import type { SagaEntry } from '../../core/saga/index.ts'
+import type { Tx } from '../db/index.ts'
+import { findItem, findVendor, type ItemRecord, isSamePrice, type Price } from '../marketplace/index.ts'
+import { tenantById } from '../tenants/index.ts'
+import type { Attempt } from './attempts.repo.ts'
+import type { Installer, PaymentsDeps } from './deps.ts'
+import { assertVendorGetsNoTax } from './terms.ts'
+
+/** The provider refuses the installation for good: nothing is retried. */
+export class Refused extends Error {
+  readonly reason: unknown
+
+  constructor(reason: unknown) {
+    super('refused')
+    this.reason = reason
+  }
+}
+
+/** One attempt in the hands of one process. */
+export type Given = Readonly<{
+  attempt: Attempt
+  actor: Installer
+  journal: readonly SagaEntry[]
+  /** Ends the attempt in the transaction of the installation. */
+  finish(tx: Tx): Promise<void>
+  /** Called before a request that charges: a failure after it may have charged. */
+  charging(): void
+}>
+export const resultOf = <Value>({ journal }: Given, step: InstallStep): Value =>
+  journal.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Value
+
+/** Attempts of older daemons recorded no price with their begin: theirs is that of this moment. */
+export async function agreedPrice({ db }: PaymentsDeps, { attempt }: Given): Promise<Price> {
+  const { priceModel, priceCents, currency } = (await findItem(db, attempt.itemId)) as ItemRecord
+  return { priceModel, priceCents, currency }
+}
+
+/** Since then an attempt only goes forward: a request that failed may have charged. */
+const mayHaveCharged = ({ journal }: Given): boolean =>
+  journal.some(({ step, mark, data }) => step === 'charge' && mark === 'failed' && (data as { sent?: boolean } | undefined)?.sent !== false)
+
+const notTheAgreed = ({ name }: ItemRecord, why: string) =>
+  new Refused(problem('CONFLICT', `${name} ${why} before it was paid; nothing was charged. fix: read the item and repeat the request`))
+
+/** A charge may begin hours after the request, when the provider was away. */
+export async function assertStillSold(
+  deps: PaymentsDeps,
+  given: Given,
+  { item, price }: Readonly<{ item: ItemRecord; price: ProviderPrice }>,
+) {
+  if (mayHaveCharged(given)) return
+  if (item.status !== 'published') throw notTheAgreed(item, 'was withdrawn')
+  if (!isAgreed(given, item) || !isAgreed(given, priceOf(price))) throw notTheAgreed(item, 'got another price')
+  const vendor = item.vendorId === null ? undefined : await findVendor(deps.db, { id: item.vendorId })
+  try {
+    if (vendor) assertVendorGetsNoTax(deps, vendor)
+    if (vendor) assertVendorIsPayable({ ...vendor, accountStatus: vendor.paymentAccountStatus })
+  } catch (error) {
+    throw new Refused(error)
+  }
+}
+
+const priceOf = ({ unit, meterId }: ProviderPrice): Price => ({
+  priceModel: meterId === null ? 'flat-monthly' : 'per-active-user',
+  priceCents: unit.cents,
+  currency: unit.currency,
+})
+
+const isAgreed = (given: Given, price: Price): boolean => {
+  const agreed = resultOf<Price | null>(given, 'check')
+  return !agreed || isSamePrice(agreed, price)
+}
+
+/** A tenant that is suspended or deleted buys nothing: what an earlier try charged is cancelled and refunded. */
+export async function assertActive({ db }: PaymentsDeps, { tenantId }: Attempt): Promise<void> {
+  const tenant = await tenantById(db, tenantId)
+  if (tenant?.status === 'active') return
+  const state = tenant
+    ? `Tenant ${tenant.slug} is ${tenant.status === 'deleting' ? 'being deleted' : 'suspended'}`
+    : 'The tenant was deleted'
+  throw new Refused(problem('CONFLICT', `${state}, so nothing is bought for it. fix: resume the tenant, then repeat the request`))
+}
+
+/** A subscription that is taken back keeps its price, which the user may not have been shown. */
+export function assertFormerPrice(given: Given, { item, price }: Readonly<{ item: ItemRecord; price: ProviderPrice | null }>): void {
+  if (!price || mayHaveCharged(given) || isAgreed(given, priceOf(price))) return
+  throw notTheAgreed(item, 'continues at its former price, which was not shown')
+}

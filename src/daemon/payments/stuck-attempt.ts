@@ -1,0 +1,23 @@
+import { alertOf, paymentStuckKey } from '../../core/alerts/index.ts'
+import { isPaymentFailure } from '../../core/payments/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import type { Tx } from '../db/index.ts'
+import { findItem } from '../marketplace/index.ts'
+import type { Attempt } from './attempts.repo.ts'
+import type { Installer, PaymentsDeps } from './deps.ts'
+
+type Stuck = Readonly<{ attempt: Attempt; actor: Installer; error: unknown }>
+
+/** A failed installation that the provider refuses to pay back: it is tried again, but only a person can remove the cause. */
+export async function reportStuck({ db, clock }: PaymentsDeps, { attempt, actor, error }: Stuck): Promise<void> {
+  if (!isPaymentFailure(error) || error.isRetryable) return
+  await db.transaction().execute(async (tx) => {
+    const item = await findItem(tx, attempt.itemId)
+    const facts = { slug: actor.tenantSlug, itemName: item?.name ?? attempt.itemId, attemptId: attempt.id, reason: error.message }
+    await raiseAlert(tx, clock, alertOf.payment_stuck(facts))
+  })
+}
+
+/** The attempt has ended: what was paid was paid back. */
+export const closeStuck = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, { attempt, actor }: Omit<Stuck, 'error'>): Promise<unknown> =>
+  closeAlerts(tx, clock, { subject: actor.tenantSlug, keys: [paymentStuckKey(attempt.id)], because: 'it was paid back' })

@@ -1,0 +1,171 @@
+import { expect, test } from 'vitest'
+import { paymentFailure } from '../../../src/core/payments/index.ts'
+import { changeItem } from '../../../src/daemon/marketplace/change-item.ts'
+import { installItem } from '../../../src/daemon/marketplace/install-item.ts'
+import { listTenantItems } from '../../../src/daemon/marketplace/show-marketplace.ts'
+import { receiveEvent } from '../../../src/daemon/payments/events.ts'
+import { paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
+import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
+import { signedEvent } from '../../support/payments/provider-double.ts'
+
+type Room = Awaited<ReturnType<typeof aPaymentsWorld>>
+
+const operator = { kind: 'operator', operatorId: 'op_1', name: 'op' } as never
+const shop = (room: Room, payments = room.payments) => ({ ...room.deps, payments }) as never
+const reprice = (room: Room, priceCents: number, priceModel: 'flat-monthly' | 'per-active-user' = 'flat-monthly') =>
+  changeItem(shop(room), operator, { id: 'item_1', priceModel, priceCents } as never)
+const later = async (room: Room, ms = 61_000) => {
+  await room.clock.advance(ms)
+  await room.runJobs()
+}
+const statuses = async (room: Room) => (await room.rows()).map(({ status }) => status)
+
+onBothDialects('a tenant pays what it was shown', (fresh) => {
+  test('a price that rises while the request asks the provider is not charged', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    const provider = {
+      ...room.provider,
+      getCustomer: async (id: string) => {
+        await reprice(room, 9900)
+        return room.provider.getCustomer(id)
+      },
+    }
+    const payments = paymentsOfMarketplace({ ...room.deps, provider })
+    const installing = installItem(shop(room, payments), room.actor, { id: 'item_1', priceCents: 1000 })
+    await expect(installing).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('got another price') })
+    await later(room)
+    expect([room.money(), await room.rows()]).toEqual([[0, 0, 0], []])
+  })
+
+  test('killed at any point before the charge, and repriced: the new price is not charged', async () => {
+    let charged = 0
+    for (let kill = 1; kill < 30; kill++) {
+      const room = await aPaymentsWorld(await fresh())
+      let reads = 0
+      const now = () => {
+        if (++reads >= kill) throw new Error('killed')
+        return room.clock.now()
+      }
+      const dying = paymentsOfMarketplace({ ...room.deps, clock: { ...room.clock, now } })
+      await installItem(shop(room, dying), room.actor, { id: 'item_1', priceCents: 1000 }).catch(() => undefined)
+      if ((await room.attempts()).length === 0) continue
+      await reprice(room, 9900)
+      await later(room, 6 * 60_000)
+      expect([0, 1000], `killed at ${kill}`).toContain(room.money()[0])
+      charged += 1
+    }
+    expect(charged).toBeGreaterThan(3)
+  }, 120_000)
+
+  test('installed again within the paid period: the item shows the former price, which is accepted and continues', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.runJobs()
+    await reprice(room, 300)
+    await room.runJobs()
+    const { items } = await listTenantItems(shop(room), room.actor, { limit: 10 })
+    expect(items).toMatchObject([{ priceCents: 1000, installed: false }])
+    await expect(installItem(shop(room), room.actor, { id: 'item_1', priceCents: 300 })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('10.00 EUR'),
+    })
+    await installItem(shop(room), room.actor, { id: 'item_1', priceCents: 1000, priceModel: 'flat-monthly' }).catch(() => undefined)
+    await later(room, 32 * 86_400_000)
+    expect(room.money()[0]).toBe(2000)
+  })
+
+  test('a subscription that ended early at the provider leaves no former price', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    const { paymentSubscriptionId: id } = await room.install()
+    await room.uninstall()
+    await room.runJobs()
+    await reprice(room, 300)
+    await room.provider.cancelSubscription({ key: 'by hand', id: id as string })
+    for (const event of room.double.events()) {
+      const { body, signature } = signedEvent(event, {
+        now: room.clock.now(),
+        endpoint: event.type === 'account.updated' ? 'connect' : 'platform',
+      })
+      await receiveEvent(room.deps, { raw: { readBody: async () => body }, signature })
+    }
+    await room.runJobs()
+    const { items } = await listTenantItems(shop(room), room.actor, { limit: 10 })
+    expect(items).toMatchObject([{ priceCents: 300, installed: false }])
+  })
+
+  test('the same cents for another model are another price', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await reprice(room, 1000, 'per-active-user')
+    const accepted = { id: 'item_1', priceCents: 1000, priceModel: 'flat-monthly' } as const
+    await expect(installItem(shop(room), room.actor, accepted)).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(await room.attempts()).toEqual([])
+  })
+
+  test('a withdrawn item is not sold after a try that reached nothing', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    room.double.fault('listSubscriptions', 'lost')
+    await room.install().catch(() => undefined)
+    await changeItem(shop(room), operator, { id: 'item_1', status: 'archived' } as never)
+    await later(room)
+    expect([room.money(), await room.rows()]).toEqual([[0, 0, 0], []])
+  })
+
+  test('a tenant that is being deleted gets what it was charged back', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    room.faults.install = 1
+    await room.install().catch(() => undefined)
+    expect(room.money()[0]).toBe(1000)
+    await room.db.updateTable('tenants').set({ status: 'deleting' }).execute()
+    await later(room)
+    expect([room.money()[0], await statuses(room), room.double.liveSubscriptions(room.customer.id)]).toEqual([0, [], []])
+  })
+
+  test('a vendor that changed while an installation was open is paid from the next period on', async () => {
+    const room = await aBillingWorld(await fresh())
+    const account = await room.provider.createAccount({ key: 'b', name: 'B', email: 'b@b.example', country: 'DE', metadata: {} })
+    room.faults.install = 1
+    await room.install().catch(() => undefined)
+    await room.db.updateTable('marketplace_vendors').set({ payment_account_id: account.id }).execute()
+    await later(room)
+    const [live] = room.double.liveSubscriptions(room.customer.id)
+    expect([await statuses(room), live?.destination]).toEqual([['active'], account.id])
+  })
+
+  test('what the provider refuses to pay back is an alert until it is paid back, and the journal stays short', async () => {
+    const room = await aBillingWorld(await fresh())
+    room.faults.install = 100_000
+    await room.install().catch(() => undefined)
+    let isRefused = true
+    const provider = {
+      ...room.provider,
+      refundInvoice: async (input: never) => {
+        if (isRefused) throw paymentFailure('invalid', 'The payment provider reports: insufficient funds')
+        return room.provider.refundInvoice(input)
+      },
+    }
+    const deps = { ...room.deps, provider }
+    const job = paymentsFeature.jobs?.(deps)['payments.install']
+    const attemptId = (await room.attempts())[0]?.id as string
+    await room.clock.advance(25 * 3_600_000)
+    const journals = new Set<number>()
+    for (let minute = 0; minute < 5; minute++) {
+      await room.clock.advance(61_000)
+      await job?.({ attemptId }, { last: false } as never)
+      if (minute > 0) journals.add((await room.attempts())[0]?.journal.length as number)
+    }
+    const stuck = async () =>
+      (await room.db.selectFrom('alerts').select(['kind', 'status', 'body']).execute()).filter(({ kind }) => kind === 'payment_stuck')
+    expect(journals.size).toBe(1)
+    expect(await stuck()).toMatchObject([{ status: 'open', body: expect.stringContaining('insufficient funds') }])
+    await expect(paymentsOfMarketplace(deps).installPaid(room.actor, await room.item())).rejects.toMatchObject({
+      message: expect.stringContaining('is being paid back'),
+    })
+    isRefused = false
+    await room.clock.advance(61_000)
+    await job?.({ attemptId }, { last: false } as never)
+    expect([room.money()[0], await stuck()]).toMatchObject([0, [{ status: 'closed' }]])
+  })
+})
