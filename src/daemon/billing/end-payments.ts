@@ -60,7 +60,7 @@ async function assertNoOpenAttempt({ db }: Deps, { id, slug }: Named): Promise<v
   if (open)
     throw problem(
       'PAYMENTS_UNAVAILABLE',
-      `The paid installation ${open.id} of ${slug} has not ended. fix: wait; \`tenantry jobs list --topic payments.install\` names its reason`,
+      `The paid installation ${open.id} of ${slug} has not ended. fix: wait; if the provider refuses to pay it back, \`tenantry alerts list\` names the reason`,
     )
 }
 
