@@ -452,7 +452,9 @@ export function paymentDouble(
         }
         // A draft of a subscription cannot be deleted: it is finalised and voided.
         if (invoice.status === 'draft') invoice.finalizedAt = at()
-        if (invoice.status === 'open' || invoice.status === 'draft') invoice.status = 'void'
+        if (invoice.status !== 'open' && invoice.status !== 'draft') return
+        invoice.status = 'void'
+        emit('invoice.voided', 'invoice', invoice.id)
       }),
     createTransfer: (input) =>
       keyed('createTransfer', input, () => {
