@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invoiceFailedMail, monthOf, paymentFailedMail } from '../../core/billing/index.ts'
-import { isoNow, newId } from '../../core/kit/index.ts'
+import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
 import type { ProviderSubscription } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
@@ -16,6 +16,9 @@ import { closeSpan, insertSpan } from './spans.repo.ts'
 export const invoiceMailTopic = 'billing.invoice-mail'
 export const paymentMailTopic = 'billing.payment-mail'
 
+/** The end may be reported before the last invoice is listed, and that is final about an hour later. Usage that it has is not charged again. */
+const lastInvoiceMs = 2 * 60 * 60_000
+
 /** Takes what payments reports, in the transaction of the change. */
 export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>): BillingHooks => ({
   installed: async (tx, span) => {
@@ -26,7 +29,10 @@ export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 
   ended: async (tx: Tx, { id, isOver = false }) => {
     const isClosed = await closeSpan(tx, { id, at: isoNow(clock) })
     if (isClosed || isOver)
-      await enqueueJob(tx, clock, { topic: reportTopic, payload: { id, isOver }, queue: `payments:${id}`, pool: 'mail' })
+      await enqueueJob(tx, clock, {
+        ...{ topic: reportTopic, payload: { id, isOver }, queue: `payments:${id}`, pool: 'mail' },
+        ...(isOver && { runAt: isoIn(clock, lastInvoiceMs) }),
+      })
   },
   paymentFailed: async (tx, failed) => {
     const payload = { id: newId(random, 'pml'), ...failed }

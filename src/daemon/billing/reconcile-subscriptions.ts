@@ -46,6 +46,18 @@ async function ofSubscription(
   { row, there }: Readonly<{ row: SubscriptionRecord; there: ProviderSubscription | undefined }>,
 ): Promise<Difference[]> {
   const id = row.paymentSubscriptionId as string
+  const elsewhere = !there && row.status === 'active' ? await provider.getSubscription(id) : null
+  if (elsewhere && isLive(elsewhere))
+    return [
+      difference(
+        'subscription_missing',
+        { subject: slug, id },
+        {
+          ...{ here: `${row.itemId} is installed`, there: `${elsewhere.status}, belongs to customer ${elsewhere.customerId}` },
+          fix: `tenantry tenants update ${slug} --payment-customer ${elsewhere.customerId}, or ${acceptFix('subscription_missing', id)}`,
+        },
+      ),
+    ]
   if (!there || !isLive(there))
     return row.status === 'active'
       ? [
@@ -121,13 +133,21 @@ async function ofSubscription(
         {
           here: terms ? `${terms.destination}, fee ${terms.applicationFeePercent} %` : 'paid to the platform',
           there: there.destination ? `${there.destination}, fee ${there.applicationFeePercent ?? 0} %` : 'paid to the platform',
-          fix: item.vendorId
-            ? `tenantry marketplace vendors sync ${item.vendorId}, which sends the terms again`
-            : `set the destination back at the provider, or ${acceptFix('terms_differ', id)}`,
+          fix: termsFix({ id, vendorId: item.vendorId, isTaxed: there.isTaxed && terms !== null }),
         },
       ),
     )
   return found
+}
+
+type Terms = Readonly<{ id: string; vendorId: string | null; isTaxed: boolean }>
+
+/** A subscription with tax is never changed to pay a vendor. */
+function termsFix({ id, vendorId, isTaxed }: Terms): string {
+  const accept = acceptFix('terms_differ', id)
+  if (isTaxed) return `the tenant uninstalls the item and installs it again after the end of its period, or ${accept}`
+  if (vendorId) return `tenantry marketplace vendors sync ${vendorId}, which sends the terms again`
+  return `set the destination back at the provider, or ${accept}`
 }
 
 async function ofPlan({ db }: Deps, { id, slug }: TenantRecord, all: readonly ProviderSubscription[]): Promise<Difference[]> {

@@ -95,7 +95,9 @@ async function transfer(deps: Deps, { id, developer_id: developerId }: PayoutRow
     const found = await find()
     // The amount was fixed before a call whose answer is lost.
     if (!found && reducedOf(await rowsOf(db, id)).length > 0)
-      return { reason: 'refunded or disputed since its transfer began. fix: pay what is due of it by hand' }
+      return {
+        reason: `refunded or disputed since its transfer began. fix: transfer what is due of it by hand, with the metadata svc_payout=${id}`,
+      }
     const made = found ?? (await createOnce(key, (one) => provider.createTransfer({ key: one, ...input }), find))
     await store(deps, row, { vendorId, transferId: made.id, destination })
     return 'transferred'

@@ -1,7 +1,7 @@
 import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { PaymentStatus } from '../../core/marketplace/index.ts'
-import { isLive, objectToRead, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
+import { isLive, objectToRead, type ProviderInvoice, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
@@ -9,7 +9,7 @@ import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription 
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { followDispute } from './follow-dispute.ts'
-import { followUsage, stuckInvoice } from './follow-invoice.ts'
+import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
 import { followRefund } from './follow-refund.ts'
 import { followSetup } from './follow-setup.ts'
 import { syncAccount } from './vendors.ts'
@@ -65,7 +65,11 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)
   const invoice = await deps.provider.getInvoice(object.id)
   if (invoice && event.type === 'invoice.finalization_failed' && invoice.status === 'draft') await stuckInvoice(deps, invoice)
-  if (invoice?.subscriptionId) return { subscriptionId: invoice.subscriptionId }
+  if (invoice?.subscriptionId) {
+    const found = await deps.provider.getSubscription(invoice.subscriptionId)
+    if (found?.metadata.svc_kind === 'item' && !isLive(found)) await followUsage(deps, invoice, { type: event.type, ended: found })
+    return { subscriptionId: invoice.subscriptionId }
+  }
   return invoice?.metadata.svc_kind === 'usage' ? followUsage(deps, invoice, event) : 'not an invoice of a subscription'
 }
 
@@ -83,6 +87,7 @@ async function syncSubscription(deps: Deps, id: string): Promise<string | Contin
   if (!found) return 'the provider does not know the subscription'
   if (kind === 'plan') return deps.billing.planChanged(found)
   if (kind !== 'item') return 'nothing to do: no svc_kind'
+  const unpaid = isLive(found) ? [] : await unpaidOf(deps, found)
   return deps.db.transaction().execute(async (tx) => {
     const row = await lockSubscription(tx, { paymentSubscriptionId: id })
     if (row?.status !== 'active' && !isLive(found) && (await isBeingInstalled(tx, found)))
@@ -92,6 +97,7 @@ async function syncSubscription(deps: Deps, id: string): Promise<string | Contin
     if (!isLive(found)) await deps.billing.ended(tx, { id, isOver: true })
     if (!row) return 'no item is installed with the subscription'
     const tenant = await tenantOf(tx, row)
+    if (row.paymentStatus !== 'ok') await alertUnpaid(tx, deps.clock, { slug: tenant.slug, found, invoices: unpaid })
     await closeAlerts(tx, deps.clock, { subject: tenant.slug, keys: [paymentFailedKey(id)], because: 'the subscription ended' })
     const subscription = endedBy(row, isoNow(deps.clock))
     if (row.status === 'cancelled') {
@@ -106,6 +112,12 @@ async function syncSubscription(deps: Deps, id: string): Promise<string | Contin
 /** Ended before its period: nothing is left to continue at its price. */
 const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
   row.paidUntil !== null && row.paidUntil > now ? { ...row, paidUntil: now } : row
+
+/** Invoices of an ended subscription whose payment failed. */
+async function unpaidOf({ provider }: Deps, { id, customerId }: ProviderSubscription): Promise<ProviderInvoice[]> {
+  const all = await provider.listInvoices({ customerId, subscriptionId: id })
+  return all.filter(({ status }) => status === 'open')
+}
 
 /** An installation that may commit after the end of its subscription: its row is cancelled then. */
 async function isBeingInstalled(tx: Tx, { metadata }: ProviderSubscription): Promise<boolean> {

@@ -1,7 +1,9 @@
 import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
-import type { ProviderInvoice } from '../../core/payments/index.ts'
+import type { ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
+import { findItem } from '../marketplace/index.ts'
+import { tenantById } from '../tenants/index.ts'
 import type { PaymentsDeps } from './deps.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'billing'>
@@ -20,22 +22,22 @@ const ends: Partial<Record<ProviderInvoice['status'], string>> = {
   uncollectible: 'the invoice was marked uncollectible',
 }
 
+/** `ended`: the subscription of the invoice, which has ended. */
+type Followed = Readonly<{ type: string; ended?: ProviderSubscription }>
+
 /**
- * An invoice of its own, for modules or late usage: no subscription shows whether it is paid. An unpaid one raises an alert and mails the tenant, once
- * for each invoice.
+ * An invoice of its own, for modules or late usage, or the last one of a subscription that has ended: no subscription shows whether it is paid. An
+ * unpaid one raises an alert and mails the tenant, once for each invoice.
  */
-export const followUsage = (
-  { db, clock, billing }: Deps,
-  invoice: ProviderInvoice,
-  { type }: Readonly<{ type: string }>,
-): Promise<string> =>
+export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoice, { type, ended }: Followed): Promise<string> =>
   db.transaction().execute(async (tx) => {
     const { id, status, customerId, total } = invoice
-    const tenant = await tenantOfCustomer(tx, customerId)
+    const tenant = ended ? await tenantById(tx, ended.metadata.svc_tenant ?? '') : await tenantOfCustomer(tx, customerId)
+    if (ended && !tenant) return 'nothing to do: the tenant is deleted'
     const slug = tenant?.slug ?? 'billing'
     const key = paymentFailedKey(id)
     if ((type === 'invoice.payment_failed' || type === 'invoice.overdue') && status === 'open') {
-      const itemName = nameOfInvoice(invoice)
+      const itemName = ended ? await itemNameOf(tx, ended) : nameOfInvoice(invoice)
       const isFirst = !(await wasRaised(tx, key))
       await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
       if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total })
@@ -44,6 +46,17 @@ export const followUsage = (
     if (over) await closeAlerts(tx, clock, { subject: slug, keys: [key], because: over })
     return `the invoice is ${status}`
   })
+
+const itemNameOf = async (tx: Tx, { metadata }: ProviderSubscription): Promise<string> =>
+  (await findItem(tx, metadata.svc_item ?? ''))?.name ?? metadata.svc_item ?? 'an item'
+
+type Unpaid = Readonly<{ slug: string; found: ProviderSubscription; invoices: readonly ProviderInvoice[] }>
+
+/** The alert of a subscription that has ended continues as one for each of its unpaid invoices. The tenant got its mail before. */
+export async function alertUnpaid(tx: Tx, clock: Deps['clock'], { slug, found, invoices }: Unpaid): Promise<void> {
+  const itemName = await itemNameOf(tx, found)
+  for (const { id } of invoices) await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
+}
 
 /** Its tenant is charged only after somebody completes it at the provider. */
 export const stuckInvoice = ({ db, clock }: Deps, { id, customerId }: ProviderInvoice): Promise<void> =>

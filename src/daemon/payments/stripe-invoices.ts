@@ -121,9 +121,19 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
       }),
     voidInvoice: ({ key, invoiceId }) =>
       asFailure(async () => {
-        const { status } = await stripe.invoices.retrieve(invoiceId)
-        if (status === 'draft') await stripe.invoices.del(invoiceId, {}, { idempotencyKey: key })
-        if (status === 'open' || status === 'uncollectible') await stripe.invoices.voidInvoice(invoiceId, {}, { idempotencyKey: key })
+        const before = await stripe.invoices.retrieve(invoiceId)
+        const isOfSubscription = Boolean(before.parent?.subscription_details)
+        if (before.status === 'draft' && !isOfSubscription) {
+          await stripe.invoices.del(invoiceId, {}, { idempotencyKey: key })
+          return
+        }
+        // The provider deletes no draft of a subscription. Without `auto_advance` it neither charges nor sends what it finalises.
+        const final =
+          before.status === 'draft'
+            ? await stripe.invoices.finalizeInvoice(invoiceId, { auto_advance: false }, { idempotencyKey: `${key}:finalize` })
+            : before
+        if (final.status === 'open' || final.status === 'uncollectible')
+          await stripe.invoices.voidInvoice(invoiceId, {}, { idempotencyKey: key })
       }),
     createTransfer: ({ key, amount, destination, description, metadata }) =>
       asFailure(async () => {

@@ -10,6 +10,8 @@ async function cancelByHand(room: Room): Promise<void> {
   const [live] = room.double.liveSubscriptions(room.customer.id)
   await room.provider.cancelSubscription({ key: 'by hand', id: live?.id as string })
   await room.deliver()
+  await room.clock.advance(2 * 60 * 60_000)
+  await room.runJobs()
 }
 
 onBothDialects('usage that was reported before its subscription was cancelled by hand', (fresh) => {
@@ -58,5 +60,24 @@ onBothDialects('usage that was reported before its subscription was cancelled by
     await cancelByHand(room)
     await room.until('2026-06-01T00:00:00.000Z')
     expect([room.money(), await room.alerts()]).toEqual([[450, 315, 135], []])
+  })
+
+  test('is not charged again when the end is reported before its invoice is listed', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(3)
+    await room.uninstall()
+    await room.runJobs()
+    await room.until('2026-04-05T11:59:00.000Z')
+    await room.clock.advance(70_000)
+    const all = room.double.events()
+    await room.send(all.find(({ type }) => type === 'customer.subscription.deleted') as (typeof all)[number])
+    const invoices = [...room.double.invoices]
+    const [last] = invoices.filter(([, { status }]) => status === 'draft')
+    room.double.invoices.delete(last?.[0] as string)
+    await room.runJobs()
+    if (last) room.double.invoices.set(...last)
+    await room.until('2026-04-20T00:00:00.000Z')
+    expect(room.money()).toEqual([450, 315, 135])
   })
 })

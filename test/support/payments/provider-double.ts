@@ -446,7 +446,15 @@ export function paymentDouble(
     voidInvoice: (input) =>
       keyed('voidInvoice', input, () => {
         const invoice = invoiceOf(input.invoiceId)
-        if (invoice.status === 'open' || invoice.status === 'draft') invoice.status = 'void'
+        if (invoice.status === 'draft' && invoice.subscriptionId === null) {
+          invoices.delete(invoice.id)
+          return
+        }
+        // A draft of a subscription cannot be deleted: it is finalised and voided.
+        if (invoice.status === 'draft') invoice.finalizedAt = at()
+        if (invoice.status !== 'open' && invoice.status !== 'draft') return
+        invoice.status = 'void'
+        emit('invoice.voided', 'invoice', invoice.id)
       }),
     createTransfer: (input) =>
       keyed('createTransfer', input, () => {

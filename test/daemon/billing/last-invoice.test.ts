@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
+
+const dayMs = 24 * 60 * 60_000
+type Room = Awaited<ReturnType<typeof aBillingWorld>>
+
+const openInvoice = (room: Room) => [...room.double.invoices.values()].find(({ status }) => status === 'open')
+const alerts = (room: Room) => room.db.selectFrom('alerts').select(['title', 'status']).orderBy('id').execute()
+
+onBothDialects('the last invoice of a subscription that has ended', (fresh) => {
+  test('raises an alert and mails the tenant once if its payment fails; a payment closes the alert', async () => {
+    const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
+    await room.install()
+    await room.active(7)
+    await room.clock.advance(2 * dayMs)
+    await room.uninstall()
+    await room.runJobs()
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-06-05T00:00:00.000Z')
+    const item = await room.item()
+    expect(await alerts(room)).toEqual([{ title: `A payment of acme for ${item.name} failed`, status: 'open' }])
+    expect(room.mails.filter(({ subject }) => subject.includes('payment') || subject.includes('invoice'))).toHaveLength(1)
+    room.double.payInvoice(openInvoice(room)?.id as string)
+    await room.deliver()
+    expect((await alerts(room)).map(({ status }) => status)).toEqual(['closed'])
+  })
+
+  test('keeps an alert open if the provider ends the subscription because it is not paid', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-04-12T00:00:00.000Z')
+    expect((await alerts(room)).map(({ status }) => status)).toEqual(['open'])
+    const [row] = await room.rows()
+    await room.provider.cancelSubscription({ key: 'dunning', id: row?.payment_subscription_id as string })
+    await room.until('2026-04-20T00:00:00.000Z')
+    expect((await alerts(room)).map(({ status }) => status)).toEqual(['closed', 'open'])
+    await room.provider.voidInvoice({ key: 'given up', invoiceId: openInvoice(room)?.id as string })
+    await room.deliver()
+    expect((await alerts(room)).map(({ status }) => status)).toEqual(['closed', 'closed'])
+  })
+})

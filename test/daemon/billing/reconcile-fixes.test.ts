@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
+
+onBothDialects('the fix of a difference', (fresh) => {
+  test('names the customer of a live subscription that the tenant had before', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    const other = await room.provider.createCustomer({ key: 'other', name: 'N', email: 'n@n.example', metadata: {} })
+    await room.db.updateTable('tenants').set({ payment_customer_id: other.id }).execute()
+    const { differences } = await reconcilePage(room.deps, { limit: 50 })
+    expect(differences.map(({ kind, there, fix }) => [kind, there, fix])).toEqual([
+      [
+        ...['subscription_missing', `active, belongs to customer ${room.customer.id}`],
+        expect.stringContaining(`tenantry tenants update acme --payment-customer ${room.customer.id}, or`),
+      ],
+    ])
+    await room.db.updateTable('tenants').set({ payment_customer_id: room.customer.id }).execute()
+    expect((await reconcilePage(room.deps, { limit: 50 })).differences).toEqual([])
+  })
+
+  test('does not send terms to a subscription with tax', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    const [sub] = [...room.double.subscriptions.values()]
+    Object.assign(sub ?? {}, { isTaxed: true, destination: null, applicationFeePercent: null })
+    const { differences } = await reconcilePage(room.deps, { limit: 50 })
+    expect(differences.map(({ kind, fix }) => [kind, fix])).toEqual([
+      ['terms_differ', expect.stringMatching(/^the tenant uninstalls the item and installs it again .* or tenantry billing accept/)],
+    ])
+  })
+})
