@@ -191,6 +191,16 @@ onBothDialects('jobs of runs', (fresh) => {
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ status: 'done' }])
   })
 
+  test('the escalation role of a stalled checkpoint reads the run, also when other timers of the run fire beside it', async () => {
+    const one = await room()
+    const checkpoint = { assignedRole: 'school-principal', escalationRole: 'member' }
+    const run = await aRun(one, await aBoard(one, 's > p1; p1 > w1 > c1 > e1; p1 > w2 > t1 > e2', { c1: checkpoint }))
+    expect(await codeOf(one.as('ben').showRun({ params: { id: run.id } }))).toBe('NOT_FOUND')
+    await one.clock.advance(3_600_000)
+    expect(await fireTimers(one)).toBe(1)
+    expect((await one.as('ben').showRun({ params: { id: run.id } })).activeElementIds.toSorted()).toEqual(['c1', 't1'])
+  })
+
   test('an open checkpoint whose only approver submits a form is escalated', async () => {
     const one = await room()
     await one.db.updateTable('users').set({ roles: '["teacher","school-principal"]' }).where('id', '=', 'tim').execute()
