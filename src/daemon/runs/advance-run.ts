@@ -229,12 +229,20 @@ const manage = (deps: Deps, actor: PlatformPrincipal, { id, type }: Readonly<{ i
     return summaryOf(await manageLocked(deps, tx, { run, type, actor, slug: actor.tenantSlug }))
   })
 
+/** Without the reason, which may quote variables: operators retry runs too. */
+const cannotRetry = ({ id }: RunRecord, { code }: RunFailure) =>
+  problem(
+    'RUN_FAILED',
+    `Run ${id} failed with ${code}, so a retry fails again. fix: a user with manageBoards cancels it and starts a new run`,
+  )
+
 type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor; slug: string }>
 
-/** Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, INVALID_TRANSITION. */
+/** Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, RUN_FAILED (a retry cannot help), INVALID_TRANSITION. */
 export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug }: Managed): Promise<RunRecord> {
   if (run.state.status === 'completed' || isFinal(run))
     throw problem('RUN_ENDED', `Run ${run.id} has ended, so ${type} is not possible. fix: start a new run`)
+  if (type === 'retry' && run.state.failure && !canRetry(run.state.failure)) throw cannotRetry(run, run.state.failure)
   const after = await advanceLocked(deps, tx, { run, input: { type } })
   await audit(deps, tx, { actor, slug, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })
   return after
@@ -246,7 +254,8 @@ type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
 /** Ends a run: its tasks, checkpoints and timers are cancelled. Throws NOT_FOUND, RUN_ENDED. */
 export const cancelRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'cancel' })
 
-/** Continues a failed run at the element that failed. Throws NOT_FOUND, RUN_ENDED, INVALID_TRANSITION (it has not failed). */
+/** Continues a failed run at the element that failed. Throws NOT_FOUND, RUN_ENDED, RUN_FAILED (a retry cannot help), INVALID_TRANSITION (it has
+ * not failed). */
 export const retryRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'retry' })
 
 type Audited = Readonly<{

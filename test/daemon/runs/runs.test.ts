@@ -11,6 +11,9 @@ import { withTransaction } from '../../support/dying.ts'
 import { aSpace, aTasksWorld, codeOf, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
+/** A failure that a retry continues. */
+const stopped = { code: 'TOO_MANY_STEPS', elementId: 'd1', message: 'too many' }
+
 onBothDialects('runs', (fresh) => {
   const room = async () => aTasksWorld(await fresh())
   const eventTypes = async ({ db }: TasksWorld) =>
@@ -330,7 +333,7 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(one.as('tim').completeTask({ params: { id: task } }))).toBe('INVALID_TRANSITION')
     expect(await codeOf(advance(one, 'tim', run.id, { elementId: 't2', action: 'complete' }))).toBe('RUN_FAILED')
     const state = await one.db.selectFrom('runs').select('state').executeTakeFirstOrThrow()
-    const corrected = { ...JSON.parse(state.state), variables: { size: '20' } }
+    const corrected = { ...JSON.parse(state.state), variables: { size: '20' }, failure: stopped }
     await one.db
       .updateTable('runs')
       .set({ state: JSON.stringify(corrected) })
@@ -356,11 +359,12 @@ onBothDialects('runs', (fresh) => {
     const { definition } = await one.as('mia').showBoard({ params: { id } })
     const first = definition.edges.find(({ target }) => target === 'p1')?.id
     await one.db.deleteFrom('run_timers').execute()
-    await change({ tokens: [], pending: [first] })
+    expect(await codeOf(one.as('mia').retryRun({ params: { id: run.id } }))).toBe('RUN_FAILED')
+    await change({ tokens: [], pending: [first], failure: stopped })
     expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ status: 'failed', activeElementIds: ['w1'] })
     await one.clock.advance(30 * 86_400_000)
     expect(await fireTimers(one)).toBe(0)
-    await change({ variables: { size: '20' } })
+    await change({ variables: { size: '20' }, failure: stopped })
     expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ failure: null })
     expect(await fireTimers(one)).toBe(1)
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
