@@ -95,6 +95,17 @@ onBothDialects('jobs of runs', (fresh) => {
     for (const who of ['ben', 'olga']) await expect(one.as(who).showReport({ params })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test('a report waits while the object store is away', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > r1 > e'), { spaceId: 'spc_4b' })
+    const away = { storeReport: () => Promise.reject(problem('OBJECT_STORE_UNAVAILABLE', 'no answer')) }
+    await expect(work(one, away, { last: true })).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
+    const status = async () => (await one.as('anna').showRun({ params: { id: run.id } })).reports[0]?.status
+    expect(await status()).toBe('pending')
+    await work(one)
+    expect(await status()).toBe('ready')
+  })
+
   test('without its space a report fails and keeps its text', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > r1 > e'), { spaceId: 'spc_4b' })
