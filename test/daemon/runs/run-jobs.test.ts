@@ -118,12 +118,23 @@ onBothDialects('jobs of runs', (fresh) => {
     const id = await aBoard(one, 's > r1 > m1 > t1 > e', {}, { retentionDays: 30, sla: 'PT1H' })
     const [ended, waiting] = [await aRun(one, id, { spaceId: 'spc_4b' }), await aRun(one, id, { spaceId: 'spc_4b' })]
     await one.as('tim').advanceRun({ params: { id: ended.id }, body: { elementId: 't1', action: 'complete' } })
+    await work(one, { sendMessage: () => Promise.reject(problem('NO_ROOM', 'gone')) }, { last: true })
+    const alerts = async () => {
+      const rows = await one.db.selectFrom('alerts').select(['subject', 'status']).where('kind', '=', 'run_message_failed').execute()
+      return new Map(rows.map(({ subject, status }) => [subject, status]))
+    }
     const clean = () => runsFeature.cleanup?.(one)[0]?.(new AbortController().signal)
     await one.clock.advance(29 * 86_400_000)
     expect(await clean()).toBe('0 old runs')
     await one.clock.advance(86_400_000)
     expect(await clean()).toBe('1 old run')
     expect((await one.as('mia').listRuns({ params: { id } })).runs.map((run) => run.id)).toEqual([waiting.id])
+    expect(await alerts()).toEqual(
+      new Map([
+        [`one/${ended.id}`, 'closed'],
+        [`one/${waiting.id}`, 'open'],
+      ]),
+    )
     for (const table of ['run_history', 'run_elements', 'run_messages', 'run_reports'] as const)
       expect(
         (await one.db.selectFrom(table).select('run_id').execute()).every(({ run_id }) => run_id === waiting.id),

@@ -197,6 +197,9 @@ onBothDialects('runs', (fresh) => {
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ spaceId: 'spc_4b', context: { people: 1 } })
     const reporting = await aBoard(one, 's > r1 > e')
     expect(await codeOf(aRun(one, reporting))).toBe('VALIDATION')
+    const bindings = { roles: {}, rooms: { hall: 'space' } }
+    const telling = await aBoard(one, 's > m1 > e', { m1: { room: { room: 'hall' } } }, { bindings })
+    expect(await codeOf(aRun(one, telling))).toBe('VALIDATION')
   })
 
   test('a checkpoint needs different users who still have the role, and warns if there are too few', async () => {
