@@ -423,6 +423,31 @@ onBothDialects('runs', (fresh) => {
     }
   })
 
+  test('a task that was escalated or assigned by hand is completed by its new owner alone, whichever path is taken', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > t2 > e'))
+    const openTask = async () => (await one.as('anna').showRun({ params: { id: run.id } })).open[0]
+    const [first, complete] = [await openTask(), { elementId: 't1', action: 'complete' } as const]
+    await one.as('mia').escalateTask({ params: { id: first?.taskId as string }, body: { assignedRole: 'member' } })
+    expect(await openTask()).toMatchObject({ elementId: 't1', assignedRole: 'member' })
+    await expect(advance(one, 'tim', run.id, complete)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining('role member'),
+    })
+    expect(await advance(one, 'anna', run.id, complete)).toMatchObject({ activeElementIds: ['t2'] })
+    const second = await openTask()
+    await one.as('mia').assignTask({ params: { id: second?.taskId as string }, body: { assigneeId: 'ben' } })
+    const also = { elementId: 't2', action: 'complete' } as const
+    await expect(advance(one, 'tim', run.id, also)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining('its assignee'),
+    })
+    // Ben has no part in the run, only the task.
+    expect(await codeOf(advance(one, 'ben', run.id, also))).toBe('NOT_FOUND')
+    await one.as('ben').completeTask({ params: { id: second?.taskId as string } })
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
+  })
+
   test('work for a role that nobody has waits: users with manageBoards complete the task and cancel the run', async () => {
     const one = await room()
     await one.db.updateTable('users').set({ roles: '["member"]' }).where('id', 'in', ['tim']).execute()
