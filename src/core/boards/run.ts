@@ -17,7 +17,8 @@ export type Token = Readonly<{
 }>
 
 export type RunFailure = Readonly<{
-  code: 'REJECTED' | 'CANCELLED' | 'EXPRESSION_FAILED' | 'TOO_MANY_STEPS' | 'DEADLOCK'
+  /** `TOO_MANY_STEPS`: more than one input may do, so a retry continues. `TOO_MUCH_WORK`: a retry exceeds the limit again. */
+  code: 'REJECTED' | 'CANCELLED' | 'EXPRESSION_FAILED' | 'TOO_MANY_STEPS' | 'TOO_MUCH_WORK' | 'DEADLOCK'
   elementId: string | null
   message: string
 }>

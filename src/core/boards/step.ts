@@ -154,7 +154,7 @@ function timer(at: At, run: RunState, { tokenId, name }: Extract<RunInput, { typ
   const token = run.tokens.find(({ id }) => id === tokenId)
   if (!token) return { run, effects: [] }
   return worked(at, run, (draft) => {
-    if (run.seq >= maxInputs) return fail(draft, 'TOO_MANY_STEPS', { elementId: token.elementId, message: tooManyInputs })
+    if (run.seq >= maxInputs) return fail(draft, 'TOO_MUCH_WORK', { elementId: token.elementId, message: tooManyInputs })
     if (name === 'elapsed') return leave(draft, token, 'done')
     if (name === 'warn') return void draft.effects.push({ type: 'sla_warning', elementId: token.elementId, dueAt: token.dueAt ?? at.now })
     if (edgeBy(draft, token.elementId, 'timed_out').length > 0) return leave(draft, token, 'timed_out')

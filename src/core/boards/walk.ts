@@ -39,8 +39,8 @@ export function walk(draft: Draft, edgeIds: readonly string[]): void {
     const element = graph.elements.get(edge.target) as BoardElement
     const before = draft.effects.length
     work += conditionWork(draft, element)
-    const isTooMuch = steps > maxSteps || characters > maxCharacters || work > maxConditionWork
-    const next = isTooMuch ? tooMany(draft, element) : enter(draft, element, edge)
+    const isTooMany = steps > maxSteps || characters > maxCharacters
+    const next = isTooMany ? tooMany(draft, element) : work > maxConditionWork ? tooMuchWork(draft, element) : enter(draft, element, edge)
     for (const effect of draft.effects.slice(before)) characters += lengthOf(effect)
     if (next === 'failed') {
       draft.pending = queue
@@ -66,8 +66,13 @@ function conditionWork({ board, variables }: Draft, { id, kind }: BoardElement):
 function tooMany(draft: Draft, { id }: BoardElement): 'failed' {
   fail(draft, 'TOO_MANY_STEPS', {
     elementId: id,
-    message: `more than ${maxSteps} elements, ${maxCharacters} characters of text or conditions over too long texts without a person or a timer`,
+    message: `more than ${maxSteps} elements or ${maxCharacters} characters of text without a person or a timer`,
   })
+  return 'failed'
+}
+
+function tooMuchWork(draft: Draft, { id }: BoardElement): 'failed' {
+  fail(draft, 'TOO_MUCH_WORK', { elementId: id, message: 'the conditions are too long for the texts that they read' })
   return 'failed'
 }
 

@@ -68,7 +68,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   run_history: {
     tenant: ofTenant,
     export: ['run_id', 'seq'],
-    users: { by_user: 'replace', input: 'replace', key: 'clear', request: 'replace', answer: 'replace' },
+    users: { by_user: 'replace', input: 'replace', key: 'clear', answer: 'replace' },
   },
   run_elements: { tenant: ofTenant, export: ['run_id', 'token_id'], users: { approvals: 'replace' } },
   run_timers: { tenant: ofTenant, export: ['run_id', 'token_id', 'name'] },

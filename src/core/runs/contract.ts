@@ -16,7 +16,7 @@ const Key = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 letters, 
 export const RunStatus = z.enum(['running', 'waiting', 'completed', 'failed'])
 
 const Failure = z.object({
-  code: z.enum(['REJECTED', 'CANCELLED', 'EXPRESSION_FAILED', 'TOO_MANY_STEPS', 'DEADLOCK']),
+  code: z.enum(['REJECTED', 'CANCELLED', 'EXPRESSION_FAILED', 'TOO_MANY_STEPS', 'TOO_MUCH_WORK', 'DEADLOCK']),
   elementId: z.string().nullable(),
   message: z.string(),
 })
@@ -95,14 +95,18 @@ export const Report = z.object({
 
 const Action = z.enum(['complete', 'approve', 'reject', 'submit', 'skip'])
 
-const manages = <const Path extends string>(path: Path, summary: string) =>
+const manages = <const Path extends string, const Code extends 'RUN_FAILED' = never>(
+  path: Path,
+  summary: string,
+  codes: readonly Code[] = [],
+) =>
   endpoint({
     method: 'POST',
     path: `${root}/runs/:id/${path}`,
     auth: platform('manageBoards'),
     params: one,
     returns: RunSummary,
-    problems: ['INVALID_TRANSITION', 'RUN_ENDED'],
+    problems: ['INVALID_TRANSITION', 'RUN_ENDED', ...codes],
     summary,
     spec: '4.9',
   })
@@ -180,7 +184,7 @@ export const runsContract = {
     spec: '4.9',
   }),
   cancelRun: manages('cancel', 'Cancel a run: its tasks, checkpoints and timers end'),
-  retryRun: manages('retry', 'Continue a failed run at the element that failed'),
+  retryRun: manages('retry', 'Continue a failed run at the element that failed', ['RUN_FAILED']),
   runHistory: endpoint({
     method: 'GET',
     path: `${root}/runs/:id/history`,

@@ -14,8 +14,11 @@ export const mayRead = ({ users, roles }: Readers, caller: Caller): boolean =>
 export const mayActOn = (roles: readonly (string | null)[], caller: Caller): boolean =>
   roles.some((role) => role !== null && caller.roles.includes(role))
 
-/** Whether a retry may continue a run that failed so: it walks on with a new limit of steps. The same variables fail again. */
-export const canRetry = ({ code }: Pick<RunFailure, 'code'>): boolean => code === 'TOO_MANY_STEPS'
+/** A retry walks on with a new limit of steps. Every other failure has the same cause again. */
+export const retryableCodes: readonly RunFailure['code'][] = ['TOO_MANY_STEPS']
+
+/** Whether a retry may continue a run that failed so. */
+export const canRetry = ({ code }: Pick<RunFailure, 'code'>): boolean => retryableCodes.includes(code)
 
 /** The readers with more of them; the same object if there are none. */
 export function withReaders(readers: Readers, more: Readers): Readers {

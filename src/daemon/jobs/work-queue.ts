@@ -104,9 +104,11 @@ async function workJob(
   }
 }
 
-/** A chat server or the payment provider does not answer; a refusal is an answer. */
+const noAnswers = ['HOMESERVER_UNREACHABLE', 'OBJECT_STORE_UNAVAILABLE', 'PAYMENTS_UNAVAILABLE'] as const
+
+/** A chat server, the object store or the payment provider does not answer; a refusal is an answer. */
 const isNoAnswer = (error: unknown): boolean =>
-  isProblem(error, 'HOMESERVER_UNREACHABLE') || isProblem(error, 'PAYMENTS_UNAVAILABLE') || (isPaymentFailure(error) && error.isRetryable)
+  noAnswers.some((code) => isProblem(error, code)) || (isPaymentFailure(error) && error.isRetryable)
 
 type Failure = Readonly<{ job: TakenJob; error: unknown; isUnreachable: boolean; isDead: boolean }>
 

@@ -57,7 +57,7 @@ async function withSignatures(
   const { run, form } = await deps.db.transaction().execute(async (tx) => {
     const locked = await lockReadableRun(tx, actor, id)
     const { board, element } = await openElement(tx, locked, advance)
-    await assertRole(tx, actor, { run: locked, element, action: advance.action })
+    await assertRole(tx, actor, { run: locked, element })
     const found = board.graph.elements.get(advance.elementId)
     if (found?.kind !== 'form' || advance.action !== 'submit') return { run: locked, form: undefined }
     await assertBeforeDrawings(tx, { run: locked, element: found, by: actor.userId, values: advance.data ?? {} })
@@ -72,7 +72,7 @@ type Once = Readonly<{ id: string; actor: PlatformPrincipal; advance: Omit<Advan
 async function advanceOnce(deps: Pick<RunsDeps, 'clock' | 'random'>, tx: Tx, { id, actor, advance, keyed }: Once): Promise<RunSummary> {
   const run = await lockReadableRun(tx, actor, id)
   const { board, element } = await openElement(tx, run, advance)
-  await assertRole(tx, actor, { run, element, action: advance.action })
+  await assertRole(tx, actor, { run, element })
   const input = await inputOf(tx, { run, board, actor, advance })
   const after = await advanceLocked(deps, tx, { run, input, keyed })
   if (after === run) return (keyed && (await earlierAnswer(tx, run, keyed))) ?? summaryOf(run)
@@ -107,7 +107,7 @@ async function submitTo(
   const { db } = deps
   const run = assertReadable(found, actor, id)
   const { board, element } = await openElement(db, run, advance)
-  await assertRole(db, actor, { run, element, action: advance.action })
+  await assertRole(db, actor, { run, element })
   const input = await inputOf(db, { run, board, actor, advance })
   const stepped = stepRun({ board, now: isoNow(deps.clock), names: namesOf(run) }, run.state, input)
   const after = await applyAtOnce(deps, db, { run, stepped, input, keyed })
@@ -160,39 +160,34 @@ export const runFailed = ({ id }: Pick<RunRecord, 'id'>, failure: RunFailure) =>
   )
 
 type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
-/** An element that waits for a user. `escalationRole`: only once it was escalated; a task belongs to that role alone then. */
+/** An element that waits for a user. `escalationRole`: only once it was escalated. */
 type OpenElement = Readonly<{ tokenId: string; kind: Waiting['kind']; label: string; role: string; escalationRole: string | null }>
 
 function waitingFor({ definition }: Board, { kind, label, config }: Waiting, { id, escalated }: Token): OpenElement {
   const { assignedRole, escalationRole } = config
   const also = escalated && escalationRole !== undefined ? boundRole(definition, escalationRole) : undefined
-  const role = boundRole(definition, assignedRole) ?? ''
-  return { tokenId: id, kind, label, role: kind === 'task' ? (also ?? role) : role, escalationRole: also ?? null }
+  return { tokenId: id, kind, label, role: boundRole(definition, assignedRole) ?? '', escalationRole: also ?? null }
 }
 
 const isFinal = ({ state: { failure } }: RunRecord): boolean => failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
 
-async function assertRole(
-  db: DbOrTx,
-  actor: PlatformPrincipal,
-  { run, element, action }: Readonly<{ run: RunRecord; element: OpenElement; action: Action }>,
-): Promise<void> {
+type Waited = Readonly<{ run: RunRecord; element: OpenElement }>
+
+async function assertRole(db: DbOrTx, actor: PlatformPrincipal, { run, element }: Waited): Promise<void> {
   const { kind, label, role, escalationRole } = element
+  if (kind === 'task') return assertTaskOf(db, actor, { run, element })
   if (mayActOn([role, kind === 'form' ? escalationRole : null], actor)) return
-  if (action === 'complete' && (await mayCompleteTask(db, actor, { run, element }))) return
   throw problem('FORBIDDEN', `"${label}" is done by the role ${role}, which you do not have.`)
 }
 
-/** The rule of tasks: the assignee, or users with `manageBoards`, may complete it too. */
-async function mayCompleteTask(
-  db: DbOrTx,
-  actor: PlatformPrincipal,
-  { run, element }: Readonly<{ run: RunRecord; element: OpenElement }>,
-): Promise<boolean> {
+/** The rule of tasks alone: the task may have been assigned or escalated by other paths than the run. */
+async function assertTaskOf(db: DbOrTx, actor: PlatformPrincipal, { run, element: { tokenId, label, role } }: Waited): Promise<void> {
   const { tenantId, id: runId } = run
-  const taskId = (await openElements(db, { tenantId, runId })).find(({ tokenId }) => tokenId === element.tokenId)?.taskId
+  const taskId = (await openElements(db, { tenantId, runId })).find((one) => one.tokenId === tokenId)?.taskId
   const task = taskId ? await findTask(db, { tenantId, id: taskId }) : undefined
-  return task !== undefined && mayMove(task, actor, { type: 'complete' })
+  if (task && mayMove(task, actor, { type: 'complete' })) return
+  const owner = task?.assigneeId ? 'its assignee alone' : `the role ${task?.assignedRole ?? role}, which you do not have`
+  throw problem('FORBIDDEN', `"${label}" is done by ${owner}.`)
 }
 
 type Asked = Readonly<{ run: RunRecord; board: Board; actor: PlatformPrincipal; advance: Omit<Advance, 'id'> }>
@@ -229,12 +224,20 @@ const manage = (deps: Deps, actor: PlatformPrincipal, { id, type }: Readonly<{ i
     return summaryOf(await manageLocked(deps, tx, { run, type, actor, slug: actor.tenantSlug }))
   })
 
+/** Without the reason, which may quote variables: operators retry runs too. */
+const cannotRetry = ({ id }: RunRecord, { code }: RunFailure) =>
+  problem(
+    'RUN_FAILED',
+    `Run ${id} failed with ${code}, so a retry fails again. fix: a user with manageBoards cancels it and starts a new run`,
+  )
+
 type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor; slug: string }>
 
-/** Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, INVALID_TRANSITION. */
+/** Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, RUN_FAILED (a retry cannot help), INVALID_TRANSITION. */
 export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug }: Managed): Promise<RunRecord> {
   if (run.state.status === 'completed' || isFinal(run))
     throw problem('RUN_ENDED', `Run ${run.id} has ended, so ${type} is not possible. fix: start a new run`)
+  if (type === 'retry' && run.state.failure && !canRetry(run.state.failure)) throw cannotRetry(run, run.state.failure)
   const after = await advanceLocked(deps, tx, { run, input: { type } })
   await audit(deps, tx, { actor, slug, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })
   return after
@@ -246,7 +249,8 @@ type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
 /** Ends a run: its tasks, checkpoints and timers are cancelled. Throws NOT_FOUND, RUN_ENDED. */
 export const cancelRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'cancel' })
 
-/** Continues a failed run at the element that failed. Throws NOT_FOUND, RUN_ENDED, INVALID_TRANSITION (it has not failed). */
+/** Continues a failed run at the element that failed. Throws NOT_FOUND, RUN_ENDED, RUN_FAILED (a retry cannot help), INVALID_TRANSITION (it has
+ * not failed). */
 export const retryRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'retry' })
 
 type Audited = Readonly<{

@@ -51,7 +51,8 @@ export async function applyStep(
   await pauseIfFailed(tx, run.state, step)
   const stalled = await escalateStalled(deps, tx, { ...step, input })
   await alertOperators(deps, tx, { ...step, stalled })
-  return after
+  const roles = stalled.flatMap(({ newReader }) => newReader ?? [])
+  return { ...after, readers: withReaders(after.readers, { users: [], roles }) }
 }
 
 /**

@@ -4,6 +4,7 @@ import { moveTaskOfRun } from '../tasks/index.ts'
 import type { RunsDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
 import { formFilesOf } from './form-files-of-run.ts'
+import { closeAlertsOfRun } from './run-alerts.ts'
 
 const atOnce = 200
 
@@ -12,7 +13,7 @@ type OfRun = Readonly<{ tenantId: string; runId: string }>
 
 /**
  * Deletes ended runs past the retention of their board, with their history, values, messages, signatures and the files that users uploaded for their
- * forms. Tasks that still wait for a failed run are cancelled. Files of reports stay in the space.
+ * forms, and closes their alerts. Tasks that still wait for a failed run are cancelled. Files of reports stay in the space.
  */
 export async function deleteOldRuns(deps: Deps, signal?: AbortSignal): Promise<string> {
   const { db, clock } = deps
@@ -27,6 +28,7 @@ export async function deleteOldRuns(deps: Deps, signal?: AbortSignal): Promise<s
       await db.transaction().execute(async (tx) => {
         for (const { id, tenant_id, status } of runs)
           if (status === 'failed') await cancelTasks(deps, tx, { tenantId: tenant_id, runId: id })
+        for (const { id, tenant_id } of runs) await closeAlertsOfRun(tx, clock, { tenantId: tenant_id, runId: id })
         const ids = runs.map(({ id }) => id)
         for (const table of ['run_history', 'run_elements', 'run_timers', 'run_messages', 'run_reports'] as const)
           await tx.deleteFrom(table).where('run_id', 'in', ids).execute()

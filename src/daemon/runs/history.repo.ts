@@ -1,6 +1,7 @@
 import type { RunInput, Variables } from '../../core/boards/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { RunSummary } from '../../core/runs/index.ts'
+import { nativeSha256Hex } from '../../node/index.ts'
 import { type DbOrTx, insertRows, type Write } from '../db/index.ts'
 
 /** An accepted input, as the history stores it; the first one of a run is its start. */
@@ -15,7 +16,7 @@ export function insertHistory({ tenantId, runId, seq, at, input, keyed }: Entry,
   const row = {
     ...{ run_id: runId, seq, tenant_id: tenantId, at, type: input.type, input: JSON.stringify(input) },
     ...{ by_user: 'by' in input ? input.by : null, element_id: 'elementId' in input ? input.elementId : null },
-    ...{ key: keyed?.key ?? null, request: keyed?.request ?? null, answer: keyed ? JSON.stringify(answer) : null },
+    ...{ key: keyed?.key ?? null, request: keyed ? nativeSha256Hex(keyed.request) : null, answer: keyed ? JSON.stringify(answer) : null },
   }
   return insertRows('run_history', [row])
 }
@@ -35,7 +36,7 @@ export async function earlierAnswer(
     .where('run_id', '=', id)
     .where('key', '=', key)
     .executeTakeFirst()
-  if (row && row.request !== request)
+  if (row && row.request !== nativeSha256Hex(request))
     throw problem('KEY_REUSED', 'This idempotency key was sent with another request. fix: use a new key for each request')
   return row?.answer ? JSON.parse(row.answer) : undefined
 }

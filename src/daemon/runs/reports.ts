@@ -28,7 +28,10 @@ export function enqueueReports({ clock, random }: StepDeps, { run, effects, at }
 const Payload = z.object({ tenantId: z.string(), reportId: z.string() })
 type Deps = Pick<RunsDeps, 'db' | 'log' | 'storeReport'>
 
-/** Stores a report once, however often the job runs. Without its space, or at the last attempt, the report is marked as failed; its text stays. */
+/**
+ * Stores a report once, however often the job runs. The job waits while the object store is not available. Without its space, or at the last
+ * attempt, the report is marked as failed; its text stays.
+ */
 export const reportJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({
   [reportTopic]: async (payload, { last }) => {
     const { tenantId, reportId } = Payload.parse(payload)
@@ -37,7 +40,7 @@ export const reportJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => 
     try {
       await record(deps, report, await store(deps, tenantId, report))
     } catch (err) {
-      if (!last && !isProblem(err, 'NOT_FOUND')) throw err
+      if (isProblem(err, 'OBJECT_STORE_UNAVAILABLE') || (!last && !isProblem(err, 'NOT_FOUND'))) throw err
       deps.log.warn({ err, reportId }, 'a report was not stored')
       await record(deps, report, null)
     }

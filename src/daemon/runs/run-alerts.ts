@@ -1,4 +1,5 @@
 import { alertOf, overdueKey, stalledKey } from '../../core/alerts/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { AppliedStep } from './apply-step.ts'
@@ -29,6 +30,13 @@ const doneKeys = ({ run, board, effects }: Pick<AppliedStep, 'run' | 'board' | '
     const isCheckpoint = board.graph.elements.get(elementId)?.kind === 'checkpoint'
     return [...(isCheckpoint ? [stalledKey(run.id, elementId)] : []), ...(escalated ? [overdueKey(run.id, elementId)] : [])]
   })
+
+/** Closes what is still open about a run that is being deleted, such as a message that was not sent. */
+export const closeAlertsOfRun = async (
+  tx: Tx,
+  clock: Clock,
+  { tenantId, runId }: Readonly<{ tenantId: string; runId: string }>,
+): Promise<void> => closeAlerts(tx, clock, { subject: `${await slugOf(tx, tenantId)}/${runId}`, because: 'the run was deleted' })
 
 export const slugOf = async (tx: Tx, tenantId: string): Promise<string> =>
   (await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()).slug

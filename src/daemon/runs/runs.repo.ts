@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import type { RunState, RunStatus } from '../../core/boards/index.ts'
+import type { RunFailure, RunState, RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
-import { type Readers, type RunSummary, withReaders } from '../../core/runs/index.ts'
+import { type Readers, type RunSummary, retryableCodes, withReaders } from '../../core/runs/index.ts'
 import { contains, type DbOrTx, executeWrites, insertRows, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
 import type { RunTable } from './runs.tables.ts'
 
@@ -250,12 +250,11 @@ export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary
   if (startedBefore !== undefined) query = query.where('started_at', '<', startedBefore)
   if (element !== undefined)
     query = query.where(({ or }) => or([isActiveAt(element), contains('failure', `"elementId":${JSON.stringify(element)},`)]))
-  if (retryable) query = query.where('status', '=', 'failed')
-  if (unfinished) query = query.where('status', '!=', 'completed')
-  if (unfinished || retryable)
-    query = query.where(({ or, and, not, eb }) =>
-      or([eb('failure', 'is', null), and([...finalCodes.map((code) => not(contains('failure', `"code":"${code}"`)))])]),
-    )
+  if (retryable) query = query.where(({ or }) => or(retryableCodes.map(hasFailed)))
+  if (unfinished)
+    query = query
+      .where('status', '!=', 'completed')
+      .where(({ or, and, not, eb }) => or([eb('failure', 'is', null), and(finalCodes.map((code) => not(hasFailed(code))))]))
   if (after)
     query = query.where(({ eb, or, and }) =>
       or([eb('started_at', '<', after.createdAt), and([eb('started_at', '=', after.createdAt), eb('id', '<', after.id)])]),
@@ -263,7 +262,9 @@ export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary
   return (await query.execute()).map(toSummary)
 }
 
-const finalCodes = ['CANCELLED', 'REJECTED']
+const finalCodes = ['CANCELLED', 'REJECTED'] as const
+
+const hasFailed = (code: RunFailure['code']) => contains('failure', `"code":"${code}"`)
 
 /** The element ids come before the column ids in `active`. */
 const isActiveAt = (element: string) =>

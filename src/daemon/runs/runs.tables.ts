@@ -41,7 +41,7 @@ type RunHistoryTable = {
   element_id: string | null
   /** JSON of the input, so that the history can be replayed. */
   input: string
-  /** The request of a key; another request with that key is refused. */
+  /** SHA-256 of the request of a key: another request with that key is refused. The request itself may have a drawn signature. */
   request: string | null
   /** JSON of the answer to a request with a key. */
   answer: string | null

@@ -4,6 +4,7 @@ import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayRead, type RunDetail } from '../../core/runs/index.ts'
 import { findBoard, noSuchBoard } from '../boards/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { rolesOfTasks } from '../tasks/index.ts'
 import type { RunsDeps } from './deps.ts'
 import { openElements, openFor, type RunElement } from './elements.repo.ts'
 import { historyAfter } from './history.repo.ts'
@@ -41,22 +42,15 @@ export async function listRuns(
   return { runs: page, nextCursor: found.length > limit && last ? pageEnd({ createdAt: last.startedAt, id: last.id }) : null }
 }
 
-const openView = ({
-  runId,
-  tokenId,
-  elementId,
-  kind,
-  label,
-  taskId,
-  openedAt,
-  dueAt,
-  requiredApprovals,
-  approvals,
-  ...one
-}: RunElement) => ({
+type TaskRoles = ReadonlyMap<string, string>
+
+const openView = (
+  { runId, tokenId, elementId, kind, label, taskId, openedAt, dueAt, requiredApprovals, approvals, role }: RunElement,
+  taskRoles: TaskRoles,
+) => ({
   ...{ checkpointId: kind === 'task' ? null : checkpointId(runId, tokenId), runId, elementId, kind, label, taskId },
-  // An escalated task belongs to the other role; a checkpoint or form stays with its own.
-  assignedRole: kind === 'task' ? (one.escalationRole ?? one.role) : one.role,
+  // An escalated task belongs to another role; a checkpoint or form stays with its own.
+  assignedRole: (taskId !== null && taskRoles.get(taskId)) || role,
   ...{ since: openedAt, dueAt, requiredApprovals, approvals: kind === 'checkpoint' ? approvals.length : null },
 })
 
@@ -70,8 +64,10 @@ export async function showRun({ db }: Deps, actor: PlatformPrincipal, { id }: On
 /** A run with its variables and open elements. */
 export async function detailOf(db: DbOrTx, run: RunRecord) {
   const open = await openElements(db, { tenantId: run.tenantId, runId: run.id })
+  const ids = open.flatMap(({ taskId }) => taskId ?? [])
+  const roles = await rolesOfTasks(db, { tenantId: run.tenantId, ids })
   const messages = await messagesOf(db, run)
-  return { ...summaryOf(run), context: { ...run.state.variables }, open: open.map(openView), messages }
+  return { ...summaryOf(run), context: { ...run.state.variables }, open: open.map((one) => openView(one, roles)), messages }
 }
 
 /** The last messages of a run, oldest first. */
@@ -97,7 +93,7 @@ export async function listCheckpoints({ db }: Deps, { tenantId, roles }: Platfor
   const page = found.slice(0, limit)
   const last = page.at(-1)
   const next = found.length > limit && last ? `${last.openedAt}~${checkpointId(last.runId, last.tokenId)}` : null
-  return { checkpoints: page.map(openView), nextCursor: next }
+  return { checkpoints: page.map((one) => openView(one, new Map())), nextCursor: next }
 }
 
 function readPlace(cursor: string) {

@@ -44,8 +44,8 @@ function eligibleAmong(users: readonly string[], { run, element }: Omit<Deciding
   return element.config.allowSelfApproval ? [...users] : users.filter((id) => id !== startedBy && !submitters.includes(id))
 }
 
-/** An open checkpoint with fewer users who could approve it than it needs. */
-export type Stalled = Readonly<{ elementId: string; role: string; eligible: number; required: number }>
+/** An open checkpoint with fewer users who could approve it than it needs. `newReader`: the role that got a task for it now. */
+export type Stalled = Readonly<{ elementId: string; role: string; eligible: number; required: number; newReader: string | null }>
 
 /** Open checkpoints that a submitter of a form may not decide. */
 export const withoutSelfApproval = ({ tokens }: Pick<RunState, 'tokens'>, { graph }: Pick<Board, 'graph'>): Token[] =>
@@ -87,9 +87,10 @@ export async function escalateIfStalled(deps: StepDeps, tx: Tx, { run, board, to
   const role = escalationRole === undefined ? undefined : boundRole(definition, escalationRole)
   const one = { tenantId: run.tenantId, runId: run.id }
   const opened = role === undefined ? undefined : (await openElements(tx, one)).find(({ tokenId }) => tokenId === token.id)
-  if (role && opened?.escalationTaskId === null) {
-    await createEscalationTask(deps, tx, { run, element: opened, role, title: `Too few approvers: ${element.label}` })
-    await addReaderRole(tx, run, role)
+  const newReader = role && opened?.escalationTaskId === null ? role : null
+  if (newReader !== null && opened) {
+    await createEscalationTask(deps, tx, { run, element: opened, role: newReader, title: `Too few approvers: ${element.label}` })
+    await addReaderRole(tx, run, newReader)
   }
-  return { elementId: element.id, role: boundRole(definition, assignedRole) ?? '', eligible, required }
+  return { elementId: element.id, role: boundRole(definition, assignedRole) ?? '', eligible, required, newReader }
 }

@@ -1,4 +1,4 @@
-import { type BoardDefinition, boundRole, readStartVariables, startRun as startState } from '../../core/boards/index.ts'
+import { type BoardDefinition, boundRole, boundRoom, readStartVariables, startRun as startState } from '../../core/boards/index.ts'
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayActOn } from '../../core/runs/index.ts'
 import { type BoardRecord, findBoard, noSuchBoard } from '../boards/index.ts'
@@ -170,12 +170,12 @@ const startKeyOf = ({ type, occurrence }: RunTrigger, key: string | null): strin
 }
 
 /** The space of the run. Throws VALIDATION if an element needs one and there is none. */
-function assertSpace({ elements }: BoardDefinition, board: BoardRecord, spaceId: string | null): string | null {
+function assertSpace(definition: BoardDefinition, board: BoardRecord, spaceId: string | null): string | null {
   const placed = board.publishedSpaceId ?? spaceId
-  const needs = elements.find(
+  const needs = definition.elements.find(
     ({ kind, config }) =>
       kind === 'report' ||
-      (kind === 'message' && config.room === 'space') ||
+      (kind === 'message' && boundRoom(definition, config.room) === 'space') ||
       (kind === 'form' && config.fields.some((field) => field.kind === 'file' || field.kind === 'signature')),
   )
   if (placed !== null || !needs) return placed

@@ -15,7 +15,7 @@ export { ensureTasks } from './create-task.ts'
 export type { RunTasks, SpacesOf } from './deps.ts'
 export { moveTask, moveTaskOfRun } from './move-task.ts'
 export { taskView } from './read-tasks.ts'
-export { deleteOldTasks, findTask, tasksOfEvent, unfinishedTasksOf } from './tasks.repo.ts'
+export { deleteOldTasks, findTask, rolesOfTasks, tasksOfEvent, unfinishedTasksOf } from './tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
   name: 'tasks',

@@ -55,6 +55,20 @@ export async function findTask(db: DbOrTx, { tenantId, id }: One): Promise<TaskR
   return row && toTask(row)
 }
 
+/** The role of each of these tasks that has one, by task id. */
+export async function rolesOfTasks(
+  db: DbOrTx,
+  { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>,
+): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map()
+  const query = db
+    .selectFrom('tasks')
+    .select(['id', 'assigned_role'])
+    .where('tenant_id', '=', tenantId)
+    .where('id', 'in', [...ids])
+  return new Map((await query.execute()).flatMap(({ id, assigned_role }) => (assigned_role === null ? [] : [[id, assigned_role]])))
+}
+
 /** The task, locked until the transaction ends. */
 export async function lockTask(tx: Tx, { tenantId, id }: One): Promise<TaskRecord | undefined> {
   const query = tx.selectFrom('tasks').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)

@@ -29,6 +29,9 @@ test('show names the reason and whether a retry helps, history the steps', async
   const stopped = { ...failed, failure: { ...failed.failure, code: 'TOO_MANY_STEPS' } }
   const again = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: stopped } })
   expect(again.stdout.trim().split('\n').at(-1)).toBe('fix: tenantry runs retry run_1 --tenant anna-schule')
+  const worked = { ...failed, failure: { ...failed.failure, code: 'TOO_MUCH_WORK' } }
+  const useless = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: worked } })
+  expect(useless.stdout.trim().split('\n').at(-1)).toContain('A retry fails again.')
   const entries = [{ seq: 1, at: at('00:00:00'), type: 'start', elementId: null }]
   const history = await tenantry(['runs', 'history', 'run_1', ...ofTenant], {
     answers: { [`GET ${base}/run_1/history`]: { entries, nextCursor: null } },

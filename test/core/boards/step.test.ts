@@ -237,7 +237,7 @@ describe('limits', () => {
     const statusOf = (edges: number, note: string) => startRun({ board: board(edges), now: start }, { by: 'anna', variables: { note } }).run
     expect(statusOf(10, 'x'.repeat(200_000))).toMatchObject({ status: 'completed' })
     expect(statusOf(500, 'short')).toMatchObject({ status: 'completed' })
-    expect(statusOf(500, 'x'.repeat(200_000))).toMatchObject({ status: 'failed', failure: { code: 'TOO_MANY_STEPS', elementId: 'd1' } })
+    expect(statusOf(500, 'x'.repeat(200_000))).toMatchObject({ status: 'failed', failure: { code: 'TOO_MUCH_WORK', elementId: 'd1' } })
   })
 
   test('a loop of timers ends after 100,000 steps, and its history with it', () => {
@@ -246,7 +246,7 @@ describe('limits', () => {
     const [token] = run.tokens
     const input = { type: 'timer', tokenId: token?.id as string, name: 'elapsed' } as const
     expect(stepRun({ board, now: later(60) }, { ...run, seq: 99_999 }, input).run.failure).toBeNull()
-    expect(stepRun({ board, now: later(60) }, { ...run, seq: 100_000 }, input).run.failure).toMatchObject({ code: 'TOO_MANY_STEPS' })
+    expect(stepRun({ board, now: later(60) }, { ...run, seq: 100_000 }, input).run.failure).toMatchObject({ code: 'TOO_MUCH_WORK' })
   })
 })
 

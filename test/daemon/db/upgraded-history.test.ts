@@ -99,3 +99,27 @@ test.each(['sqlite', 'postgres'])('passwords set before they were recorded are k
     { user_id: 'usr_dora', tenant_id: 'ten_1', set_at: at(9), old_since: at(10) },
   ])
 })
+
+test.each(['sqlite', 'postgres'])('requests of runs, which may have signatures, are removed with their keys, on %s', async (dialect) => {
+  const { db, close } = openDatabase(dialect === 'sqlite' ? 'sqlite::memory:' : await createPostgresDatabase())
+  onTestFinished(close)
+  const last = migrations.findIndex(({ name }) => name === '0062-hashed-requests')
+  await migrate(db, migrations.slice(0, last))
+  await sql`insert into tenants (id, slug, chat_domain, name, plan, status, created_at)
+    values ('ten_1', 'acme', 'acme.example', 'Acme', 'light', 'active', ${at(0)})`.execute(db)
+  await sql`insert into boards (id, tenant_id, name, description, status, version, created_at, updated_at)
+    values ('brd_1', 'ten_1', 'Crisis', '', 'active', 1, ${at(0)}, ${at(0)})`.execute(db)
+  await sql`insert into runs (id, tenant_id, board_id, board_version, board_name, status, seq, trigger, readers, active, state, started_at, updated_at)
+    values ('run_1', 'ten_1', 'brd_1', 1, 'Crisis', 'waiting', 2, '{}', '{}', '{}', '{}', ${at(0)}, ${at(0)})`.execute(db)
+  await sql`insert into run_history (run_id, seq, tenant_id, key, at, type, input, request, answer) values
+    ('run_1', 1, 'ten_1', null, ${at(0)}, 'start', '{}', null, null),
+    ('run_1', 2, 'ten_1', 'usr_1:k', ${at(0)}, 'submit', '{}', '["f1","submit",{"sign":"data:image/png;base64,aGVsbG8="},null]', '{}')`.execute(
+    db,
+  )
+  await migrate(db)
+  const rows = await db.selectFrom('run_history').select(['seq', 'key', 'request', 'answer']).orderBy('seq').execute()
+  expect(rows.map(({ key, request, answer }) => [key, request, answer])).toEqual([
+    [null, null, null],
+    [null, null, null],
+  ])
+})

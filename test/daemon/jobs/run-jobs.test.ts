@@ -74,6 +74,17 @@ onBothDialects('jobs', (fresh) => {
     expect(await statuses(db)).toEqual(['queued', 'queued'])
   })
 
+  test('a job waits for the object store without using up its attempts', async () => {
+    const db = await fresh()
+    const handlers = { mail: () => Promise.reject(problem('OBJECT_STORE_UNAVAILABLE', 'it does not answer')) }
+    await put(db, 'report')
+    for (let attempt = 0; attempt < 15; attempt++) {
+      await drainJobs({ db, clock, log: silentLogger(), handlers })
+      await clock.advance(3_600_000)
+    }
+    expect(await statuses(db)).toEqual(['queued'])
+  })
+
   test('a finished job is deleted', async () => {
     const db = await fresh()
     await put(db, { to: 'a' })

@@ -87,8 +87,14 @@ describe.each(['sqlite', 'postgres'] as const)('the erasure of a user on %s', (d
     const board = await boss.boards.createBoard({ body: { name: 'Permission', definition: permission as never } })
     await boss.boards.publishBoard({ params: { id: board.id } })
     const run = await plain.runs.startRun({ params: { id: board.id }, body: { spaceId, key: 'my-key' } })
-    const data = { illness: 'measles', sign: png }
-    await plain.runs.advanceRun({ params: { id: run.id }, body: { elementId: 'f', action: 'submit', data } })
+    const ofBoss = await boss.runs.startRun({ params: { id: board.id }, body: { spaceId } })
+    for (const [{ id }, illness] of [
+      [run, 'measles'],
+      [ofBoss, 'none'],
+    ] as const) {
+      const body = { elementId: 'f', action: 'submit', data: { illness, sign: png } } as const
+      await plain.runs.advanceRun({ params: { id }, body }, { headers: { 'idempotency-key': 'sign-1' } })
+    }
     return run.id
   }
 
@@ -106,6 +112,7 @@ describe.each(['sqlite', 'postgres'] as const)('the erasure of a user on %s', (d
     const [user] = await db.selectFrom('users').selectAll().where('id', '=', userId).execute()
     expect(user).toMatchObject({ display_name: null, avatar_url: null, roles: '[]', search_name: 'amarelle-member amarelle-member' })
     expect(await rowsWith('measles')).toEqual([])
+    expect(await rowsWith(png.slice('data:image/png;base64,'.length, 60))).toEqual([])
     expect((await files()).map(({ name }) => name)).not.toContain('Signature.png')
     const run = await clientOf(daemon.url, tenant.head).runs.showRun({ params: { id: runId } })
     expect(run).toMatchObject({ startedBy: 'erased user', status: 'failed', failure: { code: 'CANCELLED' }, context: {} })

@@ -110,7 +110,7 @@ onBothDialects('runs for operators', (fresh) => {
       [waiting.id, 'INVALID_TRANSITION'],
       ['run_none', 'NOT_FOUND'],
     ])
-    const failure = JSON.stringify({ code: 'EXPRESSION_FAILED', elementId: 'd1', message: 'no value' })
+    const failure = JSON.stringify({ code: 'TOO_MANY_STEPS', elementId: 'd1', message: 'too many' })
     const { state } = await one.db.selectFrom('runs').select('state').where('id', '=', waiting.id).executeTakeFirstOrThrow()
     const failed = { ...JSON.parse(state), status: 'failed', failure: JSON.parse(failure), tokens: [], pending: [] }
     await one.db
@@ -122,12 +122,24 @@ onBothDialects('runs for operators', (fresh) => {
     expect(await found(one, { status: 'completed' })).toEqual([waiting.id])
   })
 
-  test('a retry that fails again at once is reported as refused, without values', async () => {
+  test('a retry by filter takes the runs that it can continue; others are refused by id, without values and without a step', async () => {
     const one = await room()
     const variables = [{ name: 'size', type: 'text', required: true }]
     const board = await aBoard(one, 's > d1 -int(vars.size) > 10-> e1; d1 -else-> e2', {}, { variables })
     const run = await aRun(one, board, { variables: { size: 'secret' } })
+    const other = await aRun(one, await aBoard(one, 's > t1 > e'))
+    const failure = JSON.stringify({ code: 'TOO_MANY_STEPS', elementId: 't1', message: 'too many' })
+    const { state } = await one.db.selectFrom('runs').select('state').where('id', '=', other.id).executeTakeFirstOrThrow()
+    const failed = { status: 'failed', failure: JSON.parse(failure), tokens: [], pending: [] } as const
+    await one.db
+      .updateTable('runs')
+      .set({ status: 'failed', failure, state: JSON.stringify({ ...JSON.parse(state), ...failed }) })
+      .where('id', '=', other.id)
+      .execute()
+    const byFilter = await one.operator.retryTenantRuns({ params, body: { status: 'failed' } })
+    expect(byFilter).toEqual({ changed: [other.id], refused: [], more: false })
     const { changed, refused } = await one.operator.retryTenantRuns({ params, body: { ids: [run.id] } })
+    expect(await one.operator.showTenantRun({ params: { ...params, id: run.id } })).toMatchObject({ seq: run.seq })
     expect([changed, refused.map(({ code }) => code)]).toEqual([[], ['RUN_FAILED']])
     expect(refused[0]?.message).toContain('cancels it and starts a new run')
     expect(refused[0]?.message).not.toContain('secret')

@@ -95,6 +95,17 @@ onBothDialects('jobs of runs', (fresh) => {
     for (const who of ['ben', 'olga']) await expect(one.as(who).showReport({ params })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test('a report waits while the object store is away', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > r1 > e'), { spaceId: 'spc_4b' })
+    const away = { storeReport: () => Promise.reject(problem('OBJECT_STORE_UNAVAILABLE', 'no answer')) }
+    await expect(work(one, away, { last: true })).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
+    const status = async () => (await one.as('anna').showRun({ params: { id: run.id } })).reports[0]?.status
+    expect(await status()).toBe('pending')
+    await work(one)
+    expect(await status()).toBe('ready')
+  })
+
   test('without its space a report fails and keeps its text', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > r1 > e'), { spaceId: 'spc_4b' })
@@ -107,12 +118,23 @@ onBothDialects('jobs of runs', (fresh) => {
     const id = await aBoard(one, 's > r1 > m1 > t1 > e', {}, { retentionDays: 30, sla: 'PT1H' })
     const [ended, waiting] = [await aRun(one, id, { spaceId: 'spc_4b' }), await aRun(one, id, { spaceId: 'spc_4b' })]
     await one.as('tim').advanceRun({ params: { id: ended.id }, body: { elementId: 't1', action: 'complete' } })
+    await work(one, { sendMessage: () => Promise.reject(problem('NO_ROOM', 'gone')) }, { last: true })
+    const alerts = async () => {
+      const rows = await one.db.selectFrom('alerts').select(['subject', 'status']).where('kind', '=', 'run_message_failed').execute()
+      return new Map(rows.map(({ subject, status }) => [subject, status]))
+    }
     const clean = () => runsFeature.cleanup?.(one)[0]?.(new AbortController().signal)
     await one.clock.advance(29 * 86_400_000)
     expect(await clean()).toBe('0 old runs')
     await one.clock.advance(86_400_000)
     expect(await clean()).toBe('1 old run')
     expect((await one.as('mia').listRuns({ params: { id } })).runs.map((run) => run.id)).toEqual([waiting.id])
+    expect(await alerts()).toEqual(
+      new Map([
+        [`one/${ended.id}`, 'closed'],
+        [`one/${waiting.id}`, 'open'],
+      ]),
+    )
     for (const table of ['run_history', 'run_elements', 'run_messages', 'run_reports'] as const)
       expect(
         (await one.db.selectFrom(table).select('run_id').execute()).every(({ run_id }) => run_id === waiting.id),
@@ -189,6 +211,16 @@ onBothDialects('jobs of runs', (fresh) => {
     await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'c1', action: 'approve' } })
     expect(await alerts()).toMatchObject([{ status: 'closed' }])
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ status: 'done' }])
+  })
+
+  test('the escalation role of a stalled checkpoint reads the run, also when other timers of the run fire beside it', async () => {
+    const one = await room()
+    const checkpoint = { assignedRole: 'school-principal', escalationRole: 'member' }
+    const run = await aRun(one, await aBoard(one, 's > p1; p1 > w1 > c1 > e1; p1 > w2 > t1 > e2', { c1: checkpoint }))
+    expect(await codeOf(one.as('ben').showRun({ params: { id: run.id } }))).toBe('NOT_FOUND')
+    await one.clock.advance(3_600_000)
+    expect(await fireTimers(one)).toBe(1)
+    expect((await one.as('ben').showRun({ params: { id: run.id } })).activeElementIds.toSorted()).toEqual(['c1', 't1'])
   })
 
   test('an open checkpoint whose only approver submits a form is escalated', async () => {

@@ -11,6 +11,9 @@ import { withTransaction } from '../../support/dying.ts'
 import { aSpace, aTasksWorld, codeOf, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
+/** A failure that a retry continues. */
+const stopped = { code: 'TOO_MANY_STEPS', elementId: 'd1', message: 'too many' }
+
 onBothDialects('runs', (fresh) => {
   const room = async () => aTasksWorld(await fresh())
   const eventTypes = async ({ db }: TasksWorld) =>
@@ -194,6 +197,9 @@ onBothDialects('runs', (fresh) => {
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ spaceId: 'spc_4b', context: { people: 1 } })
     const reporting = await aBoard(one, 's > r1 > e')
     expect(await codeOf(aRun(one, reporting))).toBe('VALIDATION')
+    const bindings = { roles: {}, rooms: { hall: 'space' } }
+    const telling = await aBoard(one, 's > m1 > e', { m1: { room: { room: 'hall' } } }, { bindings })
+    expect(await codeOf(aRun(one, telling))).toBe('VALIDATION')
   })
 
   test('a checkpoint needs different users who still have the role, and warns if there are too few', async () => {
@@ -330,7 +336,7 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(one.as('tim').completeTask({ params: { id: task } }))).toBe('INVALID_TRANSITION')
     expect(await codeOf(advance(one, 'tim', run.id, { elementId: 't2', action: 'complete' }))).toBe('RUN_FAILED')
     const state = await one.db.selectFrom('runs').select('state').executeTakeFirstOrThrow()
-    const corrected = { ...JSON.parse(state.state), variables: { size: '20' } }
+    const corrected = { ...JSON.parse(state.state), variables: { size: '20' }, failure: stopped }
     await one.db
       .updateTable('runs')
       .set({ state: JSON.stringify(corrected) })
@@ -356,11 +362,12 @@ onBothDialects('runs', (fresh) => {
     const { definition } = await one.as('mia').showBoard({ params: { id } })
     const first = definition.edges.find(({ target }) => target === 'p1')?.id
     await one.db.deleteFrom('run_timers').execute()
-    await change({ tokens: [], pending: [first] })
+    expect(await codeOf(one.as('mia').retryRun({ params: { id: run.id } }))).toBe('RUN_FAILED')
+    await change({ tokens: [], pending: [first], failure: stopped })
     expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ status: 'failed', activeElementIds: ['w1'] })
     await one.clock.advance(30 * 86_400_000)
     expect(await fireTimers(one)).toBe(0)
-    await change({ variables: { size: '20' } })
+    await change({ variables: { size: '20' }, failure: stopped })
     expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ failure: null })
     expect(await fireTimers(one)).toBe(1)
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
@@ -414,6 +421,31 @@ onBothDialects('runs', (fresh) => {
       expect(await one.as('anna').showRun({ params: { id: run.id } }), path).toMatchObject(ended)
       expect(await one.as('mia').showTask({ params: { id: taskId } }), path).toMatchObject({ status: 'done' })
     }
+  })
+
+  test('a task that was escalated or assigned by hand is completed by its new owner alone, whichever path is taken', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > t2 > e'))
+    const openTask = async () => (await one.as('anna').showRun({ params: { id: run.id } })).open[0]
+    const [first, complete] = [await openTask(), { elementId: 't1', action: 'complete' } as const]
+    await one.as('mia').escalateTask({ params: { id: first?.taskId as string }, body: { assignedRole: 'member' } })
+    expect(await openTask()).toMatchObject({ elementId: 't1', assignedRole: 'member' })
+    await expect(advance(one, 'tim', run.id, complete)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining('role member'),
+    })
+    expect(await advance(one, 'anna', run.id, complete)).toMatchObject({ activeElementIds: ['t2'] })
+    const second = await openTask()
+    await one.as('mia').assignTask({ params: { id: second?.taskId as string }, body: { assigneeId: 'ben' } })
+    const also = { elementId: 't2', action: 'complete' } as const
+    await expect(advance(one, 'tim', run.id, also)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining('its assignee'),
+    })
+    // Ben has no part in the run, only the task.
+    expect(await codeOf(advance(one, 'ben', run.id, also))).toBe('NOT_FOUND')
+    await one.as('ben').completeTask({ params: { id: second?.taskId as string } })
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
   })
 
   test('work for a role that nobody has waits: users with manageBoards complete the task and cancel the run', async () => {

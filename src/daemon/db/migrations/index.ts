@@ -58,6 +58,7 @@ import { openElements } from './0058-open-elements.ts'
 import { restoredRepositories } from './0059-restored-repositories.ts'
 import { refunds } from './0060-refunds.ts'
 import { ownedModules } from './0061-owned-modules.ts'
+import { hashedRequests } from './0062-hashed-requests.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -122,4 +123,5 @@ export const migrations: readonly Migration[] = [
   restoredRepositories,
   refunds,
   ownedModules,
+  hashedRequests,
 ]
