@@ -1,7 +1,8 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../events/index.ts'
 import type { TriggerOf } from './definition.ts'
-import { expressionLimits, firstLine, refusedCallIn } from './expression.ts'
+import { expressionLimits, firstLine, parseAllowed } from './expression.ts'
+import { refusedCallIn } from './expression-functions.ts'
 
 // An event trigger starts a run for each event of its type whose expression is true: `event.status == 'done'`.
 
@@ -56,7 +57,7 @@ const maxParsed = 1_000
 const cache = new Map<string, ReturnType<Environment['parse']>>()
 
 function parsed(expression: string): ReturnType<Environment['parse']> {
-  const found = cache.get(expression) ?? environment.parse(expression)
+  const found = cache.get(expression) ?? parseAllowed(environment, expression)
   if (cache.size >= maxParsed) cache.clear()
   cache.set(expression, found)
   return found

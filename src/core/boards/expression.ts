@@ -1,4 +1,5 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
+import { isNode, refusedCallIn } from './expression-functions.ts'
 import type { VariableType } from './variables.ts'
 
 // Conditions are CEL over `vars`, the variables of the run: `vars.people > 10`, `has(vars.note) && vars.note != ''`.
@@ -15,8 +16,6 @@ const celTypes: Readonly<Record<VariableType, string>> = {
   signature: 'string',
 }
 
-/** Regular expressions may take for ever; loops over values repeat work without a bound; parts of a text fill the memory. */
-const refused = ['matches', 'split', 'map', 'filter', 'exists', 'exists_one', 'all', 'join']
 export const expressionLimits = { maxAstNodes: 300, maxDepth: 30, maxListElements: 100, maxMapEntries: 20, maxCallArguments: 8 }
 
 type Types = ReadonlyMap<string, VariableType>
@@ -63,17 +62,6 @@ function usesIn(root: ASTNode): Uses {
   return uses
 }
 
-/** Why an expression is refused for a function that it calls. */
-export function refusedCallIn(node: unknown): string | undefined {
-  if (Array.isArray(node)) return node.map(refusedCallIn).find((one) => one !== undefined)
-  if (!isNode(node)) return undefined
-  const { op, args } = node
-  if ((op === 'call' || op === 'rcall') && refused.includes(args[0])) return `uses ${args[0]}(), which is not supported`
-  return refusedCallIn(args)
-}
-
-const isNode = (node: unknown): node is ASTNode => typeof node === 'object' && node !== null && 'op' in node
-
 /** `vars.people` names `people`. */
 const variableIn = ({ op, args }: ASTNode): string | undefined =>
   op === '.' && args[0].op === 'id' && args[0].args === 'vars' ? args[1] : undefined
@@ -93,7 +81,15 @@ const parsed = new WeakMap<Types, Map<string, ReturnType<Environment['parse']>>>
 function cached(expression: string, types: Types): ReturnType<Environment['parse']> {
   const known = parsed.get(types) ?? new Map<string, ReturnType<Environment['parse']>>()
   parsed.set(types, known)
-  const found = known.get(expression) ?? environmentOf(types).parse(expression)
+  const found = known.get(expression) ?? parseAllowed(environmentOf(types), expression)
   known.set(expression, found)
   return found
+}
+
+/** Throws an error with a readable message for a function that expressions may not call. */
+export function parseAllowed(environment: Environment, expression: string): ReturnType<Environment['parse']> {
+  const parsed = environment.parse(expression)
+  const refused = refusedCallIn(parsed.ast)
+  if (refused !== undefined) throw new Error(refused)
+  return parsed
 }
