@@ -27,10 +27,14 @@ export function eventExpressionFault(expression: string): string | undefined {
 
 type Fields = Readonly<Record<string, string | number | boolean>>
 
-/** The fields of an event that an expression reads: texts, numbers and truth values of its payload. */
+/** Characters of one text that an expression reads: a tenant may have many triggers, and each reads every event of its type. */
+const maxText = 1_000
+
+/** The fields of an event that an expression reads: numbers, truth values and the beginnings of the texts of its payload. */
 function fieldsOf(payload: unknown): Fields {
   const entries = typeof payload === 'object' && payload !== null ? Object.entries(payload) : []
-  return Object.fromEntries(entries.filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)))
+  const plain = entries.filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
+  return Object.fromEntries(plain.map(([name, value]) => [name, typeof value === 'string' ? value.slice(0, maxText) : value]))
 }
 
 /** The fields that the module sent, and its space. */

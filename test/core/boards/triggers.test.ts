@@ -200,6 +200,11 @@ describe('events', () => {
     expect(() => eventStarts(trigger(expression), 'spc_1', happened({ status: 'a' }))).toThrow(/not supported|needs a fixed text/),
   )
 
+  test('an expression reads the first 1,000 characters of a text', () => {
+    const payload = { note: `${'a'.repeat(999)}bc` }
+    expect(eventStarts(trigger("size(event.note) == 1000 && event.note.endsWith('b')"), 'spc_1', happened(payload))).toBe(true)
+  })
+
   test('an event of the work of a run names the run', () => {
     expect(causeOf(happened({ runId: 'run_1' }))).toBe('run_1')
     expect(causeOf(happened({ runId: null }))).toBeUndefined()
