@@ -1,6 +1,6 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import { isNode, refusedCallIn } from './expression-functions.ts'
-import type { VariableType } from './variables.ts'
+import { type VariableType, variableFault } from './variables.ts'
 
 // Conditions are CEL over `vars`, the variables of the run: `vars.people > 10`, `has(vars.note) && vars.note != ''`.
 
@@ -36,10 +36,13 @@ export function expressionChecker(types: Types): (expression: string) => Compile
 export const firstLine = (message: string): string => message.split('\n', 1)[0] as string
 
 /** As in CEL, but a number equals a whole number too: people write `vars.people == 10`. */
-const environmentOf = (types: Types): Environment =>
-  new Environment({ limits: expressionLimits, unlistedVariablesAreDyn: false })
+function environmentOf(types: Types): Environment {
+  const refused = variableFault(types)
+  if (refused !== undefined) throw new Error(refused)
+  return new Environment({ limits: expressionLimits, unlistedVariablesAreDyn: false })
     .registerOperator('double == int', (left: number, right: bigint) => left === Number(right))
     .registerVariable({ name: 'vars', schema: Object.fromEntries([...types].map(([name, type]) => [name, celTypes[type]])) })
+}
 
 type Uses = { reads: Set<string>; guarded: Set<string>; refused: string | undefined }
 
@@ -68,22 +71,37 @@ const variableIn = ({ op, args }: ASTNode): string | undefined =>
 
 export type Variables = Readonly<Record<string, string | number | boolean>>
 
-/** The value of a condition for these variables. Throws an error with a readable message where it has none: it is never false then. */
+/** The value of a condition for `readable` variables. Throws an error with a readable message where it has none: it is never false then. */
 export function evaluate(expression: string, types: Types, variables: Variables): boolean {
-  const vars = Object.fromEntries(Object.entries(variables).filter(([name]) => types.has(name)))
-  const value: unknown = cached(expression, types)({ vars })
+  const value: unknown = parsed(expression, types)({ vars: variables })
   if (typeof value !== 'boolean') throw new Error(`gives ${typeof value}, not true or false`)
   return value
 }
 
-const parsed = new WeakMap<Types, Map<string, ReturnType<Environment['parse']>>>()
+/** The variables that conditions of these types can read. */
+export const readable = (types: Types, variables: Variables): Variables =>
+  Object.fromEntries(Object.entries(variables).filter(([name]) => types.has(name)))
 
-function cached(expression: string, types: Types): ReturnType<Environment['parse']> {
-  const known = parsed.get(types) ?? new Map<string, ReturnType<Environment['parse']>>()
-  parsed.set(types, known)
-  const found = known.get(expression) ?? parseAllowed(environmentOf(types), expression)
-  known.set(expression, found)
-  return found
+type Parsed = ReturnType<Environment['parse']>
+type Conditions = Readonly<{ environment: Environment; parsed: Map<string, Parsed> }>
+
+/** Characters of parsed conditions of all boards: each takes up to 75 bytes of memory. */
+const maxParsedCharacters = 1_000_000
+
+let conditions = new WeakMap<Types, Conditions>()
+let parsedCharacters = 0
+
+/** Conditions of one board share an environment: it has all variables of the board. */
+function parsed(expression: string, types: Types): Parsed {
+  const known = conditions.get(types) ?? { environment: environmentOf(types), parsed: new Map<string, Parsed>() }
+  const found = known.parsed.get(expression)
+  if (found) return found
+  const parsed = parseAllowed(known.environment, expression)
+  if (parsedCharacters > maxParsedCharacters) [conditions, parsedCharacters] = [new WeakMap(), 0]
+  parsedCharacters += expression.length
+  conditions.set(types, known)
+  known.parsed.set(expression, parsed)
+  return parsed
 }
 
 /** Throws an error with a readable message for a function that expressions may not call. */
