@@ -5,7 +5,7 @@ import type { BoardDefinition, BoardElement } from './definition.ts'
 import { expressionChecker } from './expression.ts'
 import { type Graph, graphOf } from './graph.ts'
 import { namesIn, runNames } from './template.ts'
-import { certainVariables, declaredVariables, type VariableType } from './variables.ts'
+import { certainVariables, declaredVariables, type VariableType, variableFault } from './variables.ts'
 
 /**
  * Every fault of a board that can be known before it runs (spec 2.12). Without errors each run ends and no token is ever stuck, whatever
@@ -40,7 +40,9 @@ function checkVariables(board: BoardDefinition, graph: Graph): BoardFinding[] {
   const mixed = [...declared].filter(([, types]) => types.size > 1)
   const types = new Map([...declared].map(([name, [type]]) => [name, type as VariableType]))
   const names = new Set<string>([...declared.keys(), ...runNames])
+  const tooMany = variableFault(declared)
   return [
+    ...(tooMany === undefined ? [] : [error('VARIABLE_LIMIT', null, tooMany)]),
     ...mixed.map(([name, types]) =>
       error('VARIABLE_TYPES', null, `the variable ${name} is ${[...types].join(' and ')}. fix: use two names`),
     ),
@@ -57,7 +59,7 @@ function checkVariables(board: BoardDefinition, graph: Graph): BoardFinding[] {
           ),
       ),
     ),
-    ...checkExpressions(board, graph, types),
+    ...(tooMany === undefined ? checkExpressions(board, graph, types) : []),
   ]
 }
 

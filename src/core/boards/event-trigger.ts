@@ -1,7 +1,8 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../events/index.ts'
 import type { TriggerOf } from './definition.ts'
-import { expressionLimits, firstLine, refusedCallIn } from './expression.ts'
+import { expressionLimits, firstLine, parseAllowed } from './expression.ts'
+import { refusedCallIn } from './expression-functions.ts'
 
 // An event trigger starts a run for each event of its type whose expression is true: `event.status == 'done'`.
 
@@ -26,10 +27,14 @@ export function eventExpressionFault(expression: string): string | undefined {
 
 type Fields = Readonly<Record<string, string | number | boolean>>
 
-/** The fields of an event that an expression reads: texts, numbers and truth values of its payload. */
+/** Characters of one text that an expression reads: a tenant may have many triggers, and each reads every event of its type. */
+const maxText = 1_000
+
+/** The fields of an event that an expression reads: numbers, truth values and the beginnings of the texts of its payload. */
 function fieldsOf(payload: unknown): Fields {
   const entries = typeof payload === 'object' && payload !== null ? Object.entries(payload) : []
-  return Object.fromEntries(entries.filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)))
+  const plain = entries.filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
+  return Object.fromEntries(plain.map(([name, value]) => [name, typeof value === 'string' ? value.slice(0, maxText) : value]))
 }
 
 /** The fields that the module sent, and its space. */
@@ -56,7 +61,7 @@ const maxParsed = 1_000
 const cache = new Map<string, ReturnType<Environment['parse']>>()
 
 function parsed(expression: string): ReturnType<Environment['parse']> {
-  const found = cache.get(expression) ?? environment.parse(expression)
+  const found = cache.get(expression) ?? parseAllowed(environment, expression)
   if (cache.size >= maxParsed) cache.clear()
   cache.set(expression, found)
   return found

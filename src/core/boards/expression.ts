@@ -1,5 +1,6 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
-import type { VariableType } from './variables.ts'
+import { isNode, refusedCallIn } from './expression-functions.ts'
+import { type VariableType, variableFault } from './variables.ts'
 
 // Conditions are CEL over `vars`, the variables of the run: `vars.people > 10`, `has(vars.note) && vars.note != ''`.
 
@@ -15,8 +16,6 @@ const celTypes: Readonly<Record<VariableType, string>> = {
   signature: 'string',
 }
 
-/** Regular expressions may take for ever; loops over values repeat work without a bound; parts of a text fill the memory. */
-const refused = ['matches', 'split', 'map', 'filter', 'exists', 'exists_one', 'all', 'join']
 export const expressionLimits = { maxAstNodes: 300, maxDepth: 30, maxListElements: 100, maxMapEntries: 20, maxCallArguments: 8 }
 
 type Types = ReadonlyMap<string, VariableType>
@@ -37,10 +36,13 @@ export function expressionChecker(types: Types): (expression: string) => Compile
 export const firstLine = (message: string): string => message.split('\n', 1)[0] as string
 
 /** As in CEL, but a number equals a whole number too: people write `vars.people == 10`. */
-const environmentOf = (types: Types): Environment =>
-  new Environment({ limits: expressionLimits, unlistedVariablesAreDyn: false })
+function environmentOf(types: Types): Environment {
+  const refused = variableFault(types)
+  if (refused !== undefined) throw new Error(refused)
+  return new Environment({ limits: expressionLimits, unlistedVariablesAreDyn: false })
     .registerOperator('double == int', (left: number, right: bigint) => left === Number(right))
     .registerVariable({ name: 'vars', schema: Object.fromEntries([...types].map(([name, type]) => [name, celTypes[type]])) })
+}
 
 type Uses = { reads: Set<string>; guarded: Set<string>; refused: string | undefined }
 
@@ -63,37 +65,49 @@ function usesIn(root: ASTNode): Uses {
   return uses
 }
 
-/** Why an expression is refused for a function that it calls. */
-export function refusedCallIn(node: unknown): string | undefined {
-  if (Array.isArray(node)) return node.map(refusedCallIn).find((one) => one !== undefined)
-  if (!isNode(node)) return undefined
-  const { op, args } = node
-  if ((op === 'call' || op === 'rcall') && refused.includes(args[0])) return `uses ${args[0]}(), which is not supported`
-  return refusedCallIn(args)
-}
-
-const isNode = (node: unknown): node is ASTNode => typeof node === 'object' && node !== null && 'op' in node
-
 /** `vars.people` names `people`. */
 const variableIn = ({ op, args }: ASTNode): string | undefined =>
   op === '.' && args[0].op === 'id' && args[0].args === 'vars' ? args[1] : undefined
 
 export type Variables = Readonly<Record<string, string | number | boolean>>
 
-/** The value of a condition for these variables. Throws an error with a readable message where it has none: it is never false then. */
+/** The value of a condition for `readable` variables. Throws an error with a readable message where it has none: it is never false then. */
 export function evaluate(expression: string, types: Types, variables: Variables): boolean {
-  const vars = Object.fromEntries(Object.entries(variables).filter(([name]) => types.has(name)))
-  const value: unknown = cached(expression, types)({ vars })
+  const value: unknown = parsed(expression, types)({ vars: variables })
   if (typeof value !== 'boolean') throw new Error(`gives ${typeof value}, not true or false`)
   return value
 }
 
-const parsed = new WeakMap<Types, Map<string, ReturnType<Environment['parse']>>>()
+/** The variables that conditions of these types can read. */
+export const readable = (types: Types, variables: Variables): Variables =>
+  Object.fromEntries(Object.entries(variables).filter(([name]) => types.has(name)))
 
-function cached(expression: string, types: Types): ReturnType<Environment['parse']> {
-  const known = parsed.get(types) ?? new Map<string, ReturnType<Environment['parse']>>()
-  parsed.set(types, known)
-  const found = known.get(expression) ?? environmentOf(types).parse(expression)
-  known.set(expression, found)
-  return found
+type Parsed = ReturnType<Environment['parse']>
+type Conditions = Readonly<{ environment: Environment; parsed: Map<string, Parsed> }>
+
+/** Characters of parsed conditions of all boards: each takes up to 75 bytes of memory. */
+const maxParsedCharacters = 1_000_000
+
+let conditions = new WeakMap<Types, Conditions>()
+let parsedCharacters = 0
+
+/** Conditions of one board share an environment: it has all variables of the board. */
+function parsed(expression: string, types: Types): Parsed {
+  const known = conditions.get(types) ?? { environment: environmentOf(types), parsed: new Map<string, Parsed>() }
+  const found = known.parsed.get(expression)
+  if (found) return found
+  const parsed = parseAllowed(known.environment, expression)
+  if (parsedCharacters > maxParsedCharacters) [conditions, parsedCharacters] = [new WeakMap(), 0]
+  parsedCharacters += expression.length
+  conditions.set(types, known)
+  known.parsed.set(expression, parsed)
+  return parsed
+}
+
+/** Throws an error with a readable message for a function that expressions may not call. */
+export function parseAllowed(environment: Environment, expression: string): ReturnType<Environment['parse']> {
+  const parsed = environment.parse(expression)
+  const refused = refusedCallIn(parsed.ast)
+  if (refused !== undefined) throw new Error(refused)
+  return parsed
 }

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { isProblem, problem } from '../kit/index.ts'
-import { checkEdges, checkPaths, violationsOf } from './check-graph.ts'
+import { checkEdges, checkPaths, error, violationsOf } from './check-graph.ts'
 import { type BoardDefinition, BoardLocalId, Duration, type ElementKind, whenAt } from './definition.ts'
 import type { Variables } from './expression.ts'
 import { readStartVariables } from './form.ts'
 import { graphOf } from './graph.ts'
 import { activeOf, type Board, compileBoard, type RunEffect, type RunInput, type RunState, type Stepped, type Token } from './run.ts'
 import { startRun, stepRun } from './step.ts'
+import { declaredVariables, variableFault } from './variables.ts'
 
 // A run played in memory: answers of a script and timers, in the order of their times. Nothing is stored or sent.
 
@@ -91,7 +92,9 @@ export function simulateBoard(definition: BoardDefinition, script: SimulationScr
 function assertPlayable(definition: BoardDefinition): void {
   const graph = graphOf(definition)
   const edges = checkEdges(definition, graph)
-  const faults = edges.length > 0 ? edges : checkPaths(graph).filter(({ code }) => code === 'LOOP_WITHOUT_WAIT')
+  const tooMany = variableFault(declaredVariables(definition))
+  const others = tooMany === undefined ? [] : [error('VARIABLE_LIMIT', null, tooMany)]
+  const faults = edges.length > 0 ? edges : [...others, ...checkPaths(graph).filter(({ code }) => code === 'LOOP_WITHOUT_WAIT')]
   const [first] = faults
   if (!first) return
   throw problem('BOARD_INVALID', `The board cannot be played: ${first.message}. fix: POST …/check lists the faults`, {

@@ -1,4 +1,4 @@
-import type { BoardDefinition, BoardElement, FormField, variableTypes } from './definition.ts'
+import { type BoardDefinition, type BoardElement, boardLimits, type FormField, type variableTypes } from './definition.ts'
 import type { Graph } from './graph.ts'
 
 export type VariableType = (typeof variableTypes)[number] | 'file' | 'signature'
@@ -17,6 +17,12 @@ export function declaredVariables({
     if (element.kind === 'form') for (const field of element.config.fields) add(field.name, typeOfField(field))
   return declared
 }
+
+/** Why a board has too many different variables: every environment of its conditions has all of them. */
+export const variableFault = ({ size }: Readonly<{ size: number }>): string | undefined =>
+  size <= boardLimits.variables
+    ? undefined
+    : `the board has ${size} variables; at most ${boardLimits.variables} are possible. fix: use fewer fields with different names`
 
 /** Numbers read in one computation. Strangers send boards of 1 MB, and tenants save boards of 4 MB. */
 export const maxVariableWork = 3_000_000

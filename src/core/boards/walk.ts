@@ -1,6 +1,6 @@
 import { escapeMarkdown } from '../reports/index.ts'
 import { type BoardEdge, type BoardElement, boundRole, boundRoom, type ConditionType, type ElementOf, whenAt } from './definition.ts'
-import { evaluate } from './expression.ts'
+import { evaluate, readable } from './expression.ts'
 import { waits } from './graph.ts'
 import type { Board, RunEffect, RunFailure, RunNames, RunState, Token } from './run.ts'
 import { fillTemplate } from './template.ts'
@@ -124,11 +124,13 @@ function join(draft: Draft, id: string, edgeId: string): readonly string[] {
 }
 
 function decide(draft: Draft, { id }: BoardElement): readonly string[] | 'failed' {
-  for (const edge of draft.board.graph.out(id)) {
+  const { graph, types } = draft.board
+  const variables = readable(types, draft.variables)
+  for (const edge of graph.out(id)) {
     if (edge.condition.type !== 'expression') continue
     const { expression } = edge.condition
     try {
-      if (evaluate(expression, draft.board.types, draft.variables)) return [edge.id]
+      if (evaluate(expression, types, variables)) return [edge.id]
     } catch (cause) {
       const why = (cause as Error).message.split('\n', 1)[0]
       fail(draft, 'EXPRESSION_FAILED', { elementId: id, message: `the condition ${expression} has no value: ${why}` })

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { eventStarts, occurrenceKey } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
@@ -45,7 +46,11 @@ async function readPage(deps: Deps, tx: Tx, tenantId: string): Promise<boolean> 
   const last = page.at(-1)
   if (!last) return false
   const triggers = await triggersOf(tx, { tenantId, kind: 'event' })
-  for (const event of page) for (const active of triggers) await startIfFits(deps, tx, { active, event })
+  for (const event of page)
+    for (const active of triggers.filter(({ trigger }) => trigger.eventType === event.eventType)) {
+      await startIfFits(deps, tx, { active, event })
+      await yieldToEventLoop() // expressions of one tenant delay no request of another
+    }
   await tx.updateTable('trigger_positions').set({ seq: last.seq }).where('tenant_id', '=', tenantId).execute()
   return page.length === pageSize
 }

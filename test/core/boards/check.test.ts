@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { checkBoard } from '../../../src/core/boards/index.ts'
-import { sketch } from './sketch.ts'
+import { costlyExpressions, sketch } from './sketch.ts'
 
 const context = { roles: new Set(['teacher', 'principal']), rooms: new Set(['!room:school']) }
 const found = (...args: Parameters<typeof sketch>) =>
@@ -130,6 +130,9 @@ describe('expressions', () => {
     "has(vars.note) && vars.note != ''",
     'vars.people > 1.5 ? true : false',
     'vars.people in [1.0, 2.0]',
+    "has(vars.note) && vars.note.contains('urgent')",
+    "has(vars.note) && timestamp(vars.note + 'T00:00:00Z').getDayOfWeek() == 1",
+    "timestamp('2026-11-27T08:00:00Z') + duration('1h30m') > timestamp(0)",
   ])('%s is accepted', (expression) => {
     expect(decide(expression)).toEqual([])
   })
@@ -147,6 +150,10 @@ describe('expressions', () => {
     ["vars.note == 'x'", 'VARIABLE_UNGUARDED'],
   ])('%s is refused', (expression, code) => {
     expect(decide(expression)).toEqual([`error ${code} d1`])
+  })
+
+  test.each(costlyExpressions('vars.note'))('%s is refused', (expression) => {
+    expect(decide(`has(vars.note) && ${expression}`)).toEqual(['error EXPRESSION_INVALID d1'])
   })
 
   test('a value that only one of two paths sets needs a guard', () => {

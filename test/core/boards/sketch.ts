@@ -61,3 +61,19 @@ function edgesOf(line: string) {
     return { source, target, condition: type === 'expression' ? { type, expression: condition } : { type } }
   })
 }
+
+/** Conditions over a text whose time or memory grows faster than it. */
+export const costlyExpressions = (text: string): string[] => [
+  `${text}.contains(${text})`,
+  `${text}.contains(dyn('a'))`,
+  `${text}.contains('${'a'.repeat(101)}')`,
+  `${text}.indexOf(${text}) > 1`,
+  `${text}.lastIndexOf(${text} + 'a', 2) > 1`,
+  `${text}.matches('(a+)+$')`,
+  `${text}.split('').size() > 1`,
+  `cel.bind(x, ${text} + ${text}, cel.bind(y, x + x, y != ''))`,
+  `bytes(bytes(${text}).hex()).base64() != ''`,
+  `duration(${text}) > duration('1s')`,
+  `duration('${'9'.repeat(40)}') > duration('1s')`,
+  `timestamp(0).getHours(${text}) > 1`,
+]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { activeOf, compileBoard, type RunInput, type RunState, startRun, stepRun } from '../../../src/core/boards/index.ts'
-import { sketch } from './sketch.ts'
+import { costlyExpressions, sketch } from './sketch.ts'
 
 const start = '2026-11-23T08:00:00.000Z'
 const later = (minutes: number) => new Date(Date.parse(start) + minutes * 60_000).toISOString()
@@ -137,6 +137,13 @@ describe('branches', () => {
     expect(codeOf(() => on(complete('t2')))).toBe('INVALID_TRANSITION')
     on({ type: 'retry' })
     expect(run()).toMatchObject({ status: 'failed', failure: { elementId: 'd1' }, seq: 3 })
+  })
+
+  test.each(costlyExpressions('vars.note'))('a board that was published before %s was refused does not evaluate it', (expression) => {
+    const board = compileBoard(sketch(`s > d1; d1 -${expression}-> e; d1 -else-> e`, {}, { variables: [{ name: 'note', type: 'text' }] }))
+    const { failure } = startRun({ board, now: start }, { by: 'anna', variables: { note: 'a' } }).run
+    expect(failure).toMatchObject({ code: 'EXPRESSION_FAILED', elementId: 'd1' })
+    expect(failure?.message).toMatch(/not supported|needs a fixed text/)
   })
 
   test('an unchecked board that stands still fails as a deadlock', () => {

@@ -16,7 +16,7 @@ import {
   type TriggerOf,
   type TriggerPlace,
 } from '../../../src/core/boards/index.ts'
-import { sketch } from './sketch.ts'
+import { costlyExpressions, sketch } from './sketch.ts'
 
 const place: TriggerPlace = {
   spaceId: 'spc_1',
@@ -79,6 +79,10 @@ describe('check', () => {
     if (codes === 'VALIDATION') expect(() => triggersOf(triggers)).toThrow()
     else expect(found(triggersOf(triggers))).toEqual(codes)
   })
+
+  test.each(costlyExpressions('event.status'))('%s is refused', (expression) =>
+    expect(found(triggersOf([{ ...event, expression }]))).toEqual(['EXPRESSION_INVALID']),
+  )
 
   test.each(['07:00', '08:05', '12:00', '23:58'])('a cron that is too frequent is refused at any time, as at %s', (time) => {
     const now = new Date(`2026-01-05T${time}:00Z`)
@@ -190,6 +194,15 @@ describe('events', () => {
   test('an expression without a value is an error, never false', () => {
     expect(() => eventStarts(trigger("event.status == 'done'"), 'spc_1', happened({}))).toThrow(/status/)
     expect(() => eventStarts(trigger('event.status'), 'spc_1', happened({ status: 'x' }))).toThrow('gives string, not true or false')
+  })
+
+  test.each(costlyExpressions('event.status'))('%s of a trigger that was published before is not evaluated', (expression) =>
+    expect(() => eventStarts(trigger(expression), 'spc_1', happened({ status: 'a' }))).toThrow(/not supported|needs a fixed text/),
+  )
+
+  test('an expression reads the first 1,000 characters of a text', () => {
+    const payload = { note: `${'a'.repeat(999)}bc` }
+    expect(eventStarts(trigger("size(event.note) == 1000 && event.note.endsWith('b')"), 'spc_1', happened(payload))).toBe(true)
   })
 
   test('an event of the work of a run names the run', () => {

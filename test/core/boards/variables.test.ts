@@ -3,6 +3,7 @@ import { graphOf } from '../../../src/core/boards/graph.ts'
 import { BoardDefinition, checkBoard } from '../../../src/core/boards/index.ts'
 import { maxFoldWork, tokenGraph } from '../../../src/core/boards/token-graph.ts'
 import { certainVariables, maxVariableWork } from '../../../src/core/boards/variables.ts'
+import { sketch } from './sketch.ts'
 
 const bare = (id: string, kind: string, config: object = {}) => ({ id, kind, label: id, config })
 const name = (nth: number) => `v${nth}`
@@ -72,7 +73,22 @@ test('names that no condition reads cost nothing', () => {
 })
 
 test('beyond the budget the check warns, and no variable counts as certain', () => {
-  const board = hostileBoard({ names: 40_000, decisions: 900, messages: 850, reads: 50 })
+  const forms = Array.from({ length: 10 }, (_, nth) => `f${nth}`)
+  const tasks = Array.from({ length: 300 }, (_, nth) => `t${nth}`)
+  const namesOf = (nth: number) => Array.from({ length: 200 }, (_, one) => name(nth * 200 + one))
+  const reads = (from: number) => Array.from({ length: 50 }, (_, one) => `vars.${name(from + one)} > 1.0`).join(' && ')
+  const board = sketch(
+    [
+      // The loss of all names travels back along the tasks, one task in each pass.
+      `s > d0 -else-> ${[...forms, ...tasks].join(' > ')} > d1 -else-> e; d0 -1 > 2-> t299`,
+      ...tasks.slice(1).map((task, nth) => `${task} -timed_out-> ${tasks[nth]}`),
+      ...Array.from({ length: 40 }, (_, nth) => `d1 -${reads(nth * 50)}-> e`),
+    ].join(';'),
+    {
+      ...Object.fromEntries(forms.map((id, nth) => [id, form(id, namesOf(nth)).config])),
+      ...Object.fromEntries(tasks.map((id) => [id, { assignedRole: 'r', dueAt: 'PT1H' }])),
+    },
+  )
   const codes = new Set(checkBoard(board, { roles: new Set(['r']), rooms: new Set() }).map(({ severity, code }) => `${severity} ${code}`))
   expect(codes).toContain('warning TOO_MANY_VARIABLES')
   expect(codes).toContain('error VARIABLE_UNGUARDED')

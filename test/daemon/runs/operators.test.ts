@@ -72,7 +72,7 @@ onBothDialects('runs for operators', (fresh) => {
     const one = await room()
     const board = await aBoard(
       one,
-      "s > d1; d1 -duration(vars.phone) > duration('1s')-> e; d1 -else-> e",
+      's > d1; d1 -bool(vars.phone)-> e; d1 -else-> e',
       {},
       { variables: [{ name: 'phone', type: 'text', required: true }] },
     )

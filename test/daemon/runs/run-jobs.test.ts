@@ -151,7 +151,7 @@ onBothDialects('jobs of runs', (fresh) => {
         { name: 'phone', label: 'Phone', kind: 'text', required: true },
       ],
     }
-    const failing = "s > p1; p1 > t1 > e1; p1 > f1 > d1; d1 -duration(vars.phone) > duration('1s')-> e2; d1 -else-> e3"
+    const failing = 's > p1; p1 > t1 > e1; p1 > f1 > d1; d1 -bool(vars.phone)-> e2; d1 -else-> e3'
     const id = await aBoard(one, failing, { f1: form }, { retentionDays: 30 })
     const run = await aRun(one, id, { spaceId: 'spc_4b' })
     const file = { id: 'fil_1', tenant_id: 'ten_one', space_id: 'spc_4b', folder_id: null, name: 'plan', bytes: 1, content_type: 'x' }

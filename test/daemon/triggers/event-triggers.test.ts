@@ -45,6 +45,19 @@ onBothDialects('event triggers', (fresh) => {
     expect((await one.seen()).find(({ outcome }) => outcome === 'failed')?.reason).toContain("event.status == 'done' has no value")
   })
 
+  test('other work of the daemon continues between two expressions', async () => {
+    const one = await world()
+    await one.publish(Array.from({ length: 20 }, (_, nth) => ({ ...done, id: `done${nth}` })))
+    for (let nth = 0; nth < 10; nth++) await happen(one, { status: 'open' })
+    let [isRead, rounds] = [false, 0]
+    const reading = readEvents(one).then(() => {
+      isRead = true
+    })
+    for (; !isRead; rounds++) await new Promise((resolve) => setImmediate(resolve))
+    await reading
+    expect(rounds).toBeGreaterThanOrEqual(200)
+  })
+
   test('the position and the run commit together: after a failure the event is read again', async () => {
     const one = await world()
     await one.publish([done])

@@ -1,0 +1,39 @@
+import { Environment } from '@marcbachmann/cel-js'
+import { describe, expect, test, vi } from 'vitest'
+import { checkBoard, compileBoard, SimulationScript, simulateBoard, startRun } from '../../../src/core/boards/index.ts'
+import { sketch } from './sketch.ts'
+
+const context = { roles: new Set(['teacher']), rooms: new Set<string>() }
+const now = '2026-11-23T08:00:00.000Z'
+const startIn = (board: ReturnType<typeof sketch>) => startRun({ board: compileBoard(board), now }, { by: 'anna', variables: {} }).run
+
+describe('variables', () => {
+  const fieldsOf = (form: number) =>
+    Array.from({ length: 200 }, (_, nth) => ({ name: `v${form}x${nth}`, label: 'V', kind: 'text', required: true }))
+
+  const board = (forms: number) => {
+    const ids = Array.from({ length: forms }, (_, nth) => `f${nth}`)
+    const text = `s > d1 -1 > 2-> ${ids.join(' > ')} > e; d1 -else-> e`
+    return sketch(text, Object.fromEntries(ids.map((id, nth) => [id, { fields: fieldsOf(nth) }])))
+  }
+
+  test('a board has at most 2,000: its conditions are not even read', () => {
+    expect(checkBoard(board(10), context)).toEqual([])
+    const [fault, ...others] = checkBoard(board(11), context)
+    expect([fault?.code, fault?.message, others]).toEqual(['VARIABLE_LIMIT', expect.stringContaining('2200 variables; at most 2000'), []])
+  })
+
+  test('a stored board with more is neither simulated nor evaluated', () => {
+    expect(() => simulateBoard(board(11), SimulationScript.parse({}), now)).toThrow(/2200 variables/)
+    expect(startIn(board(10))).toMatchObject({ status: 'completed' })
+    expect(startIn(board(11)).failure).toMatchObject({ code: 'EXPRESSION_FAILED', message: expect.stringContaining('2200 variables') })
+  })
+
+  test('all conditions of a board share one environment', () => {
+    const edges = Array.from({ length: 50 }, (_, nth) => `d1 -${nth} > 50-> e`)
+    const register = vi.spyOn(Environment.prototype, 'registerVariable')
+    expect(startIn(sketch(`s > d1 -else-> e; ${edges.join(';')}`))).toMatchObject({ status: 'completed' })
+    expect(register).toHaveBeenCalledTimes(1)
+    register.mockRestore()
+  })
+})
