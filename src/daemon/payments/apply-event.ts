@@ -30,7 +30,7 @@ export const applyEvent =
     const row = await db.selectFrom('payment_events').selectAll().where('id', '=', eventId).executeTakeFirst()
     if (!row || row.applied_at !== null) return
     const event = { type: row.type, endpoint: row.endpoint, objectId: row.object_id }
-    const outcome = subscriptionId === undefined ? await outcomeOf(deps, event) : await syncSubscription(deps, subscriptionId)
+    const outcome = subscriptionId === undefined ? await outcomeOf(deps, event) : await followSubscription(deps, subscriptionId, event)
     if (typeof outcome !== 'string') {
       await db.transaction().execute((tx) => enqueueEvent(tx, deps, { id: eventId, objectId: row.object_id, ...outcome }))
       return
@@ -65,11 +65,7 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)
   const invoice = await deps.provider.getInvoice(object.id)
   if (invoice && event.type === 'invoice.finalization_failed' && invoice.status === 'draft') await stuckInvoice(deps, invoice)
-  if (invoice?.subscriptionId) {
-    const found = await deps.provider.getSubscription(invoice.subscriptionId)
-    if (found?.metadata.svc_kind === 'item' && !isLive(found)) await followUsage(deps, invoice, { type: event.type, ended: found })
-    return { subscriptionId: invoice.subscriptionId }
-  }
+  if (invoice?.subscriptionId) return { subscriptionId: invoice.subscriptionId }
   return invoice?.metadata.svc_kind === 'usage' ? followUsage(deps, invoice, event) : 'not an invoice of a subscription'
 }
 
@@ -77,6 +73,18 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
 async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<string> {
   await db.transaction().execute((tx) => raiseAlert(tx, clock, alertOf.usage_rejected({ meterId, subject: 'billing' })))
   return 'alert usage_rejected'
+}
+
+/** In the queue of the subscription. Once that has ended, an event of its invoice is followed by the invoice itself. */
+async function followSubscription(deps: Deps, id: string, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
+  const outcome = await syncSubscription(deps, id)
+  const object = objectToRead(event)
+  if (object?.kind !== 'invoice') return outcome
+  const ended = await deps.provider.getSubscription(id)
+  if (ended?.metadata.svc_kind !== 'item' || isLive(ended)) return outcome
+  const invoice = await deps.provider.getInvoice(object.id)
+  if (invoice) await followUsage(deps, invoice, { type: event.type, ended })
+  return outcome
 }
 
 /** Follows a subscription by its kind. Returns what happened. */

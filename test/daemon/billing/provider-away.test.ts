@@ -67,6 +67,8 @@ onBothDialects('an internal error that the provider saved for a key', (fresh) =>
     await room.provider.cancelSubscription({ key: 'by hand', id: live?.id as string })
     room.double.fault('finishInvoice', 'failed')
     await room.deliver()
+    await room.clock.advance(2 * 60 * 60_000)
+    await room.runJobs()
     expect(room.money()).toEqual([450, 315, 135])
   })
 
