@@ -1,9 +1,9 @@
 // `tenantry runs`: search, show, cancel and retry runs of flow boards.
 // Operators see states, times and errors, and the content with support access. They never advance a run: users of the tenant do
-// (`start`, `advance`).
+// (`start`, `open`, `advance`).
 import { plural, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, command, count, momentOf, noun, oneOf, required, text } from '../kit/index.ts'
-import { advance, start } from './own-runs.ts'
+import { advance, open, start } from './own-runs.ts'
 import { changedView, contentView, historyView, runList, runView } from './runs.view.ts'
 
 const tenant = required(text('--tenant <slug>', 'tenant of the runs'))
@@ -83,4 +83,4 @@ const retry = command('retry [runs...]', 'Retry failed runs at the element that 
   examples: ['retry run_8x2m --tenant anna-schule', 'retry --tenant anna-schule --element which'],
 })
 
-export const runs = noun('runs', 'Manage runs of flow boards', [list, show, read, history, cancel, retry, start, advance])
+export const runs = noun('runs', 'Manage runs of flow boards', [list, show, read, history, cancel, retry, start, open, advance])

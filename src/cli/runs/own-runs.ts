@@ -1,6 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
 import { bearerOf, type Context, command, count, tenantUser, text } from '../kit/index.ts'
-import { ownRunView } from './runs.view.ts'
+import { ownRunView, waitingView } from './runs.view.ts'
 
 const actions = ['complete', 'approve', 'reject', 'submit', 'skip'] as const
 
@@ -35,6 +35,13 @@ export const advance = command('advance <run> <element> <action> [values...]', '
   view: ownRunView,
   asUser: true,
   examples: ['advance run_8x2m approve-it approve', 'advance run_8x2m alarm submit place="Main hall" people:=12'],
+})
+
+export const open = command('open <run>', 'Show what a run waits for, as a user of its tenant', {
+  run: async (context, { run: id }) => context.api.runs.showRun({ params: { id } }, await asUser(context)),
+  view: waitingView,
+  asUser: true,
+  examples: ['open run_8x2m'],
 })
 
 /** `name=value` is a text, `name:=value` a number, true or false. Throws USAGE. */

@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import { canRetry, type OperatorRun, type RunSummary } from '../../core/runs/index.ts'
+import { canRetry, type OperatorRun, type RunDetail, type RunSummary } from '../../core/runs/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { running: 'cyan', waiting: 'yellow', completed: 'green', failed: 'red' } as const satisfies Record<
@@ -73,6 +73,37 @@ export function ownRunView(run: Started, style: Style): string {
   )
 }
 
+type Open = RunDetail['open'][number]
+type Field = Open['fields'][number]
+
+const openColumns = ({ now }: Style): Column<Open>[] => [
+  { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
+  { title: 'KIND', value: ({ kind }) => kind, priority: 1 },
+  { title: 'ROLE', value: ({ assignedRole }) => assignedRole, priority: 1 },
+  { title: 'SKIPPABLE', value: ({ skippable }) => (skippable ? 'yes' : 'no'), priority: 2 },
+  { title: 'DUE', value: ({ dueAt }) => dueAt && ago(dueAt, now), priority: 2 },
+]
+
+const fieldColumns: readonly Column<Field>[] = [
+  { title: 'FIELD', value: ({ name }) => name, priority: 1 },
+  { title: 'TYPE', value: ({ kind }) => kind, priority: 1 },
+  { title: 'REQUIRED', value: ({ required }) => (required ? 'yes' : 'no'), priority: 1 },
+  { title: 'OPTIONS', value: (field) => (field.kind === 'choice' ? field.options.join(', ') : ''), priority: 2, minWidth: 10 },
+  { title: 'LABEL', value: ({ label }) => label, priority: 3, minWidth: 8 },
+]
+
+/** The open elements of a run, with the fields of its forms. */
+const openView = (open: readonly Open[], style: Style): string =>
+  sections(
+    open.length === 0 ? '' : table(style, openColumns(style), open),
+    ...open.flatMap(({ elementId, fields: ofForm }) =>
+      ofForm.length === 0 ? [] : [`Fields of ${clean(elementId)}:\n${table(style, fieldColumns, ofForm)}`],
+    ),
+  )
+
+/** A run for a user, with what it waits for. */
+export const waitingView = (run: RunDetail, style: Style): string => sections(ownRunView(run, style), openView(run.open, style))
+
 type Entry = Readonly<{ seq: number; at: string; type: string; elementId: string | null }>
 
 const entryColumns: readonly Column<Entry>[] = [
@@ -92,6 +123,7 @@ type Content = OperatorRun &
   Readonly<{
     startedBy: string | null
     context: Readonly<Record<string, unknown>>
+    open: readonly Open[]
     steps: readonly (Entry & Readonly<{ by: string | null; values: Readonly<Record<string, unknown>> | null }>)[]
     moreSteps: boolean
     reports: readonly Readonly<{ title: string; markdown: string }>[]
@@ -107,6 +139,7 @@ const stepColumns: readonly Column<Content['steps'][number]>[] = [
 export const contentView = (run: Content, style: Style, input: Readonly<{ tenant: string }>): string =>
   sections(
     runView(run, style, input),
+    openView(run.open, style),
     `Variables of the run, started by ${clean(run.startedBy ?? 'a trigger')}:`,
     fields(
       style,

@@ -16,6 +16,7 @@ export {
   boundRole,
   boundRoom,
   type ElementOf,
+  FormField,
   StartVariable,
   type Trigger,
   type TriggerOf,

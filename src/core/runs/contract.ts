@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { StartVariable } from '../boards/index.ts'
+import { FormField, StartVariable } from '../boards/index.ts'
 import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
 
 const root = '/api/platform/v1'
@@ -62,9 +62,14 @@ const OpenElement = z.object({
   approvals: z.int().nullable().meta({ description: 'Approvals given; at the last one they count if their users still have the role' }),
 })
 
+const OpenDetail = OpenElement.extend({
+  skippable: z.boolean(),
+  fields: z.array(FormField).meta({ description: 'The fields of a form: names and types of the values that `submit` takes' }),
+})
+
 export const RunDetail = RunSummary.extend({
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).meta({ description: 'The variables of the run' }),
-  open: z.array(OpenElement).meta({ description: 'The elements that wait for a user' }),
+  open: z.array(OpenDetail).meta({ description: 'The elements that wait for a user' }),
   reports: z.array(z.object({ id: z.string(), title: z.string(), status: z.enum(['pending', 'ready', 'failed']) })),
   messages: z
     .array(z.object({ elementId: z.string(), status: z.enum(['pending', 'sent', 'failed']), createdAt: Timestamp }))

@@ -1,10 +1,11 @@
-import type { RunStatus } from '../../core/boards/index.ts'
+import type { Board, RunStatus } from '../../core/boards/index.ts'
 import { noSuchPage, pageEnd, readPageEnd } from '../../core/contract/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayRead, type RunDetail } from '../../core/runs/index.ts'
 import { findBoard, noSuchBoard } from '../boards/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { rolesOfTasks } from '../tasks/index.ts'
+import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
 import { openElements, openFor, type RunElement } from './elements.repo.ts'
 import { historyAfter } from './history.repo.ts'
@@ -66,8 +67,21 @@ export async function detailOf(db: DbOrTx, run: RunRecord) {
   const open = await openElements(db, { tenantId: run.tenantId, runId: run.id })
   const ids = open.flatMap(({ taskId }) => taskId ?? [])
   const roles = await rolesOfTasks(db, { tenantId: run.tenantId, ids })
+  const { graph } = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
   const messages = await messagesOf(db, run)
-  return { ...summaryOf(run), context: { ...run.state.variables }, open: open.map((one) => openView(one, roles)), messages }
+  return {
+    ...summaryOf(run),
+    context: { ...run.state.variables },
+    open: open.map((one) => ({ ...openView(one, roles), ...inputOf(graph, one) })),
+    messages,
+  }
+}
+
+/** The input that an element takes. */
+function inputOf(graph: Board['graph'], { elementId }: RunElement) {
+  const element = graph.elements.get(elementId)
+  const fields = element?.kind === 'form' ? element.config.fields : []
+  return { skippable: (element?.kind === 'form' || element?.kind === 'task') && element.config.skippable, fields: [...fields] }
 }
 
 /** The last messages of a run, oldest first. */

@@ -64,7 +64,21 @@ test('read prints variables, steps with their users and values, and reports', as
     startedBy: 'usr_2',
     messages: [{ elementId: 'm1', status: 'failed' }],
     context: { place: 'Hall' },
-    open: [],
+    open: [
+      {
+        ...{
+          checkpointId: 'run_1.t1',
+          runId: 'run_1',
+          elementId: 'alarm',
+          kind: 'form',
+          label: 'Alarm',
+          assignedRole: 'teacher',
+          taskId: null,
+        },
+        ...{ since: at('00:00:00'), dueAt: null, requiredApprovals: null, approvals: null, skippable: true },
+        fields: [{ name: 'place', label: 'Place', kind: 'choice', required: true, options: ['hall', 'yard'] }],
+      },
+    ],
     steps,
     moreSteps: false,
     reports,
@@ -72,5 +86,6 @@ test('read prints variables, steps with their users and values, and reports', as
   const ran = await tenantry(['runs', 'read', 'run_1', ...ofTenant], { answers: { [`POST ${base}/run_1/read`]: content } })
   expect(ran.stdout).toMatch(/started by usr_2[\s\S]*place +Hall[\s\S]*submit +form +usr_1[\s\S]*It was in/)
   expect(ran.stdout).toContain('Message of m1: failed')
+  expect(ran.stdout).toMatch(/alarm +form +teacher +yes[\s\S]*place +choice +yes +hall, yard/)
   expect(ran.stdout).not.toContain('\u001b[31m')
 })

@@ -257,6 +257,19 @@ onBothDialects('runs', (fresh) => {
     expect(JSON.parse(stored.state).submitters).toEqual(['erased user', 'tim'])
   })
 
+  test('a run says which fields its form has, and what can be skipped', async () => {
+    const one = await room()
+    const fields = [
+      { name: 'place', label: 'Place', kind: 'choice', required: true, options: ['hall', 'yard'] },
+      { name: 'people', label: 'People', kind: 'number', required: false, max: 30 },
+    ]
+    const form = { assignedRole: 'teacher', skippable: true, fields }
+    const run = await aRun(one, await aBoard(one, 's > p1; p1 > f1 > e1; p1 > t1 > e2', { f1: form }))
+    const { open } = await one.as('tim').showRun({ params: { id: run.id } })
+    expect(open.find(({ elementId }) => elementId === 'f1')).toMatchObject({ skippable: true, fields })
+    expect(open.find(({ elementId }) => elementId === 't1')).toMatchObject({ skippable: false, fields: [] })
+  })
+
   test('a form sets variables; an unknown field is named and moves nothing', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > f1 > d1; d1 -vars.people > 10-> t1 > e; d1 -else-> e2'))
