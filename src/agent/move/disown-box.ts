@@ -2,8 +2,10 @@ import { boxCommands, isNonBlocking } from '../../core/boxes/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { dumpFolderOf } from '../backup/index.ts'
 import { createFenceFile, readFence } from '../boxes/index.ts'
+import { isAlive } from '../change/index.ts'
 import type { BoxLocks } from '../journal/index.ts'
 import { type MoveDeps, stopServices } from './fence-and-stop.ts'
+import { unrecorded } from './remove.ts'
 import { boxToBe } from './take-over.ts'
 import { removeRebuilt } from './take-over-steps.ts'
 
@@ -15,6 +17,7 @@ const holder = 'disowned'
 
 /**
  * Stops a box that belongs to another host according to the daemon: fenced, stopped, marked as handed over under the new epoch, never removed.
+ * A box without a record, which a lost state folder leaves, is found by its folder.
  * Commands of an older epoch are closed, and a half-made copy is removed. Returns whether this host had the box. Throws BOX_HELD while a
  * command works on it, BOX_UNHEALTHY when it does not stop.
  */
@@ -25,7 +28,7 @@ export async function disownBox(deps: DisownDeps, disowned: Disowned): Promise<b
     await closeOlderCommands(deps, disowned)
     const stopped = await stopBox(deps, disowned)
     await removeRemains(deps, disowned)
-    return stopped
+    return stopped || (await stopUnrecorded(deps, disowned))
   } finally {
     await lock.release()
   }
@@ -42,6 +45,15 @@ async function stopBox({ engine, clock, boxes }: DisownDeps, { slug, boxId, owne
   const fence = await readFence(box.project).catch(() => undefined)
   const handedOver = box.handedOver ?? { at: isoNow(clock), holder: fence?.holder ?? holder }
   await boxes.put({ ...box, ownershipEpoch: Math.max(ownershipEpoch, box.ownershipEpoch), handedOver })
+  return true
+}
+
+/** Not while a command of this epoch or a later one is open: it records the box or removes it. */
+async function stopUnrecorded(deps: DisownDeps, { slug, boxId }: Disowned): Promise<boolean> {
+  const project = await unrecorded(deps, { slug, boxId })
+  if (!project || (await deps.journal.open()).some((record) => record.slug === slug)) return false
+  if (!(await deps.engine.containers(project)).some(isAlive)) return false
+  await stopServices(deps, { slug, project }, ['synapse', 'minio', 'postgres', 'edge'])
   return true
 }
 

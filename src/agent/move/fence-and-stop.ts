@@ -33,7 +33,11 @@ export async function closeBox({ clock }: Pick<MoveDeps, 'clock'>, { slug, proje
 type Stoppable = 'synapse' | 'minio' | 'postgres' | 'edge'
 
 /** Stops services. Throws BOX_UNHEALTHY for a service that still runs. */
-export async function stopServices({ engine }: Pick<MoveDeps, 'engine'>, { slug, project }: LocalBox, services: readonly Stoppable[]) {
+export async function stopServices(
+  { engine }: Pick<MoveDeps, 'engine'>,
+  { slug, project }: Pick<LocalBox, 'slug' | 'project'>,
+  services: readonly Stoppable[],
+) {
   await engine.stop(project, services)
   const alive = (await engine.containers(project)).find((one) => services.includes(one.service) && isAlive(one))
   if (alive) throw problem('BOX_UNHEALTHY', `${alive.service} of ${slug} did not stop`)

@@ -61,8 +61,11 @@ async function* parts(deps: MoveDeps, payload: Payload): AsyncGenerator<readonly
   if (box?.boxId === boxId) yield removeRecord(deps, box)
 }
 
-/** The project that an interrupted provisioning or removal left without a record; its folder says which box it is. */
-async function unrecorded({ settings, boxes }: MoveDeps, { slug, boxId }: Payload): Promise<Project | undefined> {
+/** The project of a box without a record (interrupted provisioning or removal, lost state folder); its folder says which box it is. */
+export async function unrecorded(
+  { settings, boxes }: Pick<MoveDeps, 'settings' | 'boxes'>,
+  { slug, boxId }: Readonly<{ slug: string; boxId: string }>,
+): Promise<Project | undefined> {
   if (await boxes.find(slug)) return undefined
   const project = projectOf(settings, slug)
   return (await readBoxSecrets(project).catch(() => undefined))?.boxId === boxId ? project : undefined

@@ -1,4 +1,4 @@
-import type { BoxDetail, BoxMove, BoxRemoval } from '../../core/boxes/index.ts'
+import { type BoxDetail, type BoxMove, type BoxRemoval, mayRunUnknown } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { ago, clean, fields, type Paint, type Style, sections, stamp } from '../kit/index.ts'
 import { stateText } from './await-command.ts'
@@ -6,8 +6,11 @@ import { stateText } from './await-command.ts'
 const moveTint = (state: BoxMove['state']): keyof Paint =>
   state === 'done' || state === 'confirming' ? 'green' : state === 'stranded' || state === 'failed' ? 'red' : 'yellow'
 
-const moveHint = ({ state, from, to }: BoxMove, slug: string): string | undefined =>
-  ({
+const moveHint = (move: BoxMove, slug: string): string | undefined => {
+  const { state, from, to } = move
+  if (mayRunUnknown(move))
+    return `${slug} is stopped on ${from}, and ${to} may still run it. fix: stop its containers on ${to} (docker ps, docker stop), then: tenantry boxes move ${slug} --back --stopped-on-new-host`
+  return {
     handing_over: undefined,
     taking_over: undefined,
     taking_back: undefined,
@@ -17,7 +20,8 @@ const moveHint = ({ state, from, to }: BoxMove, slug: string): string | undefine
     done: `${slug} runs on ${to}.`,
     given_back: `${slug} runs on ${from} as before.`,
     failed: `${slug} is on ${from} as before: tenantry boxes check ${slug}`,
-  })[state]
+  }[state]
+}
 
 export function moveView(move: BoxMove, style: Style, { slug }: { slug: string }): string {
   return sections(moveFields(move, style), moveHint(move, slug))

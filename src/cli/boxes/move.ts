@@ -13,6 +13,7 @@ export const move = command('move <slug>', 'Move a box to another host', {
     confirm: flag('--confirm', 'confirm the move and delete the old copy'),
     back: flag('--back', 'revert a stalled move'),
     newHostIsDead: text('--new-host-is-dead <host>', 'with --back: the new host is permanently lost'),
+    stoppedOnNewHost: flag('--stopped-on-new-host', 'with --back: you stopped its containers on the new host'),
     wait: flag('--no-wait', 'do not wait for the agents'),
   },
   run: async (context, { slug, wait, ...flags }) => {
@@ -32,6 +33,7 @@ type Flags = Readonly<{
   confirm: boolean
   back: boolean
   newHostIsDead: string | undefined
+  stoppedOnNewHost: boolean
 }>
 
 function begin(context: Context, slug: string, flags: Flags): Promise<BoxMove> {
@@ -68,9 +70,10 @@ async function confirmMove({ api, ask }: Context, slug: string): Promise<BoxMove
   return api.boxes.confirmMove({ params: { slug } })
 }
 
-async function giveBack({ api, ask }: Context, slug: string, { newHostIsDead }: Flags): Promise<BoxMove> {
+async function giveBack({ api, ask }: Context, slug: string, { newHostIsDead, stoppedOnNewHost }: Flags): Promise<BoxMove> {
   await assertConfirmed(ask, `Revert the move and run ${slug} on its old host again?`)
-  return api.boxes.giveBackBox({ params: { slug }, body: newHostIsDead === undefined ? {} : { newHostIsDead } })
+  const dead = newHostIsDead === undefined ? {} : { newHostIsDead }
+  return api.boxes.giveBackBox({ params: { slug }, body: { ...dead, ...(stoppedOnNewHost ? { stoppedOnNewHost } : {}) } })
 }
 
 async function latest(context: Context, slug: string, begun: BoxMove): Promise<BoxMove> {

@@ -119,14 +119,26 @@ export const restoreFailed = (of: Readonly<{ slug: string; snapshotId: string; e
   command: `tenantry boxes show ${of.slug}`,
 })
 
-export const moveStranded = (of: Readonly<{ slug: string; from: string; to: string; error: AlertError }>): NewAlert => ({
+type Stranded = Readonly<{
+  slug: string
+  from: string
+  to: string
+  error: AlertError
+  /** The new host may run the box, and its agent does not know it. */
+  mayRun: boolean
+}>
+
+export const moveStranded = (of: Stranded): NewAlert => ({
   kind: 'move_stranded',
   key: `move_stranded:${of.slug}`,
   subject: of.slug,
   severity: 'critical',
   title: `${of.slug} is DOWN: its move failed halfway`,
   body:
-    `The move from ${of.from} to ${of.to} failed, and neither host runs the box. ${reasonText(of.error)}\n` +
+    (of.mayRun
+      ? `The move from ${of.from} to ${of.to} failed, and ${of.to} may still run the box. ${reasonText(of.error)}\n` +
+        `Before you move it back, stop its containers on ${of.to} (docker ps, docker stop): two hosts must never serve one box.\n`
+      : `The move from ${of.from} to ${of.to} failed, and neither host runs the box. ${reasonText(of.error)}\n`) +
     'Users cannot reach it. Its data is on the old host, if that host still runs, and in its snapshots.',
   command: `tenantry boxes show ${of.slug}`,
 })

@@ -115,6 +115,7 @@ export {
   isMoveFinished,
   type MoveEvent,
   MoveState,
+  mayRunUnknown,
   moveCommandOf,
   moveHoldsBox,
   statesBetweenHosts,

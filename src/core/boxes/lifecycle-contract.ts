@@ -121,6 +121,9 @@ export const lifecycleContract = {
       newHostIsDead: HostName.optional().meta({
         description: 'Name of the new host, typed, when it is permanently lost',
       }),
+      stoppedOnNewHost: z.boolean().optional().meta({
+        description: 'true: you stopped the containers of the box on the new host, whose agent lost its state folder during the move',
+      }),
     }),
     returns: BoxMove,
     status: 202,

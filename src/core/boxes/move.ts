@@ -4,11 +4,12 @@ import { problem } from '../kit/index.ts'
 import type { BoxCommandKind } from './commands.ts'
 
 // The state machine of a move between hosts. Invariants: the new host gets the box only after the old one stopped it, or a person declared the old
-// host dead; it is taken back only while the new host does not have it; the old copy is deleted only after confirmation or expiry.
+// host dead; it is taken back only while the new host does not have it, or a person stated that it does not run there; the old copy is deleted only
+// after confirmation or expiry.
 
 /**
- * `confirming` = it runs on the new host, and the old host keeps a stopped copy; `stranded` = neither host runs it and an operator decides;
- * `failed` = it is on its old host.
+ * `confirming` = it runs on the new host, and the old host keeps a stopped copy; `stranded` = the old host does not run it and an operator
+ * decides, see `mayRunUnknown`; `failed` = it is on its old host.
  */
 export const MoveState = z.enum([
   'handing_over',
@@ -78,6 +79,10 @@ const holding: readonly MoveState[] = ['handing_over', 'taking_over', 'taking_ba
 
 /** True if the move holds the box in this state. */
 export const moveHoldsBox = (state: MoveState): boolean => holding.includes(state)
+
+/** True if the containers of a stranded box may run on its new host, whose new agent does not know the box: an agent lost its state folder. */
+export const mayRunUnknown = ({ state, error }: Readonly<{ state: MoveState; error: Readonly<{ code: string }> | null }>): boolean =>
+  state === 'stranded' && error?.code === 'HOST_REVOKED'
 
 /** States in which neither host runs the box for its users. */
 export const statesBetweenHosts: readonly MoveState[] = ['taking_over', 'taking_back', 'stranded']

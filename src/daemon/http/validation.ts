@@ -1,19 +1,39 @@
 import type { z } from 'zod'
 import { problem } from '../../core/kit/index.ts'
 
-/** PostgreSQL cannot store NUL, and a lone surrogate breaks the chat server. Throws VALIDATION with the path. */
-export function assertStorable(value: unknown, path: readonly string[] = []): void {
-  if (typeof value === 'string') assertStorableText(value, path)
-  if (typeof value === 'object' && value !== null) for (const [key, inner] of Object.entries(value)) assertStorable(inner, [...path, key])
+/** More than any value of the contract has. */
+const maxLevels = 64
+
+/**
+ * PostgreSQL cannot store NUL, a lone surrogate breaks the chat server, and the stack ends in a value that is nested too deep. Throws VALIDATION
+ * with the path.
+ */
+export function assertStorable(value: unknown): void {
+  const found = unstorableIn(value)
+  if (!found) return
+  const [at, { reason }] = [found.path.join('.') || '(whole)', found]
+  throw problem('VALIDATION', `${at}: ${reason}`, { details: [{ path: at, reason }] })
+}
+
+type Unstorable = Readonly<{ path: readonly string[]; reason: string }>
+
+/** The path is built only when something is found: a copy of it at each level is quadratic in the depth. */
+function unstorableIn(value: unknown, level = 0): Unstorable | undefined {
+  if (typeof value === 'string') return unstorableText(value)
+  if (typeof value !== 'object' || value === null) return undefined
+  if (level === maxLevels) return { path: [], reason: `must not be nested deeper than ${maxLevels} levels` }
+  for (const [key, inner] of Object.entries(value)) {
+    const found = unstorableIn(inner, level + 1)
+    if (found) return { ...found, path: [key, ...found.path] }
+  }
+  return undefined
 }
 
 const half = /\p{Surrogate}/u
 
-function assertStorableText(text: string, path: readonly string[]): void {
+function unstorableText(text: string): Unstorable | undefined {
   const what = text.includes('\u0000') ? 'the character NUL' : half.test(text) ? 'a lone surrogate' : undefined
-  if (what === undefined) return
-  const [at, reason] = [path.join('.') || '(whole)', `must not contain ${what}`]
-  throw problem('VALIDATION', `${at}: ${reason}`, { details: [{ path: at, reason }] })
+  return what === undefined ? undefined : { path: [], reason: `must not contain ${what}` }
 }
 
 /**

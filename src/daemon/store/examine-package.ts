@@ -2,8 +2,10 @@ import { isoNow, plural, problem } from '../../core/kit/index.ts'
 import {
   assertCompatible,
   assertSameManifest,
+  isTooDeep,
   type ModuleManifest,
   manifestFile,
+  maxJsonLevels,
   readModuleManifest,
   samplesFile,
 } from '../../core/modules/index.ts'
@@ -89,13 +91,17 @@ function scanFailed(found: Submission['scan']['violations'] | readonly Submissio
 }
 
 function parsed(text: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch {
-    const reason = 'must be the content of module.json'
-    throw problem('VALIDATION', `manifest: ${reason}`, { details: [{ path: 'manifest', reason }] })
+    throw invalidManifest('must be the content of module.json')
   }
+  if (isTooDeep(value)) throw invalidManifest(`must not be nested deeper than ${maxJsonLevels} levels`)
+  return value
 }
+
+const invalidManifest = (reason: string) => problem('VALIDATION', `manifest: ${reason}`, { details: [{ path: 'manifest', reason }] })
 
 /** A module must fit into a sandbox. */
 const maxCodeBytes = 20e6

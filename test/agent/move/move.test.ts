@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { fenceFile, type LocalBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
+import { memoryStore } from '../../../src/agent/journal/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import { quarantineReason } from '../../../src/core/boxes/index.ts'
@@ -424,6 +425,25 @@ test('a disowned box that somebody started again is stopped at the next hello', 
   await two.old.host.engine.start(two.box.project, ['postgres', 'synapse'])
   expect(await disown()).toBe(true)
   expect(running(two.old, two.box)).toEqual(['edge'])
+})
+
+test('a disowned box whose record was lost with the state folder is stopped by its folder, edge included', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  await taken(two, takeOverPayload(snapshot))
+  const { next } = two
+  await rm(`${next.folder}/state`, { recursive: true })
+  const enrolledAgain = () => next.agent(undefined, memoryStore())
+  const disown = async (change = {}) => disownBox(await enrolledAgain(), { ...address, ownershipEpoch: 3, ...change })
+  expect(await disown({ boxId: 'box_other' })).toBe(false)
+  expect(next.host.running('next-oak')).toHaveLength(4)
+  const busy = await enrolledAgain()
+  await busy.journal.begin({ commandId: 'later', kind: 'tenant-box.remove', slug: 'oak', payload: { ...address, ownershipEpoch: 3 } })
+  expect(await disownBox(busy, { ...address, ownershipEpoch: 3 })).toBe(false)
+  expect(await disown()).toBe(true)
+  expect(next.host.running('next-oak')).toEqual([])
+  expect(next.host.volumeNames()).toHaveLength(3)
+  expect(await disown()).toBe(false)
 })
 
 test('a box that a command works on is not disowned at once', async () => {

@@ -118,7 +118,7 @@ const lines = [
     alertOf.proof_overdue({ boxes: [{ slug: 'anna-schule', unchecked, checkedAt: null, provenAt: null }] }),
   ),
   alertOf.restore_failed({ slug: 'anna-schule', snapshotId: '3f2a91c0', error: null }),
-  alertOf.move_stranded({ slug: 'anna-schule', from: 'host-1', to: 'host-2', error: null }),
+  alertOf.move_stranded({ slug: 'anna-schule', from: 'host-1', to: 'host-2', error: null, mayRun: false }),
 ].map(({ command }) => command)
 
 test.each([...new Set(lines)])('%s is a command with such options', async (line) => {

@@ -125,6 +125,18 @@ describe('move', () => {
       answers: { [`POST ${base}/move/back`]: aMove({ state: 'taking_back' }) },
     })
     expect([back.exit, back.asked[0]?.body]).toEqual([0, { newHostIsDead: 'host-2' }])
+    const stopped = await tenantry(['boxes', 'move', slug, '--back', '--stopped-on-new-host', '--yes', '--no-wait'], {
+      answers: { [`POST ${base}/move/back`]: aMove({ state: 'taking_back' }) },
+    })
+    expect([stopped.exit, stopped.asked[0]?.body]).toEqual([0, { stoppedOnNewHost: true }])
+  })
+
+  test('a stranded move shows how to go back; after a lost state folder only once the new host runs nothing of the box', async () => {
+    const show = async (error: BoxMove['error']) =>
+      (await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: aBoxDetail({ move: aMove({ state: 'stranded', error }) }) } }))
+        .stdout
+    expect(await show({ code: 'PROBE_FAILED', message: 'no' })).toMatch(/--back$/m)
+    expect(await show({ code: 'HOST_REVOKED', message: 'lost' })).toMatch(/host-2 may still run it.*docker ps.*--stopped-on-new-host/s)
   })
 })
 

@@ -38,7 +38,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   }),
   proof_overdue: alertOf.proof_overdue({ boxes: [{ slug: 'anna-schule', unchecked: true, checkedAt: at, provenAt: null }] }),
   restore_failed: alertOf.restore_failed({ slug: 'anna-schule', snapshotId: '3f2a91c0aaaa', error }),
-  move_stranded: alertOf.move_stranded({ slug: 'anna-schule', from: 'host-1', to: 'host-2', error }),
+  move_stranded: alertOf.move_stranded({ slug: 'anna-schule', from: 'host-1', to: 'host-2', error, mayRun: false }),
   rollout_signed: alertOf.rollout_signed({
     rolloutId,
     status: 'done',

@@ -18,6 +18,14 @@ const contract = {
     returns: z.object({ id: z.string(), text: z.string(), loud: z.boolean() }),
     summary: 'Says it again',
   }),
+  anyValues: endpoint({
+    method: 'POST',
+    path: '/values',
+    auth: open,
+    body: z.strictObject({ values: z.record(z.string(), z.unknown()) }),
+    returns: empty,
+    summary: 'Takes any values',
+  }),
   secretRoom: endpoint({
     method: 'GET',
     path: '/room',
@@ -45,6 +53,7 @@ async function* counting() {
 async function start(role: 'viewer' | 'operator' = 'viewer') {
   const served: Served[] = [
     serve(contract.echo, ({ params, query, body }) => ({ id: params.id, text: body.text, loud: query.loud })),
+    serve(contract.anyValues, () => undefined),
     serve(contract.secretRoom, ({ actor }) => ({ name: actor.name })),
     serve(contract.nothing, () => undefined),
     serve(contract.broken, () => {
@@ -118,6 +127,21 @@ test('every field that does not fit is named by its path', async () => {
   const response = await post(`${await start()}/echo/1`, '{"nested":{"n":"x"},"extra":1}')
   const { details } = (await response.json()) as { details: { path: string }[] }
   expect(details.map(({ path }) => path).sort()).toEqual(['extra', 'nested.n', 'text'])
+})
+
+test.each([
+  [63, 204],
+  [65, 400],
+  [20_000, 400],
+])('values of any form are taken up to 64 levels: %i levels are answered %i', async (levels, status) => {
+  const arrays = levels - 2
+  const response = await post(`${await start()}/values`, `{"values":{"a":${'['.repeat(arrays)}${']'.repeat(arrays)}}}`)
+  expect(response.status).toBe(status)
+  if (status === 400)
+    expect(await response.json()).toMatchObject({
+      code: 'VALIDATION',
+      message: expect.stringMatching(/^values\.a(\.0)+: must not be nested deeper than 64 levels$/),
+    })
 })
 
 test('a fault tells nothing of itself', async () => {

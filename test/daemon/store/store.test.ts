@@ -79,6 +79,8 @@ onBothDialects('the store of modules', (fresh) => {
     }
     expect(await other({ id: 'other' })).toMatchObject({ code: 'MANIFEST_MISMATCH' })
     expect(await other('{')).toMatchObject({ code: 'VALIDATION' })
+    const deep = await other(`${'['.repeat(20_000)}${']'.repeat(20_000)}`)
+    expect(deep).toMatchObject({ code: 'VALIDATION', message: 'manifest: must not be nested deeper than 64 levels' })
     const unreadable = await other(undefined, Buffer.from('no zip'))
     expect(unreadable).toMatchObject({ code: 'SCAN_FAILED', message: expect.stringMatching(/[^.]\. fix: tenantry modules check/) })
     const samples = JSON.stringify({ steps: [], files: [{ id: 'f', spaceId: 's', name: 'f', content: 'x'.repeat(300_000) }] })

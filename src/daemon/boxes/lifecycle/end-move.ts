@@ -1,4 +1,4 @@
-import type { BoxMove, HostId, MoveEvent } from '../../../core/boxes/index.ts'
+import { type BoxMove, type HostId, type MoveEvent, mayRunUnknown } from '../../../core/boxes/index.ts'
 import { isFinal } from '../../../core/hosts/index.ts'
 import { type Actor, problem } from '../../../core/kit/index.ts'
 import type { Tx, WithTx } from '../../db/index.ts'
@@ -27,13 +27,15 @@ export function confirmEventOf({ move, fleet, nameOf }: Omit<OpenMove, 'box'>): 
   )
 }
 
-type GiveBackInput = Readonly<{ slug: string; newHostIsDead?: string | undefined }>
+/** A person states it about the new host. */
+type Statement = Readonly<{ newHostIsDead?: string | undefined; stoppedOnNewHost?: boolean | undefined }>
+type GiveBackInput = Statement & Readonly<{ slug: string }>
 
 /**
  * Reverts a stalled move: the old host runs the box again. Only when the new host certainly does not run it: its agent never fetched the take-over, or a
- * person declared the host dead by name. Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, HOST_OFFLINE, VALIDATION.
+ * person stated that the host is dead or that its containers are stopped. Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, HOST_OFFLINE, VALIDATION.
  */
-export const giveBackBox = (deps: LifecycleDeps, actor: Actor, { slug, newHostIsDead }: GiveBackInput): Promise<BoxMove> =>
+export const giveBackBox = (deps: LifecycleDeps, actor: Actor, { slug, ...statement }: GiveBackInput): Promise<BoxMove> =>
   act(deps, slug, async (tx, current) => {
     const { box, move, fleet, nameOf } = current
     if (move.state === 'handing_over') {
@@ -44,35 +46,50 @@ export const giveBackBox = (deps: LifecycleDeps, actor: Actor, { slug, newHostIs
     if (move.state !== 'taking_over' && move.state !== 'stranded') return stepMove({ deps, tx, box, move }, { event: 'back_asked', actor }) // throws INVALID_TRANSITION
     if (fleet.host(move.fromHostId)?.status !== 'online')
       throw problem('HOST_OFFLINE', `old host ${nameOf(move.fromHostId)} of ${slug} is offline. fix: start its agent, then retry`)
-    if (move.state === 'taking_over') await endTakeOver({ ...deps, tx }, current, newHostIsDead)
-    return stepMove({ deps, tx, box, move }, { event: 'back_asked', actor, change: { error: move.error } })
+    if (move.state === 'taking_over') await endTakeOver({ ...deps, tx }, current, statement)
+    else if (move.toCopy && mayRunUnknown(move)) assertStopped(current, statement)
+    return stepMove({ deps, tx, box, move }, { event: 'back_asked', actor, change: { error: move.error }, statement })
   })
 
 const noCopies = { fromCopy: false, toCopy: false } as const
 
-async function endTakeOver(
-  deps: WithTx<LifecycleDeps>,
-  { box: { slug }, move, fleet, nameOf }: OpenMove,
-  typed: string | undefined,
-): Promise<void> {
+async function endTakeOver(deps: WithTx<LifecycleDeps>, current: OpenMove, { newHostIsDead }: Statement): Promise<void> {
+  const { box, move, nameOf } = current
+  const { slug } = box
   const name = nameOf(move.toHostId)
-  if (typed === undefined) {
+  if (newHostIsDead === undefined) {
     if (await cancelMoveCommand(deps, move, 'unleased')) return
     throw problem(
       'CONFLICT',
       `${name} runs the take-over of ${slug}. fix: wait until it finishes, or, if the host is permanently lost, pass --new-host-is-dead ${name}`,
     )
   }
+  assertNewHostDead(current, newHostIsDead, `finishes the take-over. fix: wait; if its disk is lost, stop its agent, then retry`)
+  await cancelMoveCommand(deps, move, 'any')
+}
+
+/** The new agent stops the containers only where it finds the folder of the box, so a person must state it. Throws CONFLICT, VALIDATION. */
+function assertStopped(current: OpenMove, { newHostIsDead, stoppedOnNewHost = false }: Statement): void {
+  if (stoppedOnNewHost) return
+  const { slug } = current.box
+  const name = current.nameOf(current.move.toHostId)
+  const stop = `stop the containers of ${slug} there (\`docker ps\`, \`docker stop\`), then \`tenantry boxes move ${slug} --back --stopped-on-new-host\``
+  if (newHostIsDead === undefined)
+    throw problem(
+      'CONFLICT',
+      `host ${name} may still run ${slug}: an agent lost its state folder during the move. fix: ${stop}; if the host is permanently lost, pass --new-host-is-dead ${name}`,
+    )
+  assertNewHostDead(current, newHostIsDead, `may run ${slug}. fix: ${stop}`)
+}
+
+/** Throws VALIDATION for another name, CONFLICT for a host that is online. */
+function assertNewHostDead({ box: { slug }, move, fleet, nameOf }: OpenMove, typed: string, whileOnline: string): void {
+  const name = nameOf(move.toHostId)
   if (typed !== name)
     throw problem('VALIDATION', `the new host of ${slug} is ${name}, not ${typed}`, {
       details: [{ path: 'newHostIsDead', reason: `must be ${name}` }],
     })
-  if (fleet.host(move.toHostId)?.status === 'online')
-    throw problem(
-      'CONFLICT',
-      `host ${name} is online and finishes the take-over. fix: wait; if its disk is lost, stop its agent, then retry`,
-    )
-  await cancelMoveCommand(deps, move, 'any')
+  if (fleet.host(move.toHostId)?.status === 'online') throw problem('CONFLICT', `host ${name} is online and ${whileOnline}`)
 }
 
 async function act(deps: LifecycleDeps, slug: string, run: (tx: Tx, current: OpenMove) => Promise<Move>): Promise<BoxMove> {

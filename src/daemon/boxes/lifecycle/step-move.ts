@@ -5,6 +5,7 @@ import {
   eventOfFailure,
   type HostId,
   type MoveEvent,
+  mayRunUnknown,
   moveCommandOf,
   moveHoldsBox,
   type ProbeResult,
@@ -32,33 +33,38 @@ export const boxesActor: SystemActor = { kind: 'system', name: 'boxes' }
 export const moveOwner = ({ id }: Pick<Move, 'id'>): string => `move:${id}`
 
 type Change = Partial<Pick<Move, 'snapshot' | 'fromCopy' | 'toCopy' | 'error' | 'keepUntil'>>
-type Step = Readonly<{ event: MoveEvent; actor?: Actor; change?: Change }>
+/** `statement`: what the actor stated about a host, for the audit log. */
+type Step = Readonly<{ event: MoveEvent; actor?: Actor; change?: Change; statement?: object }>
 
 /** A move in the transaction of one of its steps. */
 export type MoveTx = Readonly<{ deps: StepDeps; tx: Tx; box: BoxRecord; move: Move }>
 
 /** One transition with its command, event and audit record, in one transaction. Throws INVALID_TRANSITION, CONFLICT. */
-export async function stepMove({ deps, tx, box, move }: MoveTx, { event, actor = boxesActor, change = {} }: Step): Promise<Move> {
+export async function stepMove(
+  { deps, tx, box, move }: MoveTx,
+  { event, actor = boxesActor, change = {}, statement }: Step,
+): Promise<Move> {
   const state = transitionMove(move.state, event)
   const entered: Move = { ...move, error: null, ...change, state, commandId: null, changedAt: isoNow(deps.clock) }
   const next = await enqueueMoveCommand({ deps, tx, box, move: entered })
   await saveMove(tx, move, next)
   if (moveHoldsBox(move.state) && !moveHoldsBox(state)) await releaseHold(tx, { boxId: box.id, holder: moveOwner(move) })
   await updateAlerts({ deps, tx, box, move: next })
-  await publishMove(tx, deps.clock, { box, move: next, actor })
+  await publishMove(tx, deps.clock, { box, move: next, actor, statement })
   return next
 }
 
 const runningStates: readonly Move['state'][] = ['confirming', 'given_back', 'done']
 
-/** Raises an alert for a box that neither host runs, because no further step is automatic. */
+/** Raises an alert for a stranded box, because no further step is automatic. */
 async function updateAlerts({ deps: { clock }, tx, box: { slug }, move }: MoveTx): Promise<void> {
   const { state, fromHostId, toHostId, error } = move
   if (runningStates.includes(state))
     await closeAlerts(tx, clock, { subject: slug, kinds: ['move_stranded'], because: 'a host runs the box again' })
   if (state !== 'stranded') return
   const [from, to] = [await hostById(tx, fromHostId), await hostById(tx, toHostId)]
-  await raiseAlert(tx, clock, alertOf.move_stranded({ slug, from: from.name, to: to.name, error }))
+  const mayRun = move.toCopy && mayRunUnknown(move)
+  await raiseAlert(tx, clock, alertOf.move_stranded({ slug, from: from.name, to: to.name, error, mayRun }))
 }
 
 /** Enqueues the command that the move's state waits for, if any. */
@@ -88,14 +94,28 @@ function payloadOf({ probe, workMs: deadlineMs }: StepDeps, box: BoxRecord, move
   return { ...addressed, snapshotId, snapshotSha256, chatDomain, publicUrl, ports: portsFrom(move.toPort), probe, deadlineMs }
 }
 
-type MoveChange = Readonly<{ box: BoxRecord; move: Move; actor: Actor; reopens?: readonly ReintroducedVulnerability[] | undefined }>
+type MoveChange = Readonly<{
+  box: BoxRecord
+  move: Move
+  actor: Actor
+  reopens?: readonly ReintroducedVulnerability[] | undefined
+  statement?: object | undefined
+}>
 
 /** Publishes the event of a move's new state, and audits it. */
-export async function publishMove(tx: Tx, clock: Clock, { box, move, actor, reopens = [] }: MoveChange): Promise<void> {
+export async function publishMove(tx: Tx, clock: Clock, { box, move, actor, reopens = [], statement }: MoveChange): Promise<void> {
   const { id: moveId, state, fromHostId, toHostId, epoch, error } = move
   const payload = { boxId: box.id, slug: box.slug, moveId, state, fromHostId, toHostId }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.move', payload })
-  const data = { moveId, fromHostId, toHostId, epoch, ...(error ? { error } : {}), ...(reopens.length > 0 ? { reopens } : {}) }
+  const data = {
+    moveId,
+    fromHostId,
+    toHostId,
+    epoch,
+    ...(error ? { error } : {}),
+    ...(reopens.length > 0 ? { reopens } : {}),
+    ...statement,
+  }
   await recordAudit(tx, clock, { actor, action: `box.move.${state}`, subject: box.slug, data })
 }
 

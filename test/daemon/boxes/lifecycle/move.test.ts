@@ -429,7 +429,7 @@ onBothDialects('a move whose agent lost its state folder', (fresh) => {
     expect(await world.holds()).toEqual([])
   })
 
-  test('at the take-over is stranded with an alert, because the new host may run the box; an operator takes it back', async () => {
+  test('at the take-over is stranded with an alert, because the new host may run the box; an operator stops it there and takes it back', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
     await world.loseStateFolder('host-2')
@@ -439,11 +439,33 @@ onBothDialects('a move whose agent lost its state folder', (fresh) => {
       kind: 'move_stranded',
       subject: 'north',
     })
+    const alert = await world.db.selectFrom('alerts').select('body').where('kind', '=', 'move_stranded').executeTakeFirstOrThrow()
+    expect(alert.body).toMatch(/host-2 may still run the box.*stop its containers on host-2/s)
     await world.hello('host-1')
-    await (await world.api()).giveBackBox({ ...north, body: {} })
+    expect((await world.hello('host-2')).disowned).toMatchObject([{ slug: 'north', boxId: id }])
+    const api = await world.api()
+    const back = (body: object) => api.giveBackBox({ ...north, body })
+    await expect(back({})).rejects.toThrow(/docker ps.*--back --stopped-on-new-host/)
+    expect(await code(back({ stoppedOnNewHost: false }))).toBe('CONFLICT')
+    expect(await code(back({ newHostIsDead: 'host-3' }))).toBe('VALIDATION')
+    await expect(back({ newHostIsDead: 'host-2' })).rejects.toThrow(/host-2 is online/)
+    expect(await stateOf(world)).toMatchObject({ state: 'stranded' })
+    await back({ stoppedOnNewHost: true })
+    const records = await world.db.selectFrom('audit').select('data').where('action', '=', 'box.move.taking_back').execute()
+    expect(records).toMatchObject([{ data: expect.stringContaining('"stoppedOnNewHost":true') }])
     await world.answer('host-1', 'tenant-box.take_back')
     expect(await stateOf(world)).toMatchObject({ state: 'given_back' })
     expect((await world.hello('host-2')).disowned).toMatchObject([{ slug: 'north', boxId: id }])
+  })
+
+  test('at the take-over goes back too once its new host is offline and declared dead by name', async () => {
+    const world = await lifeWorld(await fresh())
+    await onItsWay(world)
+    await world.loseStateFolder('host-2')
+    await world.silence('host-2')
+    const api = await world.api()
+    expect(await code(api.giveBackBox({ ...north, body: {} }))).toBe('CONFLICT')
+    expect(await api.giveBackBox({ ...north, body: { newHostIsDead: 'host-2' } })).toMatchObject({ state: 'taking_back' })
   })
 
   test('at the removal of the old copy waits for another confirmation', async () => {
