@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react'
 import { Dialog, Form, Heading, Input, Label, Modal, ModalOverlay, TextArea, TextField } from 'react-aria-components'
+import { reasonLength } from '../../core/kit/index.ts'
 import { Button, CliLine } from './controls.tsx'
 import { ProblemView } from './states.tsx'
 
@@ -27,16 +28,14 @@ type ActionDialogProps = Readonly<{
   isComplete?: boolean
 }>
 
-/** The core asks for at least this many characters of a reason. */
-const minReason = 3
-
 /** Asks before an action: its consequence in words, a reason, and its command. Rendered only while it is open. */
 export function ActionDialog(props: ActionDialogProps) {
   const { title, consequence, children, reason: wants, typed, confirm, danger = false, cli, run, onClose, isComplete = true } = props
   const [reason, setReason] = useState('')
   const [answer, setAnswer] = useState('')
   const [state, setState] = useState<Readonly<{ busy: boolean; error?: unknown }>>({ busy: false })
-  const isReady = isComplete && !state.busy && (wants !== 'required' || reason.trim().length >= minReason) && (!typed || answer === typed)
+  const isReady =
+    isComplete && !state.busy && (wants !== 'required' || reason.trim().length >= reasonLength.min) && (!typed || answer === typed)
   const submit = async () => {
     if (!isReady) return
     setState({ busy: true })
@@ -61,7 +60,14 @@ export function ActionDialog(props: ActionDialogProps) {
             <div className="consequence">{consequence}</div>
             {children}
             {wants && (
-              <TextField className="field" value={reason} onChange={setReason} isRequired={wants === 'required'} maxLength={500} autoFocus>
+              <TextField
+                className="field"
+                value={reason}
+                onChange={setReason}
+                isRequired={wants === 'required'}
+                maxLength={reasonLength.max}
+                autoFocus
+              >
                 <Label>Reason{wants === 'optional' ? ' (optional)' : ''}, for the audit log</Label>
                 <TextArea rows={2} />
               </TextField>

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { admin, type Contract, endpoint, Timestamp } from '../contract/index.ts'
+import { reasonLength } from '../kit/index.ts'
 import { BoxMove } from './move.ts'
 import { Service, Slug } from './names.ts'
 import { BoxRemoval } from './removal.ts'
@@ -7,7 +8,7 @@ import { ReintroducedVulnerability } from './vulnerabilities.ts'
 
 const ofBox = '/api/admin/v1/boxes/:slug'
 const bySlug = z.object({ slug: Slug })
-const Reason = z.string().trim().min(3).max(300)
+const Reason = z.string().trim().min(reasonLength.min).max(reasonLength.max)
 const HostName = z
   .string()
   .min(1)

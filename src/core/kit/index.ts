@@ -33,6 +33,7 @@ export {
   type ProblemViolation,
   problem,
 } from './problem.ts'
+export { reasonLength } from './reason.ts'
 export { Secret, secret } from './secret.ts'
 export { asJson, bytesText, duration, isVisible, plural, printable, shortDigests, trimmedPattern, visiblePattern } from './text.ts'
 export { withoutSecrets } from './without-secrets.ts'

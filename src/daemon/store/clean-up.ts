@@ -9,7 +9,7 @@ const unfinishedMs = dayMs
 const refusedMs = 90 * dayMs
 const maxARun = 500
 
-/** Deletes unfinished uploads and refused packages after a day, expired invites, and rejected and replaced submissions after 90 days. */
+/** Deletes unfinished uploads and refused packages after a day, expired invites, and rejected and replaced submissions 90 days after the decision. */
 export async function deleteOldPackages({ db, clock, objects }: Deps): Promise<string> {
   await db.deleteFrom('store_invites').where('expires_at', '<=', isoIn(clock, 0)).execute()
   const before = isoIn(clock, -unfinishedMs)
@@ -20,11 +20,13 @@ export async function deleteOldPackages({ db, clock, objects }: Deps): Promise<s
     .where('created_at', '<=', before)
     .limit(maxARun)
     .execute()
+  const decidedBefore = isoIn(clock, -refusedMs)
   const refused = await db
     .selectFrom('store_submissions')
     .select(['id', 'artifact_id'])
     .where('status', 'in', ['rejected', 'replaced'])
-    .where('created_at', '<=', isoIn(clock, -refusedMs))
+    .where('created_at', '<=', decidedBefore) // for the index
+    .where('updated_at', '<=', decidedBefore)
     .limit(maxARun)
     .execute()
   for (const { id } of unfinished) {

@@ -1,4 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
+import type { ModuleManifest } from '../../core/modules/index.ts'
 import { type ComparedVersion, differenceOf, type SourceFile } from '../../core/store/index.ts'
 import { nativeSha256Hex } from '../../node/index.ts'
 import { readArchive } from '../../node/module-package/index.ts'
@@ -20,26 +21,34 @@ export async function showReview(deps: Deps, id: string) {
   const one = await findSubmission(deps.db, { id })
   if (!one) throw problem('NOT_FOUND', `Submission ${id} does not exist. fix: tenantry reviews list`)
   const developer = await deps.db.selectFrom('store_developers').selectAll().where('id', '=', one.developerId).executeTakeFirstOrThrow()
-  const { files, sources } = await contentOf(deps, one)
+  const content = await contentOf(deps, one)
+  if (!content) throw problem('NOT_FOUND', `The package ${one.artifactId} is missing in the object store. fix: restore it from a backup`)
+  const { files, sources } = content
   const before = (await approvedVersionsOf(deps.db, one.moduleId)).findLast(({ submissionId }) => submissionId !== id)
-  const previous = before ? { manifest: before.manifest, files: (await contentOf(deps, before)).files } : null
+  const old = before && (await contentOf(deps, before))
+  const previous = before && old ? { manifest: before.manifest, files: old.files } : null
+  const view = submissionView(one)
+  // A decision must be possible even though an approved package is lost.
+  const warnings = before && !old ? [...view.warnings, missingPackage(before)] : view.warnings
   return {
-    ...{ ...submissionView(one), developer: developerOf(developer), ...linkTo(deps, one) },
+    ...{ ...view, warnings, developer: developerOf(developer), ...linkTo(deps, one) },
     ...{ difference: differenceOf(previous, { manifest: one.manifest, files }), sources },
   }
 }
 
+const missingPackage = ({ artifactId, manifest: { version } }: Readonly<{ artifactId: string; manifest: ModuleManifest }>) =>
+  `The package ${artifactId} of the approved version ${version} is missing in the object store, so everything counts as added. fix: restore it from a backup`
+
 type Content = Readonly<{ files: ComparedVersion['files']; sources: SourceFile[] }>
 
-/** Hashes and text of the files of a stored package. Findings of the scan are placed at their file. */
+/** Hashes and text of the files of a stored package; undefined if it is missing. Findings of the scan are placed at their file. */
 async function contentOf(
   { objects }: Deps,
   { artifactId, ...one }: Pick<SubmissionRecord, 'artifactId'> & Partial<SubmissionRecord>,
-): Promise<Content> {
+): Promise<Content | undefined> {
   const parts: Uint8Array[] = []
   for await (const part of (await objects.get(packageKey(artifactId))) ?? []) parts.push(part)
-  if (parts.length === 0)
-    throw problem('NOT_FOUND', `The package ${artifactId} is missing in the object store. fix: restore it from a backup`)
+  if (parts.length === 0) return undefined
   const files = new Map<string, string>()
   const sources: SourceFile[] = []
   let shownBytes = 0

@@ -19,6 +19,7 @@ onBothDialects('reviews of the store', (fresh) => {
     const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')
     const first = await room.listed(anna)
+    const [firstPackage] = await room.stored()
     expect(await mailsOf(room)).toMatchObject([
       { id: first.submissionId, to: 'anna@example.org', subject: 'attendance 0.1.0 was approved', html: expect.stringContaining('<p>') },
     ])
@@ -39,6 +40,12 @@ onBothDialects('reviews of the store', (fresh) => {
     expect(shown.sources).toContainEqual({ file: 'lib/more.js', bytes: 22, text: 'export const more = 1\n', findings: [] })
     expect(shown.sources).toContainEqual({ file: 'logo.png', bytes: 2, text: null, findings: [] })
     expect(shown).toMatchObject({ status: 'in_review', developer: anna.account, scan: { ok: true }, test: { ok: true } })
+    // Without the approved package a version can still be reviewed and decided; without its own it cannot.
+    await room.objects.remove(`store/${firstPackage}`)
+    const withoutOld = await rita.showReview({ params: { id } })
+    expect(withoutOld.difference).toMatchObject({ previousVersion: null, files: { added: expect.arrayContaining(['index.js']) } })
+    expect(withoutOld.warnings).toContainEqual(expect.stringMatching(/approved version 0\.1\.0 is missing.*fix: restore it/))
+    expect((await anna.showSubmission({ params: { id } })).warnings).toEqual(shown.warnings)
     await expect(anna.showReview({ params: { id: 'sub_none' } })).rejects.toMatchObject(refused('NOT_FOUND'))
     await expect(room.as('ben').showReview({ params: { id } })).rejects.toMatchObject(refused('FORBIDDEN'))
 

@@ -102,6 +102,7 @@ onBothDialects('the store of modules', (fresh) => {
     const rita = room.as('rita')
     const reject = (notes: string) => rita.reviewSubmission({ params: { id: submissionId }, body: { action: 'reject', notes } })
     await expect(reject(' ')).rejects.toMatchObject(refused('VALIDATION'))
+    await room.clock.advance(80 * 86_400_000)
     expect(await reject('it does nothing')).toEqual({ success: true, status: 'rejected' })
     expect(await anna.showSubmission({ params: { id: submissionId } })).toMatchObject({
       status: 'rejected',
