@@ -13,7 +13,7 @@ export const move = command('move <slug>', 'Move a box to another host', {
     confirm: flag('--confirm', 'confirm the move and delete the old copy'),
     back: flag('--back', 'revert a stalled move'),
     newHostIsDead: text('--new-host-is-dead <host>', 'with --back: the new host is permanently lost'),
-    stoppedOnNewHost: flag('--stopped-on-new-host', 'with --back: you stopped its containers on the new host'),
+    stoppedOnNewHost: flag('--stopped-on-new-host', 'with --back or --old-host-is-dead: you stopped its containers on the new host'),
     wait: flag('--no-wait', 'do not wait for the agents'),
   },
   run: async (context, { slug, wait, ...flags }) => {
@@ -45,10 +45,14 @@ function begin(context: Context, slug: string, flags: Flags): Promise<BoxMove> {
 const isExpectedEnd = (state: BoxMove['state'], confirm: boolean, back: boolean): boolean =>
   confirm ? state === 'done' : back ? state === 'given_back' || state === 'failed' : state === 'confirming' || state === 'done'
 
-async function startMove({ api, ask, notify, clock }: Context, slug: string, { to, reason, oldHostIsDead }: Flags): Promise<BoxMove> {
+async function startMove(
+  { api, ask, notify, clock }: Context,
+  slug: string,
+  { to, reason, oldHostIsDead, stoppedOnNewHost }: Flags,
+): Promise<BoxMove> {
   if (!to) throw problem('USAGE', `a target host is required. fix: --to <host>`)
   if (!reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
-  const dead = oldHostIsDead === undefined ? {} : { oldHostIsDead }
+  const dead = { ...(oldHostIsDead === undefined ? {} : { oldHostIsDead }), ...(stoppedOnNewHost ? { stoppedOnNewHost } : {}) }
   const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
   if (plan.snapshot) {
     notify(

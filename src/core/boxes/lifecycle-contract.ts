@@ -23,6 +23,9 @@ const MoveBody = z.strictObject({
   oldHostIsDead: HostName.optional().meta({
     description: 'Name of the old host, typed, when it is permanently lost: the box is rebuilt from its newest snapshot',
   }),
+  stoppedOnNewHost: z.boolean().optional().meta({
+    description: 'true: the host of the stranded move that this one replaces does not run the box any more',
+  }),
 })
 
 /** The preview of a move. */

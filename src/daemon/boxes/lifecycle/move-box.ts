@@ -1,4 +1,4 @@
-import { allocatePorts, type BoxMove, type BoxPorts, boxHeld, type HostId } from '../../../core/boxes/index.ts'
+import { allocatePorts, type BoxMove, type BoxPorts, boxHeld, type HostId, mayRunUnknown } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, elapsedMs, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { isUniqueViolation, type Tx, type WithTx } from '../../db/index.ts'
 import { hostByName } from '../../hosts/index.ts'
@@ -11,7 +11,7 @@ import { cancelMoveCommand } from './end-move.ts'
 import { highestEpoch, insertMove, type Move, moveView, openMove } from './procedures.repo.ts'
 import { commandHostOf, enqueueMoveCommand, moveOwner, publishMove, stepMove } from './step-move.ts'
 
-type MoveTarget = Readonly<{ to: string; oldHostIsDead?: string | undefined }>
+type MoveTarget = Readonly<{ to: string; oldHostIsDead?: string | undefined; stoppedOnNewHost?: boolean | undefined }>
 
 type Planned = Readonly<{
   box: BoxRecord
@@ -47,6 +47,7 @@ async function planMove(deps: WithTx<LifecycleDeps>, slug: string, input: MoveTa
     })
   requireOnline(fleet, target.id, { which: `host ${target.name}`, next: 'start its agent, or choose another host' })
   const replaces = await replaced(deps, box, dead)
+  if (replaces && !input.stoppedOnNewHost) assertRunsNowhere(fleet, box, replaces)
   const snapshot = dead ? await lastSnapshot(deps, tx, box) : null
   const losesMs = snapshot ? Math.max(0, elapsedMs(snapshot.takenAt, isoNow(deps.clock))) : 0
   const ports = allocatePorts(await portsTaken(tx, target.id), deps.firstPort)
@@ -94,6 +95,16 @@ async function replaced({ clock, tx }: WithTx<LifecycleDeps>, { id, slug }: BoxR
   const hold = (await holdsOf(tx, clock, [id])).get(id)
   if (hold && !(isStalled && hold.holder === moveOwner(open))) throw boxHeld({ slug, ...hold })
   return open
+}
+
+/** The host that the replaced move went to may still run the box: a third host must not begin beside it. Throws CONFLICT. */
+function assertRunsNowhere(fleet: Fleet, { slug }: BoxRecord, move: Move): void {
+  if (!move.toCopy || !mayRunUnknown(move)) return
+  const name = fleet.host(move.toHostId)?.name ?? move.toHostId
+  throw problem(
+    'CONFLICT',
+    `host ${name} may still run ${slug}: an agent lost its state folder during the move. fix: stop the containers of ${slug} there (\`docker ps\`, \`docker stop\`), or make sure that the host is off for good, then repeat the command with --stopped-on-new-host`,
+  )
 }
 
 const nextOf = ({ state }: Move, slug: string): string =>

@@ -355,6 +355,19 @@ onBothDialects('a move from a dead host', (fresh) => {
     expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-3', ownershipEpoch: 3 })
   })
 
+  test('replaces a stranded move only once its new host is stated to run nothing of the box', async () => {
+    const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
+    await onItsWay(world)
+    await world.loseStateFolder('host-2')
+    await world.silence('host-1')
+    const api = await world.api()
+    const third = { to: 'host-3', reason: 'it burned', oldHostIsDead: 'host-1' }
+    await expect(api.moveBox({ ...north, body: third })).rejects.toThrow(/host-2 may still run north.*--stopped-on-new-host/)
+    expect(await code(api.planMove({ ...north, body: { to: 'host-3', oldHostIsDead: 'host-1' } }))).toBe('CONFLICT')
+    expect(await stateOf(world)).toMatchObject({ state: 'stranded' })
+    expect(await api.moveBox({ ...north, body: { ...third, stoppedOnNewHost: true } })).toMatchObject({ state: 'taking_over' })
+  })
+
   test('replaces the hand-over during which the host died', async () => {
     const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
     await world.aBox('north')
