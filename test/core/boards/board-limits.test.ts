@@ -60,3 +60,9 @@ describe('findings', () => {
     expect(found.map(({ code, path }) => [code, path?.length, path?.at(-1)])).toEqual([['DEADLOCK', 200, 'j1']])
   })
 })
+
+test('a simulation stops at the work of one step: each of its 1,000 steps may do as much', () => {
+  const edges = Array.from({ length: 400 }, (_, nth) => `d1 -"${'x'.repeat(1_900)}" == "${nth}"-> e`).join(';')
+  const { outcome, steps } = simulateBoard(sketch(`s > w1 > d1 -else-> w1; ${edges}`), SimulationScript.parse({}), now)
+  expect([outcome, steps.length]).toEqual(['stopped', 7])
+})
