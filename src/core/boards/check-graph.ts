@@ -1,4 +1,5 @@
 import type { ProblemViolation } from '../kit/index.ts'
+import { quote } from './cap-findings.ts'
 import type { TriggerPlace } from './check-triggers.ts'
 import { type BoardDefinition, type BoardEdge, type BoardElement, boundRole, boundRoom, isWait, type RoleRef } from './definition.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
@@ -118,7 +119,7 @@ export function checkPaths(graph: Graph): BoardFinding[] {
       .map((one) => error('NO_END', one.id, `no path leads from ${titled(one)} to an end`)),
     ...loopsWithoutWait(graph).map((loop) => ({
       ...error('LOOP_WITHOUT_WAIT', loop[0] as string, neverStops(loop, graph)),
-      path: loop,
+      path: loop.slice(0, 200),
     })),
   ]
 }
@@ -177,10 +178,11 @@ function loopsWithoutWait(graph: Graph): string[][] {
 
 /** Roles and rooms that do not exist, and parameters that no binding fills. `isTemplate`: parameters may stay open. */
 export function checkReferences(board: BoardDefinition, { roles, rooms }: CheckContext, isTemplate: boolean): BoardFinding[] {
+  const known = quote([...roles].join(', '))
   const role = (id: string | null, ref: RoleRef): BoardFinding[] => {
     const name = boundRole(board, ref)
     if (name === undefined) return isTemplate ? [] : [unbound(id, `role ${(ref as { role: string }).role}`)]
-    return roles.has(name) ? [] : [error('ROLE_UNKNOWN', id, `the role ${name} does not exist. fix: use one of ${[...roles].join(', ')}`)]
+    return roles.has(name) ? [] : [error('ROLE_UNKNOWN', id, `the role ${name} does not exist. fix: use one of ${known}`)]
   }
   return [
     ...board.startRoles.flatMap((ref) => role(null, ref)),

@@ -4,7 +4,7 @@ import { type TokenEdge, type TokenGraph, tokenGraph } from './token-graph.ts'
 // Explores where the tokens of a run can be, whatever people, conditions and timers decide. A place is a waiting element, or one taken edge
 // into a join.
 
-/** `path`: ids of the elements on the way to the fault, first to last. */
+/** `path`: ids of the elements on the way to the fault, first to last; of a long way its end. */
 export type TokenFault = Readonly<{
   code: 'DEADLOCK' | 'TOKENS_MEET' | 'JOIN_TWICE' | 'NO_WAY_OUT' | 'TOO_MANY_STATES'
   elementId: string
@@ -12,6 +12,9 @@ export type TokenFault = Readonly<{
 }>
 
 export const maxStates = 20_000
+
+/** Elements of a path that a finding shows: a board of 4 MB may have 200 such paths. */
+const maxPath = 200
 
 /** Numbers read in one exploration: a few branches with choices have too many states to explore. */
 const maxWork = 1_500_000
@@ -37,7 +40,7 @@ export function exploreTokens(board: Graph): TokenFault[] {
   const queue: string[] = []
   const work: Work = { left: maxWork }
   const fault: Report = (code, elementId, path) => {
-    if (!faults.has(`${code} ${elementId}`)) faults.set(`${code} ${elementId}`, { code, elementId, path: path() })
+    if (!faults.has(`${code} ${elementId}`)) faults.set(`${code} ${elementId}`, { code, elementId, path: path().slice(-maxPath) })
   }
   const arrive = (from: string | null, { state, via, broken }: Outcome) => {
     if (broken) {

@@ -1,3 +1,4 @@
+import { quote } from './cap-findings.ts'
 import { hasWords } from './chat-trigger.ts'
 import { type BoardFinding, error } from './check-graph.ts'
 import { cronFault } from './cron-trigger.ts'
@@ -51,7 +52,8 @@ function checkTrigger(board: BoardDefinition, trigger: Trigger, { place, rooms }
 function checkEvent({ id, eventType, expression }: TriggerOf<'event'>): BoardFinding[] {
   if (!isTriggerEvent(eventType)) return [error('EVENT_UNKNOWN', null, `trigger ${id}: no event of the type ${eventType} starts runs`)]
   const fault = expression === null ? undefined : eventExpressionFault(expression)
-  return fault === undefined ? [] : [error('EXPRESSION_INVALID', null, `trigger ${id}: the expression ${expression} ${fault}`)]
+  if (expression === null || fault === undefined) return []
+  return [error('EXPRESSION_INVALID', null, `trigger ${id}: the expression ${quote(expression)} ${quote(fault)}`)]
 }
 
 const checkPhrases = ({ id, phrases }: TriggerOf<'chat'>): BoardFinding[] =>

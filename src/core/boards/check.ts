@@ -1,3 +1,4 @@
+import { capFindings, quote } from './cap-findings.ts'
 import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, titled } from './check-graph.ts'
 import { exploreTokens, maxStates, type TokenFault } from './check-tokens.ts'
 import { checkTriggers } from './check-triggers.ts'
@@ -11,14 +12,19 @@ import { certainVariables, declaredVariables, type VariableType, variableFault }
  * Every fault of a board that can be known before it runs (spec 2.12). Without errors each run ends and no token is ever stuck, whatever
  * people, times and answers decide. `isTemplate`: parameters may be unbound, as at the intake of a flow.
  */
-export function checkBoard(board: BoardDefinition, context: CheckContext, { isTemplate = false } = {}): BoardFinding[] {
+export const checkBoard = (board: BoardDefinition, context: CheckContext, { isTemplate = false } = {}): BoardFinding[] =>
+  capFindings(findingsOf(board, context, isTemplate))
+
+function* findingsOf(board: BoardDefinition, context: CheckContext, isTemplate: boolean): Generator<BoardFinding> {
   const graph = graphOf(board)
   const edges = checkEdges(board, graph)
-  const triggers = checkTriggers(board, { rooms: context.rooms, place: isTemplate ? undefined : context.place })
-  const rest = [...checkReferences(board, context, isTemplate), ...checkVariables(board, graph), ...triggers]
-  if (edges.length > 0) return [...edges, ...rest]
-  const paths = checkPaths(graph)
-  return [...paths, ...(paths.length > 0 ? [] : exploreTokens(graph).map((fault) => tokenFinding(fault, graph))), ...rest]
+  const paths = edges.length > 0 ? [] : checkPaths(graph)
+  yield* edges
+  yield* paths
+  if (edges.length === 0 && paths.length === 0) for (const fault of exploreTokens(graph)) yield tokenFinding(fault, graph)
+  yield* checkReferences(board, context, isTemplate)
+  yield* checkVariables(board, graph)
+  yield* checkTriggers(board, { rooms: context.rooms, place: isTemplate ? undefined : context.place })
 }
 
 const assumption = 'Every condition counts as possible here, whatever the answers are.'
@@ -35,32 +41,25 @@ function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph
   return { severity: code === 'TOO_MANY_STATES' ? 'warning' : 'error', code, elementId, message: messages[code], path: [...path] }
 }
 
-function checkVariables(board: BoardDefinition, graph: Graph): BoardFinding[] {
+function* checkVariables(board: BoardDefinition, graph: Graph): Generator<BoardFinding> {
   const declared = declaredVariables(board)
-  const mixed = [...declared].filter(([, types]) => types.size > 1)
   const types = new Map([...declared].map(([name, [type]]) => [name, type as VariableType]))
-  const names = new Set<string>([...declared.keys(), ...runNames])
   const tooMany = variableFault(declared)
-  return [
-    ...(tooMany === undefined ? [] : [error('VARIABLE_LIMIT', null, tooMany)]),
-    ...mixed.map(([name, types]) =>
-      error('VARIABLE_TYPES', null, `the variable ${name} is ${[...types].join(' and ')}. fix: use two names`),
-    ),
-    ...runNames
-      .filter((name) => declared.has(name))
-      .map((name) => error('VARIABLE_RESERVED', null, `${name} is set by the run itself. fix: use another name`)),
-    ...repeatedFields(board),
-    ...board.elements.flatMap((element) =>
-      textsOf(element).flatMap((text) =>
-        namesIn(text)
-          .filter((name) => !names.has(name))
-          .map((name) =>
-            error('VARIABLE_UNKNOWN', element.id, `${titled(element)} names {${name}}, which no form and no start variable sets`),
-          ),
-      ),
-    ),
-    ...(tooMany === undefined ? checkExpressions(board, graph, types) : []),
-  ]
+  if (tooMany !== undefined) yield error('VARIABLE_LIMIT', null, tooMany)
+  for (const [name, types] of declared)
+    if (types.size > 1) yield error('VARIABLE_TYPES', null, `the variable ${name} is ${[...types].join(' and ')}. fix: use two names`)
+  for (const name of runNames)
+    if (declared.has(name)) yield error('VARIABLE_RESERVED', null, `${name} is set by the run itself. fix: use another name`)
+  yield* repeatedFields(board)
+  yield* checkTexts(board, new Set<string>([...declared.keys(), ...runNames]))
+  if (tooMany === undefined) yield* checkExpressions(board, graph, types)
+}
+
+function* checkTexts({ elements }: BoardDefinition, names: ReadonlySet<string>): Generator<BoardFinding> {
+  for (const element of elements)
+    for (const name of textsOf(element).flatMap(namesIn))
+      if (!names.has(name))
+        yield error('VARIABLE_UNKNOWN', element.id, `${titled(element)} names {${name}}, which no form and no start variable sets`)
 }
 
 const repeatedFields = ({ elements }: BoardDefinition): BoardFinding[] =>
@@ -74,27 +73,24 @@ const repeatedFields = ({ elements }: BoardDefinition): BoardFinding[] =>
 const textsOf = (element: BoardElement): string[] =>
   element.kind === 'message' ? [element.config.body] : element.kind === 'report' ? [element.config.template] : []
 
-function checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): BoardFinding[] {
+function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Generator<BoardFinding> {
   const check = expressionChecker(types)
   const checked = [...graph.elements.values()].flatMap((element) =>
     graph.out(element.id).flatMap(({ condition }) => {
       if (condition.type !== 'expression') return []
       const { error: wrong, reads, guarded } = check(condition.expression)
-      const name = `${titled(element)}: the expression ${condition.expression}`
+      const name = `${titled(element)}: the expression ${quote(condition.expression)}`
       return [{ id: element.id, name, wrong, unguarded: [...reads].filter((one) => !guarded.has(one)) }]
     }),
   )
   const certain = certainVariables(board, graph, new Set(checked.flatMap(({ unguarded }) => unguarded)))
-  return [
-    ...(certain.isKnown ? [] : [tooManyVariables]),
-    ...checked.flatMap(({ id, name, wrong, unguarded }) => {
-      if (wrong !== null) return [error('EXPRESSION_INVALID', id, `${name} ${wrong}`)]
-      const open = unguarded.filter((one) => !certain.has(id, one))
-      return open.map((one) =>
-        error('VARIABLE_UNGUARDED', id, `${name} reads ${one}, which may have no value. fix: write has(vars.${one}) && …`),
-      )
-    }),
-  ]
+  if (!certain.isKnown) yield tooManyVariables
+  for (const { id, name, wrong, unguarded } of checked) {
+    if (wrong !== null) yield error('EXPRESSION_INVALID', id, `${name} ${quote(wrong)}`)
+    for (const one of unguarded)
+      if (!certain.has(id, one))
+        yield error('VARIABLE_UNGUARDED', id, `${name} reads ${one}, which may have no value. fix: write has(vars.${one}) && …`)
+  }
 }
 
 const tooManyVariables: BoardFinding = {

@@ -93,4 +93,5 @@ export type RunEffect =
   | Readonly<{ type: 'escalated'; elementId: string | null; role: string | null }>
   | Readonly<{ type: 'ended'; status: 'completed' | 'failed' }>
 
-export type Stepped = Readonly<{ run: RunState; effects: readonly RunEffect[] }>
+/** `work`: that of conditions; a simulation ends at a sum of it. */
+export type Stepped = Readonly<{ run: RunState; effects: readonly RunEffect[]; work?: number }>

@@ -9,6 +9,7 @@ import { graphOf } from './graph.ts'
 import { activeOf, type Board, compileBoard, type RunEffect, type RunInput, type RunState, type Stepped, type Token } from './run.ts'
 import { startRun, stepRun } from './step.ts'
 import { declaredVariables, variableFault } from './variables.ts'
+import { maxConditionWork } from './walk.ts'
 
 // A run played in memory: answers of a script and timers, in the order of their times. Nothing is stored or sent.
 
@@ -72,7 +73,7 @@ export const Simulation = z.object({
 })
 export type Simulation = z.infer<typeof Simulation>
 
-const limits = { steps: 1_000, characters: 4_000_000 }
+const limits = { steps: 1_000, characters: 4_000_000, work: maxConditionWork }
 
 /**
  * Plays a board from its start until it ends, waits or reaches the limit. A deadlock shows as a failed run. Throws BOARD_INVALID for a board
@@ -129,6 +130,7 @@ class Play {
   #run: RunState | undefined
   #now: string
   #characters = 0
+  #work = 0
 
   constructor(board: Board, script: SimulationScript, now: string) {
     this.#board = board
@@ -139,7 +141,7 @@ class Play {
   }
 
   get isAtLimit(): boolean {
-    return this.#steps.length >= limits.steps || this.#characters > limits.characters
+    return this.#steps.length >= limits.steps || this.#characters > limits.characters || this.#work > limits.work
   }
 
   begin(): void {
@@ -196,7 +198,8 @@ class Play {
 
   #apply(work: () => Stepped): { effects: readonly RunEffect[]; refused: Step['refused'] } {
     try {
-      const { run, effects } = work()
+      const { run, effects, work: spent = 0 } = work()
+      this.#work += spent
       this.#run = run
       for (const effect of effects) this.#keepTimers(effect)
       return { effects, refused: null }

@@ -181,9 +181,9 @@ function escalate(draft: Draft, token: Token): void {
 
 /** Applies a change to a copy of the run, and derives its status from what is left. */
 function worked({ board, now, names = { board: '(none)', run: '(none)' } }: At, run: RunState, change: (draft: Draft) => void): Stepped {
-  const draft: Draft = { ...run, effects: [], now, board, names }
+  const draft: Draft = { ...run, effects: [], work: 0, now, board, names }
   change(draft)
-  const { effects, now: _, board: __, names: ___, ...state } = draft
+  const { effects, work, now: _, board: __, names: ___, ...state } = draft
   if (!state.failure && state.tokens.length === 0 && Object.keys(state.joins).length > 0) {
     const [elementId] = Object.keys(state.joins) as [string]
     state.failure = { code: 'DEADLOCK', elementId, message: 'a join waits for a branch that never comes' }
@@ -192,9 +192,9 @@ function worked({ board, now, names = { board: '(none)', run: '(none)' } }: At, 
   const isOver = state.status === 'completed' || state.status === 'failed'
   state.seq = run.seq + 1
   state.finishedAt = isOver ? now : null
-  if (!isOver) return { run: state, effects }
+  if (!isOver) return { run: state, effects, work }
   const cleared = state.tokens.length === 0 ? [{ type: 'timers_cleared', tokenId: null } as const] : []
-  return { run: state, effects: [...effects, ...cleared, { type: 'ended', status: state.status as 'completed' | 'failed' }] }
+  return { run: state, effects: [...effects, ...cleared, { type: 'ended', status: state.status as 'completed' | 'failed' }], work }
 }
 
 function statusOf({ graph }: Board, { failure, tokens }: Pick<RunState, 'failure' | 'tokens'>): RunStatus {

@@ -11,8 +11,11 @@ const maxSteps = 1_000
 /** Characters of messages and reports that one input may write: they are in memory together. */
 const maxCharacters = 4_000_000
 
-/** Characters of conditions times those of the longest text that they may read: 0.2 s of CPU for most functions, 2 s for `size()`. */
-const maxConditionWork = 10_000_000_000
+/** Characters of conditions times those of the longest text that they may read: 0.3 s of CPU, 0.8 s if all are parsed first. */
+export const maxConditionWork = 1_000_000_000
+
+/** A character of a condition takes as long as this many characters of a text: 25 ns, and ten times as much when it is first read. */
+const minText = 250
 
 /** Characters of one message: chat servers refuse events of more than 64 KB. */
 const maxMessage = 20_000
@@ -20,6 +23,8 @@ const maxMessage = 20_000
 /** A run while one input is worked in. */
 export type Draft = { -readonly [Key in keyof RunState]: RunState[Key] } & {
   effects: RunEffect[]
+  /** Work of conditions. */
+  work: number
   readonly now: string
   readonly board: Board
   readonly names: RunNames
@@ -33,14 +38,15 @@ export function fail(draft: Draft, code: RunFailure['code'], at: Readonly<{ elem
 export function walk(draft: Draft, edgeIds: readonly string[]): void {
   const { graph } = draft.board
   const queue = [...edgeIds]
-  let [characters, work] = [0, 0]
+  let characters = 0
   for (let steps = 1; queue.length > 0; steps++) {
     const edge = graph.edges.get(queue[0] as string) as BoardEdge
     const element = graph.elements.get(edge.target) as BoardElement
     const before = draft.effects.length
-    work += conditionWork(draft, element)
+    draft.work += conditionWork(draft, element)
     const isTooMany = steps > maxSteps || characters > maxCharacters
-    const next = isTooMany ? tooMany(draft, element) : work > maxConditionWork ? tooMuchWork(draft, element) : enter(draft, element, edge)
+    const isTooMuch = draft.work > maxConditionWork
+    const next = isTooMany ? tooMany(draft, element) : isTooMuch ? tooMuchWork(draft, element) : enter(draft, element, edge)
     for (const effect of draft.effects.slice(before)) characters += lengthOf(effect)
     if (next === 'failed') {
       draft.pending = queue
@@ -58,10 +64,16 @@ const lengthOf = (effect: RunEffect): number =>
 /** Counted before anything is evaluated: an evaluation cannot be stopped. */
 function conditionWork({ board, variables }: Draft, { id, kind }: BoardElement): number {
   if (kind !== 'decision') return 0
-  const conditions = board.graph.out(id).map(({ condition }) => (condition.type === 'expression' ? condition.expression.length : 0))
-  const longest = Object.values(variables).reduce<number>((most, one) => (typeof one === 'string' ? Math.max(most, one.length) : most), 1)
-  return longest * conditions.reduce((sum, length) => sum + length, 0)
+  const lengths = board.graph.out(id).map(({ condition }) => (condition.type === 'expression' ? joinedLength(condition.expression) : 0))
+  const longest = Object.values(variables).reduce<number>(
+    (most, one) => (typeof one === 'string' ? Math.max(most, one.length) : most),
+    minText,
+  )
+  return longest * lengths.reduce((sum, length) => sum + length, 0)
 }
+
+/** Each `+` may make the text that all functions of a condition read longer by another one. */
+const joinedLength = (expression: string): number => expression.length * expression.split('+').length
 
 function tooMany(draft: Draft, { id }: BoardElement): 'failed' {
   fail(draft, 'TOO_MANY_STEPS', {

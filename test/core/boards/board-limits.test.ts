@@ -37,3 +37,32 @@ describe('variables', () => {
     register.mockRestore()
   })
 })
+
+describe('findings', () => {
+  const variables = Array.from({ length: 200 }, (_, nth) => ({ name: `v${nth}`, type: 'number' }))
+  const reads = Array.from({ length: 55 }, (_, nth) => `vars.v${nth} > 1.0`).join(' && ')
+  const edges = Array.from({ length: 400 }, (_, nth) => `d1 -${reads} && ${nth} > 1-> e`)
+
+  test('of each code the first 200 are listed, and the others counted', () => {
+    const board = sketch(`s > d1 -else-> t1 > m1 > e; ${edges.join(';')}`, { m1: { body: '{other}' } }, { variables })
+    const found = checkBoard(board, context)
+    expect(found.map(({ code }) => code)).toEqual(['VARIABLE_UNKNOWN', ...Array.from({ length: 201 }, () => 'VARIABLE_UNGUARDED')])
+    expect(found.at(-1)).toEqual({
+      ...{ severity: 'error', code: 'VARIABLE_UNGUARDED', elementId: null },
+      message: `and ${400 * 55 - 200} more with the code VARIABLE_UNGUARDED`,
+    })
+    for (const { message } of found) expect(message.length).toBeLessThan(400)
+  })
+
+  test('a long path is listed by its end', () => {
+    const tasks = Array.from({ length: 1_000 }, (_, nth) => `t${nth}`)
+    const found = checkBoard(sketch(`s > ${tasks.join(' > ')} > d1 -1 > 2-> t1a > j1 > e; d1 -else-> t1b > j1`), context)
+    expect(found.map(({ code, path }) => [code, path?.length, path?.at(-1)])).toEqual([['DEADLOCK', 200, 'j1']])
+  })
+})
+
+test('a simulation stops at the work of one step: each of its 1,000 steps may do as much', () => {
+  const edges = Array.from({ length: 400 }, (_, nth) => `d1 -"${'x'.repeat(1_900)}" == "${nth}"-> e`).join(';')
+  const { outcome, steps } = simulateBoard(sketch(`s > w1 > d1 -else-> w1; ${edges}`), SimulationScript.parse({}), now)
+  expect([outcome, steps.length]).toEqual(['stopped', 7])
+})

@@ -233,18 +233,30 @@ describe('limits', () => {
   })
 
   test('conditions over long texts are refused before any is evaluated', () => {
-    const condition = `vars.note.lowerAscii() == "${'x'.repeat(1_900)}"`
-    const board = (edges: number) => {
+    const long = `vars.note.lowerAscii() == "${'x'.repeat(1_900)}"`
+    const board = (edges: number, condition: string) => {
       const definition = sketch('s > d1; d1 -else-> e', {}, { variables: [{ name: 'note', type: 'text' }] })
       const more = Array.from({ length: edges }, (_, nth) => ({
         ...{ id: `x${nth}`, source: 'd1', target: 'e', condition: { type: 'expression' as const, expression: condition } },
       }))
       return compileBoard({ ...definition, edges: [...more, ...definition.edges] } as never)
     }
-    const statusOf = (edges: number, note: string) => startRun({ board: board(edges), now: start }, { by: 'anna', variables: { note } }).run
-    expect(statusOf(10, 'x'.repeat(200_000))).toMatchObject({ status: 'completed' })
-    expect(statusOf(500, 'short')).toMatchObject({ status: 'completed' })
-    expect(statusOf(500, 'x'.repeat(200_000))).toMatchObject({ status: 'failed', failure: { code: 'TOO_MUCH_WORK', elementId: 'd1' } })
+    const runOf = (edges: number, note: string, condition = long) =>
+      startRun({ board: board(edges, condition), now: start }, { by: 'anna', variables: { note } }).run
+    const tooMuch = { status: 'failed', failure: { code: 'TOO_MUCH_WORK', elementId: 'd1' } }
+    expect(runOf(2, 'x'.repeat(200_000))).toMatchObject({ status: 'completed' })
+    expect(runOf(10, 'x'.repeat(200_000), "vars.note.lowerAscii() == 'urgent'")).toMatchObject({ status: 'completed' })
+    expect(runOf(500, 'short')).toMatchObject({ status: 'completed' })
+    expect(runOf(10, 'x'.repeat(200_000))).toMatchObject(tooMuch)
+    const joined = `(${Array.from({ length: 40 }, () => 'vars.note').join(' + ')}).lowerAscii() == 'urgent'`
+    expect(runOf(1, 'x'.repeat(200_000), joined)).toMatchObject(tooMuch)
+  })
+
+  test('decisions that many branches reach are refused before all their conditions are evaluated', () => {
+    const branches = Array.from({ length: 900 }, () => 'p1 > d1').join(';')
+    const edges = Array.from({ length: 10 }, (_, nth) => `d1 -"${'x'.repeat(600)}" == "${nth}"-> e`).join(';')
+    const board = compileBoard(sketch(`s > p1; ${branches}; ${edges}; d1 -else-> e`))
+    expect(startRun({ board, now: start }, { by: 'anna', variables: {} }).run.failure).toMatchObject({ code: 'TOO_MUCH_WORK' })
   })
 
   test('a loop of timers ends after 100,000 steps, and its history with it', () => {

@@ -1,0 +1,29 @@
+import type { BoardFinding } from './check-graph.ts'
+
+/** Findings of one code that an answer lists. A board of 4 MB can have 400,000. */
+const maxOfCode = 200
+
+/** The first findings of each code, and one that counts the others. Takes them one by one: all at once may fill the memory. */
+export function capFindings(findings: Iterable<BoardFinding>): BoardFinding[] {
+  const listed: BoardFinding[] = []
+  const counts = new Map<string, number>()
+  for (const finding of findings) {
+    const count = (counts.get(finding.code) ?? 0) + 1
+    counts.set(finding.code, count)
+    if (count <= maxOfCode) listed.push(finding)
+  }
+  const last = new Map(listed.map((finding) => [finding.code, finding]))
+  return listed.flatMap((finding) => {
+    const more = (counts.get(finding.code) as number) - maxOfCode
+    if (more <= 0 || last.get(finding.code) !== finding) return [finding]
+    return [
+      finding,
+      { severity: finding.severity, code: finding.code, elementId: null, message: `and ${more} more with the code ${finding.code}` },
+    ]
+  })
+}
+
+const maxQuote = 200
+
+/** The beginning of a text of the author that a message quotes. */
+export const quote = (text: string): string => (text.length <= maxQuote ? text : `${text.slice(0, maxQuote)}…`)
