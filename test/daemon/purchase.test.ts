@@ -217,6 +217,8 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
     const { subscriptions } = await anna.marketplace.listMarketplaceSubscriptions()
     return subscriptions.find(({ id: known }) => known === bought?.id)?.status === 'cancelled'
   })
+  // The provider has two hours for an invoice of its own.
+  offsetMs += 2 * 60 * 60_000
   await untilTrue(() => money()[0] !== 300)
   expect(money()).toEqual([300 + 150, 210 + 105, 90 + 45])
 

@@ -28,8 +28,10 @@ import { words } from './words.ts'
 type One = Readonly<{ slug: string; id: string }>
 type Entry = Awaited<ReturnType<typeof api.runs.tenantRunHistory>>['entries'][number]
 
-const isOver = ({ status }: OperatorRun) => status === 'completed' || status === 'failed'
-const canRetry = ({ failure }: OperatorRun) => failure !== null && failure.code !== 'CANCELLED' && failure.code !== 'REJECTED'
+/** A retry continues nothing else; a run that failed otherwise is cancelled. */
+const canRetry = ({ failure }: OperatorRun) => failure?.code === 'TOO_MANY_STEPS'
+const canCancel = ({ status, failure }: OperatorRun) =>
+  status !== 'completed' && failure?.code !== 'CANCELLED' && failure?.code !== 'REJECTED'
 
 export function Page() {
   const one = useParams({ strict: false }) as One
@@ -53,7 +55,7 @@ export function Page() {
                   {words.retry}…
                 </Button>
               )}
-              {!isOver(run.data) && (
+              {canCancel(run.data) && (
                 <Button why={why} onPress={() => setAction('cancel')}>
                   {words.cancel}…
                 </Button>

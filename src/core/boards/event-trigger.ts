@@ -61,10 +61,12 @@ const maxParsed = 1_000
 const cache = new Map<string, ReturnType<Environment['parse']>>()
 
 function parsed(expression: string): ReturnType<Environment['parse']> {
-  const found = cache.get(expression) ?? parseAllowed(environment, expression)
+  const found = cache.get(expression)
+  if (found) return found
+  const parsed = parseAllowed(environment, expression)
   if (cache.size >= maxParsed) cache.clear()
-  cache.set(expression, found)
-  return found
+  cache.set(expression, parsed)
+  return parsed
 }
 
 /** The run that caused an event: every event of a run's work names it. */

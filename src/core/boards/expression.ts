@@ -97,7 +97,11 @@ function parsed(expression: string, types: Types): Parsed {
   const found = known.parsed.get(expression)
   if (found) return found
   const parsed = parseAllowed(known.environment, expression)
-  if (parsedCharacters > maxParsedCharacters) [conditions, parsedCharacters] = [new WeakMap(), 0]
+  if (parsedCharacters > maxParsedCharacters) {
+    known.parsed.clear()
+    conditions = new WeakMap()
+    parsedCharacters = 0
+  }
   parsedCharacters += expression.length
   conditions.set(types, known)
   known.parsed.set(expression, parsed)

@@ -1,4 +1,5 @@
 import { escapeMarkdown } from '../reports/index.ts'
+import { quote } from './cap-findings.ts'
 import { type BoardEdge, type BoardElement, boundRole, boundRoom, type ConditionType, type ElementOf, whenAt } from './definition.ts'
 import { evaluate, readable } from './expression.ts'
 import { waits } from './graph.ts'
@@ -145,7 +146,7 @@ function decide(draft: Draft, { id }: BoardElement): readonly string[] | 'failed
       if (evaluate(expression, types, variables)) return [edge.id]
     } catch (cause) {
       const why = (cause as Error).message.split('\n', 1)[0]
-      fail(draft, 'EXPRESSION_FAILED', { elementId: id, message: `the condition ${expression} has no value: ${why}` })
+      fail(draft, 'EXPRESSION_FAILED', { elementId: id, message: `the condition ${quote(expression)} has no value: ${quote(why ?? '')}` })
       return 'failed'
     }
   }

@@ -3,7 +3,7 @@ import { type EndpointShape, isSchema, parsePart } from '../../core/contract/ind
 import type { Actor } from '../../core/kit/index.ts'
 import { type RawRequest, rawRequest } from './raw.ts'
 import { openUpload, type Upload } from './receive-upload.ts'
-import { assertStorable } from './validation.ts'
+import { assertShallow, assertStorable } from './validation.ts'
 
 type Incoming = Readonly<{
   endpoint: EndpointShape
@@ -29,13 +29,15 @@ export class IncomingCall {
   constructor(incoming: Incoming) {
     const { endpoint, request, response, actor, revalidate } = incoming
     const { multipart } = endpoint
-    // Before it is parsed, because a deep value ends the stack. Container output may contain any text, and agents must be able to report it.
-    if (endpoint.auth.kind !== 'agent') assertStorable(request.body)
+    // Before it is parsed, because a deep value ends the stack.
+    if (endpoint.auth.kind !== 'agent') assertShallow(request.body)
     this.params = endpoint.params && parsePart(endpoint.params, namedParams(request), '')
     this.query = endpoint.query && parsePart(endpoint.query, request.query, '')
     this.body = endpoint.body && parsePart(endpoint.body, request.body === undefined ? {} : request.body, '')
     assertStorable(this.params)
     assertStorable(this.query)
+    // Container output may contain any text, and agents must be able to report it. It is stored as JSON only.
+    if (endpoint.auth.kind !== 'agent') assertStorable(this.body)
     this.upload = multipart && openUpload({ multipart, request, response, revalidate })
     this.raw = isRaw(endpoint) ? rawRequest(request, response, endpoint.path.split('/').length) : undefined
     this.actor = actor

@@ -4,26 +4,28 @@ import { problem } from '../../core/kit/index.ts'
 /** More than any value of the contract has. */
 const maxLevels = 64
 
-/**
- * PostgreSQL cannot store NUL, a lone surrogate breaks the chat server, and the stack ends in a value that is nested too deep. Throws VALIDATION
- * with the path.
- */
-export function assertStorable(value: unknown): void {
-  const found = unstorableIn(value)
+/** Throws VALIDATION with the path. */
+export const assertShallow = (value: unknown): void => assertNothing(faultIn(value, () => undefined))
+
+/** PostgreSQL cannot store NUL, and a lone surrogate breaks the chat server. Throws VALIDATION with the path. */
+export const assertStorable = (value: unknown): void => assertNothing(faultIn(value, unstorableText))
+
+function assertNothing(found: Fault | undefined): void {
   if (!found) return
   const [at, { reason }] = [found.path.join('.') || '(whole)', found]
   throw problem('VALIDATION', `${at}: ${reason}`, { details: [{ path: at, reason }] })
 }
 
-type Unstorable = Readonly<{ path: readonly string[]; reason: string }>
+type Fault = Readonly<{ path: readonly string[]; reason: string }>
 
 /** The path is built only when something is found: a copy of it at each level is quadratic in the depth. */
-function unstorableIn(value: unknown, level = 0): Unstorable | undefined {
-  if (typeof value === 'string') return unstorableText(value)
+function faultIn(value: unknown, ofText: (text: string) => string | undefined, level = 0): Fault | undefined {
+  const reason = typeof value === 'string' ? ofText(value) : undefined
+  if (reason !== undefined) return { path: [], reason }
   if (typeof value !== 'object' || value === null) return undefined
   if (level === maxLevels) return { path: [], reason: `must not be nested deeper than ${maxLevels} levels` }
   for (const [key, inner] of Object.entries(value)) {
-    const found = unstorableIn(inner, level + 1)
+    const found = faultIn(inner, ofText, level + 1)
     if (found) return { ...found, path: [key, ...found.path] }
   }
   return undefined
@@ -31,9 +33,9 @@ function unstorableIn(value: unknown, level = 0): Unstorable | undefined {
 
 const half = /\p{Surrogate}/u
 
-function unstorableText(text: string): Unstorable | undefined {
+function unstorableText(text: string): string | undefined {
   const what = text.includes('\u0000') ? 'the character NUL' : half.test(text) ? 'a lone surrogate' : undefined
-  return what === undefined ? undefined : { path: [], reason: `must not contain ${what}` }
+  return what === undefined ? undefined : `must not contain ${what}`
 }
 
 /**

@@ -1,8 +1,17 @@
-import { problem } from '../../core/kit/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
 import { assertVendorIsPayable, type InstallStep, type ProviderPrice } from '../../core/payments/index.ts'
 import type { SagaEntry } from '../../core/saga/index.ts'
 import type { Tx } from '../db/index.ts'
-import { findItem, findVendor, type ItemRecord, isSamePrice, type Price } from '../marketplace/index.ts'
+import {
+  findItem,
+  findVendor,
+  type ItemRecord,
+  isSamePrice,
+  lockSubscription,
+  type Price,
+  type SubscriptionRecord,
+  storeSubscription,
+} from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { Attempt } from './attempts.repo.ts'
 import type { Installer, PaymentsDeps } from './deps.ts'
@@ -44,6 +53,16 @@ const mayHaveCharged = ({ journal }: Given): boolean =>
 const notTheAgreed = ({ name }: ItemRecord, why: string) =>
   new Refused(problem('CONFLICT', `${name} ${why} before it was paid; nothing was charged. fix: read the item and repeat the request`))
 
+/**
+ * The row of a former installation shows the price of the next one. Where the provider has another, the row follows before the refusal: the
+ * repeated request is shown what it will pay.
+ */
+const correctRow = ({ db }: PaymentsDeps, { tenantId, itemId }: Attempt, change: () => Partial<SubscriptionRecord>): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const row = await lockSubscription(tx, { tenantId, itemId })
+    if (row?.status === 'cancelled') await storeSubscription(tx, { ...row, ...change() })
+  })
+
 /** A charge may begin hours after the request, when the provider was away. */
 export async function assertStillSold(
   deps: PaymentsDeps,
@@ -52,7 +71,10 @@ export async function assertStillSold(
 ) {
   if (mayHaveCharged(given)) return
   if (item.status !== 'published') throw notTheAgreed(item, 'was withdrawn')
-  if (!isAgreed(given, item) || !isAgreed(given, priceOf(price))) throw notTheAgreed(item, 'got another price')
+  if (!isAgreed(given, item) || !isAgreed(given, priceOf(price))) {
+    await correctRow(deps, given.attempt, () => ({ paidUntil: isoNow(deps.clock) }))
+    throw notTheAgreed(item, 'got another price')
+  }
   const vendor = item.vendorId === null ? undefined : await findVendor(deps.db, { id: item.vendorId })
   try {
     if (vendor) assertVendorGetsNoTax(deps, vendor)
@@ -83,8 +105,11 @@ export async function assertActive({ db }: PaymentsDeps, { tenantId }: Attempt):
   throw new Refused(problem('CONFLICT', `${state}, so nothing is bought for it. fix: resume the tenant, then repeat the request`))
 }
 
+type Former = Readonly<{ item: ItemRecord; price: ProviderPrice | null }>
+
 /** A subscription that is taken back keeps its price, which the user may not have been shown. */
-export function assertFormerPrice(given: Given, { item, price }: Readonly<{ item: ItemRecord; price: ProviderPrice | null }>): void {
+export async function assertFormerPrice(deps: PaymentsDeps, given: Given, { item, price }: Former): Promise<void> {
   if (!price || mayHaveCharged(given) || isAgreed(given, priceOf(price))) return
+  await correctRow(deps, given.attempt, () => ({ ...priceOf(price), paymentPriceId: price.id }))
   throw notTheAgreed(item, 'continues at its former price, which was not shown')
 }

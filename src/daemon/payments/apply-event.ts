@@ -1,7 +1,14 @@
 import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { PaymentStatus } from '../../core/marketplace/index.ts'
-import { isLive, objectToRead, type ProviderInvoice, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
+import {
+  isLive,
+  isPaymentFailure,
+  objectToRead,
+  type ProviderInvoice,
+  type ProviderSubscription,
+  paymentStatusOf,
+} from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
@@ -123,7 +130,11 @@ const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
 
 /** Invoices of an ended subscription whose payment failed. */
 async function unpaidOf({ provider }: Deps, { id, customerId }: ProviderSubscription): Promise<ProviderInvoice[]> {
-  const all = await provider.listInvoices({ customerId, subscriptionId: id })
+  const all = await provider.listInvoices({ customerId, subscriptionId: id }).catch((error) => {
+    // The customer was deleted at the provider.
+    if (isPaymentFailure(error, 'not_found')) return []
+    throw error
+  })
   return all.filter(({ status }) => status === 'open')
 }
 

@@ -82,12 +82,13 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
 
 /** The tenant uninstalled the item and its period has not ended: the same subscription continues, without a charge. */
 async function takeBack(
-  { provider, db, clock }: PaymentsDeps,
+  deps: PaymentsDeps,
   given: Given,
   { live, item }: Readonly<{ live: ProviderSubscription; item: ItemRecord }>,
 ): Promise<Charged> {
+  const { provider, db, clock } = deps
   const key = `${installKey(given.attempt.id, 'charge', savedErrors(given, 'charge'))}:resume:${isoNow(clock)}`
-  assertFormerPrice(given, { item, price: await provider.getPrice(live.priceId) })
+  await assertFormerPrice(deps, given, { item, price: await provider.getPrice(live.priceId) })
   given.charging()
   await provider.updateSubscription({ key, id: live.id, cancelAtPeriodEnd: false, payout: live.isTaxed ? null : await payoutOf(db, item) })
   return { subscriptionId: live.id, isTakenBack: true }
@@ -157,7 +158,8 @@ async function refund({ db, clock, provider }: PaymentsDeps, given: Given): Prom
   const refunded: Pick<ProviderInvoice, 'id' | 'refundedCents'>[] = []
   for (const one of (await provider.listSubscriptions(attempt.customerId)).filter((sub) => isOfAttempt(sub, attempt)))
     for (const invoice of await provider.listInvoices({ customerId: attempt.customerId, subscriptionId: one.id })) {
-      const key = `${installKey(attempt.id, 'refund', n)}:${invoice.id}`
+      // A refusal is saved for its key: a later hour asks again. What was refunded is not refunded again.
+      const key = `${installKey(attempt.id, 'refund', n)}:${invoice.id}:${isoNow(clock).slice(0, 13)}`
       if (invoice.status !== 'paid') await provider.voidInvoice({ key, invoiceId: invoice.id })
       else {
         await provider.refundInvoice({ key, invoiceId: invoice.id })

@@ -37,6 +37,9 @@ async function tenantsBehind({ db }: Deps): Promise<string[]> {
   return rows.map(({ tenant_id }) => tenant_id)
 }
 
+/** Others wait for the transaction of a page. */
+const maxPageMs = 1_000
+
 /** Returns whether there may be more; false also while another replica reads this tenant. */
 async function readPage(deps: Deps, tx: Tx, tenantId: string): Promise<boolean> {
   const query = tx.selectFrom('trigger_positions').select('seq').where('tenant_id', '=', tenantId)
@@ -46,13 +49,18 @@ async function readPage(deps: Deps, tx: Tx, tenantId: string): Promise<boolean> 
   const last = page.at(-1)
   if (!last) return false
   const triggers = await triggersOf(tx, { tenantId, kind: 'event' })
-  for (const event of page)
+  const begun = deps.clock.monotonicMs()
+  let read = last
+  for (const event of page) {
     for (const active of triggers.filter(({ trigger }) => trigger.eventType === event.eventType)) {
       await startIfFits(deps, tx, { active, event })
       await yieldToEventLoop() // expressions of one tenant delay no request of another
     }
-  await tx.updateTable('trigger_positions').set({ seq: last.seq }).where('tenant_id', '=', tenantId).execute()
-  return page.length === pageSize
+    read = event
+    if (deps.clock.monotonicMs() - begun > maxPageMs) break
+  }
+  await tx.updateTable('trigger_positions').set({ seq: read.seq }).where('tenant_id', '=', tenantId).execute()
+  return page.length === pageSize || read !== last
 }
 
 type Fit = Readonly<{ active: ActiveTrigger<'event'>; event: StoredEvent }>

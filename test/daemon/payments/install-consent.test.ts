@@ -96,6 +96,37 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
     expect(items).toMatchObject([{ priceCents: 300, installed: false }])
   })
 
+  test('a former price that the provider does not have any more is shown once, and then the real one', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.runJobs()
+    const other = await room.provider.createCustomer({ key: 'c2', name: 'Acme', email: 'b@acme.example', metadata: {} })
+    await room.db.updateTable('tenants').set({ payment_customer_id: other.id }).execute()
+    await reprice(room, 300)
+    await expect(installItem(shop(room), room.actor, { id: 'item_1', priceCents: 1000 })).rejects.toMatchObject({ code: 'CONFLICT' })
+    const { items } = await listTenantItems(shop(room), room.actor, { limit: 10 })
+    expect(items).toMatchObject([{ priceCents: 300 }])
+    await installItem(shop(room), room.actor, { id: 'item_1', priceCents: 300 })
+    expect(room.double.paidBy(other.id)).toBe(300)
+  })
+
+  test('a subscription that was given another price at the provider continues at it once that was shown', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.runJobs()
+    await room.db.updateTable('marketplace_subscriptions').set({ price_cents: 700 }).execute()
+    await expect(installItem(shop(room), room.actor, { id: 'item_1', priceCents: 700 })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('former price'),
+    })
+    const { items } = await listTenantItems(shop(room), room.actor, { limit: 10 })
+    expect(items).toMatchObject([{ priceCents: 1000 }])
+    await installItem(shop(room), room.actor, { id: 'item_1', priceCents: 1000 })
+    expect(room.money()[0]).toBe(1000)
+  })
+
   test('the same cents for another model are another price', async () => {
     const room = await aPaymentsWorld(await fresh())
     await reprice(room, 1000, 'per-active-user')
