@@ -25,6 +25,13 @@ SPARE = {
     for place, value in SEEDS[n].items()
     if isinstance(value, str) and SEEDS[n + HALF][place] != value
 }
+# Other ids must stay with what lies in them: calls that end the whole of one name the last, however they came to their id.
+LAST = {
+    value: SEEDS[-1][place]
+    for seed in SEEDS[:-1]
+    for place, value in seed.items()
+    if isinstance(value, str) and SEEDS[-1][place] != value
+}
 # Valid calls by operation: counted together, two threads could leave an operation without a seed.
 turns = defaultdict(count)
 seeded = count()
@@ -88,8 +95,9 @@ def seed_for(case):
 def spare_first_half(case):
     """Also calls that follow a link of an answer, and wrong ones, end nothing that others name."""
     if ends(case):
+        spare = LAST if case.path.count("{") == 1 else SPARE
         for name, value in (case.path_parameters or {}).items():
-            case.path_parameters[name] = SPARE.get(value, value)
+            case.path_parameters[name] = spare.get(value, value)
 
 
 def name_one(case, name, value):
