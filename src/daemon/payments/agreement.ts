@@ -57,10 +57,10 @@ const notTheAgreed = ({ name }: ItemRecord, why: string) =>
  * The row of a former installation shows the price of the next one. Where the provider has another, the row follows before the refusal: the
  * repeated request is shown what it will pay.
  */
-const correctRow = ({ db }: PaymentsDeps, { tenantId, itemId }: Attempt, change: () => Partial<SubscriptionRecord>): Promise<void> =>
+const correctRow = ({ db }: PaymentsDeps, { tenantId, itemId }: Attempt, change: Partial<SubscriptionRecord>): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const row = await lockSubscription(tx, { tenantId, itemId })
-    if (row?.status === 'cancelled') await storeSubscription(tx, { ...row, ...change() })
+    if (row?.status === 'cancelled') await storeSubscription(tx, { ...row, ...change })
   })
 
 /** A charge may begin hours after the request, when the provider was away. */
@@ -72,7 +72,7 @@ export async function assertStillSold(
   if (mayHaveCharged(given)) return
   if (item.status !== 'published') throw notTheAgreed(item, 'was withdrawn')
   if (!isAgreed(given, item) || !isAgreed(given, priceOf(price))) {
-    await correctRow(deps, given.attempt, () => ({ paidUntil: isoNow(deps.clock) }))
+    await correctRow(deps, given.attempt, { paidUntil: isoNow(deps.clock) })
     throw notTheAgreed(item, 'got another price')
   }
   const vendor = item.vendorId === null ? undefined : await findVendor(deps.db, { id: item.vendorId })
@@ -110,6 +110,6 @@ type Former = Readonly<{ item: ItemRecord; price: ProviderPrice | null }>
 /** A subscription that is taken back keeps its price, which the user may not have been shown. */
 export async function assertFormerPrice(deps: PaymentsDeps, given: Given, { item, price }: Former): Promise<void> {
   if (!price || mayHaveCharged(given) || isAgreed(given, priceOf(price))) return
-  await correctRow(deps, given.attempt, () => ({ ...priceOf(price), paymentPriceId: price.id }))
+  await correctRow(deps, given.attempt, { ...priceOf(price), paymentPriceId: price.id })
   throw notTheAgreed(item, 'continues at its former price, which was not shown')
 }
