@@ -4,8 +4,11 @@ import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { Tables, Tx } from './database.ts'
 import { executeWrites, insertRows, type Write } from './writes.ts'
 
-/** `last`: when this attempt fails, the job is abandoned. The signal aborts when the process stops or loses the queue's lease. */
-type JobAttempt = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
+/**
+ * `last`: when this attempt fails, the job is abandoned. `attempt`: its number, from 1; an unreachable server costs none. The signal aborts when
+ * the process stops or loses the queue's lease.
+ */
+type JobAttempt = Readonly<{ last: boolean; attempt?: number; signal?: AbortSignal | undefined }>
 
 /** Runs the jobs of one topic. It must be idempotent: after a crash the same job runs again. Throwing means "retry later". */
 export type JobHandler = (payload: unknown, attempt: JobAttempt) => Promise<void>

@@ -89,11 +89,12 @@ async function workJob(
   leased: LeasedQueue,
   { job, signal }: Readonly<{ job: TakenJob; signal: AbortSignal | undefined }>,
 ): Promise<boolean> {
-  const last = job.attempts >= maxAttempts
+  const { attempts: attempt } = job
+  const last = attempt >= maxAttempts
   try {
     const handler = deps.handlers[job.topic]
     if (!handler) throw new Error(`no handler for the topic ${job.topic}`)
-    await whileRenewed(deps, leased, { signal, work: (stop) => handler(JSON.parse(job.payload), { last, signal: stop }) })
+    await whileRenewed(deps, leased, { signal, work: (stop) => handler(JSON.parse(job.payload), { last, attempt, signal: stop }) })
     await deleteDone(deps.db, leased, job.ids)
     return false
   } catch (error) {

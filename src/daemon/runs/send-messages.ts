@@ -16,7 +16,7 @@ const messageTopic = 'chat.run-message'
 
 type Message = Extract<RunEffect, { type: 'message' }>
 
-/** The messages of a step, and a job for each; those of one run are sent in order. */
+/** The messages of a step, and a job for each. Those of one run to one room are sent in order; a refused one delays no other room. */
 export function enqueueMessages({ clock }: Pick<StepDeps, 'clock'>, { run, effects, at }: AppliedStep): Write[] {
   const { id: runId, tenantId } = run
   const messages = effects.filter((effect): effect is Message => effect.type === 'message')
@@ -25,9 +25,9 @@ export function enqueueMessages({ clock }: Pick<StepDeps, 'clock'>, { run, effec
     ...{ run_id: runId, token_id: tokenId, tenant_id: tenantId, element_id: elementId, room, body, created_at: at },
     ...{ status: 'pending' as const, matrix_event_id: null },
   }))
-  const jobs = messages.map(({ tokenId }) => ({
+  const jobs = messages.map(({ tokenId, room }) => ({
     ...{ topic: messageTopic, payload: { tenantId, runId, tokenId } },
-    ...chatQueue({ tenantId, what: 'messages', key: runId }),
+    ...chatQueue({ tenantId, what: 'messages', key: `${runId} ${room}` }),
   }))
   return [insertRows('run_messages', rows), insertJobs(clock, jobs)]
 }
@@ -37,12 +37,16 @@ type OneMessage = z.infer<typeof Payload>
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'log' | 'sendMessage'>
 
+/** Attempts of a message whose room the chat server refuses, within half a minute: the bot may be joined to the room meanwhile. */
+const maxRefusals = 5
+
 /**
  * The job waits while the chat server is not available, such as during an update of the box. The transaction id is that of the token, so a job that
- * runs twice sends once. A message that the server still refuses at the last attempt is marked as failed; the run continued long ago.
+ * runs twice sends once. A message that the server still refuses is marked as failed, so that the next one to that room is sent; the run continued
+ * long ago.
  */
 export const messageJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({
-  [messageTopic]: async (payload, { last }) => {
+  [messageTopic]: async (payload, { last, attempt = 1 }) => {
     const one = Payload.parse(payload)
     const message = await pendingMessage(deps, one)
     if (!message) return
@@ -53,7 +57,8 @@ export const messageJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =>
         roomId === undefined ? null : await deps.sendMessage({ tenantId: one.tenantId, roomId, body: message.body, transactionId })
       await record(deps, one, eventId)
     } catch (err) {
-      if (!last || isProblem(err, 'HOMESERVER_UNREACHABLE')) throw err
+      const isRefused = isProblem(err, 'NO_ROOM') && attempt >= maxRefusals
+      if (!(last || isRefused) || isProblem(err, 'HOMESERVER_UNREACHABLE')) throw err
       deps.log.warn({ err, ...one }, 'a message of a run was not sent')
       await record(deps, one, null)
     }

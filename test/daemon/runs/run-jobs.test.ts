@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { problem } from '../../../src/core/kit/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
 import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
 import { anOperator } from '../../support/boxes-world.ts'
@@ -67,6 +68,29 @@ onBothDialects('jobs of runs', (fresh) => {
     expect((await one.as('anna').showRun({ params: { id } })).messages).toMatchObject([{ elementId: 'm1', status: 'failed' }])
     const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject']).execute()
     expect(alerts).toEqual([{ kind: 'run_message_failed', subject: `one/${id}` }])
+  })
+
+  test('a refused message delays no other room, and the next one to its room by half a minute', async () => {
+    const one = await room()
+    const hall = { room: '!hall:school', body: 'refused' }
+    const id = await aBoard(one, 's > m1 > m2 > m3 > e', { m1: hall, m2: { body: 'leave' }, m3: { ...hall, body: 'next' } })
+    await aRun(one, id, { spaceId: 'spc_4b' })
+    const startMs = one.clock.now().getTime()
+    const sent: [string, number][] = []
+    const sendMessage = async ({ body }: { body: string }) => {
+      if (body === 'refused') throw problem('NO_ROOM', 'gone')
+      return `$${sent.push([body, one.clock.now().getTime() - startMs])}`
+    }
+    const handlers = runsFeature.jobs?.({ ...one, sendMessage }) ?? {}
+    for (let seconds = 0; seconds <= 30; seconds += 2) {
+      await drainJobs({ ...one, handlers })
+      await one.clock.advance(2_000)
+    }
+    expect(sent).toEqual([
+      ['leave', 0],
+      ['next', 30_000],
+    ])
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'run_message_failed' }])
   })
 
   test('a report becomes files of the space, and its readers find them', async () => {
