@@ -34,6 +34,7 @@ const kinds = Object.keys({
   followups_late: 0,
   checkpoint_stalled: 0,
   run_overdue: 0,
+  run_failed: 0,
   run_message_failed: 0,
   trigger_room_encrypted: 0,
   trigger_messages_unread: 0,

@@ -31,6 +31,7 @@ export const AlertKind = z.enum([
   'followups_late',
   'checkpoint_stalled',
   'run_overdue',
+  'run_failed',
   'run_message_failed',
   'trigger_room_encrypted',
   'trigger_messages_unread',

@@ -9,6 +9,9 @@ export const stalledKey = (runId: string, elementId: string | null): string => `
 /** Identifies the alert of one element, or of the whole run. */
 export const overdueKey = (runId: string, elementId: string | null): string => `run_overdue:${runId}:${elementId ?? ''}`
 
+/** Identifies the alert of a run that failed. */
+export const failedKey = (runId: string): string => `run_failed:${runId}`
+
 /** Too few active users of the tenant can approve a checkpoint, so its run waits for ever. */
 export const checkpointStalled = (of: OfRun & Readonly<{ role: string; eligible: number; required: number }>): NewAlert => ({
   kind: 'checkpoint_stalled',
@@ -35,6 +38,22 @@ export const runOverdue = (of: OfRun): NewAlert => ({
     'What waits went to the escalation role that its board names, and continues to wait. Nothing else is affected.\n' +
     'Ask the school to continue it; a user with manageBoards can cancel the run.',
   command: `tenantry tenants show ${of.slug}`,
+})
+
+/** A run failed by its board, not by a rejection or a cancel: it waits for ever. Its reason may quote variables, so it is not named. */
+export const runFailed = (of: OfRun & Readonly<{ boardId: string; code: string; isRetryable: boolean }>): NewAlert => ({
+  kind: 'run_failed',
+  key: failedKey(of.runId),
+  subject: subjectOf(of),
+  severity: 'warning',
+  title: `A run of ${of.slug} failed`,
+  body:
+    `Run ${of.runId} of board ${of.boardId} failed with ${of.code}${of.elementId === null ? '' : ` at the element ${of.elementId}`}. ` +
+    'No time of it fires any more, also none that escalates; its open tasks stay open. Other runs are not affected.\n' +
+    (of.isRetryable
+      ? `Retry or cancel it: tenantry runs retry ${of.runId} --tenant ${of.slug}`
+      : 'A retry would fail again. Inform the school: a user with manageBoards cancels the run, corrects the board and starts a new run.'),
+  command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
 })
 
 /** A message of a run was not sent and is not tried again; the run continued. */

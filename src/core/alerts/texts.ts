@@ -48,7 +48,7 @@ import {
   rolloutRolledBack,
   wrongImage,
 } from './rollout-texts.ts'
-import { checkpointStalled, runMessageFailed, runOverdue } from './run-texts.ts'
+import { checkpointStalled, runFailed, runMessageFailed, runOverdue } from './run-texts.ts'
 
 /** Builds the text of each kind of alert from its facts. */
 export const alertOf = {
@@ -80,6 +80,7 @@ export const alertOf = {
   followups_late: jobsLate,
   checkpoint_stalled: checkpointStalled,
   run_overdue: runOverdue,
+  run_failed: runFailed,
   run_message_failed: runMessageFailed,
   trigger_room_encrypted: triggerRoomEncrypted,
   trigger_messages_unread: triggerMessagesUnread,

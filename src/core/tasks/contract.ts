@@ -95,7 +95,7 @@ export const tasksContract = {
     ...act('assign', 'Assign a task to a user, take it, or return it to its role'),
     body: z.strictObject({ assigneeId: Id.nullable().meta({ description: 'Null returns the task to its role' }) }),
   }),
-  completeTask: act('complete', 'Complete a task'),
+  completeTask: endpoint({ ...act('complete', 'Complete a task'), problems: ['FORBIDDEN', 'INVALID_TRANSITION', 'RUN_FAILED'] }),
   cancelTask: act('cancel', 'Cancel a task'),
   escalateTask: endpoint({
     ...act('escalate', 'Escalate an overdue task, optionally to another role'),

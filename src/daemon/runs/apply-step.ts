@@ -50,7 +50,7 @@ export async function applyStep(
   await publishStep(deps, tx, { ...step, isNew, writes })
   await pauseIfFailed(tx, run.state, step)
   const stalled = await escalateStalled(deps, tx, { ...step, input })
-  await alertOperators(deps, tx, { ...step, stalled })
+  await alertOperators(deps, tx, { ...step, input, stalled })
   const roles = stalled.flatMap(({ newReader }) => newReader ?? [])
   return { ...after, readers: withReaders(after.readers, { users: [], roles }) }
 }

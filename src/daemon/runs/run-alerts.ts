@@ -1,25 +1,39 @@
-import { alertOf, overdueKey, stalledKey } from '../../core/alerts/index.ts'
+import { alertOf, failedKey, overdueKey, stalledKey } from '../../core/alerts/index.ts'
+import type { RunFailure } from '../../core/boards/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
+import { canRetry } from '../../core/runs/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
+import type { HistoryInput } from './history.repo.ts'
 import type { Stalled } from './stalled-checkpoints.ts'
 
 /** Raises and closes the alerts of a run. They contain ids and roles, never variables. */
 export async function alertOperators(
   { clock }: Pick<StepDeps, 'clock'>,
   tx: Tx,
-  { run, board, effects, stalled }: AppliedStep & Readonly<{ stalled: readonly Stalled[] }>,
+  { run, board, effects, input, stalled }: AppliedStep & Readonly<{ input: HistoryInput; stalled: readonly Stalled[] }>,
 ): Promise<void> {
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' ? [effect.elementId] : []))
-  const keys = doneKeys({ run, board, effects })
-  if (escalated.length === 0 && stalled.length === 0 && keys.length === 0) return
+  const failure = failureOf(run)
+  const wasFailed = input.type === 'retry' || input.type === 'cancel'
+  const keys = [...doneKeys({ run, board, effects }), ...(wasFailed ? [failedKey(run.id)] : [])]
+  if (escalated.length === 0 && stalled.length === 0 && keys.length === 0 && !failure) return
   const slug = await slugOf(tx, run.tenantId)
   if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run continued' })
   for (const elementId of escalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId }))
   for (const one of stalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, ...one }))
+  if (failure) {
+    const { code, elementId } = failure
+    const facts = { slug, runId: run.id, boardId: run.boardId, elementId, code, isRetryable: canRetry(failure) }
+    await raiseAlert(tx, clock, alertOf.run_failed(facts))
+  }
 }
+
+/** A failed run takes no step but a retry or a cancel, so each failure is new. A rejection and a cancel are decisions of users. */
+const failureOf = ({ state: { failure } }: AppliedStep['run']): RunFailure | undefined =>
+  failure && failure.code !== 'REJECTED' && failure.code !== 'CANCELLED' ? failure : undefined
 
 /** The alerts of the elements that closed, and of the run if it ended. Another checkpoint that waits keeps its alert. */
 const doneKeys = ({ run, board, effects }: Pick<AppliedStep, 'run' | 'board' | 'effects'>): string[] =>

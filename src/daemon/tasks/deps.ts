@@ -11,7 +11,7 @@ type TaskOfRun = Readonly<{ tenantId: string; runId: string; id: string }>
 export type RunTasks = Readonly<{
   /** Locks the run before its task is locked, in the same order as a step of the run does. */
   lock(tx: Tx, task: TaskOfRun): Promise<void>
-  /** Steps the run in the transaction that completes its task. `by`: null for automation. Throws INVALID_TRANSITION if the run has failed. */
+  /** Steps the run in the transaction that completes its task. `by`: null for automation. Throws RUN_FAILED. */
   completed(tx: Tx, task: TaskOfRun, by: string | null): Promise<void>
 }>
 

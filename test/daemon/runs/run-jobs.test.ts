@@ -282,6 +282,34 @@ onBothDialects('jobs of runs', (fresh) => {
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ title: 'Too few approvers: c1', assignedRole: 'head' }])
   })
 
+  test('a run that fails raises run_failed until it is cancelled or retried, and its task names the failure', async () => {
+    const one = await room()
+    const code = { assignedRole: 'teacher', fields: [{ name: 'code', label: 'Code', kind: 'text', required: true }] }
+    const id = await aBoard(one, `s > p1; p1 > t1 > e1; p1 > f1 > d1; d1 -vars.code.substring(0,2)=='AB'-> e2; d1 -else-> e3`, { f1: code })
+    const run = await aRun(one, id)
+    await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { code: 'A' } } })
+    const alerts = async () => await one.db.selectFrom('alerts').select(['kind', 'status', 'body']).orderBy('id').execute()
+    expect(await alerts()).toMatchObject([
+      { kind: 'run_failed', status: 'open', body: expect.stringContaining('EXPRESSION_FAILED at the element d1') },
+    ])
+    const [task] = (await one.as('mia').listTasks()).tasks
+    const completed = one.as('tim').completeTask({ params: { id: task?.id as string } })
+    await expect(completed).rejects.toMatchObject({ code: 'RUN_FAILED', message: expect.stringContaining('fix:') })
+    await one.as('mia').cancelRun({ params: { id: run.id } })
+    expect(await alerts()).toMatchObject([{ status: 'closed' }])
+  })
+
+  test('a rejection and a cancel raise no alert', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    const id = await aBoard(one, 's > c1 > e')
+    const [rejected, cancelled] = [await aRun(one, id), await aRun(one, id)]
+    await one.as('ben').advanceRun({ params: { id: rejected.id }, body: { elementId: 'c1', action: 'reject' } })
+    await one.as('mia').cancelRun({ params: { id: cancelled.id } })
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status']).orderBy('id').execute()
+    expect(await alerts()).toEqual([])
+  })
+
   test('the end of the time raises run_overdue, which is sent to operators, until the element is done', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > t1 > t2 > e', { t1: { dueAt: 'PT10H', escalationRole: 'head' } }))

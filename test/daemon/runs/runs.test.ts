@@ -346,7 +346,7 @@ onBothDialects('runs', (fresh) => {
     await one.clock.advance(2 * 3_600_000)
     expect(await fireTimers(one)).toBe(0)
     const task = (await one.as('tim').listTasks({ query: { status: 'open' } })).tasks[0]?.id as string
-    expect(await codeOf(one.as('tim').completeTask({ params: { id: task } }))).toBe('INVALID_TRANSITION')
+    expect(await codeOf(one.as('tim').completeTask({ params: { id: task } }))).toBe('RUN_FAILED')
     expect(await codeOf(advance(one, 'tim', run.id, { elementId: 't2', action: 'complete' }))).toBe('RUN_FAILED')
     const state = await one.db.selectFrom('runs').select('state').executeTakeFirstOrThrow()
     const corrected = { ...JSON.parse(state.state), variables: { size: '20' }, failure: stopped }
@@ -381,7 +381,10 @@ onBothDialects('runs', (fresh) => {
     await one.clock.advance(30 * 86_400_000)
     expect(await fireTimers(one)).toBe(0)
     await change({ variables: { size: '20' }, failure: stopped })
+    const alerts = () => one.db.selectFrom('alerts').select('status').where('kind', '=', 'run_failed').orderBy('id').execute()
+    expect(await alerts()).toEqual([{ status: 'closed' }, { status: 'open' }])
     expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ failure: null })
+    expect(await alerts()).toEqual([{ status: 'closed' }, { status: 'closed' }])
     expect(await fireTimers(one)).toBe(1)
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
   })
