@@ -13,7 +13,17 @@ export {
   type NewAlert,
 } from './alert.ts'
 export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
-export { type AlertMessage, foldLimit, isNeverFolded, manyAlerts, messageText, subjectLine, testMessage, webhookBody } from './message.ts'
+export {
+  type AlertMessage,
+  foldedTenant,
+  foldLimit,
+  isNeverFolded,
+  manyAlerts,
+  messageText,
+  subjectLine,
+  testMessage,
+  webhookBody,
+} from './message.ts'
 export { paymentDisputedKey, paymentFailedKey, paymentStuckKey } from './payment-texts.ts'
 export { failedKey, overdueKey, stalledKey } from './run-texts.ts'
 export { alertOf } from './texts.ts'

@@ -83,7 +83,7 @@ export const testMessage = (by: string, at: string): AlertMessage => ({
   closedBecause: null,
 })
 
-/** More alerts of one kind than this are folded into one message. */
+/** More alerts of one kind than this, of one tenant where its users cause them, are folded into one message. */
 export const foldLimit = { count: 20, withinMs: 15 * 60_000 } as const
 
 const foldedPrefix = 'many:'
@@ -92,15 +92,27 @@ const foldedPrefix = 'many:'
 export const isNeverFolded = ({ kind, key }: Readonly<{ kind: AlertKind; key: string }>): boolean =>
   kind === 'rollout_signed' || key.startsWith(foldedPrefix)
 
-/** The one message for all folded alerts of a kind. */
-export const manyAlerts = ({ kind, severity }: Readonly<{ kind: AlertKind; severity: AlertSeverity }>): NewAlert => ({
+/** Kinds that users of a tenant cause, such as by their boards. Those of one tenant must not silence those of another. */
+const tenantKinds: readonly AlertKind[] = [
+  ...(['checkpoint_stalled', 'run_overdue', 'run_failed', 'run_message_failed'] as const),
+  ...(['trigger_room_encrypted', 'trigger_messages_unread'] as const),
+]
+
+/** The tenant whose alerts of this kind are folded together; undefined for a kind that is folded as a whole. */
+export const foldedTenant = ({ kind, subject }: Readonly<{ kind: AlertKind; subject: string }>): string | undefined =>
+  tenantKinds.includes(kind) ? subject.split('/', 1)[0] : undefined
+
+type Folded = Readonly<{ kind: AlertKind; severity: AlertSeverity; tenant?: string | undefined }>
+
+/** The one message for all folded alerts of a kind, or of a tenant and a kind. */
+export const manyAlerts = ({ kind, severity, tenant }: Folded): NewAlert => ({
   kind,
-  key: `${foldedPrefix}${kind}`,
-  subject: 'many alerts',
+  key: `${foldedPrefix}${kind}${tenant === undefined ? '' : `:${tenant}`}`,
+  subject: tenant ?? 'many alerts',
   severity,
-  title: `Many alerts at once: ${kind}`,
+  title: `Many alerts${tenant === undefined ? '' : ` of ${tenant}`} at once: ${kind}`,
   body:
-    `More than ${foldLimit.count} alerts of kind ${kind} were raised within ${foldLimit.withinMs / 60_000} minutes. Further ones are stored and ` +
+    `More than ${foldLimit.count} alerts of kind ${kind}${tenant === undefined ? '' : ` of ${tenant}`} were raised within ${foldLimit.withinMs / 60_000} minutes. Further ones are stored and ` +
     'listed, but not sent one by one. They usually have one common cause: find it first.',
   command: `tenantry alerts list --kind ${kind} --status open`,
 })

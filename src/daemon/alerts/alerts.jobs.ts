@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { foldLimit, isNeverFolded, manyAlerts } from '../../core/alerts/index.ts'
+import { foldedTenant, foldLimit, isNeverFolded, manyAlerts } from '../../core/alerts/index.ts'
 import { type Clock, isoIn, isoNow, isProblem, problem, sha256Hex } from '../../core/kit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { type AlertRow, alertById, deliveryById } from './alerts.repo.ts'
@@ -58,30 +58,32 @@ export async function makeDeliveries({ clock, channels }: Pick<NotifyDeps, 'cloc
   }
 }
 
-/** Job: count an alert in the folded message of its kind. */
+/** Job: count an alert in the folded message of its kind, or of its tenant and kind. */
 const foldTopic = 'alerts.fold'
 
 /** A thousand boxes that fail at once must not delay every other message. Concurrent replicas may exceed the limit by one each. */
-async function isBeyondFoldLimit(tx: Tx, clock: Clock, { id, kind, key }: AlertRow): Promise<boolean> {
+async function isBeyondFoldLimit(tx: Tx, clock: Clock, { id, kind, key, subject }: AlertRow): Promise<boolean> {
   if (isNeverFolded({ kind, key })) return false
-  const { count } = await tx
+  const tenant = foldedTenant({ kind, subject })
+  let query = tx
     .selectFrom('alerts')
     .select(tx.fn.countAll().as('count'))
     .where('kind', '=', kind)
     .where('told_at', '>', isoIn(clock, -foldLimit.withinMs))
     .where('id', '!=', id)
-    .executeTakeFirstOrThrow()
+  if (tenant !== undefined) query = query.where(({ eb, or }) => or([eb('subject', '=', tenant), eb('subject', 'like', `${tenant}/%`)]))
+  const { count } = await query.executeTakeFirstOrThrow()
   return Number(count) >= foldLimit.count
 }
 
 /** A job of its own, because locking a second alert in this transaction could deadlock. */
-const enqueueFold = (tx: Tx, clock: Clock, { kind, severity }: AlertRow): Promise<void> =>
-  enqueueJob(tx, clock, { topic: foldTopic, payload: { kind, severity } })
+const enqueueFold = (tx: Tx, clock: Clock, { kind, severity, subject }: AlertRow): Promise<void> =>
+  enqueueJob(tx, clock, { topic: foldTopic, payload: { kind, severity, tenant: foldedTenant({ kind, subject }) } })
 
 const foldHandler =
   ({ db, clock }: Pick<AlertsDeps, 'db' | 'clock'>): JobHandler =>
   async (payload) => {
-    const alert = manyAlerts(payload as Pick<AlertRow, 'kind' | 'severity'>)
+    const alert = manyAlerts(payload as Parameters<typeof manyAlerts>[0])
     await db.transaction().execute(async (tx) => void (await raiseAlert(tx, clock, alert)))
   }
 

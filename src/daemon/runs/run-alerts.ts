@@ -22,7 +22,9 @@ export async function alertOperators(
   if (escalated.length === 0 && stalled.length === 0 && keys.length === 0 && !failure) return
   const slug = await slugOf(tx, run.tenantId)
   if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run continued' })
-  for (const elementId of escalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId }))
+  // At the end of the time of the run, one alert for all that waits.
+  for (const elementId of escalated.includes(null) ? [null] : escalated)
+    await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId }))
   for (const one of stalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, ...one }))
   if (failure) {
     const { code, elementId } = failure

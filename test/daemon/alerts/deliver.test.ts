@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { alertOf } from '../../../src/core/alerts/index.ts'
 import { deliverHandler } from '../../../src/daemon/alerts/alerts.jobs.ts'
 import { closeAlerts } from '../../../src/daemon/alerts/index.ts'
 import { acknowledgeAlert } from '../../../src/daemon/alerts/operator-actions.ts'
@@ -56,6 +57,20 @@ onBothDialects('alert delivery', (fresh) => {
     await raise(restored(boxes + 1))
     await drain()
     expect(hook.posts).toHaveLength(23) // and so is this kind, once it is quiet again
+  })
+
+  test('alerts that the boards of one tenant raise are folded by tenant, and silence no other', async () => {
+    const [db, hook] = [await fresh(), await webhookServer()]
+    const { clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const overdue = (slug: string, n: number) => alertOf.run_overdue({ slug, runId: `run_${slug}${n}`, elementId: 't1' })
+    for (let n = 0; n < 25; n++) await raise(overdue('noisy', n))
+    await drain()
+    expect(hook.posts.map(subjectOf).filter((subject) => subject === 'noisy')).toHaveLength(1)
+    await clock.advance(600_000)
+    await raise(overdue('north', 1))
+    await raise(overdue('noisy', 25))
+    await drain()
+    expect(hook.posts.slice(21).map(subjectOf)).toEqual(['north/run_north1'])
   })
 
   test('the webhook is signed, and the mail ends with the command', async () => {
