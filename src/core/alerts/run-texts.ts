@@ -26,8 +26,8 @@ export const checkpointStalled = (of: OfRun & Readonly<{ role: string; eligible:
   command: `tenantry users list ${of.slug}`,
 })
 
-/** A run, or one of its elements, was not done in time. */
-export const runOverdue = (of: OfRun): NewAlert => ({
+/** A run, or one of its elements, was not done in time. `role`: the escalation role of the element, which has a task now. */
+export const runOverdue = (of: OfRun & Readonly<{ role: string | null }>): NewAlert => ({
   kind: 'run_overdue',
   key: overdueKey(of.runId, of.elementId),
   subject: subjectOf(of),
@@ -35,10 +35,16 @@ export const runOverdue = (of: OfRun): NewAlert => ({
   title: `A run of ${of.slug} is overdue`,
   body:
     `${of.elementId === null ? 'The whole run' : `The element ${of.elementId} of run`} ${of.runId} was not done in time. ` +
-    'What waits went to the escalation role that its board names, and continues to wait. Nothing else is affected.\n' +
-    'Ask the school to continue it; a user with manageBoards can cancel the run.',
-  command: `tenantry tenants show ${of.slug}`,
+    `${escalated(of)} Nothing else is affected.\n` +
+    `Ask the school to continue it, or cancel the run: tenantry runs cancel ${of.runId} --tenant ${of.slug}`,
+  command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
 })
+
+const escalated = ({ elementId, role }: Parameters<typeof runOverdue>[0]): string => {
+  if (elementId === null) return 'What waits has a task of its escalation role if its board names one, and continues to wait.'
+  if (role === null) return 'Its board names no escalation role, so no other role has a task, and it continues to wait.'
+  return `The escalation role ${role} has a task now, and the element continues to wait.`
+}
 
 /** A run failed by its board, not by a rejection or a cancel: it waits for ever. Its reason may quote variables, so it is not named. */
 export const runFailed = (of: OfRun & Readonly<{ boardId: string; code: string; isRetryable: boolean }>): NewAlert => ({
@@ -52,7 +58,8 @@ export const runFailed = (of: OfRun & Readonly<{ boardId: string; code: string; 
     'No time of it fires any more, also none that escalates; its open tasks stay open. Other runs are not affected.\n' +
     (of.isRetryable
       ? `Retry or cancel it: tenantry runs retry ${of.runId} --tenant ${of.slug}`
-      : 'A retry would fail again. Inform the school: a user with manageBoards cancels the run, corrects the board and starts a new run.'),
+      : 'A retry would fail again. Ask the school to correct the board and start a new run, and cancel this one: ' +
+        `tenantry runs cancel ${of.runId} --tenant ${of.slug}`),
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
 })
 

@@ -15,7 +15,7 @@ export async function alertOperators(
   tx: Tx,
   { run, board, effects, input, stalled }: AppliedStep & Readonly<{ input: HistoryInput; stalled: readonly Stalled[] }>,
 ): Promise<void> {
-  const escalated = effects.flatMap((effect) => (effect.type === 'escalated' ? [effect.elementId] : []))
+  const escalated = effects.flatMap((effect) => (effect.type === 'escalated' ? [effect] : []))
   const failure = failureOf(run)
   const wasFailed = input.type === 'retry' || input.type === 'cancel'
   const keys = [...doneKeys({ run, board, effects }), ...(wasFailed ? [failedKey(run.id)] : [])]
@@ -23,8 +23,9 @@ export async function alertOperators(
   const slug = await slugOf(tx, run.tenantId)
   if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run continued' })
   // At the end of the time of the run, one alert for all that waits.
-  for (const elementId of escalated.includes(null) ? [null] : escalated)
-    await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId }))
+  const ofRun = escalated.filter(({ elementId }) => elementId === null)
+  for (const { elementId, role } of ofRun.length > 0 ? ofRun : escalated)
+    await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId, role }))
   for (const one of stalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, ...one }))
   if (failure) {
     const { code, elementId } = failure

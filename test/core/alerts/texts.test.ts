@@ -66,7 +66,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   run_message_failed: alertOf.run_message_failed({
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'inform' },
   }),
-  run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null }),
+  run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null, role: null }),
   run_failed: alertOf.run_failed({
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'which' },
     ...{ code: 'EXPRESSION_FAILED', isRetryable: false },
@@ -124,6 +124,12 @@ test('untrusted text adds no line break, no escape sequence and at most 400 char
   const { body } = alertOf.action_rolled_back({ ...ofBox, error: foreign })
   expect(body).toContain('X: one Bcc: x@y.example\ufffd[31mlong')
   expect(body.length).toBeLessThan(1000)
+})
+
+test('an overdue element says whether another role has a task for it', () => {
+  const overdue = (role: string | null) => alertOf.run_overdue({ slug: 'north', runId: 'run_1', elementId: 'c1', role }).body
+  expect(overdue('head')).toContain('The escalation role head has a task now')
+  expect(overdue(null)).toContain('Its board names no escalation role')
 })
 
 test('a repeated alert shows its count, a closed one starts with Resolved', () => {
