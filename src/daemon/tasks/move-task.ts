@@ -96,13 +96,19 @@ export async function moveTaskOfRun(
 
 type Change = Readonly<{ title?: string | undefined; dueAt?: string | null | undefined }>
 
-/** Changes the given fields. Throws NOT_FOUND, INVALID_TRANSITION (the task is finished). */
+/** Changes the given fields. Throws NOT_FOUND, INVALID_TRANSITION (the task is finished, or the due date is that of a run). */
 export const changeTask = (deps: Deps, actor: PlatformPrincipal, { id, title, dueAt }: One & Change): Promise<Task> =>
   deps.db.transaction().execute(async (tx) => {
     const task = await readTaskForUpdate({ ...deps, tx }, actor, { id })
     if (task.status === 'done' || task.status === 'cancelled')
       throw problem('INVALID_TRANSITION', `the task is ${task.status} and cannot be changed`)
     const after = { ...task, title: title ?? task.title, dueAt: dueAt === undefined ? task.dueAt : inUtc(dueAt) }
+    // The run escalates by its own timers, which a date of the task alone would not move.
+    if (task.runId !== null && after.dueAt !== task.dueAt)
+      throw problem(
+        'INVALID_TRANSITION',
+        `Task ${id} belongs to run ${task.runId}, whose board sets its due date. fix: change only the title`,
+      )
     const isSame = after.title === task.title && after.dueAt === task.dueAt
     return taskView(await store(deps, tx, { before: task, after: isSame ? task : after, by: actor.userId }))
   })

@@ -66,6 +66,15 @@ onBothDialects('runs', (fresh) => {
     expect((await one.as('tim').listTasks()).tasks).toMatchObject([{ status: 'done' }])
   })
 
+  test('the due date of a task of a run is that of its timers, so only its title can be changed', async () => {
+    const one = await room()
+    await aRun(one, await aBoard(one, 's > t1 > e', { t1: { dueAt: 'PT1H' } }))
+    const [task] = (await one.as('mia').listTasks()).tasks
+    const change = (body: object) => one.as('mia').changeTask({ params: { id: task?.id as string }, body })
+    await expect(change({ dueAt: '2026-02-01T00:00:00Z' })).rejects.toMatchObject({ code: 'INVALID_TRANSITION' })
+    expect(await change({ title: 'Call', dueAt: task?.dueAt })).toMatchObject({ title: 'Call', dueAt: task?.dueAt })
+  })
+
   test('a user cannot cancel the task of a run; the run cancels it', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > t1 > e'))
