@@ -1,6 +1,7 @@
 import { enqueueApproverCheck } from '../../src/daemon/runs/index.ts'
 import { endUserSessions, unlockLogin } from '../../src/daemon/sessions/index.ts'
 import { enqueueTenantSync } from '../../src/daemon/spaces/index.ts'
+import { enqueueTaskReturn } from '../../src/daemon/tasks/index.ts'
 import type { UsersPorts } from '../../src/daemon/users/index.ts'
 
 /** The ports that the app passes to the feature `users`. */
@@ -9,4 +10,5 @@ export const userPorts: UsersPorts = {
   unlockLogin: unlockLogin,
   resyncSpaces: enqueueTenantSync,
   checkApprovers: enqueueApproverCheck,
+  returnTasks: enqueueTaskReturn,
 }

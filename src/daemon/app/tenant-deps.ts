@@ -10,6 +10,7 @@ import { openObjectStore } from '../objects/index.ts'
 import { enqueueApproverCheck } from '../runs/index.ts'
 import { authenticateUser, endUserSessions, loginWaiters, unlockLogin } from '../sessions/index.ts'
 import { enqueueTenantSync, membersOf } from '../spaces/index.ts'
+import { enqueueTaskReturn } from '../tasks/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import type { BaseDeps } from './deps.ts'
 
@@ -27,6 +28,7 @@ export async function tenantDeps(deps: Shared) {
     unlockLogin: unlockLogin,
     resyncSpaces: enqueueTenantSync,
     checkApprovers: enqueueApproverCheck,
+    returnTasks: enqueueTaskReturn,
   }
   const sessions = {
     ...users,

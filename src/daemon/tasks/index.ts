@@ -9,12 +9,14 @@ import { createTask } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
 import { assignTask, cancelTask, changeTask, completeTask, escalateTask, startTask } from './move-task.ts'
 import { listTasks, readTask, taskView } from './read-tasks.ts'
+import { taskJobs } from './return-tasks.ts'
 import { deleteOldTasks } from './tasks.repo.ts'
 
 export { ensureTasks } from './create-task.ts'
 export type { RunTasks, SpacesOf } from './deps.ts'
 export { moveTask, moveTaskOfRun } from './move-task.ts'
 export { taskView } from './read-tasks.ts'
+export { enqueueTaskReturn } from './return-tasks.ts'
 export { deleteOldTasks, findTask, rolesOfTasks, tasksOfEvent, unfinishedTasksOf } from './tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
@@ -31,5 +33,6 @@ export const tasksFeature = feature<TasksDeps>({
       cancelTask: ({ actor, params }) => cancelTask(deps, actor, params),
       escalateTask: ({ actor, params, body }) => escalateTask(deps, actor, { ...params, ...body }),
     }),
+  jobs: taskJobs,
   cleanup: (deps) => [(signal) => deleteOldTasks(deps, signal)],
 })

@@ -166,6 +166,13 @@ export async function tasksFor(db: DbOrTx, reader: TaskReader, input: Wanted): P
   return (await query.execute()).map(toTask)
 }
 
+/** Ids of the unfinished tasks of a role that are assigned to a user. */
+export async function takenTasks(db: DbOrTx, { tenantId, userId }: Readonly<{ tenantId: string; userId: string }>): Promise<string[]> {
+  const query = db.selectFrom('tasks').select('id').where('tenant_id', '=', tenantId).where('assignee_id', '=', userId)
+  const taken = query.where('status', 'in', [...unfinished]).where('role_key', 'is not', null)
+  return (await taken.orderBy('id').execute()).map(({ id }) => id)
+}
+
 type Whose = Readonly<{ tenantId: string; userId: string; roles: readonly string[] }>
 
 /** Unfinished tasks assigned to a user (`isAssignedTo`), by due date. */

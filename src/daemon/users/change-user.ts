@@ -54,7 +54,7 @@ const definedIn = ({ displayName, locale, roles }: Changes): Partial<UserRecord>
   ...(roles === undefined ? {} : { roles }),
 })
 
-type StatusDeps = RoleDeps & Pick<UsersDeps, 'endUserSessions'>
+type StatusDeps = RoleDeps & Pick<UsersDeps, 'endUserSessions' | 'returnTasks'>
 
 /** Ends all sessions within a second and locks the chat account as soon as its server accepts writes. Throws NOT_FOUND. */
 export const disableUser = (deps: StatusDeps, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
@@ -67,7 +67,7 @@ export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promis
 type StatusChange = Readonly<{ status: UserStatus; reason?: string }>
 
 const setStatus = (
-  { db, clock, roles, endUserSessions, checkApprovers }: StatusDeps,
+  { db, clock, roles, endUserSessions, checkApprovers, returnTasks }: StatusDeps,
   actor: Actor,
   { one, change: { status, reason } }: Readonly<{ one: OneUser; change: StatusChange }>,
 ): Promise<User> =>
@@ -81,7 +81,10 @@ const setStatus = (
     const at = isoNow(clock)
     await updateUser(tx, user, { updatedAt: at, changes: { status } })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
-    if (status === 'disabled') await checkApprovers(tx, clock, { tenantId: user.tenantId, roles: user.roles })
+    if (status === 'disabled') {
+      await checkApprovers(tx, clock, { tenantId: user.tenantId, roles: user.roles })
+      await returnTasks(tx, clock, { tenantId: user.tenantId, userId: id })
+    }
     await publishContactEvent(tx, { clock, roles }, { type, user, roles: user.roles })
     if (status === 'disabled') await endUserSessions(tx, clock, { userId: id, by: 'disabled' })
     else await publishRevocation(tx, clock, { kind: 'user', subject: id })

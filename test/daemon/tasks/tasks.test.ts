@@ -2,11 +2,15 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { reaches } from '../../../src/core/events/index.ts'
 import { audienceOf, type Task } from '../../../src/core/tasks/index.ts'
-import { eventsAfter } from '../../../src/daemon/db/index.ts'
-import { deleteOldTasks, ensureTasks, moveTask, unfinishedTasksOf } from '../../../src/daemon/tasks/index.ts'
+import { eventsAfter, type JobHandler } from '../../../src/daemon/db/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { deleteOldTasks, ensureTasks, moveTask, tasksFeature, unfinishedTasksOf } from '../../../src/daemon/tasks/index.ts'
 import { insertTask, type TaskRecord, tasksFor } from '../../../src/daemon/tasks/tasks.repo.ts'
+import { disableUser } from '../../../src/daemon/users/change-user.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksWorld, codeOf, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
+import { userPorts } from '../../support/user-ports.ts'
 
 const titles = (tasks: readonly Readonly<{ title: string }>[]) => tasks.map(({ title }) => title)
 
@@ -107,6 +111,28 @@ onBothDialects('tasks', (fresh) => {
     const one = await room()
     await one.db.updateTable('users').set({ status: 'disabled' }).where('id', '=', 'ben').execute()
     expect(await codeOf(make(one, { assigneeId: 'ben' }))).toBe('VALIDATION')
+  })
+
+  test('the tasks of a role that a user took return to it when the user is disabled', async () => {
+    const one = await room()
+    const [taken, free, personal] = [
+      await make(one, { assignedRole: 'TEACHER' }),
+      await make(one, { assignedRole: 'TEACHER' }),
+      await make(one, { assigneeId: 'tim' }),
+    ]
+    await one.as('tim').startTask({ params: { id: taken.id } })
+    const disable = (localpart: string) => disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart, reason: 'left' })
+    const jobs = () => one.db.selectFrom('outbox').select('payload').where('topic', '=', 'tasks.return').execute()
+    await disable('ben')
+    expect(await jobs()).toEqual([])
+    await disable('tim')
+    await drainJobs({ ...one, handlers: { 'tasks.return': tasksFeature.jobs?.(one)['tasks.return'] as JobHandler } })
+    expect(await jobs()).toEqual([])
+    const shown = (id: string) => one.as('mia').showTask({ params: { id } })
+    for (const { id } of [taken, free]) expect(await shown(id)).toMatchObject({ status: 'open', assigneeId: null })
+    expect(await shown(personal.id)).toMatchObject({ assigneeId: 'tim' })
+    await one.db.updateTable('users').set({ roles: '["teacher"]' }).where('id', '=', 'anna').execute()
+    expect(await one.as('anna').startTask({ params: { id: taken.id } })).toMatchObject({ assigneeId: 'anna' })
   })
 
   test('an escalation to other people is told to those who lose it; repeated with its level it happens once', async () => {
