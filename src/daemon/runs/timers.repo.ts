@@ -31,7 +31,10 @@ export async function pauseTimers(tx: Tx, { tenantId, runId }: OfRun, paused: bo
 
 export type DueRun = Readonly<{ tenantId: string; id: string; dueAt: string }>
 
-/** A page of the runs with a timer that is due, the longest due first; a run can be in several pages. Nothing is locked yet. */
+/**
+ * A page of the runs with a timer that is due, the longest due first; a run can be in several pages. Those of a suspended tenant fire when it is
+ * resumed: its users cannot act before. Nothing is locked yet.
+ */
 export async function runsDue(
   db: Db,
   { now, after, limit }: Readonly<{ now: string; after: DueRun | undefined; limit: number }>,
@@ -42,6 +45,7 @@ export async function runsDue(
     .distinct()
     .where('paused', '=', 0)
     .where('due_at', '<=', now)
+    .where('tenant_id', 'not in', db.selectFrom('tenants').select('id').where('status', '!=', 'active'))
     .orderBy('due_at')
     .orderBy('run_id')
     .limit(limit)

@@ -343,6 +343,19 @@ onBothDialects('runs', (fresh) => {
     expect(left).toEqual([])
   })
 
+  test('timers of a suspended tenant fire when it is resumed', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > e', { t1: { dueAt: 'PT1H' } }))
+    const status = (status: 'active' | 'suspended') => one.db.updateTable('tenants').set({ status }).where('id', '=', 'ten_one').execute()
+    await status('suspended')
+    await one.clock.advance(2 * 3_600_000)
+    expect(await fireTimers(one)).toBe(0)
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([])
+    await status('active')
+    expect(await fireTimers(one)).toBe(1)
+    expect((await one.as('mia').listTasks({ query: { runId: run.id } })).tasks).toMatchObject([{ escalationLevel: 1 }])
+  })
+
   test('a failed run keeps its timers without firing them, and a retry goes on', async () => {
     const one = await room()
     const text = 's > p1 > t1 > d1 -has(vars.size) && int(vars.size) > 10-> e1; d1 -else-> e2; p1 > t2 > e3'
