@@ -5,8 +5,9 @@ import { base, manage, one } from './contract.ts'
 const Occurrence = z.object({
   triggerId: z.string(),
   kind: z.enum(['event', 'chat', 'cron']),
-  outcome: z.enum(['started', 'missed', 'failed', 'loop']).meta({
-    description: '`missed`: a time without a daemon; `loop`: more than five runs led to the event, one after the other',
+  outcome: z.enum(['started', 'missed', 'failed', 'loop', 'skipped']).meta({
+    description:
+      '`missed`: a time without a daemon; `loop`: more than five runs led to the event, one after the other; `skipped`: a message while a run is unfinished, or within the cooldown',
   }),
   runId: z.string().nullable(),
   reason: z.string().nullable().meta({ description: 'Why no run started' }),

@@ -1,5 +1,6 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { type ChatMessage, isOutdated, occurrenceKey, saysOneOf } from '../../core/boards/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
 import { isPlatformAccount } from '../../core/users/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { holdLease, type Lease, type Tx } from '../db/index.ts'
@@ -7,7 +8,7 @@ import { findUser, type UserRecord } from '../users/index.ts'
 import type { TriggersDeps } from './deps.ts'
 import { raiseEncrypted } from './encrypted-rooms.ts'
 import type { News } from './fetch-messages.ts'
-import { lastStartIn } from './occurrences.repo.ts'
+import { insertOccurrence, lastStartIn } from './occurrences.repo.ts'
 import { startOnce } from './start-once.ts'
 import { activeTenant, type RoomTrigger, roomTriggersOf } from './triggers.repo.ts'
 import type { ChatReaderTable } from './triggers.tables.ts'
@@ -42,10 +43,25 @@ async function startByMessage(deps: Deps, tx: Tx, { tenantId, chatDomain, trigge
   const fitting = triggers.filter(({ roomId, trigger }) => roomId === message.roomId && saysOneOf(trigger.phrases, message.text))
   const sender = fitting.length > 0 ? await senderOf(tx, { tenantId, chatDomain, chatId: message.sender }) : undefined
   if (!sender) return
+  const skipped: Skipped[] = []
   for (const active of fitting) {
     const isAllowed = active.roles.length === 0 || active.roles.some((role) => sender.roles.includes(role))
-    if (isAllowed && !(await isResting(deps, tx, active))) await start(deps, tx, { active, message, sender })
+    if (!isAllowed) continue
+    const reason = await skipReason(deps, tx, active)
+    if (reason === undefined) await start(deps, tx, { active, message, sender })
+    else skipped.push({ active, message, reason })
   }
+  // Last: another trigger of the same board may start a run by this message.
+  for (const one of skipped) await recordSkipped(deps, tx, one)
+}
+
+type Skipped = Readonly<{ active: RoomTrigger; message: ChatMessage; reason: string }>
+
+/** Stores why the message starts nothing, unless the board started by it. */
+async function recordSkipped({ clock }: Deps, tx: Tx, { active, message: { eventId }, reason }: Skipped): Promise<void> {
+  const { tenantId, boardId, roomId, trigger } = active
+  const seen = { tenantId, boardId, roomId, triggerId: trigger.id, kind: 'chat', depth: 0, at: isoNow(clock) } as const
+  await insertOccurrence(tx, { ...seen, occurrence: occurrenceKey({ kind: 'chat', eventId }), outcome: 'skipped', runId: null, reason })
 }
 
 type Sent = Readonly<{ tenantId: string; chatDomain: string; chatId: string }>
@@ -58,13 +74,19 @@ async function senderOf(tx: Tx, { tenantId, chatDomain, chatId }: Sent): Promise
   return user?.status === 'active' ? user : undefined
 }
 
-/** A board does not start again for a room while a run of it there is unfinished, nor within its cooldown. */
-async function isResting(deps: Deps, tx: Tx, { tenantId, boardId, roomId, roomSpaceId: spaceId, trigger }: RoomTrigger): Promise<boolean> {
+/** A board does not start again for a room while a run of it there is unfinished, nor within its cooldown. Undefined: it may start. */
+async function skipReason(
+  deps: Deps,
+  tx: Tx,
+  { tenantId, boardId, roomId, roomSpaceId: spaceId, trigger }: RoomTrigger,
+): Promise<string | undefined> {
   const last = await lastStartIn(tx, { tenantId, boardId, roomId })
   const now = deps.clock.now().getTime()
-  if (last !== undefined && now - Date.parse(last.at) < trigger.cooldownMinutes * 60_000) return true
+  if (last !== undefined && now - Date.parse(last.at) < trigger.cooldownMinutes * 60_000)
+    return `a message of the chat room started this board less than ${trigger.cooldownMinutes} minutes ago (cooldownMinutes)`
   // A board with a space of its own has its runs there, not in the space of the room.
-  return deps.hasUnfinishedRun(tx, { tenantId, boardId, spaceId, runId: last?.runId ?? null })
+  const isUnfinished = await deps.hasUnfinishedRun(tx, { tenantId, boardId, spaceId, runId: last?.runId ?? null })
+  return isUnfinished ? 'a run of the board for the chat room is unfinished. fix: complete or cancel it' : undefined
 }
 
 type Starting = Readonly<{ active: RoomTrigger; message: ChatMessage; sender: UserRecord }>

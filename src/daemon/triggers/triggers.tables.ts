@@ -27,7 +27,7 @@ export type TriggerOccurrenceTable = {
   tenant_id: string
   trigger_id: string
   kind: Trigger['kind']
-  outcome: 'started' | 'missed' | 'failed' | 'loop'
+  outcome: 'started' | 'missed' | 'failed' | 'loop' | 'skipped'
   run_id: string | null
   /** How many runs led to this one by their events. */
   depth: number

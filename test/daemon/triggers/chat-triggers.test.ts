@@ -161,6 +161,22 @@ onBothDialects('chat triggers', (fresh) => {
     const second = one.say('alarm')
     await one.read()
     expect(eventIds(one)).toEqual([first, second])
+    const skipped = await one.db.selectFrom('trigger_occurrences').select('reason').where('outcome', '=', 'skipped').orderBy('at').execute()
+    const cooldown = expect.stringContaining('less than 10 minutes ago')
+    expect(skipped.map(({ reason }) => reason)).toEqual([cooldown, cooldown, expect.stringContaining('unfinished')])
+  })
+
+  test('a message that one trigger of a board skips starts it by another', async () => {
+    const one = await school()
+    const [slow, quick] = [alarm, { ...alarm, id: 'quick', cooldownMinutes: 0 }]
+    await one.publish([slow, quick], { spaceId: one.spaceId })
+    await one.read()
+    const first = one.say('alarm')
+    await one.read()
+    await one.clock.advance(60_000)
+    const second = one.say('alarm')
+    await one.read()
+    expect(eventIds(one)).toEqual([first, second])
   })
 
   test('the unfinished run of a room counts also when the board has its runs in another space', async () => {
