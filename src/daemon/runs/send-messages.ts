@@ -7,7 +7,7 @@ import { isProblem, type TenantId } from '../../core/kit/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { type Db, insertJobs, insertRows, type JobHandler, type Write } from '../db/index.ts'
 import { sendAsBot } from '../homeserver/index.ts'
-import { findSpace } from '../spaces/index.ts'
+import { findSpace, roomsOfTenant } from '../spaces/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 
@@ -80,9 +80,9 @@ async function pendingMessage({ db }: Pick<Deps, 'db'>, { tenantId, runId, token
   return row && { room: row.room, body: row.body, spaceId: row.space_id }
 }
 
-/** Undefined for a space that was deleted. A room that is still being created is a reason to try again. */
+/** Undefined for a room of a space that was deleted. A room that is still being created is a reason to try again. */
 async function roomOf({ db }: Pick<Deps, 'db'>, { tenantId }: OneMessage, { room, spaceId }: Pending): Promise<string | undefined> {
-  if (room !== 'space') return room
+  if (room !== 'space') return (await roomsOfTenant(db, { tenantId })).includes(room) ? room : undefined
   const space = spaceId === null ? undefined : await findSpace(db, { tenantId: tenantId as TenantId, spaceId })
   if (!space) return undefined
   if (space.roomId === null) throw new Error(`the room of space ${spaceId} does not exist yet`)

@@ -15,11 +15,11 @@ export const aRun = (room: TasksWorld, boardId: string, body: Parameters<ReturnT
   room.as('anna').startRun({ params: { id: boardId }, body })
 
 /** Stores a space with a chat room, of which anna is a member. */
-export async function storedSpace(room: TasksWorld, id: string): Promise<void> {
+export async function storedSpace(room: TasksWorld, id: string, roomId = '!room:one'): Promise<void> {
   room.spaces.set('anna', [...(room.spaces.get('anna') ?? []), aSpace(id)])
   const at = '2026-01-05T00:00:00.000Z'
   const names = { id, tenant_id: 'ten_one', name: id, type: 'CLASSROOM', visibility: 'PRIVATE' } as const
-  const chat = { revision: 1, chat_revision: 1, chat_space_id: `!s${id}:one`, chat_room_id: '!room:one' }
+  const chat = { revision: 1, chat_revision: 1, chat_space_id: `!s${id}:one`, chat_room_id: roomId }
   const times = { created_at: at, updated_at: at, created_by: 'anna', deleted_at: null }
   await room.db
     .insertInto('spaces')

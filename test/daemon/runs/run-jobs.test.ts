@@ -27,6 +27,7 @@ onBothDialects('jobs of runs', (fresh) => {
   const room = async () => {
     const one = await aTasksWorld(await fresh())
     await storedSpace(one, 'spc_4b')
+    await storedSpace(one, 'spc_hall', '!hall:school')
     return one
   }
 
@@ -68,6 +69,16 @@ onBothDialects('jobs of runs', (fresh) => {
     expect((await one.as('anna').showRun({ params: { id } })).messages).toMatchObject([{ elementId: 'm1', status: 'failed' }])
     const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject']).execute()
     expect(alerts).toEqual([{ kind: 'run_message_failed', subject: `one/${id}` }])
+  })
+
+  test('a message to a room whose space was deleted fails at once', async () => {
+    const one = await room()
+    await one.db.updateTable('spaces').set({ deleted_at: '2026-01-05T00:00:00.000Z' }).where('id', '=', 'spc_hall').execute()
+    await aRun(one, await aBoard(one, 's > m1 > e', { m1: { room: '!hall:school' } }), { spaceId: 'spc_4b' })
+    const sent: object[] = []
+    await work(one, { sendMessage: async (message: object) => `$${sent.push(message)}` })
+    expect(sent).toEqual([])
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'run_message_failed' }])
   })
 
   test('a refused message delays no other room, and the next one to its room by half a minute', async () => {
