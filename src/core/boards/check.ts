@@ -78,20 +78,26 @@ function* checkExpressions(board: BoardDefinition, graph: Graph, types: Readonly
   const checked = [...graph.elements.values()].flatMap((element) =>
     graph.out(element.id).flatMap(({ condition }) => {
       if (condition.type !== 'expression') return []
-      const { error: wrong, reads, guarded } = check(condition.expression)
+      const { error: wrong, reads, guarded, risky } = check(condition.expression)
       const name = `${titled(element)}: the expression ${quote(condition.expression)}`
-      return [{ id: element.id, name, wrong, unguarded: [...reads].filter((one) => !guarded.has(one)) }]
+      return [{ id: element.id, name, wrong, risky, unguarded: [...reads].filter((one) => !guarded.has(one)) }]
     }),
   )
   const certain = certainVariables(board, graph, new Set(checked.flatMap(({ unguarded }) => unguarded)))
   if (!certain.isKnown) yield tooManyVariables
-  for (const { id, name, wrong, unguarded } of checked) {
+  for (const { id, name, wrong, risky, unguarded } of checked) {
+    if (risky !== undefined) yield mayFail(id, `${name} calls ${risky}()`)
     if (wrong !== null) yield error('EXPRESSION_INVALID', id, `${name} ${quote(wrong)}`)
     for (const one of unguarded)
       if (!certain.has(id, one))
         yield error('VARIABLE_UNGUARDED', id, `${name} reads ${one}, which may have no value. fix: write has(vars.${one}) && …`)
   }
 }
+
+const mayFail = (elementId: string, what: string): BoardFinding => ({
+  ...{ severity: 'warning', code: 'EXPRESSION_MAY_FAIL', elementId },
+  message: `${what}, which fails the run for a text that does not fit. fix: check its size() first, or use a form field of another kind`,
+})
 
 const tooManyVariables: BoardFinding = {
   ...{ severity: 'warning', code: 'TOO_MANY_VARIABLES', elementId: null },

@@ -4,8 +4,11 @@ import { type VariableType, variableFault } from './variables.ts'
 
 // Conditions are CEL over `vars`, the variables of the run: `vars.people > 10`, `has(vars.note) && vars.note != ''`.
 
-/** The variables that an expression reads, and those it guards by `has()`. `error` is a text for the person who wrote it; the rest is empty then. */
-type Compiled = Readonly<{ error: string | null; reads: ReadonlySet<string>; guarded: ReadonlySet<string> }>
+/**
+ * The variables that an expression reads, and those it guards by `has()`. `risky`: a function that it calls and that has no value for some texts.
+ * `error` is a text for the person who wrote it; the rest is empty then.
+ */
+type Compiled = Readonly<{ error: string | null; reads: ReadonlySet<string>; guarded: ReadonlySet<string>; risky: string | undefined }>
 
 const celTypes: Readonly<Record<VariableType, string>> = {
   text: 'string',
@@ -24,12 +27,13 @@ type Types = ReadonlyMap<string, VariableType>
 export function expressionChecker(types: Types): (expression: string) => Compiled {
   const environment = environmentOf(types)
   return (expression) => {
-    const nothing = { reads: new Set<string>(), guarded: new Set<string>() }
+    const nothing = { reads: new Set<string>(), guarded: new Set<string>(), risky: undefined }
     const checked = environment.check(expression)
     if (!checked.valid) return { ...nothing, error: firstLine(checked.error?.message ?? 'cannot be read') }
     if (checked.type !== 'bool') return { ...nothing, error: `gives ${checked.type}, not true or false` }
-    const { refused: error, ...uses } = usesIn(environment.parse(expression).ast)
-    return error === undefined ? { ...uses, error: null } : { ...nothing, error }
+    const { ast } = environment.parse(expression)
+    const { refused: error, ...uses } = usesIn(ast)
+    return error === undefined ? { ...uses, risky: riskyCallIn(ast, types), error: null } : { ...nothing, error }
   }
 }
 
@@ -63,6 +67,23 @@ function usesIn(root: ASTNode): Uses {
   }
   visit(root)
   return uses
+}
+
+/** Functions that read a text, and fail for one that is not of their form. */
+const conversions = ['int', 'uint', 'double', 'bool', 'timestamp'] as const
+
+/** A call that fails the run for some text of a user. One beside a call of `size` counts as guarded; a date always has the same form. */
+function riskyCallIn(root: ASTNode, types: Types): string | undefined {
+  const isText = (node: ASTNode) => types.get(variableIn(node) ?? '') === 'text'
+  const find = (node: unknown, fits: (one: ASTNode) => boolean): ASTNode | undefined => {
+    if (Array.isArray(node)) return node.map((one) => find(one, fits)).find((one) => one !== undefined)
+    if (!isNode(node)) return undefined
+    return fits(node) ? node : find(node.args, fits)
+  }
+  const calls = (name: string) => (node: ASTNode) => (node.op === 'call' || node.op === 'rcall') && node.args[0] === name
+  if (find(root, calls('size'))) return undefined
+  if (find(root, calls('substring'))) return 'substring'
+  return conversions.find((name) => find(root, (node) => calls(name)(node) && find(node.args, isText) !== undefined))
 }
 
 /** `vars.people` names `people`. */

@@ -120,6 +120,7 @@ describe('expressions', () => {
         fields: [
           { name: 'people', label: 'People', kind: 'number', required },
           { name: 'note', label: 'Note', kind: 'text' },
+          { name: 'day', label: 'Day', kind: 'date' },
         ],
       },
     })
@@ -131,7 +132,9 @@ describe('expressions', () => {
     'vars.people > 1.5 ? true : false',
     'vars.people in [1.0, 2.0]',
     "has(vars.note) && vars.note.contains('urgent')",
-    "has(vars.note) && timestamp(vars.note + 'T00:00:00Z').getDayOfWeek() == 1",
+    "has(vars.note) && size(vars.note) > 1 && vars.note.substring(0, 2) == 'AB'",
+    "has(vars.day) && timestamp(vars.day + 'T00:00:00Z').getDayOfWeek() == 1",
+    'int(vars.people) > 10',
     "timestamp('2026-11-27T08:00:00Z') + duration('1h30m') > timestamp(0)",
   ])('%s is accepted', (expression) => {
     expect(decide(expression)).toEqual([])
@@ -151,6 +154,13 @@ describe('expressions', () => {
   ])('%s is refused', (expression, code) => {
     expect(decide(expression)).toEqual([`error ${code} d1`])
   })
+
+  test.each(["vars.note.substring(0, 2) == 'AB'", 'int(vars.note) > 1', "timestamp(vars.note + 'T00:00:00Z').getDayOfWeek() == 1"])(
+    '%s gets a warning: it fails the run for some text',
+    (expression) => {
+      expect(decide(`has(vars.note) && ${expression}`)).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
+    },
+  )
 
   test.each(costlyExpressions('vars.note'))('%s is refused', (expression) => {
     expect(decide(`has(vars.note) && ${expression}`)).toEqual(['error EXPRESSION_INVALID d1'])
