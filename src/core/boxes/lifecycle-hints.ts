@@ -1,9 +1,9 @@
 import type { BoxMove } from './move.ts'
 import type { BoxRemoval } from './removal.ts'
 
-// What the CLI and the console say about moves and removals.
+// Texts of the CLI and the console about moves and removals.
 
-/** What an operator does next about a move, as a command; undefined while its hosts work on it. */
+/** Names the next command of an operator about a move; undefined while its hosts work on it. */
 export const moveHint = (move: BoxMove, slug: string): string | undefined => {
   const { state, from, to } = move
   if (move.mayRunOnNewHost)
