@@ -40,7 +40,8 @@ export {
   type TimerName,
   type Token,
 } from './run.ts'
-export { type Simulation, SimulationScript, simulateBoard } from './simulate.ts'
+export { type Simulation, SimulationScript, simulateBoard, simulateInSteps } from './simulate.ts'
 export { startRun, stepRun } from './step.ts'
+export type { Steps } from './steps.ts'
 export { fillTemplate } from './template.ts'
 export { type TriggerOccurrence, triggersContract } from './trigger-contract.ts'

@@ -1,6 +1,6 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { describe, expect, test, vi } from 'vitest'
-import { checkBoard, compileBoard, SimulationScript, simulateBoard, startRun } from '../../../src/core/boards/index.ts'
+import { checkBoard, compileBoard, SimulationScript, simulateBoard, simulateInSteps, startRun } from '../../../src/core/boards/index.ts'
 import { sketch } from './sketch.ts'
 
 const context = { roles: new Set(['teacher']), rooms: new Set<string>() }
@@ -61,8 +61,24 @@ describe('findings', () => {
   })
 })
 
-test('a simulation stops at the work of one step: each of its 1,000 steps may do as much', () => {
-  const edges = Array.from({ length: 400 }, (_, nth) => `d1 -"${'x'.repeat(1_900)}" == "${nth}"-> e`).join(';')
-  const { outcome, steps } = simulateBoard(sketch(`s > w1 > d1 -else-> w1; ${edges}`), SimulationScript.parse({}), now)
-  expect([outcome, steps.length]).toEqual(['stopped', 7])
+const looped = () => {
+  const edges = Array.from({ length: 100 }, (_, nth) => `d1 -"${'x'.repeat(1_900)}" == "${nth}"-> e`).join(';')
+  return sketch(`s > w1 > d1 -else-> w1; ${edges}`)
+}
+
+test('a simulation stops at ten times the work of one step: each of its 1,000 steps may do as much', () => {
+  const { outcome, steps } = simulateBoard(looped(), SimulationScript.parse({}), now)
+  expect([outcome, steps.length]).toEqual(['stopped', 22])
+})
+
+test('a simulation in steps pauses before each step, and ends with the same result', () => {
+  const steps = simulateInSteps(looped(), SimulationScript.parse({}), now)
+  let pauses = 0
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) {
+      expect([step.value.outcome, pauses]).toEqual(['stopped', 21])
+      return
+    }
+    pauses += 1
+  }
 })
