@@ -4,7 +4,7 @@
 export { boardFromBundle, bundleOf, FlowBundle, roomsNamed } from './bundle.ts'
 export { bundleContract } from './bundle-contract.ts'
 export { type ChatMessage, isOutdated, readChatMessage, saysOneOf } from './chat-trigger.ts'
-export { checkBoard } from './check.ts'
+export { checkBoard, checkInSteps } from './check.ts'
 export { type BoardFinding, violationsOf } from './check-graph.ts'
 export { roomOfTrigger, type TriggerPlace } from './check-triggers.ts'
 export { type BoardSummary, boardsContract } from './contract.ts'

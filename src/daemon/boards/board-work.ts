@@ -3,7 +3,7 @@ import pLimit, { type LimitFunction } from 'p-limit'
 import type { Steps } from '../../core/boards/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 
-// A simulation of a board may take up to a second of CPU. One daemon serves all tenants, so simulations take turns with its other work.
+// A check or a simulation of a board may take up to a second of CPU. One daemon serves all tenants, so they take turns with its other work.
 
 /** Checks and simulations of one tenant that wait behind the running one. */
 const maxWaiting = 10
@@ -16,7 +16,7 @@ const slices = pLimit(1)
 export async function oneOfTenant<Result>({ tenantId }: Readonly<{ tenantId: string }>, work: () => Promise<Result>): Promise<Result> {
   const queue = queues.get(tenantId) ?? { limit: pLimit(1), count: 0 }
   if (queue.count > maxWaiting)
-    throw problem('RATE_LIMITED', `${maxWaiting} simulations of boards of this organisation wait already. Retry in 5 s.`, {
+    throw problem('RATE_LIMITED', `${maxWaiting} checks and simulations of boards of this organisation wait already. Retry in 5 s.`, {
       retryAfterSeconds: 5,
     })
   queues.set(tenantId, queue)

@@ -1,6 +1,14 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { describe, expect, test, vi } from 'vitest'
-import { checkBoard, compileBoard, SimulationScript, simulateBoard, simulateInSteps, startRun } from '../../../src/core/boards/index.ts'
+import {
+  checkBoard,
+  checkInSteps,
+  compileBoard,
+  SimulationScript,
+  simulateBoard,
+  simulateInSteps,
+  startRun,
+} from '../../../src/core/boards/index.ts'
 import { sketch } from './sketch.ts'
 
 const context = { roles: new Set(['teacher']), rooms: new Set<string>() }
@@ -36,6 +44,18 @@ describe('variables', () => {
     expect(register).toHaveBeenCalledTimes(1)
     register.mockRestore()
   })
+})
+
+test('the check reads each condition once, and pauses after it', () => {
+  const edges = Array.from({ length: 50 }, (_, nth) => `d1 -${nth} > 50-> e`)
+  const board = sketch(`s > d1 -else-> e; ${edges.join(';')}`)
+  const reads = [vi.spyOn(Environment.prototype, 'parse'), vi.spyOn(Environment.prototype, 'check')]
+  const check = checkInSteps(board, context)
+  let pauses = 0
+  while (!check.next().done) pauses += 1
+  expect(pauses).toBeGreaterThanOrEqual(50)
+  expect(reads.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBe(50)
+  for (const one of reads) one.mockRestore()
 })
 
 describe('findings', () => {

@@ -38,7 +38,7 @@ function longWork(tenantId: string) {
   return { running, begin, end: () => end() }
 }
 
-test('of one tenant one simulation runs at a time; those of others do not wait', async () => {
+test('of one tenant one check or simulation runs at a time; those of others do not wait', async () => {
   const [one, two] = [longWork('ten_one'), longWork('ten_two')]
   const all = [one.begin('first'), one.begin('second'), two.begin('other')]
   await new Promise(setImmediate)
@@ -50,13 +50,13 @@ test('of one tenant one simulation runs at a time; those of others do not wait',
 })
 
 onBothDialects('boards of one tenant', (fresh) => {
-  test('are not simulated while ten simulations of it wait', async () => {
+  test('are refused while ten checks and simulations of it wait', async () => {
     const one = await aTasksWorld(await fresh())
     const mia = one.as('mia')
     const params = { id: (await mia.createBoard({ body: { name: 'Crisis', definition: sketch('s > t1 > e') } })).id }
     const { begin, end } = longWork('ten_one')
     const all = Array.from({ length: 11 }, (_, n) => begin(`${n}`))
-    expect(await codeOf(mia.simulateBoard({ params }))).toBe('RATE_LIMITED')
+    for (const call of [mia.simulateBoard, mia.checkBoard, mia.publishBoard]) expect(await codeOf(call({ params }))).toBe('RATE_LIMITED')
     end()
     await Promise.all(all)
     expect(await mia.simulateBoard({ params })).toMatchObject({ outcome: 'waiting' })
