@@ -35,6 +35,7 @@ const kinds = Object.keys({
   checkpoint_stalled: 0,
   run_overdue: 0,
   run_message_failed: 0,
+  run_report_failed: 0,
   trigger_room_encrypted: 0,
   trigger_messages_unread: 0,
   module_data_not_deleted: 0,

@@ -32,6 +32,7 @@ export const AlertKind = z.enum([
   'checkpoint_stalled',
   'run_overdue',
   'run_message_failed',
+  'run_report_failed',
   'trigger_room_encrypted',
   'trigger_messages_unread',
   'module_data_not_deleted',

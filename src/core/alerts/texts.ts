@@ -48,7 +48,7 @@ import {
   rolloutRolledBack,
   wrongImage,
 } from './rollout-texts.ts'
-import { checkpointStalled, runMessageFailed, runOverdue } from './run-texts.ts'
+import { checkpointStalled, runMessageFailed, runOverdue, runReportFailed } from './run-texts.ts'
 
 /** Builds the text of each kind of alert from its facts. */
 export const alertOf = {
@@ -81,6 +81,7 @@ export const alertOf = {
   checkpoint_stalled: checkpointStalled,
   run_overdue: runOverdue,
   run_message_failed: runMessageFailed,
+  run_report_failed: runReportFailed,
   trigger_room_encrypted: triggerRoomEncrypted,
   trigger_messages_unread: triggerMessagesUnread,
   module_data_not_deleted: moduleDataNotDeleted,

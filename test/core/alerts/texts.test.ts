@@ -66,6 +66,10 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   run_message_failed: alertOf.run_message_failed({
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'inform' },
   }),
+  run_report_failed: alertOf.run_report_failed({
+    ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'summary' },
+    ...{ reportId: 'rep_0123456789abcdefghjk', reason: 'quota' },
+  }),
   run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null }),
   followups_late: alertOf.followups_late({ late: [{ topic: 'chat.user-lock', count: 2, since: at }] }),
   trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
