@@ -42,6 +42,7 @@ const kinds = Object.keys({
   payment_failed: 0,
   payment_refunded: 0,
   payment_stuck: 0,
+  payment_rejected: 0,
   payment_disputed: 0,
   invoice_stuck: 0,
   usage_late: 0,

@@ -39,6 +39,7 @@ export const AlertKind = z.enum([
   'payment_failed',
   'payment_refunded',
   'payment_stuck',
+  'payment_rejected',
   'payment_disputed',
   'invoice_stuck',
   'usage_late',

@@ -61,6 +61,24 @@ export const paymentStuck = ({ slug, itemName, attemptId, reason }: Stuck): NewA
   standing: true,
 })
 
+export const paymentRejectedKey = (itemId: string): string => `payment_rejected:${itemId}`
+
+type Rejected = Readonly<{ itemId: string; itemName: string; slug: string; reason: string }>
+
+/** One alert for each item, whichever tenants try to install it. */
+export const paymentRejected = ({ itemId, itemName, slug, reason }: Rejected): NewAlert => ({
+  kind: 'payment_rejected',
+  key: paymentRejectedKey(itemId),
+  subject: 'billing',
+  severity: 'warning',
+  title: `The payment provider rejects the installation of ${itemName}`,
+  body:
+    `${slug} could not install it: ${reason}.\nUsually the key lacks a permission, the account of the vendor is not complete or data of ` +
+    'the customer is missing. The tenant cannot remove the cause. The alert closes when the item was installed.',
+  command: 'tenantry billing reconcile',
+  standing: true,
+})
+
 type Disputed = Readonly<{ slug: string; itemName: string; disputeId: string; invoiceId: string | null; cents: number; currency: string }> &
   Readonly<{ reason: string; dueBy: string | null; isLost: boolean }>
 

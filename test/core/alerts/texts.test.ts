@@ -79,6 +79,9 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', refundedCents: 499, currency: 'eur' },
   }),
   payment_stuck: alertOf.payment_stuck({ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', reason: 'the balance is too low' }),
+  payment_rejected: alertOf.payment_rejected({
+    ...{ itemId: 'item_1', itemName: 'Visitors', slug: 'anna-schule', reason: 'the key lacks a permission' },
+  }),
   payment_disputed: alertOf.payment_disputed({
     ...{ slug: 'anna-schule', itemName: 'Visitors', disputeId: 'dp_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
     ...{ reason: 'fraudulent', dueBy: '2026-03-24T23:59:59.000Z', isLost: false },
