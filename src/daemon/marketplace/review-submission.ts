@@ -69,7 +69,7 @@ export const requestChanges = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, acto
 
 /**
  * Approves a pending submission and publishes its item, or the next version of an item. It never calls the payment provider. Throws NOT_FOUND,
- * INVALID_TRANSITION, CONFLICT (another round was read, or the address is not proven or not that of the vendor), VERSION_EXISTS, VALIDATION (another vendor's item).
+ * INVALID_TRANSITION, CONFLICT (another round was read, its price is in another currency, or the address is not proven or not that of the vendor), VERSION_EXISTS, VALIDATION (another vendor's item).
  */
 export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, round, notes, vendorId, itemId }: Approval & One) =>
   deps.db.transaction().execute(async (tx) => {
@@ -126,6 +126,7 @@ async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord):
 
 async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, vendor: Vendor): Promise<ItemRecord> {
   const { tx } = deps
+  assertCurrency(from, deps.payments)
   await lockExclusive(tx, 'marketplace-slugs')
   const now = isoNow(deps.clock)
   const base = slugOf(from.name)
@@ -147,6 +148,15 @@ async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, ve
   await insertItem(tx, item)
   if (priceModel !== null) await deps.payments.priceChanged(tx, { itemId: item.id, former: null })
   return item
+}
+
+/** The platform changed its currency since the submission was sent. Throws CONFLICT. */
+function assertCurrency({ id, currency }: SubmissionRecord, { currency: now }: Pick<MarketplaceDeps['payments'], 'currency'>): void {
+  if (currency === null || currency === now) return
+  throw problem(
+    'CONFLICT',
+    `The price of submission ${id} is in ${currency.toUpperCase()}, and prices of the platform are in ${now.toUpperCase()}. fix: tenantry marketplace submissions request-changes ${id} --notes <text>; sent again, the price is in ${now.toUpperCase()}`,
+  )
 }
 
 type Version = Readonly<{ found: SubmissionRecord; vendor: Vendor; itemId: string }>

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type MarketplacePayments, withoutPayments } from '../../../src/daemon/marketplace/index.ts'
+import { assertCurrency } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aMarketplaceWorld, aSubmission } from '../../support/marketplace-world.ts'
 import { codeOf } from '../../support/tasks-world.ts'
@@ -87,6 +88,22 @@ onBothDialects('the marketplace for operators', (fresh) => {
     await room.runJobs()
     const events = await room.db.selectFrom('events').select('tenant_id').where('event_type', '=', 'marketplace.item_changed').execute()
     expect(new Set(events.map(({ tenant_id }) => tenant_id))).toEqual(new Set(['ten_one', 'ten_two']))
+  })
+
+  test('the price of a submission does not fix the currency, and one in another currency is not approved', async () => {
+    const db = await fresh()
+    const { clock, stranger } = await aMarketplaceWorld(db)
+    const { submissionId: id } = await stranger.submitItem({ body: aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }) })
+    await assertCurrency(db, { currency: 'chf' })
+    const room = await aMarketplaceWorld(db, { isFirst: false, clock, deps: { payments: { ...withoutPayments, currency: 'chf' } } })
+    await expect(room.operator.approveMarketplaceSubmission({ params: { id } })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/is in EUR, and prices of the platform are in CHF\. fix: .*request-changes/),
+    })
+    expect(await room.db.selectFrom('marketplace_items').select('id').execute()).toEqual([])
+    const { submissionId } = await room.stranger.submitItem({ body: aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }) })
+    expect((await room.operator.approveMarketplaceSubmission({ params: { id: submissionId } })).item.currency).toBe('chf')
+    await expect(assertCurrency(db, { currency: 'eur' })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
   })
 
   test('a rejected submission leads nowhere, and its mail has the reason', async () => {
