@@ -84,9 +84,11 @@ test.each([
 })
 
 test('an update is offered for a greater version of an active subscription', () => {
-  expect(hasUpdate({ status: 'active', installed: '1.9.0', current: '1.10.0' })).toBe(true)
-  expect(hasUpdate({ status: 'active', installed: '1.10.0', current: '1.10.0' })).toBe(false)
-  expect(hasUpdate({ status: 'cancelled', installed: '1.0.0', current: '2.0.0' })).toBe(false)
+  expect(hasUpdate({ status: 'active', installedVersion: '1.9.0' }, { status: 'published', version: '1.10.0' })).toBe(true)
+  for (const status of ['draft', 'archived'] as const)
+    expect(hasUpdate({ status: 'active', installedVersion: '1.9.0' }, { status, version: '1.10.0' })).toBe(false)
+  expect(hasUpdate({ status: 'active', installedVersion: '1.10.0' }, { status: 'published', version: '1.10.0' })).toBe(false)
+  expect(hasUpdate({ status: 'cancelled', installedVersion: '1.0.0' }, { status: 'published', version: '2.0.0' })).toBe(false)
 })
 
 test('a slug has at most 80 lower-case letters, digits and single dashes', () => {
