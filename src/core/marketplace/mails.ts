@@ -3,8 +3,9 @@ import type { SubmissionStatus } from './submission.ts'
 
 export type MailKind = 'receipt' | 'approved' | 'rejected' | 'needs-changes'
 
-/** The status in which a mail of a review is still true. */
-export const statusOfMail: Readonly<Record<Exclude<MailKind, 'receipt'>, SubmissionStatus>> = {
+/** The status in which a mail is still true. */
+export const statusOfMail: Readonly<Record<MailKind, SubmissionStatus>> = {
+  receipt: 'pending',
   approved: 'approved',
   rejected: 'rejected',
   'needs-changes': 'needs-changes',

@@ -20,7 +20,7 @@ export const mailVendor =
   async (payload, { signal }) => {
     const { submissionId, kind, round } = Payload.parse(payload)
     const one = await findSubmission(deps.db, submissionId)
-    if (one?.round !== round || (kind !== 'receipt' && one.status !== statusOfMail[kind])) return
+    if (one?.round !== round || one.status !== statusOfMail[kind]) return
     const { name, vendorName, reviewNotes, priceModel } = one
     const facts = { submissionId, name, vendorName, notes: reviewNotes ?? '', isPaid: priceModel !== null, ...linksOf(deps, one) }
     const id = `${submissionId}_${kind.replaceAll('-', '_')}_${round}`
