@@ -48,6 +48,7 @@ const kinds = Object.keys({
   usage_late: 0,
   usage_unbilled: 0,
   usage_rejected: 0,
+  vendor_restricted: 0,
   plan_ended: 0,
   plan_duplicate: 0,
   billing_differs: 0,

@@ -45,6 +45,7 @@ export const AlertKind = z.enum([
   'usage_late',
   'usage_unbilled',
   'usage_rejected',
+  'vendor_restricted',
   'plan_ended',
   'plan_duplicate',
   'billing_differs',

@@ -23,6 +23,7 @@ import {
   usageLate,
   usageRejected,
   usageUnbilled,
+  vendorRestricted,
 } from './payment-texts.ts'
 import {
   accountsRemade,
@@ -95,6 +96,7 @@ export const alertOf = {
   usage_late: usageLate,
   usage_unbilled: usageUnbilled,
   usage_rejected: usageRejected,
+  vendor_restricted: vendorRestricted,
   plan_ended: planEnded,
   plan_duplicate: planDuplicate,
   billing_differs: billingDiffers,

@@ -47,8 +47,13 @@ onBothDialects('accounts of vendors', (fresh) => {
     room.double.setAccount(id, { pastDue: ['external_account'] })
     expect(await room.sync()).toMatchObject({ paymentAccountStatus: 'restricted' })
     await expect(room.install()).rejects.toMatchObject({ code: 'VENDOR_INACTIVE' })
+    const alerts = () => room.db.selectFrom('alerts').select(['kind', 'subject', 'status', 'command', 'count']).execute()
+    const command = 'tenantry marketplace vendors onboard ven_1'
+    await room.sync()
+    expect(await alerts()).toEqual([{ kind: 'vendor_restricted', subject: 'ven_1', status: 'open', command, count: 1 }])
     room.double.setAccount(id, { pastDue: [] })
     expect(await room.sync()).toMatchObject({ paymentAccountStatus: 'active' })
+    expect(await alerts()).toMatchObject([{ status: 'closed' }])
     expect(await room.install()).toMatchObject({ status: 'active' })
     expect(await syncAccount(room.deps, 'acct_unknown')).toBe('no vendor has the account')
   })
