@@ -112,6 +112,30 @@ onBothDialects('the marketplace for operators', (fresh) => {
     await expect(assertCurrency(db, { currency: 'eur' })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
   })
 
+  test('the mail of an approved version goes by the price of the item and the account of its vendor', async () => {
+    const room = await aRoom()
+    const paid = { priceModel: 'flat-monthly', priceCents: 500 } as const
+    const approved = async (version: string, { price = {}, joins = {} }: { price?: object; joins?: object }) => {
+      await room.clock.advance(3_600_000)
+      const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission({ version, ...price }) })
+      await room.db.updateTable('marketplace_submissions').set({ proven_at: '2026-01-01T00:00:00.000Z' }).execute()
+      const { item, vendorId } = await room.operator.approveMarketplaceSubmission({ params: { id }, body: joins })
+      await room.runJobs()
+      return { joins: { itemId: item.id, vendorId }, mail: room.mails.findLast(({ subject }) => subject.endsWith('was approved'))?.text }
+    }
+    const free = await approved('1.0.0', {})
+    const { mail } = await approved('2.0.0', { price: paid, joins: free.joins })
+    expect(mail).toContain('Its price did not change: free. The price that you submitted does not apply.')
+    expect([mail?.includes('install it now'), mail?.includes('payment account')]).toEqual([true, false])
+
+    const first = await approved('1.0.0', { price: paid })
+    expect(first.mail).toContain('once your payment account is complete')
+    await room.db.updateTable('marketplace_vendors').set({ payment_account_status: 'active' }).execute()
+    const next = await approved('2.0.0', { price: paid, joins: first.joins })
+    expect(next.mail).toContain('Organisations can install it now.')
+    expect(next.mail).not.toMatch(/did not change|payment account/)
+  })
+
   test('a rejected submission leads nowhere, and its mail has the reason', async () => {
     const room = await aRoom()
     const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
