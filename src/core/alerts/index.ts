@@ -14,6 +14,6 @@ export {
 } from './alert.ts'
 export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
 export { type AlertMessage, foldLimit, isNeverFolded, manyAlerts, messageText, subjectLine, testMessage, webhookBody } from './message.ts'
-export { paymentDisputedKey, paymentFailedKey, paymentStuckKey } from './payment-texts.ts'
+export { paymentDisputedKey, paymentFailedKey, paymentRejectedKey, paymentStuckKey } from './payment-texts.ts'
 export { overdueKey, reportKey, stalledKey } from './run-texts.ts'
 export { alertOf } from './texts.ts'

@@ -1,3 +1,4 @@
+import { printable } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 
 /** `id`: the subscription, or the invoice of one that has none. */
@@ -58,6 +59,24 @@ export const paymentStuck = ({ slug, itemName, attemptId, reason }: Stuck): NewA
     'Usually the balance is too low or the key lacks a permission. It is tried every minute. Until then the tenant can neither ' +
     'install the item again nor be deleted. The alert closes when it is paid back.',
   command: `tenantry audit list --subject ${slug}`,
+  standing: true,
+})
+
+export const paymentRejectedKey = (itemId: string): string => `payment_rejected:${itemId}`
+
+type Rejected = Readonly<{ itemId: string; itemName: string; slug: string; reason: string }>
+
+/** One alert for each item, whichever tenants try to install it. */
+export const paymentRejected = ({ itemId, itemName, slug, reason }: Rejected): NewAlert => ({
+  kind: 'payment_rejected',
+  key: paymentRejectedKey(itemId),
+  subject: 'billing',
+  severity: 'warning',
+  title: `The payment provider rejects the installation of ${itemName}`,
+  body:
+    `${slug} could not install it: ${reason}.\nUsually the key lacks a permission, the account of the vendor is not complete or data of ` +
+    'the customer is missing. The tenant cannot remove the cause. The alert closes when the item was installed.',
+  command: 'tenantry billing reconcile',
   standing: true,
 })
 
@@ -190,6 +209,23 @@ export const planDuplicate = ({ slug, subscriptionId, knownId }: Duplicate): New
     `${knownId} is the subscription of its plan, and ${subscriptionId} changed nothing. The tenant pays for both: cancel one at the provider. ` +
     'The other one applies then.',
   command: `tenantry tenants billing ${slug}`,
+})
+
+type Restricted = Readonly<{ vendorId: string; name: string; pastDue: readonly string[] }>
+
+/** The provider disabled the account of a vendor, or waits for data of it. */
+export const vendorRestricted = ({ vendorId, name, pastDue }: Restricted): NewAlert => ({
+  kind: 'vendor_restricted',
+  key: `vendor_restricted:${vendorId}`,
+  subject: vendorId,
+  severity: 'warning',
+  title: `The payment account of the vendor ${printable(name).slice(0, 50)} is restricted`,
+  body:
+    `Tenants cannot install its paid items (VENDOR_INACTIVE). Live subscriptions continue.\n` +
+    (pastDue.length > 0 ? `The provider waits for: ${pastDue.join(', ').slice(0, 300)}.\n` : '') +
+    'Send the vendor a link to complete its account. The alert closes when the account is active.',
+  command: `tenantry marketplace vendors onboard ${vendorId}`,
+  standing: true,
 })
 
 type Differs = Readonly<{ count: number; first: string }>

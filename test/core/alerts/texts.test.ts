@@ -83,6 +83,9 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', refundedCents: 499, currency: 'eur' },
   }),
   payment_stuck: alertOf.payment_stuck({ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', reason: 'the balance is too low' }),
+  payment_rejected: alertOf.payment_rejected({
+    ...{ itemId: 'item_1', itemName: 'Visitors', slug: 'anna-schule', reason: 'the key lacks a permission' },
+  }),
   payment_disputed: alertOf.payment_disputed({
     ...{ slug: 'anna-schule', itemName: 'Visitors', disputeId: 'dp_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
     ...{ reason: 'fraudulent', dueBy: '2026-03-24T23:59:59.000Z', isLost: false },
@@ -93,6 +96,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   }),
   usage_unbilled: alertOf.usage_unbilled({ count: 3, cents: 2997, currency: 'eur' }),
   usage_rejected: alertOf.usage_rejected({ meterId: 'mtr_1', subject: 'billing' }),
+  vendor_restricted: alertOf.vendor_restricted({ vendorId: 'vnd_1', name: 'Flows', pastDue: ['external_account'] }),
   plan_ended: alertOf.plan_ended({ slug: 'anna-schule', plan: 'light', subscriptionId: 'sub_1', isSuspended: true }),
   plan_duplicate: alertOf.plan_duplicate({ slug: 'anna-schule', subscriptionId: 'sub_2', knownId: 'sub_1' }),
   billing_differs: alertOf.billing_differs({ count: 2, first: 'price_differs of anna-schule (sub_1)' }),

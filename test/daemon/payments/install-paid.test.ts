@@ -148,6 +148,34 @@ onBothDialects('a paid installation', (fresh) => {
     ])
   })
 
+  test.each(['createProduct', 'createPrice', 'createSubscription'])(
+    '%s rejected by the provider: ended at once, with an alert',
+    async (one) => {
+      const room = await aPaymentsWorld(await fresh())
+      room.double.fault(one, 'refused')
+      await expect(room.install()).rejects.toMatchObject({
+        code: 'PAYMENTS_UNAVAILABLE',
+        message: expect.stringMatching(/address of the customer is incomplete.*fix: the operator checks the permissions of the key/),
+      })
+      const alerts = () => room.db.selectFrom('alerts').select(['kind', 'status', 'subject']).execute()
+      expect([room.money(), await room.attempts()]).toMatchObject([[0, 0, 0], [{ outcome: 'rolled_back' }]])
+      expect(await alerts()).toEqual([{ kind: 'payment_rejected', status: 'open', subject: 'billing' }])
+      await room.clock.advance(25 * 60 * 60_000)
+      await room.install()
+      expect([room.money(), await alerts()]).toMatchObject([[1000, 700, 300], [{ status: 'closed' }]])
+    },
+  )
+
+  test('a read that the provider rejects before the charge is retried, with an alert', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    room.double.fault('listSubscriptions', 'refused')
+    await expect(room.install()).rejects.toMatchObject({ message: expect.stringMatching(/waits.*fix: the operator/) })
+    expect(await room.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'payment_rejected' }])
+    await room.clock.advance(61_000)
+    await room.runJobs()
+    expect(room.money()).toEqual([1000, 700, 300])
+  })
+
   test('what cannot be installed for a day is cancelled and refunded', async () => {
     const room = await aPaymentsWorld(await fresh())
     room.faults.install = Number.POSITIVE_INFINITY
