@@ -5,6 +5,7 @@ import { setDeveloperVendor } from '../../../src/daemon/billing/pay-developers.t
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
+import { dyingAfter } from '../../support/payments/payments-world.ts'
 import { readyAccount } from '../../support/payments/provider-double.ts'
 
 const dayMs = 24 * 60 * 60_000
@@ -92,12 +93,7 @@ onBothDialects('paid modules', (fresh) => {
       await room.module('attendance', 499)
       await room.module('grades', 250)
       await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
-      let reads = 0
-      const now = () => {
-        if (++reads >= kill) throw new Error('killed')
-        return room.clock.now()
-      }
-      const dying = { ...room.replica(), clock: { ...room.clock, now } }
+      const dying = { ...room.replica(), clock: dyingAfter(room.clock, kill) }
       const ends = [await room.run(aggregation, dying).catch(() => 'killed')]
       // The provider forgets keys after a day.
       await room.clock.advance(2 * dayMs)
