@@ -67,7 +67,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'inform' },
   }),
   run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null }),
-  followups_late: alertOf.followups_late({ late: [{ topic: 'chat.user-lock', count: 2, since: at }] }),
+  followups_late: alertOf.followups_late({ topic: 'chat.user-lock', count: 2, since: at }),
   trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   trigger_messages_unread: alertOf.trigger_messages_unread({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   module_data_not_deleted: alertOf.module_data_not_deleted({
