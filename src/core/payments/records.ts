@@ -73,6 +73,8 @@ export type ProviderInvoice = Readonly<{
   createdAt: string
   /** The time from which the invoice cannot change. */
   finalizedAt: string | null
+  /** When the customer must have paid it by itself; null: the provider collects it. */
+  dueAt: string | null
   periodStart: string
   periodEnd: string
   metadata: Metadata

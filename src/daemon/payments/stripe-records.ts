@@ -83,6 +83,7 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
     isDisputed: chargesOf(payments).some(({ disputed }) => disputed),
     createdAt: isoOf(invoice.created),
     finalizedAt: isoOrNull(invoice.status_transitions?.finalized_at),
+    dueAt: isoOrNull(invoice.due_date),
     periodStart: isoOf(invoice.period_start),
     periodEnd: isoOf(invoice.period_end),
     metadata: invoice.metadata ?? {},

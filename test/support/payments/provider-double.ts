@@ -31,6 +31,7 @@ export type DoubleEvent = Readonly<{ id: string; type: string; objectKind: strin
 
 export const testWebhookSecrets = { platform: 'whsec_platform', connect: 'whsec_connect', thin: 'whsec_thin' } as const
 const hourMs = 3_600_000
+const daysUntilDue = 14
 
 /** A provider with state and money: charges, renews, finalises and pays as its clock moves. */
 export function paymentDouble(
@@ -109,6 +110,7 @@ export function paymentDouble(
         isDisputed: false,
         createdAt: at(),
         finalizedAt: null,
+        dueAt: null,
         periodStart: sub.currentPeriodStart,
         periodEnd: sub.currentPeriodEnd,
       },
@@ -143,6 +145,7 @@ export function paymentDouble(
     if (isTaxed && tax > 0) addLine(invoice, { description: 'VAT 19 %', cents: tax, periodStart: at(), periodEnd: at() })
     invoice.finalizedAt = at()
     invoice.status = 'open'
+    if (collection === 'invoice') invoice.dueAt = new Date(Date.parse(at()) + daysUntilDue * 24 * hourMs).toISOString()
     emit('invoice.finalized', 'invoice', invoice.id)
     if (invoice.total.cents <= 0 || (collection === 'charge' && !isRefused(invoice.customerId))) {
       pay(invoice)
@@ -150,9 +153,21 @@ export function paymentDouble(
     }
     if (collection === 'invoice') return
     emit('invoice.payment_failed', 'invoice', invoice.id)
-    if (!sub) return
+    fallBehind(sub)
+  }
+
+  function fallBehind(sub: Subscription | null): void {
+    if (!sub || isEnded(sub)) return
     if (sub.status === 'active') sub.status = 'past_due'
     emit('customer.subscription.updated', 'subscription', sub.id)
+  }
+
+  const overdue = new Set<string>()
+  /** An automation of the account sends the event on the day on which the invoice is due. */
+  function passDueDate(invoice: Invoice): void {
+    overdue.add(invoice.id)
+    emit('invoice.overdue', 'invoice', invoice.id)
+    fallBehind(subscriptions.get(invoice.subscriptionId ?? '') ?? null)
   }
 
   function pay(invoice: Invoice): void {
@@ -199,7 +214,10 @@ export function paymentDouble(
       const drafts = [...invoices.values()]
         .filter(({ status, subscriptionId }) => status === 'draft' && subscriptionId !== null)
         .map((one) => ({ due: finalizesAt(one), run: () => finalize(one) }))
-      const next = [...renewals, ...drafts].filter(({ due }) => due <= now).sort((a, b) => (a.due < b.due ? -1 : 1))[0]
+      const unpaid = [...invoices.values()]
+        .filter(({ id, status, dueAt }) => status === 'open' && dueAt !== null && !overdue.has(id))
+        .map((one) => ({ due: one.dueAt as string, run: () => passDueDate(one) }))
+      const next = [...renewals, ...drafts, ...unpaid].filter(({ due }) => due <= now).sort((a, b) => (a.due < b.due ? -1 : 1))[0]
       if (!next) break
       settledTo = next.due
       next.run()
@@ -324,7 +342,9 @@ export function paymentDouble(
         sub.currentPeriodEnd = nextPeriodEnd(sub, at())
         subscriptions.set(sub.id, sub)
         emit('customer.subscription.created', 'subscription', sub.id)
-        finalize(draft(sub, sub.currentPeriodEnd))
+        const first = draft(sub, sub.currentPeriodEnd)
+        // An invoice that is sent stays a draft for an hour, the first one too.
+        if (collection === 'charge') finalize(first)
         return recordOf(sub)
       }),
     getSubscription: (sub) =>
@@ -382,6 +402,7 @@ export function paymentDouble(
             isDisputed: false,
             createdAt: at(),
             finalizedAt: null,
+            dueAt: null,
             periodStart: at(),
             periodEnd: at(),
             lines: [],
@@ -450,9 +471,13 @@ export function paymentDouble(
           invoices.delete(invoice.id)
           return
         }
-        // A draft of a subscription cannot be deleted: it is finalised and voided.
-        if (invoice.status === 'draft') invoice.finalizedAt = at()
-        if (invoice.status !== 'open' && invoice.status !== 'draft') return
+        // A draft of a subscription cannot be deleted: it is finalised without collection, which pays one without an amount, and voided.
+        if (invoice.status === 'draft') {
+          invoice.finalizedAt = at()
+          invoice.status = 'open'
+          if (invoice.total.cents <= 0) pay(invoice)
+        }
+        if (invoice.status !== 'open') return
         invoice.status = 'void'
         emit('invoice.voided', 'invoice', invoice.id)
       }),
