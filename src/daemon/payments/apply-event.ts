@@ -84,8 +84,8 @@ async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<stri
 
 /** In the queue of the subscription. Once that has ended, an event of its invoice is followed by the invoice itself. */
 async function followSubscription(deps: Deps, id: string, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
-  const outcome = await syncSubscription(deps, id)
   const object = objectToRead(event)
+  const outcome = await syncSubscription(deps, id, object?.id)
   if (object?.kind !== 'invoice') return outcome
   const ended = await deps.provider.getSubscription(id)
   if (ended?.metadata.svc_kind !== 'item' || isLive(ended)) return outcome
@@ -94,15 +94,15 @@ async function followSubscription(deps: Deps, id: string, event: Parameters<type
   return outcome
 }
 
-/** Follows a subscription by its kind. Returns what happened. */
-async function syncSubscription(deps: Deps, id: string): Promise<string | Continued> {
+/** Follows a subscription by its kind. `followed`: an invoice of it that is followed by itself. Returns what happened. */
+async function syncSubscription(deps: Deps, id: string, followed?: string): Promise<string | Continued> {
   const found = await deps.provider.getSubscription(id)
   const kind = found?.metadata.svc_kind
   // Only an end that the provider reports cancels: a key of another account finds nothing.
   if (!found) return 'the provider does not know the subscription'
   if (kind === 'plan') return deps.billing.planChanged(found)
   if (kind !== 'item') return 'nothing to do: no svc_kind'
-  const unpaid = isLive(found) ? [] : await unpaidOf(deps, found)
+  const unpaid = isLive(found) ? [] : (await unpaidOf(deps, found)).filter((invoice) => invoice.id !== followed)
   return deps.db.transaction().execute(async (tx) => {
     const row = await lockSubscription(tx, { paymentSubscriptionId: id })
     if (row?.status !== 'active' && !isLive(found) && (await isBeingInstalled(tx, found)))
@@ -128,14 +128,14 @@ async function syncSubscription(deps: Deps, id: string): Promise<string | Contin
 const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
   row.paidUntil !== null && row.paidUntil > now ? { ...row, paidUntil: now } : row
 
-/** Invoices of an ended subscription whose payment failed. */
-async function unpaidOf({ provider }: Deps, { id, customerId }: ProviderSubscription): Promise<ProviderInvoice[]> {
+/** Invoices of an ended subscription whose payment failed, or that the customer has not paid until they were due. */
+async function unpaidOf({ provider, clock }: Deps, { id, customerId }: ProviderSubscription): Promise<ProviderInvoice[]> {
   const all = await provider.listInvoices({ customerId, subscriptionId: id }).catch((error) => {
     // The customer was deleted at the provider.
     if (isPaymentFailure(error, 'not_found')) return []
     throw error
   })
-  return all.filter(({ status }) => status === 'open')
+  return all.filter(({ status, dueAt }) => status === 'open' && (dueAt === null || dueAt <= isoNow(clock)))
 }
 
 /** An installation that may commit after the end of its subscription: its row is cancelled then. */
