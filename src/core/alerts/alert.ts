@@ -40,6 +40,7 @@ export const AlertKind = z.enum([
   'payment_refunded',
   'payment_stuck',
   'payment_disputed',
+  'refund_failed',
   'invoice_stuck',
   'usage_late',
   'usage_unbilled',

@@ -101,6 +101,16 @@ export type ProviderDispute = Readonly<{
   dueBy: string | null
 }>
 
+/** `failed`: the platform has the money again; the share of the vendor and the fee stay taken back. */
+export type ProviderRefund = Readonly<{
+  id: string
+  status: 'pending' | 'succeeded' | 'failed'
+  amount: Money
+  invoiceId: string | null
+  /** Why it failed, as the provider names it. */
+  reason: string | null
+}>
+
 /** A payment of an invoice. */
 export type ProviderCharge = Readonly<{ id: string; invoiceId: string | null }>
 

@@ -17,7 +17,7 @@ import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
-import { followRefund } from './follow-refund.ts'
+import { followFailedRefund, followRefund } from './follow-refund.ts'
 import { followSetup } from './follow-setup.ts'
 import { syncAccount } from './vendors.ts'
 
@@ -66,7 +66,8 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (!object) return 'nothing to do'
   if (object.kind === 'account') return syncAccount(deps, object.id)
   if (object.kind === 'subscription') return syncSubscription(deps, object.id)
-  if (object.kind === 'refund') return followRefund(deps, object.id)
+  if (object.kind === 'charge') return followRefund(deps, object.id)
+  if (object.kind === 'refund') return followFailedRefund(deps, object.id)
   if (object.kind === 'dispute') return followDispute(deps, object.id, event.type === 'charge.dispute.closed')
   if (object.kind === 'setup') return followSetup(deps, object.id)
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)

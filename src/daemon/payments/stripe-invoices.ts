@@ -1,7 +1,7 @@
 import type Stripe from 'stripe'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
-import { idOrNull, toDispute, toInvoice, toInvoiceItem, toTransfer } from './stripe-records.ts'
+import { idOrNull, toDispute, toInvoice, toInvoiceItem, toRefund, toTransfer } from './stripe-records.ts'
 import { type Collection, daysUntilDue } from './stripe-subscriptions.ts'
 
 type InvoiceCalls = Pick<
@@ -16,6 +16,7 @@ type InvoiceCalls = Pick<
   | 'getInvoice'
   | 'getCharge'
   | 'getDispute'
+  | 'getRefund'
   | 'listInvoices'
   | 'refundInvoice'
   | 'voidInvoice'
@@ -100,6 +101,11 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
       orNull(async () => {
         const dispute = await stripe.disputes.retrieve(id, { expand: ['charge'] })
         return toDispute(dispute, await invoiceOf(idOrNull(dispute.payment_intent)))
+      }),
+    getRefund: (id) =>
+      orNull(async () => {
+        const refund = await stripe.refunds.retrieve(id)
+        return toRefund(refund, await invoiceOf(idOrNull(refund.payment_intent)))
       }),
     listInvoices: ({ customerId, subscriptionId }) =>
       asFailure(async () => {

@@ -6,6 +6,7 @@ import type {
   ProviderInvoice,
   ProviderInvoiceItem,
   ProviderPrice,
+  ProviderRefund,
   ProviderSubscription,
   ProviderTransfer,
 } from '../../core/payments/index.ts'
@@ -117,6 +118,13 @@ export const toDispute = (dispute: Stripe.Dispute, invoiceId: string | null): Pr
   amount: { cents: dispute.amount, currency: dispute.currency },
   customerId: typeof dispute.charge === 'object' ? idOrNull(dispute.charge.customer) : null,
   ...{ invoiceId, dueBy: isoOrNull(dispute.evidence_details?.due_by) },
+})
+
+const refundStates: Readonly<Record<string, ProviderRefund['status']>> = { succeeded: 'succeeded', failed: 'failed', canceled: 'failed' }
+
+export const toRefund = (refund: Stripe.Refund, invoiceId: string | null): ProviderRefund => ({
+  ...{ id: refund.id, status: refundStates[refund.status ?? ''] ?? 'pending', invoiceId, reason: refund.failure_reason ?? null },
+  amount: { cents: refund.amount, currency: refund.currency },
 })
 
 export const toInvoiceItem = (item: Stripe.InvoiceItem): ProviderInvoiceItem => ({

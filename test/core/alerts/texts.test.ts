@@ -83,6 +83,10 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ slug: 'anna-schule', itemName: 'Visitors', disputeId: 'dp_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
     ...{ reason: 'fraudulent', dueBy: '2026-03-24T23:59:59.000Z', isLost: false },
   }),
+  refund_failed: alertOf.refund_failed({
+    ...{ slug: 'anna-schule', itemName: 'modules', refundId: 're_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
+    reason: 'expired_or_canceled_card',
+  }),
   invoice_stuck: alertOf.invoice_stuck({ slug: 'anna-schule', invoiceId: 'in_1' }),
   usage_late: alertOf.usage_late({
     ...{ slug: 'anna-schule', month: '2026-03', cents: 1050, currency: 'eur', subscriptionId: 'sub_1', invoiceItemId: 'ii_1' },

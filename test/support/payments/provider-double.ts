@@ -9,6 +9,7 @@ import {
   type ProviderMeter,
   type ProviderPrice,
   type ProviderProduct,
+  type ProviderRefund,
   type ProviderTransfer,
   paymentFailure,
   type WebhookEndpoint,
@@ -49,6 +50,7 @@ export function paymentDouble(
   const invoices = new Map<string, Invoice>()
   const invoiceItems = new Map<string, Mutable<ProviderInvoiceItem> & { subscriptionId: string | null }>()
   const disputes = new Map<string, ProviderDispute>()
+  const refunds = new Map<string, ProviderRefund>()
   const transfers = new Map<string, ProviderTransfer>()
   const usage: Usage[] = []
   const events: DoubleEvent[] = []
@@ -199,6 +201,16 @@ export function paymentDouble(
     sub.currentPeriodStart = sub.currentPeriodEnd
     sub.currentPeriodEnd = next
     emit('customer.subscription.updated', 'subscription', sub.id)
+  }
+
+  function refund(invoice: Invoice, part?: number): number {
+    const cents = money.refund(invoice, part)
+    if (cents === 0) return 0
+    const amount = { ...invoice.total, cents }
+    const made: ProviderRefund = { id: id('re'), status: 'succeeded', amount, invoiceId: invoice.id, reason: null }
+    refunds.set(made.id, made)
+    emit('charge.refunded', 'charge', `ch_${invoice.id}`)
+    return cents
   }
 
   const isEnded = ({ status }: Subscription) => status === 'canceled' || status === 'incomplete_expired'
@@ -451,6 +463,7 @@ export function paymentDouble(
     getCharge: (charge) =>
       get('getCharge', charge, () => (invoices.has(charge.slice(3)) ? { id: charge, invoiceId: charge.slice(3) } : null)),
     getDispute: (dispute) => get('getDispute', dispute, () => disputes.get(dispute) ?? null),
+    getRefund: (made) => get('getRefund', made, () => refunds.get(made) ?? null),
     getInvoice: (invoice) => get('getInvoice', invoice, () => invoices.get(invoice) ?? null),
     listInvoices: ({ customerId, subscriptionId }) =>
       get('listInvoices', { customerId, subscriptionId }, () =>
@@ -458,12 +471,7 @@ export function paymentDouble(
           (one) => one.customerId === customerId && (subscriptionId === undefined || one.subscriptionId === subscriptionId),
         ),
       ),
-    refundInvoice: (input) =>
-      keyed('refundInvoice', input, () => {
-        const refundedCents = money.refund(invoiceOf(input.invoiceId))
-        if (refundedCents > 0) emit('charge.refunded', 'charge', `ch_${input.invoiceId}`)
-        return { refundedCents }
-      }),
+    refundInvoice: (input) => keyed('refundInvoice', input, () => ({ refundedCents: refund(invoiceOf(input.invoiceId)) })),
     voidInvoice: (input) =>
       keyed('voidInvoice', input, () => {
         const invoice = invoiceOf(input.invoiceId)
@@ -549,9 +557,15 @@ export function paymentDouble(
     },
     deleteCustomer: (customerId: string) => void customers.delete(customerId),
     /** An operator refunds a payment in the Dashboard, in full or in part. */
-    refundInvoice: (invoice: string, cents?: number) => {
-      money.refund(invoiceOf(invoice), cents)
-      emit('charge.refunded', 'charge', `ch_${invoice}`)
+    refundInvoice: (invoice: string, cents?: number) => void refund(invoiceOf(invoice), cents),
+    /** The bank of the customer refuses the newest refund, days after it was made. */
+    failRefund: () => {
+      const [made] = newestFirst(refunds.values())
+      if (!made) return missing('refund')
+      refunds.set(made.id, { ...made, status: 'failed', reason: 'expired_or_canceled_card' })
+      money.returnRefund(invoiceOf(made.invoiceId ?? ''), made.amount.cents)
+      emit('refund.failed', 'refund', made.id)
+      return made.id
     },
     /** The bank of the customer takes the payment of an invoice back; a call with `of` changes the dispute. */
     dispute: (invoice: string, status: ProviderDispute['status'] = 'open', of = id('dp')) => {
@@ -567,6 +581,7 @@ export function paymentDouble(
     invoices,
     prices,
     meters,
+    refunds,
     transfers,
     usage,
   }
