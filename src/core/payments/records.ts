@@ -68,7 +68,7 @@ export type ProviderInvoice = Readonly<{
   taxCents: number
   paidCents: number
   refundedCents: number
-  /** The bank of the customer takes or took the payment back. The provider leaves it set whatever the outcome. */
+  /** The bank of the customer takes or took the payment back. False again once every dispute of it is won. */
   isDisputed: boolean
   createdAt: string
   /** The time from which the invoice cannot change. */

@@ -70,8 +70,8 @@ export function toSubscription(sub: Stripe.Subscription): ProviderSubscription {
 const addedTaxOf = ({ total_taxes: taxes }: Stripe.Invoice): number =>
   (taxes ?? []).reduce((sum, { amount, tax_behavior }) => (tax_behavior === 'exclusive' ? sum + amount : sum), 0)
 
-/** Refunds and disputes are fields of the charges that paid the invoice. */
-export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[]): ProviderInvoice {
+/** Refunds are fields of the charges that paid the invoice. */
+export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[], isDisputed = false): ProviderInvoice {
   return {
     id: invoice.id as string,
     customerId: idOrNull(invoice.customer) ?? '',
@@ -81,7 +81,7 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
     taxCents: addedTaxOf(invoice),
     paidCents: invoice.amount_paid,
     refundedCents: chargesOf(payments).reduce((sum, { amount_refunded }) => sum + amount_refunded, 0),
-    isDisputed: chargesOf(payments).some(({ disputed }) => disputed),
+    isDisputed,
     createdAt: isoOf(invoice.created),
     finalizedAt: isoOrNull(invoice.status_transitions?.finalized_at),
     dueAt: isoOrNull(invoice.due_date),
@@ -101,7 +101,7 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
 }
 
 /** Payments are read with `payment_intent.latest_charge` expanded. */
-function chargesOf(payments: readonly Stripe.InvoicePayment[]): Stripe.Charge[] {
+export function chargesOf(payments: readonly Stripe.InvoicePayment[]): Stripe.Charge[] {
   const charges = payments.map(({ payment: { payment_intent: intent, charge } }) =>
     typeof intent === 'object' ? intent.latest_charge : charge,
   )
@@ -111,6 +111,8 @@ function chargesOf(payments: readonly Stripe.InvoicePayment[]): Stripe.Charge[] 
 const disputeStates: Readonly<Partial<Record<Stripe.Dispute['status'], 'won' | 'lost'>>> = {
   ...{ won: 'won', warning_closed: 'won', prevented: 'won', lost: 'lost' },
 }
+
+export const isWon = ({ status }: Pick<Stripe.Dispute, 'status'>): boolean => disputeStates[status] === 'won'
 
 /** Read with `charge` expanded. */
 export const toDispute = (dispute: Stripe.Dispute, invoiceId: string | null): ProviderDispute => ({

@@ -203,7 +203,7 @@ onBothDialects('paid modules', (fresh) => {
     expect((await room.payouts()).slice(1)).toMatchObject([{ gross_cents: 1300, net_cents: 910, state: 'waiting' }])
     const [march, april] = [...room.double.invoices.keys()] as [string, string]
     room.double.refundInvoice(march, 1)
-    room.double.dispute(april)
+    const dispute = room.double.dispute(april)
     room.double.setAccount(room.account.id, readyAccount)
     await room.deliver()
     await room.run(payouts)
@@ -214,7 +214,7 @@ onBothDialects('paid modules', (fresh) => {
     const audited = await room.db.selectFrom('audit').select('subject').where('action', '=', 'billing.payout-reduced').execute()
     expect(audited).toEqual([{ subject: 'dev_1' }])
     // The provider decides for the platform: the held share is due again.
-    for (const invoice of room.double.invoices.values()) invoice.isDisputed = false
+    room.double.dispute(april, 'won', dispute)
     await room.until('2026-06-04T00:00:00.000Z')
     expect(room.money()[1]).toBe(Math.round((499 + 800 + 800) * 0.7))
   })

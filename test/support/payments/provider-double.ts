@@ -570,9 +570,9 @@ export function paymentDouble(
     /** The bank of the customer takes the payment of an invoice back; a call with `of` changes the dispute. */
     dispute: (invoice: string, status: ProviderDispute['status'] = 'open', of = id('dp')) => {
       const { customerId, total } = invoiceOf(invoice)
-      invoiceOf(invoice).isDisputed = true
       const isNew = !disputes.has(of)
       disputes.set(of, { id: of, status, reason: 'fraudulent', amount: total, customerId, invoiceId: invoice, dueBy: null })
+      invoiceOf(invoice).isDisputed = [...disputes.values()].some((one) => one.invoiceId === invoice && one.status !== 'won')
       emit(`charge.dispute.${isNew ? 'created' : status === 'open' ? 'updated' : 'closed'}`, 'dispute', of)
       return of
     },
