@@ -45,6 +45,7 @@ const kinds = Object.keys({
   payment_stuck: 0,
   payment_rejected: 0,
   payment_disputed: 0,
+  refund_failed: 0,
   invoice_stuck: 0,
   usage_late: 0,
   usage_unbilled: 0,

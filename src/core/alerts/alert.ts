@@ -42,6 +42,7 @@ export const AlertKind = z.enum([
   'payment_stuck',
   'payment_rejected',
   'payment_disputed',
+  'refund_failed',
   'invoice_stuck',
   'usage_late',
   'usage_unbilled',

@@ -15,5 +15,6 @@ export {
 export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
 export { type AlertMessage, foldLimit, isNeverFolded, manyAlerts, messageText, subjectLine, testMessage, webhookBody } from './message.ts'
 export { paymentDisputedKey, paymentFailedKey, paymentRejectedKey, paymentStuckKey } from './payment-texts.ts'
+export { lateJobsSubject } from './platform-texts.ts'
 export { overdueKey, reportKey, stalledKey } from './run-texts.ts'
 export { alertOf } from './texts.ts'

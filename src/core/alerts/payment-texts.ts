@@ -107,6 +107,25 @@ export const paymentDisputed = ({ slug, itemName, disputeId, invoiceId, cents, c
   standing: !isLost,
 })
 
+type FailedRefund = Readonly<{ slug: string; itemName: string; refundId: string; invoiceId: string; cents: number; currency: string }> &
+  Readonly<{ reason: string | null }>
+
+/** The provider sent a refund, and the bank of the tenant did not take it. */
+export const refundFailed = ({ slug, itemName, refundId, invoiceId, cents, currency, reason }: FailedRefund): NewAlert => ({
+  kind: 'refund_failed',
+  key: `refund_failed:${refundId}`,
+  subject: slug,
+  severity: 'warning',
+  title: `A refund of ${euros(cents, currency)} to ${slug} for ${itemName} failed`,
+  body:
+    `The bank refused the refund ${refundId} of the invoice ${invoiceId}${reason === null ? '' : ` (${reason})`}. The money is with the platform again, ` +
+    'and the tenant does not have it. What was taken back from a vendor by the refund stays taken back. ' +
+    'Developers get their share of modules again with the next statement.\n' +
+    'Ask the tenant for another way, such as a bank transfer, and take the share of a developer back by hand. If the tenant is owed nothing, ' +
+    'transfer the share of the vendor again in the Dashboard of the provider.',
+  command: `tenantry audit list --subject ${slug}`,
+})
+
 export const invoiceStuck = ({ slug, invoiceId }: Readonly<{ slug: string; invoiceId: string }>): NewAlert => ({
   kind: 'invoice_stuck',
   key: `invoice_stuck:${invoiceId}`,

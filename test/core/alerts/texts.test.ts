@@ -71,7 +71,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ reportId: 'rep_0123456789abcdefghjk', reason: 'quota' },
   }),
   run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null }),
-  followups_late: alertOf.followups_late({ late: [{ topic: 'chat.user-lock', count: 2, since: at }] }),
+  followups_late: alertOf.followups_late({ topic: 'chat.user-lock', count: 2, since: at }),
   trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   trigger_messages_unread: alertOf.trigger_messages_unread({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   module_data_not_deleted: alertOf.module_data_not_deleted({
@@ -89,6 +89,10 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   payment_disputed: alertOf.payment_disputed({
     ...{ slug: 'anna-schule', itemName: 'Visitors', disputeId: 'dp_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
     ...{ reason: 'fraudulent', dueBy: '2026-03-24T23:59:59.000Z', isLost: false },
+  }),
+  refund_failed: alertOf.refund_failed({
+    ...{ slug: 'anna-schule', itemName: 'modules', refundId: 're_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
+    reason: 'expired_or_canceled_card',
   }),
   invoice_stuck: alertOf.invoice_stuck({ slug: 'anna-schule', invoiceId: 'in_1' }),
   usage_late: alertOf.usage_late({

@@ -3,7 +3,7 @@ import { manualClock } from '../../../src/core/kit/index.ts'
 import { assertCurrency, noProvider, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
-import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
+import { aPaymentsWorld, dyingAfter } from '../../support/payments/payments-world.ts'
 
 const dayMs = 24 * 60 * 60_000
 
@@ -117,12 +117,7 @@ onBothDialects('a paid installation', (fresh) => {
   test('killed at any point: one subscription and one row', async () => {
     for (let kill = 1; ; kill++) {
       const room = await aPaymentsWorld(await fresh())
-      let reads = 0
-      const now = () => {
-        if (++reads >= kill) throw new Error('killed')
-        return room.clock.now()
-      }
-      const dying = paymentsOfMarketplace({ ...room.deps, clock: { ...room.clock, now } })
+      const dying = paymentsOfMarketplace({ ...room.deps, clock: dyingAfter(room.clock, kill) })
       const item = await room.item()
       const end = await dying.installPaid(room.actor, item).catch((error) => error)
       if (!(end instanceof Error)) break
