@@ -21,7 +21,7 @@ const thorough = [
   'daemon/**/*{killed,crash,races}.test.ts',
   'daemon/files/concurrent-changes.test.ts',
   'daemon/isolation/*.test.ts',
-  'daemon/payments/{event-table,install-paid}.test.ts',
+  'daemon/payments/{event-table,install-paid,two-daemons}.test.ts',
   'daemon/rollouts/{rollback,emergency-*}.test.ts',
   'daemon/store/{store,catalogue,approved,review}.test.ts',
   'daemon/{strange-requests,who-may-call}.test.ts',

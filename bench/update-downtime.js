@@ -165,7 +165,7 @@ async function openBox(testbed) {
       const payload = {
         ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, deadlineMs: 3_600_000 },
         targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
-        probe: { consecutive: 3, spacingMs: 5_000, quickSpacingMs: 1_000, timeoutMs: 1_800_000 },
+        probe: { consecutive: 3, spacingMs: 5_000, timeoutMs: 1_800_000 },
         fence: { mode: 'until-proven', formerSchema: 94, harmlessUpdates, ...fence },
       }
       const context = {

@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { BoxRow } from '../../src/core/boxes/index.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -65,6 +66,27 @@ test('a box shows its versions, probe, snapshots and history, and enters mainten
   await enter.click()
   await page.getByText('moving its disk').first().waitFor()
   await page.getByRole('button', { name: 'End maintenance…' }).waitFor()
+  assertClean(page)
+})
+
+test('a box that is moved and one that is removed say what happens, and which command comes next', async () => {
+  const { boxes } = stage.api
+  const others = (await boxes.listBoxes()).boxes.filter(({ slug }) => slug !== 'realschule-am-see')
+  const [moved, left] = others as [BoxRow, BoxRow]
+  const [from, to] = [moved.host, stage.fleet.hosts.find((host) => host !== moved.host) as string]
+  await boxes.moveBox({ params: { slug: moved.slug }, body: { to, reason: 'its disk is full' } })
+  await page.goto(`${stage.url}/console/boxes/${moved.slug}`)
+  const move = page.getByRole('region', { name: 'Move' })
+  await move.getByText(`${from} → ${to}`).waitFor()
+  await move.getByText(`tenantry boxes move ${moved.slug} --confirm`).waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'moved')
+  await boxes.removeBox({ params: { slug: left.slug }, body: { confirm: left.slug, reason: 'the school left' } })
+  await page.goto(`${stage.url}/console/boxes/${left.slug}`)
+  const removal = page.getByRole('region', { name: 'Removal' })
+  await removal.getByText(`tenantry boxes remove ${left.slug} --undo`).waitFor()
+  await removal.getByText('the school left').waitFor()
+  await screenshots(page, 'removed')
   assertClean(page)
 })
 

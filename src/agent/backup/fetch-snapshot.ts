@@ -3,9 +3,10 @@ import { basename, join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
 import type { Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
+import type { DataFolder } from './data-folders.ts'
 import { assertPlainDump, dumpFiles, type FullManifest, isFullManifest, matchesManifest, readManifest } from './dump-manifest.ts'
 import { runConcurrently } from './run-concurrently.ts'
-import { type DataFolder, dumpFolderOf } from './take-box-snapshot.ts'
+import { dumpFolderOf } from './take-box-snapshot.ts'
 
 type Deps = Readonly<{ snapshots: SnapshotStore }>
 type Input = Readonly<{

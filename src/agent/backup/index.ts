@@ -1,6 +1,7 @@
 // Takes and fetches snapshots of a box (the dump and its manifest, media and objects, files and keys), and reserves disk space for them.
 // The manifest is written last with the checksums of all files, so a matching manifest means that the snapshot is complete.
 // Never fences, stops or starts anything, and never decides when a snapshot is due or may be removed.
+export { type DataFolder, dataFolders } from './data-folders.ts'
 export {
   type DiskSpace,
   type DiskUse,
@@ -22,4 +23,4 @@ export { fetchData, fetchDumpAgain, fetchSnapshot, manifestOfFetched } from './f
 export { fetchRepository, maintainSnapshots, repositoryOnce } from './maintain-snapshots.ts'
 export { runConcurrently } from './run-concurrently.ts'
 export { type SnapshotDeps, snapshot } from './snapshot.ts'
-export { clearDump, type DataFolder, dataFolders, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'
+export { clearDump, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'

@@ -1,11 +1,11 @@
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
-import { fenceFile, readCompose, resolvedFacts } from '../boxes/index.ts'
-import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
+import { fenceFile } from '../boxes/index.ts'
+import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotFacts, SnapshotStore } from '../ports/index.ts'
+import { type DataFolder, dataFolders } from './data-folders.ts'
 import { type DumpManifest, manifestPath, readVerifiedDump, writeManifest } from './dump-manifest.ts'
-import { runConcurrently } from './run-concurrently.ts'
 
 export type BoxSnapshotDeps = Readonly<{
   engine: ContainerEngine
@@ -50,36 +50,72 @@ export async function takeBoxSnapshot(
   deps: BoxSnapshotDeps,
   request: BoxSnapshotRequest,
 ): Promise<{ taken: SnapshotTaken; counts: RowCounts }> {
-  const { box, repository, tier, commandId, live = false, signal } = request
   const begun = deps.clock.monotonicMs()
   await deps.onStep?.('dump', 'intent')
+  const former = await formerDump(deps, request)
+  const over = new AbortController()
+  const signal = request.signal ? AbortSignal.any([request.signal, over.signal]) : over.signal
   // Read while the dump runs: compose takes as long for its file as an empty database for its dump.
-  const reading = dataFolders(deps.engine, box)
-  reading.catch(() => undefined)
-  const { sha256, manifest } = await dumpOnce(deps, request, reading)
-  const data = await reading
-  await deps.onStep?.('dump', 'done')
-  await deps.onStep?.('store', 'intent')
-  const stored = await deps.snapshots.take(
-    repository,
-    {
-      ...{ tier, commandId, slug: box.slug, paths: pathsOf(deps, request, data), exclude: excluded(box, data), live },
-      sample: { path: manifestPath(dumpFolderOf(deps.workFolder, commandId)), sha256 },
-      ...(manifest.databaseBytes === undefined ? {} : { databaseBytes: manifest.databaseBytes }),
-    },
-    signal,
-  )
+  const reading = readFacts(deps, request, former)
+  const dumping = dumped(deps, { ...request, signal }, { former, reading })
+  // The store is opened meanwhile, which takes half a second.
+  const storing = stored(deps, { ...request, signal }, { dumping, reading })
+  for (const work of [dumping, storing]) work.catch((error) => over.abort(error))
+  await Promise.allSettled([dumping, storing])
+  // An abort is not a failure, even if something failed at the same time.
+  request.signal?.throwIfAborted()
+  if (over.signal.aborted) throw over.signal.reason
+  const [{ sha256, manifest }, { id, addedBytes, files }] = await Promise.all([dumping, storing])
   const taken: SnapshotTaken = {
-    snapshotId: stored.id,
-    tier,
+    snapshotId: id,
+    tier: request.tier,
     snapshotSha256: sha256,
     takenAt: manifest.at,
     durationMs: deps.clock.monotonicMs() - begun,
-    addedBytes: stored.addedBytes,
-    files: stored.files,
+    addedBytes,
+    files,
     installed: manifest.installed ?? request.installed,
   }
   return { taken, counts: manifest.rows }
+}
+
+type Reading = Readonly<{ data: readonly DataFolder[]; databaseBytes: number | undefined }>
+
+/** Reads the facts that the store needs before the dump is complete. Throws SNAPSHOT_FAILED. */
+async function readFacts(
+  { engine, servers }: BoxSnapshotDeps,
+  { box, database = box }: BoxSnapshotRequest,
+  former: Dumped | undefined,
+): Promise<Reading> {
+  const [data, databaseBytes] = await Promise.all([
+    dataFolders(engine, box),
+    former ? former.manifest.databaseBytes : servers.databaseBytes(database).catch(failDump),
+  ])
+  return { data, databaseBytes }
+}
+
+type Works = Readonly<{ reading: Promise<Reading> }>
+
+async function stored(
+  deps: BoxSnapshotDeps,
+  request: BoxSnapshotRequest,
+  { dumping, reading }: Works & Readonly<{ dumping: Promise<Dumped> }>,
+): Promise<SnapshotFacts> {
+  const { box, repository, tier, commandId, live = false, signal } = request
+  const { data, databaseBytes } = await reading
+  const path = manifestPath(dumpFolderOf(deps.workFolder, commandId))
+  const sample = dumping.then(({ sha256 }) => ({ path, sha256 }))
+  // A store that fails before does not wait for it.
+  sample.catch(() => undefined)
+  return deps.snapshots.take(
+    repository,
+    {
+      ...{ tier, commandId, slug: box.slug, paths: pathsOf(deps, request, data), exclude: excluded(box, data), live },
+      sample,
+      ...(databaseBytes === undefined ? {} : { databaseBytes }),
+    },
+    signal,
+  )
 }
 
 const boxFolderOf = ({ box, boxFolder = box.project.folder }: BoxSnapshotRequest): string => boxFolder
@@ -98,53 +134,51 @@ const excluded = ({ project }: LocalBox, data: readonly DataFolder[]): string[] 
 
 type Dumped = Readonly<{ sha256: string; manifest: DumpManifest }>
 
-async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, reading: Promise<DataFolder[]>): Promise<Dumped> {
-  const folder = dumpFolderOf(deps.workFolder, request.commandId)
+/** The complete dump of an interrupted try; else an empty folder for the dump. */
+async function formerDump(deps: BoxSnapshotDeps, { commandId }: BoxSnapshotRequest): Promise<Dumped | undefined> {
+  const folder = dumpFolderOf(deps.workFolder, commandId)
   const whole = await readVerifiedDump(folder).catch(() => undefined)
   if (whole) return whole
-  await clearDump(deps, request.commandId)
+  await clearDump(deps, commandId)
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  return undefined
+}
+
+async function dumped(
+  deps: BoxSnapshotDeps,
+  request: BoxSnapshotRequest,
+  { former, reading }: Works & Readonly<{ former: Dumped | undefined }>,
+): Promise<Dumped> {
+  const dump = former ?? (await dumpWith(deps, request, reading))
+  await deps.onStep?.('dump', 'done')
+  await deps.onStep?.('store', 'intent')
+  return dump
+}
+
+async function dumpWith(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, reading: Promise<Reading>): Promise<Dumped> {
+  const { box, database = box, commandId, at = isoNow(deps.clock), signal } = request
+  const folder = dumpFolderOf(deps.workFolder, commandId)
   try {
-    const { at = isoNow(deps.clock) } = request
-    const { rows, databaseBytes, data } = await dumpAndRead(deps, request, { folder, reading })
+    const rows = await deps.servers.dumpDatabase(database, folder, signal).catch(failDump)
+    const { data, databaseBytes } = await reading
     const facts = manifestFacts(request, {
       at,
       rows: { ...rows },
       ...(databaseBytes === undefined ? {} : { databaseBytes }),
-      paths: { dumpFolder: folder, boxFolder: boxFolderOf(request), data },
+      paths: { dumpFolder: folder, boxFolder: boxFolderOf(request), data: [...data] },
     })
     return { sha256: await writeManifest(folder, facts), manifest: { format: 1, files: {}, ...facts } }
   } catch (error) {
     // A partial dump is useless and may be what fills the disk.
-    await clearDump(deps, request.commandId).catch(() => undefined)
-    if (!isProblem(error, 'BOX_UNHEALTHY')) throw error
-    throw problem('SNAPSHOT_FAILED', `the database cannot be dumped: ${error.message}`, { cause: error })
+    await clearDump(deps, commandId).catch(() => undefined)
+    throw error
   }
 }
 
-type Read = Readonly<{ rows: RowCounts; databaseBytes: number | undefined; data: DataFolder[] }>
-
-/** Without the folders the dump is useless: it ends with them. */
-async function dumpAndRead({ servers }: BoxSnapshotDeps, { box, database = box, signal }: BoxSnapshotRequest, into: Into): Promise<Read> {
-  const read: { -readonly [Name in keyof Read]: Read[Name] } = { rows: {}, databaseBytes: undefined, data: [] }
-  await runConcurrently(
-    [
-      async (within) => {
-        read.rows = await servers.dumpDatabase(database, into.folder, within)
-      },
-      async () => {
-        read.databaseBytes = await servers.databaseBytes(database)
-      },
-      async () => {
-        read.data = await into.reading
-      },
-    ],
-    signal,
-  )
-  return read
+function failDump(error: Error): never {
+  if (!isProblem(error, 'BOX_UNHEALTHY')) throw error
+  throw problem('SNAPSHOT_FAILED', `the database cannot be dumped: ${error.message}`, { cause: error })
 }
-
-type Into = Readonly<{ folder: string; reading: Promise<DataFolder[]> }>
 
 type Found = Pick<Parameters<typeof writeManifest>[1], 'at' | 'rows' | 'paths' | 'databaseBytes'>
 
@@ -158,44 +192,4 @@ function manifestFacts({ box, commandId, tier, images, installed }: BoxSnapshotR
     ...input,
     box: { chatDomain, ports, project: name, composeFile, ...(envFile === undefined ? {} : { envFile }), managed, ownershipEpoch },
   }
-}
-
-/** The folder of one media or object volume on this host. */
-export type DataFolder = Readonly<{
-  service: 'synapse' | 'minio'
-  /** The volume's key in the compose file; null for a volume that the file does not name. */
-  key: string | null
-  volume: string
-  folder: string
-}>
-
-/** The folders of all media and object volumes. Throws SNAPSHOT_FAILED if one is missing, because the snapshot would be incomplete. */
-export async function dataFolders(engine: ContainerEngine, box: LocalBox): Promise<DataFolder[]> {
-  const containers = await engine.containers(box.project)
-  const keys = await volumeKeys(engine, box)
-  const mounts = (['synapse', 'minio'] as const).flatMap((service) => {
-    const found = containers.filter((container) => container.service === service)
-    if (found.length === 0)
-      throw problem('SNAPSHOT_FAILED', `${service} of ${box.slug} has no container, so the folder of its data is unknown`)
-    return [...new Set(found.flatMap((container) => container.volumes))].map((volume) => ({ service, volume }))
-  })
-  return Promise.all(
-    mounts.map(async (mount) => ({ ...mount, key: keys.get(mount.volume) ?? null, folder: await folderOf(engine, mount.volume) })),
-  )
-}
-
-/** Keys by real name. A file that compose refuses must not prevent a snapshot. */
-async function volumeKeys(engine: ContainerEngine, box: LocalBox): Promise<Map<string, string>> {
-  const text = await readFile(box.project.composeFile, 'utf8')
-  const { volumes } = await resolvedFacts({ engine }, box, text).catch((error) => {
-    if (isProblem(error, 'COMPOSE_INVALID')) return readCompose(text, box.project.name)
-    throw error
-  })
-  return new Map(Object.entries(volumes).map(([key, name]) => [name, key]))
-}
-
-async function folderOf(engine: ContainerEngine, volume: string): Promise<string> {
-  const folder = await engine.volumePath(volume)
-  if (folder === undefined) throw problem('SNAPSHOT_FAILED', `the volume ${volume} does not exist or is on another machine than this agent`)
-  return folder
 }

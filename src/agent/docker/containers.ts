@@ -14,11 +14,12 @@ export async function containersIn(docker: Docker, project: Project): Promise<Co
   return inspected.map((container) => stateOf(container, images.get(container.Image))).sort(liveFirst)
 }
 
-export async function inspectAll(docker: Docker, project: Project): Promise<Inspected[]> {
+/** Containers of the named services alone: the engine answers for one that starts or stops only when it is done. */
+export async function inspectAll(docker: Docker, project: Project, services: readonly Service[] = Service.options): Promise<Inspected[]> {
   try {
     const label = [`com.docker.compose.project=${project.name}`, 'com.docker.compose.oneoff=False']
     const listed = await docker.listContainers({ all: true, filters: { label } })
-    const ours = listed.filter(({ Labels }) => Service.safeParse(Labels['com.docker.compose.service']).success)
+    const ours = listed.filter(({ Labels }) => services.some((service) => service === Labels['com.docker.compose.service']))
     const found = await Promise.all(ours.map(({ Id }) => inspectIfThere(docker, Id)))
     return found.filter((container) => container !== undefined)
   } catch (error) {

@@ -16,9 +16,8 @@ type Raising = Readonly<{ project: Project; services: readonly Service[]; signal
  */
 export async function up(docker: Docker, settings: DockerSettings, { project, services, signal, isStarted }: Raising): Promise<void> {
   const model = await composeModel(settings, project, signal)
-  for (const container of await inspectAll(docker, project)) {
-    const service = serviceOf(container)
-    if (!services.includes(service) || mountsWhatItShould(model, service, namedVolumes(container))) continue
+  for (const container of await inspectAll(docker, project, services)) {
+    if (mountsWhatItShould(model, serviceOf(container), namedVolumes(container))) continue
     await removeContainer(docker, container.Id)
   }
   const args = ['up', isStarted ? '--detach' : '--no-start', '--no-deps', '--no-build', '--pull', 'never', '--', ...services]

@@ -15,8 +15,11 @@ export type SnapshotRequest = Readonly<{
   exclude?: readonly string[]
   /** The box keeps writing during the snapshot, so vanished files lead to one retry. */
   live?: boolean
-  /** One of its files, with its checksum: read back from the store once the snapshot is taken. */
-  sample?: Readonly<{ path: string; sha256: string }>
+  /**
+   * One of its files, with its checksum: read back from the store once the snapshot is taken. Until this resolves the files may be incomplete:
+   * the store opens meanwhile and reads none of them. If it rejects, no snapshot is taken.
+   */
+  sample?: Promise<Readonly<{ path: string; sha256: string }>>
   /** A warm snapshot (media and objects of a running box) shortens the later one under the fence. */
   warm?: boolean
 }>

@@ -37,6 +37,7 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
         throw problem('DISK_FULL', 'No space left in the snapshot store')
       if (faults.strike('snapshot-fails', { box: request.slug }))
         throw problem('SNAPSHOT_FAILED', `The snapshot of ${request.slug} is incomplete`)
+      await request.sample
       const files = await readFiles(request)
       const snapshot = { request, files, takenAt: isoNow(world.clock), facts: factsOf(request, files, vault.taken++) }
       vault.snapshots.push(snapshot)

@@ -23,6 +23,7 @@ import {
 import { ownedEnvironment } from '../journal/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
 import { ownSnapshots } from './own-snapshots.ts'
+import { behindGate } from './start-gate.ts'
 
 /** Every snapshot has the same host name, so that any machine finds and continues it. */
 const hostName = 'tenantry'
@@ -81,7 +82,8 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
 
 const isNamed = (full: string, id: string): boolean => full === id || (id.length >= 8 && full.startsWith(id))
 
-type Request = SnapshotRequest & Readonly<{ signal?: AbortSignal | undefined }>
+/** `gate`: arguments that make restic wait. */
+type Request = SnapshotRequest & Readonly<{ signal?: AbortSignal | undefined; gate?: readonly string[] }>
 
 const notAllRead = 3
 
@@ -90,8 +92,11 @@ const notAllRead = 3
  * snapshot is removed, where the store lets an agent do so.
  */
 async function take(options: ResticOptions, repository: Repository, request: Request): Promise<SnapshotFacts> {
-  const facts = await backUp(options, repository, request)
-  const { commandId, sample, warm, signal } = request
+  const facts = await (request.sample
+    ? behindGate(request.sample, (gate) => backUp(options, repository, { ...request, gate }))
+    : backUp(options, repository, request))
+  const { commandId, warm, signal } = request
+  const sample = await request.sample
   if (warm) return facts // never restored
   try {
     await verifySnapshot(options, repository, { id: facts.id, commandId, sample, signal })
@@ -127,8 +132,8 @@ function incomplete(ended: Ended, repository: Repository): Problem {
 }
 
 function backup(request: Request): Run {
-  const { commandId, paths, signal } = request
-  const args = ['backup', '--json', '--host', hostName, '--group-by', 'host', ...tagArguments(request), ...excludes(request)]
+  const { commandId, paths, gate = [], signal } = request
+  const args = ['backup', '--json', '--host', hostName, '--group-by', 'host', ...tagArguments(request), ...excludes(request), ...gate]
   return { args: [...args, '--', ...paths], commandId, signal, accept: [notAllRead] }
 }
 

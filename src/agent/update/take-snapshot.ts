@@ -80,14 +80,16 @@ async function snapshotAtRest(run: UpdateRun): Promise<SnapshotEvidence> {
   await startDatabase(run)
   const over = new AbortController()
   let copying: Promise<ColdCopy> | undefined
+  let isStored = false
   const copyDuringStore = async (step: string, mark: string) => {
     if (step !== 'store' || mark !== 'intent') return
-    copying = copyDatabase({ ...run, signal: AbortSignal.any([signal, over.signal]) })
+    copying = copyDatabase({ ...run, signal: AbortSignal.any([signal, over.signal]) }, () => isStored)
     // It is awaited below.
     copying.catch(() => undefined)
   }
   try {
     const snapshot = await takeBoxSnapshot({ ...deps, onStep: copyDuringStore }, await requestOf(run))
+    isStored = true
     return { ...evidenceOf(snapshot), ...(copying ? { copy: await copying } : {}) }
   } finally {
     over.abort('ended')
@@ -125,10 +127,11 @@ async function startDatabase(run: UpdateRun): Promise<void> {
   await waitForDatabase(run)
 }
 
-/** The former database starts again at once, where the update does not replace it. */
-async function copyDatabase(run: UpdateRun): Promise<ColdCopy> {
+/** The former database starts again while the store is still busy, where the update does not replace it. */
+async function copyDatabase(run: UpdateRun, isStored: () => boolean): Promise<ColdCopy> {
   const copy = await makeColdCopy(run)
-  // The step `recreate` starts it too, and reports a failure.
-  if (!beforeOf(run).planned.includes('postgres')) await run.deps.engine.start(run.box.project, ['postgres']).catch(() => undefined)
+  // Else the step `recreate` starts it, beside other work; it also reports a failure.
+  const isEarly = !isStored() && !beforeOf(run).planned.includes('postgres')
+  if (isEarly) await run.deps.engine.start(run.box.project, ['postgres']).catch(() => undefined)
   return copy
 }

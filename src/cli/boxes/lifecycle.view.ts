@@ -1,27 +1,18 @@
-import { type BoxDetail, type BoxMove, type BoxRemoval, mayRunUnknown } from '../../core/boxes/index.ts'
+import {
+  type BoxDetail,
+  type BoxMove,
+  type BoxRemoval,
+  isMoveShown,
+  isRemovalShown,
+  moveHint,
+  removalHint,
+} from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { ago, clean, fields, type Paint, type Style, sections, stamp } from '../kit/index.ts'
 import { stateText } from './await-command.ts'
 
 const moveTint = (state: BoxMove['state']): keyof Paint =>
   state === 'done' || state === 'confirming' ? 'green' : state === 'stranded' || state === 'failed' ? 'red' : 'yellow'
-
-const moveHint = (move: BoxMove, slug: string): string | undefined => {
-  const { state, from, to } = move
-  if (mayRunUnknown(move))
-    return `${slug} is stopped on ${from}, and ${to} may still run it. fix: stop its containers on ${to} (docker ps, docker stop), then: tenantry boxes move ${slug} --back --stopped-on-new-host`
-  return {
-    handing_over: undefined,
-    taking_over: undefined,
-    taking_back: undefined,
-    removing: undefined,
-    stranded: `${slug} does not run; it is stopped on ${from}. fix: once that host is online, tenantry boxes move ${slug} --back`,
-    confirming: `${slug} runs on ${to}. Check it, then delete the copy on ${from}: tenantry boxes move ${slug} --confirm`,
-    done: `${slug} runs on ${to}.`,
-    given_back: `${slug} runs on ${from} as before.`,
-    failed: `${slug} is on ${from} as before: tenantry boxes check ${slug}`,
-  }[state]
-}
 
 export function moveView(move: BoxMove, style: Style, { slug }: { slug: string }): string {
   return sections(moveFields(move, style), moveHint(move, slug))
@@ -39,17 +30,6 @@ const moveFields = (move: BoxMove, style: Style): string =>
     ['error', move.error && `${clean(move.error.message)} [${clean(move.error.code)}]`],
   ])
 
-const removalHint = ({ state, keepUntil }: BoxRemoval, slug: string): string | undefined =>
-  ({
-    handing_over: undefined,
-    taking_back: undefined,
-    erasing: undefined,
-    kept: `${slug} is stopped; its data expires ${keepUntil?.slice(0, 10) ?? 'when it is erased'}. Restore it: tenantry boxes remove ${slug} --undo`,
-    erased: `The data of ${slug} on its host is erased; its snapshots stay until they expire.`,
-    undone: `${slug} runs again.`,
-    failed: `${slug} runs as before.`,
-  })[state]
-
 export function removalView(removal: BoxRemoval, style: Style, { slug }: { slug: string }): string {
   return sections(removalFields(removal, style), removalHint(removal, slug))
 }
@@ -65,21 +45,17 @@ const removalFields = (removal: BoxRemoval, style: Style): string =>
     ['error', removal.error && `${clean(removal.error.message)} [${clean(removal.error.code)}]`],
   ])
 
-/** Older moves are only in the audit log. */
-const movesShownMs = 30 * 86_400_000
-
 /** Maintenance, fence, open commands, move and removal of a box. */
 export function lifecycleSections(box: BoxDetail, style: Style): string[] {
   const { slug, move, removal, maintenance, fence, openCommands } = box
-  const recent = move && (move.finishedAt === null || style.now.getTime() - Date.parse(move.finishedAt) < movesShownMs)
   return [
     maintenance
       ? style.paint.yellow(`In maintenance by ${clean(maintenance.by)}, ${ago(maintenance.since, style.now)}: ${clean(maintenance.reason)}`)
       : '',
     fence ? fenceLine(fence, slug, style) : '',
     ...openCommands.map((command) => commandLine(command, style)),
-    recent ? moveView(move, style, { slug }) : '',
-    removal && (removal.state !== 'undone' || removal.error) ? removalView(removal, style, { slug }) : '',
+    move && isMoveShown(move, style.now) ? moveView(move, style, { slug }) : '',
+    removal && isRemovalShown(removal) ? removalView(removal, style, { slug }) : '',
   ]
 }
 

@@ -41,7 +41,7 @@ export function Page() {
 
 /** Rollout ids and slugs of boxes lead to their pages. */
 const subjectLink = (subject: string) => (/^(ro_|cve-)/.test(subject) ? `/rollouts/${subject}` : `/boxes/${subject}`)
-const aboutBoxOrRollout = (kind: string) => !/^(host_|audit_|followups_|module_|payment_)/.test(kind)
+const aboutBoxOrRollout = (kind: string) => !/^(host_|audit_|followups_|module_|payment_|refund_)/.test(kind)
 
 function Detail({ alert, deliveries }: AlertDetail) {
   const { subject, kind, status, firstAt, lastAt, count, body, command, acknowledgedBy, acknowledgedAt, closedAt, closedBecause } = alert

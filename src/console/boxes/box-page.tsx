@@ -5,6 +5,7 @@ import { Ago, KeyValues, Loaded, PageHeader, Section, Status } from '../kit/inde
 import { BoxActions } from './box-actions.tsx'
 import { factsOf, Probe, Versions } from './box-facts.tsx'
 import { History, Snapshots } from './box-history.tsx'
+import { Lifecycle } from './box-lifecycle.tsx'
 import { boxState, boxTone, driftTones, marksOf } from './box-state.ts'
 import { boxQuery } from './queries.ts'
 import { words } from './words.ts'
@@ -41,6 +42,7 @@ const Detail = ({ box }: Readonly<{ box: BoxDetail }>) => (
         <p>{box.setUp.error.message}</p>
       </div>
     )}
+    <Lifecycle box={box} />
     <Section title={words.versions} aside={box.last_drift_check_at && <>compared {<Ago at={box.last_drift_check_at} />}</>}>
       <Versions box={box} />
     </Section>

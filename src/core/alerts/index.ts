@@ -24,6 +24,7 @@ export {
   testMessage,
   webhookBody,
 } from './message.ts'
-export { paymentDisputedKey, paymentFailedKey, paymentStuckKey } from './payment-texts.ts'
-export { failedKey, overdueKey, stalledKey } from './run-texts.ts'
+export { paymentDisputedKey, paymentFailedKey, paymentRejectedKey, paymentStuckKey } from './payment-texts.ts'
+export { lateJobsSubject } from './platform-texts.ts'
+export { failedKey, overdueKey, reportKey, stalledKey } from './run-texts.ts'
 export { alertOf } from './texts.ts'

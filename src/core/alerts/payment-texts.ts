@@ -1,3 +1,4 @@
+import { printable } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 
 /** `id`: the subscription, or the invoice of one that has none. */
@@ -61,6 +62,24 @@ export const paymentStuck = ({ slug, itemName, attemptId, reason }: Stuck): NewA
   standing: true,
 })
 
+export const paymentRejectedKey = (itemId: string): string => `payment_rejected:${itemId}`
+
+type Rejected = Readonly<{ itemId: string; itemName: string; slug: string; reason: string }>
+
+/** One alert for each item, whichever tenants try to install it. */
+export const paymentRejected = ({ itemId, itemName, slug, reason }: Rejected): NewAlert => ({
+  kind: 'payment_rejected',
+  key: paymentRejectedKey(itemId),
+  subject: 'billing',
+  severity: 'warning',
+  title: `The payment provider rejects the installation of ${itemName}`,
+  body:
+    `${slug} could not install it: ${reason}.\nUsually the key lacks a permission, the account of the vendor is not complete or data of ` +
+    'the customer is missing. The tenant cannot remove the cause. The alert closes when the item was installed.',
+  command: 'tenantry billing reconcile',
+  standing: true,
+})
+
 type Disputed = Readonly<{ slug: string; itemName: string; disputeId: string; invoiceId: string | null; cents: number; currency: string }> &
   Readonly<{ reason: string; dueBy: string | null; isLost: boolean }>
 
@@ -86,6 +105,25 @@ export const paymentDisputed = ({ slug, itemName, disputeId, invoiceId, cents, c
         'The alert closes when the provider has decided.'),
   command: `tenantry audit list --subject ${slug}`,
   standing: !isLost,
+})
+
+type FailedRefund = Readonly<{ slug: string; itemName: string; refundId: string; invoiceId: string; cents: number; currency: string }> &
+  Readonly<{ reason: string | null }>
+
+/** The provider sent a refund, and the bank of the tenant did not take it. */
+export const refundFailed = ({ slug, itemName, refundId, invoiceId, cents, currency, reason }: FailedRefund): NewAlert => ({
+  kind: 'refund_failed',
+  key: `refund_failed:${refundId}`,
+  subject: slug,
+  severity: 'warning',
+  title: `A refund of ${euros(cents, currency)} to ${slug} for ${itemName} failed`,
+  body:
+    `The bank refused the refund ${refundId} of the invoice ${invoiceId}${reason === null ? '' : ` (${reason})`}. The money is with the platform again, ` +
+    'and the tenant does not have it. What was taken back from a vendor by the refund stays taken back. ' +
+    'Developers get their share of modules again with the next statement.\n' +
+    'Ask the tenant for another way, such as a bank transfer, and take the share of a developer back by hand. If the tenant is owed nothing, ' +
+    'transfer the share of the vendor again in the Dashboard of the provider.',
+  command: `tenantry audit list --subject ${slug}`,
 })
 
 export const invoiceStuck = ({ slug, invoiceId }: Readonly<{ slug: string; invoiceId: string }>): NewAlert => ({
@@ -190,6 +228,23 @@ export const planDuplicate = ({ slug, subscriptionId, knownId }: Duplicate): New
     `${knownId} is the subscription of its plan, and ${subscriptionId} changed nothing. The tenant pays for both: cancel one at the provider. ` +
     'The other one applies then.',
   command: `tenantry tenants billing ${slug}`,
+})
+
+type Restricted = Readonly<{ vendorId: string; name: string; pastDue: readonly string[] }>
+
+/** The provider disabled the account of a vendor, or waits for data of it. */
+export const vendorRestricted = ({ vendorId, name, pastDue }: Restricted): NewAlert => ({
+  kind: 'vendor_restricted',
+  key: `vendor_restricted:${vendorId}`,
+  subject: vendorId,
+  severity: 'warning',
+  title: `The payment account of the vendor ${printable(name).slice(0, 50)} is restricted`,
+  body:
+    `Tenants cannot install its paid items (VENDOR_INACTIVE). Live subscriptions continue.\n` +
+    (pastDue.length > 0 ? `The provider waits for: ${pastDue.join(', ').slice(0, 300)}.\n` : '') +
+    'Send the vendor a link to complete its account. The alert closes when the account is active.',
+  command: `tenantry marketplace vendors onboard ${vendorId}`,
+  standing: true,
 })
 
 type Differs = Readonly<{ count: number; first: string }>

@@ -43,18 +43,21 @@ export const auditBroken = (of: Readonly<{ chain: string; count: number; at: str
 
 type LateJobs = Readonly<{ topic: string; count: number; since: string }>
 
-/** The changes are committed; their effects elsewhere are late. */
-export const jobsLate = ({ late }: Readonly<{ late: readonly LateJobs[] }>): NewAlert => ({
+export const lateJobsSubject = 'jobs'
+
+/** The changes are committed; their effects elsewhere are late. One for each topic: a job that waits for weeks hides no other one. */
+export const jobsLate = ({ topic, count, since }: LateJobs): NewAlert => ({
   kind: 'followups_late',
-  key: 'followups_late',
-  subject: 'jobs',
+  key: `followups_late:${topic}`,
+  subject: lateJobsSubject,
   severity: 'warning',
-  title: 'Jobs have been waiting for more than an hour',
+  title: `Jobs of ${topic} have been waiting for more than an hour`,
   body:
-    `${late.map(({ topic, count, since }) => `${plural(count, 'job')} of ${topic} since ${humanTime(since)}`).join('; ')}.\n` +
-    'The changes are stored but have not reached other systems: a disabled user may still chat, a member may not be in a room yet. ' +
-    'The usual cause is a chat server that does not answer; the jobs run when it does.',
-  command: 'tenantry jobs list --limit 20',
+    `${plural(count, 'job')} of ${topic} since ${humanTime(since)}.\n` +
+    'The changes are stored but have not reached other systems: a disabled user may still chat, a member may not be in a room yet, ' +
+    'a cancelled subscription may charge again. The list names the reason, usually a chat server, object store or payment provider ' +
+    'that does not answer; the jobs run when it does.',
+  command: `tenantry jobs list --topic ${topic}`,
   standing: true,
 })
 

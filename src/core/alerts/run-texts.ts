@@ -76,3 +76,33 @@ export const runMessageFailed = (of: OfRun & Readonly<{ boardId: string }>): New
     'Ask the school to inform the people concerned, and to correct the room in the board.',
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
 })
+
+/** Identifies the alert of one report. */
+export const reportKey = (runId: string, reportId: string): string => `run_report_failed:${runId}:${reportId}`
+
+type FailedReport = OfRun & Readonly<{ boardId: string; reportId: string; reason: 'quota' | 'space' | 'error' }>
+
+const reportFailures: Readonly<Record<FailedReport['reason'], (slug: string) => string>> = {
+  quota: (slug) => `the files of ${slug} use its whole storage quota`,
+  space: () => 'its space was deleted',
+  error: () => 'of an unexpected error, which the log of the daemon names',
+}
+
+const reportFixes: Readonly<Record<FailedReport['reason'], string>> = {
+  quota: 'Ask the school to delete files permanently, or to take a larger plan. Then the command below stores the report.',
+  space: 'It cannot be stored any more. Ask the school to read it in the run, and to name another space in the board.',
+  error: 'Fix the cause. Then the command below stores the report.',
+}
+
+/** A report of a run was not stored as files; the run continued. */
+export const runReportFailed = (of: FailedReport): NewAlert => ({
+  kind: 'run_report_failed',
+  key: reportKey(of.runId, of.reportId),
+  subject: subjectOf(of),
+  severity: 'warning',
+  title: `A report of a run of ${of.slug} was not stored`,
+  body:
+    `The report of the element ${of.elementId} in run ${of.runId} of board ${of.boardId} was not stored, because ${reportFailures[of.reason](of.slug)}. ` +
+    `Its text stays in the run, which continued.\n${reportFixes[of.reason]}`,
+  command: of.reason === 'space' ? `tenantry runs show ${of.runId} --tenant ${of.slug}` : 'tenantry jobs retry --topic runs.report',
+})

@@ -16,12 +16,15 @@ import {
   paymentDisputed,
   paymentFailed,
   paymentRefunded,
+  paymentRejected,
   paymentStuck,
   planDuplicate,
   planEnded,
+  refundFailed,
   usageLate,
   usageRejected,
   usageUnbilled,
+  vendorRestricted,
 } from './payment-texts.ts'
 import {
   accountsRemade,
@@ -48,7 +51,7 @@ import {
   rolloutRolledBack,
   wrongImage,
 } from './rollout-texts.ts'
-import { checkpointStalled, runFailed, runMessageFailed, runOverdue } from './run-texts.ts'
+import { checkpointStalled, runFailed, runMessageFailed, runOverdue, runReportFailed } from './run-texts.ts'
 
 /** Builds the text of each kind of alert from its facts. */
 export const alertOf = {
@@ -82,6 +85,7 @@ export const alertOf = {
   run_overdue: runOverdue,
   run_failed: runFailed,
   run_message_failed: runMessageFailed,
+  run_report_failed: runReportFailed,
   trigger_room_encrypted: triggerRoomEncrypted,
   trigger_messages_unread: triggerMessagesUnread,
   module_data_not_deleted: moduleDataNotDeleted,
@@ -89,11 +93,14 @@ export const alertOf = {
   payment_failed: paymentFailed,
   payment_refunded: paymentRefunded,
   payment_stuck: paymentStuck,
+  payment_rejected: paymentRejected,
   payment_disputed: paymentDisputed,
+  refund_failed: refundFailed,
   invoice_stuck: invoiceStuck,
   usage_late: usageLate,
   usage_unbilled: usageUnbilled,
   usage_rejected: usageRejected,
+  vendor_restricted: vendorRestricted,
   plan_ended: planEnded,
   plan_duplicate: planDuplicate,
   billing_differs: billingDiffers,

@@ -26,8 +26,8 @@ const refundOf = ({ paidCents, refundedCents }: Invoice, owedCents: number): num
   refundedCents >= paidCents ? owedCents : Math.min(owedCents, Math.ceil((refundedCents * owedCents) / Math.max(paidCents, owedCents)))
 
 /**
- * Disputed money may be lost: it is held, and an operator pays it by hand if the dispute is won. A credit balance, a credit note or a coupon settles an
- * invoice without money: there is none to pass on. Tax is no money for the modules.
+ * Disputed money may be lost: it is held until the dispute is won. A credit balance, a credit note or a coupon settles an invoice without money: there
+ * is none to pass on. Tax is no money for the modules.
  */
 const isCollected = (invoice: Invoice | null, owedCents: number): boolean =>
   invoice?.status === 'paid' &&

@@ -1,13 +1,21 @@
 import type { BoardFinding } from './check-graph.ts'
+import type { Steps } from './steps.ts'
 
 /** Findings of one code that an answer lists. A board of 4 MB can have 400,000. */
 const maxOfCode = 200
 
+/** Findings one after the other, and undefined where the check may pause. */
+export type Findings = Generator<BoardFinding | undefined>
+
 /** The first findings of each code, and one that counts the others. Takes them one by one: all at once may fill the memory. */
-export function capFindings(findings: Iterable<BoardFinding>): BoardFinding[] {
+export function* capFindings(findings: Findings): Steps<BoardFinding[]> {
   const listed: BoardFinding[] = []
   const counts = new Map<string, number>()
   for (const finding of findings) {
+    if (finding === undefined) {
+      yield
+      continue
+    }
     const count = (counts.get(finding.code) ?? 0) + 1
     counts.set(finding.code, count)
     if (count <= maxOfCode) listed.push(finding)

@@ -1,4 +1,5 @@
 import type { Graph } from './graph.ts'
+import type { Steps } from './steps.ts'
 import { type TokenEdge, type TokenGraph, tokenGraph } from './token-graph.ts'
 
 // Explores where the tokens of a run can be, whatever people, conditions and timers decide. A place is a waiting element, or one taken edge
@@ -31,7 +32,7 @@ type Found = Readonly<{ state: State; from: string | null; via: Via }>
 type Via = Readonly<{ id: string; through: readonly string[]; before: Via }> | null
 
 /** All faults of one exploration, each element and code once. The start must be there and no loop may run without waiting. */
-export function exploreTokens(board: Graph): TokenFault[] {
+export function* exploreTokens(board: Graph): Steps<TokenFault[]> {
   if (!board.start) return []
   const graph = placedGraph(tokenGraph(board, board.start.id))
   const found = new Map<string, Found>()
@@ -61,6 +62,7 @@ export function exploreTokens(board: Graph): TokenFault[] {
     const { state } = found.get(key) as Found
     const places = placesOf(graph, state)
     const waiting = places.filter(({ isJoin }) => !isJoin)
+    yield
     if (waiting.length === 0 && places.length > 0) fault('DEADLOCK', (places[0] as Place).elementId, () => pathTo(found, key))
     for (const place of waiting) {
       const rest = without(state, place)
@@ -69,7 +71,7 @@ export function exploreTokens(board: Graph): TokenFault[] {
     }
   }
   if (found.size > maxStates || work.left < 0) {
-    playAtRandom(graph, fault)
+    yield* playAtRandom(graph, fault)
     fault('TOO_MANY_STATES', graph.start.from, () => [])
     return [...faults.values()]
   }
@@ -247,11 +249,14 @@ const workOf = ({ words }: PlacedGraph): number => words + 10
  * Plays the board to its end with choices at random, the same ones each time: where the states cannot be explored, most faults are still found
  * soon.
  */
-function playAtRandom(graph: PlacedGraph, fault: Report): void {
+function* playAtRandom(graph: PlacedGraph, fault: Report): Steps<void> {
   const work: Work = { left: playWork }
   const pick = picker()
   const maxMoves = graph.places.length * 4 + 100
-  while (work.left >= 0) playOnce(graph, fault, { work, pick, maxMoves })
+  while (work.left >= 0) {
+    yield
+    playOnce(graph, fault, { work, pick, maxMoves })
+  }
 }
 
 type Pick = <One>(all: readonly One[]) => One

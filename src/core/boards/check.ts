@@ -1,10 +1,11 @@
-import { capFindings, quote } from './cap-findings.ts'
+import { capFindings, type Findings, quote } from './cap-findings.ts'
 import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, titled } from './check-graph.ts'
 import { exploreTokens, maxStates, type TokenFault } from './check-tokens.ts'
 import { checkTriggers } from './check-triggers.ts'
 import type { BoardDefinition, BoardElement } from './definition.ts'
 import { expressionChecker } from './expression.ts'
 import { type Graph, graphOf } from './graph.ts'
+import { runSteps, type Steps } from './steps.ts'
 import { namesIn, runNames } from './template.ts'
 import { certainVariables, declaredVariables, type VariableType, variableFault } from './variables.ts'
 
@@ -13,15 +14,22 @@ import { certainVariables, declaredVariables, type VariableType, variableFault }
  * people, times and answers decide. `isTemplate`: parameters may be unbound, as at the intake of a flow.
  */
 export const checkBoard = (board: BoardDefinition, context: CheckContext, { isTemplate = false } = {}): BoardFinding[] =>
-  capFindings(findingsOf(board, context, isTemplate))
+  runSteps(capFindings(findingsOf(board, context, isTemplate)))
 
-function* findingsOf(board: BoardDefinition, context: CheckContext, isTemplate: boolean): Generator<BoardFinding> {
+/** The same check with pauses. */
+export const checkInSteps = (board: BoardDefinition, context: CheckContext): Steps<BoardFinding[]> =>
+  capFindings(findingsOf(board, context, false))
+
+function* findingsOf(board: BoardDefinition, context: CheckContext, isTemplate: boolean): Findings {
   const graph = graphOf(board)
   const edges = checkEdges(board, graph)
+  yield
   const paths = edges.length > 0 ? [] : checkPaths(graph)
   yield* edges
   yield* paths
-  if (edges.length === 0 && paths.length === 0) for (const fault of exploreTokens(graph)) yield tokenFinding(fault, graph)
+  yield
+  if (edges.length === 0 && paths.length === 0) for (const fault of yield* exploreTokens(graph)) yield tokenFinding(fault, graph)
+  yield
   yield* checkReferences(board, context, isTemplate)
   yield* checkVariables(board, graph)
   yield* checkTriggers(board, { rooms: context.rooms, place: isTemplate ? undefined : context.place })
@@ -41,7 +49,7 @@ function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph
   return { severity: code === 'TOO_MANY_STATES' ? 'warning' : 'error', code, elementId, message: messages[code], path: [...path] }
 }
 
-function* checkVariables(board: BoardDefinition, graph: Graph): Generator<BoardFinding> {
+function* checkVariables(board: BoardDefinition, graph: Graph): Findings {
   const declared = declaredVariables(board)
   const types = new Map([...declared].map(([name, [type]]) => [name, type as VariableType]))
   const tooMany = variableFault(declared)
@@ -73,16 +81,17 @@ const repeatedFields = ({ elements }: BoardDefinition): BoardFinding[] =>
 const textsOf = (element: BoardElement): string[] =>
   element.kind === 'message' ? [element.config.body] : element.kind === 'report' ? [element.config.template] : []
 
-function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Generator<BoardFinding> {
+function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Findings {
   const check = expressionChecker(types)
-  const checked = [...graph.elements.values()].flatMap((element) =>
-    graph.out(element.id).flatMap(({ condition }) => {
-      if (condition.type !== 'expression') return []
+  const checked: { id: string; name: string; wrong: string | null; risky: string | undefined; unguarded: readonly string[] }[] = []
+  for (const element of graph.elements.values())
+    for (const { condition } of graph.out(element.id)) {
+      if (condition.type !== 'expression') continue
       const { error: wrong, reads, guarded, risky } = check(condition.expression)
       const name = `${titled(element)}: the expression ${quote(condition.expression)}`
-      return [{ id: element.id, name, wrong, risky, unguarded: [...reads].filter((one) => !guarded.has(one)) }]
-    }),
-  )
+      checked.push({ id: element.id, name, wrong, risky, unguarded: [...reads].filter((one) => !guarded.has(one)) })
+      yield
+    }
   const certain = certainVariables(board, graph, new Set(checked.flatMap(({ unguarded }) => unguarded)))
   if (!certain.isKnown) yield tooManyVariables
   for (const { id, name, wrong, risky, unguarded } of checked) {

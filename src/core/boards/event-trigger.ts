@@ -1,7 +1,7 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../events/index.ts'
 import type { TriggerOf } from './definition.ts'
-import { expressionLimits, firstLine, parseAllowed } from './expression.ts'
+import { expressionLimits, parseAllowed, parseBoolean } from './expression.ts'
 import { refusedCallIn } from './expression-functions.ts'
 
 // An event trigger starts a run for each event of its type whose expression is true: `event.status == 'done'`.
@@ -19,10 +19,8 @@ const environment = new Environment({ limits: expressionLimits, unlistedVariable
 
 /** Why the expression cannot be used; undefined if it can. */
 export function eventExpressionFault(expression: string): string | undefined {
-  const checked = environment.check(expression)
-  if (!checked.valid) return firstLine(checked.error?.message ?? 'cannot be read')
-  if (checked.type !== 'bool') return `gives ${checked.type}, not true or false`
-  return refusedCallIn(environment.parse(expression).ast)
+  const read = parseBoolean(environment, expression)
+  return read.error ?? refusedCallIn(read.ast)
 }
 
 type Fields = Readonly<Record<string, string | number | boolean>>

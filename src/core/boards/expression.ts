@@ -28,16 +28,26 @@ export function expressionChecker(types: Types): (expression: string) => Compile
   const environment = environmentOf(types)
   return (expression) => {
     const nothing = { reads: new Set<string>(), guarded: new Set<string>(), risky: undefined }
-    const checked = environment.check(expression)
-    if (!checked.valid) return { ...nothing, error: firstLine(checked.error?.message ?? 'cannot be read') }
-    if (checked.type !== 'bool') return { ...nothing, error: `gives ${checked.type}, not true or false` }
-    const { ast } = environment.parse(expression)
-    const { refused: error, ...uses } = usesIn(ast)
-    return error === undefined ? { ...uses, risky: riskyCallIn(ast, types), error: null } : { ...nothing, error }
+    const read = parseBoolean(environment, expression)
+    if (read.error !== null) return { ...nothing, error: read.error }
+    const { refused, ...uses } = usesIn(read.ast)
+    return refused === undefined ? { ...uses, risky: riskyCallIn(read.ast, types), error: null } : { ...nothing, error: refused }
   }
 }
 
-export const firstLine = (message: string): string => message.split('\n', 1)[0] as string
+/** Parses and type checks an expression. `error`: why it is not true or false. */
+export function parseBoolean(environment: Environment, expression: string): Readonly<{ error: string } | { error: null; ast: ASTNode }> {
+  try {
+    const parsed = environment.parse(expression)
+    const { valid, type, error } = parsed.check()
+    if (!valid) return { error: firstLine(error?.message ?? 'cannot be read') }
+    return type === 'bool' ? { error: null, ast: parsed.ast } : { error: `gives ${type}, not true or false` }
+  } catch (error) {
+    return { error: firstLine((error as Error).message) }
+  }
+}
+
+const firstLine = (message: string): string => message.split('\n', 1)[0] as string
 
 /** As in CEL, but a number equals a whole number too: people write `vars.people == 10`. */
 function environmentOf(types: Types): Environment {

@@ -13,9 +13,14 @@ export function graphOf({ elements, edges }: Pick<BoardDefinition, 'elements' | 
   const byId = new Map(elements.map((element) => [element.id, element]))
   const [out, into] = [new Map<string, BoardEdge[]>(), new Map<string, BoardEdge[]>()]
   const inOrder = edges.filter(({ source, target }) => byId.has(source) && byId.has(target)).toSorted(byOrder)
+  const add = (edges: Map<string, BoardEdge[]>, id: string, edge: BoardEdge) => {
+    const known = edges.get(id)
+    if (known) known.push(edge)
+    else edges.set(id, [edge])
+  }
   for (const edge of inOrder) {
-    out.set(edge.source, [...(out.get(edge.source) ?? []), edge])
-    into.set(edge.target, [...(into.get(edge.target) ?? []), edge])
+    add(out, edge.source, edge)
+    add(into, edge.target, edge)
   }
   return {
     elements: byId,

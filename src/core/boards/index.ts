@@ -4,7 +4,7 @@
 export { boardFromBundle, bundleOf, FlowBundle, roomsNamed } from './bundle.ts'
 export { bundleContract } from './bundle-contract.ts'
 export { type ChatMessage, isOutdated, readChatMessage, saysOneOf } from './chat-trigger.ts'
-export { checkBoard } from './check.ts'
+export { checkBoard, checkInSteps } from './check.ts'
 export { type BoardFinding, violationsOf } from './check-graph.ts'
 export { roomOfTrigger, type TriggerPlace } from './check-triggers.ts'
 export { type BoardSummary, boardsContract } from './contract.ts'
@@ -40,7 +40,8 @@ export {
   type TimerName,
   type Token,
 } from './run.ts'
-export { type Simulation, SimulationScript, simulateBoard } from './simulate.ts'
+export { type Simulation, SimulationScript, simulateBoard, simulateInSteps } from './simulate.ts'
 export { startRun, stepRun } from './step.ts'
+export type { Steps } from './steps.ts'
 export { fillTemplate } from './template.ts'
 export { type TriggerOccurrence, triggersContract } from './trigger-contract.ts'

@@ -8,8 +8,8 @@ import { readStartVariables } from './form.ts'
 import { graphOf } from './graph.ts'
 import { activeOf, type Board, compileBoard, type RunEffect, type RunInput, type RunState, type Stepped, type Token } from './run.ts'
 import { startRun, stepRun } from './step.ts'
+import { runSteps, type Steps } from './steps.ts'
 import { declaredVariables, variableFault } from './variables.ts'
-import { maxConditionWork } from './walk.ts'
 
 // A run played in memory: answers of a script and timers, in the order of their times. Nothing is stored or sent.
 
@@ -73,20 +73,28 @@ export const Simulation = z.object({
 })
 export type Simulation = z.infer<typeof Simulation>
 
-const limits = { steps: 1_000, characters: 4_000_000, work: maxConditionWork }
+/** `work`: that of conditions in all steps, ten times that of one. */
+const limits = { steps: 1_000, characters: 4_000_000, work: 1_000_000_000 }
 
 /**
  * Plays a board from its start until it ends, waits or reaches the limit. A deadlock shows as a failed run. Throws BOARD_INVALID for a board
  * whose edges are wrong, VALIDATION for a script that names an element without work for a user.
  */
-export function simulateBoard(definition: BoardDefinition, script: SimulationScript, now: string): Simulation {
+export const simulateBoard = (definition: BoardDefinition, script: SimulationScript, now: string): Simulation =>
+  runSteps(simulateInSteps(definition, script, now))
+
+/** The same with a pause after each step of the run. */
+export function* simulateInSteps(definition: BoardDefinition, script: SimulationScript, now: string): Steps<Simulation> {
   assertPlayable(definition)
   const board = compileBoard(definition)
   assertAnswerable(board, script)
   const startedAt = script.startAt === undefined ? now : new Date(script.startAt).toISOString()
   const play = new Play(board, script, startedAt)
   play.begin()
-  for (let next = play.next(); next && !play.isAtLimit; next = play.next()) play.step(next)
+  for (let next = play.next(); next && !play.isAtLimit; next = play.next()) {
+    yield
+    play.step(next)
+  }
   return play.result(startedAt)
 }
 

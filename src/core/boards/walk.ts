@@ -12,8 +12,8 @@ const maxSteps = 1_000
 /** Characters of messages and reports that one input may write: they are in memory together. */
 const maxCharacters = 4_000_000
 
-/** Characters of conditions times those of the longest text that they may read: 0.3 s of CPU, 0.8 s if all are parsed first. */
-export const maxConditionWork = 1_000_000_000
+/** Characters of conditions times those of the longest text that they may read: 0.02 s of CPU, 0.1 s if all are parsed first. */
+const maxConditionWork = 100_000_000
 
 /** A character of a condition takes as long as this many characters of a text: 25 ns, and ten times as much when it is first read. */
 const minText = 250

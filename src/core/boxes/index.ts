@@ -98,6 +98,7 @@ export {
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export type { PullSource } from './images.ts'
 export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
+export { isMoveShown, isRemovalShown, moveHint, removalHint } from './lifecycle-hints.ts'
 export {
   digestsFor,
   imagesOfManifest,

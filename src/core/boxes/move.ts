@@ -112,6 +112,7 @@ export const BoxMove = z.object({
   to: z.string().meta({ description: 'Name of the new host' }),
   state: MoveState,
   oldHostIsDead: z.boolean(),
+  mayRunOnNewHost: z.boolean().meta({ description: 'Stranded, and its containers may run on the new host: a person must stop them there' }),
   /** The highest ownership epoch given out for it. */
   epoch: z.number().int(),
   /** The snapshot for the new host. */

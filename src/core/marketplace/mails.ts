@@ -1,14 +1,23 @@
 import { escapeHtml } from '../kit/index.ts'
+import type { PriceModel } from './pricing.ts'
 import type { SubmissionStatus } from './submission.ts'
 
 export type MailKind = 'receipt' | 'approved' | 'rejected' | 'needs-changes'
 
-/** The status in which a mail of a review is still true. */
-export const statusOfMail: Readonly<Record<Exclude<MailKind, 'receipt'>, SubmissionStatus>> = {
+/** The status in which a mail is still true. */
+export const statusOfMail: Readonly<Record<MailKind, SubmissionStatus>> = {
+  receipt: 'pending',
   approved: 'approved',
   rejected: 'rejected',
   'needs-changes': 'needs-changes',
 }
+
+type Approval = Readonly<{
+  /** The item costs something, and the account of its vendor cannot be paid yet. */
+  needsAccount: boolean
+  /** The price of the item where the submission named another one: a new version keeps it. Null: the same. */
+  keptPrice: Readonly<{ priceModel: PriceModel | null; priceCents: number | null; currency: string | null }> | null
+}>
 
 type Facts = Readonly<{
   submissionId: string
@@ -16,7 +25,8 @@ type Facts = Readonly<{
   vendorName: string
   /** Notes of the reviewer; empty for a receipt. */
   notes: string
-  isPaid: boolean
+  /** An approval: what the vendor has to know of the price and of its account. */
+  approval: Approval
   /** Addresses of the status page and of what the vendor does next. */
   statusUrl: string
   confirmUrl: string
@@ -37,12 +47,13 @@ const parts: Readonly<Record<MailKind, (facts: Facts) => Readonly<{ subject: str
       { text: 'If you submitted nothing, ignore this mail.' },
     ],
   }),
-  approved: ({ name, notes, isPaid }) => ({
+  approved: ({ name, notes, approval: { needsAccount, keptPrice } }) => ({
     subject: `${name} was approved`,
     body: [
       { text: `A reviewer approved "${name}". It is listed in the marketplace.` },
       ...quoted('Notes of the reviewer:', notes),
-      isPaid
+      ...(keptPrice ? [{ text: `Its price did not change: ${priceText(keptPrice)}. The price that you submitted does not apply.` }] : []),
+      needsAccount
         ? {
             text: 'Organisations can install it once your payment account is complete. You will get a link to set it up; there is nothing to do before.',
           }
@@ -67,6 +78,11 @@ const parts: Readonly<Record<MailKind, (facts: Facts) => Readonly<{ subject: str
     ],
   }),
 }
+
+const priceText = ({ priceModel, priceCents, currency }: NonNullable<Approval['keptPrice']>): string =>
+  priceModel === null
+    ? 'free'
+    : `${((priceCents ?? 0) / 100).toFixed(2)} ${currency?.toUpperCase()} a month${priceModel === 'per-active-user' ? ' for each active user' : ''}`
 
 const quoted = (heading: string, notes: string): Part[] => (notes === '' ? [] : [{ text: heading }, { quote: notes }])
 

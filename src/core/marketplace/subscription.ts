@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
 import { isNewer } from '../modules/index.ts'
-import { ItemType } from './item.ts'
+import { type ItemStatus, ItemType } from './item.ts'
 import { PriceModel } from './pricing.ts'
 
 export const SubscriptionStatus = z.enum(['active', 'cancelled'])
@@ -30,9 +30,11 @@ export function subscriptionAfter(from: SubscriptionStatus | null, verb: Verb): 
     : problem('NOT_FOUND', 'The subscription does not exist. fix: list what is installed with GET …/marketplace/subscriptions')
 }
 
-/** Whether the version of the item is greater than the installed one. */
-export const hasUpdate = ({ status, installed, current }: Readonly<{ status: SubscriptionStatus; installed: string; current: string }>) =>
-  status === 'active' && isNewer(current, installed)
+type Installed = Readonly<{ status: SubscriptionStatus; installedVersion: string }>
+
+/** Whether the item is published in a version greater than the installed one. */
+export const hasUpdate = ({ status, installedVersion }: Installed, item: Readonly<{ status: ItemStatus; version: string }>): boolean =>
+  status === 'active' && item.status === 'published' && isNewer(item.version, installedVersion)
 
 export const Subscription = z.object({
   id: z.string(),

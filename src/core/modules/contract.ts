@@ -106,6 +106,11 @@ export const modulesContract = {
       .strictObject({
         version: Version.optional().meta({ description: 'Default: the newest approved version' }),
         approvedPermissions: Permissions.optional().meta({ description: 'Required if the version declares more permissions' }),
+        modulePriceCents: z
+          .int()
+          .nullable()
+          .optional()
+          .meta({ description: 'The price of the version that the user was shown, null for none; required if it is higher than before' }),
       })
       .default({}),
     returns: z.object({ success: z.literal(true), version: z.string(), permissions: z.array(z.string()) }),
@@ -113,7 +118,7 @@ export const modulesContract = {
       ...(['INVALID_TRANSITION', 'CONFLICT', 'UNKNOWN_MODULE', 'PERMISSIONS_CHANGED', 'PERMISSION_NOT_DECLARED'] as const),
       ...(['INCOMPATIBLE', 'FLAG_TAKEN', 'MODULE_MIGRATION_FAILED', 'UNAVAILABLE'] as const),
     ],
-    summary: 'Update a module; 409 PERMISSIONS_CHANGED carries `added` and `removed`',
+    summary: 'Update a module; 409 PERMISSIONS_CHANGED carries `added` and `removed`; a higher price is CONFLICT until it is sent',
   }),
   rollbackModule: endpoint({
     method: 'POST',

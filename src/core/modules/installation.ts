@@ -3,6 +3,8 @@ import { Timestamp } from '../contract/index.ts'
 import { InstallationStatus } from './lifecycle.ts'
 import { Permission } from './permissions.ts'
 
+const Price = z.object({ cents: z.int(), currency: z.string() }).nullable()
+
 const Withdrawn = z.object({ reason: z.string() })
 
 /** A module in the registry, with the installation of the caller's tenant. */
@@ -50,6 +52,10 @@ export const Installation = z.object({
   data_delete_at: Timestamp.nullable(),
   dataBytes: z.int(),
   updateAvailable: z.string().nullable().meta({ description: 'The newest approved version, if it is greater' }),
+  price: Price.meta({ description: 'What this version costs a month; null for a free one' }),
+  updatePrice: Price.meta({
+    description: 'What the version of `updateAvailable` costs a month; null for a free one, or without an update',
+  }),
   withdrawn: Withdrawn.nullable().meta({ description: 'An operator withdrew this version: it runs nothing' }),
   rollback: Rollback.nullable(),
   remote: z.enum(['pending', 'confirmed']).nullable().meta({ description: 'Type B: whether its service confirmed the last change' }),

@@ -27,6 +27,7 @@ export type {
   ProviderMeter,
   ProviderPrice,
   ProviderProduct,
+  ProviderRefund,
   ProviderSubscription,
   ProviderTransfer,
   WebhookEndpoint,

@@ -10,6 +10,7 @@ import type {
   ProviderMeter,
   ProviderPrice,
   ProviderProduct,
+  ProviderRefund,
   ProviderSubscription,
   ProviderTransfer,
 } from './records.ts'
@@ -131,6 +132,7 @@ export type PaymentProvider = Readonly<{
   getInvoice(id: string): Promise<ProviderInvoice | null>
   getCharge(id: string): Promise<ProviderCharge | null>
   getDispute(id: string): Promise<ProviderDispute | null>
+  getRefund(id: string): Promise<ProviderRefund | null>
   listInvoices(filter: Readonly<{ customerId: string; subscriptionId?: string }>): Promise<readonly ProviderInvoice[]>
   /** Pays back what was paid and not yet refunded; takes it back from the vendor with the fee. Returns the refunded cents: 0 for an unpaid invoice. */
   refundInvoice(input: Keyed & Readonly<{ invoiceId: string }>): Promise<Readonly<{ refundedCents: number }>>

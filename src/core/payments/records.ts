@@ -68,11 +68,13 @@ export type ProviderInvoice = Readonly<{
   taxCents: number
   paidCents: number
   refundedCents: number
-  /** The bank of the customer takes or took the payment back. The provider leaves it set whatever the outcome. */
+  /** The bank of the customer takes or took the payment back. False again once every dispute of it is won. */
   isDisputed: boolean
   createdAt: string
   /** The time from which the invoice cannot change. */
   finalizedAt: string | null
+  /** When the customer must have paid it by itself; null: the provider collects it. */
+  dueAt: string | null
   periodStart: string
   periodEnd: string
   metadata: Metadata
@@ -97,6 +99,16 @@ export type ProviderDispute = Readonly<{
   invoiceId: string | null
   /** Until when evidence can be sent. */
   dueBy: string | null
+}>
+
+/** `failed`: the platform has the money again; the share of the vendor and the fee stay taken back. */
+export type ProviderRefund = Readonly<{
+  id: string
+  status: 'pending' | 'succeeded' | 'failed'
+  amount: Money
+  invoiceId: string | null
+  /** Why it failed, as the provider names it. */
+  reason: string | null
 }>
 
 /** A payment of an invoice. */

@@ -22,7 +22,7 @@ export const PaymentEvent = z.object({
 })
 export type PaymentEvent = Readonly<z.infer<typeof PaymentEvent>>
 
-const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'refund' | 'dispute' | 'setup' | 'meter'>> = {
+const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'charge' | 'refund' | 'dispute' | 'setup' | 'meter'>> = {
   'account.updated': 'account',
   'customer.subscription.created': 'subscription',
   'customer.subscription.updated': 'subscription',
@@ -31,7 +31,8 @@ const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'r
   'invoice.payment_failed': 'invoice',
   'invoice.finalization_failed': 'invoice',
   'invoice.overdue': 'invoice',
-  'charge.refunded': 'refund',
+  'charge.refunded': 'charge',
+  'refund.failed': 'refund',
   'invoice.voided': 'invoice',
   'invoice.marked_uncollectible': 'invoice',
   'charge.dispute.created': 'dispute',
@@ -53,6 +54,7 @@ const endpoints = {
     account: 'connect',
     subscription: 'platform',
     invoice: 'platform',
+    charge: 'platform',
     refund: 'platform',
     dispute: 'platform',
     setup: 'platform',

@@ -8,7 +8,7 @@ import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.
 import { findItem } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
-import { finishDraft } from './aggregate-usage.ts'
+import { finishDraft } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import type { ReportRow } from './plan-reports.ts'
 

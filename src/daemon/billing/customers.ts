@@ -1,8 +1,10 @@
 import type { TenantBilling } from '../../core/billing/index.ts'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import type { ProviderCustomer } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import type { JobHandler } from '../db/index.ts'
 import { createOnce, orProblem } from '../payments/index.ts'
-import { existingTenant, type TenantRecord } from '../tenants/index.ts'
+import { existingTenant, type TenantRecord, tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'baseUrl'> &
@@ -52,7 +54,7 @@ async function ensureCustomer(
   const { id, slug, name, paymentCustomerId } = tenant
   const known = paymentCustomerId === null ? null : await provider.getCustomer(paymentCustomerId)
   if (known) {
-    if (known.email !== email) await provider.updateCustomer({ key: `customer:${known.id}:${isoNow(deps.clock)}`, id: known.id, email })
+    await sendAddress(deps, { known, email })
     return known.id
   }
   const input = { name, email, metadata: { svc_tenant: id } }
@@ -66,3 +68,21 @@ async function ensureCustomer(
   await deps.changeTenant(actor, { slug, paymentCustomerId: created.id })
   return created.id
 }
+
+async function sendAddress(
+  { provider, clock }: Pick<Deps, 'provider' | 'clock'>,
+  { known: { id, email: former }, email }: Readonly<{ known: ProviderCustomer; email: string }>,
+): Promise<void> {
+  if (former !== email) await provider.updateCustomer({ key: `customer:${id}:${isoNow(clock)}`, id, email })
+}
+
+/** Sends a changed billing address to the customer of the tenant: the provider mails its invoices there. */
+export const sendBillingAddress =
+  (deps: Pick<Deps, 'db' | 'clock' | 'provider'>): JobHandler =>
+  async (payload) => {
+    const { tenantId } = payload as { tenantId: string }
+    const tenant = await tenantById(deps.db, tenantId)
+    if (deps.provider.name === 'none' || !tenant?.paymentCustomerId || tenant.billingEmail === null) return
+    const known = await deps.provider.getCustomer(tenant.paymentCustomerId)
+    if (known) await sendAddress(deps, { known, email: tenant.billingEmail })
+  }

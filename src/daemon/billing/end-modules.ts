@@ -3,9 +3,10 @@ import { alertOf } from '../../core/alerts/index.ts'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, problem } from '../../core/kit/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
-import { billTenant, insertRows, pricedRows } from './aggregate-usage.ts'
+import { pricedRows } from './aggregate-usage.ts'
+import { billTenant } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
-import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
+import { insertRows, modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
 

@@ -5,10 +5,11 @@ import './billing.tables.ts'
 import { billingContract } from '../../core/billing/index.ts'
 import { defineCron, feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
+import { billingAddressTopic } from '../tenants/index.ts'
 import { acceptDifference } from './accept-difference.ts'
 import { deleteOldUsers } from './active-users.ts'
 import { aggregateUsage, billUnbilled, unbilledTopic } from './aggregate-usage.ts'
-import { createPaymentCustomer, showTenantBilling } from './customers.ts'
+import { createPaymentCustomer, sendBillingAddress, showTenantBilling } from './customers.ts'
 import { deleteOldStatements } from './delete-old-statements.ts'
 import type { BillingDeps } from './deps.ts'
 import { invoiceMailTopic, mailInvoiceFailed, mailPaymentFailed, paymentMailTopic } from './hooks.ts'
@@ -48,6 +49,7 @@ export const billingFeature = feature<Deps>({
     [warningTopic]: mailWarning(deps),
     [paymentMailTopic]: mailPaymentFailed(deps),
     [invoiceMailTopic]: mailInvoiceFailed(deps),
+    [billingAddressTopic]: sendBillingAddress(deps),
   }),
   crons: (deps) => [
     defineCron({

@@ -60,6 +60,16 @@ export async function modulesActiveIn(
   return rows.map((row) => ({ tenantId: row.tenant_id, moduleId: row.module_id, version: row.version }))
 }
 
+/** A module has one row for a tenant and month; one that is there stays. */
+export async function insertRows(db: DbOrTx, rows: readonly ModuleUsageRow[]): Promise<void> {
+  if (rows.length === 0) return
+  await db
+    .insertInto('billing_usage')
+    .values([...rows])
+    .onConflict((c) => c.columns(['tenant_id', 'module_id', 'month']).doNothing())
+    .execute()
+}
+
 type State = ModuleUsageRow['state']
 
 /** A page of rows in a state, by id. */

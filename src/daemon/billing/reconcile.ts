@@ -2,6 +2,7 @@ import { alertOf } from '../../core/alerts/index.ts'
 import { type Difference, difference } from '../../core/billing/index.ts'
 import { pageOf } from '../../core/contract/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
+import type { ProviderCustomer } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { subscriptionsOf } from '../marketplace/index.ts'
 import { orProblem } from '../payments/index.ts'
@@ -74,7 +75,8 @@ async function ofTenant(deps: Deps, tenant: TenantRecord): Promise<Difference[]>
           },
         ),
       )
-  if (!(await provider.getCustomer(customerId)))
+  const customer = await provider.getCustomer(customerId)
+  if (!customer)
     return [
       difference(
         'customer_missing',
@@ -86,8 +88,23 @@ async function ofTenant(deps: Deps, tenant: TenantRecord): Promise<Difference[]>
       ),
     ]
   const all = await provider.listSubscriptions(customerId)
-  const found = await ofSubscriptions(deps, tenant, { rows, all })
+  const found = [...ofAddress(tenant, customer), ...(await ofSubscriptions(deps, tenant, { rows, all }))]
   const invoices = await provider.listInvoices({ customerId })
   found.push(...(await ofUsage(deps, tenant, invoices)), ...(await ofModules(deps, tenant, invoices)))
   return found
 }
+
+/** It names no address: what an operator accepts is in the audit log. */
+const ofAddress = ({ slug, billingEmail }: TenantRecord, { id, email }: ProviderCustomer): Difference[] =>
+  billingEmail === null || billingEmail === email
+    ? []
+    : [
+        difference(
+          'billing_address_differs',
+          { subject: slug, id },
+          {
+            ...{ here: 'the billing address of the tenant', there: email === null ? 'no address' : 'another address' },
+            fix: `tenantry tenants update ${slug} --billing-email <address>`,
+          },
+        ),
+      ]

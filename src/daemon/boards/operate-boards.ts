@@ -4,13 +4,14 @@ import {
   bundleOf,
   type FlowBundle,
   type SimulationScript,
-  simulateBoard,
+  simulateInSteps,
 } from '../../core/boards/index.ts'
 import { type AdminActor, isoNow, problem, type TokenActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { useSupportAccess } from '../support/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
+import { inSlices, oneOfTenant } from './board-work.ts'
 import type { BoardsDeps } from './deps.ts'
 import { checkBoard } from './publish-board.ts'
 import { storeBoard } from './save-board.ts'
@@ -64,15 +65,16 @@ export async function importTenantBoard(
 export const exportTenantBoard = async (deps: BoardsDeps, actor: Operator, named: Named): Promise<FlowBundle> =>
   bundleOf(await contentFor(deps, actor, { ...named, use: 'export' }))
 
-/** Throws NOT_FOUND, FORBIDDEN (no support access), BOARD_INVALID, VALIDATION. */
-export async function simulateTenantBoard(
+/** Throws NOT_FOUND, FORBIDDEN (no support access), BOARD_INVALID, VALIDATION, RATE_LIMITED (too many at once). */
+export const simulateTenantBoard = async (
   deps: BoardsDeps,
   actor: Operator,
   { script, ...named }: Named & Readonly<{ script: SimulationScript }>,
-) {
-  const { definition } = await contentFor(deps, actor, { ...named, use: 'simulate' })
-  return simulateBoard(definition, script, isoNow(deps.clock))
-}
+) =>
+  oneOfTenant(await tenantNamed(deps.db, named.slug), async () => {
+    const { definition } = await contentFor(deps, actor, { ...named, use: 'simulate' })
+    return inSlices(deps, simulateInSteps(definition, script, isoNow(deps.clock)))
+  })
 
 async function contentFor({ db, clock }: BoardsDeps, actor: Operator, { slug, id, use }: Named & Readonly<{ use: string }>) {
   const tenant = await tenantNamed(db, slug)

@@ -1,12 +1,7 @@
-import {
-  type BoardDefinition,
-  type BoardFinding,
-  checkBoard as checkDefinition,
-  roomsNamed,
-  violationsOf,
-} from '../../core/boards/index.ts'
+import { type BoardDefinition, type BoardFinding, checkInSteps, roomsNamed, violationsOf } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { inSlices, oneOfTenant } from './board-work.ts'
 import { type BoardRecord, findBoard, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { lockOwnBoard, publishBoardEvent } from './save-board.ts'
@@ -14,7 +9,7 @@ import { noSuchBoard, summaryOf, versionOf } from './show-boards.ts'
 
 type One = Readonly<{ id: string }>
 
-/** The faults of the last saved version. Throws NOT_FOUND. */
+/** The faults of the last saved version. Throws NOT_FOUND, RATE_LIMITED (too many at once). */
 export async function checkBoard(
   deps: BoardsDeps,
   { tenantId, userId }: Readonly<{ tenantId: string; userId?: string }>,
@@ -33,7 +28,8 @@ async function checked(deps: BoardsDeps, { board, userId }: Checked) {
   const { definition } = await versionOf(db, board, board.version)
   const rooms = new Set(await roomsOf(db, board))
   const place = await triggerPlace(db, { ...board, boardId: board.id, definition })
-  const findings = checkDefinition(definition, { roles: new Set(Object.keys(roles.roles)), rooms, place })
+  const context = { roles: new Set(Object.keys(roles.roles)), rooms, place }
+  const findings = await oneOfTenant(board, () => inSlices(deps, checkInSteps(definition, context)))
   const foreign = userId === undefined ? [] : await foreignRooms(deps, definition, { board, userId })
   return { definition, findings: [...findings, ...foreign.filter(({ room }) => rooms.has(room)).map(({ finding }) => finding)] }
 }
@@ -59,7 +55,10 @@ async function foreignRooms(
   })
 }
 
-/** Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile). */
+/**
+ * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile),
+ * RATE_LIMITED (too many at once).
+ */
 export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) {
   const found = await findBoard(deps.db, { tenantId: actor.tenantId, id })
   if (!found) throw noSuchBoard(id)

@@ -5,10 +5,11 @@ import {
   type FlowBundle,
   roomsNamed,
   type SimulationScript,
-  simulateBoard as simulate,
+  simulateInSteps,
 } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { inSlices, oneOfTenant } from './board-work.ts'
 import type { BoardsDeps } from './deps.ts'
 import { createBoard } from './save-board.ts'
 import { showBoard } from './show-boards.ts'
@@ -49,12 +50,13 @@ export async function draftOf(
   return { ...template, ...(name === undefined ? {} : { name }), spaceId: null, definition }
 }
 
-/** Plays the last saved version. Throws NOT_FOUND, BOARD_INVALID, VALIDATION. */
-export async function simulateBoard(
+/** Plays the last saved version. Throws NOT_FOUND, BOARD_INVALID, VALIDATION, RATE_LIMITED (too many at once). */
+export const simulateBoard = (
   deps: Pick<BoardsDeps, 'db' | 'clock'>,
   actor: PlatformPrincipal,
   { id, script }: One & Readonly<{ script: SimulationScript }>,
-) {
-  const { definition } = await showBoard(deps, actor, { id })
-  return simulate(definition, script, isoNow(deps.clock))
-}
+) =>
+  oneOfTenant(actor, async () => {
+    const { definition } = await showBoard(deps, actor, { id })
+    return inSlices(deps, simulateInSteps(definition, script, isoNow(deps.clock)))
+  })

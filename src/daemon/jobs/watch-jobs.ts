@@ -1,4 +1,4 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertOf, lateJobsSubject } from '../../core/alerts/index.ts'
 import { type Clock, isoIn } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { acquireLease, type Db, type DbOrTx, holdLease } from '../db/index.ts'
@@ -10,19 +10,21 @@ type Deps = Readonly<{ db: Db; clock: Clock; owner: string }>
 const leaseMs = 150_000
 const maxWaitMs = 60 * 60_000
 
-/** Raises one alert while jobs have been due for more than an hour, and closes it when none is. */
+/** Raises an alert for each topic with jobs that have been due for more than an hour, and closes it when none is. */
 export async function watchJobs(deps: Deps): Promise<void> {
   const { db, clock, owner } = deps
   const lease = await acquireLease(deps, { name: 'outbox.watch', owner, ttlMs: leaseMs })
   if (!lease) return
-  const late = await lateTopics(db, isoIn(clock, -maxWaitMs))
-  const isRaised = await isOpen(db)
-  if (late.length > 0 === isRaised) return
+  const late = (await lateTopics(db, isoIn(clock, -maxWaitMs))).map((topic) => alertOf.followups_late(topic))
+  const raised = await raisedKeys(db)
+  const fresh = late.filter(({ key }) => !raised.includes(key))
+  const over = raised.filter((key) => !late.some((alert) => alert.key === key))
+  if (fresh.length === 0 && over.length === 0) return
   await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
-    const alert = alertOf.followups_late({ late })
-    if (late.length > 0) await raiseAlert(tx, clock, alert)
-    else await closeAlerts(tx, clock, { subject: alert.subject, kinds: [alert.kind], because: 'no job has been due for more than an hour' })
+    for (const alert of fresh) await raiseAlert(tx, clock, alert)
+    if (over.length > 0)
+      await closeAlerts(tx, clock, { subject: lateJobsSubject, keys: over, because: 'no job has been due for more than an hour' })
   })
 }
 
@@ -38,9 +40,14 @@ async function lateTopics(db: DbOrTx, before: string) {
   return rows.map((row) => ({ ...row, count: Number(row.count) }))
 }
 
-const isOpen = async (db: DbOrTx): Promise<boolean> =>
-  (await db
+/** Keys of alerts that are open, or acknowledged until the jobs have run. */
+async function raisedKeys(db: DbOrTx): Promise<string[]> {
+  const rows = await db
     .selectFrom('alerts')
-    .select('id')
-    .where('open_key', '=', alertOf.followups_late({ late: [] }).key)
-    .executeTakeFirst()) !== undefined
+    .select('open_key')
+    .where('subject', '=', lateJobsSubject)
+    .where('status', 'in', ['open', 'acknowledged'])
+    .where('kind', '=', 'followups_late')
+    .execute()
+  return rows.flatMap(({ open_key }) => open_key ?? [])
+}

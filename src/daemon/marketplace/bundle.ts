@@ -1,7 +1,7 @@
 import type { FlowBundle } from '../../core/boards/index.ts'
 import { type Actor, isProblem, problem } from '../../core/kit/index.ts'
 import type { AppBundle } from '../../core/marketplace/index.ts'
-import { assertCompatible, type ModuleManifest, type Permission } from '../../core/modules/index.ts'
+import { assertCompatible, type ModuleManifest, type Permission, priceOf } from '../../core/modules/index.ts'
 import { draftOf, storeBoard } from '../boards/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { activateModule, assertFlagOfModule, endModuleIn, findInstallation, installModuleIn } from '../modules/index.ts'
@@ -63,10 +63,9 @@ export async function consentOf(deps: Pick<Deps, 'approved'>, db: DbOrTx, item: 
   const { manifest } = item.bundle as AppBundle
   const found = await moduleWithFlag(deps, db, manifest.featureFlag)
   if (!found) return { permissions: null, modulePrice: null }
-  const cents = Math.round((found.billing?.monthlyPrice ?? 0) * 100)
   return {
     permissions: found.permissions.filter((one) => manifest.permissions.includes(one)),
-    modulePrice: found.billing && cents > 0 ? { cents, currency: found.billing.currency.toLowerCase() } : null,
+    modulePrice: priceOf(found),
   }
 }
 

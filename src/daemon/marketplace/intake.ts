@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Clock, isoIn, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
+import { type Clock, isoIn, newId, problem, type Random } from '../../core/kit/index.ts'
 import { networkKey } from '../../core/limits/index.ts'
 import { type Db, deleteSome, lockExclusive, type Tx } from '../db/index.ts'
 
@@ -8,12 +8,17 @@ const maxSubmissions = 5
 const hourMs = 3_600_000
 /** Receipts a day to one mail address: the forms of others cannot flood it. */
 const maxReceipts = 3
+/** A receipt that would have to wait longer is not sent. */
+const maxReceiptDelayMs = 7 * 24 * hourMs
 
 type Deps = Readonly<{ clock: Clock; random: Random }>
-type Counted = Readonly<{ kind: 'submission' | 'receipt'; subject: string; max: number; withinMs: number }>
+type Counted = Readonly<{ kind: 'submission' | 'receipt'; subject: string; max: number; withinMs: number; maxDelayMs: number }>
 
-/** Counts one; the time in seconds until the next is allowed if it is too many. Calls for one subject are counted one after the other. */
-async function count({ clock, random }: Deps, tx: Tx, { kind, subject, max, withinMs }: Counted): Promise<number | null> {
+/**
+ * Milliseconds until one is allowed. It is counted for that time, unless that is more than `maxDelayMs` ahead. Calls for one subject are counted
+ * one after the other.
+ */
+async function count({ clock, random }: Deps, tx: Tx, { kind, subject, max, withinMs, maxDelayMs }: Counted): Promise<number> {
   await lockExclusive(tx, `marketplace-intake ${kind} ${subject}`)
   const recent = await tx
     .selectFrom('marketplace_intake')
@@ -25,20 +30,22 @@ async function count({ clock, random }: Deps, tx: Tx, { kind, subject, max, with
     .limit(max)
     .execute()
   const oldest = recent.at(max - 1)
-  if (oldest) return Math.max(1, Math.ceil((Date.parse(oldest.created_at) + withinMs - clock.now().getTime()) / 1000))
-  await tx
-    .insertInto('marketplace_intake')
-    .values({ id: newId(random, 'int'), kind, subject, created_at: isoNow(clock) })
-    .execute()
-  return null
+  const delayMs = oldest ? Math.max(1, Date.parse(oldest.created_at) + withinMs - clock.now().getTime()) : 0
+  if (delayMs <= maxDelayMs)
+    await tx
+      .insertInto('marketplace_intake')
+      .values({ id: newId(random, 'int'), kind, subject, created_at: isoIn(clock, delayMs) })
+      .execute()
+  return delayMs
 }
 
 /** Throws RATE_LIMITED for the sixth submission within an hour from one address. */
 export async function countSubmission(deps: Deps, tx: Tx, { address }: Readonly<{ address: string }>): Promise<void> {
-  const retryAfterSeconds = await count(deps, tx, {
-    ...{ kind: 'submission', subject: networkKey(address), max: maxSubmissions, withinMs: hourMs },
+  const delayMs = await count(deps, tx, {
+    ...{ kind: 'submission', subject: networkKey(address), max: maxSubmissions, withinMs: hourMs, maxDelayMs: 0 },
   })
-  if (retryAfterSeconds === null) return
+  if (delayMs === 0) return
+  const retryAfterSeconds = Math.ceil(delayMs / 1000)
   throw problem(
     'RATE_LIMITED',
     `This address has sent ${maxSubmissions} submissions within an hour. fix: retry in ${Math.ceil(retryAfterSeconds / 60)} min`,
@@ -46,9 +53,13 @@ export async function countSubmission(deps: Deps, tx: Tx, { address }: Readonly<
   )
 }
 
-/** Whether another receipt may go to a mail address today. */
-export const mayReceipt = async (deps: Deps, tx: Tx, email: string): Promise<boolean> =>
-  (await count(deps, tx, { kind: 'receipt', subject: email.toLowerCase(), max: maxReceipts, withinMs: 24 * hourMs })) === null
+/** When the next receipt may go to a mail address, which counts as sent then; null if that is too far ahead. */
+export async function nextReceiptAt(deps: Deps, tx: Tx, email: string): Promise<string | null> {
+  const delayMs = await count(deps, tx, {
+    ...{ kind: 'receipt', subject: email.toLowerCase(), max: maxReceipts, withinMs: 24 * hourMs, maxDelayMs: maxReceiptDelayMs },
+  })
+  return delayMs <= maxReceiptDelayMs ? isoIn(deps.clock, delayMs) : null
+}
 
 /** Deletes counts that no limit reads any more. */
 export async function deleteOldCounts({ db, clock }: Readonly<{ db: Db; clock: Clock }>, signal: AbortSignal): Promise<string> {

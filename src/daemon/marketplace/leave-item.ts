@@ -4,8 +4,8 @@ import type { Tx } from '../db/index.ts'
 import { applyBundle, endBundle, type Installer, planBundle } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { assertMayInstall, publishSubscription } from './install-item.ts'
-import { findItem, type ItemRecord } from './items.repo.ts'
-import { subscriptionView } from './show-marketplace.ts'
+import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
+import { noSuchItem, subscriptionView } from './show-marketplace.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from './subscriptions.repo.ts'
 
 type One = Readonly<{ id: string }>
@@ -52,7 +52,7 @@ export async function cancelInstallation(
 
 /**
  * Installs the current version of an item: a flow is copied beside the old board, which stays. The module of an app has versions of its own.
- * Without a newer version nothing changes. Throws NOT_FOUND, FORBIDDEN, CONFLICT.
+ * Without a newer version nothing changes. Throws NOT_FOUND (also for an item that is not published any more), FORBIDDEN, CONFLICT.
  */
 export async function updateInstalled(deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: One) {
   const key = { tenantId: actor.tenantId, id }
@@ -60,13 +60,15 @@ export async function updateInstalled(deps: MarketplaceDeps, actor: PlatformPrin
   if (found?.status !== 'active') throw noSuchSubscription(id)
   const item = (await findItem(deps.db, found.itemId)) as ItemRecord
   assertMayInstall(actor, item)
-  const isDue = ({ installedVersion: installed, status }: SubscriptionRecord) => hasUpdate({ status, installed, current: item.version })
-  if (!isDue(found)) return { subscription: subscriptionView(found, item) }
+  if (item.status !== 'published') throw noSuchItem(item.id)
+  if (!hasUpdate(found, item)) return { subscription: subscriptionView(found, item) }
   const plan = await planBundle(deps, actor, item)
   return deps.db.transaction().execute(async (tx) => {
+    // Lock order: an installation locks the item before the subscription.
+    if ((await lockItem(tx, item.id))?.status !== 'published') throw noSuchItem(item.id)
     const locked = await lockSubscription(tx, key)
     if (locked?.status !== 'active') throw noSuchSubscription(id)
-    if (!isDue(locked)) return { subscription: subscriptionView(locked, item) }
+    if (!hasUpdate(locked, item)) return { subscription: subscriptionView(locked, item) }
     const applied = plan.kind === 'flow' ? await applyBundle(deps, tx, { actor, plan }) : {}
     const next = { ...locked, ...applied, installedVersion: item.version, updatedAt: isoNow(deps.clock) }
     const stored = await storeSubscription(tx, next)

@@ -1,5 +1,6 @@
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../core/kit/index.ts'
 import {
+  type AppBundle,
   type Approval,
   defaultFeePercent,
   freeSlug,
@@ -69,7 +70,7 @@ export const requestChanges = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, acto
 
 /**
  * Approves a pending submission and publishes its item, or the next version of an item. It never calls the payment provider. Throws NOT_FOUND,
- * INVALID_TRANSITION, CONFLICT (another round was read, or the address is not proven or not that of the vendor), VERSION_EXISTS, VALIDATION (another vendor's item).
+ * INVALID_TRANSITION, CONFLICT (another round was read, its price is in another currency, the next version of an app names another module, or the address is not proven or not that of the vendor), VERSION_EXISTS, VALIDATION (another vendor's item).
  */
 export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, round, notes, vendorId, itemId }: Approval & One) =>
   deps.db.transaction().execute(async (tx) => {
@@ -126,6 +127,7 @@ async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord):
 
 async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, vendor: Vendor): Promise<ItemRecord> {
   const { tx } = deps
+  assertCurrency(from, deps.payments)
   await lockExclusive(tx, 'marketplace-slugs')
   const now = isoNow(deps.clock)
   const base = slugOf(from.name)
@@ -149,7 +151,28 @@ async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, ve
   return item
 }
 
+/** The platform changed its currency since the submission was sent. Throws CONFLICT. */
+function assertCurrency({ id, currency }: SubmissionRecord, { currency: now }: Pick<MarketplaceDeps['payments'], 'currency'>): void {
+  if (currency === null || currency === now) return
+  throw problem(
+    'CONFLICT',
+    `The price of submission ${id} is in ${currency.toUpperCase()}, and prices of the platform are in ${now.toUpperCase()}. fix: tenantry marketplace submissions request-changes ${id} --notes <text>; sent again, the price is in ${now.toUpperCase()}`,
+  )
+}
+
 type Version = Readonly<{ found: SubmissionRecord; vendor: Vendor; itemId: string }>
+
+const flagOf = ({ bundle }: Pick<ItemRecord, 'bundle'>): string | undefined => (bundle as Partial<AppBundle>).manifest?.featureFlag
+
+/** An update installs no module, so the next version of an app keeps the module of the former. Throws CONFLICT. */
+function assertSameModule(item: ItemRecord, found: SubmissionRecord): void {
+  const [former, next] = [flagOf(item), flagOf(found)]
+  if (former === next) return
+  throw problem(
+    'CONFLICT',
+    `${item.slug} installs the module with the feature flag ${former}, and the submission names ${next}; an update installs no other module. fix: approve it as a new item, or request changes`,
+  )
+}
 
 /** The price stays: an operator changes it. */
 async function newVersion(deps: MarketplaceDeps, tx: Tx, { found, vendor, itemId }: Version): Promise<ItemRecord> {
@@ -159,6 +182,7 @@ async function newVersion(deps: MarketplaceDeps, tx: Tx, { found, vendor, itemId
     throw problem('VALIDATION', `itemId: ${reason}`, { details: [{ path: 'itemId', reason }] })
   if (!isNewer(found.version, item.version))
     throw problem('VERSION_EXISTS', `${item.slug} has version ${item.version} already. fix: ask the vendor for a version greater than that`)
+  assertSameModule(item, found)
   const { description, iconEmoji, category, version, bundle } = found
   const next = { ...item, description, iconEmoji, category, version, bundle, updatedAt: isoNow(deps.clock) }
   await replaceItem(tx, next)

@@ -24,7 +24,7 @@ function tenantItem({ clock }: Pick<Deps, 'clock'>, item: ItemRecord, own: Subsc
     ...{ id, itemType, slug, name, description, iconEmoji, category: category as TenantItem['category'], vendorName, version },
     ...{ ...priceFor(item, own, clock), screenshots: [...screenshots], publishedAt },
     ...{ installed: isActive, subscriptionId: own?.id ?? null, installedVersion: isActive ? own.installedVersion : null },
-    updateAvailable: own ? hasUpdate({ status: own.status, installed: own.installedVersion, current: version }) : false,
+    updateAvailable: own ? hasUpdate(own, item) : false,
   }
 }
 
@@ -92,13 +92,14 @@ export async function listTenantSubscriptions(
   return { subscriptions: own.map((one) => subscriptionView(one, byId.get(one.itemId) as ItemRecord)) }
 }
 
-export function subscriptionView(one: SubscriptionRecord, { name, version }: Pick<ItemRecord, 'name' | 'version'>): Subscription {
+export function subscriptionView(one: SubscriptionRecord, item: Pick<ItemRecord, 'name' | 'version' | 'status'>): Subscription {
   const { id, itemId, itemType, installedVersion, status, paymentStatus, priceModel, priceCents, currency } = one
   const { installedTemplateId, moduleId, installedAt, cancelledAt } = one
+  const { name, version } = item
   const paidUntil = status === 'cancelled' ? one.paidUntil : null
   return {
     ...{ id, itemId, itemType, name, installedVersion, currentVersion: version },
-    updateAvailable: hasUpdate({ status, installed: installedVersion, current: version }),
+    updateAvailable: hasUpdate(one, item),
     ...{ status, paymentStatus, priceModel, priceCents, currency, installedTemplateId, moduleId, installedAt, cancelledAt, paidUntil },
   }
 }

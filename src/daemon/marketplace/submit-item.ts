@@ -4,7 +4,7 @@ import { checkApp, checkFlow, type NewSubmission, type SubmissionState, submissi
 import { enqueueJob, type Tx } from '../db/index.ts'
 import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { countSubmission, mayReceipt } from './intake.ts'
+import { countSubmission, nextReceiptAt } from './intake.ts'
 import { assertToken } from './links.ts'
 import { mailTopic } from './mail-vendor.ts'
 import { findSubmission, insertSubmission, lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
@@ -53,8 +53,9 @@ export async function submitItem(deps: MarketplaceDeps, body: NewSubmission, fro
 }
 
 async function sendReceipt(deps: MarketplaceDeps, tx: Tx, { id, round, vendorEmail }: SubmissionRecord): Promise<void> {
-  if (!(await mayReceipt(deps, tx, vendorEmail))) return
-  await enqueueJob(tx, deps.clock, { topic: mailTopic, payload: { submissionId: id, kind: 'receipt', round } })
+  const runAt = await nextReceiptAt(deps, tx, vendorEmail)
+  if (runAt === null) return
+  await enqueueJob(tx, deps.clock, { topic: mailTopic, payload: { submissionId: id, kind: 'receipt', round }, runAt })
 }
 
 /** Throws NOT_FOUND. */

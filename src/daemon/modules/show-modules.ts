@@ -1,6 +1,6 @@
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Installation, RegistryEntry } from '../../core/modules/index.ts'
-import { consentOf, isNewer } from '../../core/modules/index.ts'
+import { consentOf, isNewer, priceOf } from '../../core/modules/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { ModulesDeps } from './deps.ts'
 import { findInstallation, type InstallationRecord, installationsOf } from './installations.repo.ts'
@@ -53,12 +53,15 @@ export const apiPrefixOf = (moduleId: string): string => `/api/platform/v1/modul
 async function viewOf({ db, clock, approved }: Deps, one: InstallationRecord): Promise<Installation> {
   const { moduleId, version, status, paused, permissions, featureFlag, installedAt, activatedAt, dataBytes, remote } = one
   const [present, newest] = [await approved.find(db, moduleId, version), await approved.find(db, moduleId)]
+  const update = newest && isNewer(newest.version, version) ? newest : undefined
   const canRollBack = one.former !== null && (one.formerUntil ?? '') > isoNow(clock)
   return {
     ...{ moduleId, name: present?.manifest.name ?? moduleId, version, type: present?.manifest.type ?? 'A', status, paused },
     ...{ permissions: [...permissions], declaredPermissions: present?.manifest.permissions ?? [], featureFlag },
     ...{ apiPrefix: apiPrefixOf(moduleId), installedAt, activatedAt, data_delete_at: one.dataDeleteAt, dataBytes, remote },
-    updateAvailable: newest && isNewer(newest.version, version) ? newest.version : null,
+    updateAvailable: update?.version ?? null,
+    price: present ? priceOf(present.manifest) : null,
+    updatePrice: update ? priceOf(update.manifest) : null,
     withdrawn: present?.withdrawn ? { reason: present.withdrawn.reason } : null,
     rollback: canRollBack && one.former ? rollbackOf(one, one.former) : null,
   }

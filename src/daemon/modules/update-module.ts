@@ -2,6 +2,7 @@ import { isoIn, isoNow, type PlatformPrincipal, problem } from '../../core/kit/i
 import {
   approvedAfterUpdate,
   assertCompatible,
+  assertPriceShown,
   isNewer,
   type ModuleManifest,
   type Permission,
@@ -20,11 +21,16 @@ import { rollbackOf } from './show-modules.ts'
 /** A rollback is possible that long after an update. */
 const rollbackMs = 7 * 86_400_000
 
-type Input = Readonly<{ moduleId: string; version?: string | undefined; approvedPermissions?: readonly string[] | undefined }>
+type Input = Readonly<{
+  moduleId: string
+  version?: string | undefined
+  approvedPermissions?: readonly string[] | undefined
+  modulePriceCents?: number | null | undefined
+}>
 
 /**
  * Updates a module to a newer approved version; the data of an active one is migrated first. The present version changes nothing. Throws
- * UNKNOWN_MODULE, PERMISSIONS_CHANGED, PERMISSION_NOT_DECLARED, and as `activateModule`.
+ * UNKNOWN_MODULE, PERMISSIONS_CHANGED, PERMISSION_NOT_DECLARED, CONFLICT (a higher price that was not shown), and as `activateModule`.
  */
 export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, { moduleId, ...input }: Input) {
   const key = { tenantId: actor.tenantId, moduleId }
@@ -39,6 +45,7 @@ export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, 
       assertCompatible(next.manifest)
       const { manifest } = await installedVersion(deps, tx, found)
       const permissions = consented(manifest, { found, next: next.manifest, approved: input.approvedPermissions })
+      assertPriceShown({ present: manifest, next: next.manifest, shownCents: input.modulePriceCents })
       await assertFlagOfModule(tx, key, next.manifest)
       return { manifest: next.manifest, permissions, keepsData: found.status !== 'active' }
     },

@@ -17,7 +17,7 @@ import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
-import { followRefund } from './follow-refund.ts'
+import { followFailedRefund, followRefund } from './follow-refund.ts'
 import { followSetup } from './follow-setup.ts'
 import { syncAccount } from './vendors.ts'
 
@@ -66,7 +66,8 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
   if (!object) return 'nothing to do'
   if (object.kind === 'account') return syncAccount(deps, object.id)
   if (object.kind === 'subscription') return syncSubscription(deps, object.id)
-  if (object.kind === 'refund') return followRefund(deps, object.id)
+  if (object.kind === 'charge') return followRefund(deps, object.id)
+  if (object.kind === 'refund') return followFailedRefund(deps, object.id)
   if (object.kind === 'dispute') return followDispute(deps, object.id, event.type === 'charge.dispute.closed')
   if (object.kind === 'setup') return followSetup(deps, object.id)
   if (object.kind === 'meter') return rejectedUsage(deps, object.id)
@@ -84,8 +85,8 @@ async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<stri
 
 /** In the queue of the subscription. Once that has ended, an event of its invoice is followed by the invoice itself. */
 async function followSubscription(deps: Deps, id: string, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
-  const outcome = await syncSubscription(deps, id)
   const object = objectToRead(event)
+  const outcome = await syncSubscription(deps, id, object?.id)
   if (object?.kind !== 'invoice') return outcome
   const ended = await deps.provider.getSubscription(id)
   if (ended?.metadata.svc_kind !== 'item' || isLive(ended)) return outcome
@@ -94,15 +95,15 @@ async function followSubscription(deps: Deps, id: string, event: Parameters<type
   return outcome
 }
 
-/** Follows a subscription by its kind. Returns what happened. */
-async function syncSubscription(deps: Deps, id: string): Promise<string | Continued> {
+/** Follows a subscription by its kind. `followed`: an invoice of it that is followed by itself. Returns what happened. */
+async function syncSubscription(deps: Deps, id: string, followed?: string): Promise<string | Continued> {
   const found = await deps.provider.getSubscription(id)
   const kind = found?.metadata.svc_kind
   // Only an end that the provider reports cancels: a key of another account finds nothing.
   if (!found) return 'the provider does not know the subscription'
   if (kind === 'plan') return deps.billing.planChanged(found)
   if (kind !== 'item') return 'nothing to do: no svc_kind'
-  const unpaid = isLive(found) ? [] : await unpaidOf(deps, found)
+  const unpaid = isLive(found) ? [] : (await unpaidOf(deps, found)).filter((invoice) => invoice.id !== followed)
   return deps.db.transaction().execute(async (tx) => {
     const row = await lockSubscription(tx, { paymentSubscriptionId: id })
     if (row?.status !== 'active' && !isLive(found) && (await isBeingInstalled(tx, found)))
@@ -128,14 +129,14 @@ async function syncSubscription(deps: Deps, id: string): Promise<string | Contin
 const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
   row.paidUntil !== null && row.paidUntil > now ? { ...row, paidUntil: now } : row
 
-/** Invoices of an ended subscription whose payment failed. */
-async function unpaidOf({ provider }: Deps, { id, customerId }: ProviderSubscription): Promise<ProviderInvoice[]> {
+/** Invoices of an ended subscription whose payment failed, or that the customer has not paid until they were due. */
+async function unpaidOf({ provider, clock }: Deps, { id, customerId }: ProviderSubscription): Promise<ProviderInvoice[]> {
   const all = await provider.listInvoices({ customerId, subscriptionId: id }).catch((error) => {
     // The customer was deleted at the provider.
     if (isPaymentFailure(error, 'not_found')) return []
     throw error
   })
-  return all.filter(({ status }) => status === 'open')
+  return all.filter(({ status, dueAt }) => status === 'open' && (dueAt === null || dueAt <= isoNow(clock)))
 }
 
 /** An installation that may commit after the end of its subscription: its row is cancelled then. */

@@ -1,5 +1,7 @@
+import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { ProviderInvoice } from '../../core/payments/index.ts'
+import { raiseAlert, wasRaised } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { lockExclusive, type Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
@@ -11,16 +13,50 @@ type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'billing'>
 
 const lookAgainMs = 60_000
 
+const system = { kind: 'system', name: 'payments' } as const
+
+/** The effect, or when to look again. */
+type Outcome = string | Readonly<{ runAt: string }>
+
 /**
  * Follows the refund of a payment that an operator made at the provider: it is audited, and a refund of modules is deducted from what their developers
- * are owed. A refund by Tenantry itself is recorded where it is made. Returns what happened, or when to look again.
+ * are owed. A refund by Tenantry itself is recorded where it is made.
  */
-export async function followRefund(
-  { db, clock, provider, billing }: Deps,
-  chargeId: string,
-): Promise<string | Readonly<{ runAt: string }>> {
-  const charge = await provider.getCharge(chargeId)
-  const invoice = charge?.invoiceId ? await provider.getInvoice(charge.invoiceId) : null
+export async function followRefund(deps: Deps, chargeId: string): Promise<Outcome> {
+  const charge = await deps.provider.getCharge(chargeId)
+  return followInvoice(deps, charge?.invoiceId ?? null, async (tx, { invoice, newCents, subject, itemName }) => {
+    if (newCents <= 0) return 'the refund is recorded'
+    const data = { invoiceId: invoice.id, chargeId, refundedCents: newCents, currency: invoice.total.currency, itemName }
+    await recordAudit(tx, deps.clock, { actor: system, action: 'payment.refunded', subject, data })
+    return `${newCents} cents of ${invoice.id} were refunded`
+  })
+}
+
+/**
+ * The bank refused a refund, and the money is with the platform again: modules count as paid again, for the next statement of their developers. The
+ * tenant has not got its money: an alert asks an operator to decide.
+ */
+export async function followFailedRefund(deps: Deps, refundId: string): Promise<Outcome> {
+  const refund = await deps.provider.getRefund(refundId)
+  if (refund?.status !== 'failed') return `nothing to do: the refund is ${refund?.status ?? 'unknown to the provider'}`
+  return followInvoice(deps, refund.invoiceId, async (tx, { invoice, subject, itemName }) => {
+    const { amount, reason } = refund
+    const alert = alertOf.refund_failed({ slug: subject, itemName, refundId, invoiceId: invoice.id, ...amount, reason })
+    if (await wasRaised(tx, alert.key)) return 'the failure is recorded'
+    await raiseAlert(tx, deps.clock, alert)
+    const data = { refundId, invoiceId: invoice.id, failedCents: amount.cents, currency: amount.currency, reason, itemName }
+    await recordAudit(tx, deps.clock, { actor: system, action: 'payment.refund-failed', subject, data })
+    return `the refund of ${amount.cents} cents of ${invoice.id} failed`
+  })
+}
+
+/** `newCents`: refunded since the last call for the invoice. */
+type Followed = Readonly<{ invoice: ProviderInvoice; newCents: number; subject: string; itemName: string }>
+type Recorder = (tx: Tx, followed: Followed) => Promise<string>
+
+/** Applies what is refunded of an invoice now, in one transaction with its record. */
+async function followInvoice({ db, clock, provider, billing }: Deps, invoiceId: string | null, record: Recorder): Promise<Outcome> {
+  const invoice = invoiceId === null ? null : await provider.getInvoice(invoiceId)
   if (!invoice) return 'nothing to do: not a payment of an invoice'
   const { subscriptionId } = invoice
   const subscription = subscriptionId === null ? null : await provider.getSubscription(subscriptionId)
@@ -30,14 +66,10 @@ export async function followRefund(
     const attempt = await findAttempt(tx, metadata.svc_attempt ?? '')
     if (attempt?.finishedAt === null) return { runAt: isoIn(clock, lookAgainMs) }
     await billing.refunded(tx, invoice)
-    const cents = await newlyRefunded(tx, clock, invoice)
-    if (cents <= 0) return 'the refund is recorded'
+    const newCents = await newlyRefunded(tx, clock, invoice)
     const subject = (await tenantOfCustomer(tx, invoice.customerId))?.slug ?? 'billing'
     const item = metadata.svc_item && (await findItem(tx, metadata.svc_item))?.name
-    const { currency } = invoice.total
-    const data = { invoiceId: invoice.id, chargeId, refundedCents: cents, currency, itemName: item || nameOfInvoice(invoice) }
-    await recordAudit(tx, clock, { actor: { kind: 'system', name: 'payments' }, action: 'payment.refunded', subject, data })
-    return `${cents} cents of ${invoice.id} were refunded`
+    return record(tx, { invoice, newCents, subject, itemName: item || nameOfInvoice(invoice) })
   })
 }
 

@@ -23,6 +23,7 @@ import { storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, PaymentsDeps } from './deps.ts'
 import { newlyRefunded } from './follow-refund.ts'
 import { ensurePrice } from './prices.ts'
+import { closeRejected } from './stuck-attempt.ts'
 import { enqueueSubscriptionTerms, payoutOf } from './terms.ts'
 
 const system = { kind: 'system', name: 'payments' } as const
@@ -105,6 +106,7 @@ async function install(deps: PaymentsDeps, given: Given) {
   const plan = await bundles.plan({ tenantId }, item)
   return db.transaction().execute(async (tx) => {
     await finish(tx)
+    await closeRejected(tx, { clock }, attempt)
     // A vendor or a fee that changed since the charge found no subscription to send it for.
     await enqueueSubscriptionTerms({ clock, tx }, subscriptionId)
     await storeLink(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, createdAt: isoNow(clock) })

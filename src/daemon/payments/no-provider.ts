@@ -37,6 +37,7 @@ export const noProvider: PaymentProvider = {
   getInvoice: refuse,
   getCharge: refuse,
   getDispute: refuse,
+  getRefund: refuse,
   listInvoices: refuse,
   payInvoice: refuse,
   refundInvoice: refuse,

@@ -7,10 +7,20 @@ function problemOf(failure: PaymentFailure): Problem {
   if (failure.kind === 'off') return problem('PAYMENTS_UNAVAILABLE', failure.message)
   if (failure.isRetryable)
     return problem('PAYMENTS_UNAVAILABLE', `${failure.message}. fix: repeat the request; nothing is charged twice`, { cause: failure })
+  if (isRejected(failure))
+    return problem(
+      'PAYMENTS_UNAVAILABLE',
+      `${failure.message}. A repeated request gets the same answer. fix: the operator checks the permissions of the key and the account at the payment provider`,
+      { cause: failure },
+    )
   return problem('PAYMENT_FAILED', `${failure.message}. Nothing was charged. fix: update the means of payment with the operator`, {
     cause: failure,
   })
 }
+
+/** The provider rejects the request itself, whatever the means of payment: an operator has to remove the cause. */
+export const isRejected = (error: unknown): error is PaymentFailure & Readonly<{ kind: 'invalid' | 'not_found' }> =>
+  isPaymentFailure(error, 'invalid') || isPaymentFailure(error, 'not_found')
 
 /** Runs a call of the provider for an API request. */
 export const orProblem = async <Value>(call: () => Promise<Value>): Promise<Value> => {

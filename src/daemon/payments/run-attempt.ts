@@ -7,8 +7,8 @@ import { Refused } from './agreement.ts'
 import { type Attempt, findAttempt, writeJournal } from './attempts.repo.ts'
 import type { Installer, PaymentsDeps } from './deps.ts'
 import { actsOf } from './install-acts.ts'
-import { sagaErrorOf } from './problems.ts'
-import { closeStuck, reportStuck } from './stuck-attempt.ts'
+import { isRejected, sagaErrorOf } from './problems.ts'
+import { closeStuck, reportRejected, reportStuck } from './stuck-attempt.ts'
 
 /** Longer than the calls of one step may take. */
 const leaseMs = 5 * 60_000
@@ -118,10 +118,14 @@ async function attemptStep(deps: PaymentsDeps, { attempt, actor, journal, step, 
     const result = await actsOf(deps, { attempt, actor, journal, finish, charging })[step]()
     return step === 'install' ? { kind: 'installed', subscription: result as SubscriptionRecord } : { kind: 'done', result }
   } catch (error) {
-    if (error instanceof Refused) return { kind: 'refused', error: sagaErrorOf(error.reason) }
-    if (!isPaymentFailure(error) && !isProblem(error))
-      deps.log.warn({ err: error, attemptId: attempt.id, step }, 'a step of a paid installation failed')
+    const reason = error instanceof Refused ? error.reason : error
+    if (isRejected(reason) || (!isPaymentFailure(reason) && !isProblem(reason)))
+      deps.log.warn({ err: reason, attemptId: attempt.id, step }, 'a step of a paid installation failed')
     if (step === 'cancel' || step === 'refund') await reportStuck(deps, { attempt, actor, error })
+    else if (isRejected(reason)) await reportRejected(deps, { attempt, actor, error: reason })
+    // Nothing was charged before this step, and a retry gets the same answer.
+    const isFinal = error instanceof Refused || (step === 'price' && isRejected(reason))
+    if (isFinal) return { kind: 'refused', error: sagaErrorOf(reason) }
     return { kind: 'failed', error: sagaErrorOf(error), isSaved: isPaymentFailure(error, 'failed'), isSent }
   }
 }

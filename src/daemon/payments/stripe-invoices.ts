@@ -1,7 +1,7 @@
 import type Stripe from 'stripe'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
-import { idOrNull, toDispute, toInvoice, toInvoiceItem, toTransfer } from './stripe-records.ts'
+import { chargesOf, idOrNull, isWon, toDispute, toInvoice, toInvoiceItem, toRefund, toTransfer } from './stripe-records.ts'
 import { type Collection, daysUntilDue } from './stripe-subscriptions.ts'
 
 type InvoiceCalls = Pick<
@@ -16,6 +16,7 @@ type InvoiceCalls = Pick<
   | 'getInvoice'
   | 'getCharge'
   | 'getDispute'
+  | 'getRefund'
   | 'listInvoices'
   | 'refundInvoice'
   | 'voidInvoice'
@@ -31,7 +32,15 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
   const inFull = async (invoice: Stripe.Invoice) => {
     if (invoice.amount_paid === 0) return toInvoice(invoice, [])
     const payments = await stripe.invoicePayments.list({ invoice: invoice.id as string, limit: 100, expand: expandedCharges })
-    return toInvoice(invoice, payments.data)
+    return toInvoice(invoice, payments.data, await isDisputed(payments.data))
+  }
+  /** A charge stays `disputed` whatever the outcome: only its disputes know it. */
+  const isDisputed = async (payments: readonly Stripe.InvoicePayment[]): Promise<boolean> => {
+    for (const { id } of chargesOf(payments).filter(({ disputed }) => disputed)) {
+      const { data } = await stripe.disputes.list({ charge: id, limit: 100 })
+      if (data.length === 0 || !data.every(isWon)) return true
+    }
+    return false
   }
   const invoiceOf = async (intent: string | null): Promise<string | null> => {
     if (intent === null) return null
@@ -100,6 +109,11 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
       orNull(async () => {
         const dispute = await stripe.disputes.retrieve(id, { expand: ['charge'] })
         return toDispute(dispute, await invoiceOf(idOrNull(dispute.payment_intent)))
+      }),
+    getRefund: (id) =>
+      orNull(async () => {
+        const refund = await stripe.refunds.retrieve(id)
+        return toRefund(refund, await invoiceOf(idOrNull(refund.payment_intent)))
       }),
     listInvoices: ({ customerId, subscriptionId }) =>
       asFailure(async () => {

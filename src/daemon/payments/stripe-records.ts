@@ -6,6 +6,7 @@ import type {
   ProviderInvoice,
   ProviderInvoiceItem,
   ProviderPrice,
+  ProviderRefund,
   ProviderSubscription,
   ProviderTransfer,
 } from '../../core/payments/index.ts'
@@ -69,8 +70,8 @@ export function toSubscription(sub: Stripe.Subscription): ProviderSubscription {
 const addedTaxOf = ({ total_taxes: taxes }: Stripe.Invoice): number =>
   (taxes ?? []).reduce((sum, { amount, tax_behavior }) => (tax_behavior === 'exclusive' ? sum + amount : sum), 0)
 
-/** Refunds and disputes are fields of the charges that paid the invoice. */
-export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[]): ProviderInvoice {
+/** Refunds are fields of the charges that paid the invoice. */
+export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[], isDisputed = false): ProviderInvoice {
   return {
     id: invoice.id as string,
     customerId: idOrNull(invoice.customer) ?? '',
@@ -80,9 +81,10 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
     taxCents: addedTaxOf(invoice),
     paidCents: invoice.amount_paid,
     refundedCents: chargesOf(payments).reduce((sum, { amount_refunded }) => sum + amount_refunded, 0),
-    isDisputed: chargesOf(payments).some(({ disputed }) => disputed),
+    isDisputed,
     createdAt: isoOf(invoice.created),
     finalizedAt: isoOrNull(invoice.status_transitions?.finalized_at),
+    dueAt: isoOrNull(invoice.due_date),
     periodStart: isoOf(invoice.period_start),
     periodEnd: isoOf(invoice.period_end),
     metadata: invoice.metadata ?? {},
@@ -99,7 +101,7 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
 }
 
 /** Payments are read with `payment_intent.latest_charge` expanded. */
-function chargesOf(payments: readonly Stripe.InvoicePayment[]): Stripe.Charge[] {
+export function chargesOf(payments: readonly Stripe.InvoicePayment[]): Stripe.Charge[] {
   const charges = payments.map(({ payment: { payment_intent: intent, charge } }) =>
     typeof intent === 'object' ? intent.latest_charge : charge,
   )
@@ -110,12 +112,21 @@ const disputeStates: Readonly<Partial<Record<Stripe.Dispute['status'], 'won' | '
   ...{ won: 'won', warning_closed: 'won', prevented: 'won', lost: 'lost' },
 }
 
+export const isWon = ({ status }: Pick<Stripe.Dispute, 'status'>): boolean => disputeStates[status] === 'won'
+
 /** Read with `charge` expanded. */
 export const toDispute = (dispute: Stripe.Dispute, invoiceId: string | null): ProviderDispute => ({
   ...{ id: dispute.id, status: disputeStates[dispute.status] ?? 'open', reason: dispute.reason },
   amount: { cents: dispute.amount, currency: dispute.currency },
   customerId: typeof dispute.charge === 'object' ? idOrNull(dispute.charge.customer) : null,
   ...{ invoiceId, dueBy: isoOrNull(dispute.evidence_details?.due_by) },
+})
+
+const refundStates: Readonly<Record<string, ProviderRefund['status']>> = { succeeded: 'succeeded', failed: 'failed', canceled: 'failed' }
+
+export const toRefund = (refund: Stripe.Refund, invoiceId: string | null): ProviderRefund => ({
+  ...{ id: refund.id, status: refundStates[refund.status ?? ''] ?? 'pending', invoiceId, reason: refund.failure_reason ?? null },
+  amount: { cents: refund.amount, currency: refund.currency },
 })
 
 export const toInvoiceItem = (item: Stripe.InvoiceItem): ProviderInvoiceItem => ({

@@ -1,4 +1,4 @@
-import { alertOf, paymentStuckKey } from '../../core/alerts/index.ts'
+import { alertOf, paymentRejectedKey, paymentStuckKey } from '../../core/alerts/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -21,3 +21,15 @@ export async function reportStuck({ db, clock }: PaymentsDeps, { attempt, actor,
 /** The attempt has ended: what was paid was paid back. */
 export const closeStuck = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, { attempt, actor }: Omit<Stuck, 'error'>): Promise<unknown> =>
   closeAlerts(tx, clock, { subject: actor.tenantSlug, keys: [paymentStuckKey(attempt.id)], because: 'it was paid back' })
+
+/** The provider rejects a request of an installation: the tenant can change nothing about it. */
+export const reportRejected = ({ db, clock }: PaymentsDeps, { attempt, actor, error }: Stuck & Readonly<{ error: Error }>): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const item = await findItem(tx, attempt.itemId)
+    const facts = { itemId: attempt.itemId, itemName: item?.name ?? attempt.itemId, slug: actor.tenantSlug, reason: error.message }
+    await raiseAlert(tx, clock, alertOf.payment_rejected(facts))
+  })
+
+/** The item was charged and installed. */
+export const closeRejected = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, { itemId }: Pick<Attempt, 'itemId'>): Promise<unknown> =>
+  closeAlerts(tx, clock, { subject: 'billing', keys: [paymentRejectedKey(itemId)], because: 'the item was installed' })

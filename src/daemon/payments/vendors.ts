@@ -1,5 +1,7 @@
+import { alertOf } from '../../core/alerts/index.ts'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { accountStateOf, type ProviderAccount } from '../../core/payments/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findVendor, lockVendor, replaceVendor } from '../marketplace/index.ts'
@@ -95,6 +97,9 @@ const apply = ({ db, clock }: Deps, actor: Actor, { id, account }: Read): Promis
     const isSame = vendor.paymentAccountStatus === paymentAccountStatus && vendor.chargesEnabled === state.chargesEnabled
     if (isSame && vendor.payoutsEnabled === state.payoutsEnabled) return paymentAccountStatus
     await replaceVendor(tx, { ...vendor, ...state, updatedAt: isoNow(clock) })
+    if (paymentAccountStatus === 'restricted')
+      await raiseAlert(tx, clock, alertOf.vendor_restricted({ vendorId: id, name: vendor.name, pastDue: account?.pastDue ?? [] }))
+    else await closeAlerts(tx, clock, { subject: id, kinds: ['vendor_restricted'], because: `the account is ${paymentAccountStatus}` })
     await recordAudit(tx, clock, {
       actor,
       action: 'payment.account-changed',

@@ -1,26 +1,32 @@
+import { LRUCache } from 'lru-cache'
 import { type Board, compileBoard } from '../../core/boards/index.ts'
 import { findVersion } from '../boards/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 
 type Version = Readonly<{ tenantId: string; boardId: string; version: number }>
 
-const maxBoards = 200
-
-/** Versions never change, so a compiled one can be reused by every step; the longest unused one makes room. */
-const compiled = new Map<string, Board>()
+/**
+ * Returns compiled versions of boards. Versions never change, so a compiled one can be reused by every step; the longest unused ones make room.
+ * `characters`: of the definitions together, of which the largest has 4 million.
+ */
+export function compiledBoards({ boards, characters }: Readonly<{ boards: number; characters: number }>) {
+  const compiled = new LRUCache<string, Board>({
+    max: boards,
+    maxSize: characters,
+    sizeCalculation: ({ definition }) => JSON.stringify(definition).length,
+  })
+  return async (db: DbOrTx, version: Version): Promise<Board> => {
+    const id = `${version.tenantId}/${version.boardId}/${version.version}`
+    const known = compiled.get(id)
+    if (known) return known
+    const board = await compile(db, version)
+    compiled.set(id, board)
+    return board
+  }
+}
 
 /** The compiled version of a board, which exists as long as its runs. */
-export async function boardOf(db: DbOrTx, { tenantId, boardId, version }: Version): Promise<Board> {
-  const id = `${tenantId}/${boardId}/${version}`
-  const board = compiled.get(id) ?? (await compile(db, { tenantId, boardId, version }))
-  compiled.delete(id)
-  compiled.set(id, board)
-  for (const oldest of compiled.keys()) {
-    if (compiled.size <= maxBoards) break
-    compiled.delete(oldest)
-  }
-  return board
-}
+export const boardOf = compiledBoards({ boards: 200, characters: 32_000_000 })
 
 async function compile(db: DbOrTx, { tenantId, boardId, version }: Version): Promise<Board> {
   const found = await findVersion(db, { tenantId, id: boardId }, version)

@@ -28,11 +28,12 @@ export async function deleteOldRuns(deps: Deps, signal?: AbortSignal): Promise<s
       await db.transaction().execute(async (tx) => {
         for (const { id, tenant_id, status } of runs)
           if (status === 'failed') await cancelTasks(deps, tx, { tenantId: tenant_id, runId: id })
-        for (const { id, tenant_id } of runs) await closeAlertsOfRun(tx, clock, { tenantId: tenant_id, runId: id })
         const ids = runs.map(({ id }) => id)
         for (const table of ['run_history', 'run_elements', 'run_timers', 'run_messages', 'run_reports'] as const)
           await tx.deleteFrom(table).where('run_id', 'in', ids).execute()
         await tx.deleteFrom('runs').where('id', 'in', ids).execute()
+        // Last, so that it closes also what a job raised until its row was deleted.
+        for (const { id, tenant_id } of runs) await closeAlertsOfRun(tx, clock, { tenantId: tenant_id, runId: id })
       })
   }
   return plural(gone, 'old run')

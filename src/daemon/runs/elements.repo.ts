@@ -10,8 +10,6 @@ export type RunElement = Readonly<{
   kind: RunElementTable['kind']
   label: string
   role: string
-  /** Set once the element was escalated. */
-  escalationRole: string | null
   requiredApprovals: number | null
   approvals: readonly string[]
   taskId: string | null
@@ -28,7 +26,6 @@ const toElement = (row: RunElementTable): RunElement => ({
   kind: row.kind,
   label: row.label,
   role: row.role_key,
-  escalationRole: row.escalation_role,
   requiredApprovals: row.required_approvals === null ? null : Number(row.required_approvals),
   approvals: JSON.parse(row.approvals),
   taskId: row.task_id,
@@ -40,7 +37,7 @@ const toElement = (row: RunElementTable): RunElement => ({
 export function insertElements(elements: readonly RunElement[]): Write[] {
   const rows = elements.map((one) => ({
     ...{ run_id: one.runId, token_id: one.tokenId, tenant_id: one.tenantId, element_id: one.elementId, kind: one.kind, label: one.label },
-    ...{ role_key: one.role, escalation_role: one.escalationRole, required_approvals: one.requiredApprovals },
+    ...{ role_key: one.role, required_approvals: one.requiredApprovals },
     ...{ approvals: JSON.stringify(one.approvals), task_id: one.taskId, escalation_task_id: one.escalationTaskId },
     ...{ due_at: one.dueAt, opened_at: one.openedAt },
   }))
@@ -54,13 +51,7 @@ export async function openElements(db: DbOrTx, { tenantId, runId }: OfRun): Prom
   return (await query.orderBy('opened_at').orderBy('token_id').execute()).map(toElement)
 }
 
-type Changes = Partial<
-  Readonly<{
-    approvals: string
-    escalation_role: string | null
-    escalation_task_id: string | null
-  }>
->
+type Changes = Partial<Readonly<{ approvals: string; escalation_task_id: string | null }>>
 
 type One = OfRun & Readonly<{ tokenId: string }>
 

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { isoNow } from '../../core/kit/index.ts'
 import { dialectOf } from '../db/index.ts'
 import { type Loop, repeat } from '../feature/index.ts'
@@ -10,6 +11,9 @@ type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'log'>
 
 const atOnce = 1000
 const everyMs = 500
+
+/** The time of one run in a round: on SQLite every other request waits for its transaction. Its other timers fire in the next rounds. */
+const maxRunMs = 200
 
 /** Fires due timers on every replica; a run that another replica works on is skipped. */
 export const timerLoop = (deps: Deps): Loop => repeat(deps, { everyMs, name: 'firing timers of runs', run: () => fireTimers(deps) })
@@ -53,6 +57,7 @@ async function fireRun(deps: Deps, { tenantId, id }: One): Promise<number> {
       let run = await lockFreeRun(tx, { tenantId, id })
       if (!run) return 0
       const timers = await timersDue(tx, { tenantId, runId: id }, isoNow(deps.clock))
+      const begun = deps.clock.monotonicMs()
       for (const { tokenId, name } of timers) {
         const after = await advanceLocked(deps, tx, { run, input: { type: 'timer', tokenId, name } })
         // A token that ended took its timers with it.
@@ -60,7 +65,8 @@ async function fireRun(deps: Deps, { tenantId, id }: One): Promise<number> {
         // A failed run keeps the timer for a retry.
         if (!isGone && !after.state.failure) await deleteTimer(tx, { tenantId, runId: id }, { tokenId, name })
         run = after
-        if (run.state.failure) break
+        if (run.state.failure || deps.clock.monotonicMs() - begun >= maxRunMs) break
+        await yieldToEventLoop()
       }
       return timers.length > 0 ? 1 : 0
     })

@@ -68,8 +68,8 @@ function elementOf({ id, tenantId }: RunRecord, { graph }: Board, { token, role 
   const { kind, label, config } = graph.elements.get(token.elementId) as Waiting
   return {
     ...{ runId: id, tokenId: token.id, tenantId, elementId: token.elementId, kind, label, role, approvals: [] },
-    ...{ requiredApprovals: 'requiredApprovals' in config ? config.requiredApprovals : null, escalationRole: null },
     ...{ taskId: null, escalationTaskId: null, dueAt: token.dueAt, openedAt: token.since },
+    requiredApprovals: 'requiredApprovals' in config ? config.requiredApprovals : null,
   }
 }
 
@@ -94,10 +94,8 @@ async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Esca
   const { tenantId, taskId, kind, label } = element
   if (taskId !== null)
     await moveTaskOfRun({ ...deps, tx }, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
-  if (role === null) return
-  if (kind !== 'task' && element.escalationTaskId === null)
+  if (role !== null && kind !== 'task' && element.escalationTaskId === null)
     await createEscalationTask(deps, tx, { run, element, role, title: `Overdue: ${label}` })
-  else await executeWrites(tx, [changeElement(element, { escalation_role: role })])
 }
 
 type EscalationTask = Readonly<{ run: RunRecord; element: RunElement; role: string; title: string }>
@@ -105,5 +103,5 @@ type EscalationTask = Readonly<{ run: RunRecord; element: RunElement; role: stri
 /** Asks another role to see to an element. The task ends with the element. */
 export async function createEscalationTask(deps: StepDeps, tx: Tx, { run, element, role, title }: EscalationTask): Promise<void> {
   const [made] = await ensureTasks(deps, tx, [taskOf(run, { title: title.slice(0, 200), assignedRole: role, dueAt: null })])
-  await executeWrites(tx, [changeElement(element, { escalation_role: role, escalation_task_id: made?.task.id ?? null })])
+  await executeWrites(tx, [changeElement(element, { escalation_task_id: made?.task.id ?? null })])
 }

@@ -1,10 +1,13 @@
 import { z } from 'zod'
+import { alertOf, reportKey } from '../../core/alerts/index.ts'
 import type { RunEffect } from '../../core/boards/index.ts'
-import { isProblem, newId } from '../../core/kit/index.ts'
+import { isProblem, newId, problem } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { insertJobs, insertRows, type JobHandler, type Write } from '../db/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { findReport, type RunReport } from './reports.repo.ts'
+import { slugOf } from './run-alerts.ts'
 import { findRun } from './runs.repo.ts'
 
 /** Job: store a report as files of its space. */
@@ -26,42 +29,60 @@ export function enqueueReports({ clock, random }: StepDeps, { run, effects, at }
 }
 
 const Payload = z.object({ tenantId: z.string(), reportId: z.string() })
-type Deps = Pick<RunsDeps, 'db' | 'log' | 'storeReport'>
+type Deps = Pick<RunsDeps, 'db' | 'clock' | 'log' | 'storeReport'>
 
 /**
  * Stores a report once, however often the job runs. The job waits while the object store is not available. Without its space, or at the last
- * attempt, the report is marked as failed; its text stays.
+ * attempt, the report is marked as failed and operators get an alert; its text stays. They can retry the job, unless the space is gone.
  */
 export const reportJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({
   [reportTopic]: async (payload, { last }) => {
     const { tenantId, reportId } = Payload.parse(payload)
     const report = await findReport(deps.db, { tenantId, id: reportId })
-    if (report?.status !== 'pending') return
+    if (!report || report.status === 'ready') return
     try {
-      await record(deps, report, await store(deps, tenantId, report))
+      await recordStored(deps, report, await store(deps, tenantId, report))
     } catch (err) {
-      if (isProblem(err, 'OBJECT_STORE_UNAVAILABLE') || (!last && !isProblem(err, 'NOT_FOUND'))) throw err
+      const isGone = isProblem(err, 'NOT_FOUND')
+      if (isProblem(err, 'OBJECT_STORE_UNAVAILABLE') || (!last && !isGone)) throw err
       deps.log.warn({ err, reportId }, 'a report was not stored')
-      await record(deps, report, null)
+      await recordFailed(deps, report, isGone ? 'space' : isProblem(err, 'QUOTA_EXCEEDED') ? 'quota' : 'error')
+      if (!isGone) throw err
     }
   },
 })
 
-type Files = Readonly<{ markdownFileId: string; pdfFileId: string }> | null
-
-async function store({ db, storeReport }: Deps, tenantId: string, { id, runId, title, markdown, createdAt }: RunReport): Promise<Files> {
+/** Throws NOT_FOUND for a space that was deleted. */
+async function store({ db, storeReport }: Deps, tenantId: string, { id, runId, title, markdown, createdAt }: RunReport) {
   const run = await findRun(db, { tenantId, id: runId })
-  if (!run || run.spaceId === null) return null
+  if (!run || run.spaceId === null) throw problem('NOT_FOUND', `Run ${runId} has no space.`)
   const createdBy = run.state.startedBy ?? 'boards'
   return storeReport({ tenantId, spaceId: run.spaceId, runId, key: id, createdBy, title, markdown, createdAt })
 }
 
-/** Without files the report has failed and is not tried again. */
-async function record({ db }: Pick<Deps, 'db'>, { id }: RunReport, files: Files): Promise<void> {
-  const stored = { markdown_file_id: files?.markdownFileId ?? null, pdf_file_id: files?.pdfFileId ?? null }
-  await db
-    .updateTable('run_reports')
-    .set({ status: files ? 'ready' : 'failed', ...stored })
-    .where('id', '=', id)
-    .execute()
+type Files = Readonly<{ markdownFileId: string; pdfFileId: string }>
+
+/** Closes the alert of an earlier attempt. */
+async function recordStored({ db, clock }: Deps, { id, runId, status }: RunReport, files: Files): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const stored = { status: 'ready', markdown_file_id: files.markdownFileId, pdf_file_id: files.pdfFileId } as const
+    const report = await tx.updateTable('run_reports').set(stored).where('id', '=', id).returning('tenant_id').executeTakeFirst()
+    if (!report || status !== 'failed') return
+    const subject = `${await slugOf(tx, report.tenant_id)}/${runId}`
+    await closeAlerts(tx, clock, { subject, keys: [reportKey(runId, id)], because: 'the report was stored' })
+  })
+}
+
+type Reason = Parameters<typeof alertOf.run_report_failed>[0]['reason']
+
+/** Raises no alert about a report that was deleted with its run meanwhile. */
+async function recordFailed({ db, clock }: Deps, { id, runId }: RunReport, reason: Reason): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    const update = tx.updateTable('run_reports').set({ status: 'failed' }).where('id', '=', id).where('status', '!=', 'ready')
+    const report = await update.returning(['tenant_id', 'element_id']).executeTakeFirst()
+    if (!report) return
+    const slug = await slugOf(tx, report.tenant_id)
+    const { board_id: boardId } = await tx.selectFrom('runs').select('board_id').where('id', '=', runId).executeTakeFirstOrThrow()
+    await raiseAlert(tx, clock, alertOf.run_report_failed({ slug, runId, boardId, elementId: report.element_id, reportId: id, reason }))
+  })
 }

@@ -56,7 +56,6 @@ export type RunElementTable = {
   kind: 'task' | 'checkpoint' | 'form'
   label: string
   role_key: string
-  escalation_role: string | null
   required_approvals: number | null
   /** JSON array of user ids. */
   approvals: string

@@ -4,7 +4,7 @@ import { type Branding, type FeatureFlags, suspendedByBilling, type Tenant } fro
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
-import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
+import { type Db, enqueueJob, isUniqueViolation, type Tx } from '../db/index.ts'
 import { recordEvent, recordInternalEvent } from '../events/index.ts'
 import { assertNotDeleting } from './delete-tenant.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
@@ -68,6 +68,9 @@ async function changeWindow({ clock }: TenantsDeps, tx: Tx, { actor, tenant, cha
   await recordAudit(tx, clock, { actor, action: 'tenant.window', subject: tenant.slug, data: { timeZone, maintenanceWindow } })
 }
 
+/** Sends the billing address of a tenant to the payment provider; billing runs it. */
+export const billingAddressTopic = 'tenants.billing-address'
+
 /** Fields that users see, besides flags. */
 const visibleFields = ['name', 'branding', 'schoolId', 'orgId'] as const
 
@@ -81,6 +84,8 @@ async function changeDetails(
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
   if (visibleFields.some((field) => known[field] !== undefined))
     await recordInternalEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
+  if (typeof known.billingEmail === 'string')
+    await enqueueJob(tx, clock, { topic: billingAddressTopic, payload: { tenantId: id }, key: id, pool: 'mail' })
   await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
   await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: withoutAddress(known) })
 }

@@ -8,7 +8,7 @@ import { changeTenant, resumeTenant, suspendTenant, type TenantsDeps } from './c
 import { registerTenant } from './create-tenant.ts'
 import { type FileUsageOf, listTenants, showTenant } from './show-tenants.ts'
 
-export { changeTenant, setPlanIn, setTenantStatusIn } from './change-tenant.ts'
+export { billingAddressTopic, changeTenant, setPlanIn, setTenantStatusIn } from './change-tenant.ts'
 export { createTenant, deleteTenant } from './create-tenant.ts'
 export { assertNotDeleting, startTenantDeletion } from './delete-tenant.ts'
 export { existingTenant } from './show-tenants.ts'

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Repository, SnapshotRequest } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import { type SyncDisk, syncDisk } from '../../../src/agent/snapshots/restic-snapshots.ts'
@@ -232,12 +232,43 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
     expect(await listed()).toEqual([id, expect.any(String), whole.id])
   })
 
+  describe('that begins before its files are complete', () => {
+    const opened = () => vi.waitFor(async () => expect(await readdir(join(folder, 'repository', 'locks'))).toHaveLength(1), 10_000)
+
+    test('has opened its repository, and reads them once they are', async () => {
+      const path = join(data, 'manifest.json')
+      const complete = async () => {
+        await opened()
+        await writeFile(path, 'late')
+        return { path, sha256: sha256Hex('late') }
+      }
+      await expect(take({ sample: complete() })).resolves.toMatchObject({ files: 2 })
+    })
+
+    test('ends without a snapshot if they never are', async () => {
+      const fails = async () => {
+        await opened()
+        throw new Error('no dump')
+      }
+      await expect(take({ sample: fails() })).rejects.toThrow('no dump')
+      expect(await listed()).toEqual([])
+      expect(await readdir(join(folder, 'repository', 'locks'))).toEqual([])
+    })
+
+    test('does not wait for them if its store fails', async () => {
+      await rm(join(folder, 'repository', 'config'))
+      await expect(take({ sample: new Promise(() => undefined) })).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+    })
+  })
+
   test('its sample is read back and compared', async () => {
     const path = join(data, 'media', 'a.png')
     const sha256 = sha256Hex('a picture')
-    await expect(take({ sample: { path, sha256 } })).resolves.toMatchObject({ files: 1 })
-    await expect(take({ sample: { path, sha256: sha256Hex('another') } })).rejects.toMatchObject(notWhole(/cannot be read back/))
-    await expect(take({ sample: { path: join(data, 'none'), sha256 } })).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+    await expect(take({ sample: Promise.resolve({ path, sha256 }) })).resolves.toMatchObject({ files: 1 })
+    await expect(take({ sample: Promise.resolve({ path, sha256: sha256Hex('another') }) })).rejects.toMatchObject(
+      notWhole(/cannot be read back/),
+    )
+    await expect(take({ sample: Promise.resolve({ path: join(data, 'none'), sha256 }) })).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
   })
 })
 

@@ -74,6 +74,7 @@ test('the snapshot has the former database and the former files, not what was wr
       ...ports.snapshots,
       take: async (repository, request, signal) => {
         if (!request.warm) {
+          await request.sample
           world.host.traffic.sendMessage(world.box)
           paths.push(...request.paths)
           compose = await readFile(join(request.paths[1] as string, 'compose.yaml'), 'utf8')

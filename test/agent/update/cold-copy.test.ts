@@ -16,6 +16,14 @@ const failing = async (options: Options = {}): Promise<World> => {
   return world
 }
 
+function once() {
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve: () => resolve() }
+}
+
 async function expectAsBefore(world: World) {
   expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1 })
   expect(world.host.volumeNames()).toHaveLength(3)
@@ -140,25 +148,40 @@ test('a copy that does not have the rows that were counted is not served: the du
   await expectAsBefore(world)
 })
 
-test('PostgreSQL stops for the copy, and runs again before the target starts', async () => {
+test.each([
+  ['is still busy', true],
+  ['is done first', false],
+])('PostgreSQL stops for the copy, and starts once more before the target; the store %s', async (_, isBusy) => {
   const world = await aWorld()
   const calls: string[] = []
+  const [started, stored] = [once(), once()]
   const deps = await world.agent((ports) => ({
     ...ports,
     engine: {
       ...ports.engine,
-      stop: (project, services) => {
+      stop: async (project, services) => {
         calls.push(`stop ${services.join()}`)
+        if (!isBusy && services.includes('postgres')) await stored.promise
         return ports.engine.stop(project, services)
       },
-      start: (project, services) => {
+      start: async (project, services) => {
         calls.push(`start ${services.join()}`)
-        return ports.engine.start(project, services)
+        await ports.engine.start(project, services)
+        if (services.includes('postgres')) started.resolve()
+      },
+    },
+    snapshots: {
+      ...ports.snapshots,
+      take: async (repository, request, signal) => {
+        const facts = await ports.snapshots.take(repository, request, signal)
+        if (isBusy && !request.warm) await started.promise
+        setImmediate(stored.resolve)
+        return facts
       },
     },
   }))
   await world.run(aPayload(), { deps })
-  const copied = ['stop synapse,minio', 'stop synapse,minio,postgres', 'start postgres']
+  const copied = ['stop synapse,minio', 'stop synapse,minio,postgres', ...(isBusy ? ['start postgres'] : [])]
   expect(calls).toEqual([...copied, 'start postgres', 'start minio', 'start synapse'])
 })
 

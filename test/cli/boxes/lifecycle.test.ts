@@ -16,6 +16,7 @@ const aMove = (given: Partial<BoxMove> = {}): BoxMove => ({
   to: 'host-2',
   state: 'handing_over',
   oldHostIsDead: false,
+  mayRunOnNewHost: false,
   epoch: 1,
   snapshotId: null,
   snapshotTakenAt: null,
@@ -132,11 +133,12 @@ describe('move', () => {
   })
 
   test('a stranded move shows how to go back; after a lost state folder only once the new host runs nothing of the box', async () => {
-    const show = async (error: BoxMove['error']) =>
-      (await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: aBoxDetail({ move: aMove({ state: 'stranded', error }) }) } }))
-        .stdout
-    expect(await show({ code: 'PROBE_FAILED', message: 'no' })).toMatch(/--back$/m)
-    expect(await show({ code: 'HOST_REVOKED', message: 'lost' })).toMatch(/host-2 may still run it.*docker ps.*--stopped-on-new-host/s)
+    const show = async (mayRunOnNewHost: boolean) => {
+      const move = aMove({ state: 'stranded', error: { code: 'HOST_REVOKED', message: 'lost' }, mayRunOnNewHost })
+      return (await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: aBoxDetail({ move }) } })).stdout
+    }
+    expect(await show(false)).toMatch(/--back$/m)
+    expect(await show(true)).toMatch(/host-2 may still run it.*docker ps.*--stopped-on-new-host/s)
   })
 })
 

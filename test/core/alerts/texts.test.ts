@@ -66,12 +66,16 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   run_message_failed: alertOf.run_message_failed({
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'inform' },
   }),
+  run_report_failed: alertOf.run_report_failed({
+    ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'summary' },
+    ...{ reportId: 'rep_0123456789abcdefghjk', reason: 'quota' },
+  }),
   run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null, role: null }),
   run_failed: alertOf.run_failed({
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'which' },
     ...{ code: 'EXPRESSION_FAILED', isRetryable: false },
   }),
-  followups_late: alertOf.followups_late({ late: [{ topic: 'chat.user-lock', count: 2, since: at }] }),
+  followups_late: alertOf.followups_late({ topic: 'chat.user-lock', count: 2, since: at }),
   trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   trigger_messages_unread: alertOf.trigger_messages_unread({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   module_data_not_deleted: alertOf.module_data_not_deleted({
@@ -83,9 +87,16 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', refundedCents: 499, currency: 'eur' },
   }),
   payment_stuck: alertOf.payment_stuck({ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', reason: 'the balance is too low' }),
+  payment_rejected: alertOf.payment_rejected({
+    ...{ itemId: 'item_1', itemName: 'Visitors', slug: 'anna-schule', reason: 'the key lacks a permission' },
+  }),
   payment_disputed: alertOf.payment_disputed({
     ...{ slug: 'anna-schule', itemName: 'Visitors', disputeId: 'dp_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
     ...{ reason: 'fraudulent', dueBy: '2026-03-24T23:59:59.000Z', isLost: false },
+  }),
+  refund_failed: alertOf.refund_failed({
+    ...{ slug: 'anna-schule', itemName: 'modules', refundId: 're_1', invoiceId: 'in_1', cents: 499, currency: 'eur' },
+    reason: 'expired_or_canceled_card',
   }),
   invoice_stuck: alertOf.invoice_stuck({ slug: 'anna-schule', invoiceId: 'in_1' }),
   usage_late: alertOf.usage_late({
@@ -93,6 +104,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   }),
   usage_unbilled: alertOf.usage_unbilled({ count: 3, cents: 2997, currency: 'eur' }),
   usage_rejected: alertOf.usage_rejected({ meterId: 'mtr_1', subject: 'billing' }),
+  vendor_restricted: alertOf.vendor_restricted({ vendorId: 'vnd_1', name: 'Flows', pastDue: ['external_account'] }),
   plan_ended: alertOf.plan_ended({ slug: 'anna-schule', plan: 'light', subscriptionId: 'sub_1', isSuspended: true }),
   plan_duplicate: alertOf.plan_duplicate({ slug: 'anna-schule', subscriptionId: 'sub_2', knownId: 'sub_1' }),
   billing_differs: alertOf.billing_differs({ count: 2, first: 'price_differs of anna-schule (sub_1)' }),

@@ -1,6 +1,14 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { describe, expect, test, vi } from 'vitest'
-import { checkBoard, compileBoard, SimulationScript, simulateBoard, startRun } from '../../../src/core/boards/index.ts'
+import {
+  checkBoard,
+  checkInSteps,
+  compileBoard,
+  SimulationScript,
+  simulateBoard,
+  simulateInSteps,
+  startRun,
+} from '../../../src/core/boards/index.ts'
 import { sketch } from './sketch.ts'
 
 const context = { roles: new Set(['teacher']), rooms: new Set<string>() }
@@ -38,6 +46,18 @@ describe('variables', () => {
   })
 })
 
+test('the check reads each condition once, and pauses after it', () => {
+  const edges = Array.from({ length: 50 }, (_, nth) => `d1 -${nth} > 50-> e`)
+  const board = sketch(`s > d1 -else-> e; ${edges.join(';')}`)
+  const reads = [vi.spyOn(Environment.prototype, 'parse'), vi.spyOn(Environment.prototype, 'check')]
+  const check = checkInSteps(board, context)
+  let pauses = 0
+  while (!check.next().done) pauses += 1
+  expect(pauses).toBeGreaterThanOrEqual(50)
+  expect(reads.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBe(50)
+  for (const one of reads) one.mockRestore()
+})
+
 describe('findings', () => {
   const variables = Array.from({ length: 200 }, (_, nth) => ({ name: `v${nth}`, type: 'number' }))
   const reads = Array.from({ length: 55 }, (_, nth) => `vars.v${nth} > 1.0`).join(' && ')
@@ -61,8 +81,24 @@ describe('findings', () => {
   })
 })
 
-test('a simulation stops at the work of one step: each of its 1,000 steps may do as much', () => {
-  const edges = Array.from({ length: 400 }, (_, nth) => `d1 -"${'x'.repeat(1_900)}" == "${nth}"-> e`).join(';')
-  const { outcome, steps } = simulateBoard(sketch(`s > w1 > d1 -else-> w1; ${edges}`), SimulationScript.parse({}), now)
-  expect([outcome, steps.length]).toEqual(['stopped', 7])
+const looped = () => {
+  const edges = Array.from({ length: 100 }, (_, nth) => `d1 -"${'x'.repeat(1_900)}" == "${nth}"-> e`).join(';')
+  return sketch(`s > w1 > d1 -else-> w1; ${edges}`)
+}
+
+test('a simulation stops at ten times the work of one step: each of its 1,000 steps may do as much', () => {
+  const { outcome, steps } = simulateBoard(looped(), SimulationScript.parse({}), now)
+  expect([outcome, steps.length]).toEqual(['stopped', 22])
+})
+
+test('a simulation in steps pauses before each step, and ends with the same result', () => {
+  const steps = simulateInSteps(looped(), SimulationScript.parse({}), now)
+  let pauses = 0
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) {
+      expect([step.value.outcome, pauses]).toEqual(['stopped', 21])
+      return
+    }
+    pauses += 1
+  }
 })

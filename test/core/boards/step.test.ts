@@ -244,9 +244,13 @@ describe('limits', () => {
     const runOf = (edges: number, note: string, condition = long) =>
       startRun({ board: board(edges, condition), now: start }, { by: 'anna', variables: { note } }).run
     const tooMuch = { status: 'failed', failure: { code: 'TOO_MUCH_WORK', elementId: 'd1' } }
-    expect(runOf(2, 'x'.repeat(200_000))).toMatchObject({ status: 'completed' })
+    // The longest condition over the longest field of a form, twenty usual ones over a long chat message, ten over nearly all that a run may hold.
+    expect(runOf(5, 'x'.repeat(10_000))).toMatchObject({ status: 'completed' })
+    expect(runOf(20, 'x'.repeat(64_000), "vars.note.lowerAscii().contains('urgent')")).toMatchObject({ status: 'completed' })
     expect(runOf(10, 'x'.repeat(200_000), "vars.note.lowerAscii() == 'urgent'")).toMatchObject({ status: 'completed' })
-    expect(runOf(500, 'short')).toMatchObject({ status: 'completed' })
+    expect(runOf(200, 'short')).toMatchObject({ status: 'completed' })
+    expect(runOf(220, 'short')).toMatchObject(tooMuch)
+    expect(runOf(1, 'x'.repeat(200_000))).toMatchObject(tooMuch)
     expect(runOf(10, 'x'.repeat(200_000))).toMatchObject(tooMuch)
     const joined = `(${Array.from({ length: 40 }, () => 'vars.note').join(' + ')}).lowerAscii() == 'urgent'`
     expect(runOf(1, 'x'.repeat(200_000), joined)).toMatchObject(tooMuch)

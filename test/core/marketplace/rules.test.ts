@@ -84,9 +84,11 @@ test.each([
 })
 
 test('an update is offered for a greater version of an active subscription', () => {
-  expect(hasUpdate({ status: 'active', installed: '1.9.0', current: '1.10.0' })).toBe(true)
-  expect(hasUpdate({ status: 'active', installed: '1.10.0', current: '1.10.0' })).toBe(false)
-  expect(hasUpdate({ status: 'cancelled', installed: '1.0.0', current: '2.0.0' })).toBe(false)
+  expect(hasUpdate({ status: 'active', installedVersion: '1.9.0' }, { status: 'published', version: '1.10.0' })).toBe(true)
+  for (const status of ['draft', 'archived'] as const)
+    expect(hasUpdate({ status: 'active', installedVersion: '1.9.0' }, { status, version: '1.10.0' })).toBe(false)
+  expect(hasUpdate({ status: 'active', installedVersion: '1.10.0' }, { status: 'published', version: '1.10.0' })).toBe(false)
+  expect(hasUpdate({ status: 'cancelled', installedVersion: '1.0.0' }, { status: 'published', version: '2.0.0' })).toBe(false)
 })
 
 test('a slug has at most 80 lower-case letters, digits and single dashes', () => {
@@ -102,7 +104,8 @@ test('a slug has at most 80 lower-case letters, digits and single dashes', () =>
 
 test('each mail says what to do next, and escapes texts of people', () => {
   const urls = { statusUrl: 'https://p/s', confirmUrl: 'https://p/c?a=1&b=2', repeatUrl: 'https://p/r' }
-  const facts = { submissionId: 'sbm_1', name: '<i>', vendorName: 'Ann', notes: '<script>', isPaid: false, ...urls }
+  const approval = { needsAccount: false, keptPrice: null }
+  const facts = { submissionId: 'sbm_1', name: '<i>', vendorName: 'Ann', notes: '<script>', approval, ...urls }
   for (const [kind, next] of [
     ['receipt', 'confirm'],
     ['approved', 'There is nothing more to do'],
@@ -113,4 +116,8 @@ test('each mail says what to do next, and escapes texts of people', () => {
     expect(text).toContain(next)
     expect(html).not.toMatch(/<i>|<script>|a=1&b=2/)
   }
+  const keptPrice = { priceModel: 'per-active-user', priceCents: 205, currency: 'eur' } as const
+  const { text } = submissionMail('approved', { ...facts, approval: { needsAccount: true, keptPrice } })
+  expect(text).toContain('Its price did not change: 2.05 EUR a month for each active user.')
+  expect(text).toContain('once your payment account is complete')
 })

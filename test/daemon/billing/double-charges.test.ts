@@ -2,9 +2,8 @@ import { expect, test } from 'vitest'
 import { paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
-import { aBillingWorld } from '../../support/payments/billing-world.ts'
+import { aBillingWorld, perUser } from '../../support/payments/billing-world.ts'
 
-const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
 const hourMs = 60 * 60_000
 const dayMs = 24 * hourMs
 const key = 'marketplace-monthly-billing'

@@ -3,9 +3,8 @@ import { endPayments } from '../../../src/daemon/billing/index.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { deleteRowsOf } from '../../../src/daemon/privacy/tenant-rows.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aBillingWorld } from '../../support/payments/billing-world.ts'
+import { aBillingWorld, aUsedItem, perUser } from '../../support/payments/billing-world.ts'
 
-const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
 const acme = { id: 'ten_acme' as never }
 const dayMs = 24 * 60 * 60_000
 type Room = Awaited<ReturnType<typeof aBillingWorld>>
@@ -68,11 +67,7 @@ onBothDialects('a tenant that is deleted', (fresh) => {
   })
 
   test('that uninstalled an item before pays for its users too', async () => {
-    const room = await aBillingWorld(await fresh(), perUser)
-    await room.install()
-    await room.active(3)
-    await room.uninstall()
-    await room.runJobs()
+    const room = await aUsedItem(await fresh())
     await room.clock.advance(dayMs)
     await deleteTenant(room)
     await room.until('2026-05-31T00:00:00.000Z')

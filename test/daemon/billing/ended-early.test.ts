@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { onBothDialects } from '../../support/databases.ts'
-import { aBillingWorld } from '../../support/payments/billing-world.ts'
+import { aBillingWorld, aUsedItem, perUser } from '../../support/payments/billing-world.ts'
 
-const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
 type Room = Awaited<ReturnType<typeof aBillingWorld>>
 
 /** An operator cancels the subscription in the Dashboard: its period gets no invoice. */
@@ -63,11 +62,7 @@ onBothDialects('usage that was reported before its subscription was cancelled by
   })
 
   test('is not charged again when the end is reported before its invoice is listed', async () => {
-    const room = await aBillingWorld(await fresh(), perUser)
-    await room.install()
-    await room.active(3)
-    await room.uninstall()
-    await room.runJobs()
+    const room = await aUsedItem(await fresh())
     await room.until('2026-04-05T11:59:00.000Z')
     await room.clock.advance(70_000)
     const all = room.double.events()

@@ -41,4 +41,24 @@ onBothDialects('the last invoice of a subscription that has ended', (fresh) => {
     await room.deliver()
     expect((await alerts(room)).map(({ status }) => status)).toEqual(['closed', 'closed'])
   })
+
+  test('that is sent to the tenant raises an alert only once it is due', async () => {
+    const room = await aBillingWorld(await fresh(), { collection: 'invoice' })
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
+    await room.install()
+    // The invoice of March is due on the 24th, and that of April on April 24.
+    await room.until('2026-04-12T00:00:00.000Z')
+    const [row] = await room.rows()
+    const [march, april] = [...room.double.invoices.values()].map(({ id }) => id)
+    await room.provider.cancelSubscription({ key: 'dunning', id: row?.payment_subscription_id as string })
+    await room.until('2026-04-24T00:00:00.000Z')
+    const keys = async () =>
+      (await room.db.selectFrom('alerts').select(['key', 'status']).orderBy('id').execute()).map(({ key, status }) => `${key} ${status}`)
+    const ended = `payment_failed:${row?.payment_subscription_id} closed`
+    expect(await keys()).toEqual([ended, `payment_failed:${march} open`])
+    await room.until('2026-04-25T00:00:00.000Z')
+    expect(await keys()).toEqual([ended, `payment_failed:${march} open`, `payment_failed:${april} open`])
+    const mails = room.mails.map(({ subject }) => subject).filter((subject) => !subject.startsWith('Your charges'))
+    expect(mails).toEqual(['The payment for Visits failed', 'Your invoice for Visits is not paid'])
+  })
 })

@@ -5,6 +5,7 @@ import { setDeveloperVendor } from '../../../src/daemon/billing/pay-developers.t
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
+import { dyingAfter } from '../../support/payments/payments-world.ts'
 import { readyAccount } from '../../support/payments/provider-double.ts'
 
 const dayMs = 24 * 60 * 60_000
@@ -92,12 +93,7 @@ onBothDialects('paid modules', (fresh) => {
       await room.module('attendance', 499)
       await room.module('grades', 250)
       await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
-      let reads = 0
-      const now = () => {
-        if (++reads >= kill) throw new Error('killed')
-        return room.clock.now()
-      }
-      const dying = { ...room.replica(), clock: { ...room.clock, now } }
+      const dying = { ...room.replica(), clock: dyingAfter(room.clock, kill) }
       const ends = [await room.run(aggregation, dying).catch(() => 'killed')]
       // The provider forgets keys after a day.
       await room.clock.advance(2 * dayMs)
@@ -207,7 +203,7 @@ onBothDialects('paid modules', (fresh) => {
     expect((await room.payouts()).slice(1)).toMatchObject([{ gross_cents: 1300, net_cents: 910, state: 'waiting' }])
     const [march, april] = [...room.double.invoices.keys()] as [string, string]
     room.double.refundInvoice(march, 1)
-    room.double.dispute(april)
+    const dispute = room.double.dispute(april)
     room.double.setAccount(room.account.id, readyAccount)
     await room.deliver()
     await room.run(payouts)
@@ -218,7 +214,7 @@ onBothDialects('paid modules', (fresh) => {
     const audited = await room.db.selectFrom('audit').select('subject').where('action', '=', 'billing.payout-reduced').execute()
     expect(audited).toEqual([{ subject: 'dev_1' }])
     // The provider decides for the platform: the held share is due again.
-    for (const invoice of room.double.invoices.values()) invoice.isDisputed = false
+    room.double.dispute(april, 'won', dispute)
     await room.until('2026-06-04T00:00:00.000Z')
     expect(room.money()[1]).toBe(Math.round((499 + 800 + 800) * 0.7))
   })

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { deleteOldStatements } from '../../../src/daemon/billing/delete-old-statements.ts'
 import { previewBilling } from '../../../src/daemon/billing/preview.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aBillingWorld } from '../../support/payments/billing-world.ts'
+import { aBillingWorld, perUser } from '../../support/payments/billing-world.ts'
+import { dyingAfter } from '../../support/payments/payments-world.ts'
 import { readyAccount } from '../../support/payments/provider-double.ts'
 
-const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
 const dayMs = 24 * 60 * 60_000
 const key = 'marketplace-monthly-billing'
 
@@ -72,12 +72,7 @@ onBothDialects('a month of active users', (fresh) => {
       await room.install()
       await room.active(7)
       await room.clock.advance(Date.parse('2026-04-01T06:30:00.000Z') - room.clock.now().getTime())
-      let reads = 0
-      const now = () => {
-        if (++reads >= kill) throw new Error('killed')
-        return room.clock.now()
-      }
-      const dying = { ...room.replica(), clock: { ...room.clock, now } }
+      const dying = { ...room.replica(), clock: dyingAfter(room.clock, kill) }
       const isOver = await room.run(key, dying).then(
         () => true,
         () => false,

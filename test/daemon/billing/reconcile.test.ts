@@ -73,6 +73,7 @@ onBothDialects('the comparison with the provider', (fresh) => {
         for (const invoice of room.double.invoices.values()) if (invoice.subscriptionId === null) room.double.refundInvoice(invoice.id)
       },
     ],
+    ['billing_address_differs', (room) => room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()],
     ['transfer_missing', (room) => room.double.transfers.clear()],
     [
       'transfer_differs',
@@ -232,6 +233,28 @@ onBothDialects('the customer of a tenant', (fresh) => {
     expect(room.double.calls.filter(({ operation }) => operation === 'createCustomer').length).toBe(3)
     expect(JSON.stringify(await room.db.selectFrom('audit').selectAll().execute())).not.toMatch(/office@|pay\.example/)
     expect(await showTenantBilling(room.deps, acme)).toMatchObject({ paymentCustomerId: first.paymentCustomerId })
+  })
+
+  test('a changed address is sent to the provider once it answers', async () => {
+    const room = await aBillingWorld(await fresh())
+    const change = (billingEmail: string | null) => room.deps.changeTenant(operator, { slug: 'acme', billingEmail })
+    const email = async () => (await room.provider.getCustomer(room.customer.id))?.email
+    await change('office@acme.example')
+    room.double.fault('getCustomer', 'lost')
+    await expect(room.runJobs()).rejects.toThrow('did not answer')
+    await change('bills@acme.example')
+    await room.runJobs()
+    expect([await email(), (await reconcilePage(room.deps, { limit: 20 })).differences]).toEqual(['bills@acme.example', []])
+    await room.provider.updateCustomer({ key: 'by hand', id: room.customer.id, email: 'x@acme.example' })
+    const { differences } = await reconcilePage(room.deps, { limit: 20 })
+    expect(differences).toMatchObject([{ kind: 'billing_address_differs', fix: 'tenantry tenants update acme --billing-email <address>' }])
+    expect(JSON.stringify(differences)).not.toMatch(/bills@|x@/)
+    await room.clock.advance(1000)
+    await change('bills@acme.example')
+    await room.runJobs()
+    await change(null)
+    await room.runJobs()
+    expect(await email()).toBe('bills@acme.example')
   })
 
   test('of a deleted tenant pays nothing any more', async () => {

@@ -100,10 +100,11 @@ test.each(['sqlite', 'postgres'])('passwords set before they were recorded are k
   ])
 })
 
-test.each(['sqlite', 'postgres'])('requests of runs, which may have signatures, are removed with their keys, on %s', async (dialect) => {
+/** The run `run_1` of the tenant `ten_1`, as a daemon before this migration stored it. */
+async function aRunBefore(dialect: string, migration: string): Promise<Db> {
   const { db, close } = openDatabase(dialect === 'sqlite' ? 'sqlite::memory:' : await createPostgresDatabase())
   onTestFinished(close)
-  const last = migrations.findIndex(({ name }) => name === '0062-hashed-requests')
+  const last = migrations.findIndex(({ name }) => name === migration)
   await migrate(db, migrations.slice(0, last))
   await sql`insert into tenants (id, slug, chat_domain, name, plan, status, created_at)
     values ('ten_1', 'acme', 'acme.example', 'Acme', 'light', 'active', ${at(0)})`.execute(db)
@@ -111,6 +112,11 @@ test.each(['sqlite', 'postgres'])('requests of runs, which may have signatures, 
     values ('brd_1', 'ten_1', 'Crisis', '', 'active', 1, ${at(0)}, ${at(0)})`.execute(db)
   await sql`insert into runs (id, tenant_id, board_id, board_version, board_name, status, seq, trigger, readers, active, state, started_at, updated_at)
     values ('run_1', 'ten_1', 'brd_1', 1, 'Crisis', 'waiting', 2, '{}', '{}', '{}', '{}', ${at(0)}, ${at(0)})`.execute(db)
+  return db
+}
+
+test.each(['sqlite', 'postgres'])('requests of runs, which may have signatures, are removed with their keys, on %s', async (dialect) => {
+  const db = await aRunBefore(dialect, '0062-hashed-requests')
   await sql`insert into run_history (run_id, seq, tenant_id, key, at, type, input, request, answer) values
     ('run_1', 1, 'ten_1', null, ${at(0)}, 'start', '{}', null, null),
     ('run_1', 2, 'ten_1', 'usr_1:k', ${at(0)}, 'submit', '{}', '["f1","submit",{"sign":"data:image/png;base64,aGVsbG8="},null]', '{}')`.execute(
@@ -121,5 +127,19 @@ test.each(['sqlite', 'postgres'])('requests of runs, which may have signatures, 
   expect(rows.map(({ key, request, answer }) => [key, request, answer])).toEqual([
     [null, null, null],
     [null, null, null],
+  ])
+})
+
+test.each(['sqlite', 'postgres'])('open elements keep what is read of them, on %s', async (dialect) => {
+  const db = await aRunBefore(dialect, '0063-escalation-roles')
+  await sql`insert into run_elements (run_id, token_id, tenant_id, element_id, kind, label, role_key, escalation_role, approvals, opened_at)
+    values ('run_1', 't1', 'ten_1', 'c1', 'checkpoint', 'Allow', 'teacher', 'head', '[]', ${at(0)})`.execute(db)
+  await migrate(db)
+  const nothing = { required_approvals: null, task_id: null, escalation_task_id: null, due_at: null }
+  expect(await db.selectFrom('run_elements').selectAll().execute()).toEqual([
+    {
+      ...{ run_id: 'run_1', token_id: 't1', tenant_id: 'ten_1', element_id: 'c1', kind: 'checkpoint', label: 'Allow', role_key: 'teacher' },
+      ...{ approvals: '[]', opened_at: at(0), ...nothing },
+    },
   ])
 })

@@ -102,7 +102,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   })
 
   test('an alert is raised and resolved', async () => {
-    const alert = alertOf.followups_late({ late: [{ topic: 'greet', count: 1, since: '2026-01-05T00:00:00.000Z' }] })
+    const alert = alertOf.followups_late({ topic: 'greet', count: 1, since: '2026-01-05T00:00:00.000Z' })
     const once = () =>
       inTransaction(async (tx) => {
         await raiseAlert(tx, clock, alert)

@@ -1,7 +1,9 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
+import { alertOf } from '../../../src/core/alerts/index.ts'
 import { chatQueue } from '../../../src/core/jobs/index.ts'
 import { isoIn, isProblem, manualClock, problem } from '../../../src/core/kit/index.ts'
+import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { type Db, enqueueJob } from '../../../src/daemon/db/index.ts'
 import { drainJobs, jobsMetrics, watchJobs } from '../../../src/daemon/jobs/index.ts'
 import { getJob, listJobs, retryJobs } from '../../../src/daemon/jobs/testing.ts'
@@ -10,6 +12,8 @@ import { anna } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const clock = manualClock()
+/** Nobody sends the messages of alerts here. */
+const notifyTopic = 'alerts.tell'
 const topics = async (db: Db) =>
   (await db.selectFrom('alerts').select(['kind', 'status']).execute()).map(({ kind, status }) => `${kind} ${status}`)
 
@@ -67,7 +71,7 @@ onBothDialects('operating jobs', (fresh) => {
     expect([jobs, counts]).toEqual([[], []])
   })
 
-  test('jobs due for more than an hour raise one alert, by one replica; it closes when none is', async () => {
+  test('jobs due for more than an hour raise an alert, by one replica; it closes when none is', async () => {
     const db = await fresh()
     await aBacklog(db)
     await watchJobs({ db, clock, owner: 'replica_a' })
@@ -78,6 +82,47 @@ onBothDialects('operating jobs', (fresh) => {
     await db.deleteFrom('outbox').where('topic', '=', 'chat.space').execute()
     await watchJobs({ db, clock, owner: 'replica_a' })
     expect(await topics(db)).toEqual(['followups_late closed'])
+  })
+
+  test('a topic that waits for long hides no other one: each raises an alert once, and closes its own', async () => {
+    const db = await fresh()
+    const enqueue = (topic: string) => db.transaction().execute((tx) => enqueueJob(tx, clock, { topic, payload: {} }))
+    const watch = async () => {
+      await watchJobs({ db, clock, owner: 'replica_a' })
+      await db.deleteFrom('outbox').where('topic', '=', notifyTopic).execute()
+    }
+    const raised = async () =>
+      (await db.selectFrom('alerts').select(['key', 'status', 'count']).orderBy('id').execute()).map(
+        ({ key, status, count }) => `${key} ${status} ${count}`,
+      )
+    await enqueue('payments.cancellation')
+    await clock.advance(3_600_000)
+    await watch()
+    await db.updateTable('alerts').set({ status: 'acknowledged' }).execute()
+    await enqueue('chat.space')
+    await clock.advance(3_600_000)
+    await watch()
+    await watch()
+    expect(await raised()).toEqual(['followups_late:payments.cancellation acknowledged 1', 'followups_late:chat.space open 1'])
+    await db.deleteFrom('outbox').where('topic', '=', 'chat.space').execute()
+    await watch()
+    expect(await raised()).toEqual(['followups_late:payments.cancellation acknowledged 1', 'followups_late:chat.space closed 1'])
+    await enqueue('chat.space')
+    await clock.advance(3_600_000)
+    await watch()
+    expect((await raised()).at(-1)).toBe('followups_late:chat.space open 1')
+  })
+
+  test('an alert of an earlier version, which was one for all topics, is replaced', async () => {
+    const db = await fresh()
+    await db.transaction().execute(async (tx) => {
+      await raiseAlert(tx, clock, { ...alertOf.followups_late({ topic: 'x', count: 1, since: isoIn(clock, 0) }), key: 'followups_late' })
+      await tx.deleteFrom('outbox').execute()
+      await enqueueJob(tx, clock, { topic: 'mail', payload: {} })
+    })
+    await clock.advance(3_600_000)
+    await watchJobs({ db, clock, owner: 'replica_a' })
+    expect((await topics(db)).sort()).toEqual(['followups_late closed', 'followups_late open'])
   })
 
   test('a job with a run time is late an hour after that time, not after it was enqueued', async () => {

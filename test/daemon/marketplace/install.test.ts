@@ -199,6 +199,23 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect(await room.audited()).toContain('marketplace.updated')
   })
 
+  test('a new version of an app names the same module: an update installs no other one', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const first = await room.stranger.submitItem({ body: anApp() })
+    const { item, vendorId } = await room.operator.approveMarketplaceSubmission({ params: { id: first.submissionId } })
+    const join = async (version: string, flag: string) => {
+      const manifest = { moduleKey: flag, featureFlag: flag, permissions: ['spaces:read'] }
+      const { submissionId: id } = await room.stranger.submitItem({ body: anApp({ version, bundle: { manifest } }) })
+      await room.db.updateTable('marketplace_submissions').set({ proven_at: '2026-01-01T00:00:00.000Z' }).execute()
+      return room.operator.approveMarketplaceSubmission({ params: { id }, body: { vendorId, itemId: item.id } })
+    }
+    await expect(join('2.0.0', 'attendance-two')).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/feature flag attendance, and the submission names attendance-two; .*fix: approve it as a new item/),
+    })
+    expect((await join('2.0.0', 'attendance')).item.version).toBe('2.0.0')
+  })
+
   test('without a provider a paid item shows no configuration and cannot be installed', async () => {
     const room = await aMarketplaceWorld(await fresh())
     const { id } = await room.published(aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }))

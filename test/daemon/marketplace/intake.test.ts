@@ -127,6 +127,29 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(await post(deep)).toMatch(/VALIDATION|BAD_JSON/)
   })
 
+  test('the fourth receipt of a day to one address waits, and so does each later one', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const hourMs = 3_600_000
+    const ids: string[] = []
+    const receipts = () => room.mails.filter(({ subject }) => subject.startsWith('We received')).map(({ subject }) => subject.slice(-1))
+    for (let n = 0; n < 8; n++) {
+      ids.push((await room.stranger.submitItem({ body: aSubmission({ name: `Flow ${n}` }) })).submissionId)
+      await room.runJobs()
+      await room.clock.advance(hourMs)
+    }
+    expect(receipts()).toEqual(['0', '1', '2'])
+    await room.operator.rejectMarketplaceSubmission({ params: { id: ids[4] as string }, body: { reason: 'Twice.' } })
+    await room.clock.advance(18 * hourMs)
+    await room.runJobs()
+    // Flow 4 was rejected meanwhile.
+    expect(receipts()).toEqual(['0', '1', '2', '3', '5'])
+    await room.clock.advance(23 * hourMs)
+    await room.runJobs()
+    expect(receipts()).toEqual(['0', '1', '2', '3', '5', '6', '7'])
+    const token = linkIn(room.mails.at(-1)?.text as string, 'confirm').searchParams.get('token') as string
+    expect(await room.stranger.confirmVendorAddress({ params: { id: ids[7] as string }, query: { token } })).toMatch(/confirmed/)
+  })
+
   test('HTML in names is text in mails, and the subject stays one line', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await room.stranger.submitItem({ body: aSubmission({ name: '<img src=x>', vendorName: '<b>Ann</b>' }) })

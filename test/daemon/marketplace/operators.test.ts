@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type MarketplacePayments, withoutPayments } from '../../../src/daemon/marketplace/index.ts'
+import { assertCurrency } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aMarketplaceWorld, aSubmission } from '../../support/marketplace-world.ts'
 import { codeOf } from '../../support/tasks-world.ts'
@@ -82,11 +83,57 @@ onBothDialects('the marketplace for operators', (fresh) => {
     expect(await codeOf(room.as('olga').installMarketplaceItem({ params: { id } }))).toBe('NOT_FOUND')
     expect((await room.as('mia').listMarketplaceItems({})).items).toEqual([])
     expect((await room.as('mia').listMarketplaceSubscriptions({})).subscriptions).toHaveLength(1)
+    await room.db.updateTable('marketplace_items').set({ version: '2.0.0' }).execute()
+    const [own] = (await room.as('mia').listMarketplaceSubscriptions({})).subscriptions
+    expect(own).toMatchObject({ installedVersion: '1.0.0', currentVersion: '2.0.0', updateAvailable: false })
+    const update = () => room.as('mia').updateMarketplaceItem({ params: { id: own?.id as string } })
+    expect(await codeOf(update())).toBe('NOT_FOUND')
     expect(await codeOf(change('draft'))).toBe('INVALID_TRANSITION')
     expect((await change('published')).status).toBe('published')
+    expect((await update()).subscription.installedVersion).toBe('2.0.0')
     await room.runJobs()
     const events = await room.db.selectFrom('events').select('tenant_id').where('event_type', '=', 'marketplace.item_changed').execute()
     expect(new Set(events.map(({ tenant_id }) => tenant_id))).toEqual(new Set(['ten_one', 'ten_two']))
+  })
+
+  test('the price of a submission does not fix the currency, and one in another currency is not approved', async () => {
+    const db = await fresh()
+    const { clock, stranger } = await aMarketplaceWorld(db)
+    const { submissionId: id } = await stranger.submitItem({ body: aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }) })
+    await assertCurrency(db, { currency: 'chf' })
+    const room = await aMarketplaceWorld(db, { isFirst: false, clock, deps: { payments: { ...withoutPayments, currency: 'chf' } } })
+    await expect(room.operator.approveMarketplaceSubmission({ params: { id } })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/is in EUR, and prices of the platform are in CHF\. fix: .*request-changes/),
+    })
+    expect(await room.db.selectFrom('marketplace_items').select('id').execute()).toEqual([])
+    const { submissionId } = await room.stranger.submitItem({ body: aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }) })
+    expect((await room.operator.approveMarketplaceSubmission({ params: { id: submissionId } })).item.currency).toBe('chf')
+    await expect(assertCurrency(db, { currency: 'eur' })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+  })
+
+  test('the mail of an approved version goes by the price of the item and the account of its vendor', async () => {
+    const room = await aRoom()
+    const paid = { priceModel: 'flat-monthly', priceCents: 500 } as const
+    const approved = async (version: string, { price = {}, joins = {} }: { price?: object; joins?: object }) => {
+      await room.clock.advance(3_600_000)
+      const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission({ version, ...price }) })
+      await room.db.updateTable('marketplace_submissions').set({ proven_at: '2026-01-01T00:00:00.000Z' }).execute()
+      const { item, vendorId } = await room.operator.approveMarketplaceSubmission({ params: { id }, body: joins })
+      await room.runJobs()
+      return { joins: { itemId: item.id, vendorId }, mail: room.mails.findLast(({ subject }) => subject.endsWith('was approved'))?.text }
+    }
+    const free = await approved('1.0.0', {})
+    const { mail } = await approved('2.0.0', { price: paid, joins: free.joins })
+    expect(mail).toContain('Its price did not change: free. The price that you submitted does not apply.')
+    expect([mail?.includes('install it now'), mail?.includes('payment account')]).toEqual([true, false])
+
+    const first = await approved('1.0.0', { price: paid })
+    expect(first.mail).toContain('once your payment account is complete')
+    await room.db.updateTable('marketplace_vendors').set({ payment_account_status: 'active' }).execute()
+    const next = await approved('2.0.0', { price: paid, joins: first.joins })
+    expect(next.mail).toContain('Organisations can install it now.')
+    expect(next.mail).not.toMatch(/did not change|payment account/)
   })
 
   test('a rejected submission leads nowhere, and its mail has the reason', async () => {

@@ -72,6 +72,32 @@ onBothDialects('updates of modules', (fresh) => {
     expect(await codeOf(mia.rollbackModule({ params }))).toBe('INVALID_TRANSITION')
   })
 
+  test('a version that costs more is installed only with the price that was shown', async () => {
+    const room = await anActive(await fresh())
+    const { mia, publish } = room
+    const billing = (monthlyPrice: number, currency = 'EUR') => ({ billing: { model: 'subscription', monthlyPrice, currency } })
+    await publish({ version: '1.1.0', ...billing(4999) })
+    const price = { cents: 499_900, currency: 'eur' }
+    expect(await mia.showInstallation({ params })).toMatchObject({ updateAvailable: '1.1.0', price: null, updatePrice: price })
+    await expect(mia.updateModule({ params })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(
+        /1\.1\.0 costs 4999\.00 EUR a month; the installed version costs nothing\. fix: .*modulePriceCents: 499900$/,
+      ),
+    })
+    expect(await codeOf(mia.updateModule({ params, body: { modulePriceCents: 499 } }))).toBe('CONFLICT')
+    expect((await room.row()).version).toBe('1.0.0')
+    await mia.updateModule({ params, body: { modulePriceCents: 499_900 } })
+    expect(await mia.showInstallation({ params })).toMatchObject({ version: '1.1.0', price, updateAvailable: null, updatePrice: null })
+
+    await publish({ version: '1.2.0', ...billing(4999, 'USD') })
+    expect(await codeOf(mia.updateModule({ params }))).toBe('CONFLICT')
+    await publish({ version: '1.3.0', ...billing(4.99) })
+    expect(await codeOf(mia.updateModule({ params, body: { modulePriceCents: null } }))).toBe('CONFLICT')
+    await mia.updateModule({ params })
+    expect((await room.row()).version).toBe('1.3.0')
+  })
+
   test('a version that is withdrawn while its data is prepared is not installed', async () => {
     const room = await anActive(await fresh())
     await room.publish({ version: '2.0.0', dataVersion: 1 })

@@ -146,7 +146,17 @@ function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): s
       refundedCents: 0,
       isDisputed: false,
     },
-    ...{ createdAt: at, finalizedAt: at, periodStart: at, periodEnd: at, metadata: {}, lines: [], payout: null, vendorCents: 0 },
+    ...{
+      createdAt: at,
+      finalizedAt: at,
+      dueAt: null,
+      periodStart: at,
+      periodEnd: at,
+      metadata: {},
+      lines: [],
+      payout: null,
+      vendorCents: 0,
+    },
   })
   return id
 }

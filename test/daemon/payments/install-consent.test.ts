@@ -7,7 +7,7 @@ import { receiveEvent } from '../../../src/daemon/payments/events.ts'
 import { paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
-import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
+import { aPaymentsWorld, dyingAfter } from '../../support/payments/payments-world.ts'
 import { signedEvent } from '../../support/payments/provider-double.ts'
 
 type Room = Awaited<ReturnType<typeof aPaymentsWorld>>
@@ -43,12 +43,7 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
     let charged = 0
     for (let kill = 1; kill < 30; kill++) {
       const room = await aPaymentsWorld(await fresh())
-      let reads = 0
-      const now = () => {
-        if (++reads >= kill) throw new Error('killed')
-        return room.clock.now()
-      }
-      const dying = paymentsOfMarketplace({ ...room.deps, clock: { ...room.clock, now } })
+      const dying = paymentsOfMarketplace({ ...room.deps, clock: dyingAfter(room.clock, kill) })
       await installItem(shop(room, dying), room.actor, { id: 'item_1', priceCents: 1000 }).catch(() => undefined)
       if ((await room.attempts()).length === 0) continue
       await reprice(room, 9900)

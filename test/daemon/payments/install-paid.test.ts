@@ -3,7 +3,7 @@ import { manualClock } from '../../../src/core/kit/index.ts'
 import { assertCurrency, noProvider, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
-import { aPaymentsWorld } from '../../support/payments/payments-world.ts'
+import { aPaymentsWorld, dyingAfter } from '../../support/payments/payments-world.ts'
 
 const dayMs = 24 * 60 * 60_000
 
@@ -117,12 +117,7 @@ onBothDialects('a paid installation', (fresh) => {
   test('killed at any point: one subscription and one row', async () => {
     for (let kill = 1; ; kill++) {
       const room = await aPaymentsWorld(await fresh())
-      let reads = 0
-      const now = () => {
-        if (++reads >= kill) throw new Error('killed')
-        return room.clock.now()
-      }
-      const dying = paymentsOfMarketplace({ ...room.deps, clock: { ...room.clock, now } })
+      const dying = paymentsOfMarketplace({ ...room.deps, clock: dyingAfter(room.clock, kill) })
       const item = await room.item()
       const end = await dying.installPaid(room.actor, item).catch((error) => error)
       if (!(end instanceof Error)) break
@@ -146,6 +141,34 @@ onBothDialects('a paid installation', (fresh) => {
       [1000, 700, 300],
       ['committed', 'rolled_back'],
     ])
+  })
+
+  test.each(['createProduct', 'createPrice', 'createSubscription'])(
+    '%s rejected by the provider: ended at once, with an alert',
+    async (one) => {
+      const room = await aPaymentsWorld(await fresh())
+      room.double.fault(one, 'refused')
+      await expect(room.install()).rejects.toMatchObject({
+        code: 'PAYMENTS_UNAVAILABLE',
+        message: expect.stringMatching(/address of the customer is incomplete.*fix: the operator checks the permissions of the key/),
+      })
+      const alerts = () => room.db.selectFrom('alerts').select(['kind', 'status', 'subject']).execute()
+      expect([room.money(), await room.attempts()]).toMatchObject([[0, 0, 0], [{ outcome: 'rolled_back' }]])
+      expect(await alerts()).toEqual([{ kind: 'payment_rejected', status: 'open', subject: 'billing' }])
+      await room.clock.advance(25 * 60 * 60_000)
+      await room.install()
+      expect([room.money(), await alerts()]).toMatchObject([[1000, 700, 300], [{ status: 'closed' }]])
+    },
+  )
+
+  test('a read that the provider rejects before the charge is retried, with an alert', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    room.double.fault('listSubscriptions', 'refused')
+    await expect(room.install()).rejects.toMatchObject({ message: expect.stringMatching(/waits.*fix: the operator/) })
+    expect(await room.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'payment_rejected' }])
+    await room.clock.advance(61_000)
+    await room.runJobs()
+    expect(room.money()).toEqual([1000, 700, 300])
   })
 
   test('what cannot be installed for a day is cancelled and refunded', async () => {

@@ -134,3 +134,17 @@ test('a refund takes back from vendor and platform', async () => {
   expect(await provider.refundInvoice({ ...refund, key: 'r2' })).toEqual({ refundedCents: 0 })
   expect([double.paidBy(customer.id), double.receivedBy(account.id), double.keptByPlatform()]).toEqual([0, 0, 0])
 })
+
+test('an invoice that is sent stays a draft for an hour, the first one too; unpaid by its due date it makes the subscription past due', async () => {
+  const { clock, double, provider, customer, subscribe } = await shop('2026-01-10T10:00:00.000Z', { collection: 'invoice' })
+  const { id, status, latestInvoiceId } = await subscribe('s')
+  const invoice = async () => provider.getInvoice(latestInvoiceId as string)
+  expect([status, await invoice()]).toMatchObject(['active', { status: 'draft', finalizedAt: null, dueAt: null }])
+  await clock.advance(3_600_000)
+  expect(await invoice()).toMatchObject({ status: 'open', finalizedAt: '2026-01-10T11:00:00.000Z', dueAt: '2026-01-24T11:00:00.000Z' })
+  await clock.advance(14 * dayMs)
+  expect([double.paidBy(customer.id), (await provider.getSubscription(id))?.status]).toEqual([0, 'past_due'])
+  expect(double.events().map(({ type }) => type)).toContain('invoice.overdue')
+  double.payInvoice(latestInvoiceId as string)
+  expect([double.paidBy(customer.id), (await provider.getSubscription(id))?.status]).toEqual([1000, 'active'])
+})

@@ -49,6 +49,72 @@ onBothDialects('a refund that an operator makes at the provider', (fresh) => {
   })
 })
 
+onBothDialects('a refund that the bank of the tenant refuses', (fresh) => {
+  test.each([
+    ['before the statement', { refundedAt: '2026-04-02', failedAt: '2026-04-02T12:00:00.000Z', cents: 500 }, [0, 0, 0, 0]],
+    ['after its transfer', { refundedAt: '2026-04-10', failedAt: '2026-04-20T00:00:00.000Z', cents: 500 }, [0, 0, 0, 0]],
+    ['after it was deducted', { refundedAt: '2026-04-10', failedAt: '2026-05-10T00:00:00.000Z', cents: 500 }, [0, 500, 0, 0]],
+    ['in part, after it was deducted', { refundedAt: '2026-04-10', failedAt: '2026-05-10T00:00:00.000Z', cents: 120 }, [0, 120, 0, 0]],
+  ] as const)('of modules deducts nothing in the end: %s', async (_, { refundedAt, failedAt, cents }, deducted) => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until(`${refundedAt}T00:00:00.000Z`)
+    const [march] = room.double.invoices.keys()
+    room.double.refundInvoice(march as string, cents)
+    await room.until(failedAt)
+    room.double.failRefund()
+    await room.until('2026-07-04T00:00:00.000Z')
+    const payouts = await room.payouts()
+    expect([room.money(), payouts.map(({ deducted_cents }) => deducted_cents)]).toEqual([[2000, 1400, 600], deducted])
+    expect(payouts.reduce((sum, { gross_cents }) => sum + gross_cents, 0)).toBe(2000)
+    const unpaid = (await room.usage()).filter(({ state, refunded_cents }) => state !== 'paid' || refunded_cents !== 0)
+    expect([unpaid, await room.alerts()]).toEqual([[], ['refund_failed open']])
+  })
+
+  test('of an item raises one alert with what to do, however often the event comes', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    const [invoice] = room.double.invoices.keys()
+    await room.provider.refundInvoice({ key: 'dashboard', invoiceId: invoice as string })
+    await room.deliver()
+    const refund = room.double.failRefund()
+    await room.deliver()
+    const alert = await room.db.selectFrom('alerts').selectAll().executeTakeFirstOrThrow()
+    expect(alert).toMatchObject({ kind: 'refund_failed', subject: 'acme', title: 'A refund of 10.00 EUR to acme for Visits failed' })
+    expect(alert.body).toContain(`${refund} of the invoice ${invoice} (expired_or_canceled_card)`)
+    await room.db.updateTable('alerts').set({ status: 'acknowledged', open_key: null }).execute()
+    const failed = room.double.events().filter(({ type }) => type === 'refund.failed')
+    for (const event of failed) await room.send({ ...event, id: `${event.id}_again` })
+    await room.runJobs()
+    expect(await room.alerts()).toEqual(['refund_failed acknowledged'])
+    // The vendor does not get its share again by itself; another refund is audited.
+    expect([room.money(), (await room.rows())[0]?.status]).toEqual([[1000, 0, 1000], 'active'])
+    room.double.refundInvoice(invoice as string)
+    await room.deliver()
+    expect((await refundsIn(room.db)).map(({ refundedCents }) => refundedCents)).toEqual([1000, 1000])
+    const audited = await room.db.selectFrom('audit').select('data').where('action', '=', 'payment.refund-failed').execute()
+    expect(audited.map(({ data }) => JSON.parse(data))).toMatchObject([{ refundId: refund, failedCents: 1000, itemName: 'Visits' }])
+  })
+
+  test('does not count while it has not failed, or if it is of another business', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    const [invoice] = room.double.invoices.keys()
+    room.double.refundInvoice(invoice as string)
+    const at = { objectKind: 'refund', createdAt: room.clock.now().toISOString() }
+    const [made] = room.double.refunds.keys()
+    await room.send({ ...at, id: 'evt_early', type: 'refund.failed', objectId: made as string })
+    await room.send({ ...at, id: 'evt_other', type: 'refund.failed', objectId: 're_unknown' })
+    await room.runJobs()
+    const outcomes = await room.db.selectFrom('payment_events').select('outcome').orderBy('id').execute()
+    expect([outcomes, await room.alerts()]).toEqual([
+      [{ outcome: 'nothing to do: the refund is succeeded' }, { outcome: 'nothing to do: the refund is unknown to the provider' }],
+      [],
+    ])
+  })
+})
+
 onBothDialects('an uninstallation just before the end of its period', (fresh) => {
   test.each([
     ['minutes', 10 * 60_000],

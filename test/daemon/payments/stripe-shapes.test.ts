@@ -97,6 +97,7 @@ describe.skipIf(!hasStripeMock)('the shape of every call', () => {
     listInvoiceItems: (one) => one.listInvoiceItems('cus_1'),
     getCharge: (one) => one.getCharge('ch_1'),
     getDispute: (one) => one.getDispute('dp_1'),
+    getRefund: (one) => one.getRefund('re_1'),
     getInvoice: (one) => one.getInvoice('in_1'),
     listInvoices: (one) => one.listInvoices({ customerId: 'cus_1', subscriptionId: 'sub_1' }),
     refundInvoice: (one) => one.refundInvoice({ key: key(), invoiceId: 'in_1' }),

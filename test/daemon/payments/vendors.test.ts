@@ -47,8 +47,13 @@ onBothDialects('accounts of vendors', (fresh) => {
     room.double.setAccount(id, { pastDue: ['external_account'] })
     expect(await room.sync()).toMatchObject({ paymentAccountStatus: 'restricted' })
     await expect(room.install()).rejects.toMatchObject({ code: 'VENDOR_INACTIVE' })
+    const alerts = () => room.db.selectFrom('alerts').select(['kind', 'subject', 'status', 'command', 'count']).execute()
+    const command = 'tenantry marketplace vendors onboard ven_1'
+    await room.sync()
+    expect(await alerts()).toEqual([{ kind: 'vendor_restricted', subject: 'ven_1', status: 'open', command, count: 1 }])
     room.double.setAccount(id, { pastDue: [] })
     expect(await room.sync()).toMatchObject({ paymentAccountStatus: 'active' })
+    expect(await alerts()).toMatchObject([{ status: 'closed' }])
     expect(await room.install()).toMatchObject({ status: 'active' })
     expect(await syncAccount(room.deps, 'acct_unknown')).toBe('no vendor has the account')
   })
@@ -64,11 +69,15 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect(rows.filter((row) => JSON.stringify(row).includes('payment.onboarding-link'))).toHaveLength(1)
   })
 
-  test('without a provider or with one that is away: PAYMENTS_UNAVAILABLE; an unknown vendor: NOT_FOUND', async () => {
+  test('without a provider or with one that is away or rejects the request: PAYMENTS_UNAVAILABLE; an unknown vendor: NOT_FOUND', async () => {
     const room = await aVendor(await fresh())
     await expect(room.onboard({ ...room.deps, provider: noProvider })).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     room.double.fault('createAccount', 'lost')
     await expect(room.sync()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    room.double.fault('createAccountLink', 'refused')
+    const { message, code } = await room.onboard().catch((error) => error)
+    expect([code, message]).toEqual(['PAYMENTS_UNAVAILABLE', expect.stringMatching(/fix: the operator checks the permissions of the key/)])
+    expect(message).not.toContain('charged')
     await room.db.deleteFrom('marketplace_items').execute()
     await room.db.deleteFrom('marketplace_vendors').execute()
     await expect(room.sync()).rejects.toMatchObject({ code: 'NOT_FOUND' })

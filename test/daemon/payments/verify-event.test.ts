@@ -57,3 +57,21 @@ test('a snapshot event with the secret of the thin endpoint is refused', () => {
   })
   expect(() => verify({ body, signature: thin, now })).toThrow('its form is another')
 })
+
+test('a forged event costs one digest for each secret, and none with a time that is off', () => {
+  let digests = 0
+  const counted = eventVerifier(
+    ['whsec_a', 'whsec_b'].map((text) => {
+      const reveal = () => {
+        digests++
+        return text
+      }
+      return { endpoint: 'platform' as const, secret: { ...secret(text), reveal } as ReturnType<typeof secret> }
+    }),
+  )
+  const forged = (seconds: number) => () => counted({ body, signature: `t=${seconds},${Array(19).fill(`v1=${other}`).join(',')}`, now })
+  expect(forged(Math.floor(now.getTime() / 1000))).toThrow('does not match any webhook secret')
+  expect(digests).toBe(2)
+  expect(forged(1)).toThrow('the limit is 300 s')
+  expect(digests).toBe(2)
+})

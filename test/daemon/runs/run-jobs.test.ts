@@ -141,11 +141,46 @@ onBothDialects('jobs of runs', (fresh) => {
     expect(await status()).toBe('ready')
   })
 
-  test('without its space a report fails and keeps its text', async () => {
+  test('without its space a report fails, keeps its text and raises an alert', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > r1 > e'), { spaceId: 'spc_4b' })
     await work(one, { storeReport: () => Promise.reject(problem('NOT_FOUND', 'gone')) })
     expect((await one.as('anna').showRun({ params: { id: run.id } })).reports).toMatchObject([{ status: 'failed' }])
+    const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject', 'command']).execute()
+    const command = `tenantry runs show ${run.id} --tenant one`
+    expect(alerts).toEqual([{ kind: 'run_report_failed', subject: `one/${run.id}`, command }])
+  })
+
+  test('a report that the quota refuses at the last attempt raises an alert, until a retry stores it', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > r1 > e'), { spaceId: 'spc_4b' })
+    const reports = async () => (await one.as('anna').showRun({ params: { id: run.id } })).reports.map(({ status }) => status)
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'count', 'body', 'closed_because']).execute()
+    const refused = { storeReport: () => Promise.reject(problem('QUOTA_EXCEEDED', 'full')) }
+    await expect(work(one, refused)).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
+    expect([await reports(), await alerts()]).toEqual([['pending'], []])
+    // The job fails too, so that an operator can retry it.
+    for (const _ of [1, 2]) await expect(work(one, refused, { last: true })).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
+    expect([await reports(), await alerts()]).toMatchObject([['failed'], [{ kind: 'run_report_failed', status: 'open', count: 2 }]])
+    expect((await alerts())[0]?.body).toContain(
+      `the element r1 in run ${run.id} of board ${run.boardId} was not stored, because the files of one`,
+    )
+    await work(one)
+    expect([await reports(), await alerts()]).toMatchObject([['ready'], [{ status: 'closed', closed_because: 'the report was stored' }]])
+  })
+
+  test('a report that cannot be stored when its run is deleted raises no alert that stays open', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > r1 > e', {}, { retentionDays: 30 }), { spaceId: 'spc_4b' })
+    await expect(work(one, { storeReport: () => Promise.reject(new Error('odd')) }, { last: true })).rejects.toThrow('odd')
+    const deleteRuns = async () => {
+      await one.clock.advance(31 * 86_400_000)
+      await runsFeature.cleanup?.(one)[0]?.(new AbortController().signal)
+      throw problem('QUOTA_EXCEEDED', 'full')
+    }
+    await expect(work(one, { storeReport: deleteRuns }, { last: true })).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
+    const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject', 'status']).execute()
+    expect(alerts).toEqual([{ kind: 'run_report_failed', subject: `one/${run.id}`, status: 'closed' }])
   })
 
   test('ended runs are deleted after the days of their board, unfinished ones never', async () => {

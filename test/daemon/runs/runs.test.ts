@@ -356,6 +356,38 @@ onBothDialects('runs', (fresh) => {
     expect((await one.as('mia').listTasks({ query: { runId: run.id } })).tasks).toMatchObject([{ escalationLevel: 1 }])
   })
 
+  /** A run that waits for nine timers, which are due. */
+  const nineTimers = async (one: TasksWorld) => {
+    const branches = Array.from({ length: 9 }, (_, n) => `p1 > w${n} > j1`).join(';')
+    const run = await aRun(one, await aBoard(one, `s > p1; ${branches}; j1 > e`))
+    await one.clock.advance(3_600_000)
+    return run
+  }
+
+  test('timers of one run that take long fire in several rounds, so that others get the database', async () => {
+    const one = await room()
+    const run = await nineTimers(one)
+    let ms = 0
+    const clock = { ...one.clock, monotonicMs: () => (ms += 100) }
+    const left = async () => (await one.db.selectFrom('run_timers').select('token_id').execute()).length
+    expect([await fireTimers({ ...one, clock }), await left()]).toEqual([1, 7])
+    for (let round = 1; round <= 4; round++) expect(await fireTimers({ ...one, clock })).toBe(1)
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
+  })
+
+  test('other work of the daemon runs between the timers of one run', async () => {
+    const one = await room()
+    await nineTimers(one)
+    let turns = 0
+    let next = setImmediate(function count() {
+      turns += 1
+      next = setImmediate(count)
+    })
+    await fireTimers(one)
+    clearImmediate(next)
+    expect(turns).toBeGreaterThanOrEqual(9)
+  })
+
   test('a failed run keeps its timers without firing them, and a retry goes on', async () => {
     const one = await room()
     const text = 's > p1 > t1 > d1 -has(vars.size) && int(vars.size) > 10-> e1; d1 -else-> e2; p1 > t2 > e3'

@@ -13,6 +13,18 @@ type Options = Parameters<typeof aPaymentsWorld>[1] & Readonly<{ transferPayouts
 
 const dayMs = 24 * 60 * 60_000
 
+export const perUser = { priceModel: 'per-active-user', priceCents: 150 } as const
+
+/** The world of a tenant that uninstalled an item with a price per user; three users had used it. */
+export async function aUsedItem(db: Db) {
+  const room = await aBillingWorld(db, perUser)
+  await room.install()
+  await room.active(3)
+  await room.uninstall()
+  await room.runJobs()
+  return room
+}
+
 /** Payments of the tenant `acme` with its billing: users become active, months pass, crons run. A second call of `again` is a second replica. */
 export async function aBillingWorld(db: Db, { transferPayouts = false, deps: changed = {}, ...options }: Options = {}) {
   const room = await aPaymentsWorld(db, options)

@@ -32,9 +32,16 @@ export function ledger() {
       invoice.refundedCents += cents
       add(invoice.customerId, cents)
       const vendorCents = cents > 0 && invoice.payout && part === undefined ? invoice.vendorCents : 0
+      invoice.vendorCents -= vendorCents
       if (invoice.payout) add(invoice.payout.destination, -vendorCents)
       add('platform', vendorCents - cents)
       return cents
+    },
+    /** The bank refused the refund: the platform has it again, also what the vendor had of it. */
+    returnRefund: (invoice: Invoice, cents: number): void => {
+      invoice.refundedCents -= cents
+      add(invoice.customerId, -cents)
+      add('platform', cents)
     },
     transfer: (destination: string, { cents }: Money) => {
       add('platform', -cents)

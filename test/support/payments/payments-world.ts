@@ -1,4 +1,4 @@
-import { isoNow, type ManualClock, manualClock, newId, type PlatformPrincipal } from '../../../src/core/kit/index.ts'
+import { type Clock, isoNow, type ManualClock, manualClock, newId, type PlatformPrincipal } from '../../../src/core/kit/index.ts'
 import { billingHooks } from '../../../src/daemon/billing/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { findItem, storeSubscription } from '../../../src/daemon/marketplace/index.ts'
@@ -15,6 +15,16 @@ type Options = Readonly<{
   automaticTax?: boolean
   start?: string
 }>
+
+/** A clock whose process is killed when it reads the time for the n-th time, and at each reading after that. */
+export function dyingAfter(clock: Clock, nth: number): Clock {
+  let reads = 0
+  const now = () => {
+    if (++reads >= nth) throw new Error('killed')
+    return clock.now()
+  }
+  return { ...clock, now }
+}
 
 /** Tenant `acme` with a payment customer, a published paid item of a ready vendor, and a provider with state. */
 export async function aPaymentsWorld(db: Db, options: Options = {}) {

@@ -9,6 +9,7 @@ import {
   type ProviderMeter,
   type ProviderPrice,
   type ProviderProduct,
+  type ProviderRefund,
   type ProviderTransfer,
   paymentFailure,
   type WebhookEndpoint,
@@ -31,6 +32,7 @@ export type DoubleEvent = Readonly<{ id: string; type: string; objectKind: strin
 
 export const testWebhookSecrets = { platform: 'whsec_platform', connect: 'whsec_connect', thin: 'whsec_thin' } as const
 const hourMs = 3_600_000
+const daysUntilDue = 14
 
 /** A provider with state and money: charges, renews, finalises and pays as its clock moves. */
 export function paymentDouble(
@@ -48,6 +50,7 @@ export function paymentDouble(
   const invoices = new Map<string, Invoice>()
   const invoiceItems = new Map<string, Mutable<ProviderInvoiceItem> & { subscriptionId: string | null }>()
   const disputes = new Map<string, ProviderDispute>()
+  const refunds = new Map<string, ProviderRefund>()
   const transfers = new Map<string, ProviderTransfer>()
   const usage: Usage[] = []
   const events: DoubleEvent[] = []
@@ -109,6 +112,7 @@ export function paymentDouble(
         isDisputed: false,
         createdAt: at(),
         finalizedAt: null,
+        dueAt: null,
         periodStart: sub.currentPeriodStart,
         periodEnd: sub.currentPeriodEnd,
       },
@@ -143,6 +147,7 @@ export function paymentDouble(
     if (isTaxed && tax > 0) addLine(invoice, { description: 'VAT 19 %', cents: tax, periodStart: at(), periodEnd: at() })
     invoice.finalizedAt = at()
     invoice.status = 'open'
+    if (collection === 'invoice') invoice.dueAt = new Date(Date.parse(at()) + daysUntilDue * 24 * hourMs).toISOString()
     emit('invoice.finalized', 'invoice', invoice.id)
     if (invoice.total.cents <= 0 || (collection === 'charge' && !isRefused(invoice.customerId))) {
       pay(invoice)
@@ -150,9 +155,21 @@ export function paymentDouble(
     }
     if (collection === 'invoice') return
     emit('invoice.payment_failed', 'invoice', invoice.id)
-    if (!sub) return
+    fallBehind(sub)
+  }
+
+  function fallBehind(sub: Subscription | null): void {
+    if (!sub || isEnded(sub)) return
     if (sub.status === 'active') sub.status = 'past_due'
     emit('customer.subscription.updated', 'subscription', sub.id)
+  }
+
+  const overdue = new Set<string>()
+  /** An automation of the account sends the event on the day on which the invoice is due. */
+  function passDueDate(invoice: Invoice): void {
+    overdue.add(invoice.id)
+    emit('invoice.overdue', 'invoice', invoice.id)
+    fallBehind(subscriptions.get(invoice.subscriptionId ?? '') ?? null)
   }
 
   function pay(invoice: Invoice): void {
@@ -186,6 +203,16 @@ export function paymentDouble(
     emit('customer.subscription.updated', 'subscription', sub.id)
   }
 
+  function refund(invoice: Invoice, part?: number): number {
+    const cents = money.refund(invoice, part)
+    if (cents === 0) return 0
+    const amount = { ...invoice.total, cents }
+    const made: ProviderRefund = { id: id('re'), status: 'succeeded', amount, invoiceId: invoice.id, reason: null }
+    refunds.set(made.id, made)
+    emit('charge.refunded', 'charge', `ch_${invoice.id}`)
+    return cents
+  }
+
   const isEnded = ({ status }: Subscription) => status === 'canceled' || status === 'incomplete_expired'
   const finalizesAt = ({ createdAt }: Invoice) => new Date(Date.parse(createdAt) + hourMs).toISOString()
 
@@ -199,7 +226,10 @@ export function paymentDouble(
       const drafts = [...invoices.values()]
         .filter(({ status, subscriptionId }) => status === 'draft' && subscriptionId !== null)
         .map((one) => ({ due: finalizesAt(one), run: () => finalize(one) }))
-      const next = [...renewals, ...drafts].filter(({ due }) => due <= now).sort((a, b) => (a.due < b.due ? -1 : 1))[0]
+      const unpaid = [...invoices.values()]
+        .filter(({ id, status, dueAt }) => status === 'open' && dueAt !== null && !overdue.has(id))
+        .map((one) => ({ due: one.dueAt as string, run: () => passDueDate(one) }))
+      const next = [...renewals, ...drafts, ...unpaid].filter(({ due }) => due <= now).sort((a, b) => (a.due < b.due ? -1 : 1))[0]
       if (!next) break
       settledTo = next.due
       next.run()
@@ -324,7 +354,9 @@ export function paymentDouble(
         sub.currentPeriodEnd = nextPeriodEnd(sub, at())
         subscriptions.set(sub.id, sub)
         emit('customer.subscription.created', 'subscription', sub.id)
-        finalize(draft(sub, sub.currentPeriodEnd))
+        const first = draft(sub, sub.currentPeriodEnd)
+        // An invoice that is sent stays a draft for an hour, the first one too.
+        if (collection === 'charge') finalize(first)
         return recordOf(sub)
       }),
     getSubscription: (sub) =>
@@ -382,6 +414,7 @@ export function paymentDouble(
             isDisputed: false,
             createdAt: at(),
             finalizedAt: null,
+            dueAt: null,
             periodStart: at(),
             periodEnd: at(),
             lines: [],
@@ -430,6 +463,7 @@ export function paymentDouble(
     getCharge: (charge) =>
       get('getCharge', charge, () => (invoices.has(charge.slice(3)) ? { id: charge, invoiceId: charge.slice(3) } : null)),
     getDispute: (dispute) => get('getDispute', dispute, () => disputes.get(dispute) ?? null),
+    getRefund: (made) => get('getRefund', made, () => refunds.get(made) ?? null),
     getInvoice: (invoice) => get('getInvoice', invoice, () => invoices.get(invoice) ?? null),
     listInvoices: ({ customerId, subscriptionId }) =>
       get('listInvoices', { customerId, subscriptionId }, () =>
@@ -437,12 +471,7 @@ export function paymentDouble(
           (one) => one.customerId === customerId && (subscriptionId === undefined || one.subscriptionId === subscriptionId),
         ),
       ),
-    refundInvoice: (input) =>
-      keyed('refundInvoice', input, () => {
-        const refundedCents = money.refund(invoiceOf(input.invoiceId))
-        if (refundedCents > 0) emit('charge.refunded', 'charge', `ch_${input.invoiceId}`)
-        return { refundedCents }
-      }),
+    refundInvoice: (input) => keyed('refundInvoice', input, () => ({ refundedCents: refund(invoiceOf(input.invoiceId)) })),
     voidInvoice: (input) =>
       keyed('voidInvoice', input, () => {
         const invoice = invoiceOf(input.invoiceId)
@@ -450,9 +479,13 @@ export function paymentDouble(
           invoices.delete(invoice.id)
           return
         }
-        // A draft of a subscription cannot be deleted: it is finalised and voided.
-        if (invoice.status === 'draft') invoice.finalizedAt = at()
-        if (invoice.status !== 'open' && invoice.status !== 'draft') return
+        // A draft of a subscription cannot be deleted: it is finalised without collection, which pays one without an amount, and voided.
+        if (invoice.status === 'draft') {
+          invoice.finalizedAt = at()
+          invoice.status = 'open'
+          if (invoice.total.cents <= 0) pay(invoice)
+        }
+        if (invoice.status !== 'open') return
         invoice.status = 'void'
         emit('invoice.voided', 'invoice', invoice.id)
       }),
@@ -524,16 +557,22 @@ export function paymentDouble(
     },
     deleteCustomer: (customerId: string) => void customers.delete(customerId),
     /** An operator refunds a payment in the Dashboard, in full or in part. */
-    refundInvoice: (invoice: string, cents?: number) => {
-      money.refund(invoiceOf(invoice), cents)
-      emit('charge.refunded', 'charge', `ch_${invoice}`)
+    refundInvoice: (invoice: string, cents?: number) => void refund(invoiceOf(invoice), cents),
+    /** The bank of the customer refuses the newest refund, days after it was made. */
+    failRefund: () => {
+      const [made] = newestFirst(refunds.values())
+      if (!made) return missing('refund')
+      refunds.set(made.id, { ...made, status: 'failed', reason: 'expired_or_canceled_card' })
+      money.returnRefund(invoiceOf(made.invoiceId ?? ''), made.amount.cents)
+      emit('refund.failed', 'refund', made.id)
+      return made.id
     },
     /** The bank of the customer takes the payment of an invoice back; a call with `of` changes the dispute. */
     dispute: (invoice: string, status: ProviderDispute['status'] = 'open', of = id('dp')) => {
       const { customerId, total } = invoiceOf(invoice)
-      invoiceOf(invoice).isDisputed = true
       const isNew = !disputes.has(of)
       disputes.set(of, { id: of, status, reason: 'fraudulent', amount: total, customerId, invoiceId: invoice, dueBy: null })
+      invoiceOf(invoice).isDisputed = [...disputes.values()].some((one) => one.invoiceId === invoice && one.status !== 'won')
       emit(`charge.dispute.${isNew ? 'created' : status === 'open' ? 'updated' : 'closed'}`, 'dispute', of)
       return of
     },
@@ -542,6 +581,7 @@ export function paymentDouble(
     invoices,
     prices,
     meters,
+    refunds,
     transfers,
     usage,
   }

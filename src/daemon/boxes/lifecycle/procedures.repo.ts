@@ -7,6 +7,7 @@ import {
   isMoveFinished,
   isRemovalFinished,
   type MoveState,
+  mayRunUnknown,
   type RemovalState,
   statesBetweenHosts,
 } from '../../../core/boxes/index.ts'
@@ -206,6 +207,7 @@ export const moveView = (move: Move, nameOf: (id: HostId) => string): BoxMove =>
   from: nameOf(move.fromHostId),
   to: nameOf(move.toHostId),
   oldHostIsDead: move.oldHostIsDead,
+  mayRunOnNewHost: move.toCopy && mayRunUnknown(move),
   epoch: move.epoch,
   snapshotId: move.snapshot?.snapshotId ?? null,
   snapshotTakenAt: move.snapshot?.takenAt ?? null,

@@ -446,7 +446,7 @@ onBothDialects('a move whose agent lost its state folder', (fresh) => {
     const world = await lifeWorld(await fresh())
     const { id } = await onItsWay(world)
     await world.loseStateFolder('host-2')
-    expect(await stateOf(world)).toMatchObject({ state: 'stranded', error: lost })
+    expect(await stateOf(world)).toMatchObject({ state: 'stranded', error: lost, mayRunOnNewHost: true })
     expect(await world.holds()).toEqual(['move'])
     expect(await world.db.selectFrom('alerts').select(['kind', 'subject']).execute()).toContainEqual({
       kind: 'move_stranded',

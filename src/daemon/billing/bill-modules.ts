@@ -1,0 +1,130 @@
+import type { Month } from '../../core/billing/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { isPaymentFailure, moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { createOnce } from '../payments/index.ts'
+import { tenantById } from '../tenants/index.ts'
+import type { BillingDeps } from './deps.ts'
+import { type ModuleUsageRow, usageOfTenant } from './module-usage.repo.ts'
+
+type BillDeps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log' | 'currency'>
+
+const system = { kind: 'system', name: 'billing' } as const
+
+/** `isAway`: the provider did not answer for one of them. */
+export type Billed = Readonly<{ billed: number; unbilled: readonly ModuleUsageRow[]; isAway: boolean }>
+
+type Tenant = Readonly<{ tenantId: string; month: Month }>
+
+/** Puts the rows of a tenant and month on an invoice; those that cannot be billed get the reason. */
+export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): Promise<Billed> {
+  const all = await usageOfTenant(deps.db, { tenantId, month })
+  const rows = all.filter(({ state }) => state === 'planned' || state === 'unbilled')
+  const tenant = await tenantById(deps.db, tenantId)
+  const customerId = tenant?.paymentCustomerId ?? null
+  const reasonOf = ({ currency }: ModuleUsageRow): string | null => {
+    if (deps.provider.name === 'none') return 'the platform has no payment provider'
+    if (customerId === null) return 'the tenant has no payment customer'
+    return currency === deps.currency
+      ? null
+      : `the price is in ${currency.toUpperCase()}, and the platform bills ${deps.currency.toUpperCase()}`
+  }
+  const refused = rows.filter((row) => reasonOf(row) !== null)
+  for (const row of refused) await setUnbilled(deps, row, reasonOf(row) as string)
+  const billable = rows.filter((row) => reasonOf(row) === null)
+  if (billable.length === 0 || customerId === null) return { billed: 0, unbilled: refused, isAway: false }
+  try {
+    await billOnInvoice(deps, { tenantId, month, slug: tenant?.slug ?? tenantId, customerId, rows: billable })
+    return { billed: billable.length, unbilled: refused, isAway: false }
+  } catch (error) {
+    if (!isPaymentFailure(error)) throw error
+    deps.log.warn({ tenantId, month, reason: error.message }, 'modules were not billed')
+    // A call that may have been carried out leaves the rows planned; the next run looks for its objects.
+    if (!error.isRetryable) for (const row of billable) await setUnbilled(deps, row, error.message)
+    return { billed: 0, unbilled: [...refused, ...billable], isAway: error.isRetryable }
+  }
+}
+
+const setUnbilled = async ({ db, clock }: BillDeps, { id }: ModuleUsageRow, reason: string): Promise<void> => {
+  await db
+    .updateTable('billing_usage')
+    .set({ state: 'unbilled', reason, updated_at: isoNow(clock) })
+    .where('id', '=', id)
+    .where('state', 'in', ['planned', 'unbilled'])
+    .execute()
+}
+
+type ToBill = Tenant & Readonly<{ slug: string; customerId: string; rows: readonly ModuleUsageRow[] }>
+
+/** An invoice of its own: on that of a subscription the price would be paid to the vendor of another item. */
+async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId, rows }: ToBill): Promise<void> {
+  const { provider, db, clock } = deps
+  const known = new Map((await provider.listInvoiceItems(customerId)).map((item) => [item.metadata.svc_usage ?? '', item]))
+  const mark = `${tenantId}:${month}`
+  const own = async () => (await provider.listInvoices({ customerId })).filter(({ metadata }) => metadata.svc_modules === mark)
+  const before = await own()
+  let draft = before.find(({ status }) => status === 'draft')
+  const placed = new Map<string, Readonly<{ itemId: string; invoiceId: string | null }>>()
+  for (const row of rows) {
+    const item = known.get(row.id)
+    if (item) {
+      placed.set(row.id, { itemId: item.id, invoiceId: item.invoiceId })
+      continue
+    }
+    draft ??= await createOnce(
+      `usage-invoice:${mark}:${before.length}`,
+      (key) =>
+        provider.createInvoice({
+          ...{ key, customerId, currency: deps.currency, description: `Modules in ${month}` },
+          metadata: { svc_kind: 'usage', svc_modules: mark },
+        }),
+      async () => (await own()).find(({ status }) => status === 'draft'),
+    )
+    const on = { invoiceId: draft.id }
+    const created = await createOnce(
+      `usage:${tenantId}:${row.module_id}:${month}`,
+      (key) =>
+        provider.createInvoiceItem({
+          ...{ key, customerId, amount: { cents: row.price_cents, currency: row.currency }, on },
+          ...{ description: `Module ${row.module_id} in ${month}`, metadata: { svc_kind: 'usage', svc_usage: row.id } },
+        }),
+      async () => (await provider.listInvoiceItems(customerId)).find(({ metadata }) => metadata.svc_usage === row.id),
+    )
+    placed.set(row.id, { itemId: created.id, invoiceId: draft.id })
+  }
+  for (const invoiceId of new Set([...placed.values()].map((one) => one.invoiceId)))
+    if (invoiceId !== null) await finishDraft(deps, invoiceId)
+  await db.transaction().execute(async (tx) => {
+    const stored: string[] = []
+    for (const row of rows) {
+      const item = placed.get(row.id)
+      const { numUpdatedRows } = await tx
+        .updateTable('billing_usage')
+        .set({
+          ...{ state: 'billed', reason: null, customer_id: customerId, updated_at: isoNow(clock) },
+          ...{ invoice_id: item?.invoiceId ?? null, invoice_item_id: item?.itemId ?? null },
+        })
+        .where('id', '=', row.id)
+        .where('state', 'in', ['planned', 'unbilled'])
+        .executeTakeFirst()
+      if (numUpdatedRows > 0n) stored.push(`${row.module_id}: ${moneyText({ cents: row.price_cents, currency: row.currency })}`)
+    }
+    if (stored.length === 0) return
+    const data = { tenantId, month, modules: stored, invoiceIds: [...new Set([...placed.values()].map((one) => one.invoiceId))] }
+    await recordAudit(tx, clock, { actor: system, action: 'billing.modules-billed', subject: slug, data })
+  })
+}
+
+/**
+ * Finalises a draft, also after the provider saved an internal error for a key. Only a draft is finalised, so each try has a new key: the provider
+ * would repeat a refusal for a day, also after an operator has corrected the invoice.
+ */
+export const finishDraft = ({ provider, clock }: Pick<BillingDeps, 'provider' | 'clock'>, invoiceId: string): Promise<ProviderInvoice> =>
+  createOnce(
+    `usage-finish:${invoiceId}:${isoNow(clock)}`,
+    (one) => provider.finishInvoice({ key: one, invoiceId }),
+    async () => {
+      const found = await provider.getInvoice(invoiceId)
+      return found?.status === 'draft' ? null : found
+    },
+  )
