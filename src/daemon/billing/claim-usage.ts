@@ -43,11 +43,14 @@ export async function claimUsage(deps: Deps, { id, revision, payment_subscriptio
 async function claimMissing(deps: Deps, row: ReportRow, lease: Lease): Promise<boolean> {
   const invoices = await deps.provider.listInvoices({ customerId: row.customer_id, subscriptionId: row.payment_subscription_id })
   const periods = invoices.filter(isOfPeriod)
-  const own = periods.find(({ periodStart, periodEnd }) => row.event_at >= periodStart && row.event_at < periodEnd)
+  const ofPeriod = periods.filter(({ periodStart, periodEnd }) => row.event_at >= periodStart && row.event_at < periodEnd)
+  const own = ofPeriod.find(({ status }) => status !== 'void')
   if (own?.status === 'draft') return false
+  // An operator who voids an invoice waives its period.
+  const isWaived = own === undefined && ofPeriod.length > 0
   const items = await deps.provider.listInvoiceItems(row.customer_id)
   const known = items.find(({ metadata }) => metadata.svc_report === markOf(row))
-  const cents = known?.amount.cents ?? (await missingOf(deps, row, { own, periods, items }))
+  const cents = known?.amount.cents ?? (isWaived ? 0 : await missingOf(deps, row, { own, periods, items }))
   if (!(await renewLease(deps, lease, leaseMs))) throw new Error('the claim took too long and is repeated')
   const item = cents > 0 ? await claim(deps, row, { cents, known }) : null
   await store(deps, row, { cents, item })
@@ -55,7 +58,7 @@ async function claimMissing(deps: Deps, row: ReportRow, lease: Lease): Promise<b
 }
 
 /** The first invoice of a subscription is made at the begin of its period, and has no usage. */
-const isOfPeriod = ({ createdAt, periodEnd, status }: ProviderInvoice): boolean => createdAt >= periodEnd && status !== 'void'
+const isOfPeriod = ({ createdAt, periodEnd }: ProviderInvoice): boolean => createdAt >= periodEnd
 
 /** The item of a report: a process that was killed before it stored the claim finds it again. */
 const markOf = ({ id, revision }: ReportRow): string => `${id}:${revision}`
