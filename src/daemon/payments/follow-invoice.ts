@@ -1,7 +1,7 @@
 import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
 import type { ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -12,8 +12,8 @@ type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'billing'>
 export const nameOfInvoice = ({ metadata }: Pick<ProviderInvoice, 'metadata'>): string =>
   metadata.svc_modules === undefined ? 'usage' : 'modules'
 
-export const tenantOfCustomer = (tx: Tx, customerId: string) =>
-  tx.selectFrom('tenants').select(['id', 'slug']).where('payment_customer_id', '=', customerId).executeTakeFirst()
+export const tenantOfCustomer = (db: DbOrTx, customerId: string) =>
+  db.selectFrom('tenants').select(['id', 'slug']).where('payment_customer_id', '=', customerId).executeTakeFirst()
 
 /** States in which nothing more is collected, and why an alert about the invoice closes. */
 const ends: Partial<Record<ProviderInvoice['status'], string>> = {
