@@ -129,14 +129,12 @@ const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
   row.paidUntil !== null && row.paidUntil > now ? { ...row, paidUntil: now } : row
 
 /** Invoices of an ended subscription whose payment failed. */
-async function unpaidOf({ provider }: Deps, { id, customerId }: ProviderSubscription): Promise<ProviderInvoice[]> {
-  const all = await provider.listInvoices({ customerId, subscriptionId: id }).catch((error) => {
+const unpaidOf = ({ provider }: Deps, { id, customerId }: ProviderSubscription): Promise<readonly ProviderInvoice[]> =>
+  provider.listInvoices({ customerId, subscriptionId: id, status: 'open' }).catch((error) => {
     // The customer was deleted at the provider.
     if (isPaymentFailure(error, 'not_found')) return []
     throw error
   })
-  return all.filter(({ status }) => status === 'open')
-}
 
 /** An installation that may commit after the end of its subscription: its row is cancelled then. */
 async function isBeingInstalled(tx: Tx, { metadata }: ProviderSubscription): Promise<boolean> {

@@ -23,6 +23,7 @@ import { type Attempt, storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, PaymentsDeps } from './deps.ts'
 import { tenantOfCustomer } from './follow-invoice.ts'
 import { newlyRefunded } from './follow-refund.ts'
+import { assertNothingOverdue } from './overdue.ts'
 import { ensurePrice } from './prices.ts'
 import { enqueueSubscriptionTerms, payoutOf } from './terms.ts'
 
@@ -61,6 +62,7 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
   if (live) return takeBack(deps, given, { live, item })
   const price = (await provider.getPrice(resultOf<{ priceId: string }>(given, 'price').priceId)) as ProviderPrice
   await assertStillSold(deps, given, { item, price })
+  await assertNothingOverdue(deps, given)
   // A subscription of this attempt that was deleted at the provider: its key would return it again.
   const n = savedErrors(given, 'charge') + all.filter((one) => isOfAttempt(one, attempt)).length
   given.charging()

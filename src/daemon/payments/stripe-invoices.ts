@@ -101,10 +101,15 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
         const dispute = await stripe.disputes.retrieve(id, { expand: ['charge'] })
         return toDispute(dispute, await invoiceOf(idOrNull(dispute.payment_intent)))
       }),
-    listInvoices: ({ customerId, subscriptionId }) =>
+    listInvoices: ({ customerId, subscriptionId, status }) =>
       asFailure(async () => {
         const all = []
-        const filter = { customer: customerId, ...(subscriptionId && { subscription: subscriptionId }), limit: 100 }
+        const filter = {
+          customer: customerId,
+          ...(subscriptionId && { subscription: subscriptionId }),
+          ...(status && { status }),
+          limit: 100,
+        }
         for await (const invoice of stripe.invoices.list(filter)) all.push(await inFull(invoice))
         return all
       }),

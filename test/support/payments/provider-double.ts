@@ -431,10 +431,10 @@ export function paymentDouble(
       get('getCharge', charge, () => (invoices.has(charge.slice(3)) ? { id: charge, invoiceId: charge.slice(3) } : null)),
     getDispute: (dispute) => get('getDispute', dispute, () => disputes.get(dispute) ?? null),
     getInvoice: (invoice) => get('getInvoice', invoice, () => invoices.get(invoice) ?? null),
-    listInvoices: ({ customerId, subscriptionId }) =>
-      get('listInvoices', { customerId, subscriptionId }, () =>
-        newestFirst(invoices.values()).filter(
-          (one) => one.customerId === customerId && (subscriptionId === undefined || one.subscriptionId === subscriptionId),
+    listInvoices: (filter) =>
+      get('listInvoices', filter, () =>
+        newestFirst(invoices.values()).filter((one) =>
+          (['customerId', 'subscriptionId', 'status'] as const).every((key) => filter[key] === undefined || one[key] === filter[key]),
         ),
       ),
     refundInvoice: (input) =>
