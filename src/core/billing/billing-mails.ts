@@ -21,18 +21,21 @@ export const periodEndMail = (preview: Preview, { tenantName }: Readonly<{ tenan
     'To change it, uninstall an item or module in your platform before the end of the month. Otherwise there is nothing to do.',
   ])
 
-type Failed = Readonly<{ tenantName: string; itemName: string; isUnpaid: boolean; isInstalled: boolean }>
+type Failed = Readonly<{ tenantName: string; isUnpaid: boolean; isInstalled: boolean } & ({ itemName: string } | { plan: string })>
 
 /** A payment could not be collected; nothing was taken away. */
-export const paymentFailedMail = ({ tenantName, itemName, isUnpaid, isInstalled }: Failed): BillingMail =>
-  mailOf(`The payment for ${itemName} failed`, [
+export const paymentFailedMail = ({ tenantName, isUnpaid, isInstalled, ...of }: Failed): BillingMail => {
+  const name = 'plan' in of ? `the plan ${of.plan}` : of.itemName
+  const uninstalled = `${name} is uninstalled; the payment is for the time before.`
+  const effect = 'plan' in of ? 'Your plan stays until its subscription ends.' : isInstalled ? `${name} stays installed.` : uninstalled
+  return mailOf(`The payment for ${name} failed`, [
     `Hello ${tenantName},`,
-    `your payment for ${itemName} could not be collected. ` +
-      (isInstalled ? `${itemName} stays installed.` : `${itemName} is uninstalled; the payment is for the time before.`),
+    `your payment for ${name} could not be collected. ${effect}`,
     isUnpaid
       ? 'The payment is not tried again by itself. Ask the operator of your platform for a link to a new means of payment.'
       : 'The payment is tried again in the next days. Check your means of payment, or ask the operator of your platform for a link to change it.',
   ])
+}
 
 type Unpaid = Readonly<{ tenantName: string; itemName: string; invoiceId: string; amount: Money }>
 
