@@ -12,13 +12,17 @@ function mailOf(subject: string, paragraphs: readonly (string | readonly string[
   return { subject, text: `${text}\n`, html: html.join('\n') }
 }
 
-/** Announces the charges of a month before it ends. */
-export const periodEndMail = (preview: Preview, { tenantName }: Readonly<{ tenantName: string }>): BillingMail =>
+type Announced = Readonly<{ tenantName: string; isTaxed: boolean }>
+
+/** Announces the charges of a month before it ends. Some of them were collected at the begin of their period. */
+export const periodEndMail = (preview: Preview, { tenantName, isTaxed }: Announced): BillingMail =>
   mailOf(`Your charges for ${preview.month}`, [
     `Hello ${tenantName},`,
-    `this is what will be charged for ${preview.month}, as of today. Users who become active before the end of the month are added.`,
+    `these are the charges for ${preview.month}, as of today. Users who become active before the end of the month are added.`,
     chargesText(preview),
-    'To change it, uninstall an item or module in your platform before the end of the month. Otherwise there is nothing to do.',
+    `${isTaxed ? 'Tax is added to these prices. ' : ''}The total is without the price of your plan. Monthly prices of items may be paid already.`,
+    'There is nothing to do. If you uninstall an item or module now, it costs nothing in later months. ' +
+      'Its active users and modules of this month are still charged, and a monthly price that was paid is not paid back.',
   ])
 
 type Failed = Readonly<{ tenantName: string; isUnpaid: boolean; isInstalled: boolean } & ({ itemName: string } | { plan: string })>
