@@ -5,8 +5,11 @@ export const paymentFailedKey = (id: string): string => `payment_failed:${id}`
 
 type OfSubscription = Readonly<{ subscriptionId: string; isUnpaid: boolean; isPlan?: boolean }>
 
-/** `isUnpaid`: the provider does not try again. `invoiceId`: an invoice of its own, for modules or late usage. */
-type Failed = Readonly<{ slug: string; itemName: string } & (OfSubscription | { invoiceId: string })>
+/** An invoice of its own, for modules or late usage. `hasEnded`: the last one of a subscription that has ended. */
+type OfInvoice = Readonly<{ invoiceId: string; hasEnded?: boolean }>
+
+/** `isUnpaid`: the provider does not try again. */
+type Failed = Readonly<{ slug: string; itemName: string } & (OfSubscription | OfInvoice)>
 
 /** A tenant did not pay for an item, its plan, modules or late usage. */
 export const paymentFailed = ({ slug, itemName, ...failed }: Failed): NewAlert => ({
@@ -17,7 +20,8 @@ export const paymentFailed = ({ slug, itemName, ...failed }: Failed): NewAlert =
   title: `A payment of ${slug} for ${itemName} failed`,
   body:
     ('invoiceId' in failed
-      ? `The payment provider could not collect the invoice ${failed.invoiceId} for ${itemName}. Nothing is taken away.\n`
+      ? `The payment provider could not collect the invoice ${failed.invoiceId} for ${itemName}. ` +
+        (failed.hasEnded ? 'Its subscription has ended; the invoice is for the time before.\n' : 'Nothing is taken away.\n')
       : `The payment provider could not collect the payment for ${itemName} (subscription ${failed.subscriptionId}). ` +
         (failed.isUnpaid ? 'It does not try again. ' : 'It tries again by its own rules. ') +
         `The ${failed.isPlan ? 'plan stays' : 'item stays installed'} until the subscription ends at the provider.\n`) +

@@ -41,13 +41,14 @@ export const paymentFailedMail = ({ tenantName, isUnpaid, isInstalled, ...of }: 
   ])
 }
 
-type Unpaid = Readonly<{ tenantName: string; itemName: string; invoiceId: string; amount: Money }>
+type Unpaid = Readonly<{ tenantName: string; itemName: string; invoiceId: string; amount: Money; hasEnded: boolean }>
 
-/** An invoice for modules or late usage was not paid; nothing was taken away. */
-export const invoiceFailedMail = ({ tenantName, itemName, invoiceId, amount }: Unpaid): BillingMail =>
+/** An invoice for modules or late usage, or the last one of an ended subscription, was not paid; nothing was taken away for it. */
+export const invoiceFailedMail = ({ tenantName, itemName, invoiceId, amount, hasEnded }: Unpaid): BillingMail =>
   mailOf(`Your invoice for ${itemName} is not paid`, [
     `Hello ${tenantName},`,
-    `your invoice for ${itemName} over ${moneyText(amount)} (${invoiceId}) is not paid. Everything stays installed.`,
+    `your invoice for ${itemName} over ${moneyText(amount)} (${invoiceId}) is not paid. ` +
+      (hasEnded ? 'It is for the time until the subscription ended.' : 'Everything stays installed.'),
     'Check your means of payment, or pay the invoice by the link in the mail of the payment provider. ' +
       'The operator of your platform can send you a link to change the means of payment.',
   ])

@@ -78,15 +78,17 @@ const Failed = z.object({
   itemName: z.string(),
   cents: z.int(),
   currency: z.string(),
+  // Absent in jobs of an earlier version.
+  hasEnded: z.boolean().default(false),
 })
 
 /** As for a failed payment. */
 export const mailInvoiceFailed =
   ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
   async (payload, { signal }) => {
-    const { id, tenantId, invoiceId, itemName, ...amount } = Failed.parse(payload)
+    const { id, tenantId, invoiceId, itemName, hasEnded, ...amount } = Failed.parse(payload)
     const tenant = await tenantById(db, tenantId)
     if (!tenant?.billingEmail) return
-    const mail = invoiceFailedMail({ tenantName: tenant.name, itemName, invoiceId, amount })
+    const mail = invoiceFailedMail({ tenantName: tenant.name, itemName, invoiceId, amount, hasEnded })
     await mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }

@@ -39,8 +39,9 @@ export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoi
     if ((type === 'invoice.payment_failed' || type === 'invoice.overdue') && status === 'open') {
       const itemName = ended ? await itemNameOf(tx, ended) : nameOfInvoice(invoice)
       const isFirst = !(await wasRaised(tx, key))
-      await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
-      if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total })
+      const hasEnded = ended !== undefined
+      await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id, hasEnded }))
+      if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total, hasEnded })
     }
     const over = ends[status]
     if (over) await closeAlerts(tx, clock, { subject: slug, keys: [key], because: over })
@@ -55,7 +56,7 @@ type Unpaid = Readonly<{ slug: string; found: ProviderSubscription; invoices: re
 /** The alert of a subscription that has ended continues as one for each of its unpaid invoices. The tenant got its mail before. */
 export async function alertUnpaid(tx: Tx, clock: Deps['clock'], { slug, found, invoices }: Unpaid): Promise<void> {
   const itemName = await itemNameOf(tx, found)
-  for (const { id } of invoices) await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
+  for (const { id } of invoices) await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id, hasEnded: true }))
 }
 
 /** Its tenant is charged only after somebody completes it at the provider. */
