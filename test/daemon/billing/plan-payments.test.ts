@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
+import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -91,5 +92,21 @@ onBothDialects('the payment of a plan', (fresh) => {
     const room = await aBillingWorld(await fresh(), { vendor: false, collection: 'invoice' })
     await subscribe(room, 'dedicated')
     expect([await tenant(room), room.money()]).toEqual([{ plan: 'dedicated', status: 'active' }, [0, 0, 0]])
+  })
+
+  test('for a name in another case applies the plan', async () => {
+    const room = await aBillingWorld(await fresh(), { vendor: false })
+    await subscribe(room, 'Pro')
+    expect([await tenant(room), room.money()]).toEqual([{ plan: 'pro', status: 'active' }, [9900, 0, 9900]])
+    expect((await reconcilePage(room.deps, { limit: 10 })).differences).toEqual([])
+  })
+
+  test('for a name that is no plan is a difference, and no plan is taken from the tenant', async () => {
+    const room = await aBillingWorld(await fresh(), { vendor: false })
+    const id = await subscribe(room, 'premium')
+    expect([await tenant(room), room.money()]).toEqual([{ plan: 'light', status: 'active' }, [9900, 0, 9900]])
+    expect((await reconcilePage(room.deps, { limit: 10 })).differences).toMatchObject([
+      { kind: 'plan_differs', subject: 'acme', id, here: 'plan light', there: 'active, svc_plan=premium is no plan' },
+    ])
   })
 })
