@@ -30,7 +30,7 @@ export async function applyInvoice(
     .selectFrom('billing_usage')
     .select(['id', 'price_cents', 'state', 'refunded_cents'])
     .where('invoice_id', '=', id)
-    .where('state', 'in', ['billed', 'paid', 'refunded'])
+    .where('state', 'in', ['billed', 'paid', 'refunded', 'void'])
     .orderBy('id')
     .execute()
   const shares = sharesOf(
@@ -43,6 +43,6 @@ export async function applyInvoice(
       .updateTable('billing_usage')
       .set({ state: share.state, refunded_cents: share.refundedCents, updated_at: isoNow(clock) })
       .where('id', '=', share.id)
-      .where('state', 'in', ['billed', 'paid', 'refunded'])
+      .where('state', 'in', ['billed', 'paid', 'refunded', 'void'])
       .execute()
 }

@@ -69,7 +69,7 @@ export async function ofModules(
     .selectAll('u')
     .select('p.state as payout_state')
     .where('u.tenant_id', '=', id)
-    .where('u.state', 'in', ['billed', 'paid', 'refunded'])
+    .where('u.state', 'in', ['billed', 'paid', 'refunded', 'void'])
     .orderBy('u.id')
     .execute()
   const byId = new Map(invoices.map((one) => [one.id, one]))

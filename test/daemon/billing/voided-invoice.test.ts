@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -56,5 +57,38 @@ onBothDialects('an invoice of usage that an operator voided is not charged again
     await room.run('marketplace-monthly-billing')
     await room.until('2026-06-01T00:00:00.000Z')
     expect(room.money()).toEqual([0, 0, 0])
+  })
+})
+
+onBothDialects('modules of an invoice that an operator gave up', (fresh) => {
+  async function withOpenInvoice() {
+    const room = await aBillingWorld(await fresh(), { collection: 'invoice' })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.db.updateTable('module_installations').set({ status: 'deactivated' }).execute()
+    await room.until('2026-04-02T00:00:00.000Z')
+    const open = [...room.double.invoices.values()].find(({ status }) => status === 'open')
+    return { room, open: open as NonNullable<typeof open> }
+  }
+  const statements = async (room: Room) => (await room.payouts()).map((one) => [one.month, one.net_cents, one.held_cents])
+  const states = async (room: Room) => (await room.usage()).map(({ state }) => state)
+
+  test('are in no statement, not even held', async () => {
+    const { room, open } = await withOpenInvoice()
+    await room.provider.voidInvoice({ key: 'waived', invoiceId: open.id })
+    await room.until('2026-09-10T00:00:00.000Z')
+    expect([await states(room), await statements(room)]).toEqual([['void'], []])
+    expect((await reconcilePage(room.deps, { limit: 10 })).differences).toMatchObject([{ kind: 'module_not_invoiced' }])
+  })
+
+  test('are paid to the developer if the uncollectible invoice is paid after all', async () => {
+    const { room, open } = await withOpenInvoice()
+    open.status = 'uncollectible'
+    await room.until('2026-05-20T00:00:00.000Z')
+    expect([await states(room), await statements(room)]).toEqual([['void'], []])
+    room.double.payInvoice(open.id)
+    await room.until('2026-09-10T00:00:00.000Z')
+    expect([await states(room), await statements(room)]).toEqual([['paid'], [['2026-05', 350, 0]]])
+    expect(room.money()[0]).toBe(500)
   })
 })
