@@ -1,7 +1,7 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { feeOf, missingCents } from '../../core/billing/index.ts'
 import { isoNow, newId } from '../../core/kit/index.ts'
-import { isLive, type ProviderInvoice, type ProviderInvoiceItem, type ProviderSubscription } from '../../core/payments/index.ts'
+import { isLive, type ListedInvoice, type ProviderInvoiceItem, type ProviderSubscription } from '../../core/payments/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
@@ -58,12 +58,12 @@ async function claimMissing(deps: Deps, row: ReportRow, lease: Lease): Promise<b
 }
 
 /** The first invoice of a subscription is made at the begin of its period, and has no usage. */
-const isOfPeriod = ({ createdAt, periodEnd }: ProviderInvoice): boolean => createdAt >= periodEnd
+const isOfPeriod = ({ createdAt, periodEnd }: ListedInvoice): boolean => createdAt >= periodEnd
 
 /** The item of a report: a process that was killed before it stored the claim finds it again. */
 const markOf = ({ id, revision }: ReportRow): string => `${id}:${revision}`
 
-type Found = Readonly<{ own: ProviderInvoice | undefined; periods: readonly ProviderInvoice[]; items: readonly ProviderInvoiceItem[] }>
+type Found = Readonly<{ own: ListedInvoice | undefined; periods: readonly ListedInvoice[]; items: readonly ProviderInvoiceItem[] }>
 
 async function missingOf({ db }: Deps, row: ReportRow, { own, periods, items }: Found): Promise<number> {
   const reports = await db
@@ -91,7 +91,7 @@ const itemCents = (items: readonly ProviderInvoiceItem[], { id }: ReportRow): nu
   items.filter(({ metadata }) => metadata.svc_report?.startsWith(`${id}:`)).reduce((sum, { amount }) => sum + amount.cents, 0)
 
 /** The amount of an invoice for metered usage. */
-export const usageCents = ({ lines }: ProviderInvoice): number =>
+export const usageCents = ({ lines }: Pick<ListedInvoice, 'lines'>): number =>
   lines.filter(({ invoiceItemId }) => invoiceItemId === null).reduce((sum, { cents }) => sum + cents, 0)
 
 type Due = Readonly<{ cents: number; known: ProviderInvoiceItem | undefined }>
@@ -138,7 +138,7 @@ async function payoutOn(
 type Own = Readonly<{ mark: string; payout: Payout | undefined }>
 
 /** The payout is part of the key: it may differ when the call is repeated, and a key is refused with other parameters. */
-async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: Own): Promise<ProviderInvoice> {
+async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: Own): Promise<ListedInvoice> {
   // The oldest: a call that arrives after its repetition leaves a draft without items, which is never charged.
   const find = async () =>
     (await provider.listInvoices({ customerId: row.customer_id })).findLast((one) => one.metadata.svc_report === mark)

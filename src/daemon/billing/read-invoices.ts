@@ -9,7 +9,7 @@ type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
 
 const batch = 500
 /** Refunds and disputes come later than that only in rare cases: their events are applied at any time. */
-const monthsBack = 6
+export const monthsBack = 6
 
 /** Reads the invoices of modules again that may have been paid, refunded or disputed since. */
 export async function readInvoices(deps: Deps, month: Month, signal: AbortSignal): Promise<void> {

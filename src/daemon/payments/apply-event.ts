@@ -4,8 +4,8 @@ import type { PaymentStatus } from '../../core/marketplace/index.ts'
 import {
   isLive,
   isPaymentFailure,
+  type ListedInvoice,
   objectToRead,
-  type ProviderInvoice,
   type ProviderSubscription,
   paymentStatusOf,
 } from '../../core/payments/index.ts'
@@ -129,7 +129,7 @@ const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
   row.paidUntil !== null && row.paidUntil > now ? { ...row, paidUntil: now } : row
 
 /** Invoices of an ended subscription whose payment failed. */
-const unpaidOf = ({ provider }: Deps, { id, customerId }: ProviderSubscription): Promise<readonly ProviderInvoice[]> =>
+const unpaidOf = ({ provider }: Deps, { id, customerId }: ProviderSubscription): Promise<readonly ListedInvoice[]> =>
   provider.listInvoices({ customerId, subscriptionId: id, status: 'open' }).catch((error) => {
     // The customer was deleted at the provider.
     if (isPaymentFailure(error, 'not_found')) return []

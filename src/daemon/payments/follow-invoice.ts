@@ -1,5 +1,5 @@
 import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
-import type { ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
+import type { ListedInvoice, ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
@@ -51,7 +51,7 @@ export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoi
 const itemNameOf = async (tx: Tx, { metadata }: ProviderSubscription): Promise<string> =>
   (await findItem(tx, metadata.svc_item ?? ''))?.name ?? metadata.svc_item ?? 'an item'
 
-type Unpaid = Readonly<{ slug: string; found: ProviderSubscription; invoices: readonly ProviderInvoice[] }>
+type Unpaid = Readonly<{ slug: string; found: ProviderSubscription; invoices: readonly ListedInvoice[] }>
 
 /** The alert of a subscription that has ended continues as one for each of its unpaid invoices. The tenant got its mail before. */
 export async function alertUnpaid(tx: Tx, clock: Deps['clock'], { slug, found, invoices }: Unpaid): Promise<void> {

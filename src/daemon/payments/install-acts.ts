@@ -182,7 +182,8 @@ async function refund({ db, clock, provider }: PaymentsDeps, given: Given): Prom
       if (invoice.status !== 'paid') await provider.voidInvoice({ key, invoiceId: invoice.id })
       else {
         await provider.refundInvoice({ key, invoiceId: invoice.id })
-        refunded.push((await provider.getInvoice(invoice.id)) ?? invoice)
+        const found = await provider.getInvoice(invoice.id)
+        if (found) refunded.push(found)
       }
     }
   const refundedCents = refunded.reduce((sum, one) => sum + one.refundedCents, 0)

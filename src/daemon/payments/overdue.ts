@@ -1,5 +1,5 @@
 import { isoIn, problem } from '../../core/kit/index.ts'
-import { moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
+import { type ListedInvoice, moneyText } from '../../core/payments/index.ts'
 import { subscriptionsOf } from '../marketplace/index.ts'
 import { type Given, mayHaveCharged, Refused } from './agreement.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -23,10 +23,10 @@ export async function assertNothingOverdue(deps: PaymentsDeps, given: Given): Pr
 }
 
 /** A bank debit or an invoice of the platform may be open for as long without a failure. */
-const isLate = ({ clock }: Pick<PaymentsDeps, 'clock'>, { finalizedAt }: ProviderInvoice): boolean =>
+const isLate = ({ clock }: Pick<PaymentsDeps, 'clock'>, { finalizedAt }: ListedInvoice): boolean =>
   finalizedAt !== null && finalizedAt < isoIn(clock, -daysUntilDue * dayMs)
 
-const notPaid = (slug: string, { id, total }: ProviderInvoice) =>
+const notPaid = (slug: string, { id, total }: ListedInvoice) =>
   problem(
     'PAYMENT_FAILED',
     `${slug} has not paid the invoice ${id} over ${moneyText(total)}, so it cannot buy items. Nothing was charged. ` +

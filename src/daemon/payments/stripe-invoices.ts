@@ -1,7 +1,7 @@
 import type Stripe from 'stripe'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
-import { idOrNull, toDispute, toInvoice, toInvoiceItem, toTransfer } from './stripe-records.ts'
+import { idOrNull, toDispute, toInvoice, toInvoiceItem, toListedInvoice, toTransfer } from './stripe-records.ts'
 import { type Collection, daysUntilDue } from './stripe-subscriptions.ts'
 
 type InvoiceCalls = Pick<
@@ -110,7 +110,7 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
           ...(status && { status }),
           limit: 100,
         }
-        for await (const invoice of stripe.invoices.list(filter)) all.push(await inFull(invoice))
+        for await (const invoice of stripe.invoices.list(filter)) all.push(toListedInvoice(invoice))
         return all
       }),
     refundInvoice: ({ key, invoiceId }) =>

@@ -433,9 +433,11 @@ export function paymentDouble(
     getInvoice: (invoice) => get('getInvoice', invoice, () => invoices.get(invoice) ?? null),
     listInvoices: (filter) =>
       get('listInvoices', filter, () =>
-        newestFirst(invoices.values()).filter((one) =>
-          (['customerId', 'subscriptionId', 'status'] as const).every((key) => filter[key] === undefined || one[key] === filter[key]),
-        ),
+        newestFirst(invoices.values())
+          .filter((one) =>
+            (['customerId', 'subscriptionId', 'status'] as const).every((key) => filter[key] === undefined || one[key] === filter[key]),
+          )
+          .map(({ refundedCents: _, isDisputed: __, ...listed }) => listed),
       ),
     refundInvoice: (input) =>
       keyed('refundInvoice', input, () => {
