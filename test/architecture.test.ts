@@ -101,7 +101,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   jobs: ['alerts', 'tenants'],
   limits: ['tenants'],
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals', 'tenants'],
-  modules: ['tenants'],
+  modules: ['marketplace_subscriptions', 'tenants'],
   payments: ['marketplace_items', 'marketplace_subscriptions', 'tenants'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],

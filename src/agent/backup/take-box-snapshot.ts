@@ -150,6 +150,8 @@ async function dumped(
   { former, reading }: Works & Readonly<{ former: Dumped | undefined }>,
 ): Promise<Dumped> {
   const dump = former ?? (await dumpWith(deps, request, reading))
+  // Nothing stops for a store that has failed meanwhile.
+  request.signal?.throwIfAborted()
   await deps.onStep?.('dump', 'done')
   await deps.onStep?.('store', 'intent')
   return dump

@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { execa } from 'execa'
 import { isProblem, type Problem, printable, problem } from '../../core/kit/index.ts'
 import {
@@ -92,10 +93,11 @@ const notAllRead = 3
  * snapshot is removed, where the store lets an agent do so.
  */
 async function take(options: ResticOptions, repository: Repository, request: Request): Promise<SnapshotFacts> {
-  const facts = await (request.sample
-    ? behindGate(request.sample, (gate) => backUp(options, repository, { ...request, gate }))
-    : backUp(options, repository, request))
   const { commandId, warm, signal } = request
+  const folder = join(options.cacheFolder, `gate-${encodeURIComponent(commandId)}`)
+  const facts = await (request.sample
+    ? behindGate({ folder, ready: request.sample, signal }, (gate) => backUp(options, repository, { ...request, gate }))
+    : backUp(options, repository, request))
   const sample = await request.sample
   if (warm) return facts // never restored
   try {

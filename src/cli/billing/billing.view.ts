@@ -32,7 +32,15 @@ export function previewList({ month, previews, nextCursor }: Previews, style: St
   )
 }
 
-const tints = { planned: 'yellow', reported: 'green', billed: 'green', unbilled: 'red', paid: 'green', refunded: 'yellow' } as const
+const tints = {
+  planned: 'yellow',
+  reported: 'green',
+  billed: 'green',
+  unbilled: 'red',
+  paid: 'green',
+  refunded: 'yellow',
+  void: 'yellow',
+} as const
 
 const usageColumns = ({ now }: Style): Column<UsageRow>[] => [
   { title: 'TENANT', value: ({ tenant }) => tenant, priority: 1 },

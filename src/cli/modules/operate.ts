@@ -133,10 +133,15 @@ const withdraw = command('withdraw <module>', 'Withdraw a module; it stops every
     await assertConfirmed(ask, `Stop ${version ? `version ${version}` : 'all versions'} of ${id} in every tenant? Its data stays.`)
     return api.modules.withdrawModule({ params: { id }, body: { reason, ...(version ? { version } : {}) } })
   },
-  view: ({ moduleId, versions }) =>
-    versions.length === 0
-      ? `${moduleId} was withdrawn already.`
-      : `Withdrawn: ${moduleId} ${versions.join(', ')}. To run it again: tenantry modules restore ${moduleId}`,
+  view: ({ moduleId, versions, chargedApps }) =>
+    [
+      versions.length === 0
+        ? `${moduleId} was withdrawn already.`
+        : `Withdrawn: ${moduleId} ${versions.join(', ')}. To run it again: tenantry modules restore ${moduleId}`,
+      ...(chargedApps > 0
+        ? [`Paid apps with it that charge on: ${chargedApps}. To end that, cancel their subscriptions in the Dashboard.`]
+        : []),
+    ].join('\n'),
   examples: ['withdraw attendance --reason "sends data to strangers"'],
 })
 

@@ -25,6 +25,7 @@ const usageTones = {
   billed: 'ok',
   paid: 'ok',
   refunded: 'waiting',
+  void: 'waiting',
   unbilled: 'failed',
 } as const satisfies Record<UsageRow['state'], Tone>
 

@@ -4,10 +4,15 @@ import type { NewAlert } from './alert.ts'
 /** `id`: the subscription, or the invoice of one that has none. */
 export const paymentFailedKey = (id: string): string => `payment_failed:${id}`
 
-/** `isUnpaid`: the provider does not try again. `invoiceId`: an invoice of its own, for modules or late usage. */
-type Failed = Readonly<{ slug: string; itemName: string } & ({ subscriptionId: string; isUnpaid: boolean } | { invoiceId: string })>
+type OfSubscription = Readonly<{ subscriptionId: string; isUnpaid: boolean; isPlan?: boolean }>
 
-/** A tenant did not pay for an item, for modules or for late usage. */
+/** An invoice of its own, for modules or late usage. `hasEnded`: the last one of a subscription that has ended. */
+type OfInvoice = Readonly<{ invoiceId: string; hasEnded?: boolean }>
+
+/** `isUnpaid`: the provider does not try again. */
+type Failed = Readonly<{ slug: string; itemName: string } & (OfSubscription | OfInvoice)>
+
+/** A tenant did not pay for an item, its plan, modules or late usage. */
 export const paymentFailed = ({ slug, itemName, ...failed }: Failed): NewAlert => ({
   kind: 'payment_failed',
   key: paymentFailedKey('invoiceId' in failed ? failed.invoiceId : failed.subscriptionId),
@@ -16,10 +21,11 @@ export const paymentFailed = ({ slug, itemName, ...failed }: Failed): NewAlert =
   title: `A payment of ${slug} for ${itemName} failed`,
   body:
     ('invoiceId' in failed
-      ? `The payment provider could not collect the invoice ${failed.invoiceId} for ${itemName}. Nothing is taken away.\n`
+      ? `The payment provider could not collect the invoice ${failed.invoiceId} for ${itemName}. ` +
+        (failed.hasEnded ? 'Its subscription has ended; the invoice is for the time before.\n' : 'Nothing is taken away.\n')
       : `The payment provider could not collect the payment for ${itemName} (subscription ${failed.subscriptionId}). ` +
         (failed.isUnpaid ? 'It does not try again. ' : 'It tries again by its own rules. ') +
-        'The item stays installed until the subscription ends at the provider.\n') +
+        `The ${failed.isPlan ? 'plan stays' : 'item stays installed'} until the subscription ends at the provider.\n`) +
     'Ask the tenant to update the means of payment. The alert closes when the invoice is paid.',
   command: `tenantry tenants show ${slug}`,
   standing: true,

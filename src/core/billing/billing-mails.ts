@@ -12,35 +12,43 @@ function mailOf(subject: string, paragraphs: readonly (string | readonly string[
   return { subject, text: `${text}\n`, html: html.join('\n') }
 }
 
-/** Announces the charges of a month before it ends. */
-export const periodEndMail = (preview: Preview, { tenantName }: Readonly<{ tenantName: string }>): BillingMail =>
+type Announced = Readonly<{ tenantName: string; isTaxed: boolean }>
+
+/** Announces the charges of a month before it ends. Some of them were collected at the begin of their period. */
+export const periodEndMail = (preview: Preview, { tenantName, isTaxed }: Announced): BillingMail =>
   mailOf(`Your charges for ${preview.month}`, [
     `Hello ${tenantName},`,
-    `this is what will be charged for ${preview.month}, as of today. Users who become active before the end of the month are added.`,
+    `these are the charges for ${preview.month}, as of today. Users who become active before the end of the month are added.`,
     chargesText(preview),
-    'To change it, uninstall an item or module in your platform before the end of the month. Otherwise there is nothing to do.',
+    `${isTaxed ? 'Tax is added to these prices. ' : ''}The total is without the price of your plan. Monthly prices of items may be paid already.`,
+    'There is nothing to do. If you uninstall an item or module now, it costs nothing in later months. ' +
+      'Its active users and modules of this month are still charged, and a monthly price that was paid is not paid back.',
   ])
 
-type Failed = Readonly<{ tenantName: string; itemName: string; isUnpaid: boolean; isInstalled: boolean }>
+type Failed = Readonly<{ tenantName: string; isUnpaid: boolean; isInstalled: boolean } & ({ itemName: string } | { plan: string })>
 
 /** A payment could not be collected; nothing was taken away. */
-export const paymentFailedMail = ({ tenantName, itemName, isUnpaid, isInstalled }: Failed): BillingMail =>
-  mailOf(`The payment for ${itemName} failed`, [
+export const paymentFailedMail = ({ tenantName, isUnpaid, isInstalled, ...of }: Failed): BillingMail => {
+  const name = 'plan' in of ? `the plan ${of.plan}` : of.itemName
+  const uninstalled = `${name} is uninstalled; the payment is for the time before.`
+  const effect = 'plan' in of ? 'Your plan stays until its subscription ends.' : isInstalled ? `${name} stays installed.` : uninstalled
+  return mailOf(`The payment for ${name} failed`, [
     `Hello ${tenantName},`,
-    `your payment for ${itemName} could not be collected. ` +
-      (isInstalled ? `${itemName} stays installed.` : `${itemName} is uninstalled; the payment is for the time before.`),
+    `your payment for ${name} could not be collected. ${effect}`,
     isUnpaid
       ? 'The payment is not tried again by itself. Ask the operator of your platform for a link to a new means of payment.'
       : 'The payment is tried again in the next days. Check your means of payment, or ask the operator of your platform for a link to change it.',
   ])
+}
 
-type Unpaid = Readonly<{ tenantName: string; itemName: string; invoiceId: string; amount: Money }>
+type Unpaid = Readonly<{ tenantName: string; itemName: string; invoiceId: string; amount: Money; hasEnded: boolean }>
 
-/** An invoice for modules or late usage was not paid; nothing was taken away. */
-export const invoiceFailedMail = ({ tenantName, itemName, invoiceId, amount }: Unpaid): BillingMail =>
+/** An invoice for modules or late usage, or the last one of an ended subscription, was not paid; nothing was taken away for it. */
+export const invoiceFailedMail = ({ tenantName, itemName, invoiceId, amount, hasEnded }: Unpaid): BillingMail =>
   mailOf(`Your invoice for ${itemName} is not paid`, [
     `Hello ${tenantName},`,
-    `your invoice for ${itemName} over ${moneyText(amount)} (${invoiceId}) is not paid. Everything stays installed.`,
+    `your invoice for ${itemName} over ${moneyText(amount)} (${invoiceId}) is not paid. ` +
+      (hasEnded ? 'It is for the time until the subscription ended.' : 'Everything stays installed.'),
     'Check your means of payment, or pay the invoice by the link in the mail of the payment provider. ' +
       'The operator of your platform can send you a link to change the means of payment.',
   ])

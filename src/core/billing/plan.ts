@@ -19,7 +19,8 @@ type PlanAfter = Readonly<{
   isSingle: boolean
 }>
 
-const PlanName = z.object({ svc_plan: Plan })
+/** An operator types it by hand. */
+const PlanName = z.object({ svc_plan: z.string().trim().toLowerCase().pipe(Plan) })
 
 /** The subscriptions are those of its customer at the provider now. */
 type Found = Readonly<{ found: ProviderSubscription; all: readonly ProviderSubscription[] }>
@@ -47,7 +48,8 @@ export function planAfter(known: Known, { found, all }: Found): PlanAfter {
   return decided(known?.isLive && !isOwn && !hasEnded(known, all) ? 'second' : 'follow')
 }
 
-function planOf(one: ProviderSubscription): z.infer<typeof Plan> | null {
+/** Null for one that has ended, and for a name that is no plan. */
+export function planOf(one: Pick<ProviderSubscription, 'metadata' | 'status'>): z.infer<typeof Plan> | null {
   const named = PlanName.safeParse(one.metadata)
   return named.success && isLive(one) ? named.data.svc_plan : null
 }

@@ -5,6 +5,7 @@ import { Month } from './month.ts'
 /**
  * The usage of a month: users of an item, or a module. `planned`: not sent yet. `reported`: sent to the meter. `billed`: on an invoice.
  * `unbilled`: the tenant has no customer, or there is no provider. `paid`: the invoice is paid and not refunded.
+ * `void`: the invoice was voided or marked uncollectible.
  */
 export const UsageRow = z.object({
   id: z.string(),
@@ -16,7 +17,7 @@ export const UsageRow = z.object({
   unitCents: z.int(),
   cents: z.int(),
   currency: z.string(),
-  state: z.enum(['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded']),
+  state: z.enum(['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded', 'void']),
   reason: z.string().nullable().meta({ description: 'Why it is not billed' }),
   invoiceId: z.string().nullable(),
   invoiceItemId: z.string().nullable(),

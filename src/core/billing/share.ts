@@ -2,7 +2,7 @@ import type { ProviderInvoice } from '../payments/index.ts'
 
 type Invoice = Pick<ProviderInvoice, 'status' | 'isDisputed' | 'total' | 'taxCents' | 'paidCents' | 'refundedCents'>
 type Module = Readonly<{ id: string; priceCents: number }>
-export type Share = Readonly<{ id: string; state: 'billed' | 'paid' | 'refunded'; refundedCents: number }>
+export type Share = Readonly<{ id: string; state: 'billed' | 'paid' | 'refunded' | 'void'; refundedCents: number }>
 
 /**
  * The state of each module by its invoice. A refund in part is split by price: the provider does not know which module it is for, and the
@@ -17,10 +17,13 @@ export function sharesOf(invoice: Invoice | null, modules: readonly Module[]): S
   return modules.map(({ id, priceCents }) => {
     const share = upTo(before + priceCents) - upTo(before)
     before += priceCents
-    const state = share >= priceCents && share > 0 ? 'refunded' : isPaid ? 'paid' : 'billed'
+    const state = isGivenUp(invoice) ? 'void' : share >= priceCents && share > 0 ? 'refunded' : isPaid ? 'paid' : 'billed'
     return { id, state, refundedCents: share }
   })
 }
+
+/** Nothing is collected any more. */
+const isGivenUp = (invoice: Invoice | null): boolean => invoice?.status === 'void' || invoice?.status === 'uncollectible'
 
 const refundOf = ({ paidCents, refundedCents }: Invoice, owedCents: number): number =>
   refundedCents >= paidCents ? owedCents : Math.min(owedCents, Math.ceil((refundedCents * owedCents) / Math.max(paidCents, owedCents)))

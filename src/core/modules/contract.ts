@@ -92,7 +92,14 @@ export const modulesContract = {
     path: `${base}/installed/:moduleId`,
     auth: platform('manageModules'),
     params: one,
-    returns: z.object({ success: z.literal(true), status: z.literal('pending_deletion') }),
+    returns: z.object({
+      success: z.literal(true),
+      status: z.literal('pending_deletion'),
+      chargedSubscriptionId: z
+        .string()
+        .nullable()
+        .meta({ description: 'A paid app with this module charges until DELETE …/marketplace/subscriptions/:id ends it' }),
+    }),
     problems: ['INVALID_TRANSITION', 'CONFLICT'],
     summary: 'Uninstall a module; an active one is deactivated first, and its data is deleted after 30 days',
     spec: '4.3',
@@ -186,7 +193,7 @@ export const operatorModulesContract = {
       reason: z.string().trim().min(1).max(500).meta({ description: 'Shown to the tenants that have the module' }),
       version: Version.optional().meta({ description: 'Default: all approved versions' }),
     }),
-    returns: Withdrawal,
+    returns: Withdrawal.extend({ chargedApps: z.int().meta({ description: 'Installed paid apps with this module: they charge on' }) }),
     summary: 'Withdraw a module; it stops everywhere within a second',
   }),
   restoreModule: endpoint({

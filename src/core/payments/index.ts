@@ -18,6 +18,7 @@ export {
 export { type Money, moneyText } from './money.ts'
 export type { PaymentProvider } from './port.ts'
 export type {
+  ListedInvoice,
   ProviderAccount,
   ProviderCustomer,
   ProviderDispute,

@@ -1,5 +1,6 @@
 import type { Money } from './money.ts'
 import type {
+  ListedInvoice,
   ProviderAccount,
   ProviderCharge,
   ProviderCustomer,
@@ -133,7 +134,7 @@ export type PaymentProvider = Readonly<{
   getCharge(id: string): Promise<ProviderCharge | null>
   getDispute(id: string): Promise<ProviderDispute | null>
   getRefund(id: string): Promise<ProviderRefund | null>
-  listInvoices(filter: Readonly<{ customerId: string; subscriptionId?: string }>): Promise<readonly ProviderInvoice[]>
+  listInvoices(filter: Readonly<{ customerId: string; subscriptionId?: string; status?: 'open' }>): Promise<readonly ListedInvoice[]>
   /** Pays back what was paid and not yet refunded; takes it back from the vendor with the fee. Returns the refunded cents: 0 for an unpaid invoice. */
   refundInvoice(input: Keyed & Readonly<{ invoiceId: string }>): Promise<Readonly<{ refundedCents: number }>>
   /** An open invoice that will not be paid any more. Succeeds for one that is void or paid. */

@@ -89,6 +89,9 @@ export type ProviderInvoice = Readonly<{
   }>[]
 }>
 
+/** An invoice in a list. Refunds and disputes are fields of its payments, which each take a call of the provider. */
+export type ListedInvoice = Omit<ProviderInvoice, 'refundedCents' | 'isDisputed'>
+
 /** The bank of a customer takes a payment back. `warning` states of the provider count like those of a dispute. */
 export type ProviderDispute = Readonly<{
   id: string

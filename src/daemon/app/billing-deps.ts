@@ -8,9 +8,9 @@ import type { Deps } from './deps.ts'
 /** Modules are priced by the store, and tenants are changed as operators do. */
 export function billingDeps(deps: Deps): BillingDeps & Pick<Parameters<NonNullable<typeof billingFeature.routes>>[0], 'changeTenant'> {
   const { clock, config, boxes } = deps
-  const { currency, transferPayouts } = config.payments
+  const { currency, transferPayouts, automaticTax } = config.payments
   return {
-    ...{ ...deps, currency, transferPayouts, baseUrl: config.baseUrl, mailer: makeMailer(clock, config) },
+    ...{ ...deps, currency, transferPayouts, automaticTax, baseUrl: config.baseUrl, mailer: makeMailer(clock, config) },
     pricedModule: async (db, { moduleId, version }) => {
       const found = await approvedModule(db, moduleId, version)
       if (!found) return undefined

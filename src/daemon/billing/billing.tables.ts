@@ -52,7 +52,7 @@ export type ModuleUsageTable = {
   developer_id: string
   price_cents: number
   currency: string
-  state: 'planned' | 'billed' | 'unbilled' | 'paid' | 'refunded'
+  state: 'planned' | 'billed' | 'unbilled' | 'paid' | 'refunded' | 'void'
   /** Why it is unbilled. */
   reason: string | null
   customer_id: string | null

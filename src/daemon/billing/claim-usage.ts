@@ -1,7 +1,7 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { feeOf, missingCents } from '../../core/billing/index.ts'
 import { isoNow, newId } from '../../core/kit/index.ts'
-import { isLive, type ProviderInvoice, type ProviderInvoiceItem, type ProviderSubscription } from '../../core/payments/index.ts'
+import { isLive, type ListedInvoice, type ProviderInvoiceItem, type ProviderSubscription } from '../../core/payments/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
@@ -43,11 +43,14 @@ export async function claimUsage(deps: Deps, { id, revision, payment_subscriptio
 async function claimMissing(deps: Deps, row: ReportRow, lease: Lease): Promise<boolean> {
   const invoices = await deps.provider.listInvoices({ customerId: row.customer_id, subscriptionId: row.payment_subscription_id })
   const periods = invoices.filter(isOfPeriod)
-  const own = periods.find(({ periodStart, periodEnd }) => row.event_at >= periodStart && row.event_at < periodEnd)
+  const ofPeriod = periods.filter(({ periodStart, periodEnd }) => row.event_at >= periodStart && row.event_at < periodEnd)
+  const own = ofPeriod.find(({ status }) => status !== 'void')
   if (own?.status === 'draft') return false
+  // An operator who voids an invoice waives its period.
+  const isWaived = own === undefined && ofPeriod.length > 0
   const items = await deps.provider.listInvoiceItems(row.customer_id)
   const known = items.find(({ metadata }) => metadata.svc_report === markOf(row))
-  const cents = known?.amount.cents ?? (await missingOf(deps, row, { own, periods, items }))
+  const cents = known?.amount.cents ?? (isWaived ? 0 : await missingOf(deps, row, { own, periods, items }))
   if (!(await renewLease(deps, lease, leaseMs))) throw new Error('the claim took too long and is repeated')
   const item = cents > 0 ? await claim(deps, row, { cents, known }) : null
   await store(deps, row, { cents, item })
@@ -55,12 +58,12 @@ async function claimMissing(deps: Deps, row: ReportRow, lease: Lease): Promise<b
 }
 
 /** The first invoice of a subscription is made at the begin of its period, and has no usage. */
-const isOfPeriod = ({ createdAt, periodEnd, status }: ProviderInvoice): boolean => createdAt >= periodEnd && status !== 'void'
+const isOfPeriod = ({ createdAt, periodEnd }: ListedInvoice): boolean => createdAt >= periodEnd
 
 /** The item of a report: a process that was killed before it stored the claim finds it again. */
 const markOf = ({ id, revision }: ReportRow): string => `${id}:${revision}`
 
-type Found = Readonly<{ own: ProviderInvoice | undefined; periods: readonly ProviderInvoice[]; items: readonly ProviderInvoiceItem[] }>
+type Found = Readonly<{ own: ListedInvoice | undefined; periods: readonly ListedInvoice[]; items: readonly ProviderInvoiceItem[] }>
 
 async function missingOf({ db }: Deps, row: ReportRow, { own, periods, items }: Found): Promise<number> {
   const reports = await db
@@ -88,7 +91,7 @@ const itemCents = (items: readonly ProviderInvoiceItem[], { id }: ReportRow): nu
   items.filter(({ metadata }) => metadata.svc_report?.startsWith(`${id}:`)).reduce((sum, { amount }) => sum + amount.cents, 0)
 
 /** The amount of an invoice for metered usage. */
-export const usageCents = ({ lines }: ProviderInvoice): number =>
+export const usageCents = ({ lines }: Pick<ListedInvoice, 'lines'>): number =>
   lines.filter(({ invoiceItemId }) => invoiceItemId === null).reduce((sum, { cents }) => sum + cents, 0)
 
 type Due = Readonly<{ cents: number; known: ProviderInvoiceItem | undefined }>
@@ -135,7 +138,7 @@ async function payoutOn(
 type Own = Readonly<{ mark: string; payout: Payout | undefined }>
 
 /** The payout is part of the key: it may differ when the call is repeated, and a key is refused with other parameters. */
-async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: Own): Promise<ProviderInvoice> {
+async function ownInvoice({ provider }: Deps, row: ReportRow, { mark, payout }: Own): Promise<ListedInvoice> {
   // The oldest: a call that arrives after its repetition leaves a draft without items, which is never charged.
   const find = async () =>
     (await provider.listInvoices({ customerId: row.customer_id })).findLast((one) => one.metadata.svc_report === mark)

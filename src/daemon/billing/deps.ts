@@ -18,6 +18,8 @@ export type BillingDeps = Readonly<{
   mailer: Mailer
   /** ISO 4217, lower case. */
   currency: string
+  /** The provider adds taxes to what it charges. */
+  automaticTax: boolean
   baseUrl: string
   /** False: statements of developers are listed and nothing is transferred. */
   transferPayouts: boolean

@@ -32,7 +32,7 @@ export async function endModules(deps: Deps, tenantId: string, signal: AbortSign
     .updateTable('billing_usage')
     .set({ tenant_id: formerOf(tenantId) })
     .where('tenant_id', '=', tenantId)
-    .where('state', 'in', ['billed', 'paid', 'refunded'])
+    .where('state', 'in', ['billed', 'paid', 'refunded', 'void'])
     .where(({ not, exists }) => not(exists(detached(db, tenantId))))
     .execute()
 }

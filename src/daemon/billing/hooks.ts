@@ -34,22 +34,26 @@ export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 
         ...(isOver && { runAt: isoIn(clock, lastInvoiceMs) }),
       })
   },
-  paymentFailed: async (tx, failed) => {
-    const payload = { id: newId(random, 'pml'), ...failed }
-    await enqueueJob(tx, clock, { topic: paymentMailTopic, payload, pool: 'mail' })
-  },
+  paymentFailed: mailFailure({ clock, random }),
   invoiceFailed: async (tx, { amount, ...failed }) => {
     const payload = { id: newId(random, 'pml'), ...failed, ...amount }
     await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
   },
   refunded: (tx, invoice) => applyInvoice({ db: tx, clock }, { id: invoice.id, invoice }),
-  planChanged: (found: ProviderSubscription) => followPlan({ db, clock, provider }, found),
+  planChanged: (found: ProviderSubscription) => followPlan({ db, clock, provider, paymentFailed: mailFailure({ clock, random }) }, found),
 })
+
+const mailFailure =
+  ({ clock, random }: Pick<BillingDeps, 'clock' | 'random'>) =>
+  (tx: Tx, failed: Readonly<{ tenantId: string }>): Promise<void> =>
+    enqueueJob(tx, clock, { topic: paymentMailTopic, payload: { id: newId(random, 'pml'), ...failed }, pool: 'mail' })
 
 const Payload = z.object({
   id: z.string(),
   tenantId: z.string(),
-  itemId: z.string(),
+  // One of both.
+  itemId: z.string().optional(),
+  plan: z.string().optional(),
   isUnpaid: z.boolean(),
   // Absent in jobs of an earlier version.
   isInstalled: z.boolean().default(true),
@@ -59,11 +63,11 @@ const Payload = z.object({
 export const mailPaymentFailed =
   ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
   async (payload, { signal }) => {
-    const { id, tenantId, itemId, ...failed } = Payload.parse(payload)
+    const { id, tenantId, itemId = '', plan, ...failed } = Payload.parse(payload)
     const tenant = await tenantById(db, tenantId)
     if (!tenant?.billingEmail) return
-    const itemName = (await findItem(db, itemId))?.name ?? itemId
-    const mail = paymentFailedMail({ tenantName: tenant.name, itemName, ...failed })
+    const of = plan === undefined ? { itemName: (await findItem(db, itemId))?.name ?? itemId } : { plan }
+    const mail = paymentFailedMail({ tenantName: tenant.name, ...failed, ...of })
     await mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }
 
@@ -74,15 +78,17 @@ const Failed = z.object({
   itemName: z.string(),
   cents: z.int(),
   currency: z.string(),
+  // Absent in jobs of an earlier version.
+  hasEnded: z.boolean().default(false),
 })
 
 /** As for a failed payment. */
 export const mailInvoiceFailed =
   ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
   async (payload, { signal }) => {
-    const { id, tenantId, invoiceId, itemName, ...amount } = Failed.parse(payload)
+    const { id, tenantId, invoiceId, itemName, hasEnded, ...amount } = Failed.parse(payload)
     const tenant = await tenantById(db, tenantId)
     if (!tenant?.billingEmail) return
-    const mail = invoiceFailedMail({ tenantName: tenant.name, itemName, invoiceId, amount })
+    const mail = invoiceFailedMail({ tenantName: tenant.name, itemName, invoiceId, amount, hasEnded })
     await mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }

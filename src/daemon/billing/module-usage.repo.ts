@@ -99,8 +99,13 @@ export async function invoicesToRead(db: DbOrTx, { since, after, limit }: Invoic
     .leftJoin('billing_payouts as p', 'p.id', 'u.payout_id')
     .select('u.invoice_id')
     .distinct()
-    .where('u.state', 'in', ['billed', 'paid'])
-    .where(({ eb, or }) => or([eb('u.payout_id', 'is', null), eb('p.state', '=', 'waiting'), eb('u.month', '>=', since)]))
+    .where(({ eb, or, and }) =>
+      or([
+        and([eb('u.state', 'in', ['billed', 'paid']), or([eb('u.payout_id', 'is', null), eb('p.state', '=', 'waiting')])]),
+        // One that was marked uncollectible may still be paid.
+        and([eb('u.state', 'in', ['billed', 'paid', 'void']), eb('u.month', '>=', since)]),
+      ]),
+    )
     .where('u.invoice_id', '>', after)
     .orderBy('u.invoice_id')
     .limit(limit)

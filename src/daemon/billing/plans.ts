@@ -1,7 +1,7 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
 import { planAfter } from '../../core/billing/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
-import { isLive, type ProviderSubscription } from '../../core/payments/index.ts'
+import { isLive, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
 import { suspendedByBilling } from '../../core/tenants/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -9,7 +9,13 @@ import { type Db, forUpdate, lockExclusive, type Tx, type WithTx } from '../db/i
 import { lockTenant, setPlanIn, setTenantStatusIn, type TenantRecord, tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
-type Deps = Pick<BillingDeps, 'clock' | 'provider'> & Readonly<{ db: Db }>
+type PlanFailure = Readonly<{ tenantId: string; plan: string; isUnpaid: boolean }>
+type Deps = Pick<BillingDeps, 'clock' | 'provider'> &
+  Readonly<{
+    db: Db
+    /** Mails the tenant. */
+    paymentFailed(tx: Tx, failed: PlanFailure): Promise<void>
+  }>
 
 const system = { kind: 'system', name: 'billing' } as const
 
@@ -32,6 +38,7 @@ export async function followPlan(deps: Deps, found: ProviderSubscription): Promi
       .where('tenant_id', '=', tenantId)
       .modifyEnd(forUpdate(tx))
       .executeTakeFirst()
+    const before = row && { id: row.subscription_id, status: row.status as ProviderSubscription['status'] }
     const known = row
       ? { subscriptionId: row.subscription_id, isLive: isLive({ status: row.status as ProviderSubscription['status'] }) }
       : null
@@ -41,7 +48,7 @@ export async function followPlan(deps: Deps, found: ProviderSubscription): Promi
       await closeAlerts(tx, deps.clock, { subject: tenant.slug, kinds: ['plan_duplicate'], because: 'one subscription of a plan is left' })
     if (event === 'ignore') return `nothing to do: the subscription is ${found.status}`
     await store(deps, tx, { tenantId, found: followed, plan: plan ?? row?.plan ?? null })
-    return event === 'ended' ? ended({ ...deps, tx }, tenant, found) : follow({ ...deps, tx }, tenant, { found: followed, plan })
+    return event === 'ended' ? ended({ ...deps, tx }, tenant, found) : follow({ ...deps, tx }, tenant, { found: followed, plan, before })
   })
 }
 
@@ -62,10 +69,13 @@ async function store({ clock }: Deps, tx: Tx, { tenantId, found, plan }: Stored)
     .execute()
 }
 
-type Followed = Readonly<{ found: ProviderSubscription; plan: TenantRecord['plan'] | null }>
+type Before = Pick<ProviderSubscription, 'id' | 'status'> | undefined
+type Followed = Readonly<{ found: ProviderSubscription; plan: TenantRecord['plan'] | null; before: Before }>
 
-async function follow({ clock, tx }: WithTx<Deps>, tenant: TenantRecord, { found, plan }: Followed): Promise<string> {
+async function follow(deps: WithTx<Deps>, tenant: TenantRecord, { found, plan, before }: Followed): Promise<string> {
+  const { clock, tx } = deps
   const happened: string[] = []
+  await followPayments(deps, { ...tenant, plan: plan ?? tenant.plan }, { found, before })
   await closeAlerts(tx, clock, { subject: tenant.slug, kinds: ['plan_ended'], because: 'the tenant has a subscription again' })
   if (plan !== null && plan !== tenant.plan) {
     await setPlanIn({ tx, clock }, system, { tenant, plan })
@@ -78,7 +88,27 @@ async function follow({ clock, tx }: WithTx<Deps>, tenant: TenantRecord, { found
   return `${tenant.slug}: ${[`subscription ${found.id} is ${found.status}`, ...happened].join(', ')}`
 }
 
-async function ended({ clock, tx }: WithTx<Deps>, tenant: TenantRecord, found: ProviderSubscription): Promise<string> {
+/** As for an item: a failed payment raises an alert and mails the tenant, and takes nothing away. */
+async function followPayments(deps: WithTx<Deps>, tenant: TenantRecord, { found, before }: Omit<Followed, 'plan'>): Promise<void> {
+  const { clock, tx, paymentFailed } = deps
+  const { id: tenantId, slug, plan } = tenant
+  const isSame = before?.id === found.id
+  if (before && !isSame) await closeFailed(deps, tenant, before)
+  const status = paymentStatusOf(found)
+  if (status === (before && isSame ? paymentStatusOf(before) : 'ok')) return
+  if (status === 'ok') return closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(found.id)], because: 'the invoice was paid' })
+  const isUnpaid = status === 'unpaid'
+  const facts = { slug, itemName: `the plan ${plan}`, subscriptionId: found.id, isUnpaid, isPlan: true }
+  await raiseAlert(tx, clock, alertOf.payment_failed(facts))
+  await paymentFailed(tx, { tenantId, plan, isUnpaid })
+}
+
+const closeFailed = ({ clock, tx }: WithTx<Deps>, { slug }: TenantRecord, { id }: Readonly<{ id: string }>): Promise<void> =>
+  closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(id)], because: 'the subscription ended' })
+
+async function ended(deps: WithTx<Deps>, tenant: TenantRecord, found: ProviderSubscription): Promise<string> {
+  const { clock, tx } = deps
+  await closeFailed(deps, tenant, found)
   const isSuspended = tenant.plan === 'light' && tenant.status === 'active'
   await raiseAlert(tx, clock, alertOf.plan_ended({ slug: tenant.slug, plan: tenant.plan, subscriptionId: found.id, isSuspended }))
   const to = { status: 'suspended' as const, suspendedReason: suspendedByBilling }

@@ -9,7 +9,7 @@ type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
 
 const batch = 500
 /** Refunds and disputes come later than that only in rare cases: their events are applied at any time. */
-const monthsBack = 6
+export const monthsBack = 6
 
 /** Reads the invoices of modules again that may have been paid, refunded or disputed since. */
 export async function readInvoices(deps: Deps, month: Month, signal: AbortSignal): Promise<void> {
@@ -30,7 +30,7 @@ export async function applyInvoice(
     .selectFrom('billing_usage')
     .select(['id', 'price_cents', 'state', 'refunded_cents'])
     .where('invoice_id', '=', id)
-    .where('state', 'in', ['billed', 'paid', 'refunded'])
+    .where('state', 'in', ['billed', 'paid', 'refunded', 'void'])
     .orderBy('id')
     .execute()
   const shares = sharesOf(
@@ -43,6 +43,6 @@ export async function applyInvoice(
       .updateTable('billing_usage')
       .set({ state: share.state, refunded_cents: share.refundedCents, updated_at: isoNow(clock) })
       .where('id', '=', share.id)
-      .where('state', 'in', ['billed', 'paid', 'refunded'])
+      .where('state', 'in', ['billed', 'paid', 'refunded', 'void'])
       .execute()
 }

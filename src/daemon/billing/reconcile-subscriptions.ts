@@ -1,4 +1,4 @@
-import { acceptFix, type Difference, difference } from '../../core/billing/index.ts'
+import { acceptFix, type Difference, difference, planOf } from '../../core/billing/index.ts'
 import { isLive, moneyText, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
 import { findItem, type SubscriptionRecord } from '../marketplace/index.ts'
 import { payoutOfItem } from '../payments/index.ts'
@@ -150,7 +150,7 @@ function termsFix({ id, vendorId, isTaxed }: Terms): string {
   return `set the destination back at the provider, or ${accept}`
 }
 
-async function ofPlan({ db }: Deps, { id, slug }: TenantRecord, all: readonly ProviderSubscription[]): Promise<Difference[]> {
+async function ofPlan({ db }: Deps, { id, slug, plan }: TenantRecord, all: readonly ProviderSubscription[]): Promise<Difference[]> {
   const row = await db.selectFrom('tenant_billing').selectAll().where('tenant_id', '=', id).executeTakeFirst()
   const plans = all.filter((one) => one.metadata.svc_kind === 'plan' && isLive(one) && one.status !== 'incomplete')
   const own = row && all.find((one) => one.id === row.subscription_id)
@@ -180,6 +180,17 @@ async function ofPlan({ db }: Deps, { id, slug }: TenantRecord, all: readonly Pr
         {
           ...{ here: row.status, there: own?.status ?? 'unknown' },
           fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('plan_differs', row.subscription_id)}`,
+        },
+      ),
+    )
+  if (own && isLive(own) && planOf(own) === null)
+    found.push(
+      difference(
+        'plan_differs',
+        { subject: slug, id: own.id },
+        {
+          ...{ here: `plan ${plan}`, there: `${own.status}, svc_plan=${own.metadata.svc_plan ?? ''} is no plan` },
+          fix: 'set svc_plan to light, pro or dedicated in the metadata of the subscription in the Dashboard of the provider',
         },
       ),
     )

@@ -1,17 +1,19 @@
-import { acceptFix, type Difference, difference, sharesOf } from '../../core/billing/index.ts'
-import { moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
+import { acceptFix, type Difference, difference, monthBefore, monthOf, sharesOf } from '../../core/billing/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { type ListedInvoice, moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
 import { usageCents } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import type { ModuleUsageRow } from './module-usage.repo.ts'
+import { monthsBack } from './read-invoices.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
 
 /** Users that were reported against what final invoices charge for them. */
 export async function ofUsage(
-  { db, clock }: Deps,
+  { db, clock, provider }: Deps,
   { id, slug }: TenantRecord,
-  invoices: readonly ProviderInvoice[],
+  invoices: readonly ListedInvoice[],
 ): Promise<Difference[]> {
   const reports = await db.selectFrom('billing_reports').selectAll().where('tenant_id', '=', id).execute()
   const found = reports
@@ -37,8 +39,9 @@ export async function ofUsage(
     )
     const owed = own.reduce((sum, row) => sum + row.quantity * row.unit_cents - row.claimed_cents, 0)
     const charged = usageCents(invoice)
-    const isRefunded = charged > owed && invoice.refundedCents >= charged - owed
-    if (own.length > 0 && owed !== charged && !isRefunded)
+    if (own.length === 0 || owed === charged) continue
+    const refundedCents = charged > owed ? ((await provider.getInvoice(invoice.id))?.refundedCents ?? 0) : 0
+    if (owed > charged || refundedCents < charged - owed)
       found.push(
         difference(
           'usage_not_invoiced',
@@ -59,9 +62,9 @@ export async function ofUsage(
 
 /** Modules that were billed against the lines of their invoices. */
 export async function ofModules(
-  { db, provider }: Deps,
+  { db, clock, provider }: Deps,
   { id, slug }: TenantRecord,
-  invoices: readonly ProviderInvoice[],
+  invoices: readonly ListedInvoice[],
 ): Promise<Difference[]> {
   const rows = await db
     .selectFrom('billing_usage as u')
@@ -69,10 +72,13 @@ export async function ofModules(
     .selectAll('u')
     .select('p.state as payout_state')
     .where('u.tenant_id', '=', id)
-    .where('u.state', 'in', ['billed', 'paid', 'refunded'])
+    .where('u.state', 'in', ['billed', 'paid', 'refunded', 'void'])
     .orderBy('u.id')
     .execute()
   const byId = new Map(invoices.map((one) => [one.id, one]))
+  // One call each, and refunds and disputes of older ones are applied by their events.
+  const since = monthBefore(monthOf(isoNow(clock)), monthsBack)
+  const inFull = new Map<string, ProviderInvoice | null>()
   const found: Difference[] = []
   for (const row of rows) {
     const invoice = byId.get(row.invoice_id ?? '') ?? (row.invoice_id ? await provider.getInvoice(row.invoice_id) : null)
@@ -96,7 +102,11 @@ export async function ofModules(
           },
         ),
       )
-    else found.push(...ofRefund(slug, { row, rows, invoice, here }))
+    else if (row.payout_state !== null && row.payout_state !== 'waiting' && row.month >= since) {
+      const full = inFull.get(invoice.id) ?? (await provider.getInvoice(invoice.id))
+      inFull.set(invoice.id, full)
+      if (full) found.push(...ofRefund(slug, { row, rows, invoice: full, here }))
+    }
   }
   return found
 }
@@ -106,7 +116,6 @@ type Paid = Readonly<{ row: Row; rows: readonly Row[]; invoice: ProviderInvoice;
 
 /** A refund that no statement has deducted yet, or a dispute of a payment that a statement has. */
 function ofRefund(subject: string, { row, rows, invoice, here }: Paid): Difference[] {
-  if (row.payout_state === null || row.payout_state === 'waiting') return []
   const alike = rows.filter(({ invoice_id }) => invoice_id === row.invoice_id)
   const shares = sharesOf(
     invoice,

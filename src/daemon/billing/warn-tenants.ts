@@ -6,14 +6,14 @@ import { tenantById, tenantsAfter } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { previewOf } from './preview.ts'
 
-type Deps = Pick<BillingDeps, 'db' | 'clock' | 'mailer' | 'currency' | 'pricedModule' | 'activeUsers'>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'mailer' | 'currency' | 'pricedModule' | 'activeUsers' | 'automaticTax'>
 
 export const warningTopic = 'billing.period-end-mail'
 const batch = 200
 /** A run that was missed and comes in the next month has nothing to announce. */
 const firstDay = 24
 
-/** Mails to each tenant with a billing address what it will be charged for this month; once for each tenant and month. */
+/** Mails the charges of this month to each tenant with a billing address; once for each tenant and month. */
 export async function warnTenants(deps: Deps, signal: AbortSignal): Promise<string> {
   const { db, clock } = deps
   const now = isoNow(clock)
@@ -57,7 +57,7 @@ export const mailWarning =
     const { tenantId, month } = Payload.parse(payload)
     const tenant = await tenantById(deps.db, tenantId)
     if (!tenant?.billingEmail) return
-    const mail = periodEndMail(await previewOf(deps, tenant, month), { tenantName: tenant.name })
+    const mail = periodEndMail(await previewOf(deps, tenant, month), { tenantName: tenant.name, isTaxed: deps.automaticTax })
     const id = `billing_${tenantId}_${month.replace('-', '_')}`
     await deps.mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }

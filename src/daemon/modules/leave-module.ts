@@ -3,6 +3,7 @@ import type { InstallationVerb } from '../../core/modules/index.ts'
 import type { Tx } from '../db/index.ts'
 import { installedVersion } from './activate-module.ts'
 import { applyChange, decide } from './change-installation.ts'
+import { chargedApps } from './charged-apps.ts'
 import type { ModulesDeps } from './deps.ts'
 import type { ByTenant } from './install-module.ts'
 import { lockInstallation } from './installations.repo.ts'
@@ -44,7 +45,8 @@ export async function deactivateModule(deps: Deps, actor: PlatformPrincipal, { m
 /** An active module is deactivated first, in the same transaction. */
 export async function uninstallModule(deps: Deps, actor: PlatformPrincipal, { moduleId }: One) {
   await move(deps, actor, { moduleId, verb: 'delete' })
-  return { success, status: 'pending_deletion' as const }
+  const [charged] = await chargedApps(deps.db, { moduleId, tenantId: actor.tenantId })
+  return { success, status: 'pending_deletion' as const, chargedSubscriptionId: charged?.id ?? null }
 }
 
 export async function pauseModule(deps: Deps, actor: PlatformPrincipal, { moduleId }: One) {

@@ -3,6 +3,7 @@ import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
+import { chargedApps } from './charged-apps.ts'
 import type { ModulesDeps } from './deps.ts'
 
 type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved'>
@@ -19,12 +20,13 @@ export const withdrawModule = (deps: Deps, actor: Actor, { id: moduleId, reason,
   deps.db.transaction().execute(async (tx) => {
     const all = await versionsOf(deps, tx, { moduleId, version })
     const versions = all.filter(({ withdrawn }) => withdrawn === null).map((one) => one.version)
-    if (versions.length === 0) return { moduleId, versions }
+    const chargedCount = (await chargedApps(tx, { moduleId })).length
+    if (versions.length === 0) return { moduleId, versions, chargedApps: chargedCount }
     const withdrawn_at = isoNow(deps.clock)
     const rows = versions.map((one) => ({ module_id: moduleId, version: one, reason, withdrawn_at }))
     await tx.insertInto('module_withdrawals').values(rows).execute()
     await publish({ ...deps, tx }, actor, { moduleId, versions, type: 'module.withdrawn', reason })
-    return { moduleId, versions }
+    return { moduleId, versions, chargedApps: chargedCount }
   })
 
 /** Restores a withdrawn version, or all. Repeated calls change nothing. Throws NOT_FOUND. */

@@ -47,7 +47,7 @@ export async function agreedPrice({ db }: PaymentsDeps, { attempt }: Given): Pro
 }
 
 /** Since then an attempt only goes forward: a request that failed may have charged. */
-const mayHaveCharged = ({ journal }: Given): boolean =>
+export const mayHaveCharged = ({ journal }: Given): boolean =>
   journal.some(({ step, mark, data }) => step === 'charge' && mark === 'failed' && (data as { sent?: boolean } | undefined)?.sent !== false)
 
 const notTheAgreed = ({ name }: ItemRecord, why: string) =>

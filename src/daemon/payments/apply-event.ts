@@ -4,8 +4,8 @@ import type { PaymentStatus } from '../../core/marketplace/index.ts'
 import {
   isLive,
   isPaymentFailure,
+  type ListedInvoice,
   objectToRead,
-  type ProviderInvoice,
   type ProviderSubscription,
   paymentStatusOf,
 } from '../../core/payments/index.ts'
@@ -130,13 +130,13 @@ const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
   row.paidUntil !== null && row.paidUntil > now ? { ...row, paidUntil: now } : row
 
 /** Invoices of an ended subscription whose payment failed, or that the customer has not paid until they were due. */
-async function unpaidOf({ provider, clock }: Deps, { id, customerId }: ProviderSubscription): Promise<ProviderInvoice[]> {
-  const all = await provider.listInvoices({ customerId, subscriptionId: id }).catch((error) => {
+async function unpaidOf({ provider, clock }: Deps, { id, customerId }: ProviderSubscription): Promise<readonly ListedInvoice[]> {
+  const open = await provider.listInvoices({ customerId, subscriptionId: id, status: 'open' }).catch((error) => {
     // The customer was deleted at the provider.
     if (isPaymentFailure(error, 'not_found')) return []
     throw error
   })
-  return all.filter(({ status, dueAt }) => status === 'open' && (dueAt === null || dueAt <= isoNow(clock)))
+  return open.filter(({ dueAt }) => dueAt === null || dueAt <= isoNow(clock))
 }
 
 /** An installation that may commit after the end of its subscription: its row is cancelled then. */

@@ -41,6 +41,8 @@ type InstalledSpan = Readonly<{
   currency: string
 }>
 
+type FailedInvoice = Readonly<{ tenantId: string; invoiceId: string; itemName: string; amount: Money; hasEnded: boolean }>
+
 /** Takes what payments reports to billing; with a `tx` in the transaction of the change. */
 export type BillingHooks = Readonly<{
   installed(tx: Tx, span: InstalledSpan): Promise<void>
@@ -50,8 +52,8 @@ export type BillingHooks = Readonly<{
    */
   ended(tx: Tx, subscription: Readonly<{ id: string; isOver?: boolean }>): Promise<void>
   paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean; isInstalled: boolean }>): Promise<void>
-  /** An invoice without a subscription was not paid; once for each. */
-  invoiceFailed(tx: Tx, failed: Readonly<{ tenantId: string; invoiceId: string; itemName: string; amount: Money }>): Promise<void>
+  /** An invoice without a subscription, or (`hasEnded`) the last one of an ended subscription, was not paid; once for each. */
+  invoiceFailed(tx: Tx, failed: FailedInvoice): Promise<void>
   /** The payment of an invoice was refunded in full or in part. */
   refunded(tx: Tx, invoice: ProviderInvoice): Promise<void>
   /** A subscription of a plan, as it is now. Returns what happened. */

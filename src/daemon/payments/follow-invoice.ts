@@ -1,7 +1,7 @@
 import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
-import type { ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
+import type { ListedInvoice, ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -12,8 +12,8 @@ type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'billing'>
 export const nameOfInvoice = ({ metadata }: Pick<ProviderInvoice, 'metadata'>): string =>
   metadata.svc_modules === undefined ? 'usage' : 'modules'
 
-export const tenantOfCustomer = (tx: Tx, customerId: string) =>
-  tx.selectFrom('tenants').select(['id', 'slug']).where('payment_customer_id', '=', customerId).executeTakeFirst()
+export const tenantOfCustomer = (db: DbOrTx, customerId: string) =>
+  db.selectFrom('tenants').select(['id', 'slug']).where('payment_customer_id', '=', customerId).executeTakeFirst()
 
 /** States in which nothing more is collected, and why an alert about the invoice closes. */
 const ends: Partial<Record<ProviderInvoice['status'], string>> = {
@@ -39,8 +39,9 @@ export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoi
     if ((type === 'invoice.payment_failed' || type === 'invoice.overdue') && status === 'open') {
       const itemName = ended ? await itemNameOf(tx, ended) : nameOfInvoice(invoice)
       const isFirst = !(await wasRaised(tx, key))
-      await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
-      if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total })
+      const hasEnded = ended !== undefined
+      await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id, hasEnded }))
+      if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total, hasEnded })
     }
     const over = ends[status]
     if (over) await closeAlerts(tx, clock, { subject: slug, keys: [key], because: over })
@@ -50,12 +51,12 @@ export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoi
 const itemNameOf = async (tx: Tx, { metadata }: ProviderSubscription): Promise<string> =>
   (await findItem(tx, metadata.svc_item ?? ''))?.name ?? metadata.svc_item ?? 'an item'
 
-type Unpaid = Readonly<{ slug: string; found: ProviderSubscription; invoices: readonly ProviderInvoice[] }>
+type Unpaid = Readonly<{ slug: string; found: ProviderSubscription; invoices: readonly ListedInvoice[] }>
 
 /** The alert of a subscription that has ended continues as one for each of its unpaid invoices. The tenant got its mail before. */
 export async function alertUnpaid(tx: Tx, clock: Deps['clock'], { slug, found, invoices }: Unpaid): Promise<void> {
   const itemName = await itemNameOf(tx, found)
-  for (const { id } of invoices) await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id }))
+  for (const { id } of invoices) await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id, hasEnded: true }))
 }
 
 /** Its tenant is charged only after somebody completes it at the provider. */

@@ -13,7 +13,7 @@ export async function followSetup({ provider }: Deps, sessionId: string): Promis
   const customerId = await provider.applySetup(sessionId)
   if (customerId === null) return 'nothing to do: not a set-up page of this platform'
   const isOpen = ({ status }: Readonly<{ status: string }>) => status === 'open'
-  const open = (await provider.listInvoices({ customerId })).filter(isOpen)
+  const open = await provider.listInvoices({ customerId, status: 'open' })
   let paid = 0
   for (const { id: invoiceId } of open) {
     const find = async () => {

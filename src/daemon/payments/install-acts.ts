@@ -17,11 +17,13 @@ import {
 } from '../../core/payments/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { findItem, type ItemRecord } from '../marketplace/index.ts'
+import { findItem, findSubscription, type ItemRecord } from '../marketplace/index.ts'
 import { agreedPrice, assertActive, assertFormerPrice, assertStillSold, type Given, Refused, resultOf } from './agreement.ts'
-import { storeLink } from './attempts.repo.ts'
+import { type Attempt, storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, PaymentsDeps } from './deps.ts'
+import { tenantOfCustomer } from './follow-invoice.ts'
 import { newlyRefunded } from './follow-refund.ts'
+import { assertNothingOverdue } from './overdue.ts'
 import { ensurePrice } from './prices.ts'
 import { closeRejected } from './stuck-attempt.ts'
 import { enqueueSubscriptionTerms, payoutOf } from './terms.ts'
@@ -54,13 +56,14 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
   const { provider, db } = deps
   const { attempt } = given
   await assertActive(deps, attempt)
-  const all = await provider.listSubscriptions(attempt.customerId)
+  const all = await subscriptionsOf(deps, attempt)
   const live = liveSubscriptionOf(all, attempt)
   if (live && isOfAttempt(live, attempt)) return { subscriptionId: live.id, isTakenBack: false }
   const item = (await findItem(db, attempt.itemId)) as ItemRecord
   if (live) return takeBack(deps, given, { live, item })
   const price = (await provider.getPrice(resultOf<{ priceId: string }>(given, 'price').priceId)) as ProviderPrice
   await assertStillSold(deps, given, { item, price })
+  await assertNothingOverdue(deps, given)
   // A subscription of this attempt that was deleted at the provider: its key would return it again.
   const n = savedErrors(given, 'charge') + all.filter((one) => isOfAttempt(one, attempt)).length
   given.charging()
@@ -81,6 +84,20 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
   }
 }
 
+/** Those of the customer, and that of the former installation, which a former customer of the tenant may pay. */
+async function subscriptionsOf(
+  { provider, db }: PaymentsDeps,
+  { tenantId, itemId, customerId }: Attempt,
+): Promise<readonly ProviderSubscription[]> {
+  const all = await provider.listSubscriptions(customerId)
+  const formerId = (await findSubscription(db, { tenantId, itemId }))?.paymentSubscriptionId
+  if (!formerId || all.some(({ id }) => id === formerId)) return all
+  const former = await provider.getSubscription(formerId)
+  const payer = former && (await tenantOfCustomer(db, former.customerId))
+  // The customer may belong to another tenant now, which is not charged for this one.
+  return former && (!payer || payer.id === tenantId) ? [...all, former] : all
+}
+
 /** The tenant uninstalled the item and its period has not ended: the same subscription continues, without a charge. */
 async function takeBack(
   deps: PaymentsDeps,
@@ -98,7 +115,7 @@ async function takeBack(
 async function install(deps: PaymentsDeps, given: Given) {
   const { db, bundles, billing, clock } = deps
   const { attempt, actor, finish } = given
-  const { tenantId, itemId, customerId } = attempt
+  const { tenantId, itemId } = attempt
   await assertActive(deps, attempt)
   const { subscriptionId } = resultOf<Charged>(given, 'charge')
   const payment = await paymentOf(deps, subscriptionId)
@@ -110,13 +127,13 @@ async function install(deps: PaymentsDeps, given: Given) {
     // A vendor or a fee that changed since the charge found no subscription to send it for.
     await enqueueSubscriptionTerms({ clock, tx }, subscriptionId)
     await storeLink(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, createdAt: isoNow(clock) })
-    const { priceModel, unitCents, currency } = payment
+    const { customerId, priceModel, unitCents, currency } = payment
     await billing.installed(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, customerId, priceModel, unitCents, currency })
     return bundles.store(tx, { actor, item, plan, payment: payment.columns })
   })
 }
 
-type Paid = Readonly<{ priceModel: PriceModel; unitCents: number; currency: string; columns: InstalledPayment }>
+type Paid = Readonly<{ customerId: string; priceModel: PriceModel; unitCents: number; currency: string; columns: InstalledPayment }>
 
 /** The price of the subscription: one that was taken back keeps its former price. */
 async function paymentOf({ provider }: PaymentsDeps, subscriptionId: string): Promise<Paid> {
@@ -133,6 +150,7 @@ async function paymentOf({ provider }: PaymentsDeps, subscriptionId: string): Pr
   const paid = { paymentStatus: paymentStatusOf(subscription), paidUntil: subscription.currentPeriodEnd }
   const ids = { paymentPriceId: price.id, paymentSubscriptionId: subscription.id, paymentSubscriptionItemId: subscription.itemId }
   return {
+    customerId: subscription.customerId,
     priceModel,
     unitCents,
     currency,
@@ -141,9 +159,10 @@ async function paymentOf({ provider }: PaymentsDeps, subscriptionId: string): Pr
 }
 
 /** Ends at once what this attempt created, and lets what it took back end with its period. */
-async function cancel({ provider, clock }: PaymentsDeps, given: Given): Promise<null> {
+async function cancel(deps: PaymentsDeps, given: Given): Promise<null> {
+  const { provider, clock } = deps
   const { attempt } = given
-  const all = await provider.listSubscriptions(attempt.customerId)
+  const all = await subscriptionsOf(deps, attempt)
   const key = `${installKey(attempt.id, 'cancel', savedErrors(given, 'cancel'))}:${isoNow(clock)}`
   for (const one of all.filter((sub) => isOfAttempt(sub, attempt) && isLive(sub)))
     await provider.cancelSubscription({ key: `${key}:${one.id}`, id: one.id })
@@ -165,7 +184,8 @@ async function refund({ db, clock, provider }: PaymentsDeps, given: Given): Prom
       if (invoice.status !== 'paid') await provider.voidInvoice({ key, invoiceId: invoice.id })
       else {
         await provider.refundInvoice({ key, invoiceId: invoice.id })
-        refunded.push((await provider.getInvoice(invoice.id)) ?? invoice)
+        const found = await provider.getInvoice(invoice.id)
+        if (found) refunded.push(found)
       }
     }
   const refundedCents = refunded.reduce((sum, one) => sum + one.refundedCents, 0)

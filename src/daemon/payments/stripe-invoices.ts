@@ -1,7 +1,7 @@
 import type Stripe from 'stripe'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
-import { chargesOf, idOrNull, isWon, toDispute, toInvoice, toInvoiceItem, toRefund, toTransfer } from './stripe-records.ts'
+import { chargesOf, idOrNull, isWon, toDispute, toInvoice, toInvoiceItem, toListedInvoice, toRefund, toTransfer } from './stripe-records.ts'
 import { type Collection, daysUntilDue } from './stripe-subscriptions.ts'
 
 type InvoiceCalls = Pick<
@@ -115,11 +115,16 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
         const refund = await stripe.refunds.retrieve(id)
         return toRefund(refund, await invoiceOf(idOrNull(refund.payment_intent)))
       }),
-    listInvoices: ({ customerId, subscriptionId }) =>
+    listInvoices: ({ customerId, subscriptionId, status }) =>
       asFailure(async () => {
         const all = []
-        const filter = { customer: customerId, ...(subscriptionId && { subscription: subscriptionId }), limit: 100 }
-        for await (const invoice of stripe.invoices.list(filter)) all.push(await inFull(invoice))
+        const filter = {
+          customer: customerId,
+          ...(subscriptionId && { subscription: subscriptionId }),
+          ...(status && { status }),
+          limit: 100,
+        }
+        for await (const invoice of stripe.invoices.list(filter)) all.push(toListedInvoice(invoice))
         return all
       }),
     refundInvoice: ({ key, invoiceId }) =>

@@ -1,5 +1,6 @@
 import type Stripe from 'stripe'
 import type {
+  ListedInvoice,
   ProviderAccount,
   ProviderCustomer,
   ProviderDispute,
@@ -71,7 +72,13 @@ const addedTaxOf = ({ total_taxes: taxes }: Stripe.Invoice): number =>
   (taxes ?? []).reduce((sum, { amount, tax_behavior }) => (tax_behavior === 'exclusive' ? sum + amount : sum), 0)
 
 /** Refunds are fields of the charges that paid the invoice. */
-export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[], isDisputed = false): ProviderInvoice {
+export const toInvoice = (invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[], isDisputed = false): ProviderInvoice => ({
+  ...toListedInvoice(invoice),
+  refundedCents: chargesOf(payments).reduce((sum, { amount_refunded }) => sum + amount_refunded, 0),
+  isDisputed,
+})
+
+export function toListedInvoice(invoice: Stripe.Invoice): ListedInvoice {
   return {
     id: invoice.id as string,
     customerId: idOrNull(invoice.customer) ?? '',
@@ -80,8 +87,6 @@ export function toInvoice(invoice: Stripe.Invoice, payments: readonly Stripe.Inv
     total: { cents: invoice.total, currency: invoice.currency },
     taxCents: addedTaxOf(invoice),
     paidCents: invoice.amount_paid,
-    refundedCents: chargesOf(payments).reduce((sum, { amount_refunded }) => sum + amount_refunded, 0),
-    isDisputed,
     createdAt: isoOf(invoice.created),
     finalizedAt: isoOrNull(invoice.status_transitions?.finalized_at),
     dueAt: isoOrNull(invoice.due_date),

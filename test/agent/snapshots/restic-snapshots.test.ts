@@ -255,6 +255,20 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
       expect(await readdir(join(folder, 'repository', 'locks'))).toEqual([])
     })
 
+    test('ends at once when it is aborted', async () => {
+      const abort = new AbortController()
+      const taking = store().take(aRepository(), aRequest({ sample: new Promise(() => undefined) }), abort.signal)
+      taking.catch(() => undefined)
+      await opened()
+      const begun = performance.now()
+      abort.abort(new Error('stopped'))
+      await expect(taking).rejects.toThrow('stopped')
+      // restic that waits for the pipe would be killed after ten seconds.
+      expect(performance.now() - begun).toBeLessThan(9_000)
+      expect(await readdir(join(folder, 'repository', 'locks'))).toEqual([])
+      expect((await readdir(join(folder, 'cache'))).filter((name) => name.startsWith('gate'))).toEqual([])
+    })
+
     test('does not wait for them if its store fails', async () => {
       await rm(join(folder, 'repository', 'config'))
       await expect(take({ sample: new Promise(() => undefined) })).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })

@@ -96,12 +96,16 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
     expect((await room.rows())[0]).toMatchObject({ status: 'active', payment_status: 'past_due' })
   })
 
-  test('a cancellation follows its subscription after the tenant got another customer and installed again', async () => {
+  test('a cancellation follows its subscription after its customer went to another tenant and the item is installed again', async () => {
     const room = await aBillingWorld(await fresh())
     const first = await room.install()
     await room.uninstall()
     const other = await room.provider.createCustomer({ key: 'c2', name: 'Acme', email: 'b@acme.example', metadata: {} })
     await room.db.updateTable('tenants').set({ payment_customer_id: other.id }).execute()
+    // With its former customer the tenant would resume the subscription.
+    const acme = await room.db.selectFrom('tenants').selectAll().executeTakeFirstOrThrow()
+    const beta = { ...acme, id: 'ten_beta', slug: 'beta', chat_domain: 'beta.example', payment_customer_id: room.customer.id }
+    await room.db.insertInto('tenants').values(beta).execute()
     const second = await room.install()
     expect(second.paymentSubscriptionId).not.toBe(first.paymentSubscriptionId)
     await room.clock.advance(5 * 60_000)

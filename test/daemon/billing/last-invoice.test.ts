@@ -22,6 +22,12 @@ onBothDialects('the last invoice of a subscription that has ended', (fresh) => {
     const item = await room.item()
     expect(await alerts(room)).toEqual([{ title: `A payment of acme for ${item.name} failed`, status: 'open' }])
     expect(room.mails.filter(({ subject }) => subject.includes('payment') || subject.includes('invoice'))).toHaveLength(1)
+    // Seven users at 1.50 EUR, for the time before: the item is uninstalled.
+    expect(room.mails.at(-1)?.text).toContain('over 10.50 EUR')
+    expect(room.mails.at(-1)?.text).toContain('It is for the time until the subscription ended.')
+    expect(room.mails.at(-1)?.text).not.toContain('stays installed')
+    const { body } = await room.db.selectFrom('alerts').select('body').executeTakeFirstOrThrow()
+    expect(body).toContain('Its subscription has ended; the invoice is for the time before.')
     room.double.payInvoice(openInvoice(room)?.id as string)
     await room.deliver()
     expect((await alerts(room)).map(({ status }) => status)).toEqual(['closed'])

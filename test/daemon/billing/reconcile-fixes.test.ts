@@ -30,4 +30,18 @@ onBothDialects('the fix of a difference', (fresh) => {
       ['terms_differ', expect.stringMatching(/^the tenant uninstalls the item and installs it again .* or tenantry billing accept/)],
     ])
   })
+
+  test('is found with one call for each module invoice of the last six months, whatever came before', async () => {
+    const room = await aBillingWorld(await fresh(), { vendor: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.install()
+    await room.until('2027-06-20T00:00:00.000Z')
+    const before = room.double.calls.length
+    expect((await reconcilePage(room.deps, { limit: 50 })).differences).toEqual([])
+    const names = room.double.calls.slice(before).map(({ operation }) => operation)
+    expect(names.filter((one) => one === 'getInvoice')).toHaveLength(6)
+    // 15 modules at 5.00 and 16 months at 10.00.
+    expect(room.money()[0]).toBe(23_500)
+  })
 })

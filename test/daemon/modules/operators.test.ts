@@ -20,7 +20,43 @@ async function anActive(db: Parameters<typeof aModulesWorld>[0]) {
   return { ...room, mia, runnable, commits }
 }
 
+/** A paid app of 4.99 EUR a month whose module is `attendance`. */
+async function installApp(db: Parameters<typeof aModulesWorld>[0], tenantId: string): Promise<void> {
+  const at = '2026-03-01T00:00:00.000Z'
+  await db
+    .insertInto('marketplace_items')
+    .values({
+      ...{ id: 'item_1', item_type: 'app', slug: 'attendance', name: 'Attendance', description: '', icon_emoji: '', category: 'tools' },
+      ...{ vendor_id: null, vendor_name: 'Acme', version: '1.0.0', status: 'published', price_model: 'flat-monthly', price_cents: 499 },
+      ...{ currency: 'eur', payment_product_id: null, payment_price_id: 'price_1', bundle: '{}', screenshots: '[]', seed_key: null },
+      ...{ seed_hash: null, changed_by_admin: 0, published_at: at, created_at: at, updated_at: at },
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  await db
+    .insertInto('marketplace_subscriptions')
+    .values({
+      ...{ id: `msb_${tenantId}`, tenant_id: tenantId, item_id: 'item_1', item_type: 'app', installed_version: '1.0.0', status: 'active' },
+      ...{ price_model: 'flat-monthly', price_cents: 499, currency: 'eur', payment_price_id: 'price_1', paid_until: null },
+      ...{ payment_subscription_id: `sub_${tenantId}`, payment_subscription_item_id: 'si_1', payment_status: 'ok' },
+      ...{ installed_template_id: null, module_id: 'attendance', installed_by: null, installed_at: at, cancelled_at: null, updated_at: at },
+    })
+    .execute()
+}
+
 onBothDialects('modules for operators', (fresh) => {
+  test('a withdrawal and an uninstallation name the paid apps of 4.99 EUR that charge on', async () => {
+    const db = await fresh()
+    const room = await anActive(db)
+    for (const tenantId of ['ten_one', 'ten_two']) await installApp(db, tenantId)
+    const body = { reason: 'It sends data to strangers.' }
+    expect(await room.operator.withdrawModule({ params: { id: 'attendance' }, body })).toMatchObject({ chargedApps: 2 })
+    expect(await room.mia.uninstallModule({ params })).toMatchObject({ chargedSubscriptionId: 'msb_ten_one' })
+    await db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).where('tenant_id', '=', 'ten_one').execute()
+    expect(await room.mia.uninstallModule({ params })).toMatchObject({ chargedSubscriptionId: null })
+    expect(await room.operator.withdrawModule({ params: { id: 'attendance' }, body })).toMatchObject({ versions: [], chargedApps: 1 })
+  })
+
   test('a withdrawn version starts nothing and commits nothing, on each replica; a restored one runs again', async () => {
     const db = await fresh()
     const room = await anActive(db)
@@ -30,7 +66,7 @@ onBothDialects('modules for operators', (fresh) => {
     expect(await room.commits(generation)).toBe(true)
     const body = { reason: 'It sends data to strangers.' }
     const withdrawn = { moduleId: 'attendance', versions: ['1.0.0'] }
-    expect(await other.operator.withdrawModule({ params: { id: 'attendance' }, body })).toEqual(withdrawn)
+    expect(await other.operator.withdrawModule({ params: { id: 'attendance' }, body })).toEqual({ ...withdrawn, chargedApps: 0 })
     expect([await room.runnable(), await room.commits(generation)]).toEqual([undefined, false])
     expect((await room.mia.showInstallation({ params })).withdrawn).toEqual(body)
     expect((await room.mia.listRegistry()).modules).toEqual([])
@@ -38,7 +74,11 @@ onBothDialects('modules for operators', (fresh) => {
     expect(await other.runJobs()).toContain('modules.announce')
     expect((await room.mia.bootstrap()).modules).toMatchObject([{ enabled: false }])
     expect((await room.events()).at(-1)).toMatchObject({ type: 'module.withdrawn', payload: { moduleId: 'attendance', version: '1.0.0' } })
-    expect(await other.operator.withdrawModule({ params: { id: 'attendance' }, body })).toEqual({ ...withdrawn, versions: [] })
+    expect(await other.operator.withdrawModule({ params: { id: 'attendance' }, body })).toEqual({
+      ...withdrawn,
+      versions: [],
+      chargedApps: 0,
+    })
     await room.mia.deactivateModule({ params })
     expect(await codeOf(room.mia.activateModule({ params }))).toBe('INVALID_TRANSITION')
 

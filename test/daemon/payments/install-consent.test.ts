@@ -93,9 +93,11 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
 
   test('a former price that the provider does not have any more is shown once, and then the real one', async () => {
     const room = await aPaymentsWorld(await fresh())
-    await room.install()
+    const { paymentSubscriptionId } = await room.install()
     await room.uninstall()
     await room.runJobs()
+    // Its event has not come.
+    await room.provider.cancelSubscription({ key: 'by hand', id: paymentSubscriptionId as string })
     const other = await room.provider.createCustomer({ key: 'c2', name: 'Acme', email: 'b@acme.example', metadata: {} })
     await room.db.updateTable('tenants').set({ payment_customer_id: other.id }).execute()
     await reprice(room, 300)

@@ -465,11 +465,13 @@ export function paymentDouble(
     getDispute: (dispute) => get('getDispute', dispute, () => disputes.get(dispute) ?? null),
     getRefund: (made) => get('getRefund', made, () => refunds.get(made) ?? null),
     getInvoice: (invoice) => get('getInvoice', invoice, () => invoices.get(invoice) ?? null),
-    listInvoices: ({ customerId, subscriptionId }) =>
-      get('listInvoices', { customerId, subscriptionId }, () =>
-        newestFirst(invoices.values()).filter(
-          (one) => one.customerId === customerId && (subscriptionId === undefined || one.subscriptionId === subscriptionId),
-        ),
+    listInvoices: (filter) =>
+      get('listInvoices', filter, () =>
+        newestFirst(invoices.values())
+          .filter((one) =>
+            (['customerId', 'subscriptionId', 'status'] as const).every((key) => filter[key] === undefined || one[key] === filter[key]),
+          )
+          .map(({ refundedCents: _, isDisputed: __, ...listed }) => listed),
       ),
     refundInvoice: (input) => keyed('refundInvoice', input, () => ({ refundedCents: refund(invoiceOf(input.invoiceId)) })),
     voidInvoice: (input) =>

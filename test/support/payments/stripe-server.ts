@@ -82,7 +82,8 @@ export async function stripeServer(double: Double, whenOver: (close: () => void)
     'DELETE subscriptions/:id': ({ ids: [id = ''], key }) => provider.cancelSubscription({ key, id }).then(objectOf.subscription),
     'GET invoices': async ({ at }) => {
       const filter = { customerId: at('customer'), ...(at('subscription') && { subscriptionId: at('subscription') }) }
-      return list((await provider.listInvoices(filter)).map(objectOf.invoice))
+      const listed = await provider.listInvoices({ ...filter, ...(at('status') === 'open' && { status: 'open' as const }) })
+      return list(listed.map(({ id }) => objectOf.invoice(double.invoices.get(id) ?? null)))
     },
     'GET invoices/:id': ({ ids: [id = ''] }) => provider.getInvoice(id).then(objectOf.invoice),
     'GET invoice_payments': ({ at }) => {

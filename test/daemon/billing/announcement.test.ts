@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
+
+type Options = NonNullable<Parameters<typeof aBillingWorld>[1]>
+
+onBothDialects('the mail about the charges of a month', (fresh) => {
+  async function announced(options: Options, until: string) {
+    const room = await aBillingWorld(await fresh(), options)
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.install()
+    await room.until(until)
+    return { room, text: room.mails.at(-1)?.text ?? '' }
+  }
+
+  test('promises no saving in the month itself: an uninstallation after it ends later charges alone', async () => {
+    const { room, text } = await announced({ start: '2026-03-10T10:00:00.000Z' }, '2026-03-25T00:00:00.000Z')
+    expect(text).toContain('Total: 15.00 EUR')
+    expect(text).not.toContain('will be charged')
+    expect(text).not.toContain('To change it')
+    expect(text).toContain('it costs nothing in later months')
+    expect(text).toContain('modules of this month are still charged, and a monthly price that was paid is not paid back')
+    await room.uninstall()
+    await room.runJobs()
+    await room.db.updateTable('module_installations').set({ status: 'deactivated' }).execute()
+    await room.until('2026-06-15T00:00:00.000Z')
+    expect(room.money()[0]).toBe(1500)
+  })
+
+  test('names what its total is without: tax and the plan', async () => {
+    const taxed = await announced({ automaticTax: true, vendor: false }, '2026-03-25T00:00:00.000Z')
+    expect(taxed.text).toContain('Total: 15.00 EUR')
+    expect(taxed.text).toContain('Tax is added to these prices. The total is without the price of your plan.')
+    await taxed.room.until('2026-04-03T00:00:00.000Z')
+    // 10.00 and 5.00 with 19 % tax.
+    expect(taxed.room.money()[0]).toBe(1785)
+    const { text } = await announced({}, '2026-03-25T00:00:00.000Z')
+    expect(text).not.toContain('Tax')
+    expect(text).toContain('The total is without the price of your plan.')
+  })
+})
