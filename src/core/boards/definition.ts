@@ -2,7 +2,18 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 
 /** Limits of one board. `variables`: different names in all its forms and its start. */
-export const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, variables: 2_000, columns: 50, triggers: 20 } as const
+export const boardLimits = {
+  elements: 2_000,
+  edges: 5_000,
+  fields: 200,
+  variables: 2_000,
+  columns: 50,
+  triggers: 20,
+  /** All published boards of a tenant together. */
+  triggersOfTenant: 200,
+  /** Runs of a tenant per hour that events of other runs start: five runs deep, a board whose runs cause ten events each grows to 10,000. */
+  chainedStarts: 1_000,
+} as const
 
 export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')
 export const Label = z.string().trim().min(1).max(200)

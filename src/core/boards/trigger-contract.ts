@@ -6,7 +6,7 @@ const Occurrence = z.object({
   triggerId: z.string(),
   kind: z.enum(['event', 'chat', 'cron']),
   outcome: z.enum(['started', 'missed', 'failed', 'loop']).meta({
-    description: '`missed`: a time without a daemon; `loop`: more than five runs led to the event, one after the other',
+    description: '`missed`: a time without a daemon; `loop`: runs started each other, too many in a row or in an hour',
   }),
   runId: z.string().nullable(),
   reason: z.string().nullable().meta({ description: 'Why no run started' }),
