@@ -10,25 +10,27 @@ import type { Stalled } from './stalled-checkpoints.ts'
 export async function alertOperators(
   { clock }: Pick<StepDeps, 'clock'>,
   tx: Tx,
-  { run, board, effects, stalled }: AppliedStep & Readonly<{ stalled: readonly Stalled[] }>,
+  { run, board, effects, stalled, hasStalled }: AppliedStep & Readonly<{ stalled: readonly Stalled[]; hasStalled: boolean }>,
 ): Promise<void> {
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' ? [effect.elementId] : []))
-  const keys = doneKeys({ run, board, effects })
-  if (escalated.length === 0 && stalled.length === 0 && keys.length === 0) return
+  const keys = doneKeys({ run, board, effects, stalled })
+  if (escalated.length === 0 && !hasStalled && keys.length === 0) return
   const slug = await slugOf(tx, run.tenantId)
   if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run continued' })
   for (const elementId of escalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId }))
-  for (const one of stalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, ...one }))
+  if (hasStalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, checkpoints: stalled }))
 }
 
-/** The alerts of the elements that closed, and of the run if it ended. Another checkpoint that waits keeps its alert. */
-const doneKeys = ({ run, board, effects }: Pick<AppliedStep, 'run' | 'board' | 'effects'>): string[] =>
+type Done = Pick<AppliedStep, 'run' | 'board' | 'effects'> & Readonly<{ stalled: readonly Stalled[] }>
+
+/** The alerts of the elements that closed, and of the run if it ended. While another checkpoint is stalled, their alert stays. */
+const doneKeys = ({ run, board, effects, stalled }: Done): string[] =>
   effects.flatMap((effect) => {
     if (effect.type === 'ended') return run.state.dueAt === null ? [] : [overdueKey(run.id, null)]
     if (effect.type !== 'closed') return []
     const { elementId, escalated } = effect.token
     const isCheckpoint = board.graph.elements.get(elementId)?.kind === 'checkpoint'
-    return [...(isCheckpoint ? [stalledKey(run.id, elementId)] : []), ...(escalated ? [overdueKey(run.id, elementId)] : [])]
+    return [...(isCheckpoint && stalled.length === 0 ? [stalledKey(run.id)] : []), ...(escalated ? [overdueKey(run.id, elementId)] : [])]
   })
 
 /** Closes what is still open about a run that is being deleted, such as a message that was not sent. */
