@@ -48,16 +48,14 @@ async function render({ title, markdown, createdAt }: ReportText): Promise<Buffe
   // The first font file keeps pdfkit from loading a built-in font, which lacks most characters.
   const document = new Pdf({ size: 'A4', margin, bufferPages: true, lang: '', info, font: fontFile('latin', false) })
   const content = collect(document)
-  const blocks = [
-    { kind: 'heading', level: 1, spans: [{ text: title, bold: true }] } as const,
-    ...blocksOf(markdown.slice(0, maxCharacters)),
-  ]
+  const shown = markdown.slice(0, maxCharacters).split('\n', maxRuns).join('\n')
+  const blocks = [{ kind: 'heading', level: 1, spans: [{ text: title, bold: true }] } as const, ...blocksOf(shown)]
   const written = { characters: 0, runs: 0 }
   for (const block of blocks) {
     if (written.runs >= maxRuns) break
     await writeBlock(document, block, written)
   }
-  if (markdown.length > maxCharacters || written.runs >= maxRuns) await writeBlock(document, isCut, { characters: 0, runs: 0 })
+  if (shown.length < markdown.length || written.runs >= maxRuns) await writeBlock(document, isCut, { characters: 0, runs: 0 })
   await endPages(document, title)
   document.end()
   return content
@@ -87,17 +85,19 @@ async function writeBlock(document: Document, block: Block, written: Written): P
   const spans = block.kind === 'heading' ? block.spans.map(({ text }) => ({ text, bold: true })) : block.spans
   document.fontSize(size)
   if (block.kind === 'item') writeMarker(document, block)
-  const runs = spans.flatMap(({ text, bold }) =>
+  const left = maxRuns - written.runs + 1
+  const runs = spans.slice(0, left).flatMap(({ text, bold }) =>
     scriptRuns(text)
+      .slice(0, left)
       .flatMap(inParts)
       .map((run) => ({ ...run, bold })),
   )
-  const left = margin + indent
-  document.x = left
-  const shown = runs.slice(0, maxRuns - written.runs + 1)
+  const x = margin + indent
+  document.x = x
+  const shown = runs.slice(0, left)
   written.runs += Math.max(0, shown.length - 1)
   for (const [at, { script, text, bold }] of shown.entries()) {
-    const width = document.page.width - margin - left
+    const width = document.page.width - margin - x
     document.font(fontFile(script, bold)).text(text, { width, continued: at < shown.length - 1 })
     written.characters += text.length + charactersPerRun
     if (written.characters < charactersPerTurn) continue
