@@ -35,6 +35,7 @@ export {
   type RunEffect,
   type RunFailure,
   type RunInput,
+  type RunNames,
   type RunState,
   type RunStatus,
   type Stepped,

@@ -7,6 +7,7 @@ import { applyAtOnce, applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
+import { namesOfRun } from './run-names.ts'
 import { type RunRecord, type RunTrigger, runByStartKey, summaryOf } from './runs.repo.ts'
 import { checkpointWarnings } from './stalled-checkpoints.ts'
 
@@ -155,7 +156,9 @@ async function newRun(
   const compiled = await boardOf(db, { tenantId, boardId, version: board.publishedVersion })
   const names = { board: board.name, run: newId(deps.random, 'run') }
   const values = readStartVariables(compiled.definition, variables)
-  const stepped = startState({ board: compiled, now: isoNow(deps.clock), names }, { by, variables: values })
+  const now = isoNow(deps.clock)
+  const shown = await namesOfRun(deps, db, { tenantId, names, board: compiled, started: { startedBy: by, startedAt: now } })
+  const stepped = startState({ board: compiled, now, names: shown }, { by, variables: values })
   const run: RunRecord = {
     ...{ id: names.run, tenantId, boardId, boardVersion: board.publishedVersion, boardName: board.name, trigger, startKey },
     ...{ spaceId: assertSpace(compiled.definition, board, spaceId), readers: { users: [], roles: [] } },

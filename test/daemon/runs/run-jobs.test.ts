@@ -72,10 +72,14 @@ onBothDialects('jobs of runs', (fresh) => {
 
   test('a report becomes files of the space, and its readers find them', async () => {
     const one = await room()
+    await one.db.updateTable('users').set({ display_name: 'Anna Maier' }).where('id', '=', 'anna').execute()
+    await one.db.updateTable('tenants').set({ time_zone: 'Europe/Berlin' }).execute()
+    const started = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short', timeStyle: 'short' })
+    const at = started.format(one.clock.now())
     const id = await aBoard(
       one,
       's > r1 > e',
-      { r1: { title: 'Report', template: '# {board}\n{startedBy} {note}' } },
+      { r1: { title: 'Report', template: '# {board}\n{startedBy} {startedAt} {note}' } },
       { variables: [{ name: 'note', type: 'text' }] },
     )
     const run = await aRun(one, id, { spaceId: 'spc_4b' })
@@ -90,9 +94,10 @@ onBothDialects('jobs of runs', (fresh) => {
     const params = { id: reports[0]?.id as string }
     expect(stored).toMatchObject([{ tenantId: 'ten_one', spaceId: 'spc_4b', key: params.id, createdBy: 'anna', title: 'Report' }])
     expect(await one.as('anna').showReport({ params })).toMatchObject({
-      ...{ status: 'ready', markdown: '# Crisis\nanna (none)', missing: ['note'], spaceId: 'spc_4b' },
+      ...{ status: 'ready', markdown: expect.stringContaining('# Crisis\nAnna Maier '), missing: ['note'], spaceId: 'spc_4b' },
       ...{ markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' },
     })
+    expect((await one.as('anna').showReport({ params })).markdown.replaceAll('\\', '')).toContain(`${at} (Europe/Berlin) (none)`)
     for (const who of ['ben', 'olga']) await expect(one.as(who).showReport({ params })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
