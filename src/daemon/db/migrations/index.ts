@@ -59,7 +59,7 @@ import { restoredRepositories } from './0059-restored-repositories.ts'
 import { refunds } from './0060-refunds.ts'
 import { ownedModules } from './0061-owned-modules.ts'
 import { hashedRequests } from './0062-hashed-requests.ts'
-import { chainedStarts } from './0065-chained-starts.ts'
+import { tenantLimits } from './0065-tenant-limits.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -125,5 +125,5 @@ export const migrations: readonly Migration[] = [
   refunds,
   ownedModules,
   hashedRequests,
-  chainedStarts,
+  tenantLimits,
 ]

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
-/** Each event of a run that could start another run counts the starts of its tenant within an hour. */
-export const chainedStarts: Migration = {
-  name: '0065-chained-starts',
+/** Indexes to count what is limited per tenant: starts by events of other runs within an hour, and timers. */
+export const tenantLimits: Migration = {
+  name: '0065-tenant-limits',
   async up(db) {
     await db.schema
       .createIndex('trigger_occurrences_chained')
@@ -11,5 +11,6 @@ export const chainedStarts: Migration = {
       .columns(['tenant_id', 'at'])
       .where(sql<boolean>`outcome = 'started' and depth > 0`)
       .execute()
+    await db.schema.createIndex('run_timers_of_tenant').on('run_timers').column('tenant_id').execute()
   },
 }
