@@ -92,6 +92,7 @@ test.each(['core', 'daemon', 'agent', 'cli', 'console'])('the features of %s for
 const tablesRead: Readonly<Record<string, readonly string[]>> = {
   automation: ['tenants', 'users'],
   billing: ['marketplace_items', 'module_installations', 'payment_attempts', 'store_developers', 'tenants', 'usage_events'],
+  boards: ['runs'],
   boxes: ['box_restores', 'platform_addresses', 'tenants'],
   contacts: ['space_members', 'tenants', 'users'],
   edge: ['tenants'],

@@ -28,7 +28,7 @@ export async function aTriggersWorld(db: Db) {
   }
   const ports = triggersOfBoards(deps)
 
-  async function aBoard(id: string): Promise<string> {
+  async function aBoard(id: string, ofTenant: string): Promise<string> {
     const at = isoNow(clock)
     const rest = {
       description: '',
@@ -41,7 +41,7 @@ export async function aTriggersWorld(db: Db) {
     } as const
     await db
       .insertInto('boards')
-      .values({ id, tenant_id: tenantId, space_id: null, name: id, ...rest })
+      .values({ id, tenant_id: ofTenant, space_id: null, name: id, ...rest })
       .execute()
     return id
   }
@@ -49,12 +49,12 @@ export async function aTriggersWorld(db: Db) {
   /** Publishes a board with these triggers; a new one if it is not there yet. */
   async function publish(
     triggers: readonly object[],
-    given: Readonly<{ id?: string; spaceId?: string | null; startRoles?: string[] }> = {},
+    given: Readonly<{ id?: string; spaceId?: string | null; startRoles?: string[]; tenantId?: string }> = {},
   ) {
-    const { id: boardId = 'brd_1', spaceId = 'spc_1', startRoles = [] } = given
-    if (!(await db.selectFrom('boards').select('id').where('id', '=', boardId).executeTakeFirst())) await aBoard(boardId)
+    const { id: boardId = 'brd_1', spaceId = 'spc_1', startRoles = [], tenantId: ofTenant = tenantId } = given
+    if (!(await db.selectFrom('boards').select('id').where('id', '=', boardId).executeTakeFirst())) await aBoard(boardId, ofTenant)
     const definition: BoardDefinition = sketch('s > e', {}, { triggers, startRoles })
-    await db.transaction().execute((tx) => ports.replaceTriggers(tx, { tenantId, boardId, spaceId, definition }))
+    await db.transaction().execute((tx) => ports.replaceTriggers(tx, { tenantId: ofTenant, boardId, spaceId, definition }))
   }
   const archive = (boardId = 'brd_1') =>
     db.transaction().execute((tx) => ports.replaceTriggers(tx, { tenantId, boardId, spaceId: null, definition: null }))

@@ -2,26 +2,37 @@ import type { NewAlert } from './alert.ts'
 
 type OfRun = Readonly<{ slug: string; runId: string; elementId: string | null }>
 
-const subjectOf = ({ slug, runId }: OfRun): string => `${slug}/${runId}`
+const subjectOf = ({ slug, runId }: Pick<OfRun, 'slug' | 'runId'>): string => `${slug}/${runId}`
 
-/** Identifies the alert of one checkpoint. */
-export const stalledKey = (runId: string, elementId: string | null): string => `checkpoint_stalled:${runId}:${elementId}`
+/** Identifies the alert of all checkpoints of a run. */
+export const stalledKey = (runId: string): string => `checkpoint_stalled:${runId}`
 /** Identifies the alert of one element, or of the whole run. */
 export const overdueKey = (runId: string, elementId: string | null): string => `run_overdue:${runId}:${elementId ?? ''}`
 
 /** Identifies the alert of a run that failed. */
 export const failedKey = (runId: string): string => `run_failed:${runId}`
 
-/** Too few active users of the tenant can approve a checkpoint, so its run waits for ever. */
-export const checkpointStalled = (of: OfRun & Readonly<{ role: string; eligible: number; required: number }>): NewAlert => ({
+type StalledCheckpoint = Readonly<{ elementId: string; role: string; eligible: number; required: number }>
+type StalledRun = Omit<OfRun, 'elementId'> & Readonly<{ checkpoints: readonly StalledCheckpoint[] }>
+
+/** Too few active users of the tenant can approve checkpoints, so their run waits for ever. */
+export const checkpointStalled = (of: StalledRun): NewAlert => ({
   kind: 'checkpoint_stalled',
-  key: stalledKey(of.runId, of.elementId),
+  key: stalledKey(of.runId),
   subject: subjectOf(of),
   severity: 'warning',
   title: `A checkpoint of ${of.slug} has too few approvers`,
   body:
-    `The element ${of.elementId} of run ${of.runId} needs ${of.required} approvals of the role ${of.role}, and only ${of.eligible} active users can ` +
-    'give one. The run waits until more users have the role. Other runs are not affected.\n' +
+    of.checkpoints
+      .slice(0, 1)
+      .map(
+        (one) =>
+          `The element ${one.elementId} of run ${of.runId} needs ${one.required} approvals of the role ${one.role}, ` +
+          `and only ${one.eligible} active users can give one. `,
+      )
+      .join('') +
+    (of.checkpoints.length > 1 ? `So it is for ${of.checkpoints.length - 1} more of its elements. ` : '') +
+    'The run waits until more users have the role. Other runs are not affected.\n' +
     'The command below lists the users; give one of them the role, or ask the school to cancel the run.',
   command: `tenantry users list ${of.slug}`,
 })

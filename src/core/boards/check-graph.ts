@@ -1,7 +1,7 @@
 import type { ProblemViolation } from '../kit/index.ts'
 import { quote } from './cap-findings.ts'
 import type { TriggerPlace } from './check-triggers.ts'
-import { type BoardDefinition, type BoardEdge, type BoardElement, boundRole, boundRoom, isWait, type RoleRef } from './definition.ts'
+import { type BoardDefinition, type BoardEdge, type BoardElement, boundRole, boundRoom, isLoopWait, type RoleRef } from './definition.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
 
 /** A fault of a board. An error refuses its publication; `path` shows the elements that lead to it. */
@@ -126,16 +126,16 @@ export function checkPaths(graph: Graph): BoardFinding[] {
 
 const neverStops = (loop: readonly string[], { elements }: Graph): string =>
   loop.some((id) => waits(elements.get(id) as BoardElement))
-    ? 'a loop waits for a fixed time alone, which passes once, so it would never stop. fix: use a duration such as PT1H'
+    ? 'a loop waits less than a minute, or for a fixed time alone, which passes once. fix: use a duration such as PT1H'
     : 'a loop has no task, checkpoint, form or timer, so it would never stop'
 
-/** Edges that a run takes without waiting, at least from the second time on: also by a timer or an end of time that is a fixed moment. */
+/** Edges that a run takes at once, at least from the second time on: also by a timer or an end of time that is a fixed moment or below a minute. */
 function isImmediate({ source, condition }: BoardEdge, { elements }: Graph): boolean {
   const element = elements.get(source) as BoardElement
-  if (element.kind === 'timer') return !isWait(element.config.until)
+  if (element.kind === 'timer') return !isLoopWait(element.config.until)
   if (!waits(element)) return true
   const dueAt = 'dueAt' in element.config ? element.config.dueAt : undefined
-  return condition.type === 'timed_out' && dueAt !== undefined && !isWait(dueAt)
+  return condition.type === 'timed_out' && dueAt !== undefined && !isLoopWait(dueAt)
 }
 
 function closure(from: readonly string[], next: (id: string) => readonly string[]): Set<string> {

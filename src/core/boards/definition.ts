@@ -2,7 +2,24 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 
 /** Limits of one board. `variables`: different names in all its forms and its start. */
-export const boardLimits = { elements: 2_000, edges: 5_000, fields: 200, variables: 2_000, columns: 50, triggers: 20 } as const
+export const boardLimits = {
+  elements: 2_000,
+  edges: 5_000,
+  fields: 200,
+  variables: 2_000,
+  columns: 50,
+  triggers: 20,
+  /** All published boards of a tenant together. */
+  triggersOfTenant: 200,
+  /** Runs of a tenant per hour that events of other runs start: five runs deep, a board whose runs cause ten events each grows to 10,000. */
+  chainedStarts: 1_000,
+  /** Shortest wait of a loop without users. */
+  loopWaitMs: 60_000,
+  /** All runs of a tenant together; a start that sets timers beyond them is refused. */
+  timersOfTenant: 10_000,
+  /** Saved versions of a board; older ones without runs are deleted. */
+  versions: 100,
+} as const
 
 export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')
 export const Label = z.string().trim().min(1).max(200)
@@ -39,8 +56,8 @@ function durationMs(text: string): number | undefined {
   return ((ofDays * 24 + hours) * 60 + minutes + onlyMinutes) * 60_000 + seconds * 1_000
 }
 
-/** False for a fixed time, which passes once, and for no time at all. */
-export const isWait = (text: string): boolean => (durationMs(text) ?? 0) > 0
+/** Whether a loop may wait so: false for a fixed time, which passes once, and for less than a minute. */
+export const isLoopWait = (text: string): boolean => (durationMs(text) ?? 0) >= boardLimits.loopWaitMs
 
 /** The time, ISO 8601, that a valid `When` means for something that begins at `now`. */
 export function whenAt(text: string, now: string): string {

@@ -75,6 +75,3 @@ export const causeOf = ({ payload }: Pick<TriggerEvent, 'payload'>): string | un
 
 /** A run that an event started is one deeper than the run that caused the event; deeper ones do not start. */
 export const maxDepth = 5
-
-/** Runs of one board per hour that are two or more deep: a board whose runs each cause ten events would start 10,000 within five. */
-export const maxDeepStarts = 1_000

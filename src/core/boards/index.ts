@@ -13,6 +13,7 @@ export {
   type BoardBindings,
   BoardDefinition,
   type BoardElement,
+  boardLimits,
   boundRole,
   boundRoom,
   type ElementOf,
@@ -21,7 +22,7 @@ export {
   type Trigger,
   type TriggerOf,
 } from './definition.ts'
-export { causeOf, eventStarts, maxDeepStarts, maxDepth } from './event-trigger.ts'
+export { causeOf, eventStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
 export { readForm, readStartVariables } from './form.ts'
 export { occurrenceKey } from './occurrence.ts'
@@ -34,6 +35,7 @@ export {
   type RunEffect,
   type RunFailure,
   type RunInput,
+  type RunNames,
   type RunState,
   type RunStatus,
   type Stepped,

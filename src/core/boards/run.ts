@@ -1,6 +1,7 @@
-import type { BoardDefinition } from './definition.ts'
+import type { BoardDefinition, BoardElement } from './definition.ts'
 import type { Variables } from './expression.ts'
 import { type Graph, graphOf } from './graph.ts'
+import { namesIn } from './template.ts'
 import { declaredVariables, type VariableType } from './variables.ts'
 
 /** `waiting`: for a person; `running`: for a time only. */
@@ -44,17 +45,30 @@ export type RunState = Readonly<{
   nextToken: number
 }>
 
-/** Values of `{board}` and `{run}` in texts: the name of the board and the id of the run. */
-export type RunNames = Readonly<{ board: string; run: string }>
+/**
+ * Values of `{board}` and `{run}` in texts: the name of the board and the id of the run; of `{startedBy}` and `{startedAt}` as a person reads them,
+ * else they are the id of the user and an ISO time.
+ */
+export type RunNames = Readonly<{ board: string; run: string; startedBy?: string; startedAt?: string }>
 
 /** A definition with what is computed from it once. */
-export type Board = Readonly<{ definition: BoardDefinition; graph: Graph; types: ReadonlyMap<string, VariableType> }>
+export type Board = Readonly<{
+  definition: BoardDefinition
+  graph: Graph
+  types: ReadonlyMap<string, VariableType>
+  /** The names in its messages and reports. */
+  names: ReadonlySet<string>
+}>
 
 export const compileBoard = (definition: BoardDefinition): Board => ({
   definition,
   graph: graphOf(definition),
   types: new Map([...declaredVariables(definition)].map(([name, [type]]) => [name, type as VariableType])),
+  names: new Set(definition.elements.flatMap(namesOfTexts)),
 })
+
+const namesOfTexts = ({ kind, config }: BoardElement): string[] =>
+  kind === 'message' ? namesIn(config.body) : kind === 'report' ? namesIn(config.template) : []
 
 /** Ids of the elements where the run waits, and of their columns, in the order of the board. */
 export function activeOf({ definition }: Board, { tokens }: Pick<RunState, 'tokens'>): { elementIds: string[]; columnIds: string[] } {

@@ -134,7 +134,8 @@ class Play {
   readonly #steps: Step[] = []
   readonly #approvers: readonly string[]
   readonly #variables: Variables
-  #timers: Timer[] = []
+  /** By token; null: those of the run. */
+  readonly #timers = new Map<string | null, readonly Timer[]>()
   #run: RunState | undefined
   #now: string
   #characters = 0
@@ -163,9 +164,9 @@ class Play {
   next(): Next | undefined {
     const run = this.#run
     if (!run || run.status === 'completed' || run.status === 'failed') return undefined
-    const answers = run.tokens.flatMap((token) => this.#answerOf(token))
-    const timers = this.#timers.map((timer) => this.#timerInput(timer, run))
-    return [...answers, ...timers].reduce<Next | undefined>((first, one) => (first && first.at <= one.at ? first : one), undefined)
+    const answer = earliest(run.tokens.flatMap((token) => this.#answerOf(token)))
+    const timer = earliest([...this.#timers.values()].flat())
+    return earliest([...(answer ? [answer] : []), ...(timer ? [this.#timerInput(timer, run)] : [])])
   }
 
   #answerOf({ elementId, since }: Token): Next[] {
@@ -186,8 +187,13 @@ class Play {
 
   step({ at, input, elementId }: Next): void {
     this.#now = at
-    if (input.type === 'timer') this.#timers = this.#timers.filter(({ tokenId, name }) => tokenId !== input.tokenId || name !== input.name)
-    else if (elementId !== null) this.#given.set(elementId, (this.#given.get(elementId) ?? 0) + 1)
+    if (input.type === 'timer') {
+      const { tokenId } = input
+      this.#timers.set(
+        tokenId,
+        this.#timersOf(tokenId).filter(({ name }) => name !== input.name),
+      )
+    } else if (elementId !== null) this.#given.set(elementId, (this.#given.get(elementId) ?? 0) + 1)
     const shown = { input: input.type === 'timer' ? input.name : input.type, elementId, by: 'by' in input ? input.by : null }
     this.#record(shown, () => stepRun(this.#at(), this.#run as RunState, input))
   }
@@ -199,9 +205,10 @@ class Play {
   #record(shown: Pick<Step, 'input' | 'elementId' | 'by'>, work: () => Stepped): void {
     const { effects, refused } = this.#apply(work)
     const visible = effects.flatMap(effectView)
-    this.#characters += JSON.stringify(visible).length
     const activeElementIds = this.#run ? activeOf(this.#board, this.#run).elementIds : []
-    this.#steps.push({ at: this.#now, ...shown, refused, effects: visible, activeElementIds })
+    const step = { at: this.#now, ...shown, refused, effects: visible, activeElementIds }
+    this.#characters += JSON.stringify(step).length
+    this.#steps.push(step)
   }
 
   #apply(work: () => Stepped): { effects: readonly RunEffect[]; refused: Step['refused'] } {
@@ -218,9 +225,11 @@ class Play {
   }
 
   #keepTimers(effect: RunEffect): void {
-    if (effect.type === 'timers_cleared') this.#timers = this.#timers.filter(({ tokenId }) => tokenId !== effect.tokenId)
-    if (effect.type === 'timer_set') this.#timers.push(effect)
+    if (effect.type === 'timers_cleared') this.#timers.delete(effect.tokenId)
+    if (effect.type === 'timer_set') this.#timers.set(effect.tokenId, [...this.#timersOf(effect.tokenId), effect])
   }
+
+  readonly #timersOf = (tokenId: string | null): readonly Timer[] => this.#timers.get(tokenId) ?? []
 
   result(startedAt: string): Simulation {
     const run = this.#run as RunState
@@ -239,6 +248,10 @@ class Play {
 }
 
 const userOf = (elementId: string, nth: number): string => `${elementId}-${nth + 1}`
+
+/** The first of those with the earliest time. */
+const earliest = <Timed extends Readonly<{ at: string }>>(all: readonly Timed[]): Timed | undefined =>
+  all.reduce<Timed | undefined>((first, one) => (first && first.at <= one.at ? first : one), undefined)
 
 const later = (a: string, b: string): string => (a > b ? a : b)
 

@@ -162,9 +162,9 @@ const nextId = (draft: Draft): string => {
 /** Values of a text: the variables and what every run has (`runNames`). */
 const valuesOf = ({ variables, startedAt, startedBy, names }: Draft) => ({
   ...variables,
-  ...names,
   startedAt,
   ...(startedBy === null ? {} : { startedBy }),
+  ...names,
 })
 
 function message(draft: Draft, { id, config }: ElementOf<'message'>): void {

@@ -72,8 +72,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   },
   run_elements: { tenant: ofTenant, export: ['run_id', 'token_id'], users: { approvals: 'replace' } },
   run_timers: { tenant: ofTenant, export: ['run_id', 'token_id', 'name'] },
-  run_messages: { tenant: ofTenant, export: ['run_id', 'token_id'] },
-  run_reports: { tenant: ofTenant, export: ['id'] },
+  run_messages: { tenant: ofTenant, export: ['run_id', 'token_id'], users: { body: 'replace' } },
+  run_reports: { tenant: ofTenant, export: ['id'], users: { markdown: 'replace' } },
   // automation
   automation_rooms: { tenant: ofTenant, export: ['tenant_id', 'event_id'], users: { members: 'replace' } },
   automation_calls: { tenant: ofTenant, internal: true, users: { answer: 'row' } },

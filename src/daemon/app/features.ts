@@ -68,7 +68,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(snapshotsFeature, ({ snapshots }: Deps) => snapshots),
   withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
   withDeps(eventsFeature, ({ events }: Deps) => events),
-  withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(deps) })),
+  withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(withTimeZone(deps)) })),
   withDeps(boardsFeature, (deps: Deps) => ({
     ...deps,
     roomsOf: roomsOfTenant,
@@ -76,7 +76,7 @@ export const features: readonly Feature<Deps>[] = [
     ...triggersOfBoards(withTimeZone(deps)),
   })),
   withDeps(runsFeature, (deps: Deps) => ({
-    ...deps,
+    ...withTimeZone(deps),
     sendMessage: sendRunMessage(deps.users),
     storeReport: (report: Parameters<typeof storeReport>[1]) => storeReport(deps.files, report),
     storeFile: (file: Parameters<typeof storeFile>[1]) => storeFile(deps.files, file),
@@ -98,9 +98,9 @@ export const features: readonly Feature<Deps>[] = [
     ...moduleRuns,
     callService: (call: Parameters<typeof callModuleService>[1]) => callModuleService(services, call),
   })),
-  withDeps(automationFeature, ({ files, users, roles, clock, random }: Deps) => ({
+  withDeps(automationFeature, ({ files, users, roles, clock, random, config: { timeZone } }: Deps) => ({
     ...{ ...users, ...files, roles },
-    runTasks: runTasks({ clock, random }),
+    runTasks: runTasks({ clock, random, timeZone }),
   })),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),
@@ -131,7 +131,8 @@ function withTimeZone(deps: Deps) {
 }
 
 function triggersDeps(deps: Deps): TriggersDeps {
-  const startRun: TriggersDeps['startRun'] = async (tx, { startedBy: by, ...run }) => (await startBoardRun(deps, tx, { ...run, by })).run
+  const startRun: TriggersDeps['startRun'] = async (tx, { startedBy: by, ...run }) =>
+    (await startBoardRun(withTimeZone(deps), tx, { ...run, by })).run
   return { ...withTimeZone(deps), hasUnfinishedRun, startRun }
 }
 

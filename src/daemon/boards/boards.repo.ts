@@ -87,6 +87,16 @@ export async function insertVersion(tx: Tx, { tenantId, id }: One, { version, de
     .execute()
 }
 
+/** Deletes the versions up to this one that are neither published nor begun by a run that is stored. */
+export async function deleteUnusedVersions(tx: Tx, { id, tenantId, publishedVersion }: BoardRecord, upTo: number): Promise<void> {
+  const begun = tx.selectFrom('runs').select('board_version').where('tenant_id', '=', tenantId).where('board_id', '=', id)
+  const old = tx.deleteFrom('board_versions').where('tenant_id', '=', tenantId).where('board_id', '=', id).where('version', '<=', upTo)
+  await old
+    .where('version', '!=', publishedVersion ?? 0)
+    .where('version', 'not in', begun)
+    .execute()
+}
+
 /** One version of a board; it never changes. A field that the stored text lacks has its default. */
 export async function findVersion(db: DbOrTx, { tenantId, id }: One, version: number): Promise<BoardVersion | undefined> {
   const row = await db

@@ -1,8 +1,16 @@
-import type { BoardDefinition, BoardSummary } from '../../core/boards/index.ts'
+import { type BoardDefinition, type BoardSummary, boardLimits } from '../../core/boards/index.ts'
 import { type Clock, isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { type BoardRecord, deleteBoardRow, insertBoard, insertVersion, lockBoard, replaceBoard } from './boards.repo.ts'
+import {
+  type BoardRecord,
+  deleteBoardRow,
+  deleteUnusedVersions,
+  insertBoard,
+  insertVersion,
+  lockBoard,
+  replaceBoard,
+} from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { noSuchBoard, summaryOf } from './show-boards.ts'
 
@@ -56,7 +64,7 @@ async function assertRoomForBoard(tx: Tx, tenantId: string): Promise<void> {
 }
 
 /**
- * Saves the next version of a board. Runs and the published version stay as they are. Throws NOT_FOUND, CONFLICT (another user saved it since
+ * Saves the next version of a board, and deletes old ones without runs. Runs and the published version stay as they are. Throws NOT_FOUND, CONFLICT (another user saved it since
  * that version), VALIDATION.
  */
 export const saveBoard = (
@@ -73,6 +81,7 @@ export const saveBoard = (
     const saved: BoardRecord = { ...board, ...input, version: version + 1, updatedAt: at }
     await replaceBoard(tx, saved)
     await insertVersion(tx, saved, { version: saved.version, definition, savedBy: actor.userId, savedAt: at })
+    if (saved.version > boardLimits.versions) await deleteUnusedVersions(tx, saved, saved.version - boardLimits.versions)
     await publishBoardEvent(tx, deps.clock, { board: saved, type: 'board.saved' })
     return { ...summaryOf(saved), definition }
   })

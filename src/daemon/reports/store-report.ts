@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type StoreDeps, storeFile } from '../files/index.ts'
+import { prepareFile, type StoreDeps } from '../files/index.ts'
 import { type ReportText, renderPdf } from './render-pdf.ts'
 
 type Report = ReportText &
@@ -17,18 +17,18 @@ type Report = ReportText &
 export type StoredReport = Readonly<{ markdownFileId: string; pdfFileId: string }>
 
 /**
- * Stores a report in a space as Markdown and as PDF. A repeated call with the same key returns the same files. Throws NOT_FOUND (space),
- * QUOTA_EXCEEDED, OBJECT_STORE_UNAVAILABLE.
+ * Stores a report in a space as Markdown and as PDF, both or neither. A repeated call with the same key returns the same files. Throws NOT_FOUND
+ * (space), QUOTA_EXCEEDED, OBJECT_STORE_UNAVAILABLE.
  */
 export async function storeReport(deps: StoreDeps, report: Report): Promise<StoredReport> {
   const { tenantId, spaceId, createdBy, title, markdown } = report
   const name = title.replace(/[/\\]/g, '-')
   const shared = { tenantId, spaceId, createdBy, ...(report.runId === undefined ? {} : { runId: report.runId }) }
   const text = { id: idOf(report, 'md'), name: `${name}.md`, contentType: 'text/markdown', content: Buffer.from(markdown) }
-  const { id: markdownFileId } = await storeFile(deps, { ...shared, ...text })
+  const finishText = await prepareFile(deps, { ...shared, ...text })
   const pdf = { id: idOf(report, 'pdf'), name: `${name}.pdf`, contentType: 'application/pdf', content: await renderPdf(report) }
-  const { id: pdfFileId } = await storeFile(deps, { ...shared, ...pdf })
-  return { markdownFileId, pdfFileId }
+  const finishPdf = await prepareFile(deps, { ...shared, ...pdf })
+  return deps.db.transaction().execute(async (tx) => ({ markdownFileId: (await finishText(tx)).id, pdfFileId: (await finishPdf(tx)).id }))
 }
 
 const idOf = ({ tenantId, key }: Report, form: 'md' | 'pdf'): string =>

@@ -12,6 +12,7 @@ import { openElements } from './elements.repo.ts'
 import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { takeRecentRun } from './recent-runs.ts'
+import { namesOfRun } from './run-names.ts'
 import { findRun, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { noSuchRun } from './show-runs.ts'
 import { eligibleFor } from './stalled-checkpoints.ts'
@@ -109,7 +110,8 @@ async function submitTo(
   const { board, element } = await openElement(db, run, advance)
   await assertRole(db, actor, { run, element })
   const input = await inputOf(db, { run, board, actor, advance })
-  const stepped = stepRun({ board, now: isoNow(deps.clock), names: namesOf(run) }, run.state, input)
+  const names = await namesOf(deps, db, { run, board })
+  const stepped = stepRun({ board, now: isoNow(deps.clock), names }, run.state, input)
   const after = await applyAtOnce(deps, db, { run, stepped, input, keyed })
   return after && summaryOf(after)
 }
@@ -206,14 +208,16 @@ async function inputOf(db: DbOrTx, { run, board, actor: { userId: by }, advance 
   return { type: 'approve', elementId, by, eligible: eligible.filter((id) => approvers.has(id)) }
 }
 
-const namesOf = ({ id, boardName }: RunRecord) => ({ board: boardName, run: id })
+const namesOf = (deps: StepDeps, db: DbOrTx, { run, board }: Readonly<{ run: RunRecord; board: Board }>) =>
+  namesOfRun(deps, db, { tenantId: run.tenantId, names: { board: run.boardName, run: run.id }, board, started: run.state })
 
 type Locked = Readonly<{ run: RunRecord; input: RunInput; keyed?: Keyed | undefined }>
 
 /** Steps a run that the caller has locked, in the caller's transaction. An input that changes nothing returns the same run. */
 export async function advanceLocked(deps: StepDeps, tx: Tx, { run, input, keyed }: Locked): Promise<RunRecord> {
   const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
-  const stepped = stepRun({ board, now: isoNow(deps.clock), names: namesOf(run) }, run.state, input)
+  const names = await namesOf(deps, tx, { run, board })
+  const stepped = stepRun({ board, now: isoNow(deps.clock), names }, run.state, input)
   if (stepped.run === run.state) return run
   return (await applyStep(deps, tx, { run, stepped, input, keyed })) as RunRecord
 }

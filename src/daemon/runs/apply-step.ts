@@ -13,7 +13,7 @@ import { enqueueReports } from './reports.ts'
 import { alertOperators } from './run-alerts.ts'
 import { insertKeyedRun, insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
 import { enqueueMessages } from './send-messages.ts'
-import { escalateStalled, withoutSelfApproval } from './stalled-checkpoints.ts'
+import { escalateStalled, mayLoseApprovers, stalledByStep } from './stalled-checkpoints.ts'
 import { deleteTimers, insertTimers, pauseTimers } from './timers.repo.ts'
 
 type Step = Readonly<{
@@ -35,13 +35,18 @@ export async function applyStep(
   { run, isNew = false, stepped, input, keyed }: Step,
 ): Promise<RunRecord | undefined> {
   const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
-  const after = changed(run, board, { stepped, input })
+  const at = isoNow(deps.clock)
+  const moved = changed(run, board, { stepped, input })
+  const { stalled, isNew: hasStalled } = await stalledByStep(tx, { run: moved, board, effects: stepped.effects, at, input })
+  const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
+  const after = { ...moved, readers: withReaders(moved.readers, { users: [], roles }) }
   const isKeyed = isNew && after.startKey !== null
   if (isKeyed && !(await insertKeyedRun(tx, after))) return undefined
-  const at = isoNow(deps.clock)
-  const step = { run: after, board, effects: stepped.effects, at }
+  const step = { run: after, board, effects: stepped.effects, at, stalled }
   const elements = await applyElements(deps, tx, step)
+  const escalated = isNew ? [] : await escalateStalled(deps, tx, step)
   const writes = [
+    ...escalated,
     ...(isKeyed ? [] : [isNew ? insertRun(after) : replaceRun(after, at)]),
     ...elements,
     ...(input.type === 'approve' ? recordApprovals(after, input.elementId) : []),
@@ -49,10 +54,8 @@ export async function applyStep(
   ]
   await publishStep(deps, tx, { ...step, isNew, writes })
   await pauseIfFailed(tx, run.state, step)
-  const stalled = await escalateStalled(deps, tx, { ...step, input })
-  await alertOperators(deps, tx, { ...step, input, stalled })
-  const roles = stalled.flatMap(({ newReader }) => newReader ?? [])
-  return { ...after, readers: withReaders(after.readers, { users: [], roles }) }
+  await alertOperators(deps, tx, { ...step, input, hasStalled })
+  return after
 }
 
 /**
@@ -72,7 +75,7 @@ export async function applyAtOnce(
   const elements = formWrites(step)
   const hasAlerts =
     run.state.failure !== null || after.state.failure !== null || (after.state.finishedAt !== null && after.state.dueAt !== null)
-  const mayStall = input.type === 'submit' && withoutSelfApproval(after.state, board).length > 0
+  const mayStall = input.type === 'submit' && mayLoseApprovers(after.state, board)
   if (!elements || hasAlerts || mayStall || (isNew && after.startKey !== null)) return undefined
   const guard = isNew ? undefined : guarded(replaceRun(after, at, run))
   const writes = [...(isNew ? [insertRun(after)] : []), ...elements, ...rowsOf(deps, step, { input, keyed })]

@@ -8,7 +8,12 @@ import type { StoredReport, storeReport } from '../reports/index.ts'
 type User = Readonly<{ tenantId: string; userId: string }>
 
 /** Dependencies of a step beside its transaction. */
-export type StepDeps = Readonly<{ clock: Clock; random: Random }>
+export type StepDeps = Readonly<{
+  clock: Clock
+  random: Random
+  /** Zone of tenants that have none of their own; default: UTC. */
+  timeZone?: string
+}>
 
 /** Dependencies of the whole feature; each verb takes the part that it uses. */
 export type RunsDeps = StepDeps &

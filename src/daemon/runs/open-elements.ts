@@ -4,7 +4,9 @@ import { ensureTasks, moveTaskOfRun } from '../tasks/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement, deleteElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
+import { createEscalationTasks, taskOf } from './escalation-tasks.ts'
 import type { RunRecord } from './runs.repo.ts'
+import { type Stalled, stalledTask } from './stalled-checkpoints.ts'
 
 type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
 type Opened = Extract<RunEffect, { type: 'opened' }>
@@ -28,10 +30,14 @@ export function formWrites({ run, board, effects }: AppliedStep): Write[] | unde
 }
 
 /** Creates, ends and escalates the tasks of the elements that wait for users. Returns the writes that open and close the elements. */
-export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): Promise<Write[]> {
+export async function applyElements(
+  deps: StepDeps,
+  tx: Tx,
+  step: AppliedStep & Readonly<{ stalled: readonly Stalled[] }>,
+): Promise<Write[]> {
   const plain = formWrites(step)
   if (plain) return plain
-  const { run, board, effects, at } = step
+  const { run, board, effects, at, stalled } = step
   const closed = new Map(effects.flatMap((effect) => (effect.type === 'closed' ? [[effect.token.id, effect.outcome] as const] : [])))
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !closed.has(effect.token.id))
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' && effect.elementId !== null ? [effect] : []))
@@ -47,12 +53,12 @@ export async function applyElements(deps: StepDeps, tx: Tx, step: AppliedStep): 
       if (element) await escalate(deps, tx, { run, element, role, at })
     }
   }
-  return [...writes, ...(await openAll(deps, tx, { run, board, opened }))]
+  return [...writes, ...(await openAll(deps, tx, { run, board, opened, stalled }))]
 }
 
-type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[] }>
+type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[]; stalled: readonly Stalled[] }>
 
-async function openAll(deps: StepDeps, tx: Tx, { run, board, opened }: Opening): Promise<Write[]> {
+async function openAll(deps: StepDeps, tx: Tx, { run, board, opened, stalled }: Opening): Promise<Write[]> {
   const elements = opened.map(({ token, role }) => elementOf(run, board, { token, role }))
   const tasks = elements.filter(({ kind }) => kind === 'task')
   const made = await ensureTasks(
@@ -61,7 +67,20 @@ async function openAll(deps: StepDeps, tx: Tx, { run, board, opened }: Opening):
     tasks.map(({ label, role, dueAt }) => taskOf(run, { title: label, assignedRole: role, dueAt })),
   )
   const taskIds = new Map(tasks.map(({ tokenId }, nth) => [tokenId, made[nth]?.task.id ?? null]))
-  return insertElements(elements.map((one) => ({ ...one, taskId: taskIds.get(one.tokenId) ?? null })))
+  const ids = new Set(elements.map(({ tokenId }) => tokenId))
+  const asked = stalled.flatMap((one) => {
+    const text = ids.has(one.tokenId) ? stalledTask(one) : undefined
+    return text ? [{ tokenId: one.tokenId, run, text }] : []
+  })
+  const escalations = await createEscalationTasks(deps, tx, asked)
+  const escalationIds = new Map(asked.map(({ tokenId }, nth) => [tokenId, escalations[nth] ?? null]))
+  return insertElements(
+    elements.map((one) => ({
+      ...one,
+      taskId: taskIds.get(one.tokenId) ?? null,
+      escalationTaskId: escalationIds.get(one.tokenId) ?? null,
+    })),
+  )
 }
 
 function elementOf({ id, tenantId }: RunRecord, { graph }: Board, { token, role }: Readonly<{ token: Token; role: string }>): RunElement {
@@ -72,10 +91,6 @@ function elementOf({ id, tenantId }: RunRecord, { graph }: Board, { token, role 
     requiredApprovals: 'requiredApprovals' in config ? config.requiredApprovals : null,
   }
 }
-
-type TaskText = Readonly<{ title: string; assignedRole: string; dueAt: string | null }>
-
-const taskOf = ({ id, tenantId, spaceId }: RunRecord, text: TaskText) => ({ ...text, tenantId, runId: id, spaceId, createdBy: null })
 
 type Closing = Readonly<{ element: RunElement; outcome: Closed }>
 
@@ -94,14 +109,7 @@ async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Esca
   const { tenantId, taskId, kind, label } = element
   if (taskId !== null)
     await moveTaskOfRun({ ...deps, tx }, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
-  if (role !== null && kind !== 'task' && element.escalationTaskId === null)
-    await createEscalationTask(deps, tx, { run, element, role, title: `Overdue: ${label}` })
-}
-
-type EscalationTask = Readonly<{ run: RunRecord; element: RunElement; role: string; title: string }>
-
-/** Asks another role to see to an element. The task ends with the element. */
-export async function createEscalationTask(deps: StepDeps, tx: Tx, { run, element, role, title }: EscalationTask): Promise<void> {
-  const [made] = await ensureTasks(deps, tx, [taskOf(run, { title: title.slice(0, 200), assignedRole: role, dueAt: null })])
-  await executeWrites(tx, [changeElement(element, { escalation_task_id: made?.task.id ?? null })])
+  if (role === null || kind === 'task' || element.escalationTaskId !== null) return
+  const [id] = await createEscalationTasks(deps, tx, [{ run, text: { title: `Overdue: ${label}`, assignedRole: role } }])
+  await executeWrites(tx, [changeElement(element, { escalation_task_id: id ?? null })])
 }

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { alertOf } from '../../core/alerts/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
-import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { enqueueJob, executeWrites, type JobHandler, type Tx } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
-import { openFor, type RunElement } from './elements.repo.ts'
+import { openFor } from './elements.repo.ts'
 import { checkpointId } from './publish-step.ts'
 import { slugOf } from './run-alerts.ts'
-import { lockRun } from './runs.repo.ts'
-import { escalateIfStalled } from './stalled-checkpoints.ts'
+import { addReaderRoles, lockRun } from './runs.repo.ts'
+import { escalateStalled, stalledOf } from './stalled-checkpoints.ts'
 
 /** Job: check whether the open checkpoints of roles that a user lost still have enough approvers. */
 const approversTopic = 'runs.approvers'
@@ -34,9 +34,9 @@ export const approverJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =
     const lost = Lost.parse(payload)
     for (let after: Parameters<typeof openFor>[1]['after']; ; ) {
       const page = await openFor(deps.db, { ...lost, after, limit: atOnce, kinds: ['checkpoint'] })
-      for (const one of page) {
+      for (const runId of new Set(page.map((one) => one.runId))) {
         if (signal?.aborted) throw new Error('stopped before all checkpoints were checked')
-        await deps.db.transaction().execute((tx) => recheck(deps, tx, one))
+        await deps.db.transaction().execute((tx) => recheck(deps, tx, { tenantId: lost.tenantId, runId }))
       }
       const last = page.at(-1)
       if (!last || page.length < atOnce) return
@@ -45,11 +45,14 @@ export const approverJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =
   },
 })
 
-async function recheck(deps: Deps, tx: Tx, { tenantId, runId, tokenId }: RunElement): Promise<void> {
+async function recheck(deps: Deps, tx: Tx, { tenantId, runId }: Readonly<{ tenantId: string; runId: string }>): Promise<void> {
   const run = await lockRun(tx, { tenantId, id: runId })
-  const token = run?.state.failure ? undefined : run?.state.tokens.find(({ id }) => id === tokenId)
-  if (!run || !token) return
+  if (!run || run.state.failure) return
   const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
-  const stalled = await escalateIfStalled(deps, tx, { run, board, token })
-  if (stalled) await raiseAlert(tx, deps.clock, alertOf.checkpoint_stalled({ slug: await slugOf(tx, tenantId), runId, ...stalled }))
+  const stalled = await stalledOf(tx, { run, board })
+  if (stalled.length === 0) return
+  const writes = await escalateStalled(deps, tx, { run, stalled })
+  const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
+  await executeWrites(tx, [...writes, addReaderRoles(run, roles)])
+  await raiseAlert(tx, deps.clock, alertOf.checkpoint_stalled({ slug: await slugOf(tx, tenantId), runId, checkpoints: stalled }))
 }

@@ -24,7 +24,8 @@ export function enqueueReports({ clock, random }: StepDeps, { run, effects, at }
     ...{ id: newId(random, 'rep'), run_id: runId, token_id: tokenId, tenant_id: tenantId, element_id: elementId, title, markdown },
     ...{ missing: JSON.stringify(missing), status: 'pending' as const, markdown_file_id: null, pdf_file_id: null, created_at: at },
   }))
-  const jobs = rows.map(({ id }) => ({ topic: reportTopic, payload: { tenantId, runId, reportId: id }, key: id }))
+  const queue = `${reportTopic}:${tenantId}`
+  const jobs = rows.map(({ id }) => ({ topic: reportTopic, payload: { tenantId, runId, reportId: id }, queue, key: id }))
   return [insertRows('run_reports', rows), insertJobs(clock, jobs)]
 }
 

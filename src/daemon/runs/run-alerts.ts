@@ -13,20 +13,27 @@ import type { Stalled } from './stalled-checkpoints.ts'
 export async function alertOperators(
   { clock }: Pick<StepDeps, 'clock'>,
   tx: Tx,
-  { run, board, effects, input, stalled }: AppliedStep & Readonly<{ input: HistoryInput; stalled: readonly Stalled[] }>,
+  {
+    run,
+    board,
+    effects,
+    input,
+    stalled,
+    hasStalled,
+  }: AppliedStep & Readonly<{ input: HistoryInput; stalled: readonly Stalled[]; hasStalled: boolean }>,
 ): Promise<void> {
   const escalated = effects.flatMap((effect) => (effect.type === 'escalated' ? [effect] : []))
   const failure = failureOf(run)
   const wasFailed = input.type === 'retry' || input.type === 'cancel'
-  const keys = [...doneKeys({ run, board, effects }), ...(wasFailed ? [failedKey(run.id)] : [])]
-  if (escalated.length === 0 && stalled.length === 0 && keys.length === 0 && !failure) return
+  const keys = [...doneKeys({ run, board, effects, stalled }), ...(wasFailed ? [failedKey(run.id)] : [])]
+  if (escalated.length === 0 && !hasStalled && keys.length === 0 && !failure) return
   const slug = await slugOf(tx, run.tenantId)
   if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run continued' })
   // At the end of the time of the run, one alert for all that waits.
   const ofRun = escalated.filter(({ elementId }) => elementId === null)
   for (const { elementId, role } of ofRun.length > 0 ? ofRun : escalated)
     await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId, role }))
-  for (const one of stalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, ...one }))
+  if (hasStalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, checkpoints: stalled }))
   if (failure) {
     const { code, elementId } = failure
     const facts = { slug, runId: run.id, boardId: run.boardId, elementId, code, isRetryable: canRetry(failure) }
@@ -38,14 +45,16 @@ export async function alertOperators(
 const failureOf = ({ state: { failure } }: AppliedStep['run']): RunFailure | undefined =>
   failure && failure.code !== 'REJECTED' && failure.code !== 'CANCELLED' ? failure : undefined
 
-/** The alerts of the elements that closed, and of the run if it ended. Another checkpoint that waits keeps its alert. */
-const doneKeys = ({ run, board, effects }: Pick<AppliedStep, 'run' | 'board' | 'effects'>): string[] =>
+type Done = Pick<AppliedStep, 'run' | 'board' | 'effects'> & Readonly<{ stalled: readonly Stalled[] }>
+
+/** The alerts of the elements that closed, and of the run if it ended. While another checkpoint is stalled, their alert stays. */
+const doneKeys = ({ run, board, effects, stalled }: Done): string[] =>
   effects.flatMap((effect) => {
     if (effect.type === 'ended') return run.state.dueAt === null ? [] : [overdueKey(run.id, null)]
     if (effect.type !== 'closed') return []
     const { elementId, escalated } = effect.token
     const isCheckpoint = board.graph.elements.get(elementId)?.kind === 'checkpoint'
-    return [...(isCheckpoint ? [stalledKey(run.id, elementId)] : []), ...(escalated ? [overdueKey(run.id, elementId)] : [])]
+    return [...(isCheckpoint && stalled.length === 0 ? [stalledKey(run.id)] : []), ...(escalated ? [overdueKey(run.id, elementId)] : [])]
   })
 
 /** Closes what is still open about a run that is being deleted, such as a message that was not sent. */

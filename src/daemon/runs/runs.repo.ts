@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { RunFailure, RunState, RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { type Readers, type RunSummary, retryableCodes, withReaders } from '../../core/runs/index.ts'
-import { contains, type DbOrTx, executeWrites, insertRows, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
+import { contains, type DbOrTx, insertRows, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
 import type { RunTable } from './runs.tables.ts'
 
 /** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
@@ -110,12 +110,8 @@ export async function findRun(db: DbOrTx, { tenantId, id }: One): Promise<RunRec
 }
 
 /** Lets users with a role read the run, which the caller has locked. */
-export async function addReaderRole(tx: Tx, { tenantId, id }: One, role: string): Promise<void> {
-  const run = await findRun(tx, { tenantId, id })
-  if (!run) return
-  const readers = JSON.stringify(withReaders(run.readers, { users: [], roles: [role] }))
-  await executeWrites(tx, [updateRows('runs', { tenant_id: tenantId, id }, { readers })])
-}
+export const addReaderRoles = ({ tenantId, id, readers }: RunRecord, roles: readonly string[]): Write =>
+  updateRows('runs', { tenant_id: tenantId, id }, { readers: JSON.stringify(withReaders(readers, { users: [], roles: [...roles] })) })
 
 /** The run, locked until the transaction ends. Each change of a run, its timers or its tasks locks the run first, so changes cannot deadlock. */
 export async function lockRun(tx: Tx, { tenantId, id }: One): Promise<RunRecord | undefined> {

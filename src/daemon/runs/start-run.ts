@@ -1,4 +1,11 @@
-import { type BoardDefinition, boundRole, boundRoom, readStartVariables, startRun as startState } from '../../core/boards/index.ts'
+import {
+  type BoardDefinition,
+  boardLimits,
+  boundRole,
+  boundRoom,
+  readStartVariables,
+  startRun as startState,
+} from '../../core/boards/index.ts'
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayActOn } from '../../core/runs/index.ts'
 import { type BoardRecord, findBoard, noSuchBoard } from '../boards/index.ts'
@@ -7,14 +14,16 @@ import { applyAtOnce, applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
+import { namesOfRun } from './run-names.ts'
 import { type RunRecord, type RunTrigger, runByStartKey, summaryOf } from './runs.repo.ts'
 import { checkpointWarnings } from './stalled-checkpoints.ts'
+import { hasTimers } from './timers.repo.ts'
 
 type StartInput = Readonly<{ id: string; spaceId: string | null; variables: Readonly<Record<string, unknown>>; key?: string | undefined }>
 
 /**
  * Starts a run for a user. Throws NOT_FOUND, FORBIDDEN (no role that the board names), BOARD_NOT_ACTIVE, VALIDATION (variables, space),
- * KEY_REUSED, PAYLOAD_TOO_LARGE.
+ * KEY_REUSED, PAYLOAD_TOO_LARGE, CONFLICT (too many timers of the tenant).
  */
 export const startRun = async (deps: StartDeps, actor: PlatformPrincipal, input: StartInput) =>
   (await startAtOnce(deps, actor, input)) ?? (await startInTransaction(deps, actor, input))
@@ -123,7 +132,7 @@ type BoardRunInput = Readonly<{
 
 /**
  * Starts a run in the caller's transaction; also for triggers and automation, who have checked the right to start. A board has one run per
- * occurrence or key: `isNew` is false for a repeated one. Throws NOT_FOUND, BOARD_NOT_ACTIVE, VALIDATION, PAYLOAD_TOO_LARGE.
+ * occurrence or key: `isNew` is false for a repeated one. Throws NOT_FOUND, BOARD_NOT_ACTIVE, VALIDATION, PAYLOAD_TOO_LARGE, CONFLICT.
  */
 export async function startBoardRun(
   deps: StepDeps,
@@ -155,13 +164,23 @@ async function newRun(
   const compiled = await boardOf(db, { tenantId, boardId, version: board.publishedVersion })
   const names = { board: board.name, run: newId(deps.random, 'run') }
   const values = readStartVariables(compiled.definition, variables)
-  const stepped = startState({ board: compiled, now: isoNow(deps.clock), names }, { by, variables: values })
+  const now = isoNow(deps.clock)
+  const shown = await namesOfRun(deps, db, { tenantId, names, board: compiled, started: { startedBy: by, startedAt: now } })
+  const stepped = startState({ board: compiled, now, names: shown }, { by, variables: values })
+  if (stepped.effects.some(({ type }) => type === 'timer_set')) await assertFewTimers(db, tenantId)
   const run: RunRecord = {
     ...{ id: names.run, tenantId, boardId, boardVersion: board.publishedVersion, boardName: board.name, trigger, startKey },
     ...{ spaceId: assertSpace(compiled.definition, board, spaceId), readers: { users: [], roles: [] } },
     ...{ active: { elementIds: [], columnIds: [] }, expiresAt: null, state: { ...stepped.run, failure: null } },
   }
   return { run, isNew: true, stepped, input: { type: 'start', by, variables: values }, keyed } as const
+}
+
+/** All tenants share the loop that fires timers. Throws CONFLICT. */
+async function assertFewTimers(db: DbOrTx, tenantId: string): Promise<void> {
+  const max = boardLimits.timersOfTenant
+  if (!(await hasTimers(db, tenantId, max))) return
+  throw problem('CONFLICT', `The runs of the tenant have ${max} timers, which is the limit. fix: complete or cancel runs`)
 }
 
 const startKeyOf = ({ type, occurrence }: RunTrigger, key: string | null): string | null => {

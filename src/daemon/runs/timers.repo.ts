@@ -1,5 +1,5 @@
 import type { TimerName } from '../../core/boards/index.ts'
-import { type Db, deleteRows, insertRows, type Tx, type Write } from '../db/index.ts'
+import { type Db, type DbOrTx, deleteRows, insertRows, type Tx, type Write } from '../db/index.ts'
 
 export type RunTimer = Readonly<{ tokenId: string | null; name: TimerName; at: string }>
 type OfRun = Readonly<{ tenantId: string; runId: string }>
@@ -27,6 +27,17 @@ export async function deleteTimer(tx: Tx, { tenantId, runId }: OfRun, { tokenId,
 export async function pauseTimers(tx: Tx, { tenantId, runId }: OfRun, paused: boolean): Promise<void> {
   const query = tx.updateTable('run_timers').set({ paused: paused ? 1 : 0 })
   await query.where('tenant_id', '=', tenantId).where('run_id', '=', runId).execute()
+}
+
+/** Whether the runs of the tenant have at least this many timers. */
+export async function hasTimers(db: DbOrTx, tenantId: string, count: number): Promise<boolean> {
+  const query = db.selectFrom('run_timers').select('tenant_id').where('tenant_id', '=', tenantId)
+  return (
+    (await query
+      .limit(1)
+      .offset(count - 1)
+      .executeTakeFirst()) !== undefined
+  )
 }
 
 export type DueRun = Readonly<{ tenantId: string; id: string; dueAt: string }>

@@ -3,9 +3,9 @@ import type { Task } from '../../core/tasks/index.ts'
 import type { Tx, WithTx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import type { TasksDeps } from './deps.ts'
-import { publishTaskEvent } from './publish-task.ts'
+import { publishTaskEvents } from './publish-task.ts'
 import { taskView } from './read-tasks.ts'
-import { insertTask, type TaskRecord, taskByExternalId } from './tasks.repo.ts'
+import { insertTask, insertTasks, type TaskRecord, taskByExternalId } from './tasks.repo.ts'
 
 type TaskInput = Readonly<{
   title: string
@@ -40,14 +40,23 @@ type OwnedInput = TaskInput & Readonly<{ tenantId: string; createdBy: string | n
 
 /**
  * The same for other features (automation, boards), in their transaction. An existing task of that event and external id is returned unchanged, so a call
- * may be repeated. The caller has checked the ids. Rows are inserted in one fixed order before the first event, so that concurrent calls cannot deadlock.
+ * may be repeated. The caller has checked the ids; all tasks are of one tenant. Rows are inserted in one fixed order before the first event, so that
+ * concurrent calls cannot deadlock. Tasks without an external id are inserted together.
  */
 export async function ensureTasks(deps: Pick<TasksDeps, 'clock' | 'random'>, tx: Tx, inputs: readonly OwnedInput[]): Promise<Ensured[]> {
   const tasks = inputs.map((one) => newTask(deps, one))
   const found = new Map<TaskRecord, Ensured>()
-  for (const task of [...tasks].sort(inOrder)) found.set(task, await insertOrFind(tx, task))
+  for (const task of tasks.filter(({ externalId }) => externalId !== null).sort(inOrder)) found.set(task, await insertOrFind(tx, task))
+  const others = tasks.filter(({ externalId }) => externalId === null)
+  await insertTasks(tx, others)
+  for (const task of others) found.set(task, { task, isNew: true })
   const ensured = tasks.map((task) => found.get(task) as Ensured)
-  for (const { task, isNew } of ensured) if (isNew) await publishTaskEvent(tx, deps.clock, { after: task, by: task.createdBy })
+  const made = ensured.filter(({ isNew }) => isNew)
+  await publishTaskEvents(
+    tx,
+    deps.clock,
+    made.map(({ task }) => ({ after: task, by: task.createdBy })),
+  )
   return ensured
 }
 

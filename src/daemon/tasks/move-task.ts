@@ -3,7 +3,7 @@ import { mayMove, type Task, type TaskMove, transition } from '../../core/tasks/
 import type { Tx, WithTx } from '../db/index.ts'
 import { assertAssignee, inUtc } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
-import { publishTaskEvent } from './publish-task.ts'
+import { publishTaskEvents } from './publish-task.ts'
 import { readTaskForUpdate, taskView } from './read-tasks.ts'
 import { findTask, lockTask, replaceTask, type TaskRecord } from './tasks.repo.ts'
 
@@ -122,6 +122,6 @@ async function store(
   if (after === before) return before
   const stored = { ...after, updatedAt: isoNow(clock) }
   if (!(await replaceTask(tx, before, stored))) throw problem('CONFLICT', 'the task changed meanwhile. fix: read it again')
-  await publishTaskEvent(tx, clock, { before, after: stored, by })
+  await publishTaskEvents(tx, clock, [{ before, after: stored, by }])
   return stored
 }

@@ -2,7 +2,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import { roleKey, type Task, type TaskStatus, unfinished } from '../../core/tasks/index.ts'
-import { type Db, type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
+import { type Db, type DbOrTx, executeWrites, forUpdate, insertRows, newestFirst, type Tx } from '../db/index.ts'
 import type { TasksDeps } from './deps.ts'
 import type { TaskTable } from './tasks.tables.ts'
 
@@ -84,6 +84,15 @@ export async function insertTask(tx: Tx, task: TaskRecord): Promise<boolean> {
     .onConflict((c) => c.doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
+}
+
+/** SQLite binds at most 32,766 values. */
+const rowsAtOnce = 1_000
+
+/** Tasks without an external id. */
+export async function insertTasks(tx: Tx, tasks: readonly TaskRecord[]): Promise<void> {
+  for (let from = 0; from < tasks.length; from += rowsAtOnce)
+    await executeWrites(tx, [insertRows('tasks', tasks.slice(from, from + rowsAtOnce).map(toRow))])
 }
 
 type Outer = Readonly<{ tenantId: string; eventId: string | null; externalId: string }>

@@ -14,16 +14,23 @@ type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'startRun'>
 const pageSize = 100
 
 /**
- * Reads new events of all tenants with event triggers. A page, its runs and the position of the tenant commit in one transaction; a tenant
- * whose page fails delays no other.
+ * Reads new events of all tenants with event triggers, one page of each tenant in turn. A page, its runs and the position of the tenant commit
+ * in one transaction; a tenant whose page fails, or that has many events, delays no other.
  */
 export async function readEvents(deps: Deps): Promise<void> {
-  for (const tenantId of await tenantsBehind(deps))
-    await readTenant(deps, tenantId).catch((err) => deps.log.warn({ err, tenantId }, 'events were not read for triggers; retrying'))
-}
-
-async function readTenant(deps: Deps, tenantId: string): Promise<void> {
-  for (let isMore = true; isMore; ) isMore = await deps.db.transaction().execute((tx) => readPage(deps, tx, tenantId))
+  const failed = new Set<string>()
+  for (let isMore = true; isMore; ) {
+    isMore = false
+    for (const tenantId of await tenantsBehind(deps)) {
+      if (failed.has(tenantId)) continue
+      try {
+        if (await deps.db.transaction().execute((tx) => readPage(deps, tx, tenantId))) isMore = true
+      } catch (err) {
+        deps.log.warn({ err, tenantId }, 'events were not read for triggers; retrying')
+        failed.add(tenantId)
+      }
+    }
+  }
 }
 
 async function tenantsBehind({ db }: Deps): Promise<string[]> {
@@ -50,26 +57,37 @@ async function readPage(deps: Deps, tx: Tx, tenantId: string): Promise<boolean> 
   if (!last) return false
   const triggers = await triggersOf(tx, { tenantId, kind: 'event' })
   const begun = deps.clock.monotonicMs()
-  let read = last
+  const isLate = () => deps.clock.monotonicMs() - begun > maxPageMs
+  let seq = Number(position.seq)
   for (const event of page) {
-    for (const active of triggers.filter(({ trigger }) => trigger.eventType === event.eventType)) {
-      await startIfFits(deps, tx, { active, event })
+    const fitting = triggers.filter(({ trigger }) => trigger.eventType === event.eventType)
+    for (const active of fitting) {
+      const isNew = await startIfFits(deps, tx, { active, event })
       await yieldToEventLoop() // expressions of one tenant delay no request of another
+      // The next page reads this event again: what it started is stored, so each page starts something new.
+      if (isNew && active !== fitting.at(-1) && isLate()) return storePosition(tx, { tenantId, seq })
     }
-    read = event
-    if (deps.clock.monotonicMs() - begun > maxPageMs) break
+    seq = event.seq
+    if (isLate()) break
   }
-  await tx.updateTable('trigger_positions').set({ seq: read.seq }).where('tenant_id', '=', tenantId).execute()
-  return page.length === pageSize || read !== last
+  await storePosition(tx, { tenantId, seq })
+  return page.length === pageSize || seq !== last.seq
+}
+
+/** Returns true: there is more to read. */
+async function storePosition(tx: Tx, { tenantId, seq }: Readonly<{ tenantId: string; seq: number }>): Promise<true> {
+  await tx.updateTable('trigger_positions').set({ seq }).where('tenant_id', '=', tenantId).execute()
+  return true
 }
 
 type Fit = Readonly<{ active: ActiveTrigger<'event'>; event: StoredEvent }>
 
-async function startIfFits(deps: Deps, tx: Tx, { active, event }: Fit): Promise<void> {
+/** Returns whether it started a run, or recorded why not, for the first time. */
+async function startIfFits(deps: Deps, tx: Tx, { active, event }: Fit): Promise<boolean> {
   const { tenantId, boardId, spaceId, trigger } = active
   const occurrence = occurrenceKey({ kind: 'event', triggerId: trigger.id, seq: event.seq })
   try {
-    if (!eventStarts(trigger, spaceId ?? '', event)) return
+    if (!eventStarts(trigger, spaceId ?? '', event)) return false
   } catch (error) {
     return recordUndecided(deps, tx, {
       active,
@@ -79,13 +97,13 @@ async function startIfFits(deps: Deps, tx: Tx, { active, event }: Fit): Promise<
   }
   const depth = await depthAfter(tx, { tenantId, event })
   const run = { tenantId, boardId, spaceId, variables: {}, startedBy: null, trigger: { type: 'event', occurrence } } as const
-  await startOnce(deps, tx, { ...run, triggerId: trigger.id, depth })
+  return startOnce(deps, tx, { ...run, triggerId: trigger.id, depth })
 }
 
 type Undecided = Readonly<{ active: ActiveTrigger<'event'>; occurrence: string; reason: string }>
 
-async function recordUndecided({ clock }: Deps, tx: Tx, { active, occurrence, reason }: Undecided): Promise<void> {
+async function recordUndecided({ clock }: Deps, tx: Tx, { active, occurrence, reason }: Undecided): Promise<boolean> {
   const { tenantId, boardId, trigger } = active
   const failed = { outcome: 'failed', runId: null, depth: 0, roomId: null, reason } as const
-  await insertOccurrence(tx, { tenantId, boardId, occurrence, triggerId: trigger.id, kind: 'event', ...failed, at: isoNow(clock) })
+  return insertOccurrence(tx, { tenantId, boardId, occurrence, triggerId: trigger.id, kind: 'event', ...failed, at: isoNow(clock) })
 }

@@ -1,4 +1,5 @@
-import { causeOf, maxDeepStarts, type Trigger, type TriggerOccurrence } from '../../core/boards/index.ts'
+import { sql } from 'kysely'
+import { boardLimits, causeOf, type Trigger, type TriggerOccurrence } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { moduleDepthOf } from '../../core/events/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
@@ -50,15 +51,17 @@ export async function depthAfter(
   return runId === undefined ? 0 : (await depthOfRun(tx, { tenantId, runId })) + 1
 }
 
-/** How many runs of the board were started by events of runs that events started, counted up to just above the limit. */
-export async function deepStartsSince(
-  tx: Tx,
-  { tenantId, boardId }: Readonly<{ tenantId: string; boardId: string }>,
-  since: string,
-): Promise<number> {
-  const query = tx.selectFrom('trigger_occurrences').select('occurrence').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
-  const deep = query.where('at', '>', since).where('depth', '>', 1).where('outcome', '=', 'started')
-  return (await deep.limit(maxDeepStarts + 1).execute()).length
+/** How many runs of the tenant were started by events of other runs, counted up to the limit. */
+export async function chainedStartsSince(tx: Tx, { tenantId, since }: Readonly<{ tenantId: string; since: string }>): Promise<number> {
+  const query = tx.selectFrom('trigger_occurrences').select('at').where('tenant_id', '=', tenantId).where('at', '>', since)
+  const chained = query.where(sql<boolean>`outcome = 'started' and depth > 0`) // literal, as in the index trigger_occurrences_chained
+  return (await chained.limit(boardLimits.chainedStarts).execute()).length
+}
+
+/** Whether a loop of the board was recorded. */
+export async function hasLoopSince(tx: Tx, { tenantId, boardId }: Omit<One, 'occurrence'>, since: string): Promise<boolean> {
+  const query = tx.selectFrom('trigger_occurrences').select('at').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
+  return (await query.where('at', '>', since).where(sql<boolean>`outcome = 'loop'`).limit(1).executeTakeFirst()) !== undefined
 }
 
 /** When a message of the room started the board last, and the run. */

@@ -1,5 +1,5 @@
-import { type BoardDefinition, boundRole, boundRoom, nextOccurrence, type Trigger } from '../../core/boards/index.ts'
-import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { type BoardDefinition, boardLimits, boundRole, boundRoom, nextOccurrence, type Trigger } from '../../core/boards/index.ts'
+import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { headOf, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
 import { closeEncryptionAlerts } from './encrypted-rooms.ts'
@@ -11,7 +11,7 @@ type Deps = Readonly<{ clock: Clock; timeZone: string }>
 /** `definition`: of the published version; null once the board is archived. */
 export type Published = Readonly<{ tenantId: string; boardId: string; spaceId: string | null; definition: BoardDefinition | null }>
 
-/** Replaces the triggers of a board in the transaction that publishes or archives it. */
+/** Replaces the triggers of a board in the transaction that publishes or archives it. Throws CONFLICT for too many triggers of the tenant. */
 export async function replaceTriggers(deps: Deps, tx: Tx, board: Published): Promise<void> {
   const { tenantId, boardId, definition } = board
   const before = await rowsOfBoard(tx, board)
@@ -21,11 +21,21 @@ export async function replaceTriggers(deps: Deps, tx: Tx, board: Published): Pro
   const zone = await zoneOf(deps, tx, tenantId)
   const rows = triggers.map((trigger) => rowOf(deps, board, { trigger, zone, before }))
   if (rows.length > 0) await tx.insertInto('board_triggers').values(rows).execute()
+  if (rows.length > before.length) await assertFewTriggers(tx, tenantId)
   await followEvents(tx, tenantId)
   if ([...before, ...rows].some(({ kind }) => kind === 'chat')) {
     await followChat(deps, tx, tenantId)
     await closeEncryptionAlerts(deps, tx, tenantId)
   }
+}
+
+async function assertFewTriggers(tx: Tx, tenantId: string): Promise<void> {
+  const query = tx.selectFrom('board_triggers').where('tenant_id', '=', tenantId)
+  const { count } = await query.select(({ fn }) => fn.countAll<string>().as('count')).executeTakeFirstOrThrow()
+  const max = boardLimits.triggersOfTenant
+  if (Number(count) <= max) return
+  const message = `With this board the published boards of the tenant have ${count} triggers; the limit is ${max}`
+  throw problem('CONFLICT', `${message}. fix: remove triggers, or archive boards that are not needed`)
 }
 
 type NewRow = Readonly<{ trigger: Trigger; zone: string; before: readonly BoardTriggerTable[] }>

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
-import { maxDeepStarts, maxDepth } from '../../core/boards/index.ts'
+import { boardLimits, maxDepth } from '../../core/boards/index.ts'
 import { isoIn, isoNow, isProblem, type Problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { TriggeredRun, TriggersDeps } from './deps.ts'
-import { deepStartsSince, insertOccurrence, settleOccurrence } from './occurrences.repo.ts'
+import { chainedStartsSince, hasLoopSince, insertOccurrence, settleOccurrence } from './occurrences.repo.ts'
 
 type Deps = Pick<TriggersDeps, 'clock' | 'startRun'>
 
@@ -11,24 +11,25 @@ export type Occurred = TriggeredRun & Readonly<{ triggerId: string; depth: numbe
 
 /**
  * Starts a run for what a trigger saw, in the transaction, unless it started one before. A board that refuses the run is recorded as failed;
- * whatever may pass is thrown, so that the caller repeats its transaction.
+ * whatever may pass is thrown, so that the caller repeats its transaction. A loop is recorded once per board and hour. Returns whether
+ * anything was recorded.
  */
 export async function startOnce(
   { clock, startRun }: Deps,
   tx: Tx,
   { triggerId, depth, roomId = undefined, ...run }: Occurred,
-): Promise<void> {
+): Promise<boolean> {
   const { tenantId, boardId, trigger } = run
   const one = { tenantId, boardId, occurrence: trigger.occurrence }
   const seen = { ...one, triggerId, kind: trigger.type, depth, roomId: roomId ?? null, at: isoNow(clock) }
-  if (!(await insertOccurrence(tx, { ...seen, outcome: 'started', runId: null, reason: null }))) return
-  const cause = depth > maxDepth ? tooDeep : (await isFlood(clock, tx, { ...one, depth })) ? tooMany : undefined
-  if (cause !== undefined)
-    return settleOccurrence(tx, one, {
-      outcome: 'loop',
-      runId: null,
-      reason: `${cause}. fix: change the trigger so that a board does not start itself`,
-    })
+  const since = isoIn(clock, -3_600_000)
+  const cause = depth > maxDepth ? tooDeep : (await isFlood(tx, { tenantId, depth, since })) ? tooMany : undefined
+  if (cause !== undefined) {
+    if (await hasLoopSince(tx, one, since)) return false
+    const reason = `${cause}. fix: change the trigger so that a board does not start itself`
+    return insertOccurrence(tx, { ...seen, outcome: 'loop', runId: null, reason })
+  }
+  if (!(await insertOccurrence(tx, { ...seen, outcome: 'started', runId: null, reason: null }))) return false
   await sql`savepoint triggered`.execute(tx)
   try {
     const { id } = await startRun(tx, run)
@@ -39,15 +40,16 @@ export async function startOnce(
     await settleOccurrence(tx, one, { outcome: 'failed', runId: null, reason: error.message })
   }
   await sql`release savepoint triggered`.execute(tx)
+  return true
 }
 
 const isRefusal = (error: unknown): error is Problem => isProblem(error) && !error.retryable && error.code !== 'LEASE_LOST'
 
 const tooDeep = `${maxDepth} runs led to this event, one after the other`
-const tooMany = `${maxDeepStarts} runs of this board were started within an hour by events of runs that events started`
+const tooMany = `${boardLimits.chainedStarts} runs of this tenant were started within an hour by events of other runs`
 
-type Deep = Readonly<{ tenantId: string; boardId: string; depth: number }>
+type Chained = Readonly<{ tenantId: string; depth: number; since: string }>
 
 /** The limit of depth alone would let a loop grow by the number of events of each run. */
-const isFlood = async (clock: TriggersDeps['clock'], tx: Tx, { depth, ...board }: Deep): Promise<boolean> =>
-  depth > 1 && (await deepStartsSince(tx, board, isoIn(clock, -3_600_000))) > maxDeepStarts
+const isFlood = async (tx: Tx, { depth, ...started }: Chained): Promise<boolean> =>
+  depth > 0 && (await chainedStartsSince(tx, started)) >= boardLimits.chainedStarts

@@ -58,10 +58,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   checkpoint_stalled: alertOf.checkpoint_stalled({
     slug: 'anna-schule',
     runId: 'run_0123456789abcdefghjk',
-    elementId: 'approve',
-    role: 'principal',
-    eligible: 1,
-    required: 2,
+    checkpoints: [{ elementId: 'approve', role: 'principal', eligible: 1, required: 2 }],
   }),
   run_message_failed: alertOf.run_message_failed({
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'inform' },

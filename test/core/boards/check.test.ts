@@ -55,6 +55,8 @@ test.each([
 test.each<[string, string, object, string | undefined]>([
   ['a timer of a fixed time', 's > w1 > m1 > d1; d1 -1 > 2-> w1; d1 -else-> e', { w1: { until: '2026-11-27T08:00:00Z' } }, 'w1'],
   ['a timer of no time', 's > w1 > m1 > d1; d1 -1 > 2-> w1; d1 -else-> e', { w1: { until: 'PT0S' } }, 'w1'],
+  ['a timer of seconds', 's > w1 > w2 > d1; d1 -1 > 2-> w1; d1 -else-> e', { w1: { until: 'PT1S' }, w2: { until: 'PT59S' } }, 'w1'],
+  ['a timer of a minute', 's > w1 > m1 > d1; d1 -1 > 2-> w1; d1 -else-> e', { w1: { until: 'PT1M' } }, undefined],
   ['a task due at a fixed time', 's > t1 > e; t1 -timed_out-> m1 > t1', { t1: { dueAt: '2026-11-27T08:00:00Z' } }, 't1'],
   ['a task due after a duration', 's > t1 > e; t1 -timed_out-> m1 > t1', { t1: { dueAt: 'PT1H' } }, undefined],
   ['a fixed time, then a task', 's > t1 > e; t1 -timed_out-> t2 > t1', { t1: { dueAt: '2026-11-27T08:00:00Z' } }, undefined],

@@ -100,6 +100,15 @@ describe('a simulation', () => {
     expect(played.steps.length).toBe(1_000)
   })
 
+  test('counts each whole step, so that a wide board has no large answer', () => {
+    const ids = Array.from({ length: 400 }, (_, n) => `t${n}`.padEnd(70, 'x'))
+    const timed = Object.fromEntries(ids.map((id) => [id, { assignedRole: 'teacher', dueAt: 'PT1H' }]))
+    const played = play(sketch(['s > p1', ...ids.map((id) => `p1 > ${id} > e1`)].join('; '), timed))
+    expect(played.outcome).toBe('stopped')
+    expect(played.steps.length).toBeGreaterThan(100)
+    expect(JSON.stringify(played).length).toBeLessThan(4_200_000)
+  })
+
   test('stops before its answer grows large', () => {
     const long = { m1: { body: 'x'.repeat(4_000) }, r1: { title: 'R', template: '{text}'.repeat(16_000) } }
     const loop = sketch('s > w1 > r1 > d1; d1 -1 > 2-> e; d1 -else-> w1', long, { variables: [{ name: 'text', type: 'text' }] })

@@ -67,6 +67,28 @@ onBothDialects('boards', (fresh) => {
     expect(await codeOf(mia.listBoardVersions({ params, query: { cursor: 'x' } }))).toBe('VALIDATION')
   })
 
+  test('the newest 100 versions are stored, the published one, and those that have runs', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const params = { id: (await create(one)).id }
+    await mia.publishBoard({ params })
+    await mia.startRun({ params, body: { spaceId: null } })
+    const save = (version: number) => mia.saveBoard({ params, body: { name: 'Crisis', definition: sketch('s > e'), version } })
+    for (const version of [1, 2, 3]) await save(version)
+    await mia.publishBoard({ params })
+    await one.db.updateTable('boards').set({ version: 200 }).execute()
+    const { board_id, tenant_id, definition } = await one.db.selectFrom('board_versions').selectAll().limit(1).executeTakeFirstOrThrow()
+    const saved = { board_id, tenant_id, definition, saved_by: null, saved_at: '2026-01-05T02:00:00.000Z' }
+    for (const version of [100, 101, 102, 200])
+      await one.db
+        .insertInto('board_versions')
+        .values({ ...saved, version })
+        .execute()
+    await save(200)
+    const { versions } = await mia.listBoardVersions({ params, query: { limit: 50 } })
+    expect(versions.map(({ version }) => version)).toEqual([201, 200, 102, 4, 1])
+  })
+
   test('of two who save the same version one does, and the other is told the present version', async () => {
     const one = await room()
     const mia = one.as('mia')

@@ -43,6 +43,15 @@ onBothDialects('reports', (fresh) => {
     expect(await codeOf(storeReport(room, { ...report, tenantId: room.tenantId }))).toBe('QUOTA_EXCEEDED')
     expect(await room.rows()).toEqual([])
   })
+
+  test('a report whose PDF exceeds the quota leaves no Markdown file', async () => {
+    const room = await aFilesWorld(await fresh(), 1_000)
+    const space = await room.aSpace(await room.aUser('anna'))
+    const report = { spaceId: space.id, key: 'e1', title: 'Alarm', markdown: 'short', createdAt: at, createdBy: 'automation' }
+    expect(await codeOf(storeReport(room, { ...report, tenantId: room.tenantId }))).toBe('QUOTA_EXCEEDED')
+    expect((await room.rows()).filter(({ state }) => state === 'ready')).toEqual([])
+    expect((await room.events()).filter(({ type }) => type === 'file.created')).toEqual([])
+  })
 })
 
 test('the PDF embeds its fonts, numbers its pages and is the same every time', async () => {
@@ -87,4 +96,35 @@ test('a report of one long line lets other requests run between its pages', asyn
   running = false
   await watch
   expect(turns).toBeGreaterThan(100)
+}, 60_000)
+
+test.each([
+  ['lines', 'x\n\n'],
+  ['bold words', '**a** '],
+  ['scripts', 'aж'],
+])(
+  'the PDF of a report of too many %s is cut, and other requests run between its lines',
+  async (_, unit) => {
+    let [turns, running] = [0, true]
+    const watch = (async () => {
+      for (; running; turns++) await new Promise(setImmediate)
+    })()
+    const pdf = await renderPdf({ title: 'Long', markdown: unit.repeat(40_000), createdAt: at })
+    running = false
+    await watch
+    expect(turns).toBeGreaterThan(100)
+    const cut = await renderPdf({ title: 'Long', markdown: unit.repeat(20_000), createdAt: at })
+    expect(pdf.length).toBeLessThanOrEqual(cut.length * 1.01)
+  },
+  60_000,
+)
+
+test('reports are rendered one after the other', async () => {
+  const order: string[] = []
+  const render = async (name: string, markdown: string) => {
+    await renderPdf({ title: name, markdown, createdAt: at })
+    order.push(name)
+  }
+  await Promise.all([render('long', '- entry\n'.repeat(2_000)), render('short', 'x')])
+  expect(order).toEqual(['long', 'short'])
 }, 60_000)

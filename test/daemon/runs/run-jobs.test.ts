@@ -1,3 +1,4 @@
+import type { KyselyPlugin } from 'kysely'
 import { expect, test } from 'vitest'
 import { problem } from '../../../src/core/kit/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
@@ -106,10 +107,14 @@ onBothDialects('jobs of runs', (fresh) => {
 
   test('a report becomes files of the space, and its readers find them', async () => {
     const one = await room()
+    await one.db.updateTable('users').set({ display_name: 'Anna Maier' }).where('id', '=', 'anna').execute()
+    await one.db.updateTable('tenants').set({ time_zone: 'Europe/Berlin' }).execute()
+    const started = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short', timeStyle: 'short' })
+    const at = started.format(one.clock.now())
     const id = await aBoard(
       one,
       's > r1 > e',
-      { r1: { title: 'Report', template: '# {board}\n{startedBy} {note}' } },
+      { r1: { title: 'Report', template: '# {board}\n{startedBy} {startedAt} {note}' } },
       { variables: [{ name: 'note', type: 'text' }] },
     )
     const run = await aRun(one, id, { spaceId: 'spc_4b' })
@@ -124,9 +129,10 @@ onBothDialects('jobs of runs', (fresh) => {
     const params = { id: reports[0]?.id as string }
     expect(stored).toMatchObject([{ tenantId: 'ten_one', spaceId: 'spc_4b', key: params.id, createdBy: 'anna', title: 'Report' }])
     expect(await one.as('anna').showReport({ params })).toMatchObject({
-      ...{ status: 'ready', markdown: '# Crisis\nanna (none)', missing: ['note'], spaceId: 'spc_4b' },
+      ...{ status: 'ready', markdown: expect.stringContaining('# Crisis\nAnna Maier '), missing: ['note'], spaceId: 'spc_4b' },
       ...{ markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' },
     })
+    expect((await one.as('anna').showReport({ params })).markdown.replaceAll('\\', '')).toContain(`${at} (Europe/Berlin) (none)`)
     for (const who of ['ben', 'olga']) await expect(one.as(who).showReport({ params })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
@@ -249,21 +255,48 @@ onBothDialects('jobs of runs', (fresh) => {
     expect(await one.db.selectFrom('runs').select('id').execute()).toEqual([])
   })
 
-  test('one checkpoint that closes leaves the alert of another that waits', async () => {
+  test('one checkpoint that closes leaves the alert of the run while another waits', async () => {
     const one = await room()
     const stalled = { assignedRole: 'school-principal', requiredApprovals: 2 }
     const id = await aBoard(one, 's > p1; p1 > c1 > j1; p1 > c2 > j1; j1 > e', { c1: stalled, c2: { ...stalled, requiredApprovals: 1 } })
     const run = await aRun(one, id)
     const alerts = async () => (await one.db.selectFrom('alerts').select(['open_key', 'status']).orderBy('id').execute()).map((row) => row)
-    expect((await alerts()).map(({ status }) => status)).toEqual(['open', 'open'])
+    expect(await alerts()).toEqual([{ open_key: `checkpoint_stalled:${run.id}`, status: 'open' }])
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
     await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'c2', action: 'approve' } })
-    expect(await alerts()).toEqual([
-      { open_key: `checkpoint_stalled:${run.id}:c1`, status: 'open' },
-      { open_key: null, status: 'closed' },
-    ])
+    expect(await alerts()).toEqual([{ open_key: `checkpoint_stalled:${run.id}`, status: 'open' }])
     await one.as('mia').cancelRun({ params: { id: run.id } })
-    expect((await alerts()).map(({ status }) => status)).toEqual(['closed', 'closed'])
+    expect((await alerts()).map(({ status }) => status)).toEqual(['closed'])
+  })
+
+  test('a start that opens many stalled checkpoints asks all their escalation roles with few statements, and raises one alert', async () => {
+    let statements = 0
+    const counting: KyselyPlugin = {
+      transformQuery: ({ node }) => {
+        statements++
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    }
+    const one = await aTasksWorld((await fresh()).withPlugin(counting))
+    const names = Array.from({ length: 60 }, (_, n) => `c${n}`)
+    const checkpoint = { assignedRole: 'school-principal', escalationRole: 'member' }
+    const text = ['s > p1', ...names.map((name) => `p1 > ${name} > e1`)].join('; ')
+    const id = await aBoard(one, text, Object.fromEntries(names.map((name) => [name, checkpoint])))
+    statements = 0
+    const run = await aRun(one, id)
+    expect(statements).toBeLessThan(60)
+    const alerts = await one.db.selectFrom('alerts').select(['body', 'count']).execute()
+    expect(alerts).toMatchObject([{ count: 1, body: expect.stringContaining('So it is for 59 more of its elements.') }])
+    const { count } = await one.db
+      .selectFrom('tasks')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('title', 'like', 'Too few approvers: c%')
+      .executeTakeFirstOrThrow()
+    expect(Number(count)).toBe(60)
+    expect(await one.as('ben').showRun({ params: { id: run.id } })).toMatchObject({ id: run.id })
+    await one.as('mia').cancelRun({ params: { id: run.id } })
+    expect(await one.db.selectFrom('tasks').select('id').where('status', '!=', 'cancelled').execute()).toEqual([])
   })
 
   test('a checkpoint that too few can approve raises an alert and asks its escalation role, until it is decided', async () => {

@@ -108,29 +108,66 @@ onBothDialects('event triggers', (fresh) => {
     ])
   })
 
-  test('a loop that grows with each run stops at 1,000 runs of a board within an hour', async () => {
+  test('a loop that grows with each run stops at 1,000 runs of a tenant within an hour, and is recorded once', async () => {
     const one = await world()
     await one.publish([done])
     const at = one.clock.now().toISOString()
     const row = { board_id: 'brd_1', tenant_id: one.tenantId, trigger_id: 'done', kind: 'event', outcome: 'started', reason: null } as const
     const rows = Array.from({ length: 1_000 }, (_, n) => ({
-      ...{ ...row, occurrence: `event:x${n}:done`, run_id: `run_${n}`, depth: n < 999 ? 2 : 1, room_id: null, at },
+      ...{ ...row, occurrence: `event:x${n}:done`, run_id: `run_${n}`, depth: n < 998 ? 1 + (n % 2) : 0, room_id: null, at },
     }))
     for (let n = 0; n < 1_000; n += 50)
       await one.db
         .insertInto('trigger_occurrences')
         .values(rows.slice(n, n + 50))
         .execute()
-    for (let n = 0; n < 3; n++) await happen(one, { status: 'done', runId: 'run_7' })
     await happen(one, { status: 'done', runId: 'run_by_a_user' })
+    for (let n = 0; n < 3; n++) await happen(one, { status: 'done', runId: 'run_7' })
     await readEvents(one)
     expect(one.started).toHaveLength(2)
     const loops = await one.db.selectFrom('trigger_occurrences').select('reason').where('outcome', '=', 'loop').execute()
-    expect(loops.map(({ reason }) => reason?.slice(0, 29))).toEqual(Array.from({ length: 2 }, () => '1000 runs of this board were '))
+    expect(loops.map(({ reason }) => reason?.slice(0, 30))).toEqual(['1000 runs of this tenant were '])
+    const byUser = await happen(one, { status: 'done', runId: undefined })
+    await readEvents(one)
+    expect(one.started).toHaveLength(3)
+    expect(one.started.at(-1)?.trigger.occurrence).toBe(`event:${byUser}:done`)
     await one.clock.advance(3_600_001)
     await happen(one, { status: 'done', runId: 'run_7' })
     await readEvents(one)
-    expect(one.started).toHaveLength(3)
+    expect(one.started).toHaveLength(4)
+  })
+
+  test('a tenant whose events start many runs delays another tenant by one page, also within one event', async () => {
+    const one = await world()
+    const at = one.clock.now().toISOString()
+    const two = { id: 'ten_two', slug: 'two', chat_domain: 'two.example', name: 'Two', plan: 'light', status: 'active' } as const
+    await one.db
+      .insertInto('tenants')
+      .values({ ...two, created_at: at })
+      .execute()
+    const [noisy, other] = [one.tenantId < two.id ? one.tenantId : two.id, one.tenantId < two.id ? two.id : one.tenantId]
+    const twelve = Array.from({ length: 12 }, (_, nth) => ({ ...done, id: `done${nth}` }))
+    await one.publish(twelve, { tenantId: noisy })
+    await one.publish([done], { id: 'brd_2', tenantId: other })
+    for (const tenantId of [noisy, noisy, other])
+      await happen({ ...one, tenantId: tenantId as TriggersWorld['tenantId'] }, { status: 'done', runId: undefined })
+    const startRun: StartRun = async (tx, run) => {
+      await one.clock.advance(400)
+      return one.startRun(tx, run)
+    }
+    await readEvents({ ...one, startRun })
+    expect(one.started).toHaveLength(25)
+    expect(one.started.findIndex(({ tenantId }) => tenantId === other)).toBeLessThanOrEqual(3)
+  })
+
+  test('the published boards of a tenant have at most 200 triggers', async () => {
+    const one = await world()
+    const twenty = Array.from({ length: 20 }, (_, nth) => ({ ...done, id: `done${nth}` }))
+    for (let n = 0; n < 10; n++) await one.publish(twenty, { id: `brd_${n}` })
+    await expect(one.publish([done], { id: 'brd_10' })).rejects.toThrow(/have 201 triggers; the limit is 200/)
+    await one.publish(twenty, { id: 'brd_9' })
+    await one.archive('brd_9')
+    await one.publish([done], { id: 'brd_10' })
   })
 
   test('a long backlog is read in pages', async () => {

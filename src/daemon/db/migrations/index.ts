@@ -60,6 +60,7 @@ import { refunds } from './0060-refunds.ts'
 import { ownedModules } from './0061-owned-modules.ts'
 import { hashedRequests } from './0062-hashed-requests.ts'
 import { escalationRoles } from './0063-escalation-roles.ts'
+import { tenantLimits } from './0065-tenant-limits.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -126,4 +127,5 @@ export const migrations: readonly Migration[] = [
   ownedModules,
   hashedRequests,
   escalationRoles,
+  tenantLimits,
 ]
