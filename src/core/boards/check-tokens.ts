@@ -205,7 +205,7 @@ function outcomes(graph: PlacedGraph, state: State, { from, into, work }: Moves)
   const open: Open[] = [{ state, via: { id: from, through: [], before: null }, edges: ahead(graph, into, null) }]
   const seen = new Set<string>()
   for (let now = open.pop(); now !== undefined && work.left >= 0; now = open.pop()) {
-    work.left -= workOf(graph)
+    work.left -= workOf(graph) + (now.edges?.key.length ?? 0)
     if (now.meets) {
       const key = `${keyOf(now.state)}${now.edges?.key ?? ''}`
       if (seen.has(key)) continue
@@ -264,7 +264,7 @@ type Play = Readonly<{ work: Work; pick: Pick; maxMoves: number }>
 
 function playOnce(graph: PlacedGraph, fault: Report, { work, pick, maxMoves }: Play): void {
   let { state, via, broken } = oneOutcome(graph, { state: emptyState(graph), via: null }, { ...graph.start, work, pick })
-  for (let moves = 0; moves < maxMoves && !broken; moves++) {
+  for (let moves = 0; moves < maxMoves && !broken && work.left >= 0; moves++) {
     const places = placesOf(graph, state)
     work.left -= graph.places.length
     const waiting = places.filter(({ isJoin }) => !isJoin)
@@ -283,7 +283,8 @@ function playOnce(graph: PlacedGraph, fault: Report, { work, pick, maxMoves }: P
 /** One of the outcomes, chosen at random. */
 function oneOutcome(graph: PlacedGraph, { state, via }: Outcome, { from, into, work, pick }: Moves & Readonly<{ pick: Pick }>): Outcome {
   let now: Open | Outcome = { state, via: { id: from, through: [], before: via }, edges: ahead(graph, into, null) }
-  while ('edges' in now && now.edges !== null) {
+  // A loop in which nothing waits has no end of its own.
+  while (work.left >= 0 && 'edges' in now && now.edges !== null) {
     work.left -= workOf(graph)
     now = pick(enter(graph, now, now.edges))
   }

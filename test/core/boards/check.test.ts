@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { checkBoard } from '../../../src/core/boards/index.ts'
+import { BoardDefinition, checkBoard } from '../../../src/core/boards/index.ts'
 import { costlyExpressions, sketch } from './sketch.ts'
 
 const context = { roles: new Set(['teacher', 'principal']), rooms: new Set(['!room:school']) }
@@ -197,4 +198,10 @@ test('a deadlock among more states than can be explored is still found, with its
 
 test.each(['constructor', 'toString', '__proto__'])('a field cannot be named %s', (name) => {
   expect(() => sketch('s > f1 > e', { f1: { fields: [{ name, label: 'X', kind: 'text' }] } })).toThrow(/must be (another|a) name/)
+})
+
+test('a loop of splits in which nothing waits is left when the work is used up', async () => {
+  const board = JSON.parse(await readFile(new URL('loop-of-splits.json', import.meta.url), 'utf8'))
+  const found = checkBoard(BoardDefinition.parse(board), context)
+  expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
 })
