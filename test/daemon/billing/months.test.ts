@@ -212,7 +212,10 @@ onBothDialects('a month of active users', (fresh) => {
     await room.deliver()
     await room.clock.advance(2 * 60 * 60_000)
     await room.runJobs()
-    expect([room.money(), await room.alerts()]).toEqual([[750, 0, 750], ['usage_late open']])
+    expect([room.money(), await room.alerts()]).toEqual([
+      [750, 0, 750],
+      ['vendor_restricted open', 'usage_late open'],
+    ])
   })
 
   test('an invoice of late usage whose vendor stops receiving transfers between two tries is made at the next one', async () => {

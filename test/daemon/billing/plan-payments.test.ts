@@ -28,6 +28,10 @@ async function subscribe(room: Room, plan: string, key = '1'): Promise<string> {
   return created.id
 }
 
+/** The address of the customer differs in this world too. */
+const planDifferences = async (room: Room) =>
+  (await reconcilePage(room.deps, { limit: 10 })).differences.filter(({ kind }) => kind !== 'billing_address_differs')
+
 /** The provider ends its tries. */
 async function leaveUnpaid(room: Room, objectId: string): Promise<void> {
   Object.assign(room.double.subscriptions.get(objectId) ?? {}, { status: 'unpaid' })
@@ -98,14 +102,14 @@ onBothDialects('the payment of a plan', (fresh) => {
     const room = await aBillingWorld(await fresh(), { vendor: false })
     await subscribe(room, 'Pro')
     expect([await tenant(room), room.money()]).toEqual([{ plan: 'pro', status: 'active' }, [9900, 0, 9900]])
-    expect((await reconcilePage(room.deps, { limit: 10 })).differences).toEqual([])
+    expect(await planDifferences(room)).toEqual([])
   })
 
   test('for a name that is no plan is a difference, and no plan is taken from the tenant', async () => {
     const room = await aBillingWorld(await fresh(), { vendor: false })
     const id = await subscribe(room, 'premium')
     expect([await tenant(room), room.money()]).toEqual([{ plan: 'light', status: 'active' }, [9900, 0, 9900]])
-    expect((await reconcilePage(room.deps, { limit: 10 })).differences).toMatchObject([
+    expect(await planDifferences(room)).toMatchObject([
       { kind: 'plan_differs', subject: 'acme', id, here: 'plan light', there: 'active, svc_plan=premium is no plan' },
     ])
   })

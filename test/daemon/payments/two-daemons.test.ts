@@ -106,10 +106,12 @@ async function deliver(replicas: readonly Replica[]): Promise<void> {
   const send = async ({ url }: Replica, event: DoubleEvent) => {
     const { body, signature } = signedEvent(event, { now: time.clock.now() })
     const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
-    return (await fetch(`${url}/api/webhooks/stripe`, { method: 'POST', body, headers })).status
+    const post = async () => (await fetch(`${url}/api/webhooks/stripe`, { method: 'POST', body, headers })).status
+    // A process notices a moved time a moment later, and refuses the signature until then: a provider sends again.
+    await expect.poll(post, soon).toBe(200)
   }
   const sent = fresh.filter(isOurs).flatMap((event) => [...replicas, ...replicas].map((replica) => send(replica, event)))
-  expect(new Set(await Promise.all(sent))).toEqual(new Set([200]))
+  await Promise.all(sent)
   const waiting = () => db.selectFrom('payment_events').select(['id', 'type']).where('applied_at', 'is', null).execute()
   await expect.poll(waiting, soon).toEqual([])
   const stored = await db.selectFrom('payment_events').select('id').execute()
