@@ -73,7 +73,7 @@ async function closedGate(folder: string): Promise<Gate> {
         await rename(empty, pipe)
         await held.close()
       },
-      // Removed first: restic would wait forever for a pipe that nobody holds.
+      // Removed first: restic would wait forever for a pipe without a writer.
       remove: () => clear().finally(() => held.close()),
     }
   } catch (error) {
