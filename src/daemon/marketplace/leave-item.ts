@@ -60,7 +60,7 @@ export async function updateInstalled(deps: MarketplaceDeps, actor: PlatformPrin
   if (found?.status !== 'active') throw noSuchSubscription(id)
   const item = (await findItem(deps.db, found.itemId)) as ItemRecord
   assertMayInstall(actor, item)
-  if (item.status !== 'published') throw noSuchItem(item.id)
+  if (item.status !== 'published' && hasUpdate(found, { ...item, status: 'published' })) throw noSuchItem(item.id)
   if (!hasUpdate(found, item)) return { subscription: subscriptionView(found, item) }
   const plan = await planBundle(deps, actor, item)
   return deps.db.transaction().execute(async (tx) => {
