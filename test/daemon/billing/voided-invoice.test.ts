@@ -15,6 +15,17 @@ async function voidOpen(room: Room): Promise<void> {
 }
 
 onBothDialects('an invoice of usage that an operator voided is not charged again', (fresh) => {
+  /** Four users of March, whose invoice was not paid. */
+  async function withVoidedMarch(): Promise<Room> {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(4)
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-04-06T00:00:00.000Z')
+    await voidOpen(room)
+    return room
+  }
+
   test('the last one of an item that was uninstalled', async () => {
     const room = await aBillingWorld(await fresh(), perUser)
     await room.install()
@@ -31,12 +42,7 @@ onBothDialects('an invoice of usage that an operator voided is not charged again
   })
 
   test('one of a subscription that continues and is cancelled in the next month', async () => {
-    const room = await aBillingWorld(await fresh(), perUser)
-    await room.install()
-    await room.active(4)
-    room.double.refuseCard(room.customer.id)
-    await room.until('2026-04-06T00:00:00.000Z')
-    await voidOpen(room)
+    const room = await withVoidedMarch()
     await room.active(2)
     await room.until('2026-04-20T00:00:00.000Z')
     const [live] = room.double.liveSubscriptions(room.customer.id)
@@ -47,12 +53,7 @@ onBothDialects('an invoice of usage that an operator voided is not charged again
   })
 
   test('users that were reported after it are waived too', async () => {
-    const room = await aBillingWorld(await fresh(), perUser)
-    await room.install()
-    await room.active(4)
-    room.double.refuseCard(room.customer.id)
-    await room.until('2026-04-06T00:00:00.000Z')
-    await voidOpen(room)
+    const room = await withVoidedMarch()
     await room.db.updateTable('billing_reports').set({ quantity: 6, revision: 2, sent_at: null }).execute()
     await room.run('marketplace-monthly-billing')
     await room.until('2026-06-01T00:00:00.000Z')
