@@ -251,7 +251,9 @@ describe('a crisis, from the alarm to the report', () => {
   test('its report is in the space as Markdown and PDF, with every variable filled', async () => {
     const { report, markdown, pdf } = await reportOf('anna', first.id)
     expect(report).toMatchObject({ missing: [], spaceId: space.id })
-    expect(markdown).toMatch(/^# Crisis report of Crisis\n\nPlace: Hall\. Injured people: 0\. Run run\S+, started at 20\S+ \S+ \(UTC\) by anna\.\n$/)
+    expect(markdown).toMatch(
+      /^# Crisis report of Crisis\n\nPlace: Hall\. Injured people: 0\. Run run\S+, started at 20\S+ \S+ \(UTC\) by anna\.\n$/,
+    )
     expect(markdown).not.toMatch(/[{}]|\(none\)/)
     expect([pdf.subarray(0, 5).toString(), pdf.length > 2_000]).toEqual(['%PDF-', true])
   })
