@@ -30,24 +30,27 @@ type ActionDialogProps = Readonly<{
 
 /** Asks before an action: its consequence in words, a reason, and its command. Rendered only while it is open. */
 export function ActionDialog(props: ActionDialogProps) {
-  const { title, consequence, children, reason: wants, typed, confirm, danger = false, cli, run, onClose, isComplete = true } = props
+  const { run, onClose } = props
   const [reason, setReason] = useState('')
   const [answer, setAnswer] = useState('')
-  const [state, setState] = useState<Readonly<{ busy: boolean; error?: unknown }>>({ busy: false })
+  const [{ asked, error }, setState] = useState<Readonly<{ asked?: ActionDialogProps; error?: unknown }>>({})
+  const isBusy = asked !== undefined
+  // The action changes what the page shows behind the dialog, which would then ask for the opposite while it closes.
+  const { title, consequence, children, reason: wants, typed, confirm, danger = false, cli, isComplete = true } = asked ?? props
   const isReady =
-    isComplete && !state.busy && (wants !== 'required' || reason.trim().length >= reasonLength.min) && (!typed || answer === typed)
+    isComplete && !isBusy && (wants !== 'required' || reason.trim().length >= reasonLength.min) && (!typed || answer === typed)
   const submit = async () => {
     if (!isReady) return
-    setState({ busy: true })
+    setState({ asked: props })
     try {
       await run({ reason: reason.trim() })
       onClose()
     } catch (error) {
-      setState({ busy: false, error })
+      setState({ error })
     }
   }
   return (
-    <ModalOverlay className="overlay" isOpen isDismissable={!state.busy} onOpenChange={(open) => !open && onClose()}>
+    <ModalOverlay className="overlay" isOpen isDismissable={!isBusy} onOpenChange={(open) => !open && onClose()}>
       <Modal className="modal">
         <Dialog className="dialog" role="alertdialog">
           <Heading slot="title">{title}</Heading>
@@ -80,14 +83,14 @@ export function ActionDialog(props: ActionDialogProps) {
                 <Input />
               </TextField>
             )}
-            {state.error !== undefined && <ProblemView error={state.error} />}
+            {error !== undefined && <ProblemView error={error} />}
             {cli && <CliLine>{cli({ reason: reason.trim() || '…' })}</CliLine>}
             <div className="dialog-actions">
-              <Button onPress={onClose} isDisabled={state.busy}>
+              <Button onPress={onClose} isDisabled={isBusy}>
                 Cancel
               </Button>
               <Button type="submit" look={danger ? 'danger' : 'primary'} isDisabled={!isReady}>
-                {state.busy ? `${confirm}…` : confirm}
+                {isBusy ? `${confirm}…` : confirm}
               </Button>
             </div>
           </Form>
