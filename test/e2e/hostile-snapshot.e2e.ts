@@ -49,7 +49,9 @@ describe.skipIf(!testbedExists())('a snapshot of a compromised host', () => {
     const { folder } = box.project
     const aside = join(store, 'aside')
     // A compromised agent does not compare what it stored.
-    const take: typeof deps.snapshots.take = async (at, { sample: _, ...request }, signal) => {
+    const take: typeof deps.snapshots.take = async (at, { sample, ...request }, signal) => {
+      // Its files are complete then.
+      await sample
       await cp(folder, aside, { recursive: true, preserveTimestamps: true })
       await attack(folder, join(deps.workFolder, commandId))
       return deps.snapshots.take(at, request, signal).finally(async () => {
