@@ -4,7 +4,7 @@ import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { fenceFile } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotFacts, SnapshotStore } from '../ports/index.ts'
-import { type DataFolder, dataFolders } from './data-folders.ts'
+import { type DataFolder, dataFolders, type VolumeKeys } from './data-folders.ts'
 import { type DumpManifest, manifestPath, readVerifiedDump, writeManifest } from './dump-manifest.ts'
 
 export type BoxSnapshotDeps = Readonly<{
@@ -33,6 +33,9 @@ export type BoxSnapshotRequest = Readonly<{
   boxFolder?: string
   /** The moment of the data; default: now. */
   at?: string
+  /** Read before the box was stopped; default: read now, while users may be waiting. */
+  volumeKeys?: VolumeKeys | undefined
+  databaseBytes?: number | undefined
   signal?: AbortSignal
 }>
 
@@ -84,12 +87,12 @@ type Reading = Readonly<{ data: readonly DataFolder[]; databaseBytes: number | u
 /** Reads the facts that the store needs before the dump is complete. Throws SNAPSHOT_FAILED. */
 async function readFacts(
   { engine, servers }: BoxSnapshotDeps,
-  { box, database = box }: BoxSnapshotRequest,
+  { box, database = box, ...known }: BoxSnapshotRequest,
   former: Dumped | undefined,
 ): Promise<Reading> {
   const [data, databaseBytes] = await Promise.all([
-    dataFolders(engine, box),
-    former ? former.manifest.databaseBytes : servers.databaseBytes(database).catch(failDump),
+    dataFolders(engine, box, known.volumeKeys),
+    former ? former.manifest.databaseBytes : (known.databaseBytes ?? servers.databaseBytes(database).catch(failDump)),
   ])
   return { data, databaseBytes }
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { ProbeComponent, ProbeResult } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, type Random } from '../../core/kit/index.ts'
 import { fenceFile, readProbeAccount } from '../boxes/index.ts'
-import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import { type BoxView, inspectBox } from './box-view.ts'
 import { checkMedia, checkMessageRoundTrip, checkTokenRequired, checkVersions } from './chat.ts'
 import type { Origin } from './http.ts'
@@ -41,8 +41,11 @@ const checks = {
   },
   chatSync: async ({ random }, view, signal) => {
     const account = await readProbeAccount(view.box.project)
-    for (const origin of ways(view))
-      await (account ? checkMessageRoundTrip({ random, signal }, origin, account) : checkTokenRequired(origin, signal))
+    const check = (origin: Origin) =>
+      account ? checkMessageRoundTrip({ random, signal }, origin, account) : checkTokenRequired(origin, signal)
+    // Users may be waiting. The first failure in this order is given, so that a server that keeps failing gives the same one each time.
+    const checked = await Promise.allSettled(ways(view).map(check))
+    for (const one of checked) if (one.status === 'rejected') throw one.reason
   },
   database: async ({ engine }, view, signal) => {
     const login = await databaseLogin(engine, view, signal)
@@ -102,9 +105,24 @@ async function checkFenceMounted(engine: ContainerEngine, { box, secrets, contai
   const folder = dirname(fenceFile(box.project))
   const here = await stat(folder).catch(() => undefined)
   if (!here) throw new Error(`the fence folder ${folder} is missing. fix: create it, then recreate the edge`)
-  const { exitCode, stdout } = await engine.exec(edge.id, ['stat', '-c', '%i', inEdge], signal ? { signal } : {})
+  if ((await mountedFolder(engine, edge, signal)) === here.ino) return
+  throw new Error(`the edge mounts a deleted fence folder, not ${folder}. fix: recreate the edge`)
+}
+
+/** Cached by engine and start of the edge: the mount never changes while it runs, and users may be waiting for the probe. */
+const mounted = new WeakMap<ContainerEngine, Map<string, { startedAt: string; folder: number }>>()
+
+/** The inode of the edge's fence folder. */
+async function mountedFolder(engine: ContainerEngine, { id, startedAt }: ContainerState, signal?: AbortSignal): Promise<number> {
+  const known = mounted.get(engine) ?? new Map<string, { startedAt: string; folder: number }>()
+  mounted.set(engine, known)
+  const found = known.get(id)
+  if (found?.startedAt === startedAt) return found.folder
+  const { exitCode, stdout } = await engine.exec(id, ['stat', '-c', '%i', inEdge], signal ? { signal } : {})
   if (exitCode !== 0) throw new Error(`the edge has no fence folder at ${inEdge}, so the box cannot be fenced. fix: recreate the edge`)
-  if (Number(stdout.trim()) !== here.ino) throw new Error(`the edge mounts a deleted fence folder, not ${folder}. fix: recreate the edge`)
+  const folder = Number(stdout.trim())
+  known.set(id, { startedAt, folder })
+  return folder
 }
 
 // Checking the schema is not an upgrade: a crashing Synapse checks it at every restart.

@@ -14,5 +14,5 @@ export {
   volumesOfTries,
 } from './database-volume.ts'
 export { acquireFence, liftFence, raiseFence } from './fence.ts'
-export { proveHealthy } from './prove-healthy.ts'
+export { type Proof, proveHealthy } from './prove-healthy.ts'
 export { isAlive, startServices, stopAll, stopServices, stopWriters, waitForDatabase } from './services.ts'

@@ -19,6 +19,8 @@ export type Proof = Readonly<{
   isOpen?: boolean
   /** It was good before this proof. */
   wasGood?: boolean
+  /** Runs beside each probe that may be the last. Never throws. */
+  besideLast?: () => Promise<void>
 }>
 
 /**
@@ -62,7 +64,11 @@ async function probeUntilProven(
   for (let good = 0, bad = 0, recorded = 0; ; ) {
     await watch.assertUnharmed()
     const probedAt = now()
-    const probe = await events.during((signal) => probeOnce({ ...run, signal }))
+    const isLast = good === consecutive - 1
+    const [probe] = await Promise.all([
+      events.during((signal) => probeOnce({ ...run, signal })),
+      ...(isLast && proof.besideLast ? [proof.besideLast()] : []),
+    ])
     const isRecorded = probe.verdict === 'ok' || (differs(probe, last) && recorded++ < maxBadRecorded)
     if (isRecorded) await record(probe)
     last = probe

@@ -15,8 +15,8 @@ type Starting = Readonly<{
 }>
 
 /**
- * Starts what was stopped: the chat server after the database, and the object store beside both, which neither needs for its start. Returns the
- * containers as the baseline of the probes.
+ * Starts what was stopped: the chat server after the database, and last the object store, which neither needs for its start, so that it does not
+ * slow theirs. Returns the containers as the baseline of the probes.
  */
 export async function startServices(
   run: ChangeRun,
@@ -29,21 +29,17 @@ export async function startServices(
     else await deps.engine.start(box.project, [service])
   }
   // Two runs of compose over one project would disturb each other.
-  const isStoreRecreated = recreate.includes('minio')
-  const isChatAlone = services.includes('synapse') && recreate.includes('synapse') && !isStoreRecreated && !recreate.includes('postgres')
-  const startChat = async () => {
-    const startDatabase = async () => {
-      await start('postgres')
-      await waitForDatabase(run)
-      await onceDatabaseRuns?.()
-    }
-    // A container is created in about the time that a database takes for its start.
-    await settled([startDatabase(), ...(isChatAlone ? [deps.engine.create(box.project, ['synapse'], signal)] : [])])
-    if (isStoreRecreated) await start('minio')
-    if (isChatAlone) await deps.engine.start(box.project, ['synapse'])
-    else await start('synapse')
+  const isChatAlone = services.includes('synapse') && recreate.includes('synapse') && !recreate.includes('postgres')
+  const startDatabase = async () => {
+    await start('postgres')
+    await waitForDatabase(run)
+    await onceDatabaseRuns?.()
   }
-  await settled([startChat(), ...(isStoreRecreated ? [] : [start('minio')])])
+  // A container is created in about the time that a database takes for its start.
+  await settled([startDatabase(), ...(isChatAlone ? [deps.engine.create(box.project, ['synapse'], signal)] : [])])
+  if (isChatAlone) await deps.engine.start(box.project, ['synapse'])
+  else await start('synapse')
+  await start('minio')
   if (recreate.includes('edge')) await start('edge')
   return baselineFrom(await deps.engine.containers(box.project))
 }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { Service, type UpdateTargets, VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem, sha256Hex } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { type DiskUse, reserveDiskSpace, spaceForDump, volumeBytes } from '../backup/index.ts'
+import { type DiskUse, reserveDiskSpace, spaceForDump, volumeBytes, volumeKeys } from '../backup/index.ts'
 import {
   assertNoOtherDatabases,
   assertNotScaled,
@@ -68,12 +68,14 @@ async function observeBefore(run: UpdateRun): Promise<Before> {
   const former = Service.options.map((service) => [service, formerContainer(found, service)] as const)
   await assertRunsAsWritten(deps.engine, box, 'updating')
   const planned = changedServices(payload.targets, Object.fromEntries(former))
+  const facts = await resolvedFacts(deps, box, text)
   return {
     containers: Object.fromEntries(former),
     planned,
     composeSha256: sha256Hex(text),
     targetSha256: sha256Hex(targetText(run, text, planned)),
-    database: assertDatabaseVolume(run, await resolvedFacts(deps, box, text)),
+    database: assertDatabaseVolume(run, facts),
+    volumeKeys: volumeKeys(facts.volumes),
     installed: (await reportVersions(deps, box)).installed,
   }
 }

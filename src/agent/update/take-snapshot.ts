@@ -101,7 +101,7 @@ type SnapshotRequest = Parameters<typeof takeBoxSnapshot>[1]
 
 async function requestOf(run: UpdateRun): Promise<SnapshotRequest> {
   const { deps, box, context, signal } = run
-  const { containers, installed } = beforeOf(run)
+  const { containers, installed, volumeKeys, databaseBytes } = beforeOf(run)
   const images = Object.entries(containers).map(([service, { image, digest }]) => [service, { image, digest }])
   return {
     box,
@@ -110,7 +110,7 @@ async function requestOf(run: UpdateRun): Promise<SnapshotRequest> {
     commandId: context.commandId,
     images: Object.fromEntries(images),
     installed: installed ?? (await reportVersions(deps, box)).installed,
-    signal,
+    ...{ volumeKeys, databaseBytes, signal },
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type VersionedService,
 } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
-import type { DiskUse } from '../backup/index.ts'
+import type { DiskUse, VolumeKeys } from '../backup/index.ts'
 import { remembered, rewriteImages, rewriteVolumes } from '../boxes/index.ts'
 import {
   type Baseline,
@@ -28,6 +28,7 @@ import {
   volumesOfTries,
 } from '../change/index.ts'
 import type { RowCounts } from '../ports/index.ts'
+import type { QuickProof } from './check-rollback.ts'
 
 /** One update in the hands of one agent. */
 export type UpdateRun = Run<UpdateStep, BoxCommandPayload<'tenant-box.update'>, Evidence>
@@ -49,6 +50,7 @@ export type Before = Readonly<{
   /** Unfinished background updates of the former chat server; absent or null where unknown. */
   background?: readonly string[] | null
   databaseBytes?: number
+  volumeKeys?: VolumeKeys
   systemId?: string
   /** Why the snapshot cannot be stored alongside the new version, where that was ordered. */
   notAlongside?: string
@@ -80,6 +82,7 @@ type Evidence = Readonly<{
   rewrite?: Readonly<{ backup: string }>
   recreate?: Baseline
   serve?: Baseline
+  'quick-probe'?: QuickProof
   'check-rollback'?: ImageRollback
   'confirm-rollback'?: ImageRollback
   'restore-data'?: RestoredData

@@ -12,7 +12,7 @@ import {
   stopWriters,
 } from '../change/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
-import { checkRollback, confirmRollback } from './check-rollback.ts'
+import { checkRollback, confirmRollback, proveQuickly } from './check-rollback.ts'
 import { coldCopy, takeColdCopy } from './cold-copy.ts'
 import { prepareUpdate } from './prepare.ts'
 import { proveTarget } from './prove-target.ts'
@@ -49,7 +49,7 @@ export const updateSteps: UpdateSteps = {
     return startServices(run, run.payload.fence.mode === 'none' ? { ...starting, services: ['postgres', 'minio'] } : starting)
   },
   serve: (run) => startServices(run, { recreate: beforeOf(run).planned }),
-  'quick-probe': (run) => whileSyncing(run, (within) => proveTarget(within, 'quick-probe')),
+  'quick-probe': (run) => whileSyncing(run, proveQuickly),
   'check-rollback': (run) => whileSyncing(run, checkRollback),
   probe: (run) => proveTarget(run, 'probe'),
   // The entry in the journal is the commit; it is written before the fence is lifted.

@@ -182,7 +182,7 @@ test.each([
   }))
   await world.run(aPayload(), { deps })
   const copied = ['stop synapse,minio', 'stop synapse,minio,postgres', ...(isBusy ? ['start postgres'] : [])]
-  expect(calls).toEqual([...copied, 'start postgres', 'start minio', 'start synapse'])
+  expect(calls).toEqual([...copied, 'start postgres', 'start synapse', 'start minio'])
 })
 
 test('the database is copied while its dump goes to the store', async () => {
