@@ -20,6 +20,7 @@ import {
 } from '../kit/index.ts'
 import { alertTone } from './alert-tone.ts'
 import { alertQuery } from './queries.ts'
+import { subjectPage } from './subject-page.ts'
 import { words } from './words.ts'
 
 export function Page() {
@@ -39,12 +40,9 @@ export function Page() {
   )
 }
 
-/** Rollout ids and slugs of boxes lead to their pages. */
-const subjectLink = (subject: string) => (/^(ro_|cve-)/.test(subject) ? `/rollouts/${subject}` : `/boxes/${subject}`)
-const aboutBoxOrRollout = (kind: string) => !/^(host_|audit_|followups_|module_|payment_|refund_)/.test(kind)
-
 function Detail({ alert, deliveries }: AlertDetail) {
   const { subject, kind, status, firstAt, lastAt, count, body, command, acknowledgedBy, acknowledgedAt, closedAt, closedBecause } = alert
+  const page = subjectPage(kind, subject)
   return (
     <>
       <Section title={words.next}>
@@ -54,7 +52,7 @@ function Detail({ alert, deliveries }: AlertDetail) {
         <p className="prose">{body}</p>
         <KeyValues
           facts={[
-            ['Subject', aboutBoxOrRollout(kind) ? <Link to={subjectLink(subject)}>{subject}</Link> : subject],
+            ['Subject', page === undefined ? subject : <Link to={page}>{subject}</Link>],
             ['Kind', kind],
             ['Status', status],
             ['First seen', <Ago at={firstAt} />],
