@@ -53,7 +53,7 @@ function checkEvent({ id, eventType, expression }: TriggerOf<'event'>): BoardFin
   if (!isTriggerEvent(eventType)) return [error('EVENT_UNKNOWN', null, `trigger ${id}: no event of the type ${eventType} starts runs`)]
   const fault = expression === null ? undefined : eventExpressionFault(expression)
   if (expression === null || fault === undefined) return []
-  return [error('EXPRESSION_INVALID', null, `trigger ${id}: the expression ${quote(expression)} ${quote(fault)}`)]
+  return [error('EXPRESSION_INVALID', null, `trigger ${id}: the expression \`${quote(expression)}\` ${quote(fault)}`)]
 }
 
 const checkPhrases = ({ id, phrases }: TriggerOf<'chat'>): BoardFinding[] =>

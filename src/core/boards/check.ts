@@ -88,7 +88,7 @@ function* checkExpressions(board: BoardDefinition, graph: Graph, types: Readonly
     for (const { condition } of graph.out(element.id)) {
       if (condition.type !== 'expression') continue
       const { error: wrong, reads, guarded, risky } = check(condition.expression)
-      const name = `${titled(element)}: the expression ${quote(condition.expression)}`
+      const name = `${titled(element)}: the expression \`${quote(condition.expression)}\``
       checked.push({ id: element.id, name, wrong, risky, unguarded: [...reads].filter((one) => !guarded.has(one)) })
       yield
     }
