@@ -6,6 +6,8 @@ export const words = {
   vendors: 'Vendors',
   submissions: 'Submissions',
   noItems: 'No items yet',
+  onboarding: 'Payment accounts to set up',
+  onboardingHint: 'The command prints a link for the vendor, who fills in the form of the payment provider.',
   noVendors: 'No vendors yet',
   noVendorsHint: 'A vendor is created when the first submission of one is approved.',
   noSubmissions: 'No submission matches the filter',
