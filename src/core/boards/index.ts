@@ -43,6 +43,7 @@ export {
   type Token,
 } from './run.ts'
 export { type Simulation, SimulationScript, simulateBoard, simulateInSteps } from './simulate.ts'
+export { type SpaceUse, spaceUsesOf } from './space-uses.ts'
 export { startRun, stepRun } from './step.ts'
 export type { Steps } from './steps.ts'
 export { fillTemplate } from './template.ts'
