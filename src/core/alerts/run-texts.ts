@@ -88,6 +88,20 @@ export const runMessageFailed = (of: OfRun & Readonly<{ boardId: string }>): New
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
 })
 
+/** A trigger of a board started no run: the board refused it, or its expression has no value. One alert for all triggers of the board. */
+export const triggerFailed = ({ slug, boardId }: Readonly<{ slug: string; boardId: string }>): NewAlert => ({
+  kind: 'trigger_failed',
+  key: `trigger_failed:${boardId}`,
+  subject: `${slug}/${boardId}`,
+  severity: 'warning',
+  title: `A trigger of a board of ${slug} started no run`,
+  body:
+    `What a trigger of board ${boardId} of ${slug} waits for has happened, and its run was refused. Nothing is repeated. Other boards are not ` +
+    'affected.\nAsk the school to start the run by hand and to correct the board: its occurrences ' +
+    `(GET /api/platform/v1/cascade-boards/${boardId}/occurrences) name the reason. The command below lists the faults of its last version.`,
+  command: `tenantry boards check ${boardId} --tenant ${slug}`,
+})
+
 /** Identifies the alert of one report. */
 export const reportKey = (runId: string, reportId: string): string => `run_report_failed:${runId}:${reportId}`
 

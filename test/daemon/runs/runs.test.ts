@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { lockBoard } from '../../../src/daemon/boards/boards.repo.ts'
 import { dialectOf, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { advanceRun } from '../../../src/daemon/runs/advance-run.ts'
-import { fireTimers, hasUnfinishedRun } from '../../../src/daemon/runs/index.ts'
+import { fireTimers, unfinishedRun } from '../../../src/daemon/runs/index.ts'
 import { startRun } from '../../../src/daemon/runs/start-run.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -177,8 +177,8 @@ onBothDialects('runs', (fresh) => {
     await save('spc_5c', 2)
     const run = await aRun(one, id)
     expect(run).toMatchObject({ spaceId: 'spc_4b' })
-    const isUnfinished = (spaceId: string, runId: string | null) =>
-      one.db.transaction().execute((tx) => hasUnfinishedRun(tx, { tenantId: 'ten_one', boardId: id, spaceId, runId }))
+    const isUnfinished = async (spaceId: string, runId: string | null) =>
+      (await one.db.transaction().execute((tx) => unfinishedRun(tx, { tenantId: 'ten_one', boardId: id, spaceId, runId }))) !== undefined
     expect([await isUnfinished('spc_4b', null), await isUnfinished('spc_none', null), await isUnfinished('spc_none', run.id)]).toEqual([
       ...[true, false, true],
     ])
