@@ -82,7 +82,8 @@ export const runMessageFailed = (of: OfRun & Readonly<{ boardId: string }>): New
   severity: 'warning',
   title: `A message of a run of ${of.slug} was not sent`,
   body:
-    `The chat server refused the message of the element ${of.elementId} in run ${of.runId} of board ${of.boardId}, or its room was deleted. ` +
+    `The chat server refused the message of the element ${of.elementId} in run ${of.runId} of board ${of.boardId}, it is too long, or its room ` +
+    'was deleted. ' +
     'It is not sent again. The run continued.\n' +
     'Ask the school to inform the people concerned, and to correct the room in the board.',
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,

@@ -99,7 +99,7 @@ export const features: readonly Feature<Deps>[] = [
     callService: (call: Parameters<typeof callModuleService>[1]) => callModuleService(services, call),
   })),
   withDeps(automationFeature, ({ files, users, roles, clock, random, config: { timeZone } }: Deps) => ({
-    ...{ ...users, ...files, roles },
+    ...{ ...users, ...files, roles, timeZone },
     runTasks: runTasks({ clock, random, timeZone }),
   })),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
