@@ -39,6 +39,7 @@ const kinds = Object.keys({
   run_report_failed: 0,
   trigger_room_encrypted: 0,
   trigger_messages_unread: 0,
+  trigger_failed: 0,
   module_data_not_deleted: 0,
   module_events_skipped: 0,
   payment_failed: 0,

@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import { canRetry, type OperatorRun, type RunDetail, type RunSummary } from '../../core/runs/index.ts'
+import { canRetry, type OperatorRun, type OperatorRunDetail, type RunDetail, type RunSummary } from '../../core/runs/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { running: 'cyan', waiting: 'yellow', completed: 'green', failed: 'red' } as const satisfies Record<
@@ -26,9 +26,19 @@ export const runList = (
 ): string =>
   sections(runs.length === 0 ? 'No runs.' : table(style, columns(style), runs), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
 
-export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ tenant: string }>): string {
+type Undelivered = OperatorRunDetail['undelivered'][number]
+
+const undeliveredColumns = ({ now }: Style): Column<Undelivered>[] => [
+  { title: 'NOT DELIVERED', value: ({ type }) => type, priority: 1 },
+  { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
+  { title: 'AT', value: ({ at }) => ago(at, now), priority: 1 },
+]
+
+type Shown = OperatorRun & Readonly<{ undelivered?: readonly Undelivered[] }>
+
+export function runView(run: Shown, style: Style, { tenant }: Readonly<{ tenant: string }>): string {
   const { paint, now } = style
-  const { id, boardId, boardName, boardVersion, status, trigger, failure, seq, startedAt, completedAt, slaDeadline } = run
+  const { id, boardId, boardName, boardVersion, status, trigger, failure, seq, startedAt, completedAt, slaDeadline, undelivered = [] } = run
   return sections(
     `${paint.bold(clean(boardName))} ${paint[tint[status]](status)}`,
     fields(style, [
@@ -42,6 +52,7 @@ export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ t
       ['Due', stamp(slaDeadline, now)],
       ['Ended', stamp(completedAt, now)],
     ]),
+    undelivered.length === 0 ? '' : table(style, undeliveredColumns(style), undelivered),
     failure === null ? '' : nextStep(failure, { id, tenant: clean(tenant) }),
   )
 }

@@ -36,6 +36,7 @@ export const AlertKind = z.enum([
   'run_report_failed',
   'trigger_room_encrypted',
   'trigger_messages_unread',
+  'trigger_failed',
   'module_data_not_deleted',
   'module_events_skipped',
   'payment_failed',

@@ -82,10 +82,25 @@ export const runMessageFailed = (of: OfRun & Readonly<{ boardId: string }>): New
   severity: 'warning',
   title: `A message of a run of ${of.slug} was not sent`,
   body:
-    `The chat server refused the message of the element ${of.elementId} in run ${of.runId} of board ${of.boardId}, or its room was deleted. ` +
+    `The chat server refused the message of the element ${of.elementId} in run ${of.runId} of board ${of.boardId}, it is too long, or its room ` +
+    'was deleted. ' +
     'It is not sent again. The run continued.\n' +
     'Ask the school to inform the people concerned, and to correct the room in the board.',
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
+})
+
+/** A trigger of a board started no run: the board refused it, or its expression has no value. One alert for all triggers of the board. */
+export const triggerFailed = ({ slug, boardId }: Readonly<{ slug: string; boardId: string }>): NewAlert => ({
+  kind: 'trigger_failed',
+  key: `trigger_failed:${boardId}`,
+  subject: `${slug}/${boardId}`,
+  severity: 'warning',
+  title: `A trigger of a board of ${slug} started no run`,
+  body:
+    `What a trigger of board ${boardId} of ${slug} waits for has happened, and its run was refused. Nothing is repeated. Other boards are not ` +
+    'affected.\nAsk the school to start the run by hand and to correct the board: its occurrences ' +
+    `(GET /api/platform/v1/cascade-boards/${boardId}/occurrences) name the reason. The command below lists the faults of its last version.`,
+  command: `tenantry boards check ${boardId} --tenant ${slug}`,
 })
 
 /** Identifies the alert of one report. */

@@ -51,7 +51,7 @@ import {
   rolloutRolledBack,
   wrongImage,
 } from './rollout-texts.ts'
-import { checkpointStalled, runFailed, runMessageFailed, runOverdue, runReportFailed } from './run-texts.ts'
+import { checkpointStalled, runFailed, runMessageFailed, runOverdue, runReportFailed, triggerFailed } from './run-texts.ts'
 
 /** Builds the text of each kind of alert from its facts. */
 export const alertOf = {
@@ -88,6 +88,7 @@ export const alertOf = {
   run_report_failed: runReportFailed,
   trigger_room_encrypted: triggerRoomEncrypted,
   trigger_messages_unread: triggerMessagesUnread,
+  trigger_failed: triggerFailed,
   module_data_not_deleted: moduleDataNotDeleted,
   module_events_skipped: moduleEventsSkipped,
   payment_failed: paymentFailed,

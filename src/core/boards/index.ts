@@ -3,6 +3,7 @@
 // nothing and reads no clock.
 export { boardFromBundle, bundleOf, FlowBundle, roomsNamed } from './bundle.ts'
 export { bundleContract } from './bundle-contract.ts'
+export { answerEveryMs, type ChatAnswer, chatAnswer } from './chat-answer.ts'
 export { type ChatMessage, isOutdated, readChatMessage, saysOneOf } from './chat-trigger.ts'
 export { checkBoard, checkInSteps } from './check.ts'
 export { type BoardFinding, violationsOf } from './check-graph.ts'
@@ -43,6 +44,7 @@ export {
   type Token,
 } from './run.ts'
 export { type Simulation, SimulationScript, simulateBoard, simulateInSteps } from './simulate.ts'
+export { type SpaceUse, spaceUsesOf } from './space-uses.ts'
 export { startRun, stepRun } from './step.ts'
 export type { Steps } from './steps.ts'
 export { fillTemplate } from './template.ts'

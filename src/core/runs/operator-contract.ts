@@ -11,6 +11,14 @@ const one = z.object({ slug: Slug, id: Id })
 const OperatorRun = RunSummary.omit({ startedBy: true })
 export type OperatorRun = Readonly<z.infer<typeof OperatorRun>>
 
+const OperatorRunDetail = OperatorRun.extend({
+  doneElementIds: z.array(z.string()).meta({ description: 'Elements that a step of the history names' }),
+  undelivered: z
+    .array(z.object({ type: z.enum(['message', 'report']), elementId: z.string(), at: Timestamp }))
+    .meta({ description: 'Messages that were not sent and reports that were not stored, at most 100 of each, without their text' }),
+})
+export type OperatorRunDetail = Readonly<z.infer<typeof OperatorRunDetail>>
+
 const filter = {
   status: RunStatus.optional(),
   board: Id.optional().meta({ description: 'Id of the board' }),
@@ -67,7 +75,7 @@ export const operatorRunsContract = {
     path: `${base}/:id`,
     auth: admin('viewer'),
     params: one,
-    returns: OperatorRun,
+    returns: OperatorRunDetail,
     summary: 'Show the state of a run',
   }),
   readTenantRun: endpoint({

@@ -1,9 +1,10 @@
-import { type BoardDefinition, type BoardFinding, checkInSteps, roomsNamed, violationsOf } from '../../core/boards/index.ts'
+import { type BoardFinding, checkInSteps, violationsOf } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { inSlices, oneOfTenant } from './board-work.ts'
 import { type BoardRecord, findBoard, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
+import { foreignSpaces } from './foreign-spaces.ts'
 import { lockOwnBoard, publishBoardEvent } from './save-board.ts'
 import { noSuchBoard, summaryOf, versionOf } from './show-boards.ts'
 
@@ -30,29 +31,8 @@ async function checked(deps: BoardsDeps, { board, userId }: Checked) {
   const place = await triggerPlace(db, { ...board, boardId: board.id, definition })
   const context = { roles: new Set(Object.keys(roles.roles)), rooms, place }
   const findings = await oneOfTenant(board, () => inSlices(deps, checkInSteps(definition, context)))
-  const foreign = userId === undefined ? [] : await foreignRooms(deps, definition, { board, userId })
-  return { definition, findings: [...findings, ...foreign.filter(({ room }) => rooms.has(room)).map(({ finding }) => finding)] }
-}
-
-/**
- * Rooms of spaces that the user is no member of: a board reads and writes there for its author. Those of the published version were accepted
- * before.
- */
-async function foreignRooms(
-  { db, ownRoomsOf }: BoardsDeps,
-  definition: BoardDefinition,
-  { board, userId }: Readonly<{ board: BoardRecord; userId: string }>,
-) {
-  const published = board.publishedVersion === null ? undefined : await versionOf(db, board, board.publishedVersion)
-  const accepted = new Set([
-    ...(await ownRoomsOf(db, { tenantId: board.tenantId, userId })),
-    ...(published ? roomsNamed(published.definition).map(({ room }) => room) : []),
-  ])
-  const named = roomsNamed(definition).filter(({ room }) => !accepted.has(room))
-  return named.map(({ path, room }) => {
-    const message = `${path}: you are no member of the space of the room ${room}. fix: let a member publish the board`
-    return { room, finding: { severity: 'error', code: 'ROOM_FOREIGN', elementId: null, message } satisfies BoardFinding }
-  })
+  const foreign = userId === undefined ? [] : await foreignSpaces(deps, definition, { board, userId })
+  return { definition, findings: [...findings, ...foreign] }
 }
 
 /**

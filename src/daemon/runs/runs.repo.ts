@@ -134,15 +134,15 @@ export async function runByStartKey(
   return row && toRun(row)
 }
 
-/** Whether this run, or one of the board in the space, has not ended. */
-export async function hasUnfinishedRun(
+/** The newest run that has not ended: this one, or one of the board in the space. */
+export async function unfinishedRun(
   db: DbOrTx,
   { tenantId, boardId, spaceId, runId }: Readonly<{ tenantId: string; boardId: string; spaceId: string; runId: string | null }>,
-): Promise<boolean> {
-  const query = db.selectFrom('runs').select('id').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
+): Promise<Readonly<{ startedAt: string }> | undefined> {
+  const query = db.selectFrom('runs').select('started_at as startedAt').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
   const here = query.where(({ eb, or }) => or([eb('space_id', '=', spaceId), ...(runId === null ? [] : [eb('id', '=', runId)])]))
   const unfinished = here.where('status', 'in', ['running', 'waiting'])
-  return (await unfinished.limit(1).executeTakeFirst()) !== undefined
+  return unfinished.orderBy('started_at', 'desc').limit(1).executeTakeFirst()
 }
 
 const summarized = [

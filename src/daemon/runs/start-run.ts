@@ -167,7 +167,8 @@ async function newRun(
   const now = isoNow(deps.clock)
   const shown = await namesOfRun(deps, db, { tenantId, names, board: compiled, started: { startedBy: by, startedAt: now } })
   const stepped = startState({ board: compiled, now, names: shown }, { by, variables: values })
-  if (stepped.effects.some(({ type }) => type === 'timer_set')) await assertFewTimers(db, tenantId)
+  // A message may be an alarm: other runs must not use up its timers. Each room has one unfinished run of a board by messages, so these stay few.
+  if (trigger.type !== 'chat' && stepped.effects.some(({ type }) => type === 'timer_set')) await assertFewTimers(db, tenantId)
   const run: RunRecord = {
     ...{ id: names.run, tenantId, boardId, boardVersion: board.publishedVersion, boardName: board.name, trigger, startKey },
     ...{ spaceId: assertSpace(compiled.definition, board, spaceId), readers: { users: [], roles: [] } },

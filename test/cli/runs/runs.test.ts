@@ -32,6 +32,10 @@ test('show names the reason and whether a retry helps, history the steps', async
   const worked = { ...failed, failure: { ...failed.failure, code: 'TOO_MUCH_WORK' } }
   const useless = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: worked } })
   expect(useless.stdout.trim().split('\n').at(-1)).toContain('A retry fails again.')
+  const lost = { ...stopped, undelivered: [{ type: 'message', elementId: 'inform', at: at('00:00:00') }] }
+  const undelivered = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: lost } })
+  expect(undelivered.stdout).toMatch(/NOT DELIVERED +ELEMENT +AT\s+message +inform +\d/)
+  expect(undelivered.stdout.trim().split('\n').at(-1)).toBe('fix: tenantry runs retry run_1 --tenant anna-schule')
   const entries = [{ seq: 1, at: at('00:00:00'), type: 'start', elementId: null }]
   const history = await tenantry(['runs', 'history', 'run_1', ...ofTenant], {
     answers: { [`GET ${base}/run_1/history`]: { entries, nextCursor: null } },

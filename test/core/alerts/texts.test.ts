@@ -75,6 +75,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   followups_late: alertOf.followups_late({ topic: 'chat.user-lock', count: 2, since: at }),
   trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   trigger_messages_unread: alertOf.trigger_messages_unread({ slug: 'anna-schule', roomId: '!room:anna.example' }),
+  trigger_failed: alertOf.trigger_failed({ slug: 'anna-schule', boardId: 'brd_0123456789abcdefghjk' }),
   module_data_not_deleted: alertOf.module_data_not_deleted({
     ...{ slug: 'anna-schule', moduleId: 'attendance', reason: 'the service did not answer within 10 s' },
   }),

@@ -29,6 +29,11 @@ onBothDialects('boards for operators', (fresh) => {
     expect(shown.edges[0]).toEqual({ source: 's', target: 'f1', condition: 'always' })
     expect(JSON.stringify(shown)).not.toMatch(/principal|teacher|phone|Call/)
     expect((await one.operator.checkTenantBoard({ params: named })).findings).toEqual([])
+    await one.as('mia').saveBoard({ params: { id: board.id }, body: { version: 1, name: 'B', definition: sketch('s > e') } })
+    const ids = async (query: object) =>
+      (await one.operator.showTenantBoard({ params: named, query })).elements.map((element) => element.id)
+    expect([await ids({}), (await ids({ version: 1 })).includes('f1')]).toEqual([['s', 'e'], true])
+    expect(await codeOf(ids({ version: 9 }))).toBe('NOT_FOUND')
     for (const call of [
       () => one.operator.showTenantBoard({ params: { ...named, slug: 'two' } }),
       () => one.operator.checkTenantBoard({ params: { ...named, slug: 'two' } }),

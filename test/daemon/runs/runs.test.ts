@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { eventStarts } from '../../../src/core/boards/index.ts'
 import { lockBoard } from '../../../src/daemon/boards/boards.repo.ts'
 import { dialectOf, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { advanceRun } from '../../../src/daemon/runs/advance-run.ts'
-import { fireTimers, hasUnfinishedRun } from '../../../src/daemon/runs/index.ts'
+import { fireTimers, unfinishedRun } from '../../../src/daemon/runs/index.ts'
 import { startRun } from '../../../src/daemon/runs/start-run.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -177,14 +178,34 @@ onBothDialects('runs', (fresh) => {
     await save('spc_5c', 2)
     const run = await aRun(one, id)
     expect(run).toMatchObject({ spaceId: 'spc_4b' })
-    const isUnfinished = (spaceId: string, runId: string | null) =>
-      one.db.transaction().execute((tx) => hasUnfinishedRun(tx, { tenantId: 'ten_one', boardId: id, spaceId, runId }))
+    const isUnfinished = async (spaceId: string, runId: string | null) =>
+      (await one.db.transaction().execute((tx) => unfinishedRun(tx, { tenantId: 'ten_one', boardId: id, spaceId, runId }))) !== undefined
     expect([await isUnfinished('spc_4b', null), await isUnfinished('spc_none', null), await isUnfinished('spc_none', run.id)]).toEqual([
       ...[true, false, true],
     ])
     expect(await codeOf(aRun(one, id, { spaceId: 'spc_5c' }))).toBe('VALIDATION')
     await mia.publishBoard({ params })
     expect(await aRun(one, id)).toMatchObject({ spaceId: 'spc_5c' })
+  })
+
+  test('each event of a run names its space, so it starts no run of a board in another space', async () => {
+    const one = await room()
+    await storedSpace(one, 'spc_4b')
+    const run = await aRun(one, await aBoard(one, 's > c1 > e', { c1: { dueAt: 'PT10H' } }), { spaceId: 'spc_4b' })
+    await one.clock.advance(9 * 3_600_000)
+    await fireTimers(one)
+    await one.as('mia').cancelRun({ params: { id: run.id } })
+    const events = (await eventsAfter(one.db, { stream: 'tenant:ten_one', after: 0 })).filter(
+      ({ eventType }) => !eventType.startsWith('board.') && !eventType.startsWith('task.'),
+    )
+    expect(events.map(({ eventType }) => eventType)).toEqual(
+      expect.arrayContaining(['run.started', 'checkpoint.created', 'sla.warning', 'checkpoint.resolved', 'run.failed']),
+    )
+    for (const event of events) {
+      expect(event.payload).toMatchObject({ runId: run.id, spaceId: 'spc_4b' })
+      const trigger = { id: 'x', kind: 'event', eventType: event.eventType, expression: null } as const
+      expect([eventStarts(trigger, 'spc_5c', event), eventStarts(trigger, 'spc_4b', event)]).toEqual([false, true])
+    }
   })
 
   test('a board may name the roles that start it', async () => {
