@@ -20,22 +20,23 @@ export async function listUsage({ db }: Deps, { month, tenant, state, cursor, li
   let modules = newestFirst(db.selectFrom('billing_usage').selectAll(), { after, limit: limit + 1 })
   if (month !== undefined) [reports, modules] = [reports.where('month', '=', month), modules.where('month', '=', month)]
   if (tenantId !== undefined) [reports, modules] = [reports.where('tenant_id', '=', tenantId), modules.where('tenant_id', '=', tenantId)]
-  if (state !== undefined) [reports, modules] = [reports.where(isReportIn(state)), modules.where(sql<boolean>`state = ${state}`)]
-  const [ofItems, ofModules] = [await reports.execute(), await modules.execute()]
-  const slugs = await slugsOf(db, [...new Set([...ofItems, ...ofModules].map(({ tenant_id }) => tenant_id))])
-  const rows = [...ofItems.map(reportView), ...ofModules.map(moduleView)]
+  const ofItems = state === undefined ? reports : state in reportIs ? reports.where(reportIs[state as keyof typeof reportIs]) : undefined
+  if (state !== undefined) modules = modules.where('state', '=', state as ModuleUsageRow['state'])
+  const [itemRows, moduleRows] = [(await ofItems?.execute()) ?? [], await modules.execute()]
+  const slugs = await slugsOf(db, [...new Set([...itemRows, ...moduleRows].map(({ tenant_id }) => tenant_id))])
+  const rows = [...itemRows.map(reportView), ...moduleRows.map(moduleView)]
     .map(({ tenant: id, ...row }): UsageRow => ({ ...row, tenant: slugs.get(id) ?? id }))
     .sort((left, right) => (pageKey(left) < pageKey(right) ? 1 : -1))
   const { page, nextCursor } = pageOf(rows, limit, pageEnd)
   return { usage: page, nextCursor, open: await countOpen(db) }
 }
 
-/** A report has no state of its own. */
-function isReportIn(state: UsageState) {
-  if (state === 'planned') return sql<boolean>`sent_at is null`
-  if (state === 'reported') return sql<boolean>`sent_at is not null and invoice_item_id is null`
-  return state === 'billed' ? sql<boolean>`sent_at is not null and invoice_item_id is not null` : sql<boolean>`1 = 0`
-}
+/** A report has no state of its own, and is in none of the others. */
+const reportIs = {
+  planned: sql<boolean>`sent_at is null`,
+  reported: sql<boolean>`sent_at is not null and invoice_item_id is null`,
+  billed: sql<boolean>`sent_at is not null and invoice_item_id is not null`,
+} as const
 
 /** Counts every page: an old amount that is not billed is on none of the first ones. */
 async function countOpen(db: DbOrTx) {
