@@ -32,6 +32,7 @@ const kinds = Object.keys({
   accounts_remade: 0,
   passwords_old: 0,
   followups_late: 0,
+  cron_failed: 0,
   checkpoint_stalled: 0,
   run_overdue: 0,
   run_failed: 0,

@@ -55,8 +55,14 @@ const usageColumns = ({ now }: Style): Column<UsageRow>[] => [
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 4 },
 ]
 
-export const usageList = ({ usage, nextCursor }: Usage, style: Style): string =>
-  sections(usage.length === 0 ? 'No usage.' : table(style, usageColumns(style), usage), more(nextCursor))
+export const usageList = ({ usage, nextCursor, open }: Usage, style: Style): string =>
+  sections(usage.length === 0 ? 'No usage.' : table(style, usageColumns(style), usage), openText(open), more(nextCursor))
+
+/** Counts all tenants and months: an old amount may be on no page that is shown. */
+function openText({ unbilled, planned }: Usage['open']): string {
+  const parts = [unbilled > 0 ? `${unbilled} unbilled` : '', planned > 0 ? `${planned} planned` : ''].filter((part) => part !== '')
+  return parts.length === 0 ? '' : `Not billed, of all tenants and months: ${parts.join(', ')}.`
+}
 
 const payoutTints = { listed: 'yellow', waiting: 'yellow', transferred: 'green' } as const
 

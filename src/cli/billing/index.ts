@@ -1,8 +1,8 @@
 // `tenantry billing`: what tenants are charged, what developers are paid, and what differs from the payment provider.
 // It decides nothing itself.
-import type { Difference, Payout, Preview, UsageRow } from '../../core/billing/index.ts'
+import { type Difference, type Payout, type Preview, type UsageRow, usageStates } from '../../core/billing/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { type Context, clean, command, count, noun, text } from '../kit/index.ts'
+import { type Context, clean, command, count, noun, oneOf, text } from '../kit/index.ts'
 import { differenceList, payoutList, previewList, usageList } from './billing.view.ts'
 
 const month = text('--month <month>', 'a month such as 2026-11 (preview: default the present one)')
@@ -10,7 +10,11 @@ const tenant = text('--tenant <slug>', 'only this tenant')
 const page = { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') }
 
 export type Previews = Readonly<{ month: string; previews: readonly Preview[]; nextCursor: string | null }>
-export type Usage = Readonly<{ usage: readonly UsageRow[]; nextCursor: string | null }>
+export type Usage = Readonly<{
+  usage: readonly UsageRow[]
+  nextCursor: string | null
+  open: Readonly<{ unbilled: number; planned: number }>
+}>
 export type Payouts = Readonly<{ payouts: readonly Payout[]; nextCursor: string | null }>
 
 const preview = command('preview', 'Preview what tenants are charged for a month', {
@@ -21,10 +25,10 @@ const preview = command('preview', 'Preview what tenants are charged for a month
 })
 
 const usage = command('usage', 'List usage of finished months and how it was billed', {
-  options: { month, tenant, ...page },
+  options: { month, tenant, state: oneOf('--state <state>', 'filter by state', usageStates), ...page },
   run: ({ api }, query): Promise<Usage> => api.billing.listUsage({ query }),
   view: usageList,
-  examples: ['usage --month 2026-10', 'usage --tenant anna-schule'],
+  examples: ['usage --month 2026-10', 'usage --state unbilled'],
 })
 
 const payouts = command('payouts', 'List the statements of developers', {

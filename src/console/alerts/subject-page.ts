@@ -30,6 +30,7 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   accounts_remade: 'tenant',
   passwords_old: 'tenant',
   followups_late: null,
+  cron_failed: null,
   checkpoint_stalled: 'run',
   run_overdue: 'run',
   run_failed: 'run',

@@ -1,10 +1,11 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
-import type { Difference, Payout, Preview, UsageRow } from '../../core/billing/index.ts'
+import { type Difference, type Payout, type Preview, type UsageRow, type UsageState, usageStates } from '../../core/billing/index.ts'
 import { moneyText } from '../../core/payments/index.ts'
 import {
   allPages,
   api,
   Button,
+  ChoiceFilter,
   DataTable,
   Empty,
   Loaded,
@@ -16,6 +17,7 @@ import {
   type TableColumn,
   type Tone,
   useMay,
+  useSearchState,
 } from '../kit/index.ts'
 import { words } from './words.ts'
 
@@ -64,44 +66,49 @@ const payoutColumns: readonly TableColumn<Payout>[] = [
 ]
 
 export function Page() {
-  const usage = useQuery({ queryKey: ['billing', 'usage'], queryFn: () => api.billing.listUsage({ query: { limit: 200 } }) })
-  const payouts = useQuery({ queryKey: ['billing', 'payouts'], queryFn: () => api.billing.listPayouts({ query: { limit: 200 } }) })
-  const unbilled = usage.data?.usage.filter(({ state }) => state === 'unbilled').length
+  const [{ state: stateText }] = useSearchState()
+  const state = usageStates.find((one) => one === stateText)
+  const usage = useQuery({
+    queryKey: ['billing', 'usage', state],
+    queryFn: () => api.billing.listUsage({ query: { limit: pageSize, ...(state && { state }) } }),
+  })
+  const payouts = useQuery({ queryKey: ['billing', 'payouts'], queryFn: () => api.billing.listPayouts({ query: { limit: pageSize } }) })
   return (
     <>
-      <PageHeader
-        title={words.title}
-        answer={
-          unbilled !== undefined &&
-          (unbilled === 0 ? <Status tone="ok">{words.billed}</Status> : <Status tone="failed">{words.unbilled(unbilled)}</Status>)
-        }
-      />
+      <PageHeader title={words.title} answer={usage.data && <Answer {...usage.data.open} />} />
       <ThisMonth />
       <Section title={words.usage}>
+        <ChoiceFilter label={words.state} name="state" choices={usageStates.map((value) => ({ value, label: value }))} />
         <Loaded query={usage} rows={4}>
-          {({ usage: rows }) => (
-            <DataTable
-              label={words.usage}
-              columns={usageColumns}
-              rows={rows}
-              rowKey={({ id }) => id}
-              empty={<Empty title={words.noUsage} tone="off" />}
-              reserve={480}
-            />
+          {({ usage: rows, nextCursor }) => (
+            <>
+              <DataTable
+                label={words.usage}
+                columns={usageColumns}
+                rows={rows}
+                rowKey={({ id }) => id}
+                empty={<Empty title={state ? words.noUsageInState : words.noUsage} tone="off" />}
+                reserve={480}
+              />
+              {nextCursor !== null && <p className="dim">{words.newest(rows.length, usageCommand(state))}</p>}
+            </>
           )}
         </Loaded>
       </Section>
       <Section title={words.payouts}>
         <Loaded query={payouts} rows={4}>
-          {({ payouts: rows }) => (
-            <DataTable
-              label={words.payouts}
-              columns={payoutColumns}
-              rows={rows}
-              rowKey={({ id }) => id}
-              empty={<Empty title={words.noPayouts} tone="off" />}
-              reserve={480}
-            />
+          {({ payouts: rows, nextCursor }) => (
+            <>
+              <DataTable
+                label={words.payouts}
+                columns={payoutColumns}
+                rows={rows}
+                rowKey={({ id }) => id}
+                empty={<Empty title={words.noPayouts} tone="off" />}
+                reserve={480}
+              />
+              {nextCursor !== null && <p className="dim">{words.newest(rows.length, 'tenantry billing payouts')}</p>}
+            </>
           )}
         </Loaded>
       </Section>
@@ -110,12 +117,31 @@ export function Page() {
   )
 }
 
+const pageSize = 200
+const previewedTenants = 100
+
+const usageCommand = (state: UsageState | undefined): string => `tenantry billing usage${state ? ` --state ${state}` : ''}`
+
+/** Counts all tenants and months, whatever the list shows. */
+function Answer({ unbilled, planned }: Readonly<{ unbilled: number; planned: number }>) {
+  if (unbilled > 0) return <Status tone="failed">{words.unbilled(unbilled)}</Status>
+  return planned > 0 ? <Status tone="waiting">{words.planned(planned)}</Status> : <Status tone="ok">{words.billed}</Status>
+}
+
 function ThisMonth() {
-  const preview = useQuery({ queryKey: ['billing', 'preview'], queryFn: () => api.billing.previewBilling({ query: { limit: 100 } }) })
+  const preview = useQuery({
+    queryKey: ['billing', 'preview'],
+    queryFn: () => api.billing.previewBilling({ query: { limit: previewedTenants } }),
+  })
   return (
     <Section title={words.preview} aside={preview.data?.month}>
       <Loaded query={preview} rows={2}>
-        {({ previews }) => <Previews previews={previews.filter(({ charges }) => charges.length > 0)} />}
+        {({ previews, nextCursor }) => (
+          <>
+            <Previews previews={previews.filter(({ charges }) => charges.length > 0)} />
+            {nextCursor !== null && <p className="dim">{words.firstTenants(previews.length, 'tenantry billing preview')}</p>}
+          </>
+        )}
       </Loaded>
     </Section>
   )

@@ -14,7 +14,12 @@ export const words = {
   equal: (checked: number) => `No differences in ${plural(checked, 'tenant')}.`,
   found: (count: number) => `${plural(count, 'difference')}. Nothing was changed.`,
   unbilled: (count: number) => `${plural(count, 'amount')} not billed.`,
+  planned: (count: number) => `${plural(count, 'amount')} waiting to be billed.`,
   billed: 'Everything of finished months is billed.',
+  state: 'Status',
+  noUsageInState: 'No usage with this status',
+  newest: (count: number, command: string) => `The newest ${count}. All: ${command}`,
+  firstTenants: (count: number, command: string) => `The first ${count} tenants by slug. All: ${command}`,
   here: 'here',
   there: 'at the provider',
 } as const

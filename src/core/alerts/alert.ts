@@ -29,6 +29,7 @@ export const AlertKind = z.enum([
   'accounts_remade',
   'passwords_old',
   'followups_late',
+  'cron_failed',
   'checkpoint_stalled',
   'run_overdue',
   'run_failed',

@@ -25,6 +25,6 @@ export {
   webhookBody,
 } from './message.ts'
 export { paymentDisputedKey, paymentFailedKey, paymentRejectedKey, paymentStuckKey } from './payment-texts.ts'
-export { lateJobsSubject } from './platform-texts.ts'
+export { cronFailedKey, lateJobsSubject } from './platform-texts.ts'
 export { failedKey, overdueKey, reportKey, stalledKey } from './run-texts.ts'
 export { alertOf } from './texts.ts'

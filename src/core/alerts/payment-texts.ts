@@ -185,9 +185,10 @@ const stillUnbilled = ({ count, cents, currency }: Unbilled): NewAlert => ({
   severity: 'warning',
   title: `${count} module months are not billed (${euros(cents, currency)})`,
   body:
-    'Tenants use paid modules and cannot be billed: they have no payment customer, or the platform has no payment provider. The list names the reason.\n' +
-    'Rows are billed by the next run of billing-usage-aggregation once the reason is gone.',
-  command: 'tenantry billing usage',
+    'Tenants use paid modules and are not billed: a tenant has no payment customer, a price has another currency, the payment provider refused ' +
+    'or did not answer, or there is none. The list names the reason of each.\n' +
+    'Remove the reason, then run tenantry crons run billing-usage-aggregation: it charges all of these months at once.',
+  command: 'tenantry billing usage --state unbilled',
   standing: true,
 })
 

@@ -1,4 +1,4 @@
-import { plural } from '../kit/index.ts'
+import { plural, printable } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 import { humanTime, quoted } from './rollout-texts.ts'
 
@@ -58,6 +58,22 @@ export const jobsLate = ({ topic, count, since }: LateJobs): NewAlert => ({
     'a cancelled subscription may charge again. The list names the reason, usually a chat server, object store or payment provider ' +
     'that does not answer; the jobs run when it does.',
   command: `tenantry jobs list --topic ${topic}`,
+  standing: true,
+})
+
+export const cronFailedKey = (jobKey: string): string => `cron_failed:${jobKey}`
+
+/** A cron whose next run comes too late for what this one did not do, or one of its jobs that is dead. */
+export const cronFailed = ({ jobKey, reason }: Readonly<{ jobKey: string; reason: string }>): NewAlert => ({
+  kind: 'cron_failed',
+  key: cronFailedKey(jobKey),
+  subject: jobKey,
+  severity: 'warning',
+  title: `The job ${jobKey} failed`,
+  body:
+    `${printable(reason).slice(0, 500)}\nWhat it has done stays, and nothing continues it before its next time.\n` +
+    `Remove the cause, then run it: tenantry crons run ${jobKey}. The alert closes when it runs again.`,
+  command: `tenantry crons history ${jobKey}`,
   standing: true,
 })
 

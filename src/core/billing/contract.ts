@@ -4,7 +4,7 @@ import { admin, type Contract, Email, endpoint, Paging, pagingBy, Timestamp } fr
 import { Accepted, Difference } from './difference.ts'
 import { Month } from './month.ts'
 import { Preview } from './preview.ts'
-import { Payout, UsageRow } from './records.ts'
+import { Payout, UsageRow, UsageState } from './records.ts'
 
 const base = '/api/admin/v1/billing'
 const BySlug = pagingBy(Slug)
@@ -34,8 +34,14 @@ export const billingContract = {
     method: 'GET',
     path: `${base}/usage`,
     auth: admin('viewer'),
-    query: Paging.extend({ month: Month.optional(), tenant: Slug.optional() }),
-    returns: z.object({ usage: z.array(UsageRow), nextCursor: z.string().nullable() }),
+    query: Paging.extend({ month: Month.optional(), tenant: Slug.optional(), state: UsageState.optional() }),
+    returns: z.object({
+      usage: z.array(UsageRow),
+      nextCursor: z.string().nullable(),
+      open: z
+        .object({ unbilled: z.int(), planned: z.int() })
+        .meta({ description: 'Amounts that are not billed, of all tenants and months; planned ones are billed next' }),
+    }),
     problems: ['NOT_FOUND'],
     summary: 'List the usage of finished months and how it was billed, newest first',
   }),

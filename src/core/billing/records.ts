@@ -2,6 +2,10 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { Month } from './month.ts'
 
+export const usageStates = ['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded', 'void'] as const
+export const UsageState = z.enum(usageStates)
+export type UsageState = z.infer<typeof UsageState>
+
 /**
  * The usage of a month: users of an item, or a module. `planned`: not sent yet. `reported`: sent to the meter. `billed`: on an invoice.
  * `unbilled`: the tenant has no customer, or there is no provider. `paid`: the invoice is paid and not refunded.
@@ -17,7 +21,7 @@ export const UsageRow = z.object({
   unitCents: z.int(),
   cents: z.int(),
   currency: z.string(),
-  state: z.enum(['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded', 'void']),
+  state: UsageState,
   reason: z.string().nullable().meta({ description: 'Why it is not billed' }),
   invoiceId: z.string().nullable(),
   invoiceItemId: z.string().nullable(),

@@ -2,7 +2,6 @@ import { alertOf } from '../../core/alerts/index.ts'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, newId, plural, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { enqueueJob, type JobHandler } from '../db/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { type Billed, billTenant } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
@@ -10,41 +9,29 @@ import { type ActiveModule, insertRows, type ModuleUsageRow, uncountedModules, u
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
 
-export const unbilledTopic = 'billing.unbilled-modules'
-
 const monthsBack = 12
 const batch = 500
 
-/**
- * Gives each paid module of a tenant and month one row with its price, and one item on an invoice of that tenant and month. Rows without customer or
- * provider are unbilled and tried again by the next run.
- */
-export async function aggregateUsage(deps: Deps, signal: AbortSignal): Promise<string> {
+/** Gives each paid module of a tenant and month one row with its price. */
+export async function priceModules(deps: Deps, signal: AbortSignal): Promise<string> {
   const recorded = await deps.recordModules(signal)
   const last = monthBefore(monthOf(isoNow(deps.clock)))
   let added = 0
   for (const month of monthsBetween(monthBefore(last, monthsBack - 1), last)) added += await addRows(deps, month, signal)
-  const { billed, unbilled, isAway } = await billAndWatch(deps, signal)
-  if (isAway)
-    await deps.db
-      .transaction()
-      .execute((tx) => enqueueJob(tx, deps.clock, { topic: unbilledTopic, payload: {}, key: unbilledTopic, pool: 'mail' }))
-  return `${recorded}; ${plural(added, 'module month')} priced, ${billed} billed, ${unbilled.length} unbilled`
+  return `${recorded}; ${plural(added, 'module month')} priced`
 }
 
-/** Bills what the monthly job could not bill because the provider did not answer. */
-export const billUnbilled =
-  (deps: Deps): JobHandler =>
-  async (_, { signal = new AbortController().signal }) => {
-    const { unbilled, isAway } = await billAndWatch(deps, signal)
-    if (isAway)
-      throw problem('PAYMENTS_UNAVAILABLE', `${plural(unbilled.length, 'module month')} not billed. fix: wait; the job is retried`)
-  }
-
-async function billAndWatch(deps: Deps, signal: AbortSignal): Promise<Billed> {
-  const done = await billRows(deps, signal)
-  await watchUnbilled(deps, done.unbilled)
-  return done
+/**
+ * Bills what is priced by one item on an invoice of its tenant and month. Rows without customer or provider are unbilled and tried again by the next
+ * run. Throws PAYMENTS_UNAVAILABLE while the provider does not answer.
+ */
+export async function billModules(deps: Deps, signal: AbortSignal): Promise<string> {
+  const { billed, unbilled, isAway } = await billRows(deps, signal)
+  // An interrupted run has not read everything that is unbilled.
+  signal.throwIfAborted()
+  await watchUnbilled(deps, unbilled)
+  if (isAway) throw problem('PAYMENTS_UNAVAILABLE', `${plural(unbilled.length, 'module month')} not billed. fix: wait; the job is retried`)
+  return `${billed} billed, ${unbilled.length} unbilled`
 }
 
 async function addRows(deps: Deps, month: Month, signal: AbortSignal): Promise<number> {

@@ -30,7 +30,7 @@ export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 
     const isClosed = await closeSpan(tx, { id, at: isoNow(clock) })
     if (isClosed || isOver)
       await enqueueJob(tx, clock, {
-        ...{ topic: reportTopic, payload: { id, isOver }, queue: `payments:${id}`, pool: 'mail' },
+        ...{ topic: reportTopic, payload: { id, isOver }, queue: `payments:${id}`, pool: 'payments' },
         ...(isOver && { runAt: isoIn(clock, lastInvoiceMs) }),
       })
   },

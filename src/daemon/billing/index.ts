@@ -8,18 +8,17 @@ import { serveContract } from '../http/index.ts'
 import { billingAddressTopic } from '../tenants/index.ts'
 import { acceptDifference } from './accept-difference.ts'
 import { deleteOldUsers } from './active-users.ts'
-import { aggregateUsage, billUnbilled, unbilledTopic } from './aggregate-usage.ts'
+import { beginSteps, stepHandlers } from './cron-steps.ts'
 import { createPaymentCustomer, sendBillingAddress, showTenantBilling } from './customers.ts'
 import { deleteOldStatements } from './delete-old-statements.ts'
 import type { BillingDeps } from './deps.ts'
 import { invoiceMailTopic, mailInvoiceFailed, mailPaymentFailed, paymentMailTopic } from './hooks.ts'
 import { listPayouts, listUsage } from './list-billing.ts'
-import { payDevelopers, setDeveloperVendor } from './pay-developers.ts'
+import { setDeveloperVendor } from './pay-developers.ts'
 import { previewBilling } from './preview.ts'
 import { reconcileAll, reconcilePage } from './reconcile.ts'
-import { reportEnded, reportMonths, reportTopic, sendUnsent, unsentTopic } from './report-usage.ts'
-import { retryTransfers, transfersTopic } from './transfer-statements.ts'
-import { mailWarning, warningTopic, warnTenants } from './warn-tenants.ts'
+import { reportEnded, reportTopic } from './report-usage.ts'
+import { mailWarning, warningTopic } from './warn-tenants.ts'
 
 export { openActiveUsers } from './active-users.ts'
 export type { BillingDeps } from './deps.ts'
@@ -43,9 +42,7 @@ export const billingFeature = feature<Deps>({
     }),
   jobs: (deps) => ({
     [reportTopic]: reportEnded(deps),
-    [unbilledTopic]: billUnbilled(deps),
-    [unsentTopic]: sendUnsent(deps),
-    [transfersTopic]: retryTransfers(deps),
+    ...stepHandlers(deps),
     [warningTopic]: mailWarning(deps),
     [paymentMailTopic]: mailPaymentFailed(deps),
     [invoiceMailTopic]: mailInvoiceFailed(deps),
@@ -54,22 +51,27 @@ export const billingFeature = feature<Deps>({
   crons: (deps) => [
     defineCron({
       ...{ key: 'marketplace-monthly-billing', expression: '30 6 1 * *', description: 'Report active users of the last month' },
-      run: ({ signal }) => reportMonths(deps, signal),
+      isAlerted: true,
+      run: () => beginSteps(deps, 'marketplace-monthly-billing'),
     }),
     defineCron({
       ...{ key: 'billing-usage-aggregation', expression: '0 2 1 * *', description: 'Bill paid modules of the last month' },
-      run: ({ signal }) => aggregateUsage(deps, signal),
+      isAlerted: true,
+      run: () => beginSteps(deps, 'billing-usage-aggregation'),
     }),
     defineCron({
       ...{ key: 'billing-developer-payouts', expression: '0 4 3 * *', description: 'Make statements of developers and transfer them' },
-      run: ({ signal }) => payDevelopers(deps, signal),
+      isAlerted: true,
+      run: () => beginSteps(deps, 'billing-developer-payouts'),
     }),
     defineCron({
       ...{ key: 'billing-period-end-warning', expression: '0 9 24 * *', description: 'Mail to tenants what they will be charged' },
-      run: ({ signal }) => warnTenants(deps, signal),
+      isAlerted: true,
+      run: () => beginSteps(deps, 'billing-period-end-warning'),
     }),
     defineCron({
       ...{ key: 'billing-reconcile', expression: '30 5 * * *', description: 'Name what differs from the payment provider' },
+      isAlerted: true,
       run: ({ signal }) => reconcileAll(deps, signal),
     }),
   ],

@@ -1,4 +1,5 @@
-import type { Month, Payout, UsageRow } from '../../core/billing/index.ts'
+import { sql } from 'kysely'
+import type { Month, Payout, UsageRow, UsageState } from '../../core/billing/index.ts'
 import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { type DbOrTx, newestFirst } from '../db/index.ts'
 import { existingTenant } from '../tenants/index.ts'
@@ -8,23 +9,50 @@ import type { ModuleUsageRow } from './module-usage.repo.ts'
 import type { ReportRow } from './plan-reports.ts'
 
 type Deps = Pick<BillingDeps, 'db'>
-type Query = Readonly<{ month?: Month | undefined; tenant?: string | undefined; cursor?: string | undefined; limit: number }>
+type Query = Readonly<{ month?: Month | undefined; cursor?: string | undefined; limit: number }>
+type UsageQuery = Query & Readonly<{ tenant?: string | undefined; state?: UsageState | undefined }>
 
 /** Usage of items and modules, newest first. Throws NOT_FOUND for an unknown tenant, VALIDATION for an invalid cursor. */
-export async function listUsage({ db }: Deps, { month, tenant, cursor, limit }: Query) {
+export async function listUsage({ db }: Deps, { month, tenant, state, cursor, limit }: UsageQuery) {
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
   const tenantId = tenant === undefined ? undefined : (await existingTenant(db, tenant)).id
   let reports = newestFirst(db.selectFrom('billing_reports').selectAll(), { after, limit: limit + 1 })
   let modules = newestFirst(db.selectFrom('billing_usage').selectAll(), { after, limit: limit + 1 })
   if (month !== undefined) [reports, modules] = [reports.where('month', '=', month), modules.where('month', '=', month)]
   if (tenantId !== undefined) [reports, modules] = [reports.where('tenant_id', '=', tenantId), modules.where('tenant_id', '=', tenantId)]
-  const [ofItems, ofModules] = [await reports.execute(), await modules.execute()]
-  const slugs = await slugsOf(db, [...new Set([...ofItems, ...ofModules].map(({ tenant_id }) => tenant_id))])
-  const rows = [...ofItems.map(reportView), ...ofModules.map(moduleView)]
+  const ofItems = state === undefined ? reports : state in reportIs ? reports.where(reportIs[state as keyof typeof reportIs]) : undefined
+  if (state !== undefined) modules = modules.where('state', '=', state as ModuleUsageRow['state'])
+  const [itemRows, moduleRows] = [(await ofItems?.execute()) ?? [], await modules.execute()]
+  const slugs = await slugsOf(db, [...new Set([...itemRows, ...moduleRows].map(({ tenant_id }) => tenant_id))])
+  const rows = [...itemRows.map(reportView), ...moduleRows.map(moduleView)]
     .map(({ tenant: id, ...row }): UsageRow => ({ ...row, tenant: slugs.get(id) ?? id }))
     .sort((left, right) => (pageKey(left) < pageKey(right) ? 1 : -1))
   const { page, nextCursor } = pageOf(rows, limit, pageEnd)
-  return { usage: page, nextCursor }
+  return { usage: page, nextCursor, open: await countOpen(db) }
+}
+
+/** A report has no state of its own, and is in none of the others. */
+const reportIs = {
+  planned: sql<boolean>`sent_at is null`,
+  reported: sql<boolean>`sent_at is not null and invoice_item_id is null`,
+  billed: sql<boolean>`sent_at is not null and invoice_item_id is not null`,
+} as const
+
+/** Counts every page: an old amount that is not billed is on none of the first ones. */
+async function countOpen(db: DbOrTx) {
+  const rows = await db
+    .selectFrom('billing_usage')
+    .select(({ fn }) => ['state', fn.countAll().as('count')])
+    .where('state', 'in', ['planned', 'unbilled'])
+    .groupBy('state')
+    .execute()
+  const unsent = await db
+    .selectFrom('billing_reports')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('sent_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  const of = (state: UsageState) => Number(rows.find((row) => row.state === state)?.count ?? 0)
+  return { unbilled: of('unbilled'), planned: of('planned') + Number(unsent.count) }
 }
 
 const pageKey = ({ createdAt, id }: UsageRow): string => `${createdAt} ${id}`
@@ -53,7 +81,7 @@ const moduleView = (row: ModuleUsageRow): UsageRow => ({
 })
 
 /** Statements of developers, newest first. Throws VALIDATION for an invalid cursor. */
-export async function listPayouts({ db }: Deps, { month, cursor, limit }: Omit<Query, 'tenant'>) {
+export async function listPayouts({ db }: Deps, { month, cursor, limit }: Query) {
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
   let query = newestFirst(db.selectFrom('billing_payouts').selectAll(), { after, limit: limit + 1 })
   if (month !== undefined) query = query.where('month', '=', month)

@@ -1,9 +1,9 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { countModules, type Month, payoutOf } from '../../core/billing/index.ts'
 import { isoNow, newId } from '../../core/kit/index.ts'
 import { defaultFeePercent } from '../../core/marketplace/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type DbOrTx, lockExclusive, type Tx } from '../db/index.ts'
+import { type DbOrTx, forUpdate, lockExclusive, type Tx } from '../db/index.ts'
 import { findVendor } from '../marketplace/index.ts'
 import type { PayoutTable } from './billing.tables.ts'
 import type { BillingDeps } from './deps.ts'
@@ -15,20 +15,16 @@ type Statement = Readonly<{ developerId: string; month: Month }>
 
 const system = { kind: 'system', name: 'billing' } as const
 
+/**
+ * Modules that change the next statement: not paid yet, paid and not counted, or refunded after they were counted. They are few among all that were
+ * ever billed, and an index has them alone: it repeats this text.
+ */
+const isOpen = sql<boolean>`((state = 'billed' and payout_id is null)
+  or (state = 'paid' and counted_cents <> price_cents - refunded_cents) or (state = 'refunded' and counted_cents <> 0))`
+
 /** Developers with modules that no statement has, or that were refunded after one. */
 export async function developersToPay(db: DbOrTx): Promise<string[]> {
-  const rows = await db
-    .selectFrom('billing_usage')
-    .select('developer_id')
-    .distinct()
-    .where(({ eb, or, and, ref }) =>
-      or([
-        and([eb('state', 'in', ['billed', 'paid']), eb('payout_id', 'is', null)]),
-        and([eb('state', 'in', ['paid', 'refunded']), eb('counted_cents', '<>', eb(ref('price_cents'), '-', ref('refunded_cents')))]),
-      ]),
-    )
-    .orderBy('developer_id')
-    .execute()
+  const rows = await db.selectFrom('billing_usage').select('developer_id').distinct().where(isOpen).orderBy('developer_id').execute()
   return rows.map(({ developer_id }) => developer_id)
 }
 
@@ -52,22 +48,13 @@ export const makeStatement = (
       .where('month', '=', month)
       .executeTakeFirst()
     if (made) return false
-    const rows = await tx
-      .selectFrom('billing_usage')
-      .selectAll()
-      .where('developer_id', '=', developerId)
-      .where('state', 'in', ['billed', 'paid', 'refunded'])
-      .where('month', '<=', month)
-      .orderBy('id')
-      .execute()
-    const held = rows.filter(({ state, payout_id }) => state === 'billed' && payout_id === null)
-    const counted = countModules(rows.filter(({ state }) => state !== 'billed').map(countedOf))
-    if (held.length === 0 && counted.changes.length === 0) return false
+    const id = newId(random, 'pyo')
+    const counted = await countOpen(tx, { developerId, month }, id)
+    const heldCents = await heldOf(tx, { developerId, month })
+    if (heldCents === 0 && counted.changes === 0) return false
     const vendorId = await vendorOf(tx, developerId)
     const amounts = await amountsOf(tx, { vendorId, grossCents: counted.grossCents })
-    const heldCents = held.reduce((sum, { price_cents }) => sum + price_cents, 0)
     const { deductedCents } = counted
-    const id = newId(random, 'pyo')
     await tx
       .insertInto('billing_payouts')
       .values({
@@ -77,11 +64,52 @@ export const makeStatement = (
         ...{ transfer_attempt: 0, transfer_id: null, created_at: isoNow(clock) },
       })
       .execute()
-    await storeCounted(tx, { rows, changes: counted.changes, payoutId: id })
     const data = { payoutId: id, developerId, month, ...amounts, heldCents, deductedCents, currency }
     await recordAudit(tx, clock, { actor: system, action: 'billing.payout-listed', subject: developerId, data })
     return true
   })
+
+const pageSize = 1000
+
+/** Counts what is due, then deducts what was refunded, a page at a time: the first statement after months may have tens of thousands of modules. */
+async function countOpen(tx: Tx, of: Statement, payoutId: string) {
+  const total = { changes: 0, grossCents: 0, deductedCents: 0 }
+  for (const isDue of [
+    sql<boolean>`counted_cents < price_cents - refunded_cents`,
+    sql<boolean>`counted_cents > price_cents - refunded_cents`,
+  ])
+    for (let after = '', last = pageSize; last === pageSize; ) {
+      const rows = await openOf(tx, of)
+        .selectAll()
+        .where('state', '<>', 'billed')
+        .where(isDue)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(pageSize)
+        .modifyEnd(forUpdate(tx))
+        .execute()
+      const counted = countModules(rows.map(countedOf), total.grossCents)
+      await storeCounted(tx, { rows, changes: counted.changes, payoutId })
+      total.changes += counted.changes.length
+      total.grossCents = counted.grossCents
+      total.deductedCents += counted.deductedCents
+      last = rows.length
+      after = rows.at(-1)?.id ?? after
+    }
+  return total
+}
+
+/** Billed and not paid. */
+async function heldOf(tx: Tx, of: Statement): Promise<number> {
+  const { cents } = await openOf(tx, of)
+    .select(({ fn }) => fn.sum('price_cents').as('cents'))
+    .where('state', '=', 'billed')
+    .executeTakeFirstOrThrow()
+  return Number(cents ?? 0)
+}
+
+const openOf = (tx: Tx, { developerId, month }: Statement) =>
+  tx.selectFrom('billing_usage').where('developer_id', '=', developerId).where('month', '<=', month).where(isOpen)
 
 /** One statement of a developer is made or changed at a time. */
 export const lockStatements = (tx: Tx, developerId: string): Promise<void> => lockExclusive(tx, `billing-payout ${developerId}`)
@@ -106,7 +134,14 @@ type Stored = Readonly<{
 /** A module that a statement does not count any more belongs to none: a later one has it once it is paid. */
 export async function storeCounted(tx: Tx, { rows, changes, payoutId }: Stored): Promise<void> {
   const byId = new Map(rows.map((row) => [row.id, row]))
-  for (const { id, cents } of changes) {
+  const added = changes.filter(({ cents }) => cents > 0).map(({ id }) => id)
+  if (added.length > 0)
+    await tx
+      .updateTable('billing_usage')
+      .set({ counted_cents: sql`price_cents - refunded_cents`, payout_id: sql`coalesce(payout_id, ${payoutId})` })
+      .where('id', 'in', added)
+      .execute()
+  for (const { id, cents } of changes.filter((one) => one.cents < 0)) {
     const row = byId.get(id) as ModuleUsageRow
     const counted = row.counted_cents + cents
     const statement = counted === 0 && row.state === 'billed' ? null : (row.payout_id ?? payoutId)

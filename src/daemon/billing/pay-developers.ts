@@ -4,7 +4,6 @@ import { recordAudit } from '../audit/index.ts'
 import { findVendor } from '../marketplace/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { developersToPay, makeStatement } from './make-statement.ts'
-import { readInvoices } from './read-invoices.ts'
 import { enqueueTransfers, transferStatements } from './transfer-statements.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'currency' | 'transferPayouts'>
@@ -15,10 +14,13 @@ type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'currency
  */
 export async function payDevelopers(deps: Deps, signal: AbortSignal): Promise<string> {
   const month = monthBefore(monthOf(isoNow(deps.clock)))
-  if (deps.provider.name !== 'none') await readInvoices(deps, month, signal)
   let made = 0
-  for (const developerId of await developersToPay(deps.db)) if (await makeStatement(deps, { developerId, month })) made++
+  for (const developerId of await developersToPay(deps.db)) {
+    signal.throwIfAborted()
+    if (await makeStatement(deps, { developerId, month })) made++
+  }
   const { transferred, waiting } = await transferStatements(deps, signal)
+  signal.throwIfAborted()
   if (waiting > 0) await enqueueTransfers(deps)
   return `${plural(made, 'statement')} made, ${transferred} transferred, ${waiting} waiting`
 }

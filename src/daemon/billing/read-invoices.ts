@@ -7,19 +7,22 @@ import { invoicesToRead } from './module-usage.repo.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
 
-const batch = 500
+/** One call each: a job that is interrupted repeats no more than these. */
+const pageSize = 100
 /** Refunds and disputes come later than that only in rare cases: their events are applied at any time. */
 export const monthsBack = 6
 
-/** Reads the invoices of modules again that may have been paid, refunded or disputed since. */
-export async function readInvoices(deps: Deps, month: Month, signal: AbortSignal): Promise<void> {
-  for (let after = '', last = batch; last === batch && !signal.aborted; ) {
-    const ids = await invoicesToRead(deps.db, { since: monthBefore(month, monthsBack), after, limit: batch })
-    for (const id of ids) if (!signal.aborted) await applyInvoice(deps, { id, invoice: await deps.provider.getInvoice(id) })
-    last = ids.length
-    after = ids.at(-1) ?? after
+/** Reads a page of the invoices of modules again that may have been paid, refunded or disputed since. Returns its end; null on the last one. */
+export async function readInvoices(deps: Deps, { month, after }: Page, signal: AbortSignal): Promise<string | null> {
+  const ids = await invoicesToRead(deps.db, { since: monthBefore(month, monthsBack), after, limit: pageSize })
+  for (const id of ids) {
+    signal.throwIfAborted()
+    await applyInvoice(deps, { id, invoice: await deps.provider.getInvoice(id) })
   }
+  return ids.length === pageSize ? (ids.at(-1) ?? null) : null
 }
+
+type Page = Readonly<{ month: Month; after: string }>
 
 /** Stores what an invoice says about its modules. */
 export async function applyInvoice(

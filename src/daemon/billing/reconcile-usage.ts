@@ -1,5 +1,5 @@
 import { acceptFix, type Difference, difference, monthBefore, monthOf, sharesOf } from '../../core/billing/index.ts'
-import { isoNow } from '../../core/kit/index.ts'
+import { isoIn, isoNow } from '../../core/kit/index.ts'
 import { type ListedInvoice, moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
 import { usageCents } from './claim-usage.ts'
@@ -17,7 +17,7 @@ export async function ofUsage(
 ): Promise<Difference[]> {
   const reports = await db.selectFrom('billing_reports').selectAll().where('tenant_id', '=', id).execute()
   const found = reports
-    .filter(({ sent_at, created_at }) => sent_at === null && Date.parse(created_at) < clock.now().getTime() - 86_400_000)
+    .filter(({ sent_at, created_at }) => sent_at === null && Date.parse(created_at) < clock.now().getTime() - dayMs)
     .map((row) =>
       difference(
         'usage_not_sent',
@@ -58,6 +58,30 @@ export async function ofUsage(
       )
   }
   return found
+}
+
+const dayMs = 86_400_000
+
+/** Modules that were priced and not billed within a day: the job that bills them has stopped. */
+export async function ofPlanned({ db, clock }: Deps, { id, slug }: TenantRecord): Promise<Difference[]> {
+  const rows = await db
+    .selectFrom('billing_usage')
+    .select(['id', 'module_id', 'month', 'price_cents', 'currency', 'created_at'])
+    .where('tenant_id', '=', id)
+    .where('state', '=', 'planned')
+    .where('created_at', '<', isoIn(clock, -dayMs))
+    .orderBy('id')
+    .execute()
+  return rows.map((row) =>
+    difference(
+      'module_not_billed',
+      { subject: slug, id: row.id },
+      {
+        here: `${row.module_id} in ${row.month}: ${moneyText({ cents: row.price_cents, currency: row.currency })}, not billed since ${row.created_at}`,
+        ...{ there: 'no invoice', fix: 'tenantry crons run billing-usage-aggregation' },
+      },
+    ),
+  )
 }
 
 /** Modules that were billed against the lines of their invoices. */

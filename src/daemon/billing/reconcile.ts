@@ -10,7 +10,7 @@ import { type TenantRecord, tenantsAfter } from '../tenants/index.ts'
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
 import { ofSubscriptions } from './reconcile-subscriptions.ts'
-import { ofModules, ofUsage } from './reconcile-usage.ts'
+import { ofModules, ofPlanned, ofUsage } from './reconcile-usage.ts'
 import { ofVendorsAndItems } from './reconcile-vendors.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log'>
@@ -58,7 +58,12 @@ export async function reconcileAll(deps: Deps, signal: AbortSignal): Promise<str
   return `${plural(count, 'difference')} in ${plural(checked, 'tenant')}`
 }
 
-async function ofTenant(deps: Deps, tenant: TenantRecord): Promise<Difference[]> {
+const ofTenant = async (deps: Deps, tenant: TenantRecord): Promise<Difference[]> => [
+  ...(await ofPlanned(deps, tenant)),
+  ...(await atProvider(deps, tenant)),
+]
+
+async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[]> {
   const { db, provider } = deps
   const { slug, paymentCustomerId: customerId } = tenant
   const rows = (await subscriptionsOf(db, { tenantId: tenant.id })).filter(({ paymentSubscriptionId }) => paymentSubscriptionId !== null)

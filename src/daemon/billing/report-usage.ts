@@ -1,6 +1,6 @@
 import { monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, plural, problem } from '../../core/kit/index.ts'
-import { enqueueJob, type JobHandler } from '../db/index.ts'
+import type { JobHandler } from '../db/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { countMonth, countUntilEnd } from './plan-reports.ts'
 import { sendReports } from './send-reports.ts'
@@ -9,39 +9,32 @@ import { spansOf } from './spans.repo.ts'
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'activeUsers'>
 
 export const reportTopic = 'billing.report'
-export const unsentTopic = 'billing.unsent-reports'
 
 /** Months before the present one that are worked off. The provider takes no usage older than that as a report. */
 const monthsBack = 12
 
 /**
- * Counts the users of all finished months that are not closed, and reports them. A count is stored before it is sent, and a repeated report replaces
- * the former one, so that repetition, a kill or two replicas report the same.
+ * Counts the users of all finished months that are not closed. A count is stored before it is sent, and a repeated report replaces the former one, so
+ * that repetition, a kill or two replicas report the same.
  */
-export async function reportMonths(deps: Deps, signal: AbortSignal): Promise<string> {
+export async function countMonths(deps: Deps, signal: AbortSignal): Promise<string> {
   await deps.activeUsers.flush()
   const last = monthBefore(monthOf(isoNow(deps.clock)))
   let counted = 0
   for (const month of monthsBetween(monthBefore(last, monthsBack - 1), last)) counted += await countMonth(deps, month, signal)
-  const { sent, waiting } = await sendReports(deps, signal)
-  if (waiting > 0)
-    await deps.db
-      .transaction()
-      .execute((tx) => enqueueJob(tx, deps.clock, { topic: unsentTopic, payload: {}, key: unsentTopic, pool: 'mail' }))
-  return `${plural(counted, 'subscription')} counted, ${plural(sent, 'report')} sent${waiting > 0 ? `, ${waiting} not sent` : ''}`
+  return `${plural(counted, 'subscription')} counted`
 }
 
 /** A provider that does not answer costs the job no attempt. */
 const notSent = (message: string, isAway: boolean): Error =>
   isAway ? problem('PAYMENTS_UNAVAILABLE', `${message}. fix: wait; the job is retried until the provider answers`) : new Error(message)
 
-/** Sends what the monthly job could not send: the next month would be too late for the invoice. */
-export const sendUnsent =
-  (deps: Deps): JobHandler =>
-  async (_, { signal = new AbortController().signal }) => {
-    const { waiting, isAway } = await sendReports(deps, signal)
-    if (waiting > 0) throw notSent(`${plural(waiting, 'report')} of usage ${waiting === 1 ? 'was' : 'were'} not sent`, isAway)
-  }
+/** Sends what is counted, and throws until all of it is sent: the next month would be too late for the invoice. */
+export async function sendUnsent(deps: Deps, signal: AbortSignal): Promise<string> {
+  const { sent, waiting, isAway } = await sendReports(deps, signal)
+  if (waiting > 0) throw notSent(`${plural(waiting, 'report')} of usage ${waiting === 1 ? 'was' : 'were'} not sent`, isAway)
+  return `${plural(sent, 'report')} sent`
+}
 
 /** Reports the users of a subscription up to the end of its installation, before its last invoice. */
 export const reportEnded =

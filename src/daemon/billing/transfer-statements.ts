@@ -1,13 +1,12 @@
-import { countModules, monthBefore, monthOf } from '../../core/billing/index.ts'
-import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
+import { countModules } from '../../core/billing/index.ts'
+import { isoIn, newId } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { acquireLease, type DbOrTx, enqueueJob, forUpdate, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
+import { acquireLease, type DbOrTx, enqueueJob, forUpdate, releaseLease, type Tx } from '../db/index.ts'
 import { findVendor } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { amountsOf, countedOf, lockStatements, type PayoutRow, storeCounted, vendorOf } from './make-statement.ts'
-import { readInvoices } from './read-invoices.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'transferPayouts'>
 
@@ -19,19 +18,18 @@ const leaseMs = 5 * 60_000
 export const transfersTopic = 'billing.transfers'
 const dayMs = 24 * 60 * 60_000
 
-/** Transfers what waits, and again each day: a transfer needs money that has arrived, days after the payment. It may have been disputed meanwhile. */
-export const retryTransfers =
-  (deps: Deps): JobHandler =>
-  async (_, { signal = new AbortController().signal }) => {
-    await readInvoices(deps, monthBefore(monthOf(isoNow(deps.clock))), signal)
-    const { waiting } = await transferStatements(deps, signal)
-    if (waiting > 0) await enqueueTransfers(deps)
-  }
+/** Transfers what waits, and again each day: a transfer needs money that has arrived, days after the payment. */
+export async function retryTransfers(deps: Deps, signal: AbortSignal): Promise<string> {
+  const { transferred, waiting } = await transferStatements(deps, signal)
+  signal.throwIfAborted()
+  if (waiting > 0) await enqueueTransfers(deps)
+  return `${transferred} transferred, ${waiting} waiting`
+}
 
 /** Once a day, whatever asks for it. */
 export const enqueueTransfers = ({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<void> => {
   const runAt = isoIn(clock, dayMs)
-  const job = { topic: transfersTopic, payload: {}, key: `${transfersTopic}:${runAt.slice(0, 10)}`, pool: 'mail', runAt } as const
+  const job = { topic: transfersTopic, payload: {}, key: `${transfersTopic}:${runAt.slice(0, 10)}`, pool: 'payments', runAt } as const
   return db.transaction().execute((tx) => enqueueJob(tx, clock, job))
 }
 

@@ -9,29 +9,30 @@ import { previewOf } from './preview.ts'
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'mailer' | 'currency' | 'pricedModule' | 'activeUsers' | 'automaticTax'>
 
 export const warningTopic = 'billing.period-end-mail'
-const batch = 200
+/** Tenants of one job: one that is interrupted repeats no more than these. */
+const pageSize = 200
 /** A run that was missed and comes in the next month has nothing to announce. */
 const firstDay = 24
 
-/** Mails the charges of this month to each tenant with a billing address; once for each tenant and month. */
-export async function warnTenants(deps: Deps, signal: AbortSignal): Promise<string> {
+/**
+ * Mails the charges of this month to a page of tenants with a billing address; once for each tenant and month. Returns where the next page begins;
+ * null: nothing follows.
+ */
+export async function warnTenants(deps: Deps, after: string | undefined, signal: AbortSignal) {
   const { db, clock } = deps
   const now = isoNow(clock)
-  if (Number(now.slice(8, 10)) < firstDay) return 'nothing to announce: the month has begun'
+  if (Number(now.slice(8, 10)) < firstDay) return { summary: 'nothing to announce: the month has begun', next: null }
   await deps.activeUsers.flush()
   const month = monthOf(now)
   let mails = 0
-  for (let after: string | undefined, last = batch; last === batch && !signal.aborted; ) {
-    const tenants = await tenantsAfter(db, { after, limit: batch })
-    for (const tenant of tenants) {
-      if (tenant.billingEmail === null || tenant.status === 'deleting') continue
-      const { totalCents } = await previewOf(deps, tenant, month)
-      if (totalCents > 0 && (await enqueueOnce(deps, { tenantId: tenant.id, month }))) mails++
-    }
-    last = tenants.length
-    after = tenants.at(-1)?.slug
+  const tenants = await tenantsAfter(db, { after, limit: pageSize })
+  for (const tenant of tenants) {
+    signal.throwIfAborted()
+    if (tenant.billingEmail === null || tenant.status === 'deleting') continue
+    const { totalCents } = await previewOf(deps, tenant, month)
+    if (totalCents > 0 && (await enqueueOnce(deps, { tenantId: tenant.id, month }))) mails++
   }
-  return `${plural(mails, 'mail')} queued`
+  return { summary: `${plural(mails, 'mail')} queued`, next: tenants.length === pageSize ? (tenants.at(-1)?.slug ?? null) : null }
 }
 
 type Warned = Readonly<{ tenantId: string; month: string }>

@@ -1,5 +1,7 @@
+import { alertOf, cronFailedKey } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { type BegunRun, leaseMs, type RunDeps } from './begin-run.ts'
 import { finishRun, renewRun } from './runs.repo.ts'
@@ -20,7 +22,12 @@ export async function executeRun(
   const end = await outcome(job, AbortSignal.any([draining, lost.signal]))
   over.abort()
   await heartbeat
-  await finishRun(db, { ...run, ...end, finishedAt: isoNow(clock) })
+  await db.transaction().execute(async (tx) => {
+    await finishRun(tx, { ...run, ...end, finishedAt: isoNow(clock) })
+    if (!job.isAlerted) return
+    if (end.status === 'failed') await raiseAlert(tx, clock, alertOf.cron_failed({ jobKey: job.key, reason: end.message }))
+    else await closeAlerts(tx, clock, { subject: job.key, keys: [cronFailedKey(job.key)], because: 'the job ran again' })
+  })
   log.info({ job: job.key, runId: run.id, status: end.status, message: end.message }, 'job ended')
 }
 

@@ -101,14 +101,18 @@ export async function finishRun(db: DbOrTx, { id, status, startedAt, finishedAt,
     .execute()
 }
 
-/** Runs whose process died are over; they are not begun again by themselves. */
-export async function buryLostRuns(db: DbOrTx, now: string): Promise<void> {
-  await db
+export const lostMessage = 'the process that ran it is gone'
+
+/** Runs whose process died are over; they are not begun again by themselves. Returns the keys of their jobs. */
+export async function buryLostRuns(db: DbOrTx, now: string): Promise<string[]> {
+  const rows = await db
     .updateTable('cron_runs')
-    .set({ status: 'failed', finished_at: now, lease_until: null, message: 'the process that ran it is gone' })
+    .set({ status: 'failed', finished_at: now, lease_until: null, message: lostMessage })
     .where('status', '=', 'running')
     .where('lease_until', '<=', now)
+    .returning('job_key')
     .execute()
+  return rows.map((row) => row.job_key)
 }
 
 export async function forgetRunsBefore(tx: Tx, jobKey: string, before: string): Promise<void> {

@@ -1,8 +1,10 @@
+import { alertOf } from '../../core/alerts/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { beginDueRun } from './begin-run.ts'
 import { type ExecuteDeps, executeRun } from './execute-run.ts'
-import { buryLostRuns, registerJob } from './runs.repo.ts'
+import { buryLostRuns, lostMessage, registerJob } from './runs.repo.ts'
 
 /** At the longest between two looks: clocks are set, machines sleep, and other replicas die. */
 const maxSleepMs = 60_000
@@ -27,7 +29,11 @@ export async function runScheduler(deps: ExecuteDeps, jobs: readonly Cron[], sig
 /** Begins everything that is due now; the runs continue in the background. */
 export async function beginAllDue(deps: ExecuteDeps, jobs: readonly Cron[], signal: AbortSignal): Promise<void> {
   const { db, clock, runs } = deps
-  await buryLostRuns(db, isoNow(clock))
+  await db.transaction().execute(async (tx) => {
+    const lost = await buryLostRuns(tx, isoNow(clock))
+    for (const { key, isAlerted } of jobs)
+      if (isAlerted && lost.includes(key)) await raiseAlert(tx, clock, alertOf.cron_failed({ jobKey: key, reason: lostMessage }))
+  })
   for (const job of jobs) {
     await registerJob(db, job.key, isoNow(clock))
     const run = await beginDueRun(deps, job)

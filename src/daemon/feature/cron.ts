@@ -6,6 +6,8 @@ export type CronDefinition = Readonly<{
   /** Five fields, UTC. */
   expression: string
   description: string
+  /** A run that fails raises an alert, which the next one closes: for work that comes too late with the next run. */
+  isAlerted?: boolean
   run(context: Readonly<{ signal: AbortSignal }>): Promise<string>
 }>
 

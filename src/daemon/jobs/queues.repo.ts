@@ -20,11 +20,12 @@ export async function readDue({ db, clock }: Deps): Promise<Readonly<Record<Work
   const now = isoNow(clock)
   const due = (pool: WorkerPool) => sql`exists (select 1 from outbox_queues where lane = ${pool} and due_at <= ${now})`
   const { rows } = await sql<Record<WorkerPool | 'unassigned', boolean | number>>`
-    select ${due('own')} as own, ${due('mail')} as mail, ${due('chat')} as chat, ${due('away')} as away,
+    select ${due('own')} as own, ${due('mail')} as mail, ${due('payments')} as payments, ${due('chat')} as chat, ${due('away')} as away,
       exists (select 1 from outbox where status = 'pending')
         or exists (select 1 from outbox where status = 'leased' and lease_until <= ${now}) as unassigned`.execute(db)
-  const { own, mail, chat, away, unassigned } = rows[0] ?? {}
-  return { own: Boolean(own), mail: Boolean(mail), chat: Boolean(chat), away: Boolean(away), unassigned: Boolean(unassigned) }
+  const { own, mail, payments, chat, away, unassigned } = rows[0] ?? {}
+  const isDue = { own: Boolean(own), mail: Boolean(mail), payments: Boolean(payments), chat: Boolean(chat), away: Boolean(away) }
+  return { ...isDue, unassigned: Boolean(unassigned) }
 }
 
 /** Puts new jobs into their queues, and jobs that a daemon of an older version left leased. */

@@ -58,14 +58,14 @@ type Enqueued = Readonly<{ id: string; objectId?: string | null; subscriptionId?
 export const enqueueEvent = (tx: Tx, { clock }: Pick<Deps, 'clock'>, { id, objectId, subscriptionId, runAt }: Enqueued): Promise<void> =>
   enqueueJob(tx, clock, {
     ...{ topic: eventTopic, payload: { eventId: id, ...(subscriptionId && { subscriptionId }) } },
-    ...{ queue: `payments:${subscriptionId ?? objectId ?? id}`, pool: 'mail', ...(runAt && { runAt }) },
+    ...{ queue: `payments:${subscriptionId ?? objectId ?? id}`, pool: 'payments', ...(runAt && { runAt }) },
   })
 
 async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
   const object = objectToRead(event)
   if (!object) return 'nothing to do'
   if (object.kind === 'account') return syncAccount(deps, object.id)
-  if (object.kind === 'subscription') return syncSubscription(deps, object.id)
+  if (object.kind === 'subscription') return syncSubscription(deps, await deps.provider.getSubscription(object.id))
   if (object.kind === 'charge') return followRefund(deps, object.id)
   if (object.kind === 'refund') return followFailedRefund(deps, object.id)
   if (object.kind === 'dispute') return followDispute(deps, object.id, event.type === 'charge.dispute.closed')
@@ -86,23 +86,22 @@ async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<stri
 /** In the queue of the subscription. Once that has ended, an event of its invoice is followed by the invoice itself. */
 async function followSubscription(deps: Deps, id: string, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
   const object = objectToRead(event)
-  const outcome = await syncSubscription(deps, id, object?.id)
-  if (object?.kind !== 'invoice') return outcome
-  const ended = await deps.provider.getSubscription(id)
-  if (ended?.metadata.svc_kind !== 'item' || isLive(ended)) return outcome
+  const found = await deps.provider.getSubscription(id)
+  const outcome = await syncSubscription(deps, found, object?.id)
+  if (object?.kind !== 'invoice' || found?.metadata.svc_kind !== 'item' || isLive(found)) return outcome
   const invoice = await deps.provider.getInvoice(object.id)
-  if (invoice) await followUsage(deps, invoice, { type: event.type, ended })
+  if (invoice) await followUsage(deps, invoice, { type: event.type, ended: found })
   return outcome
 }
 
 /** Follows a subscription by its kind. `followed`: an invoice of it that is followed by itself. Returns what happened. */
-async function syncSubscription(deps: Deps, id: string, followed?: string): Promise<string | Continued> {
-  const found = await deps.provider.getSubscription(id)
+async function syncSubscription(deps: Deps, found: ProviderSubscription | null, followed?: string): Promise<string | Continued> {
   const kind = found?.metadata.svc_kind
   // Only an end that the provider reports cancels: a key of another account finds nothing.
   if (!found) return 'the provider does not know the subscription'
   if (kind === 'plan') return deps.billing.planChanged(found)
   if (kind !== 'item') return 'nothing to do: no svc_kind'
+  const { id } = found
   const unpaid = isLive(found) ? [] : (await unpaidOf(deps, found)).filter((invoice) => invoice.id !== followed)
   return deps.db.transaction().execute(async (tx) => {
     const row = await lockSubscription(tx, { paymentSubscriptionId: id })

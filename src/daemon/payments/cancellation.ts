@@ -20,7 +20,7 @@ export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, 
     topic: cancellationTopic,
     payload: { id },
     queue: `payments:${id}`,
-    pool: 'mail',
+    pool: 'payments',
     ...(runAt === undefined ? {} : { runAt }),
   })
 

@@ -123,7 +123,7 @@ const enqueueInstall = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, attemptI
     topic: installTopic,
     payload: { attemptId },
     queue: `payments:${attemptId}`,
-    pool: 'mail',
+    pool: 'payments',
     runAt: isoIn(clock, takeOverAfterMs),
   })
 

@@ -11,11 +11,11 @@ import { vendorTopic } from './vendors.ts'
 export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
   currency: deps.currency,
   vendorCreated: (tx: Parameters<typeof enqueueJob>[0], { vendorId }: Readonly<{ vendorId: string }>) =>
-    enqueueJob(tx, deps.clock, { topic: vendorTopic, payload: { id: vendorId }, queue: `payments:${vendorId}`, pool: 'mail' }),
+    enqueueJob(tx, deps.clock, { topic: vendorTopic, payload: { id: vendorId }, queue: `payments:${vendorId}`, pool: 'payments' }),
   priceChanged: (tx: Parameters<typeof enqueueJob>[0], item: Readonly<{ itemId: string; former: string | null }>) =>
-    enqueueJob(tx, deps.clock, { topic: priceTopic, payload: item, queue: `payments:${item.itemId}`, pool: 'mail' }),
+    enqueueJob(tx, deps.clock, { topic: priceTopic, payload: item, queue: `payments:${item.itemId}`, pool: 'payments' }),
   termsChanged: (tx: Parameters<typeof enqueueJob>[0], changed: Readonly<{ itemId: string } | { vendorId: string }>) =>
-    enqueueJob(tx, deps.clock, { topic: termsTopic, payload: changed, pool: 'mail' }),
+    enqueueJob(tx, deps.clock, { topic: termsTopic, payload: changed, pool: 'payments' }),
   assertBuyable: (tenant: Parameters<typeof assertBuyable>[1], item: Parameters<typeof assertBuyable>[2]) =>
     assertBuyable(deps, tenant, item),
   installPaid: (actor: Parameters<typeof installPaid>[1], item: Parameters<typeof installPaid>[2]) => installPaid(deps, actor, item),

@@ -30,7 +30,7 @@ export function assertVendorGetsNoTax({ automaticTax }: Pick<PaymentsDeps, 'auto
 }
 
 export const enqueueSubscriptionTerms = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, id: string): Promise<void> =>
-  enqueueJob(tx, clock, { topic: subscriptionTermsTopic, payload: { id }, queue: `payments:${id}`, pool: 'mail' })
+  enqueueJob(tx, clock, { topic: subscriptionTermsTopic, payload: { id }, queue: `payments:${id}`, pool: 'payments' })
 
 /** Enqueues one job for each live subscription of an item or a vendor: the list of jobs shows the progress. */
 export const changeTerms =

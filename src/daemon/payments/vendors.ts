@@ -38,7 +38,7 @@ async function ensureAccount(deps: Deps, { id }: One): Promise<string> {
     if (!locked || locked.paymentAccountId !== null) return locked?.paymentAccountId ?? account.id
     await replaceVendor(tx, { ...locked, paymentAccountId: account.id, updatedAt: isoNow(clock) })
     // Live subscriptions of an item that was given to this vendor wait for the account.
-    await enqueueJob(tx, clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'mail' })
+    await enqueueJob(tx, clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'payments' })
     await recordAudit(tx, clock, { actor: system, action: 'payment.account-created', subject: id, data: { accountId: account.id } })
     return account.id
   })
@@ -69,7 +69,9 @@ export async function syncVendor(deps: Deps, actor: Actor, { id }: One) {
     const accountId = await ensureAccount(deps, { id })
     await apply(deps, actor, { id, account: await deps.provider.getAccount(accountId) })
     // Subscriptions whose terms were changed at the provider get those of the vendor again.
-    await deps.db.transaction().execute((tx) => enqueueJob(tx, deps.clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'mail' }))
+    await deps.db
+      .transaction()
+      .execute((tx) => enqueueJob(tx, deps.clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'payments' }))
   })
   return existingVendor(deps, { id })
 }

@@ -48,12 +48,18 @@ test('preview prints each charge and the total in euros', async () => {
 })
 
 test('usage says why a month is not billed', async () => {
-  const answers = { [`GET ${base}/usage`]: { usage: [usage], nextCursor: null } }
-  const ran = await tenantry(['billing', 'usage', '--month', '2025-12'], { answers })
+  const answers = { [`GET ${base}/usage`]: { usage: [usage], nextCursor: null, open: { unbilled: 3, planned: 1 } } }
+  const ran = await tenantry(['billing', 'usage', '--month', '2025-12', '--state', 'unbilled'], { answers })
+  expect(ran.asked[0]?.search).toBe('?month=2025-12&state=unbilled')
+  expect(ran.stdout).toContain('Not billed, of all tenants and months: 3 unbilled, 1 planned.')
   expect(ran.stdout).toMatch(/anna-schule +2025-12 .*0\.05 EUR +unbilled .*the tenant has no payment customer/)
-  expect((await tenantry(['billing', 'usage'], { answers: { [`GET ${base}/usage`]: { usage: [], nextCursor: null } } })).stdout).toBe(
-    'No usage.\n',
-  )
+  expect(
+    (
+      await tenantry(['billing', 'usage'], {
+        answers: { [`GET ${base}/usage`]: { usage: [], nextCursor: null, open: { unbilled: 0, planned: 0 } } },
+      })
+    ).stdout,
+  ).toBe('No usage.\n')
 })
 
 test('payouts prints gross, fee, net and what is held', async () => {

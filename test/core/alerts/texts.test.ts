@@ -72,6 +72,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'which' },
     ...{ code: 'EXPRESSION_FAILED', isRetryable: false },
   }),
+  cron_failed: alertOf.cron_failed({ jobKey: 'billing-usage-aggregation', reason: 'the process that ran it is gone' }),
   followups_late: alertOf.followups_late({ topic: 'chat.user-lock', count: 2, since: at }),
   trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   trigger_messages_unread: alertOf.trigger_messages_unread({ slug: 'anna-schule', roomId: '!room:anna.example' }),

@@ -145,7 +145,7 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
     await room.active(7)
     await room.clock.advance(Date.parse('2026-04-01T06:30:00.000Z') - room.clock.now().getTime())
     room.double.fault('reportUsage', 'lost')
-    expect(await room.run(key)).toContain('1 not sent')
+    expect(await room.run(key)).toContain('1 report of usage was not sent')
     await room.clock.advance(hourMs)
     await room.runJobs()
     await room.clock.advance(7 * dayMs)

@@ -246,7 +246,7 @@ onBothDialects('a month of active users', (fresh) => {
     await room.provider.cancelSubscription({ key: 'by hand', id: id as string })
     const { getSubscription } = room.provider
     Object.assign(room.provider, { getSubscription: async () => live })
-    expect(await room.run(key)).toContain('1 not sent')
+    expect(await room.run(key)).toContain('1 report of usage was not sent')
     Object.assign(room.provider, { getSubscription })
     expect(await room.run(key)).toContain('1 report sent')
     expect(room.money()).toEqual([750, 525, 225])

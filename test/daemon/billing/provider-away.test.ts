@@ -105,7 +105,7 @@ onBothDialects('while the provider does not answer for hours', (fresh) => {
     await room.module('attendance', 500)
     await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
     const queue = queueOf(room, { operation: 'createInvoice', kind: 'unreachable' })
-    expect(await room.run('billing-usage-aggregation', queue.deps)).toContain('0 billed, 1 unbilled')
+    expect(await room.run('billing-usage-aggregation', queue.deps)).toContain('1 module month not billed')
     await queue.run(3)
     expect([room.money()[0], await jobs(room)]).toEqual([0, [{ topic: 'billing.unbilled-modules', status: 'queued' }]])
     queue.answer()

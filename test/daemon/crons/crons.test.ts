@@ -140,6 +140,26 @@ onBothDialects('crons', (fresh) => {
     expect(await history(dead.db)).toEqual(['failed 02:07 the process that ran it is gone', 'succeeded 03:07 counted 2'])
   })
 
+  test('an alerted job that fails or loses its process raises an alert; the next run closes it', async () => {
+    const job = aJob()
+    const alerted = { ...job.defined, isAlerted: true }
+    const replica = aReplica(await fresh())
+    const alerts = () => replica.db.selectFrom('alerts').select(['key', 'status', 'count']).execute()
+    const open = { key: 'cron_failed:count-things', status: 'open' }
+    await replica.look(alerted)
+    job.failure = 'the database did not answer'
+    await replica.clock.advance(hourMs)
+    await replica.look(alerted)
+    expect(await alerts()).toEqual([{ ...open, count: 1 }])
+    await replica.db.updateTable('cron_runs').set({ status: 'running', lease_until: replica.clock.now().toISOString() }).execute()
+    await replica.look(alerted)
+    expect(await alerts()).toEqual([{ ...open, count: 2 }])
+    job.failure = undefined
+    await replica.clock.advance(hourMs)
+    await replica.look(alerted)
+    expect((await alerts()).map(({ status }) => status)).toEqual(['closed'])
+  })
+
   test('a job that throws is failed with its reason and runs again next time', async () => {
     const [job, replica] = [aJob(), aReplica(await fresh())]
     await replica.look(job.defined)

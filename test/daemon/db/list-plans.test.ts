@@ -1,8 +1,11 @@
 import { type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { pageEnd } from '../../../src/core/contract/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { pageOfAlerts } from '../../../src/daemon/alerts/alerts.repo.ts'
 import { listAudit } from '../../../src/daemon/audit/read-audit.ts'
+import { listUsage } from '../../../src/daemon/billing/list-billing.ts'
+import { developersToPay } from '../../../src/daemon/billing/make-statement.ts'
 import { boxesAfter } from '../../../src/daemon/boxes/boxes.repo.ts'
 import { runsOf } from '../../../src/daemon/crons/runs.repo.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
@@ -58,6 +61,9 @@ const lists: readonly (readonly [what: string, ask: (db: Db) => Promise<unknown>
   ['tenants', (db) => listTenants({ db, clock: manualClock(), windows }, { limit })],
   ['tenants, a later page', (db) => listTenants({ db, clock: manualClock(), windows }, { cursor: 'a', limit })],
   ['tasks', (db) => tasksFor(db, reader, { limit })],
+  ['usage', (db) => listUsage({ db }, { limit })],
+  ['usage that is not billed', (db) => listUsage({ db }, { limit, state: 'unbilled', cursor: pageEnd({ createdAt: at, id: 'mus_1' }) })],
+  ['developers to pay', (db) => developersToPay(db)],
   ['tasks, a later page', (db) => tasksFor(db, reader, { limit, after: { createdAt: at, id: 'tsk_1' } })],
 ]
 

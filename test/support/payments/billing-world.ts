@@ -52,10 +52,27 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
       await jobs[job.topic]?.(JSON.parse(job.payload), { last: false })
     }
   }
-  const run = (key: string, of = deps) => {
-    const cron = billingFeature.crons?.(of).find((one) => one.key === key)
+  /** Runs a cron and the jobs that it enqueues. Returns its summary, or those of its jobs. A job that throws stays in its queue. */
+  const run = async (key: string, of = deps): Promise<string> => {
+    const summaries: string[] = []
+    const info = (_: unknown, summary?: string) => void summaries.push(summary ?? '')
+    const logged = { ...of, log: { ...of.log, info } as typeof of.log }
+    const cron = billingFeature.crons?.(logged).find((one) => one.key === key)
     if (!cron) throw new Error(`no cron ${key}`)
-    return cron.run({ signal: new AbortController().signal })
+    const answer = await cron.run({ signal: new AbortController().signal })
+    const topics = [...(answer.match(/(?<=--topic )\S+/) ?? []), 'billing.unbilled-modules', 'billing.unsent-reports', 'billing.statements']
+    const handlers = billingFeature.jobs?.(logged)
+    for (;;) {
+      const due = db.selectFrom('outbox').selectAll().where('next_at', '<=', isoNow(clock)).where('topic', 'in', topics)
+      const job = await due.orderBy('id').executeTakeFirst()
+      if (!job) return summaries.join('; ') || answer
+      try {
+        await handlers?.[job.topic]?.(JSON.parse(job.payload), { last: false })
+      } catch (error) {
+        return `${summaries.join('; ')}; ${(error as Error).message}`
+      }
+      await db.deleteFrom('outbox').where('id', '=', job.id).execute()
+    }
   }
   let taken = 0
   /** Sends the events of the provider since the last call, and runs all jobs. */

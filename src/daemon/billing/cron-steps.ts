@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import { alertOf, cronFailedKey } from '../../core/alerts/index.ts'
+import { monthBefore, monthOf } from '../../core/billing/index.ts'
+import { isoNow, isProblem } from '../../core/kit/index.ts'
+import { isPaymentFailure } from '../../core/payments/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { enqueueJob, type JobHandler } from '../db/index.ts'
+import { billModules, priceModules } from './aggregate-usage.ts'
+import type { BillingDeps } from './deps.ts'
+import { payDevelopers } from './pay-developers.ts'
+import { readInvoices } from './read-invoices.ts'
+import { countMonths, sendUnsent } from './report-usage.ts'
+import { retryTransfers, transfersTopic } from './transfer-statements.ts'
+import { warnTenants } from './warn-tenants.ts'
+
+type Deps = BillingDeps
+
+/** `after`: the end of the page before. `isRetry`: transfers alone, between two statements. */
+const Payload = z.object({ after: z.string().optional(), isRetry: z.boolean().optional() })
+type Payload = z.infer<typeof Payload>
+type Next = Readonly<{ topic: string; payload?: Payload }>
+type Done = Readonly<{ summary: string; next?: Next | null }>
+
+/** A step is repeated from its begin when it was interrupted, so it stores what it has done or is one page. */
+type Step = Readonly<{ cron: string; run(deps: Deps, payload: Payload, signal: AbortSignal): Promise<Done> }>
+
+const aggregation = 'billing-usage-aggregation'
+const reporting = 'marketplace-monthly-billing'
+const payouts = 'billing-developer-payouts'
+const announcement = 'billing-period-end-warning'
+
+const steps: Readonly<Record<string, Step>> = {
+  'billing.modules': {
+    cron: aggregation,
+    run: async (deps, _, signal) => ({ summary: await priceModules(deps, signal), next: { topic: 'billing.unbilled-modules' } }),
+  },
+  'billing.unbilled-modules': { cron: aggregation, run: async (deps, _, signal) => ({ summary: await billModules(deps, signal) }) },
+  'billing.active-users': {
+    cron: reporting,
+    run: async (deps, _, signal) => ({ summary: await countMonths(deps, signal), next: { topic: 'billing.unsent-reports' } }),
+  },
+  'billing.unsent-reports': { cron: reporting, run: async (deps, _, signal) => ({ summary: await sendUnsent(deps, signal) }) },
+  'billing.paid-invoices': { cron: payouts, run: readPaid },
+  [transfersTopic]: { cron: payouts, run: (deps, payload, signal) => readPaid(deps, { ...payload, isRetry: true }, signal) },
+  'billing.statements': {
+    cron: payouts,
+    run: async (deps, { isRetry = false }, signal) => ({ summary: await (isRetry ? retryTransfers : payDevelopers)(deps, signal) }),
+  },
+  'billing.announcements': {
+    cron: announcement,
+    run: async (deps, { after }, signal) => {
+      const { summary, next } = await warnTenants(deps, after, signal)
+      return { summary, next: next === null ? null : { topic: 'billing.announcements', payload: { after: next } } }
+    },
+  },
+}
+
+async function readPaid(deps: Deps, { after = '', isRetry }: Payload, signal: AbortSignal): Promise<Done> {
+  const month = monthBefore(monthOf(isoNow(deps.clock)))
+  const end = deps.provider.name === 'none' ? null : await readInvoices(deps, { month, after }, signal)
+  const payload = { ...(isRetry && { isRetry }) }
+  if (end === null) return { summary: 'invoices of modules read', next: { topic: 'billing.statements', payload } }
+  return { summary: `invoices of modules read up to ${end}`, next: { topic: 'billing.paid-invoices', payload: { ...payload, after: end } } }
+}
+
+/** The first step of each cron. */
+const first = {
+  [aggregation]: 'billing.modules',
+  [reporting]: 'billing.active-users',
+  [payouts]: 'billing.paid-invoices',
+  [announcement]: 'billing.announcements',
+} as const
+
+/**
+ * A monthly cron only enqueues its first step, and each step the next one: after a restart the job queue continues with the step that was
+ * interrupted, on any replica, and repeats one that failed.
+ */
+export async function beginSteps(deps: Deps, cron: keyof typeof first): Promise<string> {
+  await enqueueStep(deps, { topic: first[cron] })
+  return `queued. Progress: tenantry jobs list --topic ${first[cron]}`
+}
+
+const enqueueStep = ({ db, clock }: Deps, { topic, payload = {} }: Next): Promise<void> =>
+  db.transaction().execute((tx) => enqueueJob(tx, clock, { topic, payload, key: topic, pool: 'payments' }))
+
+/** The job handlers of all steps, by topic. */
+export const stepHandlers = (deps: Deps): Readonly<Record<string, JobHandler>> =>
+  Object.fromEntries(Object.entries(steps).map(([topic, step]) => [topic, handlerOf(deps, topic, step)]))
+
+const handlerOf =
+  (deps: Deps, topic: string, { cron, run }: Step): JobHandler =>
+  async (payload, { last, signal = new AbortController().signal }) => {
+    try {
+      const { summary, next } = await run(deps, Payload.parse(payload), signal)
+      // A step that stopped early is not done.
+      signal.throwIfAborted()
+      await (next ? enqueueStep(deps, next) : closeFailed(deps, cron))
+      deps.log.info({ job: cron, topic }, summary)
+    } catch (error) {
+      if (last && !signal.aborted && !isNoAnswer(error)) await alertFailed(deps, cron, error)
+      throw error
+    }
+  }
+
+/** The job waits for the provider as long as it takes. */
+const isNoAnswer = (error: unknown): boolean => isProblem(error, 'PAYMENTS_UNAVAILABLE') || (isPaymentFailure(error) && error.isRetryable)
+
+const closeFailed = ({ db, clock }: Deps, jobKey: string): Promise<void> =>
+  db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: jobKey, keys: [cronFailedKey(jobKey)], because: 'the job ran again' }))
+
+/** The job is dead: nothing continues the month. */
+async function alertFailed({ db, clock }: Deps, jobKey: string, error: unknown): Promise<void> {
+  const reason = error instanceof Error ? error.message : String(error)
+  await db.transaction().execute((tx) => raiseAlert(tx, clock, alertOf.cron_failed({ jobKey, reason })))
+}

@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest'
+import { paymentFailure } from '../../../src/core/payments/index.ts'
+import { type BillingDeps, billingFeature } from '../../../src/daemon/billing/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld } from '../../support/payments/billing-world.ts'
+
+type Room = Awaited<ReturnType<typeof aBillingWorld>>
+type Provider = BillingDeps['provider']
+
+const to = (room: Room, at: string) => room.clock.advance(Date.parse(at) - room.clock.now().getTime())
+const jobs = ({ db }: Room) => db.selectFrom('outbox').select(['topic', 'status']).where('topic', 'like', 'billing.%').execute()
+
+/** A replica with a provider of its own: its crons, and the real job queue. */
+function aReplica(room: Room, provider: Partial<Provider> = {}) {
+  const deps = { ...room.deps, provider: { ...room.provider, ...provider } as Provider }
+  const handlers = billingFeature.jobs?.(deps as never) ?? {}
+  return {
+    cron: (key: string) =>
+      billingFeature
+        .crons?.(deps as never)
+        .find((one) => one.key === key)
+        ?.run({ signal: new AbortController().signal }),
+    drain: (signal?: AbortSignal) => drainJobs({ db: room.db, clock: room.clock, log: room.deps.log, handlers }, signal),
+  }
+}
+
+async function secondTenant(room: Room) {
+  const { id } = await room.provider.createCustomer({ key: 'cb', name: 'Beta', email: 'b@beta.example', metadata: {} })
+  await room.db
+    .insertInto('tenants')
+    .values({
+      ...{ id: 'ten_beta', slug: 'beta', name: 'Beta', plan: 'light', status: 'active', chat_domain: 'beta.example', feature_flags: '{}' },
+      ...{ created_at: room.clock.now().toISOString(), time_zone: null, maintenance_window: null, payment_customer_id: id },
+    })
+    .execute()
+}
+
+onBothDialects('a monthly run that is interrupted', (fresh) => {
+  test('bills the other tenants within minutes after a restart', async () => {
+    const room = await aBillingWorld(await fresh())
+    await secondTenant(room)
+    await room.module('attendance', 500)
+    await room.module('attendance', 500, 'ten_beta')
+    await to(room, '2026-04-01T02:00:00.000Z')
+    const stop = new AbortController()
+    const stopped = aReplica(room, {
+      finishInvoice: async (input) => {
+        const invoice = await room.provider.finishInvoice(input)
+        stop.abort()
+        return invoice
+      },
+    })
+    await stopped.cron('billing-usage-aggregation')
+    await stopped.drain(stop.signal)
+    expect((await room.usage()).map(({ state }) => state).sort()).toEqual(['billed', 'planned'])
+    await room.clock.advance(5 * 60_000)
+    await aReplica(room).drain()
+    expect((await room.usage()).map(({ state }) => state)).toEqual(['billed', 'billed'])
+    expect(await jobs(room)).toEqual([])
+  })
+
+  test('pays developers on the same day after a call without answer', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    await to(room, '2026-04-03T04:00:00.000Z')
+    const away = aReplica(room, {
+      getInvoice: async () => {
+        throw paymentFailure('unreachable', 'The payment provider did not answer or is busy')
+      },
+    })
+    await away.cron('billing-developer-payouts')
+    await away.drain()
+    expect(await jobs(room)).toEqual([{ topic: 'billing.paid-invoices', status: 'queued' }])
+    await room.clock.advance(10 * 60_000)
+    await aReplica(room).drain()
+    expect(await room.payouts()).toHaveLength(1)
+  })
+
+  test('raises an alert when its job is dead; the next run closes it', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 500)
+    await to(room, '2026-04-01T02:00:00.000Z')
+    const broken = aReplica(room, {
+      listInvoiceItems: async () => {
+        throw new Error('an answer that nobody expects')
+      },
+    })
+    await broken.cron('billing-usage-aggregation')
+    for (let minute = 0; minute < 5 * 60; minute += 10) {
+      await broken.drain()
+      await room.clock.advance(10 * 60_000)
+    }
+    expect([await jobs(room), await room.alerts()]).toEqual([[{ topic: 'billing.unbilled-modules', status: 'dead' }], ['cron_failed open']])
+    await aReplica(room).cron('billing-usage-aggregation')
+    await aReplica(room).drain()
+    expect([(await room.usage()).map(({ state }) => state), await room.alerts()]).toEqual([['billed'], ['cron_failed closed']])
+  })
+
+  test('is named by the comparison once it is not billed for a day', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    await room.db.updateTable('billing_usage').set({ state: 'planned', invoice_id: null, invoice_item_id: null }).execute()
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+    await room.clock.advance(24 * 60 * 60_000)
+    expect(await room.run('billing-reconcile')).toBe('1 difference in 1 tenant')
+    expect((await room.db.selectFrom('alerts').select('body').executeTakeFirstOrThrow()).body).toContain('module_not_billed of acme')
+  })
+})
