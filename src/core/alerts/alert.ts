@@ -38,6 +38,7 @@ export const AlertKind = z.enum([
   'trigger_messages_unread',
   'module_data_not_deleted',
   'module_events_skipped',
+  'paid_module_withdrawn',
   'payment_failed',
   'payment_refunded',
   'payment_stuck',
