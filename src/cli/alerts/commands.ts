@@ -43,6 +43,7 @@ const kinds = Object.keys({
   trigger_failed: 0,
   module_data_not_deleted: 0,
   module_events_skipped: 0,
+  paid_module_withdrawn: 0,
   payment_failed: 0,
   payment_refunded: 0,
   payment_stuck: 0,

@@ -128,5 +128,17 @@ const showView = (one: Submission, style: Style): string =>
     clean(one.description),
     one.warnings.length === 0 ? '' : ['warnings:', ...one.warnings.map((line) => `  ${clean(line)}`)].join('\n'),
     clean(JSON.stringify(one.bundle, null, 2)),
-    one.status === 'pending' ? `next: tenantry marketplace submissions approve ${one.id} --round ${one.round}` : '',
+    one.status === 'pending' ? nextSteps(one) : '',
   )
+
+/** Without a vendor, an approval creates another vendor and item. */
+function nextSteps({ id, round, vendors }: Submission): string {
+  const approve = `next: tenantry marketplace submissions approve ${id} --round ${round}`
+  const known = vendors.flatMap((vendor) => [
+    ...vendor.items.map(
+      (item) => `${approve} --vendor ${vendor.id} --item ${item.id}   # next version of ${clean(item.name)} ${item.version}`,
+    ),
+    `${approve} --vendor ${vendor.id}   # a new item of ${clean(vendor.name)}`,
+  ])
+  return [...known, known.length === 0 ? approve : `${approve}   # a new item of a new vendor`].join('\n')
+}

@@ -1,6 +1,6 @@
 import type { AlertKind } from '../../core/alerts/index.ts'
 
-type Page = 'box' | 'rollout' | 'host' | 'tenant' | 'run' | null
+type Page = 'box' | 'rollout' | 'host' | 'tenant' | 'run' | 'module' | null
 
 /** What an alert of each kind is about; null where no page shows it. */
 const pages: Readonly<Record<AlertKind, Page>> = {
@@ -40,6 +40,7 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   trigger_messages_unread: 'tenant',
   module_data_not_deleted: 'tenant',
   module_events_skipped: 'tenant',
+  paid_module_withdrawn: 'module',
   payment_failed: 'tenant',
   payment_refunded: 'tenant',
   payment_stuck: 'tenant',

@@ -40,6 +40,7 @@ export const AlertKind = z.enum([
   'trigger_failed',
   'module_data_not_deleted',
   'module_events_skipped',
+  'paid_module_withdrawn',
   'payment_failed',
   'payment_refunded',
   'payment_stuck',

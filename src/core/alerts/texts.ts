@@ -9,7 +9,7 @@ import {
   snapshotDamaged,
   snapshotOverdue,
 } from './fleet-texts.ts'
-import { moduleDataNotDeleted, moduleEventsSkipped } from './module-texts.ts'
+import { moduleDataNotDeleted, moduleEventsSkipped, paidModuleWithdrawn } from './module-texts.ts'
 import {
   billingDiffers,
   invoiceStuck,
@@ -93,6 +93,7 @@ export const alertOf = {
   trigger_failed: triggerFailed,
   module_data_not_deleted: moduleDataNotDeleted,
   module_events_skipped: moduleEventsSkipped,
+  paid_module_withdrawn: paidModuleWithdrawn,
   payment_failed: paymentFailed,
   payment_refunded: paymentRefunded,
   payment_stuck: paymentStuck,

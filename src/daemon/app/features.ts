@@ -87,6 +87,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(storeFeature, ({ clock, files, keyring, config }: Deps) => ({
     ...{ ...files, keyring, baseUrl: config.baseUrl, dataDir: config.dataDir },
     ...{ mailer: makeMailer(clock, config), registration: config.store.registration },
+    currency: config.payments.currency,
     ...openExaminer(),
   })),
   withDeps(marketplaceFeature, marketplaceDeps),

@@ -25,7 +25,7 @@ export async function previewBilling(deps: Deps, { month = monthOf(isoNow(deps.c
 /** The charges of a tenant for a month: as counted for a finished one, as of now for the present one. */
 export async function previewOf(deps: Deps, { id, slug }: Pick<TenantRecord, 'id' | 'slug'>, month: Month): Promise<Preview> {
   const charges = [...(await itemCharges(deps, id, month)), ...(await moduleCharges(deps, id, month))]
-  return { month, tenant: slug, charges, totalCents: totalOf(charges), currency: deps.currency }
+  return { month, tenant: slug, charges, totalCents: totalOf(charges, deps.currency), currency: deps.currency }
 }
 
 async function itemCharges({ db }: Deps, tenantId: string, month: Month): Promise<Charge[]> {

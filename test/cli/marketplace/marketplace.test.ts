@@ -19,7 +19,7 @@ const vendor: Vendor = {
 const submission: Submission = {
   ...{ id: 'sbm_1', itemType: 'app', name: 'Visits', category: 'tools', version: '1.1.0', vendorName: 'Acme', proven: true },
   ...{ vendorEmail: 'pay@acme.example', priceModel: null, priceCents: null, currency: null, status: 'pending', ...created },
-  ...{ description: `Welcomes${red}`, iconEmoji: '', vendorCountry: 'DE', vendorId: null, bundle: {}, round: 2 },
+  ...{ description: `Welcomes${red}`, iconEmoji: '', vendorCountry: 'DE', vendorId: null, vendors: [], bundle: {}, round: 2 },
   ...{ warnings: ['No module yet'], reviewNotes: null, reviewedAt: null, reviewedBy: null, approvedItemId: null },
 }
 const run = (args: string[], answers: Record<string, unknown> = {}) => tenantry(['marketplace', ...args], { answers })
@@ -76,6 +76,12 @@ describe('tenantry marketplace submissions', () => {
     expect(shown.stdout).toContain('next: tenantry marketplace submissions approve sbm_1 --round 2')
     expect(shown.stdout).not.toContain(red)
     expect(JSON.parse((await run(['submissions', 'show', 'sbm_1', '--json'], one)).stdout)).toEqual(submission)
+    const vendors = [{ id: 'vnd_1', name: 'Acme', items: [{ id: 'itm_1', name: `Visits${red}`, version: '1.0.0' }] }]
+    const known = await run(['submissions', 'show', 'sbm_1'], { [`GET ${base}/submissions/sbm_1`]: { ...submission, vendors } })
+    const approve = 'next: tenantry marketplace submissions approve sbm_1 --round 2'
+    expect(known.stdout).toContain(`${approve} --vendor vnd_1 --item itm_1   # next version of Visits`)
+    expect(known.stdout).toContain(`${approve} --vendor vnd_1   # a new item of Acme`)
+    expect(known.stdout).toContain(`${approve}   # a new item of a new vendor`)
   })
 
   test('approves the round that was read, and sends reasons', async () => {

@@ -81,6 +81,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ slug: 'anna-schule', moduleId: 'attendance', reason: 'the service did not answer within 10 s' },
   }),
   module_events_skipped: alertOf.module_events_skipped({ slug: 'anna-schule', moduleId: 'attendance', events: 12_345 }),
+  paid_module_withdrawn: alertOf.paid_module_withdrawn({ moduleId: 'attendance', tenants: ['anna-schule', 'ben-schule'] }),
   payment_failed: alertOf.payment_failed({ slug: 'anna-schule', itemName: 'Visitors', subscriptionId: 'sub_1', isUnpaid: false }),
   payment_refunded: alertOf.payment_refunded({
     ...{ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', refundedCents: 499, currency: 'eur' },
