@@ -65,7 +65,7 @@ const noSuchPath = /^\/\S+ does not exist/
 /** The `next:` line per code; a code without an entry has its advice in the message. */
 const nextStep: Partial<Record<ProblemCode, Advice>> = {
   USAGE: helpOf,
-  VALIDATION: helpOf,
+  VALIDATION: (typed, failure) => (failure.message.includes('fix: ') ? undefined : helpOf(typed, failure)),
   UNAUTHENTICATED: logIn,
   TOTP_REQUIRED: () => 'tenantry login',
   SETUP_REQUIRED: () => 'tenantry login',

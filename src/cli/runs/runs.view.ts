@@ -55,6 +55,15 @@ function nextStep(failure: NonNullable<OperatorRun['failure']>, { id, tenant }: 
 
 type Started = RunSummary & Readonly<{ warnings?: readonly Readonly<{ message: string }>[] }>
 
+export type Approval = Readonly<{ isRepeated: boolean; missing: number }>
+
+/** A run that a user advanced; an approval that leaves it waiting says whether it counted. */
+export const advancedView = ({ approval, ...run }: RunSummary & Readonly<{ approval?: Approval }>, style: Style): string =>
+  sections(ownRunView(run, style), approval && approvalText(approval))
+
+const approvalText = ({ isRepeated, missing }: Approval): string =>
+  `${isRepeated ? 'You have approved already' : 'Your approval counts'}; ${missing} more ${missing === 1 ? 'is' : 'are'} needed.`
+
 /** A run that a user started or advanced. */
 export function ownRunView(run: Started, style: Style): string {
   const { id, boardName, status, activeElementIds, seq, failure, completedAt, slaDeadline, warnings = [] } = run
@@ -82,7 +91,12 @@ const openColumns = ({ now }: Style): Column<Open>[] => [
   { title: 'ROLE', value: ({ assignedRole }) => assignedRole, priority: 1 },
   { title: 'SKIPPABLE', value: ({ skippable }) => (skippable ? 'yes' : 'no'), priority: 2 },
   { title: 'DUE', value: ({ dueAt }) => dueAt && ago(dueAt, now), priority: 2 },
+  { title: 'APPROVALS', value: approvalsOf, priority: 2 },
 ]
+
+/** `1 of 2` */
+const approvalsOf = ({ approvals, requiredApprovals }: Open): string | null =>
+  requiredApprovals === null ? null : `${approvals ?? 0} of ${requiredApprovals}`
 
 const fieldColumns: readonly Column<Field>[] = [
   { title: 'FIELD', value: ({ name }) => name, priority: 1 },

@@ -294,14 +294,14 @@ describe('forms', () => {
   test.each([
     [{}, 'data.people', 'is missing'],
     [{ people: 0 }, 'data.people', 'must be at least 1'],
-    [{ people: '3' }, 'data.people', 'must be number'],
+    [{ people: '3' }, 'data.people', 'must be a number'],
     [{ people: 3, note: 'longer' }, 'data.note', /must have at most/],
     [{ people: 3, when: '2025-01-01' }, 'data.when', /or later/],
     [{ people: 3, when: 'soon' }, 'data.when', /date/],
     [{ people: 3, where: 'above' }, 'data.where', /must be one of/],
     [{ people: 3, constructor: 1 }, 'data.constructor', 'is not a field of this form'],
-    [null, 'data', 'must be object'],
-    ['people=3', 'data', 'must be object'],
+    [null, 'data', 'must be an object'],
+    ['people=3', 'data', 'must be an object'],
   ])('%o is refused and names %s: %s', (values, path, reason) => {
     try {
       submit(values)
