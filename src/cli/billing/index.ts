@@ -17,6 +17,7 @@ const preview = command('preview', 'Preview what tenants are charged for a month
   options: { month, tenant, ...page },
   run: ({ api }, query): Promise<Previews> => api.billing.previewBilling({ query }),
   view: previewList,
+  reads: true,
   examples: ['preview --month 2026-11', 'preview --tenant anna-schule'],
 })
 
@@ -24,6 +25,7 @@ const usage = command('usage', 'List usage of finished months and how it was bil
   options: { month, tenant, ...page },
   run: ({ api }, query): Promise<Usage> => api.billing.listUsage({ query }),
   view: usageList,
+  reads: true,
   examples: ['usage --month 2026-10', 'usage --tenant anna-schule'],
 })
 
@@ -31,6 +33,7 @@ const payouts = command('payouts', 'List the statements of developers', {
   options: { month, ...page },
   run: ({ api }, query): Promise<Payouts> => api.billing.listPayouts({ query }),
   view: payoutList,
+  reads: true,
   examples: ['payouts --month 2026-10'],
 })
 
@@ -65,6 +68,7 @@ async function compareAll({ api }: Context): Promise<Compared> {
 const reconcile = command('reconcile', 'Name what differs from the payment provider', {
   run: (context) => compareAll(context),
   view: differenceList,
+  reads: true,
   examples: ['reconcile'],
 })
 

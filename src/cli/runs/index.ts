@@ -1,8 +1,9 @@
 // `tenantry runs`: search, show, cancel and retry runs of flow boards.
 // Operators see states, times and errors, and the content with support access. They never advance a run: users of the tenant do
-// (`start`, `open`, `advance`).
+// (`startable`, `start`, `waiting`, `open`, `advance`).
 import { command, count, noun, oneOf, required, text } from '../kit/index.ts'
 import { chooseRuns, filterOf } from './choose-runs.ts'
+import { startable, waiting } from './find-work.ts'
 import { advance, open, start } from './own-runs.ts'
 import { changedView, contentView, historyView, runList, runView } from './runs.view.ts'
 
@@ -57,4 +58,16 @@ const retry = command('retry [runs...]', 'Retry failed runs at the element that 
   examples: ['retry run_8x2m --tenant anna-schule', 'retry --tenant anna-schule --element which'],
 })
 
-export const runs = noun('runs', 'Manage runs of flow boards', [list, show, read, history, cancel, retry, start, open, advance])
+export const runs = noun('runs', 'Manage runs of flow boards', [
+  list,
+  show,
+  read,
+  history,
+  cancel,
+  retry,
+  startable,
+  start,
+  waiting,
+  open,
+  advance,
+])

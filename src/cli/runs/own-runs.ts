@@ -1,15 +1,11 @@
 import { problem } from '../../core/kit/index.ts'
 import type { RunSummary } from '../../core/runs/index.ts'
-import { bearerOf, type Context, command, count, tenantUser, text } from '../kit/index.ts'
+import { type Context, command, count, text } from '../kit/index.ts'
+import { asUser } from './as-user.ts'
 import { advancedView, ownRunView, waitingView } from './runs.view.ts'
 import { namedAsTyped, valuesOf } from './values.ts'
 
 const actions = ['complete', 'approve', 'reject', 'submit', 'skip'] as const
-
-/** The header of the logged-in user, and the key that makes a request safe to repeat. */
-const asUser = async (context: Context, key?: string) => ({
-  headers: { ...bearerOf(await tenantUser(context)), ...(key === undefined ? {} : { 'idempotency-key': key }) },
-})
 
 export const start = command('start <board> [values...]', 'Start a run of a board, as a user of its tenant', {
   options: {
@@ -59,5 +55,6 @@ export const open = command('open <run>', 'Show what a run waits for, as a user 
   run: async (context, { run: id }) => context.api.runs.showRun({ params: { id } }, await asUser(context)),
   view: waitingView,
   asUser: true,
+  reads: true,
   examples: ['open run_8x2m'],
 })

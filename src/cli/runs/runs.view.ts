@@ -84,6 +84,8 @@ export function ownRunView(run: Started, style: Style): string {
 
 type Open = RunDetail['open'][number]
 type Field = Open['fields'][number]
+/** An element as `runs waiting` lists it. */
+export type WaitingElement = Omit<Open, 'skippable' | 'fields'>
 
 const openColumns = ({ now }: Style): Column<Open>[] => [
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
@@ -95,7 +97,7 @@ const openColumns = ({ now }: Style): Column<Open>[] => [
 ]
 
 /** `1 of 2` */
-const approvalsOf = ({ approvals, requiredApprovals }: Open): string | null =>
+export const approvalsOf = ({ approvals, requiredApprovals }: Pick<Open, 'approvals' | 'requiredApprovals'>): string | null =>
   requiredApprovals === null ? null : `${approvals ?? 0} of ${requiredApprovals}`
 
 const fieldColumns: readonly Column<Field>[] = [

@@ -57,6 +57,29 @@ test('a user starts a run and advances it to its end', async () => {
   expect(JSON.parse((await tim('advance', id, 't1', 'complete', '--key', 'k2', '--json')).stdout)).toEqual(JSON.parse(ended.stdout))
 })
 
+test('a user finds the boards to start and what waits', async () => {
+  const { boardId, checkedId, tim } = await aRoom()
+  const boards = await tim('startable')
+  expect(boards.stdout).toMatch(
+    new RegExp(`^ID +NAME +SPACE +VALUES +DESCRIPTION\n${checkedId}|${boardId} +Crisis +pass --space +isDrill:=<boolean>`),
+  )
+  expect(JSON.parse((await tim('startable', '--json')).stdout).boards).toHaveLength(2)
+  expect((await tim('waiting')).stdout).toBe('Nothing waits for you.\n')
+  const { id } = JSON.parse((await tim('start', checkedId, '--json')).stdout)
+  expect((await tim('waiting')).stdout).toMatch(new RegExp(`${id} +c1 +checkpoint +c1 .* 0 of 2\n`))
+  expect(JSON.parse((await tim('waiting', '--json')).stdout).checkpoints).toMatchObject([{ runId: id, requiredApprovals: 2 }])
+})
+
+test('a command of operators tells a logged-in user so', async () => {
+  const configFolder = await loggedIn('http://127.0.0.1:8440')
+  const unknown = problemAnswer(401, { code: 'UNAUTHENTICATED', message: 'no header', retryable: false })
+  const answers = { 'GET /api/admin/v1/tenants/one/runs': unknown, 'GET /api/platform/v1/runs/run_1': unknown }
+  const listed = await tenantry(['runs', 'list', '--tenant', 'one'], { configFolder, answers })
+  expect(listed.stderr).toContain('this is for operators; you are logged in as tim, a user of one')
+  const opened = await tenantry(['runs', 'open', 'run_1'], { configFolder, answers })
+  expect(opened.stderr).toContain('the login of tim is no longer valid. fix: tenantry login --tenant one')
+})
+
 test('an approval that leaves the run waiting says whether it counted', async () => {
   const { checkedId, tim } = await aRoom()
   const { id } = JSON.parse((await tim('start', checkedId, '--json')).stdout)
