@@ -2,7 +2,7 @@ import { problem } from '../../core/kit/index.ts'
 import type { RunSummary } from '../../core/runs/index.ts'
 import { type Context, command, count, text } from '../kit/index.ts'
 import { asUser } from './as-user.ts'
-import { advancedView, ownRunView, waitingView } from './runs.view.ts'
+import { advancedView, startedView, waitingView } from './runs.view.ts'
 import { namedAsTyped, valuesOf } from './values.ts'
 
 const actions = ['complete', 'approve', 'reject', 'submit', 'skip'] as const
@@ -18,13 +18,13 @@ export const start = command('start <board> [values...]', 'Start a run of a boar
     const options = await asUser(context)
     return namedAsTyped(variables, () => context.api.runs.startRun({ params: { id }, body }, options))
   },
-  view: ownRunView,
+  view: startedView,
   asUser: true,
   examples: ['start brd_2x7e --space spc_4b2k', 'start brd_2x7e place="Main hall" people:=12 --key drill-1'],
 })
 
 export const advance = command('advance <run> <element> <action> [values...]', 'Complete, approve, reject, submit or skip an element', {
-  options: { seq: count('--seq <count>', 'refuse if the run has other steps by now'), key: text('--key <key>', 'makes it safe to repeat') },
+  options: { seq: count('--seq <seq>', 'refuse if the run is at another seq by now'), key: text('--key <key>', 'makes it safe to repeat') },
   run: async (context, { run: id, element: elementId, action: word, values = [], seq, key }) => {
     const action = actions.find((one) => one === word)
     if (!action) throw problem('USAGE', `${word} is not an action. fix: use one of ${actions.join(', ')}`)

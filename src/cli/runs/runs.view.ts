@@ -36,7 +36,7 @@ export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ t
       ['Board', `${boardId} version ${boardVersion}`],
       ['Trigger', trigger],
       ['Waits at', run.activeElementIds.map(clean).join(', ')],
-      ['Steps', seq],
+      ['Seq', seq],
       ['Reason', failure && `${failure.code}: ${clean(failure.message)}`],
       ['Started', stamp(startedAt, now)],
       ['Due', stamp(slaDeadline, now)],
@@ -57,6 +57,10 @@ type Started = RunSummary & Readonly<{ warnings?: readonly Readonly<{ message: s
 
 export type Approval = Readonly<{ isRepeated: boolean; missing: number }>
 
+/** A run that a user started, with the command that shows what it waits for. */
+export const startedView = (run: Started, style: Style): string =>
+  sections(ownRunView(run, style), run.status === 'waiting' ? `To see what it waits for: tenantry runs open ${run.id}` : '')
+
 /** A run that a user advanced; an approval that leaves it waiting says whether it counted. */
 export const advancedView = ({ approval, ...run }: RunSummary & Readonly<{ approval?: Approval }>, style: Style): string =>
   sections(ownRunView(run, style), approval && approvalText(approval))
@@ -73,7 +77,7 @@ export function ownRunView(run: Started, style: Style): string {
     fields(style, [
       ['Id', id],
       ['Waits at', activeElementIds.map(clean).join(', ')],
-      ['Steps', seq],
+      ['Seq', seq],
       ['Reason', failure && `${failure.code}: ${clean(failure.message)}`],
       ['Due', stamp(slaDeadline, now)],
       ['Ended', stamp(completedAt, now)],
@@ -123,7 +127,7 @@ export const waitingView = (run: RunDetail, style: Style): string => sections(ow
 type Entry = Readonly<{ seq: number; at: string; type: string; elementId: string | null }>
 
 const entryColumns: readonly Column<Entry>[] = [
-  { title: 'NO', value: ({ seq }) => seq, priority: 1, align: 'right' },
+  { title: 'SEQ', value: ({ seq }) => seq, priority: 1, align: 'right' },
   { title: 'AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
   { title: 'INPUT', value: ({ type }) => type, priority: 1 },
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
