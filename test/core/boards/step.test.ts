@@ -409,20 +409,23 @@ test('texts are filled with the variables of the run; a report lists what is mis
   const board = compileBoard(
     sketch(
       's > m1 > r1 > e',
-      { m1: { body: 'Alarm for {people}' }, r1: { template: '# {people}, {note}' } },
+      { m1: { body: 'Alarm for {people}' }, r1: { title: 'Alarm: {place}, {who}', template: '# {people}, {note}' } },
       {
         variables: [
           { name: 'people', type: 'number' },
           { name: 'note', type: 'text' },
+          { name: 'place', type: 'text' },
+          { name: 'who', type: 'text' },
         ],
       },
     ),
   )
-  const { effects } = startRun({ board, now: start }, { by: 'anna', variables: { people: 3 } })
+  const { effects } = startRun({ board, now: start }, { by: 'anna', variables: { people: 3, place: `Hall\n*2*\u001b${'x'.repeat(300)}` } })
+  const title = `Alarm: Hall *2*\ufffd${'x'.repeat(183)}…`
   expect(effects).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ type: 'message', body: 'Alarm for 3' }),
-      expect.objectContaining({ type: 'report', markdown: '# 3, (none)', missing: ['note'] }),
+      expect.objectContaining({ type: 'report', title, markdown: '# 3, (none)', missing: ['who', 'note'] }),
     ]),
   )
 })
