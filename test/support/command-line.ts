@@ -104,9 +104,18 @@ function stubFetch(answers: Answers, asked: Asked[]): typeof globalThis.fetch {
     given.set(key, times + 1)
     const answer = answers[key]
     const turn = Array.isArray(answer) ? answer[Math.min(times, answer.length - 1)] : answer
-    return typeof turn === 'function' ? asResponse(turn(one)) : asResponse(turn instanceof Response ? turn.clone() : turn)
+    if (typeof turn !== 'function') return asResponse(turn instanceof Response ? turn.clone() : turn)
+    return abortable(Promise.resolve(turn(one)), init?.signal).then(asResponse)
   }
 }
+
+/** Like `fetch`, rejects once the signal aborts. */
+const abortable = <Value>(answer: Promise<Value>, signal: AbortSignal | null | undefined): Promise<Value> =>
+  new Promise((resolve, reject) => {
+    answer.then(resolve, reject)
+    if (signal?.aborted) reject(signal.reason)
+    signal?.addEventListener('abort', () => reject(signal.reason))
+  })
 
 const asResponse = (answer: unknown): Response =>
   answer instanceof Response

@@ -2,7 +2,7 @@
 // Operators see structure and findings. The content of a board needs the support access of its tenant.
 import type { BoardBindings } from '../../core/boards/index.ts'
 import { catalogue, problem } from '../../core/kit/index.ts'
-import { type Context, clean, command, count, many, noun, oneOf, required, text } from '../kit/index.ts'
+import { assertFolderOf, type Context, clean, command, count, many, noun, oneOf, required, text } from '../kit/index.ts'
 import { boardList, boardView, type Checked, findingsView, hasErrors, importedView, simulationView } from './boards.view.ts'
 import { readBoardFile, readDataFile, readScript } from './read-board.ts'
 
@@ -50,6 +50,7 @@ async function checkFile(file: string): Promise<Checked> {
 const exportBoard = command('export <board>', 'Export a board as a bundle (needs support access)', {
   options: { tenant: inTenant, out: text('--out <file>', 'write the bundle to this file (default: stdout)') },
   run: async ({ api }, { board, tenant, out }) => {
+    if (out !== undefined) await assertFolderOf(out)
     const bundle = await api.boards.exportTenantBoard({ params: { slug: tenant, id: board } })
     if (out !== undefined)
       await (await import('../../node/index.ts')).writeFileAtomic(out, `${JSON.stringify(bundle, null, 2)}\n`, { mode: 0o600 })

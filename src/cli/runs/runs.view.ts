@@ -46,7 +46,7 @@ export function runView(run: Shown, style: Style, { tenant }: Readonly<{ tenant:
       ['Board', `${boardId} version ${boardVersion}`],
       ['Trigger', trigger],
       ['Waits at', run.activeElementIds.map(clean).join(', ')],
-      ['Steps', seq],
+      ['Seq', seq],
       ['Reason', failure && `${failure.code}: ${clean(failure.message)}`],
       ['Started', stamp(startedAt, now)],
       ['Due', stamp(slaDeadline, now)],
@@ -66,6 +66,19 @@ function nextStep(failure: NonNullable<OperatorRun['failure']>, { id, tenant }: 
 
 type Started = RunSummary & Readonly<{ warnings?: readonly Readonly<{ message: string }>[] }>
 
+export type Approval = Readonly<{ isRepeated: boolean; missing: number }>
+
+/** A run that a user started, with the command that shows what it waits for. */
+export const startedView = (run: Started, style: Style): string =>
+  sections(ownRunView(run, style), run.status === 'waiting' ? `To see what it waits for: tenantry runs open ${run.id}` : '')
+
+/** A run that a user advanced; an approval that leaves it waiting says whether it counted. */
+export const advancedView = ({ approval, ...run }: RunSummary & Readonly<{ approval?: Approval }>, style: Style): string =>
+  sections(ownRunView(run, style), approval && approvalText(approval))
+
+const approvalText = ({ isRepeated, missing }: Approval): string =>
+  `${isRepeated ? 'You have approved already' : 'Your approval counts'}; ${missing} more ${missing === 1 ? 'is' : 'are'} needed.`
+
 /** A run that a user started or advanced. */
 export function ownRunView(run: Started, style: Style): string {
   const { id, boardName, status, activeElementIds, seq, failure, completedAt, slaDeadline, warnings = [] } = run
@@ -75,7 +88,7 @@ export function ownRunView(run: Started, style: Style): string {
     fields(style, [
       ['Id', id],
       ['Waits at', activeElementIds.map(clean).join(', ')],
-      ['Steps', seq],
+      ['Seq', seq],
       ['Reason', failure && `${failure.code}: ${clean(failure.message)}`],
       ['Due', stamp(slaDeadline, now)],
       ['Ended', stamp(completedAt, now)],
@@ -86,6 +99,8 @@ export function ownRunView(run: Started, style: Style): string {
 
 type Open = RunDetail['open'][number]
 type Field = Open['fields'][number]
+/** An element as `runs waiting` lists it. */
+export type WaitingElement = Omit<Open, 'skippable' | 'fields'>
 
 const openColumns = ({ now }: Style): Column<Open>[] => [
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
@@ -93,7 +108,12 @@ const openColumns = ({ now }: Style): Column<Open>[] => [
   { title: 'ROLE', value: ({ assignedRole }) => assignedRole, priority: 1 },
   { title: 'SKIPPABLE', value: ({ skippable }) => (skippable ? 'yes' : 'no'), priority: 2 },
   { title: 'DUE', value: ({ dueAt }) => dueAt && ago(dueAt, now), priority: 2 },
+  { title: 'APPROVALS', value: approvalsOf, priority: 2 },
 ]
+
+/** `1 of 2` */
+export const approvalsOf = ({ approvals, requiredApprovals }: Pick<Open, 'approvals' | 'requiredApprovals'>): string | null =>
+  requiredApprovals === null ? null : `${approvals ?? 0} of ${requiredApprovals}`
 
 const fieldColumns: readonly Column<Field>[] = [
   { title: 'FIELD', value: ({ name }) => name, priority: 1 },
@@ -118,7 +138,7 @@ export const waitingView = (run: RunDetail, style: Style): string => sections(ow
 type Entry = Readonly<{ seq: number; at: string; type: string; elementId: string | null }>
 
 const entryColumns: readonly Column<Entry>[] = [
-  { title: 'NO', value: ({ seq }) => seq, priority: 1, align: 'right' },
+  { title: 'SEQ', value: ({ seq }) => seq, priority: 1, align: 'right' },
   { title: 'AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
   { title: 'INPUT', value: ({ type }) => type, priority: 1 },
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },

@@ -35,8 +35,8 @@ export const words = {
   changesConsequence: 'The vendor gets a mail with your notes and a link to send the submission again.',
   reject: 'Reject',
   rejectConsequence: 'Final: the vendor gets a mail with your reason and has to make a new submission.',
-  proven: 'address proven',
-  unproven: 'address not proven',
+  proven: 'mail confirmed',
+  unproven: 'mail not confirmed',
   warnings: 'Worth noticing',
   bundle: 'Bundle',
 } as const

@@ -91,7 +91,7 @@ export function bundleOf({ name, description, definition }: Template): FlowBundl
   const template = { appKind: 'cascade-board', name, description, metadata }
   const faults = linkFaults(components, links)
   if (faults.length > 0)
-    throw problem('BOARD_INVALID', `"${name}" cannot be exported: ${faults[0]?.reason}. fix: POST …/check lists the faults`, {
+    throw problem('BOARD_INVALID', `"${name}" cannot be exported: ${faults[0]?.reason}. fix: check the board, which lists the faults`, {
       violations: faults.slice(0, maxReasons).map(({ path, reason }) => `${path}: ${reason}`),
     })
   return { templateExport: { format: bundleFormat, template, components, edges: links } }

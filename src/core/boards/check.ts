@@ -79,7 +79,7 @@ const repeatedFields = ({ elements }: BoardDefinition): BoardFinding[] =>
   })
 
 const textsOf = (element: BoardElement): string[] =>
-  element.kind === 'message' ? [element.config.body] : element.kind === 'report' ? [element.config.template] : []
+  element.kind === 'message' ? [element.config.body] : element.kind === 'report' ? [element.config.title, element.config.template] : []
 
 function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Findings {
   const check = expressionChecker(types)

@@ -68,7 +68,7 @@ export const compileBoard = (definition: BoardDefinition): Board => ({
 })
 
 const namesOfTexts = ({ kind, config }: BoardElement): string[] =>
-  kind === 'message' ? namesIn(config.body) : kind === 'report' ? namesIn(config.template) : []
+  kind === 'message' ? namesIn(config.body) : kind === 'report' ? [config.title, config.template].flatMap(namesIn) : []
 
 /** Ids of the elements where the run waits, and of their columns, in the order of the board. */
 export function activeOf({ definition }: Board, { tokens }: Pick<RunState, 'tokens'>): { elementIds: string[]; columnIds: string[] } {

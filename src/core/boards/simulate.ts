@@ -106,7 +106,7 @@ function assertPlayable(definition: BoardDefinition): void {
   const faults = edges.length > 0 ? edges : [...others, ...checkPaths(graph).filter(({ code }) => code === 'LOOP_WITHOUT_WAIT')]
   const [first] = faults
   if (!first) return
-  throw problem('BOARD_INVALID', `The board cannot be played: ${first.message}. fix: POST …/check lists the faults`, {
+  throw problem('BOARD_INVALID', `The board cannot be played: ${first.message}. fix: check the board, which lists the faults`, {
     violations: violationsOf(faults),
   })
 }

@@ -1,3 +1,4 @@
+import { printable } from '../kit/index.ts'
 import { escapeMarkdown } from '../reports/index.ts'
 import { quote } from './cap-findings.ts'
 import { type BoardEdge, type BoardElement, boundRole, boundRoom, type ConditionType, type ElementOf, whenAt } from './definition.ts'
@@ -20,6 +21,7 @@ const minText = 250
 
 /** Characters of one message: chat servers refuse events of more than 64 KB. */
 const maxMessage = 20_000
+const maxTitle = 200
 
 /** A run while one input is worked in. */
 export type Draft = { -readonly [Key in keyof RunState]: RunState[Key] } & {
@@ -179,8 +181,17 @@ function message(draft: Draft, { id, config }: ElementOf<'message'>): void {
 }
 
 function report(draft: Draft, { id, config }: ElementOf<'report'>): void {
-  const { text, missing } = fillTemplate(config.template, valuesOf(draft), { escapeValue: escapeMarkdown })
-  draft.effects.push({ type: 'report', tokenId: nextId(draft), elementId: id, title: config.title, markdown: text, missing })
+  const values = valuesOf(draft)
+  const title = fillTemplate(config.title, values)
+  const { text, missing } = fillTemplate(config.template, values, { escapeValue: escapeMarkdown })
+  const filled = { title: titleLine(title.text), markdown: text, missing: [...new Set([...title.missing, ...missing])] }
+  draft.effects.push({ type: 'report', tokenId: nextId(draft), elementId: id, ...filled })
+}
+
+/** A title stays one line of plain text; the rest of a long value is cut. */
+const titleLine = (text: string): string => {
+  const characters = Array.from(printable(text.replace(/\s+/g, ' ').trim()))
+  return characters.length <= maxTitle ? characters.join('') : `${characters.slice(0, maxTitle - 1).join('')}…`
 }
 
 function stay(draft: Draft, element: BoardElement): void {

@@ -68,7 +68,7 @@ function assertSound({ name, version }: BoardRecord, findings: readonly BoardFin
   if (errors.length === 0) return
   throw problem(
     'BOARD_INVALID',
-    `Version ${version} of "${name}" has ${plural(errors.length, 'fault')}, so it was not published. fix: POST …/check lists them`,
+    `Version ${version} of "${name}" has ${plural(errors.length, 'fault')}, so it was not published. fix: check the board, which lists them`,
     { violations: violationsOf(errors) },
   )
 }

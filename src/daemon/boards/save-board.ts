@@ -95,7 +95,12 @@ export const deleteBoard = (
   db.transaction().execute(async (tx) => {
     const board = await lockOwnBoard(tx, actor, { id })
     if (board.publishedVersion !== null)
-      throw problem('INVALID_TRANSITION', `Board ${id} was published, so its record stays. fix: archive it with POST …/archive`)
+      throw problem(
+        'INVALID_TRANSITION',
+        board.status === 'archived'
+          ? `Board ${id} is archived: it starts no runs, and its record stays.`
+          : `Board ${id} was published, so its record stays. fix: archive it`,
+      )
     await deleteBoardRow(tx, board)
     await publishBoardEvent(tx, clock, { board, type: 'board.saved' })
   })

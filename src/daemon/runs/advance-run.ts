@@ -146,13 +146,15 @@ async function openElement(
   if (expectedSeq !== undefined && expectedSeq !== state.seq)
     throw problem('RUN_CHANGED', `Run ${run.id} is at seq ${state.seq}, not ${expectedSeq}. fix: read it again and repeat your action`)
   const board = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
-  if (!board.graph.elements.has(elementId)) throw problem('NOT_FOUND', `The board of the run has no element ${elementId}.`)
+  if (!board.graph.elements.has(elementId)) throw problem('NOT_FOUND', `The board of the run has no element ${elementId}; ${openIn(run)}.`)
   const token = state.tokens.find((one) => one.elementId === elementId)
   const element = board.graph.elements.get(elementId)
   if (token && element && 'assignedRole' in element.config) return { board, element: waitingFor(board, element as Waiting, token) }
   const waits = run.active.elementIds.join(', ') || 'nothing'
   throw problem('ELEMENT_NOT_ACTIVE', `Run ${run.id} does not wait for a user at ${elementId}; it waits for: ${waits}.`)
 }
+
+const openIn = ({ active }: RunRecord): string => `the run waits for: ${active.elementIds.join(', ') || 'nothing'}`
 
 /** A run that failed, and what can be done. */
 export const runFailed = ({ id }: Pick<RunRecord, 'id'>, failure: RunFailure) =>
@@ -240,7 +242,7 @@ type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor
 /** Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, RUN_FAILED (a retry cannot help), INVALID_TRANSITION. */
 export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug }: Managed): Promise<RunRecord> {
   if (run.state.status === 'completed' || isFinal(run))
-    throw problem('RUN_ENDED', `Run ${run.id} has ended, so ${type} is not possible. fix: start a new run`)
+    throw problem('RUN_ENDED', `Run ${run.id} has ended. ${type === 'cancel' ? 'Nothing is left to cancel.' : 'fix: start a new run'}`)
   if (type === 'retry' && run.state.failure && !canRetry(run.state.failure)) throw cannotRetry(run, run.state.failure)
   const after = await advanceLocked(deps, tx, { run, input: { type } })
   await audit(deps, tx, { actor, slug, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })

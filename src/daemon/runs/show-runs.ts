@@ -19,7 +19,7 @@ type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** The same answer for a missing run and one that the caller may not read. */
 export const noSuchRun = (id: string) =>
-  problem('NOT_FOUND', `Run ${id} does not exist, or you have no part in it. fix: list the runs with GET …/cascade-boards/:id/runs`)
+  problem('NOT_FOUND', `Run ${id} does not exist, or you have no part in it. fix: list the runs of its board`)
 
 async function readableRun(db: DbOrTx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
   const run = await findRun(db, { tenantId: actor.tenantId, id })

@@ -108,7 +108,7 @@ async function activeBoard(db: DbOrTx, { tenantId, boardId }: Readonly<{ tenantI
   const { status, publishedVersion } = board
   if (status !== 'active' || publishedVersion === null) {
     const reason = status === 'archived' ? 'archived, so it starts no new runs' : 'a draft, so it starts no runs'
-    throw problem('BOARD_NOT_ACTIVE', `Board ${boardId} is ${reason}. fix: publish it with POST …/publish`)
+    throw problem('BOARD_NOT_ACTIVE', `Board ${boardId} is ${reason}. fix: publish it first`)
   }
   return { ...board, publishedVersion }
 }

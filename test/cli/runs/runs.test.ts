@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { tenantry } from '../../support/command-line.ts'
+import { type Asked, tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
+import { typist } from '../../support/typist.ts'
 
 const base = '/api/admin/v1/tenants/anna-schule/runs'
 const ofTenant = ['--tenant', 'anna-schule']
@@ -16,6 +17,16 @@ test('list passes the search on and prints where each run is', async () => {
   expect(ran.asked[0]?.search).toMatch(/^\?status=failed&board=brd_1&element=which&startedBefore=2026/)
   const wrong = await tenantry(['runs', 'list', ...ofTenant, '--older-than', 'yesterday'])
   expect([wrong.exit, wrong.stderr]).toEqual([2, expect.stringContaining('--older-than yesterday is not a time')])
+  const refused = {
+    '5': 'is not a time',
+    '2026-02-30': 'is not a time',
+    '2026-01-05 02:00': 'is not a time',
+    '2100-01-01': 'is in the future',
+  }
+  for (const [age, reason] of Object.entries(refused)) {
+    const cancelled = await tenantry(['runs', 'cancel', ...ofTenant, '--older-than', age, '--yes'])
+    expect([cancelled.exit, cancelled.asked, cancelled.stderr]).toEqual([2, [], expect.stringContaining(`--older-than ${age} ${reason}`)])
+  }
   expect(ran.stdout).toMatch(/run_1 +Crisis +failed +which +2 h ago/)
   expect(ran.stdout).not.toContain('\u001b[31m')
 })
@@ -58,6 +69,26 @@ test('cancel and retry take ids or a filter, after a confirmation, and name refu
   expect((await tenantry(['runs', 'cancel', 'run_1', ...ofTenant], { answers })).asked).toEqual([])
   expect((await tenantry(['runs', 'cancel', ...ofTenant, '--yes'], { answers })).stderr).toContain('pass run ids, or a filter')
   expect((await tenantry(['runs', 'retry', 'run_1', '--status', 'failed', ...ofTenant, '--yes'], { answers })).exit).toBe(2)
+})
+
+test('the prompt names how many runs match, and by which filter', async () => {
+  const page = (runs: readonly unknown[]) => ({ runs, nextCursor: null })
+  const ended = { ...failed, failure: { ...failed.failure, code: 'CANCELLED' } }
+  const waiting = { ...failed, status: 'waiting', failure: null }
+  const answers = {
+    [`GET ${base}`]: ({ search }: Asked) =>
+      page(search.includes('status=failed') ? [failed, ended] : search.includes('status=waiting') ? [waiting, waiting] : []),
+    [`POST ${base}/cancel`]: { changed: ['run_1'], refused: [], more: false },
+  }
+  const prompt = async (...line: string[]) => {
+    const person = typist([['(y/N)', 'n']])
+    const ran = await tenantry(['runs', ...line, ...ofTenant], { answers, typist: person })
+    expect(ran.asked.filter(({ method }) => method !== 'GET')).toEqual([])
+    return person.shown()
+  }
+  expect(await prompt('cancel', '--board', 'brd_1')).toContain('Cancel the 3 unfinished runs of board Crisis of anna-schule?')
+  expect(await prompt('cancel', '--older-than', '2026-01-01')).toContain('the 3 unfinished runs started before 2026-01-01 00:00 UTC of')
+  expect(await prompt('retry', '--element', 'which')).toContain('Retry the 0 failed runs at element which of anna-schule?')
 })
 
 test('read prints variables, steps with their users and values, and reports', async () => {

@@ -88,6 +88,7 @@ describe('references and variables', () => {
     ['an unknown room', ['s > m1 > e', { m1: { room: '!other:school' } }], ['error ROOM_UNKNOWN m1']],
     ['a room of the tenant', ['s > m1 > e', { m1: { room: '!room:school' } }], []],
     ['a name that nothing sets', ['s > m1 > e', { m1: { body: 'For {people}' } }], ['error VARIABLE_UNKNOWN m1']],
+    ['a name in a title that nothing sets', ['s > r1 > e', { r1: { title: 'For {people}' } }], ['error VARIABLE_UNKNOWN r1']],
     [
       'one variable of two types',
       ['s > f1 > e', form([{ name: 'a', label: 'A', kind: 'text' }]), { variables: [{ name: 'a', type: 'number' }] }],
