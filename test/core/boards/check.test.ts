@@ -82,7 +82,7 @@ describe('references and variables', () => {
   const form = (fields: object[]) => ({ f1: { fields } })
   test.each<[string, Parameters<typeof sketch>, string[]]>([
     ['an unknown role', ['s > t1 > e', { t1: { assignedRole: 'pilot' } }], ['error ROLE_UNKNOWN t1']],
-    ['an unknown escalation role', ['s > t1 > e', { t1: { escalationRole: 'pilot' } }], ['error ROLE_UNKNOWN t1']],
+    ['an unknown escalation role', ['s > t1 > e', { t1: { escalationRole: 'pilot', dueAt: 'P1D' } }], ['error ROLE_UNKNOWN t1']],
     ['an unbound role', ['s > t1 > e', { t1: { assignedRole: { role: 'head' } } }], ['error BINDING_MISSING t1']],
     ['a bound role', ['s > t1 > e', { t1: { assignedRole: { role: 'head' } } }, { bindings: { roles: { head: 'teacher' } } }], []],
     ['an unknown room', ['s > m1 > e', { m1: { room: '!other:school' } }], ['error ROOM_UNKNOWN m1']],

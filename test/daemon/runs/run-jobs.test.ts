@@ -405,7 +405,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const [open] = (await one.as('mia').showRun({ params: { id: run.id } })).open
     expect(open?.assignedRole).toBe('head')
     const { body, command } = await one.db.selectFrom('alerts').select(['body', 'command']).executeTakeFirstOrThrow()
-    expect([body, command]).toEqual([expect.stringContaining('role head has a task'), `tenantry runs show ${run.id} --tenant one`])
+    expect([body, command]).toEqual([expect.stringContaining('The role head has it now.'), `tenantry runs show ${run.id} --tenant one`])
     // The task belongs to the other role now, whichever way it is completed.
     expect(await codeOf(one.as('tim').completeTask({ params: { id: open?.taskId as string } }))).toMatch(/FORBIDDEN|NOT_FOUND/)
     expect(await codeOf(one.as('tim').advanceRun(complete))).toBe('FORBIDDEN')
