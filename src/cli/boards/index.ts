@@ -29,8 +29,8 @@ const show = command('show <board>', 'Show the structure of a board', {
 
 const check = command('check <board>', 'Check a board for dead ends and unknown names', {
   options: { tenant: orFile },
-  run: async ({ api }, { board, tenant }): Promise<Checked> => {
-    if (tenant === undefined) return checkFile(board)
+  run: async ({ api, clock }, { board, tenant }): Promise<Checked> => {
+    if (tenant === undefined) return checkFile(board, clock.now())
     const { findings } = await api.boards.checkTenantBoard({ params: { slug: tenant, id: board } })
     return { name: board, findings, isLocal: false }
   },
@@ -40,10 +40,10 @@ const check = command('check <board>', 'Check a board for dead ends and unknown 
 })
 
 /** Checks a file without a daemon; roles and rooms are those of a tenant, so they count as existing. */
-async function checkFile(file: string): Promise<Checked> {
+async function checkFile(file: string, now: Date): Promise<Checked> {
   const { name, definition } = await readBoardFile(file)
   const { checkBoard } = await import('../../core/boards/index.ts')
-  const findings = checkBoard(definition, { roles: new Set(), rooms: new Set() }, { isTemplate: true })
+  const findings = checkBoard(definition, { roles: new Set(), rooms: new Set(), now }, { isTemplate: true })
   return { name, findings: findings.filter(({ code }) => !['ROLE_UNKNOWN', 'ROOM_UNKNOWN'].includes(code)), isLocal: true }
 }
 

@@ -105,7 +105,7 @@ export type WaitingElement = Omit<Open, 'skippable' | 'fields'>
 const openColumns = ({ now }: Style): Column<Open>[] => [
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
   { title: 'KIND', value: ({ kind }) => kind, priority: 1 },
-  { title: 'ROLE', value: ({ assignedRole }) => assignedRole, priority: 1 },
+  { title: 'ROLE', value: ({ assignedRole }) => assignedRole ?? 'starter', priority: 1 },
   { title: 'SKIPPABLE', value: ({ skippable }) => (skippable ? 'yes' : 'no'), priority: 2 },
   { title: 'DUE', value: ({ dueAt }) => dueAt && ago(dueAt, now), priority: 2 },
   { title: 'APPROVALS', value: approvalsOf, priority: 2 },

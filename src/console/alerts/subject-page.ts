@@ -36,6 +36,7 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   run_failed: 'run',
   run_message_failed: 'run',
   run_report_failed: 'run',
+  trigger_failed: 'tenant',
   trigger_room_encrypted: 'tenant',
   trigger_messages_unread: 'tenant',
   module_data_not_deleted: 'tenant',

@@ -1,7 +1,16 @@
 import type { ProblemViolation } from '../kit/index.ts'
 import { quote } from './cap-findings.ts'
 import type { TriggerPlace } from './check-triggers.ts'
-import { type BoardDefinition, type BoardEdge, type BoardElement, boundRole, boundRoom, isLoopWait, type RoleRef } from './definition.ts'
+import {
+  type BoardDefinition,
+  type BoardEdge,
+  type BoardElement,
+  boundRole,
+  boundRoom,
+  isLoopWait,
+  isWork,
+  type RoleRef,
+} from './definition.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
 
 /** A fault of a board. An error refuses its publication; `path` shows the elements that lead to it. */
@@ -28,8 +37,17 @@ export const error = (code: string, elementId: string | null, message: string): 
   message,
 })
 
-/** `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs of the board happen; a template has none. */
-export type CheckContext = Readonly<{ roles: ReadonlySet<string>; rooms: ReadonlySet<string>; place?: TriggerPlace }>
+/**
+ * `unlistedRoles`: those whose users do not see each other as contacts. `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs
+ * of the board happen; a template has none. Without `now` fixed moments are not compared.
+ */
+export type CheckContext = Readonly<{
+  roles: ReadonlySet<string>
+  unlistedRoles?: ReadonlySet<string>
+  rooms: ReadonlySet<string>
+  place?: TriggerPlace
+  now?: Date
+}>
 
 /** Faults of ids, edges and conditions. While there is one, what tokens do cannot be said. */
 export function checkEdges(board: BoardDefinition, graph: Graph): BoardFinding[] {
@@ -192,9 +210,9 @@ export function checkReferences(board: BoardDefinition, { roles, rooms }: CheckC
   return [
     ...board.startRoles.flatMap((ref) => role(null, ref)),
     ...board.elements.flatMap((element) => {
-      const { id, config } = element
-      const named = 'assignedRole' in config ? [config.assignedRole, ...(config.escalationRole ? [config.escalationRole] : [])] : []
-      const found = named.flatMap((ref) => role(id, ref))
+      const { id } = element
+      const named = isWork(element) ? [element.config.assignedRole, element.config.escalationRole] : []
+      const found = named.flatMap((ref) => (ref === undefined ? [] : role(id, ref)))
       if (element.kind !== 'message') return found
       const room = boundRoom(board, element.config.room)
       if (room === undefined) return isTemplate ? found : [...found, unbound(id, `room ${(element.config.room as { room: string }).room}`)]

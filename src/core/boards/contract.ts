@@ -120,7 +120,7 @@ export const boardsContract = {
     auth: manage,
     params: one,
     returns: Board,
-    problems: ['BOARD_INVALID'],
+    problems: ['BOARD_INVALID', 'CONFLICT'],
     summary: 'Make the last saved version the one that new runs begin with',
     spec: '3.8',
   }),

@@ -19,9 +19,12 @@ export {
   boundRoom,
   type ElementOf,
   FormField,
+  isWork,
   StartVariable,
   type Trigger,
   type TriggerOf,
+  type WorkElement,
+  workerRole,
 } from './definition.ts'
 export { causeOf, eventStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
@@ -33,6 +36,7 @@ export {
   type Board,
   type Closed,
   compileBoard,
+  fillsLabels,
   type RunEffect,
   type RunFailure,
   type RunInput,

@@ -1,7 +1,16 @@
 import { printable } from '../kit/index.ts'
 import { escapeMarkdown } from '../reports/index.ts'
 import { quote } from './cap-findings.ts'
-import { type BoardEdge, type BoardElement, boundRole, boundRoom, type ConditionType, type ElementOf, whenAt } from './definition.ts'
+import {
+  type BoardEdge,
+  type BoardElement,
+  boundRoom,
+  type ConditionType,
+  type ElementOf,
+  isWork,
+  whenAt,
+  workerRole,
+} from './definition.ts'
 import { evaluate, readable } from './expression.ts'
 import { waits } from './graph.ts'
 import type { Board, RunEffect, RunFailure, RunNames, RunState, Token } from './run.ts'
@@ -22,6 +31,9 @@ const minText = 250
 /** Characters of one message: chat servers refuse events of more than 64 KB. */
 const maxMessage = 20_000
 const maxTitle = 200
+
+/** Characters of a filled label: it becomes the title of a task. */
+const maxLabel = 200
 
 /** A run while one input is worked in. */
 export type Draft = { -readonly [Key in keyof RunState]: RunState[Key] } & {
@@ -199,8 +211,10 @@ function stay(draft: Draft, element: BoardElement): void {
   const dueAt = due === undefined ? null : whenAt(due, draft.now)
   const token: Token = { id: nextId(draft), elementId: element.id, since: draft.now, dueAt, escalated: false, approvals: [] }
   draft.tokens = [...draft.tokens, token]
-  if ('assignedRole' in element.config)
-    draft.effects.push({ type: 'opened', token, role: boundRole(draft.board.definition, element.config.assignedRole) ?? '' })
+  if (isWork(element)) {
+    const { text: label } = fillTemplate(element.label, valuesOf(draft), { limit: maxLabel })
+    draft.effects.push({ type: 'opened', token, role: workerRole(draft.board.definition, element.config), label })
+  }
   if (dueAt === null) return
   if (element.kind === 'timer') draft.effects.push({ type: 'timer_set', tokenId: token.id, name: 'elapsed', at: dueAt })
   else draft.effects.push(...deadline(token.id, draft.now, dueAt))

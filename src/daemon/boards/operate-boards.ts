@@ -49,7 +49,13 @@ export async function showTenantBoard(
   }
 }
 
-export const checkTenantBoard = async (deps: BoardsDeps, { slug, id }: Named) => checkBoard(deps, await tenantNamed(deps.db, slug), { id })
+/** Messages quote roles, texts and conditions, which are content. Throws NOT_FOUND, RATE_LIMITED (too many at once). */
+export async function checkTenantBoard(deps: BoardsDeps, { slug, id }: Named) {
+  const { version, findings } = await checkBoard(deps, await tenantNamed(deps.db, slug), { id })
+  return { version, findings: findings.map((finding) => ({ ...finding, message: withoutContent })) }
+}
+
+const withoutContent = 'The reason quotes the board; users with manageBoards read it.'
 
 /** Creates a draft without an author. Throws NOT_FOUND, VALIDATION, CONFLICT. */
 export async function importTenantBoard(

@@ -1,11 +1,13 @@
 import { type BoardFinding, checkInSteps, violationsOf } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/index.ts'
+import { listedRoles } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { findSpace } from '../spaces/index.ts'
 import { inSlices, oneOfTenant } from './board-work.ts'
 import { type BoardRecord, findBoard, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { foreignSpaces } from './foreign-spaces.ts'
-import { lockOwnBoard, publishBoardEvent } from './save-board.ts'
+import { assertRoomForBoard, lockOwnBoard, publishBoardEvent } from './save-board.ts'
 import { noSuchBoard, summaryOf, versionOf } from './show-boards.ts'
 
 type One = Readonly<{ id: string }>
@@ -29,14 +31,23 @@ async function checked(deps: BoardsDeps, { board, userId }: Checked) {
   const { definition } = await versionOf(db, board, board.version)
   const rooms = new Set(await roomsOf(db, board))
   const place = await triggerPlace(db, { ...board, boardId: board.id, definition })
-  const context = { roles: new Set(Object.keys(roles.roles)), rooms, place }
+  const listed = new Set(listedRoles(roles))
+  const names = Object.keys(roles.roles)
+  const unlistedRoles = new Set(names.filter((name) => !listed.has(name)))
+  const context = { roles: new Set(names), unlistedRoles, rooms, place, now: place.now }
   const findings = await oneOfTenant(board, () => inSlices(deps, checkInSteps(definition, context)))
   const foreign = userId === undefined ? [] : await foreignSpaces(deps, definition, { board, userId })
-  return { definition, findings: [...findings, ...foreign] }
+  return { definition, findings: [...(await deletedSpace(deps, board)), ...findings, ...foreign] }
+}
+
+async function deletedSpace({ db }: BoardsDeps, { tenantId, spaceId }: BoardRecord): Promise<BoardFinding[]> {
+  if (spaceId === null || (await findSpace(db, { tenantId, spaceId }))) return []
+  const message = 'the space of the board was deleted, so it starts no runs. fix: save the board with another spaceId'
+  return [{ severity: 'error', code: 'SPACE_DELETED', elementId: null, message }]
 }
 
 /**
- * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile),
+ * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile, too many boards),
  * RATE_LIMITED (too many at once).
  */
 export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) {
@@ -48,6 +59,7 @@ export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, {
     const board = await lockOwnBoard(tx, actor, { id })
     if (board.version !== found.version) throw problem('CONFLICT', `Board ${id} was saved while it was checked. fix: publish it again`)
     if (board.status === 'active' && board.publishedVersion === board.version) return { ...summaryOf(board), definition }
+    if (board.status === 'archived') await assertRoomForBoard(tx, board.tenantId)
     const now = { publishedVersion: board.version, publishedSpaceId: board.spaceId, updatedAt: isoNow(deps.clock) }
     const published: BoardRecord = { ...board, ...now, status: 'active' }
     await replaceBoard(tx, published)

@@ -1,4 +1,4 @@
-import type { Board, Closed, ElementOf, RunEffect, Token } from '../../core/boards/index.ts'
+import type { Board, Closed, RunEffect, Token, WorkElement } from '../../core/boards/index.ts'
 import { executeWrites, type Tx, type Write } from '../db/index.ts'
 import { ensureTasks, moveTaskOfRun } from '../tasks/index.ts'
 import type { AppliedStep } from './apply-step.ts'
@@ -6,9 +6,8 @@ import type { StepDeps } from './deps.ts'
 import { changeElement, deleteElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
 import { createEscalationTasks, taskOf } from './escalation-tasks.ts'
 import type { RunRecord } from './runs.repo.ts'
-import { type Stalled, stalledTask } from './stalled-checkpoints.ts'
+import { type Stalled, stalledTask } from './stalled-elements.ts'
 
-type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
 /** The writes of a step in which forms and timers alone open and close: they have no tasks. Undefined for every other step. */
@@ -25,7 +24,7 @@ export function formWrites({ run, board, effects }: AppliedStep): Write[] | unde
   const one = { tenantId: run.tenantId, runId: run.id }
   return [
     ...closed.flatMap(({ token }) => (kindOf(token) === 'form' ? [deleteElement({ ...one, tokenId: token.id })] : [])),
-    ...insertElements(opened.map(({ token, role }) => elementOf(run, board, { token, role }))),
+    ...insertElements(opened.map((one) => elementOf(run, board, one))),
   ]
 }
 
@@ -59,17 +58,18 @@ export async function applyElements(
 type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[]; stalled: readonly Stalled[] }>
 
 async function openAll(deps: StepDeps, tx: Tx, { run, board, opened, stalled }: Opening): Promise<Write[]> {
-  const elements = opened.map(({ token, role }) => elementOf(run, board, { token, role }))
+  const elements = opened.map((one) => elementOf(run, board, one))
   const tasks = elements.filter(({ kind }) => kind === 'task')
   const made = await ensureTasks(
     deps,
     tx,
-    tasks.map(({ label, role, dueAt }) => taskOf(run, { title: label, assignedRole: role, dueAt })),
+    tasks.map(({ label, role, starterId, dueAt }) => taskOf(run, { title: label, assignedRole: role, assigneeId: starterId, dueAt })),
   )
   const taskIds = new Map(tasks.map(({ tokenId }, nth) => [tokenId, made[nth]?.task.id ?? null]))
-  const ids = new Set(elements.map(({ tokenId }) => tokenId))
+  const labels = new Map(elements.map(({ tokenId, label }) => [tokenId, label]))
   const asked = stalled.flatMap((one) => {
-    const text = ids.has(one.tokenId) ? stalledTask(one) : undefined
+    const label = labels.get(one.tokenId)
+    const text = label === undefined ? undefined : stalledTask(one, label)
     return text ? [{ tokenId: one.tokenId, run, text }] : []
   })
   const escalations = await createEscalationTasks(deps, tx, asked)
@@ -83,10 +83,11 @@ async function openAll(deps: StepDeps, tx: Tx, { run, board, opened, stalled }: 
   )
 }
 
-function elementOf({ id, tenantId }: RunRecord, { graph }: Board, { token, role }: Readonly<{ token: Token; role: string }>): RunElement {
-  const { kind, label, config } = graph.elements.get(token.elementId) as Waiting
+function elementOf({ id, tenantId, state }: RunRecord, { graph }: Board, { token, role, label }: Omit<Opened, 'type'>): RunElement {
+  const { kind, config } = graph.elements.get(token.elementId) as WorkElement
   return {
     ...{ runId: id, tokenId: token.id, tenantId, elementId: token.elementId, kind, label, role, approvals: [] },
+    ...{ starterId: role === null ? state.startedBy : null, escalatedRole: null },
     ...{ taskId: null, escalationTaskId: null, dueAt: token.dueAt, openedAt: token.since },
     requiredApprovals: 'requiredApprovals' in config ? config.requiredApprovals : null,
   }
@@ -109,7 +110,9 @@ async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Esca
   const { tenantId, taskId, kind, label } = element
   if (taskId !== null)
     await moveTaskOfRun({ ...deps, tx }, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
-  if (role === null || kind === 'task' || element.escalationTaskId !== null) return
+  if (role === null || kind === 'task') return
+  if (kind === 'form') await executeWrites(tx, [changeElement(element, { escalated_role: role })])
+  if (element.escalationTaskId !== null) return
   const [id] = await createEscalationTasks(deps, tx, [{ run, text: { title: `Overdue: ${label}`, assignedRole: role } }])
   await executeWrites(tx, [changeElement(element, { escalation_task_id: id ?? null })])
 }

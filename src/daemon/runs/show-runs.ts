@@ -101,9 +101,10 @@ export async function showHistory({ db }: Deps, actor: PlatformPrincipal, { id, 
   return { entries, nextCursor: found.length > limit ? String(page.at(-1)?.seq) : null }
 }
 
-/** A page of the open checkpoints and forms of the caller's roles, oldest first. Throws VALIDATION for an invalid cursor. */
-export async function listCheckpoints({ db }: Deps, { tenantId, roles }: PlatformPrincipal, { cursor, limit }: Page) {
-  const found = await openFor(db, { tenantId, roles, after: cursor === undefined ? undefined : readPlace(cursor), limit: limit + 1 })
+/** A page of the open checkpoints and forms that the caller may decide or submit, oldest first. Throws VALIDATION for an invalid cursor. */
+export async function listCheckpoints({ db }: Deps, { tenantId, userId, roles }: PlatformPrincipal, { cursor, limit }: Page) {
+  const after = cursor === undefined ? undefined : readPlace(cursor)
+  const found = await openFor(db, { tenantId, userId, roles, kinds: ['checkpoint', 'form'], after, limit: limit + 1 })
   const page = found.slice(0, limit)
   const last = page.at(-1)
   const next = found.length > limit && last ? `${last.openedAt}~${checkpointId(last.runId, last.tokenId)}` : null

@@ -129,6 +129,14 @@ export async function replaceTask(tx: Tx, before: TaskRecord, after: TaskRecord)
   return numUpdatedRows === 1n
 }
 
+/** Replaces the titles of the tasks of a run by one text. */
+export async function replaceTitlesOfRun(
+  tx: Tx,
+  { tenantId, runId, title }: Readonly<{ tenantId: string; runId: string; title: string }>,
+): Promise<void> {
+  await tx.updateTable('tasks').set({ title }).where('tenant_id', '=', tenantId).where('run_id', '=', runId).execute()
+}
+
 /** A reader with roles and spaces. */
 type TaskReader = Readonly<{
   tenantId: string

@@ -319,6 +319,29 @@ onBothDialects('boards', (fresh) => {
     expect(theirs.definition.elements).toHaveLength(2_000)
     expect((await one.as('olga').exportBoard({ params: { id: theirs.id } })).templateExport).toEqual(bundle.templateExport)
   })
+
+  test('archived boards do not count in the limit, so that 500 of them leave room', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const definition = sketch('s > t1 > e')
+    const { id } = await mia.createBoard({ body: { name: 'B', definition } })
+    await mia.publishBoard({ params: { id } })
+    await mia.archiveBoard({ params: { id } })
+    const row = await one.db.selectFrom('boards').selectAll().executeTakeFirstOrThrow()
+    const copies = (from: number, status: 'active' | 'archived') =>
+      one.db
+        .insertInto('boards')
+        .values(Array.from({ length: 500 }, (_, nth) => ({ ...row, id: `brd_${from + nth}`, status })))
+        .execute()
+    await copies(0, 'archived')
+    await mia.deleteBoard({ params: { id: (await mia.createBoard({ body: { name: 'New', definition } })).id } })
+    await copies(500, 'active')
+    await expect(mia.createBoard({ body: { name: 'New', definition } })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('fix: archive boards that are not needed'),
+    })
+    expect(await codeOf(mia.publishBoard({ params: { id } }))).toBe('CONFLICT')
+  })
 })
 
 function sketchWith(config: object) {

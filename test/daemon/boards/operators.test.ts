@@ -43,6 +43,20 @@ onBothDialects('boards for operators', (fresh) => {
       expect(await codeOf(call())).toBe('NOT_FOUND')
   })
 
+  test('findings have no role, text and condition of a faulty board', async () => {
+    const one = await room()
+    const faulty = sketch("s > d1; d1 -vars.diagnosis == 'HIV'-> t1; d1 -else-> e; t1 > e", { t1: { assignedRole: 'betriebsrat' } })
+    const { id } = await one.as('mia').createBoard({ body: { name: 'B', definition: faulty } })
+    const { findings } = await one.operator.checkTenantBoard({ params: { slug: 'one', id } })
+    expect(findings.map(({ code, elementId }) => [code, elementId])).toEqual(
+      expect.arrayContaining([
+        ['ROLE_UNKNOWN', 't1'],
+        ['EXPRESSION_INVALID', 'd1'],
+      ]),
+    )
+    expect(JSON.stringify(findings)).not.toMatch(/betriebsrat|diagnosis|HIV/)
+  })
+
   test('the content needs the support access of the tenant, which lasts 24 hours; each use is audited', async () => {
     const one = await room()
     const { id } = await create(one)

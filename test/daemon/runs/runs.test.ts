@@ -539,6 +539,36 @@ onBothDialects('runs', (fresh) => {
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
   })
 
+  test('approve, reject and complete take no values, which would be lost', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    const run = await aRun(one, await aBoard(one, 's > c1 > t1 > e'))
+    const act = (who: string, body: Parameters<ReturnType<TasksWorld['as']>['advanceRun']>[0]['body']) =>
+      one.as(who).advanceRun({ params: { id: run.id }, body })
+    const data = { comment: 'no room is free' }
+    for (const action of ['approve', 'reject'] as const) {
+      const refused = await act('ben', { elementId: 'c1', action, data }).catch((error) => error)
+      expect(refused).toMatchObject({ code: 'VALIDATION', details: [{ path: 'data' }] })
+    }
+    expect((await one.as('anna').showRun({ params: { id: run.id } })).seq).toBe(run.seq)
+    await act('ben', { elementId: 'c1', action: 'approve', data: {} })
+    expect(await codeOf(act('tim', { elementId: 't1', action: 'complete', data }))).toBe('VALIDATION')
+  })
+
+  test('a board of a deleted space is a finding, and starts no run', async () => {
+    const one = await room()
+    await storedSpace(one, 'spc_1')
+    one.spaces.set('mia', [aSpace('spc_1')])
+    const { id } = await one.as('mia').createBoard({ body: { name: 'B', spaceId: 'spc_1', definition: sketch('s > t1 > e') } })
+    await one.as('mia').publishBoard({ params: { id } })
+    await aRun(one, id)
+    await one.db.updateTable('spaces').set({ deleted_at: '2026-01-05T00:00:00.000Z' }).execute()
+    one.spaces.clear()
+    const { findings } = await one.as('mia').checkBoard({ params: { id } })
+    expect(findings).toMatchObject([{ severity: 'error', code: 'SPACE_DELETED' }])
+    await expect(aRun(one, id)).rejects.toMatchObject({ code: 'BOARD_NOT_ACTIVE', message: expect.stringContaining('was deleted') })
+  })
+
   test('work for a role that nobody has waits: users with manageBoards complete the task and cancel the run', async () => {
     const one = await room()
     await one.db.updateTable('users').set({ roles: '["member"]' }).where('id', 'in', ['tim']).execute()
