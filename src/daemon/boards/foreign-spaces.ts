@@ -1,4 +1,5 @@
 import { type BoardDefinition, type BoardFinding, type SpaceUse, spaceUsesOf } from '../../core/boards/index.ts'
+import { findSpace } from '../spaces/index.ts'
 import type { BoardRecord } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { versionOf } from './show-boards.ts'
@@ -8,7 +9,7 @@ type Published = Readonly<{ board: BoardRecord; userId: string }>
 
 /**
  * Where the board would read or write in a space that the user is no member of: a board does it for its publisher. What the published version
- * does in the same place was accepted before. Rooms that do not exist are left to the other checks.
+ * does in the same place was accepted before. Rooms and spaces that do not exist are left to the other checks.
  */
 export async function foreignSpaces(deps: Deps, definition: BoardDefinition, { board, userId }: Published): Promise<BoardFinding[]> {
   const user = { tenantId: board.tenantId, userId }
@@ -22,7 +23,8 @@ export async function foreignSpaces(deps: Deps, definition: BoardDefinition, { b
   const isOwnSpace =
     board.spaceId === null
       ? all.every(({ type, room }) => type === 'write' || room === null || ownRooms.has(room))
-      : (await deps.spacesOf(deps.db, user)).some(({ id }) => id === board.spaceId)
+      : (await deps.spacesOf(deps.db, user)).some(({ id }) => id === board.spaceId) ||
+        !(await findSpace(deps.db, { tenantId: board.tenantId, spaceId: board.spaceId }))
   return uses.filter(({ room }) => (room === null ? !isOwnSpace : rooms.has(room) && !ownRooms.has(room))).map(findingOf)
 }
 

@@ -1,6 +1,6 @@
 import type { Board, Closed, RunEffect, Token, WorkElement } from '../../core/boards/index.ts'
 import { executeWrites, type Tx, type Write } from '../db/index.ts'
-import { ensureTasks, moveTaskOfRun } from '../tasks/index.ts'
+import { ensureTasks, finishTasksOfRun, moveTaskOfRun } from '../tasks/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement, deleteElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
@@ -43,10 +43,7 @@ export async function applyElements(
   const writes: Write[] = []
   if (closed.size > 0 || escalated.length > 0) {
     const waiting = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
-    for (const element of waiting) {
-      const outcome = closed.get(element.tokenId)
-      if (outcome) writes.push(await closeElement(deps, tx, { element, outcome }))
-    }
+    writes.push(...(await closeElements(deps, tx, { waiting, closed })))
     for (const { elementId, role } of escalated) {
       const element = waiting.find((one) => one.elementId === elementId && !closed.has(one.tokenId))
       if (element) await escalate(deps, tx, { run, element, role, at })
@@ -93,15 +90,19 @@ function elementOf({ id, tenantId, state }: RunRecord, { graph }: Board, { token
   }
 }
 
-type Closing = Readonly<{ element: RunElement; outcome: Closed }>
+type Closing = Readonly<{ waiting: readonly RunElement[]; closed: ReadonlyMap<string, Closed> }>
 
-async function closeElement(deps: StepDeps, tx: Tx, { element, outcome }: Closing): Promise<Write> {
-  const { tenantId, taskId, escalationTaskId } = element
-  const isDone = outcome === 'done' || outcome === 'approved' || outcome === 'rejected'
-  for (const id of [taskId, escalationTaskId])
-    if (id !== null) await moveTaskOfRun({ ...deps, tx }, { tenantId, id }, { type: isDone ? 'complete' : 'cancel' })
-  return deleteElement(element)
+/** A cancelled run may have hundreds of tasks, so they end together. */
+async function closeElements(deps: StepDeps, tx: Tx, { waiting, closed }: Closing): Promise<Write[]> {
+  const ended = waiting.filter(({ tokenId }) => closed.has(tokenId))
+  const isDone = ({ tokenId }: RunElement) => ['done', 'approved', 'rejected'].includes(closed.get(tokenId) as Closed)
+  await finishTasksOfRun({ ...deps, tx }, ended.filter(isDone).flatMap(tasksOf), { type: 'complete' })
+  await finishTasksOfRun({ ...deps, tx }, ended.filter((one) => !isDone(one)).flatMap(tasksOf), { type: 'cancel' })
+  return ended.map(deleteElement)
 }
+
+export const tasksOf = ({ tenantId, taskId, escalationTaskId }: RunElement): { tenantId: string; id: string }[] =>
+  [taskId, escalationTaskId].flatMap((id) => (id === null ? [] : [{ tenantId, id }]))
 
 type Escalating = Readonly<{ run: RunRecord; element: RunElement; role: string | null; at: string }>
 

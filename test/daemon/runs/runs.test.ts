@@ -1,9 +1,9 @@
-import { sql } from 'kysely'
+import { type KyselyPlugin, sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { eventStarts } from '../../../src/core/boards/index.ts'
 import { lockBoard } from '../../../src/daemon/boards/boards.repo.ts'
 import { dialectOf, eventsAfter } from '../../../src/daemon/db/index.ts'
-import { advanceRun } from '../../../src/daemon/runs/advance-run.ts'
+import { advanceRun, cancelRun } from '../../../src/daemon/runs/advance-run.ts'
 import { fireTimers, unfinishedRun } from '../../../src/daemon/runs/index.ts'
 import { startRun } from '../../../src/daemon/runs/start-run.ts'
 import { sketch } from '../../core/boards/sketch.ts'
@@ -473,6 +473,28 @@ onBothDialects('runs', (fresh) => {
     await one.as('mia').cancelRun({ params: { id: run.id } })
     const audited = await one.db.selectFrom('audit').select('action').execute()
     expect(audited.map(({ action }) => action)).toEqual(['board.published', 'run.skipped', 'run.cancelled'])
+  })
+
+  test('a cancel ends the tasks of a run together: their number adds no statements', async () => {
+    const one = await room()
+    const statements = async (tasks: number) => {
+      const branches = Array.from({ length: tasks }, (_, n) => `p1 > t${n} > j1`).join('; ')
+      const run = await aRun(one, await aBoard(one, `s > p1; ${branches}; j1 > e`))
+      let count = 0
+      const counter: KyselyPlugin = {
+        transformQuery: ({ node }) => {
+          count += 1
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }
+      await cancelRun({ ...one, db: one.db.withPlugin(counter) }, await principalOf(one.db, 'mia'), { id: run.id })
+      const rows = await one.db.selectFrom('tasks').select(['status', 'updated_at']).where('run_id', '=', run.id).execute()
+      expect(rows).toEqual(Array(tasks).fill({ status: 'cancelled', updated_at: one.clock.now().toISOString() }))
+      return count
+    }
+    expect(await statements(300)).toBe(await statements(3))
+    expect(await one.db.selectFrom('events').select('seq').where('event_type', '=', 'task.updated').execute()).toHaveLength(303)
   })
 
   test('a rejection inside a branch ends the run with the tasks, checkpoints and timers of the other branches', async () => {
