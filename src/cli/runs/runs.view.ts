@@ -69,7 +69,7 @@ const approvalText = ({ isRepeated, missing }: Approval): string =>
   `${isRepeated ? 'You have approved already' : 'Your approval counts'}; ${missing} more ${missing === 1 ? 'is' : 'are'} needed.`
 
 /** A run that a user started or advanced. */
-export function ownRunView(run: Started, style: Style): string {
+function ownRunView(run: Started, style: Style): string {
   const { id, boardName, status, activeElementIds, seq, failure, completedAt, slaDeadline, warnings = [] } = run
   const { paint, now } = style
   return sections(
