@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest'
 import { runCommandLine } from '../../src/cli/kit/index.ts'
 import { treeFor } from '../../src/cli/nouns.ts'
 import { type Clock, type ExitCode, manualClock, type ProblemBody } from '../../src/core/kit/index.ts'
+import { systemClock } from '../../src/node/index.ts'
 import type { typist } from './typist.ts'
 
 /** A request of the program. */
@@ -30,6 +31,8 @@ type Options = Readonly<{
   stderrColumns?: number
   configFolder?: string
   clock?: Clock
+  /** For waits of an answer; without it those last as long as they do. */
+  answerClock?: Clock
   /** The URL of a running daemon; without it the answers replace one. */
   url?: string
   /** Ctrl-C. */
@@ -53,6 +56,7 @@ export async function tenantry(line: readonly string[], options: Options = {}): 
     stderr: options.typist?.stderr ?? err,
     signal: options.signal ?? new AbortController().signal,
     clock: options.clock ?? manualClock(),
+    answerClock: options.answerClock ?? systemClock,
     fetch: options.url ? globalThis.fetch : stubFetch(options.answers ?? {}, asked),
   })
   return { exit, stdout: out.text, stderr: err.text, asked, configFolder }

@@ -63,7 +63,7 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
   const url = local ? '' : chooseUrl({ option, environment: env.TENANTRY_URL, lastLogin: await logins.last() })
   const headers = () => authorization(env.TENANTRY_TOKEN, logins, url)
   const notify = (line: string) => stderr.write(`${line}\n`)
-  const ports = { clock, notify, ...(machine.fetch ? { fetch: machine.fetch } : {}) }
+  const ports = { clock: machine.answerClock ?? clock, notify, ...(machine.fetch ? { fetch: machine.fetch } : {}) }
   const api = local ? ({} as Api) : await connect({ baseUrl: url, headers, ...ports })
   return {
     api,

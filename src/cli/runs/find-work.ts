@@ -3,7 +3,7 @@ import { ago, type Column, command, count, type Style, sections, table, text } f
 import { asUser } from './as-user.ts'
 import { approvalsOf, type WaitingElement } from './runs.view.ts'
 
-// What a user of a tenant finds without an operator: boards to start, and elements that wait.
+// A user of a tenant finds boards to start and elements that wait, without an operator.
 
 const paging = { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') }
 const nextPage = (cursor: string | null) => (cursor ? `Next page: --cursor ${cursor}` : '')

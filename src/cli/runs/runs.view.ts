@@ -80,7 +80,7 @@ const approvalText = ({ isRepeated, missing }: Approval): string =>
   `${isRepeated ? 'You have approved already' : 'Your approval counts'}; ${missing} more ${missing === 1 ? 'is' : 'are'} needed.`
 
 /** A run that a user started or advanced. */
-export function ownRunView(run: Started, style: Style): string {
+function ownRunView(run: Started, style: Style): string {
   const { id, boardName, status, activeElementIds, seq, failure, completedAt, slaDeadline, warnings = [] } = run
   const { paint, now } = style
   return sections(
@@ -153,6 +153,7 @@ export const historyView = (
 type Content = OperatorRun &
   Readonly<{
     startedBy: string | null
+    users: Readonly<Record<string, string>>
     context: Readonly<Record<string, unknown>>
     open: readonly Open[]
     steps: readonly (Entry & Readonly<{ by: string | null; values: Readonly<Record<string, unknown>> | null }>)[]
@@ -161,9 +162,11 @@ type Content = OperatorRun &
     messages: readonly Readonly<{ elementId: string; status: string }>[]
   }>
 
-const stepColumns: readonly Column<Content['steps'][number]>[] = [
+const userOf = ({ users }: Pick<Content, 'users'>, id: string | null): string | null => (id === null ? null : (users[id] ?? id))
+
+const stepColumns = (run: Content): readonly Column<Content['steps'][number]>[] => [
   ...entryColumns,
-  { title: 'BY', value: ({ by }) => by, priority: 1 },
+  { title: 'BY', value: ({ by }) => userOf(run, by), priority: 1 },
   { title: 'VALUES', value: ({ values }) => values && JSON.stringify(values), priority: 2, minWidth: 12 },
 ]
 
@@ -171,12 +174,12 @@ export const contentView = (run: Content, style: Style, input: Readonly<{ tenant
   sections(
     runView(run, style, input),
     openView(run.open, style),
-    `Variables of the run, started by ${clean(run.startedBy ?? 'a trigger')}:`,
+    `Variables of the run, started by ${clean(userOf(run, run.startedBy) ?? 'a trigger')}:`,
     fields(
       style,
       Object.entries(run.context).map(([name, value]): [string, string] => [clean(name), clean(String(value))]),
     ),
-    table(style, stepColumns, run.steps),
+    table(style, stepColumns(run), run.steps),
     run.moreSteps ? 'The first 1,000 steps are shown.' : '',
     run.messages.map(({ elementId, status }) => `Message of ${clean(elementId)}: ${status}`).join('\n'),
     ...run.reports.map(({ title, markdown }) => `${style.paint.bold(clean(title))}\n${markdown.split('\n').map(clean).join('\n')}`),

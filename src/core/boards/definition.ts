@@ -25,7 +25,10 @@ export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/,
 export const Label = z.string().trim().min(1).max(200)
 const Name = z
   .string()
-  .regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, 'must be a name of at most 40 letters, digits and "_"')
+  .regex(
+    /^[A-Za-z][A-Za-z0-9_]{0,39}$/,
+    'must be a name of at most 40 letters a–z, digits and "_", without spaces; the label of a field may be any text',
+  )
   // Every JavaScript object has these, so a missing value would look like a present one.
   .refine((name) => !(name in Object.prototype), 'must be another name: programs reserve this one')
 export const Order = z.int().min(0).max(1_000_000)

@@ -55,6 +55,7 @@ const RunContent = RunDetail.omit({ reports: true }).extend({
   steps: z.array(HistoryEntry.extend({ values: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Values of a form' }) })),
   moreSteps: z.boolean().meta({ description: 'There are more than 1,000 steps' }),
   reports: z.array(Report),
+  users: z.record(z.string(), z.string()).meta({ description: 'The names of the users in `startedBy` and `steps`, by id' }),
 })
 
 /** Runs for operators of the platform: states, times and errors. Variables, forms, users and reports need support access. */

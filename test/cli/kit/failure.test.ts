@@ -104,7 +104,7 @@ describe('an error', () => {
   test('comes after a minute without an answer to a read, and the wait is announced', async () => {
     const clock = manualClock()
     const ran = (line: string[], answers: Answers) => {
-      const running = tenantry(line, { answers, clock })
+      const running = tenantry(line, { answers, answerClock: clock })
       return { running, wait: (ms: number) => until('the request', () => clock.sleepers() > 0).then(() => clock.advance(ms)) }
     }
     const silent = ran(['hosts', 'list'], { [hosts]: () => new Promise(() => undefined) })

@@ -97,6 +97,7 @@ test('read prints variables, steps with their users and values, and reports', as
   const content = {
     ...failed,
     startedBy: 'usr_2',
+    users: { usr_1: 'Tim\u001b[31m' },
     messages: [{ elementId: 'm1', status: 'failed' }],
     context: { place: 'Hall' },
     open: [
@@ -119,7 +120,7 @@ test('read prints variables, steps with their users and values, and reports', as
     reports,
   }
   const ran = await tenantry(['runs', 'read', 'run_1', ...ofTenant], { answers: { [`POST ${base}/run_1/read`]: content } })
-  expect(ran.stdout).toMatch(/started by usr_2[\s\S]*place +Hall[\s\S]*submit +form +usr_1[\s\S]*It was in/)
+  expect(ran.stdout).toMatch(/started by usr_2[\s\S]*place +Hall[\s\S]*submit +form +Tim.*[\s\S]*It was in/)
   expect(ran.stdout).toContain('Message of m1: failed')
   expect(ran.stdout).toMatch(/alarm +form +teacher +yes[\s\S]*place +choice +yes +hall, yard/)
   expect(ran.stdout).not.toContain('\u001b[31m')

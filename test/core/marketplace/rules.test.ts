@@ -77,7 +77,7 @@ test.each([
   [null, null, undefined],
 ] as const)('a price of %s %s has a fault in %s', (priceModel, priceCents, path) => {
   const bundle = { manifest: { moduleKey: 'attendance', featureFlag: 'attendance', permissions: [] } }
-  const texts = { name: 'App', description: '', iconEmoji: 'A', category: 'other', vendorName: 'Ann', vendorEmail: 'ann@vendor.example' }
+  const texts = { name: 'App', description: '', iconEmoji: '👩‍🏫', category: 'other', vendorName: 'Ann', vendorEmail: 'ann@vendor.example' }
   const price = Object.fromEntries(Object.entries({ priceModel, priceCents }).filter(([, value]) => value !== null))
   const read = marketplacePublicContract.submitItem.body.safeParse({ itemType: 'app', ...texts, bundle, ...price })
   expect(read.error?.issues[0]?.path[0]).toBe(path)

@@ -273,6 +273,16 @@ onBothDialects('automation', (fresh) => {
     expect((await make('Tuesday')).name).toBe('Tuesday')
   })
 
+  test('a call that names no tenant, or a lookup with two parameters, says what to pass', async () => {
+    const one = await room()
+    const { tenantId } = one
+    const message = async (line: string, body?: object) => (await one.call(one.key, line, body)).json.message
+    expect(await message('GET /tenant-info')).toContain('tenantId: is missing (a lookup also takes slug or chatDomain)')
+    expect(await message(`GET /tenant-info?tenantId=${tenantId}&slug=one`)).toContain('pass exactly one of tenantId, slug, chatDomain')
+    expect(await message('POST /spaces/create', { name: 'Hall' })).toContain('tenantId: is missing')
+    expect(await message('GET /tenant-info?slug=')).toContain('slug: must be the slug of a tenant')
+  })
+
   test('ids of another tenant are refused on every path, and nothing of it changes', async () => {
     const one = await room()
     const { other, tenantId } = one

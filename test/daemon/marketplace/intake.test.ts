@@ -120,7 +120,8 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(await reason(aSubmission({ vendorCountry: 'XX' }))).toContain('must be a country code')
     expect(await reason(aSubmission({ vendorEmail: 'nobody' }))).toContain('vendorEmail')
     expect(await reason(aSubmission({ name: 'two\nlines' }))).toContain('control characters')
-    expect(await reason(aSubmission({ iconEmoji: 'x'.repeat(11) }))).toContain('iconEmoji')
+    for (const iconEmoji of ['x'.repeat(11), 'Haken', '👋👋', '1'])
+      expect(await reason(aSubmission({ iconEmoji }))).toContain('iconEmoji: must be one emoji')
     expect(await reason(aSubmission({ status: 'approved' }))).toContain('status: is not a known field')
     expect(
       await reason(anApp({ bundle: { manifest: { moduleKey: 'attendance', featureFlag: 'attendance', permissions: ['files:write'] } } })),

@@ -71,6 +71,7 @@ onBothDialects('runs for operators', (fresh) => {
     expect(await codeOf(read('two'))).toBe('NOT_FOUND')
     expect(await read()).toMatchObject({
       ...{ startedBy: 'anna', context: { phone: '555' }, open: [{ elementId: 't1' }], moreSteps: false },
+      users: { anna: expect.any(String), tim: expect.any(String) },
       steps: [{ type: 'start' }, { type: 'submit', by: 'tim', values: { phone: '555' } }],
       reports: [{ title: 'Report', markdown: 'Call 555' }],
     })
