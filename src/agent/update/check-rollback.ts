@@ -4,7 +4,7 @@ import { beforeOf, type UpdateRun } from './update-run.ts'
 
 const pauseMs = 1_000
 
-/** What was found beside the last quick probe, because users wait for each query; absent in journals of older agents. */
+/** The rollback is evaluated beside the last quick probe, because users wait for each query; absent in journals of older agents. */
 export type QuickProof = Readonly<{ rollback?: ImageRollback }>
 
 /** Proves the box before it is opened. Throws PROBE_FAILED. */

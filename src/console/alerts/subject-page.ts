@@ -2,7 +2,7 @@ import type { AlertKind } from '../../core/alerts/index.ts'
 
 type Page = 'box' | 'rollout' | 'host' | 'tenant' | 'board' | 'run' | 'module' | null
 
-/** What an alert of each kind is about; null where no page shows it. */
+/** The page that shows the subject of an alert; null where there is none. */
 const pages: Readonly<Record<AlertKind, Page>> = {
   probe_failed: 'box',
   action_rolled_back: 'box',

@@ -41,7 +41,7 @@ const faults: readonly Fault[] = [
   [/^Unexpected (?:token|character): (.*)/, ([, what]) => `has ${what} where it is not expected`],
 ]
 
-/** What is wrong with an expression, in words that follow it, for a message of the parser. */
+/** Says in words that follow the expression why it is wrong, for a message of the parser. */
 export function expressionFault(message: string, readable: Readable): string {
   for (const [pattern, say] of faults) {
     const match = pattern.exec(message)
