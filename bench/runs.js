@@ -124,6 +124,19 @@ async function seedTenant(db, n) {
     .insertInto('tenants')
     .values({ ...tenant, created_at: at, feature_flags: '{}' })
     .execute()
+  // A form of a role that no active user has raises an alert.
+  const user = {
+    id: `usr_${n}`,
+    tenant_id: tenantId,
+    localpart: `usr_${n}`,
+    search_name: `usr_${n}`,
+    roles: '["teacher"]',
+    status: 'active',
+  }
+  await db
+    .insertInto('users')
+    .values({ ...user, created_at: at, updated_at: at })
+    .execute()
   for (const [kind, definition] of Object.entries(boards)) {
     const board = { id: `brd_${kind}_${tenantId}`, tenant_id: tenantId, name: kind, description: '', status: 'active' }
     await db

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { alertOf } from '../../core/alerts/index.ts'
-import type { Clock } from '../../core/kit/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { enqueueJob, executeWrites, type JobHandler, type Tx } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
@@ -50,7 +50,7 @@ async function recheck(deps: Deps, tx: Tx, { tenantId, runId }: Readonly<{ tenan
   const run = await lockRun(tx, { tenantId, id: runId })
   if (!run || run.state.failure) return
   const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
-  const stalled = await stalledOf(tx, { run, board })
+  const stalled = await stalledOf(tx, { run, board, at: isoNow(deps.clock) })
   if (stalled.length === 0) return
   const writes = await escalateStalled(deps, tx, { run, stalled })
   const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import {
   type Board,
   type BoardDefinition,
@@ -20,19 +21,34 @@ import type { HistoryInput } from './history.repo.ts'
 import type { RunRecord } from './runs.repo.ts'
 
 /** Reads the users of each role, and the open elements of the run, at most once. */
-const usersOf = (db: DbOrTx, { tenantId, id: runId }: RunRecord) => {
+const usersOf = (db: DbOrTx, { tenantId, id: runId }: RunRecord, at: string) => {
   const all = new Map<string, Promise<readonly string[]>>()
   const some = new Map<string, Promise<boolean>>()
   const open = new Map<string, Promise<RunElement[]>>()
   return {
     withRole: (role: string) => cached(all, role, () => activeUsersWithRole(db, { tenantId, role })),
-    hasRole: (role: string) => cached(some, role, () => hasActiveUser(db, { tenantId, role })),
+    hasRole: (role: string) => cached(some, role, () => hasRecentUser(db, { tenantId, role, at })),
     isActive: async (userId: string | null) =>
       userId !== null && cached(some, `user ${userId}`, async () => (await findUserById(db, userId))?.status === 'active'),
     elements: () => cached(open, runId, () => openElements(db, { tenantId, runId })),
   }
 }
 type Users = ReturnType<typeof usersOf>
+
+/** A step outside a transaction reads again after this time whether a role has users: reading it at each step costs a third of all steps. */
+const recentMs = 5_000
+const recent = new WeakMap<DbOrTx, LRUCache<string, number>>()
+
+async function hasRecentUser(db: DbOrTx, { tenantId, role, at }: Readonly<{ tenantId: string; role: string; at: string }>) {
+  if (db.isTransaction) return hasActiveUser(db, { tenantId, role })
+  const times = recent.get(db) ?? new LRUCache<string, number>({ max: 10_000 })
+  recent.set(db, times)
+  const [key, now] = [`${tenantId}/${role}`, Date.parse(at)]
+  if (Math.abs(now - (times.get(key) ?? 0)) < recentMs) return true
+  const isHeld = await hasActiveUser(db, { tenantId, role })
+  if (isHeld) times.set(key, now)
+  return isHeld
+}
 
 function cached<Value>(values: Map<string, Value>, key: string, read: () => Value): Value {
   const value = values.get(key) ?? read()
@@ -48,7 +64,7 @@ export async function startWarnings(
   { run, definition }: Readonly<{ run: RunRecord; definition: BoardDefinition }>,
 ): Promise<Warning[]> {
   const warnings: Warning[] = []
-  const users = usersOf(db, run)
+  const users = usersOf(db, run, run.state.startedAt)
   for (const element of definition.elements) {
     if (!isWork(element)) continue
     const { id: elementId, label } = element
@@ -102,11 +118,12 @@ export const mayLoseApprovers = ({ tokens }: Pick<RunState, 'tokens'>, { graph }
   })
 
 type OfRun = Readonly<{ run: RunRecord; board: Board }>
+type At = Readonly<{ at: string }>
 
 /** The open elements of the run that too few users can approve, or no user can do. */
-export async function stalledOf(db: DbOrTx, { run, board }: OfRun): Promise<Stalled[]> {
+export async function stalledOf(db: DbOrTx, { run, board, at }: OfRun & At): Promise<Stalled[]> {
   const { definition, graph } = board
-  const users = usersOf(db, run)
+  const users = usersOf(db, run, at)
   const found: Stalled[] = []
   for (const token of run.state.tokens) {
     const element = graph.elements.get(token.elementId)
@@ -158,13 +175,13 @@ type Stepping = AppliedStep & Readonly<{ input: HistoryInput; wasStalled: boolea
  * Reads nothing unless an element of the run was stalled before, or the step opened an element or closed a checkpoint, or a user submitted a form
  * who may not decide a checkpoint.
  */
-export async function stalledByStep(db: DbOrTx, { run, board, effects, input, wasStalled }: Stepping): Promise<StalledByStep> {
+export async function stalledByStep(db: DbOrTx, { run, board, effects, at, input, wasStalled }: Stepping): Promise<StalledByStep> {
   const opened = new Set(effects.flatMap((effect) => (effect.type === 'opened' ? [effect.token.id] : [])))
   const isCheckpoint = ({ elementId }: Token) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
   const hasDecided = effects.some((effect) => effect.type === 'closed' && isCheckpoint(effect.token))
   const isSubmitted = input.type === 'submit' && mayLoseApprovers(run.state, board)
   if (opened.size === 0 && !hasDecided && !isSubmitted && !wasStalled) return { stalled: [], isNew: false }
-  const stalled = await stalledOf(db, { run, board })
+  const stalled = await stalledOf(db, { run, board, at })
   return { stalled, isNew: stalled.some(({ tokenId, kind }) => (isSubmitted && kind === 'checkpoint') || opened.has(tokenId)) }
 }
 

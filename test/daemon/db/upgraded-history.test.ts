@@ -135,11 +135,34 @@ test.each(['sqlite', 'postgres'])('open elements keep what is read of them, on %
   await sql`insert into run_elements (run_id, token_id, tenant_id, element_id, kind, label, role_key, escalation_role, approvals, opened_at)
     values ('run_1', 't1', 'ten_1', 'c1', 'checkpoint', 'Allow', 'teacher', 'head', '[]', ${at(0)})`.execute(db)
   await migrate(db)
-  const nothing = { required_approvals: null, task_id: null, escalation_task_id: null, due_at: null }
+  const nothing = {
+    required_approvals: null,
+    task_id: null,
+    escalation_task_id: null,
+    due_at: null,
+    starter_id: null,
+    escalated_role: null,
+  }
   expect(await db.selectFrom('run_elements').selectAll().execute()).toEqual([
     {
       ...{ run_id: 'run_1', token_id: 't1', tenant_id: 'ten_1', element_id: 'c1', kind: 'checkpoint', label: 'Allow', role_key: 'teacher' },
       ...{ approvals: '[]', opened_at: at(0), ...nothing },
     },
   ])
+})
+
+test.each(['sqlite', 'postgres'])('forms that were late before can be found by the role of their task, on %s', async (dialect) => {
+  const db = await aRunBefore(dialect, '0066-element-owners')
+  await sql`insert into tasks (id, tenant_id, title, status, role_key, escalation_level, created_at, updated_at)
+    values ('tsk_1', 'ten_1', 'Overdue: Notice', 'open', 'head', 0, ${at(0)}, ${at(0)})`.execute(db)
+  for (const [token, kind, task] of [
+    ['t1', 'form', 'tsk_1'],
+    ['t2', 'checkpoint', 'tsk_1'],
+    ['t3', 'form', null],
+  ])
+    await sql`insert into run_elements (run_id, token_id, tenant_id, element_id, kind, label, role_key, approvals, opened_at, escalation_task_id)
+      values ('run_1', ${token}, 'ten_1', 'x', ${kind}, 'Notice', 'teacher', '[]', ${at(0)}, ${task})`.execute(db)
+  await migrate(db)
+  const rows = await db.selectFrom('run_elements').select(['token_id', 'escalated_role']).orderBy('token_id').execute()
+  expect(rows.map(({ escalated_role }) => escalated_role)).toEqual(['head', null, null])
 })
