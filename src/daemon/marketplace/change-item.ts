@@ -1,5 +1,13 @@
 import { type Actor, isoNow, newId, problem } from '../../core/kit/index.ts'
-import { changesStatus, type Item, type ItemChange, type NewVendor, type Vendor, type VendorChange } from '../../core/marketplace/index.ts'
+import {
+  assertCharged,
+  changesStatus,
+  type Item,
+  type ItemChange,
+  type NewVendor,
+  type Vendor,
+  type VendorChange,
+} from '../../core/marketplace/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { announceItem } from './announce-item.ts'
@@ -48,6 +56,7 @@ const statusAfter = (item: ItemRecord, { status }: ItemChange, now: string): Par
 function priceAfter(item: ItemRecord, { priceModel, priceCents }: ItemChange, currency: string): Partial<ItemRecord> {
   if (priceModel === undefined) return {}
   const price = { priceModel, priceCents: priceCents ?? null, currency: priceModel === null ? null : currency }
+  assertCharged(price, currency)
   const isSame = item.priceModel === price.priceModel && item.priceCents === price.priceCents && item.currency === price.currency
   return isSame ? {} : { ...price, paymentPriceId: null }
 }

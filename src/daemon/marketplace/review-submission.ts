@@ -2,6 +2,7 @@ import { type Actor, actorLabel, isoNow, newId, problem } from '../../core/kit/i
 import {
   type AppBundle,
   type Approval,
+  assertCharged,
   defaultFeePercent,
   freeSlug,
   type Item,
@@ -128,6 +129,7 @@ async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord):
 async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, vendor: Vendor): Promise<ItemRecord> {
   const { tx } = deps
   assertCurrency(from, deps.payments)
+  assertCharged(from, deps.payments.currency)
   await lockExclusive(tx, 'marketplace-slugs')
   const now = isoNow(deps.clock)
   const base = slugOf(from.name)
