@@ -90,13 +90,14 @@ export const createVendor = (deps: MarketplaceDeps, actor: Actor, input: NewVend
     return vendor
   })
 
-/** Changes a vendor; live subscriptions get another fee through the queue. Without a difference nothing changes. Throws NOT_FOUND. */
+/** Changes a vendor; live subscriptions get another fee through the queue. Without a difference nothing changes. Throws NOT_FOUND, CONFLICT. */
 export const changeVendor = (deps: MarketplaceDeps, actor: Actor, { id, ...change }: VendorChange & One): Promise<Vendor> =>
   deps.db.transaction().execute(async (tx) => {
     const vendor = await lockVendor(tx, id)
     if (!vendor) throw problem('NOT_FOUND', `Vendor ${id} does not exist. fix: tenantry marketplace vendors list`)
     const given = Object.entries(change).filter(([key, value]) => value !== undefined && value !== vendor[key as keyof Vendor])
     if (given.length === 0) return vendor
+    if (change.country !== undefined && change.country !== vendor.country) assertCountryIsOpen(vendor)
     const next: Vendor = { ...vendor, ...Object.fromEntries(given), updatedAt: isoNow(deps.clock) }
     await replaceVendor(tx, next)
     if (next.name !== vendor.name) await renameVendor(tx, { vendorId: id, name: next.name })
@@ -106,3 +107,13 @@ export const changeVendor = (deps: MarketplaceDeps, actor: Actor, { id, ...chang
     await recordAudit(tx, deps.clock, { actor, action: 'marketplace.vendor-changed', subject: id, data })
     return next
   })
+
+/** The provider fixes the country of an account at its creation; one that is closed is replaced by the next onboarding. Throws CONFLICT. */
+function assertCountryIsOpen({ id, country, paymentAccountId, paymentAccountStatus, chargesEnabled, payoutsEnabled }: Vendor): void {
+  if (paymentAccountId === null) return
+  if (paymentAccountStatus === 'restricted' && !chargesEnabled && !payoutsEnabled) return
+  throw problem(
+    'CONFLICT',
+    `The payment account ${paymentAccountId} of vendor ${id} was created for ${country}, and the provider never changes that. fix: delete the account in the Dashboard of the provider, then tenantry marketplace vendors sync ${id}, and repeat the request`,
+  )
+}

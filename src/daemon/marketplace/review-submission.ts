@@ -114,6 +114,7 @@ async function vendorToJoin(tx: Tx, { id, provenAt, vendorEmail }: SubmissionRec
   throw problem('VALIDATION', `vendorId: ${reason}`, { details: [{ path: 'vendorId', reason }] })
 }
 
+/** Its account is created with the onboarding: the country comes from a stranger, and the provider never changes it. */
 async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord): Promise<Vendor> {
   const now = isoNow(deps.clock)
   const vendor: Vendor = {
@@ -122,7 +123,6 @@ async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord):
     ...{ applicationFeePercent: defaultFeePercent, createdAt: now, updatedAt: now },
   }
   await insertVendor(tx, vendor)
-  if (from.priceModel !== null) await deps.payments.vendorCreated(tx, { vendorId: vendor.id })
   return vendor
 }
 

@@ -553,6 +553,8 @@ export function paymentDouble(
       Object.assign(accounts.get(account) ?? missing('account'), patch)
       emit('account.updated', 'account', account)
     },
+    /** Somebody deletes it in the Dashboard. */
+    deleteAccount: (account: string) => void accounts.delete(account),
     /** The bank refuses the means of payment that are stored now. */
     refuseCard: (customerId: string, refused = true) => {
       for (const card of methodsOf(customerId).stored) refused ? refusing.add(card) : refusing.delete(card)
