@@ -4,7 +4,8 @@ import type { NewAlert } from './alert.ts'
 /** `id`: the subscription, or the invoice of one that has none. */
 export const paymentFailedKey = (id: string): string => `payment_failed:${id}`
 
-type OfSubscription = Readonly<{ subscriptionId: string; isUnpaid: boolean; isPlan?: boolean }>
+/** `isInstalled`: false for an item that was uninstalled since. */
+type OfSubscription = Readonly<{ subscriptionId: string; isUnpaid: boolean; isPlan?: boolean; isInstalled?: boolean }>
 
 /** An invoice of its own, for modules or late usage. `hasEnded`: the last one of a subscription that has ended. */
 type OfInvoice = Readonly<{ invoiceId: string; hasEnded?: boolean }>
@@ -24,12 +25,18 @@ export const paymentFailed = ({ slug, itemName, ...failed }: Failed): NewAlert =
       ? `The payment provider could not collect the invoice ${failed.invoiceId} for ${itemName}. ` +
         (failed.hasEnded ? 'Its subscription has ended; the invoice is for the time before.\n' : 'Nothing is taken away.\n')
       : `The payment provider could not collect the payment for ${itemName} (subscription ${failed.subscriptionId}). ` +
-        (failed.isUnpaid ? 'It does not try again. ' : 'It tries again by its own rules. ') +
-        `The ${failed.isPlan ? 'plan stays' : 'item stays installed'} until the subscription ends at the provider.\n`) +
-    'Ask the tenant to update the means of payment. The alert closes when the invoice is paid.',
-  command: `tenantry tenants show ${slug}`,
+        (failed.isUnpaid ? 'It does not try again. ' : 'It tries again by its own rules, unless the tenant pays its invoices by itself. ') +
+        effectOf(failed)) + 'Send the tenant a link to a new means of payment. The alert closes when the invoice is paid.',
+  // An invoice of no tenant has the subject billing.
+  command: slug === 'billing' ? 'tenantry billing reconcile' : `tenantry tenants billing ${slug} --create-customer`,
   standing: true,
 })
+
+function effectOf({ isPlan = false, isInstalled = true }: OfSubscription): string {
+  if (isPlan) return 'The plan stays until the subscription ends at the provider.\n'
+  if (isInstalled) return 'The item stays installed until the subscription ends at the provider.\n'
+  return 'The item is uninstalled; the payment is for the time before.\n'
+}
 
 const euros = (cents: number, currency: string): string =>
   `${Math.trunc(cents / 100)}.${String(Math.abs(cents) % 100).padStart(2, '0')} ${currency.toUpperCase()}`
