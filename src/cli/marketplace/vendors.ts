@@ -18,7 +18,7 @@ export const vendors = command('vendors <list|create|update|onboard|sync> [vendo
   options: {
     name: text('--name <name>', 'name of the vendor'),
     email: text('--email <address>', 'contact address'),
-    country: text('--country <code>', 'create: country such as DE (default: DE)'),
+    country: text('--country <code>', 'country such as DE; fixed once the account exists'),
     fee: text('--fee <percent>', 'fee of the platform, at most two decimals (default: 30)'),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
@@ -34,7 +34,7 @@ export const vendors = command('vendors <list|create|update|onboard|sync> [vendo
   view,
   examples: [
     'vendors list',
-    'vendors create --name Acme --email pay@acme.example',
+    'vendors create --name Acme --email pay@acme.example --country DE',
     'vendors update vnd_2x7e --fee 12.5',
     'vendors onboard vnd_2x7e',
   ],
@@ -48,8 +48,9 @@ function feeOf({ fee }: Input): number | undefined {
 
 function create({ api }: Context, input: Input): Promise<Vendor> {
   const { name, email: contactEmail, country } = input
-  if (name === undefined || contactEmail === undefined) throw problem('USAGE', 'pass --name and --email')
-  const body = { name, contactEmail, country: country as NewVendor['country'] | undefined, applicationFeePercent: feeOf(input) }
+  if (name === undefined || contactEmail === undefined || country === undefined)
+    throw problem('USAGE', 'pass --name, --email and --country')
+  const body = { name, contactEmail, country: country as NewVendor['country'], applicationFeePercent: feeOf(input) }
   return api.marketplace.createVendor({ body })
 }
 
@@ -61,8 +62,9 @@ function named({ vendor }: Input): string {
 function update({ api }: Context, input: Input): Promise<Vendor> {
   const { name, email: contactEmail } = input
   const id = named(input)
-  const body = { name, contactEmail, applicationFeePercent: feeOf(input) }
-  if (Object.values(body).every((value) => value === undefined)) throw problem('USAGE', 'nothing to change; pass --name, --email or --fee')
+  const body = { name, contactEmail, country: input.country as NewVendor['country'] | undefined, applicationFeePercent: feeOf(input) }
+  if (Object.values(body).every((value) => value === undefined))
+    throw problem('USAGE', 'nothing to change; pass --name, --email, --country or --fee')
   return api.marketplace.changeVendor({ params: { id }, body })
 }
 

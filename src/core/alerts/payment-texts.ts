@@ -4,7 +4,8 @@ import type { NewAlert } from './alert.ts'
 /** `id`: the subscription, or the invoice of one that has none. */
 export const paymentFailedKey = (id: string): string => `payment_failed:${id}`
 
-type OfSubscription = Readonly<{ subscriptionId: string; isUnpaid: boolean; isPlan?: boolean }>
+/** `isInstalled`: false for an item that was uninstalled since. */
+type OfSubscription = Readonly<{ subscriptionId: string; isUnpaid: boolean; isPlan?: boolean; isInstalled?: boolean }>
 
 /** An invoice of its own, for modules or late usage. `hasEnded`: the last one of a subscription that has ended. */
 type OfInvoice = Readonly<{ invoiceId: string; hasEnded?: boolean }>
@@ -19,17 +20,28 @@ export const paymentFailed = ({ slug, itemName, ...failed }: Failed): NewAlert =
   subject: slug,
   severity: 'warning',
   title: `A payment of ${slug} for ${itemName} failed`,
-  body:
-    ('invoiceId' in failed
-      ? `The payment provider could not collect the invoice ${failed.invoiceId} for ${itemName}. ` +
-        (failed.hasEnded ? 'Its subscription has ended; the invoice is for the time before.\n' : 'Nothing is taken away.\n')
-      : `The payment provider could not collect the payment for ${itemName} (subscription ${failed.subscriptionId}). ` +
-        (failed.isUnpaid ? 'It does not try again. ' : 'It tries again by its own rules. ') +
-        `The ${failed.isPlan ? 'plan stays' : 'item stays installed'} until the subscription ends at the provider.\n`) +
-    'Ask the tenant to update the means of payment. The alert closes when the invoice is paid.',
-  command: `tenantry tenants show ${slug}`,
+  body: `${causeOf(itemName, failed)}\nSend the tenant a link to a new means of payment. The alert closes when the invoice is paid.`,
+  // An invoice of no tenant has the subject billing.
+  command: slug === 'billing' ? 'tenantry billing reconcile' : `tenantry tenants billing ${slug} --create-customer`,
   standing: true,
 })
+
+function causeOf(itemName: string, failed: OfSubscription | OfInvoice): string {
+  const what = 'invoiceId' in failed ? `the invoice ${failed.invoiceId}` : 'the payment'
+  const failure = `The payment provider could not collect ${what} for ${itemName}`
+  if ('invoiceId' in failed)
+    return `${failure}. ${failed.hasEnded ? 'Its subscription has ended; the invoice is for the time before.' : 'Nothing is taken away.'}`
+  const tries = failed.isUnpaid
+    ? 'It does not try again.'
+    : 'It tries again by its own rules, unless the tenant pays its invoices by itself.'
+  return `${failure} (subscription ${failed.subscriptionId}). ${tries} ${effectOf(failed)}`
+}
+
+function effectOf({ isPlan = false, isInstalled = true }: OfSubscription): string {
+  if (isPlan) return 'The plan stays until the subscription ends at the provider.'
+  if (isInstalled) return 'The item stays installed until the subscription ends at the provider.'
+  return 'The item is uninstalled; the payment is for the time before.'
+}
 
 const euros = (cents: number, currency: string): string =>
   `${Math.trunc(cents / 100)}.${String(Math.abs(cents) % 100).padStart(2, '0')} ${currency.toUpperCase()}`

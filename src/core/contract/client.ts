@@ -114,6 +114,7 @@ async function problemOf(baseUrl: string, response: Response): Promise<Problem> 
     ...(body?.details ? { details: body.details } : {}),
     ...(body?.violations ? { violations: body.violations } : {}),
     ...(body?.added ? { permissions: { added: body.added, removed: body.removed ?? [] } } : {}),
+    ...(typeof body?.retryable === 'boolean' ? { retryable: body.retryable } : {}),
     ...(retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {}),
   }
   if (body?.code && isProblemCode(body.code)) return problem(body.code, body.message, extras)

@@ -154,6 +154,8 @@ type Extras = Readonly<{
   details?: readonly FieldReason[]
   violations?: readonly ProblemViolation[]
   retryAfterSeconds?: number
+  /** False where a retry of a retryable code gets the same answer. */
+  retryable?: boolean
   cause?: unknown
 }>
 
@@ -175,11 +177,13 @@ export class Problem extends Error {
   readonly violations?: readonly ProblemViolation[]
   readonly retryAfterSeconds?: number
   readonly permissions?: PermissionChange
+  readonly retryable: boolean
 
   constructor(code: ProblemCode, message: string, extras: Extras = {}) {
     super(message, extras.cause === undefined ? undefined : { cause: extras.cause })
     this.name = 'Problem'
     this.code = code
+    this.retryable = extras.retryable ?? catalogue[code].retryable
     if (extras.details) this.details = extras.details
     if (extras.permissions) this.permissions = extras.permissions
     if (extras.violations) this.violations = extras.violations
@@ -188,10 +192,6 @@ export class Problem extends Error {
 
   get status(): number {
     return catalogue[this.code].status
-  }
-
-  get retryable(): boolean {
-    return catalogue[this.code].retryable
   }
 
   get exit(): ExitCode {

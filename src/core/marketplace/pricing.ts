@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { problem } from '../kit/index.ts'
 
 /** `flat-monthly`: cents a month. `per-active-user`: cents for each active user of a month. */
 export const PriceModel = z.enum(['flat-monthly', 'per-active-user'])
@@ -9,6 +10,33 @@ const priceBounds = {
   'flat-monthly': { min: 50, max: 100_000 },
   'per-active-user': { min: 1, max: 10_000 },
 } as const satisfies Record<PriceModel, Readonly<{ min: number; max: number }>>
+
+/** The least amount that Stripe charges, in cents; 50 in all other currencies with two decimals. */
+const leastCharge: Readonly<Record<string, number>> = {
+  ...{
+    aed: 200,
+    bgn: 100,
+    czk: 1500,
+    dkk: 250,
+    hkd: 400,
+    huf: 17_500,
+    mxn: 1000,
+    myr: 200,
+    nok: 300,
+    pln: 200,
+    ron: 200,
+    sek: 300,
+    thb: 1000,
+  },
+}
+
+/** A lesser monthly price would be carried to a later invoice of the customer, maybe that of another vendor. Throws VALIDATION. */
+export function assertCharged({ priceModel, priceCents }: PriceFields, currency: string): void {
+  const min = leastCharge[currency] ?? priceBounds['flat-monthly'].min
+  if (priceModel !== 'flat-monthly' || (priceCents ?? 0) >= min) return
+  const reason = `must be at least ${min} cents: the payment provider charges no less in ${currency.toUpperCase()}`
+  throw problem('VALIDATION', `priceCents: ${reason}`, { details: [{ path: 'priceCents', reason }] })
+}
 
 /** A price: integer cents of one currency, ISO 4217 in lower case. Null for a free item. */
 

@@ -25,7 +25,12 @@ export const NewVendor = z.strictObject({
 export type NewVendor = Readonly<z.infer<typeof NewVendor>>
 
 export const VendorChange = z
-  .strictObject({ name: line(120).optional(), contactEmail: Email.optional(), applicationFeePercent: FeePercent.optional() })
+  .strictObject({
+    name: line(120).optional(),
+    contactEmail: Email.optional(),
+    country: Country.optional(),
+    applicationFeePercent: FeePercent.optional(),
+  })
   .refine((change) => Object.values(change).some((value) => value !== undefined), 'must change something')
   .meta({ minProperties: 1 })
 export type VendorChange = Readonly<z.infer<typeof VendorChange>>

@@ -64,7 +64,7 @@ export type PaymentProvider = Readonly<{
   createCustomer(input: Keyed & Readonly<{ name: string; email: string; metadata: Metadata }>): Promise<ProviderCustomer>
   /** Null also for a deleted customer. */
   getCustomer(id: string): Promise<ProviderCustomer | null>
-  updateCustomer(input: Keyed & Readonly<{ id: string; email?: string; metadata?: Metadata }>): Promise<ProviderCustomer>
+  updateCustomer(input: Keyed & Readonly<{ id: string; email?: string | null; metadata?: Metadata }>): Promise<ProviderCustomer>
   /** A hosted page where the customer stores a means of payment. Only `applySetup` makes it the default for invoices. */
   createSetupLink(input: Readonly<{ customerId: string; returnUrl: string }>): Promise<Readonly<{ url: string; expiresAt: string }>>
 

@@ -1,5 +1,5 @@
 /** A failure as a journal stores it. */
-export type SagaError = Readonly<{ code: string; message: string }>
+export type SagaError = Readonly<{ code: string; message: string; retryable?: false }>
 
 /** One line of a saga's journal. `data` of `done` is what the step returned, of `failed` it is `{ error, final? }`. */
 export type SagaEntry = Readonly<{

@@ -71,18 +71,18 @@ async function ensureCustomer(
 
 async function sendAddress(
   { provider, clock }: Pick<Deps, 'provider' | 'clock'>,
-  { known: { id, email: former }, email }: Readonly<{ known: ProviderCustomer; email: string }>,
+  { known: { id, email: former }, email }: Readonly<{ known: ProviderCustomer; email: string | null }>,
 ): Promise<void> {
   if (former !== email) await provider.updateCustomer({ key: `customer:${id}:${isoNow(clock)}`, id, email })
 }
 
-/** Sends a changed billing address to the customer of the tenant: the provider mails its invoices there. */
+/** Sends a changed or removed billing address to the customer of the tenant: the provider mails its invoices there. */
 export const sendBillingAddress =
   (deps: Pick<Deps, 'db' | 'clock' | 'provider'>): JobHandler =>
   async (payload) => {
     const { tenantId } = payload as { tenantId: string }
     const tenant = await tenantById(deps.db, tenantId)
-    if (deps.provider.name === 'none' || !tenant?.paymentCustomerId || tenant.billingEmail === null) return
+    if (deps.provider.name === 'none' || !tenant?.paymentCustomerId) return
     const known = await deps.provider.getCustomer(tenant.paymentCustomerId)
     if (known) await sendAddress(deps, { known, email: tenant.billingEmail })
   }

@@ -1,5 +1,13 @@
 import { type Actor, isoNow, newId, problem } from '../../core/kit/index.ts'
-import { changesStatus, type Item, type ItemChange, type NewVendor, type Vendor, type VendorChange } from '../../core/marketplace/index.ts'
+import {
+  assertCharged,
+  changesStatus,
+  type Item,
+  type ItemChange,
+  type NewVendor,
+  type Vendor,
+  type VendorChange,
+} from '../../core/marketplace/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { announceItem } from './announce-item.ts'
@@ -48,6 +56,7 @@ const statusAfter = (item: ItemRecord, { status }: ItemChange, now: string): Par
 function priceAfter(item: ItemRecord, { priceModel, priceCents }: ItemChange, currency: string): Partial<ItemRecord> {
   if (priceModel === undefined) return {}
   const price = { priceModel, priceCents: priceCents ?? null, currency: priceModel === null ? null : currency }
+  assertCharged(price, currency)
   const isSame = item.priceModel === price.priceModel && item.priceCents === price.priceCents && item.currency === price.currency
   return isSame ? {} : { ...price, paymentPriceId: null }
 }
@@ -81,13 +90,14 @@ export const createVendor = (deps: MarketplaceDeps, actor: Actor, input: NewVend
     return vendor
   })
 
-/** Changes a vendor; live subscriptions get another fee through the queue. Without a difference nothing changes. Throws NOT_FOUND. */
+/** Changes a vendor; live subscriptions get another fee through the queue. Without a difference nothing changes. Throws NOT_FOUND, CONFLICT. */
 export const changeVendor = (deps: MarketplaceDeps, actor: Actor, { id, ...change }: VendorChange & One): Promise<Vendor> =>
   deps.db.transaction().execute(async (tx) => {
     const vendor = await lockVendor(tx, id)
     if (!vendor) throw problem('NOT_FOUND', `Vendor ${id} does not exist. fix: tenantry marketplace vendors list`)
     const given = Object.entries(change).filter(([key, value]) => value !== undefined && value !== vendor[key as keyof Vendor])
     if (given.length === 0) return vendor
+    if (change.country !== undefined && change.country !== vendor.country) assertCountryIsOpen(vendor)
     const next: Vendor = { ...vendor, ...Object.fromEntries(given), updatedAt: isoNow(deps.clock) }
     await replaceVendor(tx, next)
     if (next.name !== vendor.name) await renameVendor(tx, { vendorId: id, name: next.name })
@@ -97,3 +107,13 @@ export const changeVendor = (deps: MarketplaceDeps, actor: Actor, { id, ...chang
     await recordAudit(tx, deps.clock, { actor, action: 'marketplace.vendor-changed', subject: id, data })
     return next
   })
+
+/** The provider fixes the country of an account at its creation; one that is closed is replaced by the next onboarding. Throws CONFLICT. */
+function assertCountryIsOpen({ id, country, paymentAccountId, paymentAccountStatus, chargesEnabled, payoutsEnabled }: Vendor): void {
+  if (paymentAccountId === null) return
+  if (paymentAccountStatus === 'restricted' && !chargesEnabled && !payoutsEnabled) return
+  throw problem(
+    'CONFLICT',
+    `The payment account ${paymentAccountId} of vendor ${id} was created for ${country}, and the provider never changes that. fix: delete the account in the Dashboard of the provider, then tenantry marketplace vendors sync ${id}, and repeat the request`,
+  )
+}

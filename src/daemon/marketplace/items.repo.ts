@@ -33,15 +33,22 @@ export type ItemRecord = Readonly<{
   updatedAt: string
 }>
 
-const toItem = (row: Selectable<ItemTable>): ItemRecord => ({
+/** An item in a list: a bundle has up to 1 MB. */
+export type ListedItemRecord = Omit<ItemRecord, 'bundle'>
+
+const toListed = (row: Omit<Selectable<ItemTable>, 'bundle'>): ListedItemRecord => ({
   ...{ id: row.id, itemType: row.item_type, slug: row.slug, name: row.name, description: row.description },
   ...{ iconEmoji: row.icon_emoji, category: row.category, vendorId: row.vendor_id, vendorName: row.vendor_name },
   ...{ version: row.version, status: row.status, priceModel: row.price_model, priceCents: row.price_cents },
   ...{ currency: row.currency, paymentProductId: row.payment_product_id, paymentPriceId: row.payment_price_id },
-  bundle: JSON.parse(row.bundle) as Record<string, unknown>,
   screenshots: JSON.parse(row.screenshots) as string[],
   ...{ seedKey: row.seed_key, seedHash: row.seed_hash, changedByAdmin: row.changed_by_admin === 1 },
   ...{ publishedAt: row.published_at, createdAt: row.created_at, updatedAt: row.updated_at },
+})
+
+const toItem = (row: Selectable<ItemTable>): ItemRecord => ({
+  ...toListed(row),
+  bundle: JSON.parse(row.bundle) as Record<string, unknown>,
 })
 
 const toRow = (one: ItemRecord) => ({
@@ -64,9 +71,36 @@ type Listing = Readonly<{
   limit: number
 }>
 
-/** Items, newest first. */
-export async function itemsOf(db: DbOrTx, { status, type, category, ids, after, limit }: Listing): Promise<ItemRecord[]> {
-  let query = newestFirst(db.selectFrom('marketplace_items').selectAll(), { after, limit })
+const listedColumns = [
+  ...([
+    'id',
+    'item_type',
+    'slug',
+    'name',
+    'description',
+    'icon_emoji',
+    'category',
+    'vendor_id',
+    'vendor_name',
+    'version',
+    'status',
+  ] as const),
+  ...([
+    'price_model',
+    'price_cents',
+    'currency',
+    'payment_product_id',
+    'payment_price_id',
+    'screenshots',
+    'seed_key',
+    'seed_hash',
+  ] as const),
+  ...(['changed_by_admin', 'published_at', 'created_at', 'updated_at'] as const),
+] as const
+
+/** Items without their bundles, newest first. */
+export async function itemsOf(db: DbOrTx, { status, type, category, ids, after, limit }: Listing): Promise<ListedItemRecord[]> {
+  let query = newestFirst(db.selectFrom('marketplace_items').select(listedColumns), { after, limit })
   if (status !== undefined) query = query.where('status', '=', status)
   if (type !== undefined) query = query.where('item_type', '=', type)
   if (category !== undefined) query = query.where('category', '=', category)
@@ -74,7 +108,7 @@ export async function itemsOf(db: DbOrTx, { status, type, category, ids, after, 
     if (ids.only.length === 0) return []
     query = query.where('id', 'in', [...ids.only])
   } else if (ids && ids.without.length > 0) query = query.where('id', 'not in', [...ids.without])
-  return (await query.execute()).map(toItem)
+  return (await query.execute()).map(toListed)
 }
 
 export async function findItem(db: DbOrTx, id: string): Promise<ItemRecord | undefined> {

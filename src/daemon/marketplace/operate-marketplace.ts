@@ -2,7 +2,7 @@ import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Item, ItemStatus, Submission, SubmissionStatus, SubmissionSummary } from '../../core/marketplace/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { type ItemRecord, itemsOf } from './items.repo.ts'
+import { itemsOf, type ListedItemRecord } from './items.repo.ts'
 import { findSubmission, type SubmissionRecord, submissionsOf } from './submissions.repo.ts'
 import { vendorsOf, vendorsWithAddress } from './vendors.repo.ts'
 
@@ -11,8 +11,10 @@ type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 const rangeOf = ({ cursor, limit }: Page) => ({ after: cursor === undefined ? undefined : readPageEnd(cursor), limit: limit + 1 })
 
+type Viewed = ListedItemRecord & Readonly<{ bundle?: unknown }>
+
 /** An item as operators read it, without its bundle. */
-export const itemView = ({ bundle: _, seedKey, seedHash: __, screenshots, category, ...item }: ItemRecord): Item => ({
+export const itemView = ({ bundle: _, seedKey, seedHash: __, screenshots, category, ...item }: Viewed): Item => ({
   ...item,
   category: category as Item['category'],
   screenshots: [...screenshots],

@@ -2,6 +2,7 @@ import { type Actor, actorLabel, isoNow, newId, problem } from '../../core/kit/i
 import {
   type AppBundle,
   type Approval,
+  assertCharged,
   defaultFeePercent,
   freeSlug,
   type Item,
@@ -113,6 +114,7 @@ async function vendorToJoin(tx: Tx, { id, provenAt, vendorEmail }: SubmissionRec
   throw problem('VALIDATION', `vendorId: ${reason}`, { details: [{ path: 'vendorId', reason }] })
 }
 
+/** Its account is created with the onboarding: the country comes from a stranger, and the provider never changes it. */
 async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord): Promise<Vendor> {
   const now = isoNow(deps.clock)
   const vendor: Vendor = {
@@ -121,13 +123,13 @@ async function newVendor(deps: MarketplaceDeps, tx: Tx, from: SubmissionRecord):
     ...{ applicationFeePercent: defaultFeePercent, createdAt: now, updatedAt: now },
   }
   await insertVendor(tx, vendor)
-  if (from.priceModel !== null) await deps.payments.vendorCreated(tx, { vendorId: vendor.id })
   return vendor
 }
 
 async function newItem(deps: WithTx<MarketplaceDeps>, from: SubmissionRecord, vendor: Vendor): Promise<ItemRecord> {
   const { tx } = deps
   assertCurrency(from, deps.payments)
+  assertCharged(from, deps.payments.currency)
   await lockExclusive(tx, 'marketplace-slugs')
   const now = isoNow(deps.clock)
   const base = slugOf(from.name)

@@ -3,7 +3,7 @@ import { isProblem, type PlatformPrincipal, problem } from '../../core/kit/index
 import { hasUpdate, type ItemDetail, type ItemType, type Subscription, type TenantItem } from '../../core/marketplace/index.ts'
 import { consentOf, planBundle } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { findItem, type ItemRecord, itemsOf } from './items.repo.ts'
+import { findItem, type ItemRecord, itemsOf, type ListedItemRecord } from './items.repo.ts'
 import { priceFor } from './own-price.ts'
 import { findSubscription, type SubscriptionRecord, subscriptionsOf } from './subscriptions.repo.ts'
 
@@ -17,7 +17,7 @@ type Query = Readonly<{
 }>
 
 /** An item as users of a tenant see it. */
-function tenantItem({ clock }: Pick<Deps, 'clock'>, item: ItemRecord, own: SubscriptionRecord | undefined): TenantItem {
+function tenantItem({ clock }: Pick<Deps, 'clock'>, item: ListedItemRecord, own: SubscriptionRecord | undefined): TenantItem {
   const { id, itemType, slug, name, description, iconEmoji, category, vendorName, version, screenshots, publishedAt } = item
   const isActive = own?.status === 'active'
   return {
@@ -89,7 +89,7 @@ export async function listTenantSubscriptions(
   const own = await subscriptionsOf(db, actor)
   const items = await itemsOf(db, { ids: { only: own.map(({ itemId }) => itemId) }, limit: own.length })
   const byId = new Map(items.map((item) => [item.id, item]))
-  return { subscriptions: own.map((one) => subscriptionView(one, byId.get(one.itemId) as ItemRecord)) }
+  return { subscriptions: own.map((one) => subscriptionView(one, byId.get(one.itemId) as ListedItemRecord)) }
 }
 
 export function subscriptionView(one: SubscriptionRecord, item: Pick<ItemRecord, 'name' | 'version' | 'status'>): Subscription {

@@ -1,6 +1,13 @@
 import type { FlowBundle } from '../../core/boards/index.ts'
 import { isoNow, problem, randomText } from '../../core/kit/index.ts'
-import { checkApp, checkFlow, type NewSubmission, type SubmissionState, submissionAfter } from '../../core/marketplace/index.ts'
+import {
+  assertCharged,
+  checkApp,
+  checkFlow,
+  type NewSubmission,
+  type SubmissionState,
+  submissionAfter,
+} from '../../core/marketplace/index.ts'
 import { enqueueJob, type Tx } from '../db/index.ts'
 import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
@@ -36,6 +43,7 @@ const contentOf = (body: NewSubmission, currency: string) => ({
 /** Stores a submission for review and mails a receipt. A refused one counts too: the check costs the same. Throws VALIDATION, RATE_LIMITED. */
 export async function submitItem(deps: MarketplaceDeps, body: NewSubmission, from: From) {
   await deps.db.transaction().execute((tx) => countSubmission(deps, tx, from))
+  assertCharged(body, deps.payments.currency)
   const warnings = await checkBundle(deps, body)
   const { clock } = deps
   return deps.db.transaction().execute(async (tx) => {
@@ -78,6 +86,7 @@ export async function repeatSubmission(deps: MarketplaceDeps, { id, token, body 
   submissionAfter(id, { from: found.status, action: 'revise' })
   assertSame(found, body)
   await deps.db.transaction().execute((tx) => countAnswer(deps, tx, { id }))
+  assertCharged(body, deps.payments.currency)
   const warnings = await checkBundle(deps, body)
   return deps.db.transaction().execute(async (tx) => {
     const locked = await lockSubmission(tx, id)

@@ -15,6 +15,7 @@ import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
+import { isRenewed } from './end-renewed.ts'
 import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
 import { followFailedRefund, followRefund } from './follow-refund.ts'
@@ -156,6 +157,7 @@ type Followed = Readonly<{ row: SubscriptionRecord; found: ProviderSubscription 
 /** A failed payment takes nothing away: it is shown, audited and raised as an alert. */
 async function followPayments({ clock, billing }: Deps, tx: Tx, { row, found }: Followed): Promise<string> {
   const paymentStatus: PaymentStatus = paymentStatusOf(found)
+  if (paymentStatus !== 'ok' && isRenewed({ row, found })) return `${row.id} is cancelled: its new period is not charged`
   const isSame = row.paymentStatus === paymentStatus
   const next = { ...row, paymentStatus, paidUntil: found.currentPeriodEnd, updatedAt: isSame ? row.updatedAt : isoNow(clock) }
   if (!isSame || row.paidUntil !== next.paidUntil) await storeSubscription(tx, next)
@@ -165,10 +167,9 @@ async function followPayments({ clock, billing }: Deps, tx: Tx, { row, found }: 
     await closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(found.id)], because: 'the invoice was paid' })
   else {
     const itemName = (await findItem(tx, row.itemId))?.name ?? row.itemId
-    await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, subscriptionId: found.id, isUnpaid: paymentStatus === 'unpaid' }))
-    await billing.paymentFailed(tx, {
-      ...{ tenantId: row.tenantId, itemId: row.itemId, isUnpaid: paymentStatus === 'unpaid', isInstalled: row.status === 'active' },
-    })
+    const state = { isUnpaid: paymentStatus === 'unpaid', isInstalled: row.status === 'active' }
+    await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, subscriptionId: found.id, ...state }))
+    await billing.paymentFailed(tx, { tenantId: row.tenantId, itemId: row.itemId, ...state })
   }
   await recordAudit(tx, clock, {
     actor: system,

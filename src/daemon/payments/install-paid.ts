@@ -81,8 +81,8 @@ const payingBack = ({ name }: ItemRecord, error: SagaError) =>
     `${error.message.replace(/ fix: .*/s, '')} What was paid for ${name} is being paid back. fix: install it again when that has ended; until then the operator has an alert if it cannot end`,
   )
 
-const asProblem = ({ code, message }: SagaError) =>
-  problem(isProblemCode(code) && code !== 'COMMAND_EXPIRED' ? code : 'PAYMENT_FAILED', message)
+const asProblem = ({ code, message, retryable }: SagaError) =>
+  problem(isProblemCode(code) && code !== 'COMMAND_EXPIRED' ? code : 'PAYMENT_FAILED', message, retryable === false ? { retryable } : {})
 
 const later = (error: SagaError | null) =>
   problem(

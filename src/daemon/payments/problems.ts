@@ -11,7 +11,7 @@ function problemOf(failure: PaymentFailure): Problem {
     return problem(
       'PAYMENTS_UNAVAILABLE',
       `${failure.message}. A repeated request gets the same answer. fix: the operator checks the permissions of the key and the account at the payment provider`,
-      { cause: failure },
+      { cause: failure, retryable: false },
     )
   return problem('PAYMENT_FAILED', `${failure.message}. Nothing was charged. fix: update the means of payment with the operator`, {
     cause: failure,
@@ -33,5 +33,6 @@ export const orProblem = async <Value>(call: () => Promise<Value>): Promise<Valu
 
 export const sagaErrorOf = (error: unknown): SagaError => {
   const one = isPaymentFailure(error) ? problemOf(error) : error
-  return isProblem(one) ? { code: one.code, message: one.message } : { code: 'INTERNAL', message: 'internal error' }
+  const refused = isRejected(error) ? ({ retryable: false } as const) : {}
+  return isProblem(one) ? { code: one.code, message: one.message, ...refused } : { code: 'INTERNAL', message: 'internal error' }
 }

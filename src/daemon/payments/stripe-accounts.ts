@@ -55,7 +55,7 @@ export const stripeAccounts = (stripe: Stripe, { currency }: Readonly<{ currency
     }),
   updateCustomer: ({ key, id, email, metadata }) =>
     asFailure(async () => {
-      const change = { ...(email === undefined ? {} : { email }), ...(metadata ? { metadata } : {}) }
+      const change = { ...(email === undefined ? {} : { email: email ?? '' }), ...(metadata ? { metadata } : {}) }
       return toCustomer(await stripe.customers.update(id, change, { idempotencyKey: key }))
     }),
   createSetupLink: ({ customerId, returnUrl }) =>

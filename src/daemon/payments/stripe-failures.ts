@@ -11,7 +11,9 @@ function failureOf(error: unknown): PaymentFailure {
   if (error instanceof Stripe.errors.StripeConnectionError || error.statusCode === 429 || error.statusCode === 409)
     return paymentFailure('unreachable', 'The payment provider did not answer or is busy')
   if (error.statusCode === 402) return paymentFailure('declined', message)
-  if (error.statusCode === 404 || error.code === 'resource_missing') return paymentFailure('not_found', message)
+  // 403 for a connected account that was deleted.
+  const isGone = error.statusCode === 404 || error.code === 'resource_missing' || error.code === 'account_invalid'
+  if (isGone) return paymentFailure('not_found', message)
   if (error.statusCode === undefined || error.statusCode >= 500)
     return paymentFailure('failed', 'The payment provider reports an internal error')
   return paymentFailure('invalid', message)

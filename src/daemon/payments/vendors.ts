@@ -22,24 +22,32 @@ const existingVendor = async ({ db }: Pick<Deps, 'db'>, { id }: One) => {
   return vendor
 }
 
-/** The account of a vendor at the provider, created if it is missing. */
-async function ensureAccount(deps: Deps, { id }: One): Promise<string> {
+/** The account of a vendor at the provider, created if it is missing. `gone`: a former one that the provider does not have any more. */
+async function ensureAccount(deps: Deps, { id, gone = null }: One & Readonly<{ gone?: string | null }>): Promise<string> {
   const { db, clock, provider } = deps
   const { name, contactEmail: email, country, paymentAccountId } = await existingVendor(deps, { id })
-  if (paymentAccountId !== null) return paymentAccountId
+  if (paymentAccountId !== null && paymentAccountId !== gone) return paymentAccountId
   const input = { name, email, country, metadata: { svc_vendor: id } }
+  // The key of the former account would return it again. Another country is another request.
   const account = await createOnce(
-    `account:${id}`,
+    `account:${id}:${country}${gone === null ? '' : `:${gone}`}`,
     (key) => provider.createAccount({ key, ...input }),
     async () => null,
   )
   return db.transaction().execute(async (tx) => {
     const locked = await lockVendor(tx, id)
-    if (!locked || locked.paymentAccountId !== null) return locked?.paymentAccountId ?? account.id
-    await replaceVendor(tx, { ...locked, paymentAccountId: account.id, updatedAt: isoNow(clock) })
+    if (!locked || locked.paymentAccountId !== paymentAccountId) return locked?.paymentAccountId ?? account.id
+    const state = { paymentAccountStatus: 'pending', chargesEnabled: false, payoutsEnabled: false } as const
+    await replaceVendor(tx, { ...locked, ...state, paymentAccountId: account.id, updatedAt: isoNow(clock) })
+    await closeAlerts(tx, clock, { subject: id, kinds: ['vendor_restricted'], because: 'the vendor has a new account' })
     // Live subscriptions of an item that was given to this vendor wait for the account.
     await enqueueJob(tx, clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'payments' })
-    await recordAudit(tx, clock, { actor: system, action: 'payment.account-created', subject: id, data: { accountId: account.id } })
+    await recordAudit(tx, clock, {
+      actor: system,
+      action: 'payment.account-created',
+      subject: id,
+      data: { accountId: account.id, former: paymentAccountId },
+    })
     return account.id
   })
 }
@@ -52,11 +60,12 @@ export const createAccount =
     await ensureAccount(deps, payload as One)
   }
 
-/** A hosted page for one use, on which the vendor completes the account. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */
+/** A hosted page for one use, on which the vendor completes the account; a new one if the provider does not have the former any more. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */
 export async function onboardVendor(deps: Deps, actor: Actor, { id }: One) {
   const { db, clock, provider, baseUrl } = deps
   const link = await orProblem(async () => {
-    const accountId = await ensureAccount(deps, { id })
+    const known = await ensureAccount(deps, { id })
+    const accountId = (await provider.getAccount(known)) ? known : await ensureAccount(deps, { id, gone: known })
     return provider.createAccountLink({ accountId, returnUrl: baseUrl, refreshUrl: baseUrl })
   })
   await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: 'payment.onboarding-link', subject: id, data: {} }))

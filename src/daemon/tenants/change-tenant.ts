@@ -84,7 +84,7 @@ async function changeDetails(
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
   if (visibleFields.some((field) => known[field] !== undefined))
     await recordInternalEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
-  if (typeof known.billingEmail === 'string')
+  if (known.billingEmail !== undefined)
     await enqueueJob(tx, clock, { topic: billingAddressTopic, payload: { tenantId: id }, key: id, pool: 'payments' })
   await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
   await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: withoutAddress(known) })

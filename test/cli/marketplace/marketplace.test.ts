@@ -56,6 +56,7 @@ describe('tenantry marketplace items', () => {
     [['submissions', 'approve']],
     [['submissions', 'read', 'sbm_1']],
     [['vendors', 'create', '--name', 'Acme']],
+    [['vendors', 'create', '--name', 'Acme', '--email', 'pay@acme.example']],
     [['vendors', 'update', 'vnd_1']],
     [['vendors', 'update', 'vnd_1', '--fee', '12.555']],
     [['vendors', 'update', 'vnd_1', '--fee', '120']],
@@ -125,12 +126,14 @@ describe('tenantry marketplace vendors', () => {
   })
 
   test('creates, changes and syncs one, and prints the onboarding link', async () => {
-    const create = ['vendors', 'create', '--name', 'Acme', '--email', 'pay@acme.example', '--fee', '12.5']
+    const create = ['vendors', 'create', '--name', 'Acme', '--email', 'pay@acme.example', '--country', 'AT', '--fee', '12.5']
     const ran = await run(create, { [`POST ${base}/vendors`]: vendor })
-    expect(ran.asked[0]?.body).toEqual({ name: 'Acme', contactEmail: 'pay@acme.example', applicationFeePercent: 12.5 })
+    expect(ran.asked[0]?.body).toEqual({ name: 'Acme', contactEmail: 'pay@acme.example', country: 'AT', applicationFeePercent: 12.5 })
     expect(ran.stdout).toContain('active (acct_1)')
     const changed = await run(['vendors', 'update', 'vnd_1', '--fee', '5'], { [`PATCH ${base}/vendors/vnd_1`]: vendor })
     expect(changed.asked[0]?.body).toEqual({ applicationFeePercent: 5 })
+    const moved = await run(['vendors', 'update', 'vnd_1', '--country', 'AT'], { [`PATCH ${base}/vendors/vnd_1`]: vendor })
+    expect(moved.asked[0]?.body).toEqual({ country: 'AT' })
     expect((await run(['vendors', 'sync', 'vnd_1'], { [`POST ${base}/vendors/vnd_1/sync`]: vendor })).stdout).toContain('12.5 %')
     const link = { url: 'https://pay.example/1', expiresAt: at('01:00:00') }
     const onboard = await run(['vendors', 'onboard', 'vnd_1'], { [`POST ${base}/vendors/vnd_1/onboarding-link`]: link })

@@ -184,3 +184,12 @@ test.each([
   const of = { rolloutId, reason: explainPause('canary', failures), mustSkip: mustSkipFailures(failures) }
   expect(alertOf.rollout_paused(of).body).toContain(line)
 })
+
+test('a failed payment of an uninstalled item does not say that it stays installed', () => {
+  const { body, command } = alertOf.payment_failed({
+    ...{ slug: 'anna-schule', itemName: 'Visitors', subscriptionId: 'sub_1', isUnpaid: true, isInstalled: false },
+  })
+  expect(body).toContain('It does not try again. The item is uninstalled; the payment is for the time before.')
+  expect(body).not.toContain('stays installed')
+  expect(command).toBe('tenantry tenants billing anna-schule --create-customer')
+})

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  assertCharged,
   changesStatus,
   freeSlug,
   hasUpdate,
@@ -100,6 +101,22 @@ test('a slug has at most 80 lower-case letters, digits and single dashes', () =>
   for (let n = 0; n < 12; n++) taken.add(freeSlug(long, taken))
   expect([...taken].every((slug) => slug.length <= 80)).toBe(true)
   expect(taken).toContain(`${'a'.repeat(77)}-13`)
+})
+
+test('a monthly price is at least what the provider charges in its currency', () => {
+  const flat = (priceCents: number) => ({ priceModel: 'flat-monthly', priceCents }) as const
+  for (const [currency, least] of [
+    ['eur', 50],
+    ['sek', 300],
+    ['nok', 300],
+    ['dkk', 250],
+    ['czk', 1500],
+  ] as const) {
+    assertCharged(flat(least), currency)
+    expect(() => assertCharged(flat(least - 1), currency)).toThrow(`must be at least ${least} cents`)
+  }
+  assertCharged({ priceModel: 'per-active-user', priceCents: 1 }, 'sek')
+  assertCharged({ priceModel: null, priceCents: null }, 'sek')
 })
 
 test('each mail says what to do next, and escapes texts of people', () => {

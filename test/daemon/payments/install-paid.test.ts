@@ -150,6 +150,7 @@ onBothDialects('a paid installation', (fresh) => {
       room.double.fault(one, 'refused')
       await expect(room.install()).rejects.toMatchObject({
         code: 'PAYMENTS_UNAVAILABLE',
+        retryable: false,
         message: expect.stringMatching(/address of the customer is incomplete.*fix: the operator checks the permissions of the key/),
       })
       const alerts = () => room.db.selectFrom('alerts').select(['kind', 'status', 'subject']).execute()

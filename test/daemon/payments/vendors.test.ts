@@ -58,6 +58,27 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect(await syncAccount(room.deps, 'acct_unknown')).toBe('no vendor has the account')
   })
 
+  test('an account that the provider does not have any more is replaced by the onboarding, with the country of then', async () => {
+    const room = await aVendor(await fresh())
+    await room.onboard()
+    const former = (await room.vendor())?.paymentAccountId as string
+    room.double.setAccount(former, readyAccount)
+    await room.sync()
+    room.double.deleteAccount(former)
+    expect(await room.sync()).toMatchObject({ paymentAccountStatus: 'restricted', paymentAccountId: former })
+    await room.db.updateTable('marketplace_vendors').set({ country: 'AT' }).execute()
+    await room.onboard()
+    const next = await room.vendor()
+    expect(next).toMatchObject({ paymentAccountStatus: 'pending', chargesEnabled: false })
+    expect(next?.paymentAccountId).not.toBe(former)
+    expect(room.double.calls.filter(({ operation }) => operation === 'createAccount').at(-1)).toMatchObject({ input: { country: 'AT' } })
+    expect(await room.db.selectFrom('alerts').select(['kind', 'status']).execute()).toEqual([
+      { kind: 'vendor_restricted', status: 'closed' },
+    ])
+    await room.onboard()
+    expect((await room.vendor())?.paymentAccountId).toBe(next?.paymentAccountId)
+  })
+
   test('a change is audited, an unchanged account is not', async () => {
     const room = await aVendor(await fresh())
     await room.onboard()

@@ -33,6 +33,8 @@ export type DoubleEvent = Readonly<{ id: string; type: string; objectKind: strin
 export const testWebhookSecrets = { platform: 'whsec_platform', connect: 'whsec_connect', thin: 'whsec_thin' } as const
 const hourMs = 3_600_000
 const daysUntilDue = 14
+/** Of EUR. */
+const leastChargeCents = 50
 
 /** A provider with state and money: charges, renews, finalises and pays as its clock moves. */
 export function paymentDouble(
@@ -149,6 +151,15 @@ export function paymentDouble(
     invoice.status = 'open'
     if (collection === 'invoice') invoice.dueAt = new Date(Date.parse(at()) + daysUntilDue * 24 * hourMs).toISOString()
     emit('invoice.finalized', 'invoice', invoice.id)
+    const credit = credits.get(invoice.customerId) ?? 0
+    const due = invoice.total.cents - credit
+    if (due > 0 && due < leastChargeCents) {
+      // Nothing is collected: the next invoice of the customer has the amount, whichever vendor it pays.
+      credits.set(invoice.customerId, -due)
+      invoice.status = 'paid'
+      emit('invoice.paid', 'invoice', invoice.id)
+      return
+    }
     if (invoice.total.cents <= 0 || (collection === 'charge' && !isRefused(invoice.customerId))) {
       pay(invoice)
       return
@@ -542,6 +553,8 @@ export function paymentDouble(
       Object.assign(accounts.get(account) ?? missing('account'), patch)
       emit('account.updated', 'account', account)
     },
+    /** Somebody deletes it in the Dashboard. */
+    deleteAccount: (account: string) => void accounts.delete(account),
     /** The bank refuses the means of payment that are stored now. */
     refuseCard: (customerId: string, refused = true) => {
       for (const card of methodsOf(customerId).stored) refused ? refusing.add(card) : refusing.delete(card)
