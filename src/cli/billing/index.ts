@@ -3,7 +3,7 @@
 import { type Difference, type Payout, type Preview, type UsageRow, usageStates } from '../../core/billing/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type Context, clean, command, count, noun, oneOf, text } from '../kit/index.ts'
-import { differenceList, payoutList, previewList, usageList } from './billing.view.ts'
+import { differenceList, payoutList, previewList, usageList, waivedList } from './billing.view.ts'
 
 const month = text('--month <month>', 'a month such as 2026-11 (preview: default the present one)')
 const tenant = text('--tenant <slug>', 'only this tenant')
@@ -29,6 +29,16 @@ const usage = command('usage', 'List usage of finished months and how it was bil
   run: ({ api }, query): Promise<Usage> => api.billing.listUsage({ query }),
   view: usageList,
   examples: ['usage --month 2026-10', 'usage --state unbilled'],
+})
+
+const waive = command('waive <tenant>', 'Waive modules of a tenant that are not billed', {
+  options: { until: text('--until <month>', 'the last month to waive, such as 2026-10'), reason: text('--reason <text>', 'why; audited') },
+  run: ({ api }, { tenant: slug, until, reason }) => {
+    if (until === undefined || reason === undefined) throw problem('USAGE', 'pass --until 2026-10 and --reason "…"')
+    return api.billing.waiveUsage({ body: { tenant: slug, until, reason } })
+  },
+  view: waivedList,
+  examples: ['waive anna-schule --until 2026-10 --reason "pilot without charge"'],
 })
 
 const payouts = command('payouts', 'List the statements of developers', {
@@ -90,6 +100,7 @@ const accept = command('accept <kind> <id>', 'Accept a difference that no fix cl
 export const billing = noun('billing', 'Bills of tenants and payouts of developers', [
   preview,
   usage,
+  waive,
   payouts,
   developer,
   reconcile,

@@ -45,6 +45,15 @@ export const billingContract = {
     problems: ['NOT_FOUND'],
     summary: 'List the usage of finished months and how it was billed, newest first',
   }),
+  waiveUsage: endpoint({
+    method: 'POST',
+    path: `${base}/waive`,
+    auth: admin('operator'),
+    body: z.strictObject({ tenant: Slug, until: Month, reason: z.string().trim().min(1).max(1000) }),
+    returns: z.object({ usage: z.array(UsageRow) }),
+    problems: ['NOT_FOUND', 'CONFLICT'],
+    summary: 'Waive the modules of a tenant that are not billed, up to a finished month; no job bills them any more',
+  }),
   listPayouts: endpoint({
     method: 'GET',
     path: `${base}/payouts`,

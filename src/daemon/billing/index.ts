@@ -18,6 +18,7 @@ import { setDeveloperVendor } from './pay-developers.ts'
 import { previewBilling } from './preview.ts'
 import { reconcileAll, reconcilePage } from './reconcile.ts'
 import { reportEnded, reportTopic } from './report-usage.ts'
+import { waiveUsage } from './waive-usage.ts'
 import { mailWarning, warningTopic } from './warn-tenants.ts'
 
 export { openActiveUsers } from './active-users.ts'
@@ -33,6 +34,7 @@ export const billingFeature = feature<Deps>({
     serveContract(billingContract, {
       previewBilling: ({ query }) => previewBilling(deps, query),
       listUsage: ({ query }) => listUsage(deps, query),
+      waiveUsage: ({ actor, body }) => waiveUsage(deps, actor, body),
       listPayouts: ({ query }) => listPayouts(deps, query),
       setDeveloperVendor: ({ actor, params, body }) => setDeveloperVendor(deps, actor, { ...params, ...body }),
       reconcileBilling: ({ query }) => reconcilePage(deps, query),
