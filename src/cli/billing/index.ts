@@ -61,40 +61,47 @@ const developer = command('developer <developer>', 'Set the vendor that receives
 
 export type Compared = Readonly<{ differences: readonly Difference[]; accepted: number; checked: number }>
 
-/** Compares page by page: each call of the daemon stays short. */
-async function compareAll({ api }: Context): Promise<Compared> {
+type Compare = Readonly<{ tenant: string | undefined; isEnough?(differences: readonly Difference[]): boolean }>
+
+/** Compares page by page, because a page of the daemon ends after seconds; until it has what is looked for. */
+async function compare({ api }: Context, { tenant: slug, isEnough = () => false }: Compare): Promise<Compared> {
   const differences: Difference[] = []
   let [accepted, checked] = [0, 0]
   for (let cursor: string | undefined, isMore = true; isMore; ) {
-    const found = await api.billing.reconcileBilling({ query: { cursor } })
+    const found = await api.billing.reconcileBilling({ query: { cursor, tenant: slug } })
     differences.push(...found.differences)
     accepted += found.accepted
     checked += found.checked
     cursor = found.nextCursor ?? undefined
-    isMore = found.nextCursor !== null
+    isMore = found.nextCursor !== null && !isEnough(found.differences)
   }
   return { differences, accepted, checked }
 }
 
 const reconcile = command('reconcile', 'Name what differs from the payment provider', {
-  run: (context) => compareAll(context),
+  options: { tenant },
+  run: (context, { tenant: slug }) => compare(context, { tenant: slug }),
   view: differenceList,
-  examples: ['reconcile'],
+  examples: ['reconcile', 'reconcile --tenant anna-schule'],
 })
 
 const accept = command('accept <kind> <id>', 'Accept a difference that no fix closes', {
-  options: { reason: text('--reason <text>', 'why it is right as it is; audited') },
-  run: async (context, { kind, id, reason }) => {
+  options: {
+    tenant: text('--tenant <slug>', 'compare only this tenant again'),
+    reason: text('--reason <text>', 'why it is right as it is; audited'),
+  },
+  run: async (context, { kind, id, tenant: slug, reason }) => {
     if (reason === undefined) throw problem('USAGE', 'the audit log needs a reason; pass --reason "…"')
-    const { differences } = await compareAll(context)
-    const found = differences.find((one) => one.kind === kind && one.id === id)
+    const isAsked = (one: Difference) => one.kind === kind && one.id === id
+    const { differences } = await compare(context, { tenant: slug, isEnough: (some) => some.some(isAsked) })
+    const found = differences.find(isAsked)
     if (!found) throw problem('NOT_FOUND', `No difference ${kind} of ${id} is open. fix: \`tenantry billing reconcile\` lists them`)
     const { fix: _, ...accepted } = found
     await context.api.billing.acceptDifference({ body: { ...accepted, reason } })
     return found
   },
   view: ({ kind, id }) => `${kind} of ${clean(id)} is accepted. It is named again once it changes.`,
-  examples: ['accept module_not_invoiced mus_2x7e --reason "charged by invoice in_1"'],
+  examples: ['accept module_not_invoiced mus_2x7e --tenant anna-schule --reason "charged by invoice in_1"'],
 })
 
 export const billing = noun('billing', 'Bills of tenants and payouts of developers', [

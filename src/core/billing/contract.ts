@@ -75,15 +75,15 @@ export const billingContract = {
     method: 'GET',
     path: `${base}/reconcile`,
     auth: admin('operator'),
-    query: BySlug.extend({ limit: z.coerce.number().int().min(1).max(50).default(20) }),
+    query: BySlug.extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
     returns: z.object({
       differences: z.array(Difference),
       accepted: z.int().meta({ description: 'Differences that operators accepted' }),
       checked: z.int(),
       nextCursor: z.string().nullable(),
     }),
-    problems: ['PAYMENTS_UNAVAILABLE'],
-    summary: 'Name what differs from the payment provider, a page of tenants at a time; changes nothing',
+    problems: ['PAYMENTS_UNAVAILABLE', 'NOT_FOUND'],
+    summary: 'Name what differs from the payment provider, for one tenant or a page of tenants; a page may be short; changes nothing',
   }),
   acceptDifference: endpoint({
     method: 'POST',

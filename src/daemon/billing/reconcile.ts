@@ -6,7 +6,7 @@ import type { ProviderCustomer } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { subscriptionsOf } from '../marketplace/index.ts'
 import { orProblem } from '../payments/index.ts'
-import { type TenantRecord, tenantsAfter } from '../tenants/index.ts'
+import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
 import { ofSubscriptions } from './reconcile-subscriptions.ts'
@@ -14,23 +14,38 @@ import { ofModules, ofPlanned, ofUsage } from './reconcile-usage.ts'
 import { ofVendorsAndItems } from './reconcile-vendors.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log'>
-type Query = Readonly<{ cursor?: string | undefined; limit: number }>
+type Query = Readonly<{ cursor?: string | undefined; limit: number; tenant?: string | undefined }>
 
-/** Compares a page of tenants; the first page also has items, vendors and payouts. Changes nothing. Throws PAYMENTS_UNAVAILABLE. */
-export async function reconcilePage(deps: Deps, { cursor, limit }: Query) {
+/** Proxies end a request after a minute, and a tenant takes several calls. */
+const maxPageMs = 20_000
+
+/**
+ * Compares one tenant, or a page of tenants that ends after 20 seconds; the first page also has items, vendors and payouts. Changes nothing. Throws
+ * PAYMENTS_UNAVAILABLE, NOT_FOUND.
+ */
+export async function reconcilePage(deps: Deps, { cursor, limit, tenant }: Query) {
   if (deps.provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
       'The platform has no payment provider, so there is nothing to compare. fix: set TENANTRY_STRIPE_SECRET_KEY',
     )
-  const { page, nextCursor } = pageOf(await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 }), limit, ({ slug }) => slug)
+  const startedMs = deps.clock.monotonicMs()
+  const found =
+    tenant === undefined ? await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 }) : [await existingTenant(deps.db, tenant)]
+  const { page, nextCursor } = pageOf(found, limit, ({ slug }) => slug)
   const differences: Difference[] = []
+  let checked = 0
   await orProblem(async () => {
-    if (cursor === undefined) differences.push(...(await ofVendorsAndItems(deps)))
-    for (const tenant of page) differences.push(...(await ofTenant(deps, tenant)))
+    if (cursor === undefined && tenant === undefined) differences.push(...(await ofVendorsAndItems(deps)))
+    for (const one of page) {
+      if (checked > 0 && deps.clock.monotonicMs() - startedMs >= maxPageMs) break
+      differences.push(...(await ofTenant(deps, one)))
+      checked++
+    }
   })
   const open = await withoutAccepted(deps, differences)
-  return { differences: open, accepted: differences.length - open.length, checked: page.length, nextCursor }
+  const end = checked < page.length ? (page[checked - 1]?.slug ?? null) : nextCursor
+  return { differences: open, accepted: differences.length - open.length, checked, nextCursor: end }
 }
 
 const batch = 50

@@ -104,6 +104,11 @@ test('accept sends the difference as it is with a reason, and without a reason o
   const { fix: _, ...sent } = difference
   expect(ran.asked[1]?.body).toEqual({ ...sent, reason: 'agreed' })
   expect(ran.stdout).toBe('terms_differ of sub_1 is accepted. It is named again once it changes.\n')
+  const one = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--tenant', 'anna-schule', '--reason', 'agreed'], { answers })
+  expect(one.asked[0]?.search).toBe('?tenant=anna-schule')
+  const more = { ...answers, [`GET ${base}/reconcile`]: { differences: [difference], accepted: 0, checked: 1, nextCursor: 'anna-schule' } }
+  const first = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--reason', 'agreed'], { answers: more })
+  expect(first.asked.map(({ method }) => method)).toEqual(['GET', 'POST'])
   expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_1'])).exit).toBe(2)
   expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_2', '--reason', 'x'], { answers: found })).stderr).toContain(
     'No difference',
