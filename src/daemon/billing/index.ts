@@ -16,7 +16,7 @@ import { invoiceMailTopic, mailInvoiceFailed, mailPaymentFailed, paymentMailTopi
 import { listPayouts, listUsage } from './list-billing.ts'
 import { setDeveloperVendor } from './pay-developers.ts'
 import { previewBilling } from './preview.ts'
-import { reconcileAll, reconcilePage } from './reconcile.ts'
+import { reconcilePage } from './reconcile.ts'
 import { reportEnded, reportTopic } from './report-usage.ts'
 import { waiveUsage } from './waive-usage.ts'
 import { mailWarning, warningTopic } from './warn-tenants.ts'
@@ -74,7 +74,7 @@ export const billingFeature = feature<Deps>({
     defineCron({
       ...{ key: 'billing-reconcile', expression: '30 5 * * *', description: 'Name what differs from the payment provider' },
       isAlerted: true,
-      run: ({ signal }) => reconcileAll(deps, signal),
+      run: () => beginSteps(deps, 'billing-reconcile'),
     }),
   ],
   loops: ({ activeUsers }) => [activeUsers.loop],

@@ -48,30 +48,37 @@ export async function reconcilePage(deps: Deps, { cursor, limit, tenant }: Query
   return { differences: open, accepted: differences.length - open.length, checked, nextCursor: end }
 }
 
-const batch = 50
+const pageSize = 50
 
-/** Compares everything and raises one alert, or closes it. */
-export async function reconcileAll(deps: Deps, signal: AbortSignal): Promise<string> {
-  if (deps.provider.name === 'none') return 'no payment provider'
-  let count = 0
-  let checked = 0
-  let first: Difference | undefined
-  for (let cursor: string | undefined, isMore = true; isMore && !signal.aborted; ) {
-    const page = await reconcilePage(deps, { cursor, limit: batch })
-    count += page.differences.length
-    checked += page.checked
-    first ??= page.differences[0]
-    cursor = page.nextCursor ?? undefined
-    isMore = page.nextCursor !== null
+/** `after`: the end of the page before; the others are what the pages up to it have found. */
+type Compared = Readonly<{
+  after?: string | undefined
+  count?: number | undefined
+  checked?: number | undefined
+  first?: string | undefined
+}>
+
+/** Compares the next page of everything; after the last one it raises one alert, or closes it. */
+export async function reconcileNext(deps: Deps, { after, count = 0, checked = 0, first }: Compared) {
+  if (deps.provider.name === 'none') return { summary: 'no payment provider', next: null }
+  const page = await reconcilePage(deps, { cursor: after, limit: pageSize })
+  const [found] = page.differences
+  const total = {
+    ...{ count: count + page.differences.length, checked: checked + page.checked },
+    first: first ?? (found && `${found.kind} of ${found.subject} (${found.id})`),
   }
-  if (signal.aborted) return 'stopped'
-  await deps.db.transaction().execute(async (tx) => {
-    if (first)
-      await raiseAlert(tx, deps.clock, alertOf.billing_differs({ count, first: `${first.kind} of ${first.subject} (${first.id})` }))
-    else await closeAlerts(tx, deps.clock, { subject: 'billing', kinds: ['billing_differs'], because: 'nothing differs any more' })
-  })
-  return `${plural(count, 'difference')} in ${plural(checked, 'tenant')}`
+  if (page.nextCursor === null) await alertDiffering(deps, total)
+  return {
+    summary: `${plural(total.count, 'difference')} in ${plural(total.checked, 'tenant')}`,
+    next: page.nextCursor === null ? null : { ...total, after: page.nextCursor },
+  }
 }
+
+const alertDiffering = ({ db, clock }: Deps, { count, first }: Readonly<{ count: number; first: string | undefined }>): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    if (first !== undefined) await raiseAlert(tx, clock, alertOf.billing_differs({ count, first }))
+    else await closeAlerts(tx, clock, { subject: 'billing', kinds: ['billing_differs'], because: 'nothing differs any more' })
+  })
 
 const ofTenant = async (deps: Deps, tenant: TenantRecord): Promise<Difference[]> => [
   ...(await ofPlanned(deps, tenant)),

@@ -22,7 +22,7 @@ async function aSlowWorld(...[db]: Parameters<typeof aBillingWorld>) {
     await room.clock.advance(15_000)
     return room.provider.getCustomer(id)
   }
-  return { calls, deps: { ...room.deps, provider: { ...room.provider, getCustomer } } }
+  return { calls, room, deps: { ...room.deps, provider: { ...room.provider, getCustomer } } }
 }
 
 onBothDialects('a page of the comparison', (fresh) => {
@@ -39,6 +39,15 @@ onBothDialects('a page of the comparison', (fresh) => {
       [2, 'bach'],
       [2, null],
     ])
+  })
+
+  test('of the daily comparison is a job: a restart repeats only one page, and the alert counts all', async () => {
+    const { deps, room } = await aSlowWorld(await fresh())
+    const elsewhere = { billing_email: 'office@example.org' }
+    await room.db.updateTable('tenants').set(elsewhere).where('slug', 'in', ['acme', 'dorn']).execute()
+    expect(await room.run('billing-reconcile', deps)).toBe('1 difference in 2 tenants; 2 differences in 4 tenants')
+    const { title, body } = await room.db.selectFrom('alerts').select(['title', 'body']).executeTakeFirstOrThrow()
+    expect([title, body]).toEqual(['2 differences with the payment provider', expect.stringContaining('billing_address_differs of acme')])
   })
 
   test('of one tenant asks about no other one', async () => {
