@@ -16,7 +16,7 @@ import { warnTenants } from './warn-tenants.ts'
 
 type Deps = BillingDeps
 
-/** `after`: the end of the page before. `isRetry`: transfers alone, between two statements. The others: what a comparison has found so far. */
+/** `after`: the end of the page before. `isRetry`: transfers alone, between two statements. The others: what the pages before have found. */
 const Payload = z.object({
   ...{ after: z.string().optional(), isRetry: z.boolean().optional() },
   ...{ count: z.int().optional(), checked: z.int().optional(), first: z.string().optional() },
