@@ -103,7 +103,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   limits: ['tenants'],
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals', 'tenants'],
   modules: ['marketplace_subscriptions', 'tenants'],
-  payments: ['marketplace_items', 'marketplace_subscriptions', 'tenants'],
+  payments: ['billing_spans', 'billing_usage', 'marketplace_items', 'marketplace_subscriptions', 'tenants'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
   runs: ['tenants'],

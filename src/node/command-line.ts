@@ -92,7 +92,8 @@ export function connectOutput(program: Command, machine: Spoken): Command {
 /** Prints a problem to stderr, wrapped to the terminal, or as one JSON line. Returns its exit code. */
 export function printProblem({ stderr, env }: Pick<Machine, 'stderr' | 'env'>, found: Problem, json: boolean): ExitCode {
   const { message, code, details = [] } = found
-  const listed = details.length > 1 ? details.map(({ path, reason }) => `  ${printable(`${path} ${reason}`)}`) : []
+  const unsaid = details.map(({ path, reason }) => `${path} ${reason}`).filter((line) => !message.includes(line))
+  const listed = details.length > 1 ? unsaid.map((line) => `  ${printable(line)}`) : []
   const next = found instanceof Mistake ? [`next:  ${found.help}`] : []
   const lines = [`error: ${printable(message)} [${code}]`, ...listed, ...next].join('\n')
   stderr.write(`${json ? JSON.stringify(found.toBody()) : fold(lines, widthOf(stderr, env))}\n`)

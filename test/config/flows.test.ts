@@ -3,11 +3,13 @@ import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { boardFromBundle, checkBoard, FlowBundle, SimulationScript, simulateBoard } from '../../src/core/boards/index.ts'
-import { RoleBook } from '../../src/core/users/index.ts'
+import { listedRoles, RoleBook } from '../../src/core/users/index.ts'
 
 const config = resolve(import.meta.dirname, '../../config')
 const read = (name: string) => boardFromBundle(FlowBundle.parse(parse(readFileSync(resolve(config, 'flows', `${name}.yaml`), 'utf8'))))
-const roles = new Set(Object.keys(RoleBook.parse(parse(readFileSync(resolve(config, 'roles.yaml'), 'utf8'))).roles))
+const book = RoleBook.parse(parse(readFileSync(resolve(config, 'roles.yaml'), 'utf8')))
+const roles = new Set(Object.keys(book.roles))
+const unlistedRoles = new Set([...roles].filter((role) => !listedRoles(book).includes(role)))
 
 const play = (name: string, answers: Readonly<Record<string, readonly object[]>>) =>
   simulateBoard(read(name).definition, SimulationScript.parse({ answers }), '2026-11-23T08:00:00.000Z')
@@ -25,6 +27,11 @@ const plays: readonly (readonly [flow: string, answers: Readonly<Record<string, 
   ['crisis-alert', { alarm: [alarm], decide: [{}, {}], secure: [{ after: 'PT2H' }], care: [{}] }, ['alarm', 'decide', 'secure', 'care']],
   ['crisis-alert', { alarm: [{ data: { ...alarm.data, injured: 0 } }], decide: [{}, {}], secure: [{}] }, ['alarm', 'decide', 'secure']],
   [
+    'crisis-alert',
+    { alarm: [alarm], decide: [{ action: 'reject' }], 'other-measures': [{}], secure: [{ after: 'PT10M' }], care: [{}] },
+    ['alarm', 'decide', 'other-measures', 'secure', 'care'],
+  ],
+  [
     'visitor',
     { announce: [visit], approve: [{}], welcome: [{ data: { arrived: '9:00' } }], leave: [{}] },
     ['announce', 'approve', 'welcome', 'leave'],
@@ -33,7 +40,7 @@ const plays: readonly (readonly [flow: string, answers: Readonly<Record<string, 
   ['visitor', { announce: [visit] }, ['announce', 'approve']],
   ['absence', { notice: [absence(2)], record: [{}] }, ['notice', 'record']],
   ['absence', { notice: [absence(4)], approve: [{}], record: [{}] }, ['notice', 'approve', 'record']],
-  ['absence', { notice: [absence(4)], approve: [{ action: 'reject' }] }, ['notice', 'approve']],
+  ['absence', { notice: [absence(4)], approve: [{ action: 'reject' }], refused: [{}] }, ['notice', 'approve', 'refused']],
   [
     'onboarding',
     { person: [person], keys: [{}], accounts: [{}], mentor: [{ action: 'skip' }], feedback: [{ data: { settled: 'mostly' } }] },
@@ -54,9 +61,14 @@ const plays: readonly (readonly [flow: string, answers: Readonly<Record<string, 
   ],
 ]
 
+test.each(['absence', 'visitor'])('who may start %s fills its first form', (name) => {
+  const first = read(name).definition.elements.find(({ kind }) => kind === 'form')
+  expect(first?.config).toMatchObject({ assignedTo: 'starter' })
+})
+
 describe.each(readdirSync(resolve(config, 'flows')).map((file) => file.replace(/\.yaml$/, '')))('the flow %s', (name) => {
   test('has no fault, also with the roles of the platform', () => {
-    expect(checkBoard(read(name).definition, { roles, rooms: new Set() })).toEqual([])
+    expect(checkBoard(read(name).definition, { roles, unlistedRoles, rooms: new Set(), now: new Date(0) })).toEqual([])
   })
 
   test('is played by a test', () => {

@@ -8,6 +8,7 @@ test.each([
   ['invoice_stuck', 'school-4', '/tenants/school-4'],
   ['budget_high', 'school-4', '/tenants/school-4'],
   ['run_failed', 'school-4/run_1', '/runs/school-4/run_1'],
+  ['trigger_failed', 'school-4/brd_1', '/boards/school-4/brd_1'],
   ['chat_refused', 'school-4/anna', '/tenants/school-4'],
   ['usage_unbilled', 'billing', undefined],
   ['vendor_restricted', 'ven_1', undefined],

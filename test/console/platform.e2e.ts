@@ -29,7 +29,8 @@ beforeAll(async () => {
   ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 3 }), openBrowser()])
   slug = stage.fleet.boxes[0]?.slug ?? ''
   const bundle = parse(await readFile('config/flows/visitor.yaml', 'utf8'))
-  boardId = (await stage.api.boards.importTenantBoard({ params: { slug }, body: { bundle } })).id
+  const crisis = parse(await readFile('config/flows/crisis-alert.yaml', 'utf8'))
+  boardId = (await stage.api.boards.importTenantBoard({ params: { slug }, body: { bundle: crisis } })).id
   submissionId = await submitFlow(bundle)
   page = await openPage(browser)
   await logIn(page, stage, await anAccountOf(stage, 'operator'))

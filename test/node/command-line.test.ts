@@ -26,6 +26,17 @@ test('errors about settings are printed without their control characters', () =>
   })
 })
 
+test('a fault that the message names is not listed again', () => {
+  let text = ''
+  const write = (more: string) => {
+    text += more
+  }
+  const details = ['a', 'b'].map((path) => ({ path, reason: 'is not a known field' }))
+  const message = `x.yaml: ${details.map(({ path, reason }) => `${path} ${reason}`).join('; ')}`
+  printProblem({ stderr: { write }, env: {} } as never, problem('CONFIG_INVALID', message, { details }), false)
+  expect(text).toBe('error: x.yaml: a is not a known field; b is not a known field [CONFIG_INVALID]\n')
+})
+
 test('--json prints the whole error on one line', () => {
   const { text, details } = reported(true)
   expect([text.trimEnd().split('\n').length, JSON.parse(text)]).toMatchObject([1, { code: 'CONFIG_INVALID', details }])

@@ -22,7 +22,7 @@ export async function automationOver<Given extends Base>(files: Given, { require
   const { db } = files
   const roles = await loadRoleBook('config/roles.yaml')
   const log = silentLogger()
-  const deps = { ...files, roles, log, runTasks: runTasks(files) }
+  const deps = { ...files, roles, log, timeZone: 'UTC', runTasks: runTasks(files) }
   const other = await anotherTenant(db, isoNow(files.clock))
   const authenticate = {
     automation: authenticateAutomation({ ...deps, automation: { requireKey, networks } }),

@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest'
 import { runCommandLine } from '../../src/cli/kit/index.ts'
 import { treeFor } from '../../src/cli/nouns.ts'
 import { type Clock, type ExitCode, manualClock, type ProblemBody } from '../../src/core/kit/index.ts'
+import { systemClock } from '../../src/node/index.ts'
 import type { typist } from './typist.ts'
 
 /** A request of the program. */
@@ -30,6 +31,8 @@ type Options = Readonly<{
   stderrColumns?: number
   configFolder?: string
   clock?: Clock
+  /** For waits of an answer; without it those last as long as they do. */
+  answerClock?: Clock
   /** The URL of a running daemon; without it the answers replace one. */
   url?: string
   /** Ctrl-C. */
@@ -53,6 +56,7 @@ export async function tenantry(line: readonly string[], options: Options = {}): 
     stderr: options.typist?.stderr ?? err,
     signal: options.signal ?? new AbortController().signal,
     clock: options.clock ?? manualClock(),
+    answerClock: options.answerClock ?? systemClock,
     fetch: options.url ? globalThis.fetch : stubFetch(options.answers ?? {}, asked),
   })
   return { exit, stdout: out.text, stderr: err.text, asked, configFolder }
@@ -104,9 +108,18 @@ function stubFetch(answers: Answers, asked: Asked[]): typeof globalThis.fetch {
     given.set(key, times + 1)
     const answer = answers[key]
     const turn = Array.isArray(answer) ? answer[Math.min(times, answer.length - 1)] : answer
-    return typeof turn === 'function' ? asResponse(turn(one)) : asResponse(turn instanceof Response ? turn.clone() : turn)
+    if (typeof turn !== 'function') return asResponse(turn instanceof Response ? turn.clone() : turn)
+    return abortable(Promise.resolve(turn(one)), init?.signal).then(asResponse)
   }
 }
+
+/** Like `fetch`, rejects once the signal aborts. */
+const abortable = <Value>(answer: Promise<Value>, signal: AbortSignal | null | undefined): Promise<Value> =>
+  new Promise((resolve, reject) => {
+    answer.then(resolve, reject)
+    if (signal?.aborted) reject(signal.reason)
+    signal?.addEventListener('abort', () => reject(signal.reason))
+  })
 
 const asResponse = (answer: unknown): Response =>
   answer instanceof Response

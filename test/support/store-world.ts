@@ -45,6 +45,7 @@ export async function aStoreWorld(db: Db, { testMs = 60_000, registration = 'inv
     ...(objects && { objects }),
     mailer,
     registration,
+    currency: 'eur',
     log: silentLogger(),
     keyring: aKeyring(),
     baseUrl: '',

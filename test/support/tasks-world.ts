@@ -28,7 +28,12 @@ import { twoTenants } from './sessions-world.ts'
 
 const taskRoles = RoleBook.parse({
   defaultRole: 'member',
-  roles: { member: {}, teacher: {}, 'school-principal': {}, head: { capabilities: ['manageBoards', 'manageUsers'] } },
+  roles: {
+    member: {},
+    teacher: { listed: true },
+    'school-principal': { listed: true },
+    head: { listed: true, capabilities: ['manageBoards', 'manageUsers'] },
+  },
 })
 
 /** Users of the tenants `one` and `two`, by id. */

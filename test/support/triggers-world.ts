@@ -11,7 +11,13 @@ import { aSpacesWorld } from './spaces-world.ts'
 export async function aTriggersWorld(db: Db) {
   const room = await aSpacesWorld(db)
   const { tenantId, clock, random } = room
-  const runs = { refuse: undefined as string | undefined, fail: undefined as Error | undefined, unfinished: new Set<string>() }
+  const runs = {
+    refuse: undefined as string | undefined,
+    fail: undefined as Error | undefined,
+    unfinished: new Set<string>(),
+    unfinishedSince: '2026-01-04T14:00:00.000Z',
+  }
+  const sent: Readonly<{ tenantId: string; roomId: string; body: string; transactionId: string }>[] = []
   const started: Parameters<StartRun>[1][] = []
   const deps = {
     ...room,
@@ -23,8 +29,12 @@ export async function aTriggersWorld(db: Db) {
       started.push(run)
       return { id: newId(random, 'run') }
     }) as StartRun,
-    hasUnfinishedRun: async (_: unknown, { boardId, runId }: Readonly<{ boardId: string; runId: string | null }>) =>
-      runs.unfinished.has(boardId) || (runId !== null && runs.unfinished.has(runId)),
+    unfinishedRun: async (_: unknown, { boardId, runId }: Readonly<{ boardId: string; runId: string | null }>) =>
+      runs.unfinished.has(boardId) || (runId !== null && runs.unfinished.has(runId)) ? { startedAt: runs.unfinishedSince } : undefined,
+    sendMessage: async (message: (typeof sent)[number]) => {
+      sent.push(message)
+      return '$event'
+    },
   }
   const ports = triggersOfBoards(deps)
 
@@ -61,7 +71,7 @@ export async function aTriggersWorld(db: Db) {
   /** What a board's triggers saw, oldest first. */
   const seen = async (boardId = 'brd_1') =>
     (await occurrencesOf(db, { tenantId, boardId, limit: 500 })).toReversed().map(({ outcome, at, reason }) => ({ outcome, at, reason }))
-  return { ...deps, ports, runs, started, publish, archive, seen }
+  return { ...deps, ports, runs, started, sent, publish, archive, seen }
 }
 
 export type TriggersWorld = Awaited<ReturnType<typeof aTriggersWorld>>

@@ -26,6 +26,6 @@ export async function loginAsUser(context: Context, { tenant: input, name, passw
 /** A slug, a chat domain, or the URL of the chat server. Throws USAGE. */
 function tenantOf(input: string): string {
   const tenant = URL.canParse(input) && input.includes('://') ? new URL(input).hostname : input
-  if (tenant === '') throw problem('USAGE', `${input} names no tenant. fix: pass its slug, such as --tenant linden`)
+  if (tenant === '') throw problem('USAGE', `${input || '""'} names no tenant. fix: pass its slug, such as --tenant linden`)
   return tenant
 }

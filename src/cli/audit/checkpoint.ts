@@ -1,6 +1,6 @@
 import type { Checkpoint } from '../../core/audit/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
-import { type Column, command, sections, table, text } from '../kit/index.ts'
+import { assertFolderOf, type Column, command, sections, table, text } from '../kit/index.ts'
 import { chainOf } from './chain-of.ts'
 
 const columns: readonly Column<Checkpoint>[] = [
@@ -42,6 +42,7 @@ async function addTo(out: string, checkpoints: readonly Checkpoint[]): Promise<v
 export const publicKey = command('public-key', 'Print the public key that signs checkpoints', {
   options: { out: text('--out <file>', 'write the key to this file; store it on another machine') },
   run: async ({ api }, { out }) => {
+    if (out !== undefined) await assertFolderOf(out)
     const key = await api.audit.auditPublicKey()
     if (out !== undefined) await (await import('../../node/index.ts')).writeFileAtomic(out, key.publicKey, { mode: 0o644 })
     return key

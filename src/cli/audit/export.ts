@@ -1,5 +1,5 @@
 import { plural, problem } from '../../core/kit/index.ts'
-import { type Context, command, fields, flag, required, sections, text } from '../kit/index.ts'
+import { assertFolderOf, type Context, command, fields, flag, required, sections, text } from '../kit/index.ts'
 import { chainOf } from './chain-of.ts'
 import type { Read } from './export-lines.ts'
 
@@ -36,6 +36,7 @@ export const exportChain = command('export <chain>', 'Export a chain for verific
 
 async function writeExport(context: Context, input: { chain: string; evidence: boolean }, out: string): Promise<Read> {
   const [{ writeFileAtomic }, { exportLines }] = await Promise.all([import('../../node/index.ts'), import('./export-lines.ts')])
+  await assertFolderOf(out)
   const progress = await context.progress(`reading ${input.chain}`)
   let last: Read = { entries: 0, of: 0, checkpoints: 0, evidence: 0 }
   const onProgress = (read: Read) => {

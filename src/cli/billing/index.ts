@@ -21,6 +21,7 @@ const preview = command('preview', 'Preview what tenants are charged for a month
   options: { month, tenant, ...page },
   run: ({ api }, query): Promise<Previews> => api.billing.previewBilling({ query }),
   view: previewList,
+  reads: true,
   examples: ['preview --month 2026-11', 'preview --tenant anna-schule'],
 })
 
@@ -28,6 +29,7 @@ const usage = command('usage', 'List usage of finished months and how it was bil
   options: { month, tenant, state: oneOf('--state <state>', 'filter by state', usageStates), ...page },
   run: ({ api }, query): Promise<Usage> => api.billing.listUsage({ query }),
   view: usageList,
+  reads: true,
   examples: ['usage --month 2026-10', 'usage --state unbilled'],
 })
 
@@ -45,6 +47,7 @@ const payouts = command('payouts', 'List the statements of developers', {
   options: { month, ...page },
   run: ({ api }, query): Promise<Payouts> => api.billing.listPayouts({ query }),
   view: payoutList,
+  reads: true,
   examples: ['payouts --month 2026-10'],
 })
 
@@ -82,6 +85,7 @@ const reconcile = command('reconcile', 'Name what differs from the payment provi
   options: { tenant },
   run: (context, { tenant: slug }) => compare(context, { tenant: slug }),
   view: differenceList,
+  reads: true,
   examples: ['reconcile', 'reconcile --tenant anna-schule'],
 })
 

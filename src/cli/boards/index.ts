@@ -2,7 +2,7 @@
 // Operators see structure and findings. The content of a board needs the support access of its tenant.
 import type { BoardBindings } from '../../core/boards/index.ts'
 import { catalogue, problem } from '../../core/kit/index.ts'
-import { type Context, clean, command, count, many, noun, oneOf, required, text } from '../kit/index.ts'
+import { assertFolderOf, type Context, clean, command, count, many, noun, oneOf, required, text } from '../kit/index.ts'
 import { boardList, boardView, type Checked, findingsView, hasErrors, importedView, simulationView } from './boards.view.ts'
 import { readBoardFile, readDataFile, readScript } from './read-board.ts'
 
@@ -29,8 +29,8 @@ const show = command('show <board>', 'Show the structure of a board', {
 
 const check = command('check <board>', 'Check a board for dead ends and unknown names', {
   options: { tenant: orFile },
-  run: async ({ api }, { board, tenant }): Promise<Checked> => {
-    if (tenant === undefined) return checkFile(board)
+  run: async ({ api, clock }, { board, tenant }): Promise<Checked> => {
+    if (tenant === undefined) return checkFile(board, clock.now())
     const { findings } = await api.boards.checkTenantBoard({ params: { slug: tenant, id: board } })
     return { name: board, findings, isLocal: false }
   },
@@ -40,16 +40,17 @@ const check = command('check <board>', 'Check a board for dead ends and unknown 
 })
 
 /** Checks a file without a daemon; roles and rooms are those of a tenant, so they count as existing. */
-async function checkFile(file: string): Promise<Checked> {
+async function checkFile(file: string, now: Date): Promise<Checked> {
   const { name, definition } = await readBoardFile(file)
   const { checkBoard } = await import('../../core/boards/index.ts')
-  const findings = checkBoard(definition, { roles: new Set(), rooms: new Set() }, { isTemplate: true })
+  const findings = checkBoard(definition, { roles: new Set(), rooms: new Set(), now }, { isTemplate: true })
   return { name, findings: findings.filter(({ code }) => !['ROLE_UNKNOWN', 'ROOM_UNKNOWN'].includes(code)), isLocal: true }
 }
 
 const exportBoard = command('export <board>', 'Export a board as a bundle (needs support access)', {
   options: { tenant: inTenant, out: text('--out <file>', 'write the bundle to this file (default: stdout)') },
   run: async ({ api }, { board, tenant, out }) => {
+    if (out !== undefined) await assertFolderOf(out)
     const bundle = await api.boards.exportTenantBoard({ params: { slug: tenant, id: board } })
     if (out !== undefined)
       await (await import('../../node/index.ts')).writeFileAtomic(out, `${JSON.stringify(bundle, null, 2)}\n`, { mode: 0o600 })

@@ -22,9 +22,17 @@ const columns = ({ now }: Style): Column<Job>[] => [
 
 type Listed = Readonly<{ jobs: readonly Job[]; nextCursor: string | null; counts: readonly JobCount[] }>
 
-export const jobList = ({ jobs, nextCursor, counts }: Listed, style: Style): string =>
+type Filter = Readonly<{ topic?: string | undefined; state?: string | undefined }>
+
+/** The table of counts below is of all jobs. */
+const noJobs = ({ topic, state }: Filter, hasCounts: boolean): string => {
+  if (topic === undefined && state === undefined) return 'No jobs.'
+  return `No jobs ${topic === undefined ? 'in this state' : 'of this topic'}${hasCounts ? '; all topics:' : '.'}`
+}
+
+export const jobList = ({ jobs, nextCursor, counts }: Listed, style: Style, filter: Filter = {}): string =>
   sections(
-    jobs.length === 0 ? 'No jobs.' : table(style, columns(style), jobs),
+    jobs.length === 0 ? noJobs(filter, counts.length > 0) : table(style, columns(style), jobs),
     nextCursor ? `Next page: --cursor ${nextCursor}` : '',
     counts.length === 0 ? '' : table(style, countColumns(style), counts),
     counts.some(({ state }) => state === 'dead') ? 'To retry dead jobs: tenantry jobs retry' : '',

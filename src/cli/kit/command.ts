@@ -21,6 +21,8 @@ type Extras<Input, Result> = Readonly<{
   local?: true
   /** Acts as a user of a tenant, not as an operator. */
   asUser?: true
+  /** Changes nothing, so that it takes `--columns` and help lists it below "Read". Verbs such as `list` need no such mark. */
+  reads?: true
   /** Has a name only: its feature is not loaded. */
   nameOnly?: true
   /** Complete commands, shown in help below the options. */

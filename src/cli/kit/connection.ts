@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { api } from '../../core/api.ts'
-import type { Client } from '../../core/contract/index.ts'
-import { forbiddenPort, isLoopback, problem } from '../../core/kit/index.ts'
+import type { Client, Contract } from '../../core/contract/index.ts'
+import { type Clock, forbiddenPort, isLoopback, problem } from '../../core/kit/index.ts'
 
 /** The address of a daemon with default settings. */
 const defaultUrl = 'http://127.0.0.1:8440'
@@ -33,17 +33,45 @@ type ApiDeps = Readonly<{
   baseUrl: string
   headers: () => Record<string, string> | Promise<Record<string, string>>
   fetch?: typeof globalThis.fetch
+  clock: Clock
+  /** Writes a line for a person. */
+  notify: (line: string) => void
 }>
 
 /** Loads the contracts, the slowest part of a start, and makes a client of each. */
 export async function connect(deps: ApiDeps): Promise<Api> {
-  const [{ api: contracts }, { makeClient }, { settlingFetch }] = await Promise.all([
+  const [{ api: contracts }, { makeClient }, { settlingFetch }, { awaitAnswer }] = await Promise.all([
     import('../../core/api.ts'),
     import('../../core/contract/index.ts'),
     import('../../node/fetch.ts'),
+    import('./await-answer.ts'),
   ])
-  const clientDeps = { ...deps, fetch: deps.fetch ?? settlingFetch }
-  return Object.fromEntries(Object.entries(contracts).map(([feature, contract]) => [feature, makeClient(contract, clientDeps)])) as Api
+  const { clock, notify, ...clientDeps } = { ...deps, fetch: deps.fetch ?? settlingFetch }
+  const answerDeps = { clock, baseUrl: deps.baseUrl, notify: once(notify) }
+  const awaited = (contract: Contract) => {
+    const client: Readonly<Record<string, Call>> = makeClient(contract, clientDeps) as never
+    const calls = Object.entries(contract).map(([name, endpoint]): [string, Call] => [
+      name,
+      (call, options = {}) =>
+        awaitAnswer(answerDeps, endpoint, (timedOut) => {
+          const signal = options.signal ? AbortSignal.any([options.signal, timedOut]) : timedOut
+          return (client[name] as Call)(call, { ...options, signal })
+        }),
+    ])
+    return Object.fromEntries(calls)
+  }
+  return Object.fromEntries(Object.entries(contracts).map(([feature, contract]) => [feature, awaited(contract)])) as never
+}
+
+type Call = (call?: never, options?: Readonly<{ signal?: AbortSignal }>) => Promise<unknown>
+
+/** A command makes many calls; one line is enough. */
+function once(notify: (line: string) => void): (line: string) => void {
+  let isDone = false
+  return (line) => {
+    if (!isDone) notify(line)
+    isDone = true
+  }
 }
 
 type StoredLogin = Readonly<{ token: string; name: string; expiresAt: string }>

@@ -22,6 +22,8 @@ export type TypedCommand = Readonly<{
   subject?: string
   /** The tenant, which `list` needs as an argument where the noun is per tenant. */
   tenant?: string
+  /** The value of `--tenant`, which the commands of that noun and a login need again. */
+  ofTenant?: string
   nounHasList?: boolean
   nounHasShow?: boolean
   /** TENANTRY_TOKEN is set and wins over a login. */
@@ -33,10 +35,15 @@ export type TypedCommand = Readonly<{
 type Advice = (typed: TypedCommand, failure: Problem) => string | undefined
 
 const helpOf: Advice = ({ noun, verb }) => `tenantry ${[noun, verb, '--help'].filter(Boolean).join(' ')}`
-const listOf: Advice = ({ noun, nounHasList, tenant, asUser }) =>
-  nounHasList && !asUser ? ['tenantry', noun, 'list', tenant].filter(Boolean).join(' ') : undefined
-const showOf: Advice = ({ noun, subject, nounHasShow, asUser }) =>
-  nounHasShow && subject && !asUser ? `tenantry ${noun} show ${subject}` : undefined
+const again = ({ ofTenant }: TypedCommand): string | undefined => ofTenant && `--tenant ${ofTenant}`
+const listOf: Advice = (typed) => {
+  const { noun, nounHasList, tenant, asUser } = typed
+  return nounHasList && !asUser ? ['tenantry', noun, 'list', tenant, again(typed)].filter(Boolean).join(' ') : undefined
+}
+const showOf: Advice = (typed) => {
+  const { noun, subject, nounHasShow, asUser } = typed
+  return nounHasShow && subject && !asUser ? ['tenantry', noun, 'show', subject, again(typed)].filter(Boolean).join(' ') : undefined
+}
 const retry: Advice = (_, { retryAfterSeconds }) =>
   retryAfterSeconds ? `wait ${plural(retryAfterSeconds, 'second')}, then retry` : 'retry in a moment; if it fails again: tenantry doctor'
 const doctor: Advice = () => 'tenantry doctor'
@@ -65,11 +72,11 @@ const noSuchPath = /^\/\S+ does not exist/
 /** The `next:` line per code; a code without an entry has its advice in the message. */
 const nextStep: Partial<Record<ProblemCode, Advice>> = {
   USAGE: helpOf,
-  VALIDATION: helpOf,
+  VALIDATION: (typed, failure) => (failure.message.includes('fix: ') ? undefined : helpOf(typed, failure)),
   UNAUTHENTICATED: logIn,
   TOTP_REQUIRED: () => 'tenantry login',
   SETUP_REQUIRED: () => 'tenantry login',
-  LOGIN_FAILED: () => 'tenantry login',
+  LOGIN_FAILED: (typed) => ['tenantry login', again(typed)].filter(Boolean).join(' '),
   FORBIDDEN: askForRole,
   ACCOUNT_LOCKED: (_, { retryAfterSeconds }) =>
     `wait ${retryAfterSeconds ? plural(Math.ceil(retryAfterSeconds / 60), 'minute') : '15 minutes'}, or unlock the account on the daemon's machine: tenantryd admin unlock`,

@@ -42,12 +42,28 @@ export async function assertConfirmed({ confirm }: Ask, message: string): Promis
   if (!(await confirm(message))) throw problem('CANCELLED', 'not confirmed; nothing was changed')
 }
 
-/** The text of a file named on the command line. Throws USAGE when it cannot be read. */
-export async function readTextFile(file: string): Promise<string> {
+const fileFaults: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  ENOTDIR: 'it does not exist',
+  EISDIR: 'it is a folder',
+  EACCES: 'it may not be read by you',
+  EPERM: 'it may not be read by you',
+}
+
+/** The text of a file named on the command line. Throws USAGE when it cannot be read; `hint` is added if it does not exist. */
+export async function readTextFile(file: string, hint = ''): Promise<string> {
   const { readFile } = await import('node:fs/promises')
-  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw problem('USAGE', `cannot read ${file} (${error.code}); pass a file that exists and is readable`)
+  return readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    const fix = code === 'ENOENT' && hint !== '' ? `. fix: ${hint}` : ''
+    throw problem('USAGE', `cannot read ${file || '""'}: ${fileFaults[code] ?? code}${fix}`)
   })
+}
+
+/** A result is not written into a new folder, whose name may be mistyped. Throws USAGE. */
+export async function assertFolderOf(file: string): Promise<void> {
+  const [{ stat }, { dirname }] = await Promise.all([import('node:fs/promises'), import('node:path')])
+  const found = await stat(dirname(file)).catch(() => undefined)
+  if (!found?.isDirectory()) throw problem('USAGE', `cannot write ${file}: the folder ${dirname(file)} does not exist`)
 }
 
 /** The lines of a file that holds secrets; `-` is stdin. Throws USAGE when the first line, `what`, is empty. */

@@ -97,7 +97,7 @@ function addCommand(
   const built = parent.command(command.usage).description(command.summary)
   const alias = aliases[command.name]
   if (alias) built.alias(alias)
-  if (parent.parent) built.helpGroup(readVerbs.has(command.name) ? 'Read:' : 'Change:')
+  if (parent.parent) built.helpGroup(isRead(command) ? 'Read:' : 'Change:')
   for (const spec of Object.values(command.options)) built.addOption(optionOf(spec))
   const { examples } = command
   if (examples) built.addHelpText('after', () => `\nExamples:\n${examples.map((line) => `  tenantry ${before}${line}`).join('\n')}`)
@@ -113,6 +113,12 @@ const readVerbs = new Set(
     ' ',
   ),
 )
+
+const isRead = ({ reads, name }: Command): boolean => reads === true || readVerbs.has(name)
+
+/** Also `items list` of the command `items <list|update>`. */
+const isReadNow = (command: Command, words: Readonly<Record<string, unknown>>): boolean =>
+  isRead(command) || Object.entries(words).some(([name, word]) => name.includes('|') && readVerbs.has(String(word)))
 
 /** One letter per meaning, for the options of every command. */
 const shortFlags: Readonly<Record<string, string>> = { '--limit': '-n', '--tail': '-n', '--follow': '-f' }
@@ -144,20 +150,21 @@ function parsedOf(
 ): Parsed {
   const given = built.optsWithGlobals() as Globals
   const globals: Globals = { ...given, json: given.json === true || given.output === 'json' }
-  if (globals.columns && !readVerbs.has(command.name))
-    throw problem('USAGE', `--columns is for commands that read, not for ${command.name}`)
   const values = built.opts() as Record<string, unknown>
   const names = built.registeredArguments.map((argument) => argument.name())
   const words = Object.fromEntries(names.map((name, index) => [name, args[index]]))
+  if (globals.columns && !isReadNow(command, words)) throw problem('USAGE', `--columns is for commands that read, not for ${command.name}`)
   const options = Object.entries(command.options).map(([name, spec]) => [name, values[optionOf(spec).attributeName()] ?? spec.fallback])
   const { tenant, user } = words
   const subject = tenant ? user && `${tenant} ${user}` : (words.slug ?? words.id ?? words.name ?? args[0])
   const has = (name: string) => noun?.verbs.some((other) => other.name === name) ?? false
+  const { tenant: ofTenant } = command.options.tenant ? values : {}
   const typed: TypedCommand = {
     ...(noun ? { noun: noun.name, nounHasList: has('list'), nounHasShow: has('show') } : {}),
     ...(verb ? { verb: verb.name } : {}),
     ...(names.length > 0 && typeof subject === 'string' ? { subject } : {}),
     ...(typeof tenant === 'string' ? { tenant } : {}),
+    ...(typeof ofTenant === 'string' ? { ofTenant } : {}),
     ...(command.asUser ? { asUser: true } : {}),
   }
   return { command, typed, globals, input: { ...words, ...Object.fromEntries(options) } }

@@ -1,4 +1,5 @@
 import { type ExitCode, fold, isProblem, problem } from '../../core/kit/index.ts'
+import type { Command } from './command.ts'
 import { type Api, chooseUrl, connect, type StoredLogins, storedLogins } from './connection.ts'
 import type { Context } from './context.ts'
 import { addressToRepeat, type Globals } from './globals.ts'
@@ -10,7 +11,7 @@ import { type Machine, type Output, type Progress, plainProgress, readAll, silen
 /** Runs a parsed command and prints its result. */
 export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
   const context = await contextFor(globals, machine, command.local === true)
-  const result = await command.run(context, input as never).catch((error: unknown) => explainNotLoggedIn(context, error))
+  const result = await command.run(context, input as never).catch((error: unknown) => explainNotLoggedIn(context, command, error))
   const shown = await formatted(globals, result, () =>
     folded((style) => command.view(result as never, style, input as never), context.style()),
   )
@@ -26,10 +27,15 @@ const splitAtBlankLine = (text: string): [string, string?] => {
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 2)]
 }
 
-/** The API's UNAUTHENTICATED message is about headers; a person without a login needs the address instead. */
-async function explainNotLoggedIn({ byToken, logins, url }: Context, error: unknown): Promise<never> {
-  if (!isProblem(error, 'UNAUTHENTICATED') || byToken || (await logins.at(url))) throw error
-  throw problem('UNAUTHENTICATED', `not logged in to ${url}`)
+/** The API's UNAUTHENTICATED message is about headers; a person needs the address, or the login that does not count. */
+async function explainNotLoggedIn({ byToken, logins, url }: Context, { asUser }: Command, error: unknown): Promise<never> {
+  if (!isProblem(error, 'UNAUTHENTICATED')) throw error
+  const user = await logins.userAt(url)
+  if (asUser && user)
+    throw problem('UNAUTHENTICATED', `the login of ${user.name} is no longer valid. fix: tenantry login --tenant ${user.tenant}`)
+  if (byToken || (await logins.at(url))) throw error
+  const asWhom = user && `this is for operators; you are logged in as ${user.name}, a user of ${user.tenant}`
+  throw problem('UNAUTHENTICATED', asWhom ?? `not logged in to ${url}`)
 }
 
 const folded = (view: (style: Style) => string, style: Style) => fold(withAddress(view(style), style.repeatedUrl), style.width)
@@ -56,7 +62,9 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
   const option = globals.url
   const url = local ? '' : chooseUrl({ option, environment: env.TENANTRY_URL, lastLogin: await logins.last() })
   const headers = () => authorization(env.TENANTRY_TOKEN, logins, url)
-  const api = local ? ({} as Api) : await connect({ baseUrl: url, headers, ...(machine.fetch ? { fetch: machine.fetch } : {}) })
+  const notify = (line: string) => stderr.write(`${line}\n`)
+  const ports = { clock: machine.answerClock ?? clock, notify, ...(machine.fetch ? { fetch: machine.fetch } : {}) }
+  const api = local ? ({} as Api) : await connect({ baseUrl: url, headers, ...ports })
   return {
     api,
     url,

@@ -21,6 +21,8 @@ export type Machine = Readonly<{
   signal: AbortSignal
   fetch?: typeof globalThis.fetch
   clock: Clock
+  /** Measures the wait for each answer of the daemon; default: `clock`. */
+  answerClock?: Clock
 }>
 
 /** Colour on terminals only, unless NO_COLOR, --no-color or a dumb terminal turns it off. */

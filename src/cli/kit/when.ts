@@ -30,10 +30,22 @@ export const lasted = (fromIso: string | null | undefined, toIso: string | null 
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs } as const
 
-/** Parses `--since` or another option: a time, a day, or an age such as `2h`. Throws USAGE. */
-export function momentOf(input: string, now: Date, option = '--since'): string {
+/** A day, or a time with its zone. */
+const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** Parses `--since` or another option: a time, a day (UTC), or an age such as `2h`. `isPast`: refuses the future. Throws USAGE. */
+export function momentOf(input: string, now: Date, { option = '--since', isPast = false } = {}): string {
   const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(input) ?? []
-  const at = unit ? new Date(now.getTime() - Number(amount) * unitMs[unit as keyof typeof unitMs]) : new Date(input)
-  if (Number.isNaN(at.getTime())) throw problem('USAGE', `${option} ${input} is not a time; pass 2026-01-05T02:00:00Z, 10m, 2h or 1d`)
-  return at.toISOString()
+  const at = unit ? now.getTime() - Number(amount) * unitMs[unit as keyof typeof unitMs] : isoTime.test(input) ? timeOf(input) : Number.NaN
+  if (Number.isNaN(at))
+    throw problem('USAGE', `${option} ${input} is not a time. fix: pass 2026-01-05, 2026-01-05T02:00:00Z, or an age such as 10m, 2h or 1d`)
+  if (isPast && at > now.getTime())
+    throw problem('USAGE', `${option} ${input} is in the future. fix: pass an earlier time, or an age such as 2h`)
+  return new Date(at).toISOString()
+}
+
+/** NaN also for a day that the calendar does not have, which `Date` would move into the next month. */
+function timeOf(input: string): number {
+  const day = new Date(`${input.slice(0, 10)}T00:00:00Z`)
+  return Number.isNaN(day.getTime()) || !day.toISOString().startsWith(input.slice(0, 10)) ? Number.NaN : Date.parse(input)
 }

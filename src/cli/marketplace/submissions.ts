@@ -15,6 +15,7 @@ import {
   table,
   text,
 } from '../kit/index.ts'
+import { bundleView } from './bundle.view.ts'
 import { itemView } from './items.ts'
 import { priceText } from './price.ts'
 
@@ -86,11 +87,11 @@ async function refuse({ api }: Context, action: 'reject' | 'request-changes', in
 
 const columns = ({ now }: Style): Column<SubmissionSummary>[] => [
   { title: 'SUBMISSION', value: ({ id }) => id, priority: 1 },
-  { title: 'NAME', value: ({ name }) => clean(name), priority: 1, minWidth: 10 },
+  { title: 'NAME', value: ({ name }) => clean(name), priority: 1, minWidth: 20 },
   { title: 'TYPE', value: ({ itemType }) => itemType, priority: 3 },
   { title: 'PRICE', value: priceText, priority: 2 },
   { title: 'VENDOR', value: ({ vendorName }) => clean(vendorName), priority: 2, minWidth: 8 },
-  { title: 'PROVEN', value: ({ proven }) => (proven ? 'yes' : 'no'), priority: 2 },
+  { title: 'MAIL CONFIRMED', value: ({ proven }) => (proven ? 'yes' : 'no'), priority: 2 },
   { title: 'STATUS', value: ({ status }) => status, priority: 1 },
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
 ]
@@ -120,13 +121,25 @@ const showView = (one: Submission, style: Style): string =>
       ['type', `${one.itemType} ${one.version}, ${one.category}`],
       ['price', priceText(one)],
       ['vendor', `${clean(one.vendorName)} <${clean(one.vendorEmail)}>, ${one.vendorCountry}`],
-      ['address', one.proven ? 'proven by the link of the receipt' : 'not proven'],
+      ['mail', one.proven ? 'confirmed by the link of the receipt' : 'not confirmed'],
       ['status', `${one.status}, round ${one.round}`],
       ['created', stamp(one.createdAt, style.now)],
       ...(one.reviewNotes ? ([['notes', clean(one.reviewNotes)]] as const) : []),
     ]),
     clean(one.description),
     one.warnings.length === 0 ? '' : ['warnings:', ...one.warnings.map((line) => `  ${clean(line)}`)].join('\n'),
-    clean(JSON.stringify(one.bundle, null, 2)),
-    one.status === 'pending' ? `next: tenantry marketplace submissions approve ${one.id} --round ${one.round}` : '',
+    bundleView(one, style),
+    one.status === 'pending' ? nextSteps(one) : '',
   )
+
+/** Without a vendor, an approval creates another vendor and item. */
+function nextSteps({ id, round, vendors }: Submission): string {
+  const approve = `next: tenantry marketplace submissions approve ${id} --round ${round}`
+  const known = vendors.flatMap((vendor) => [
+    ...vendor.items.map(
+      (item) => `${approve} --vendor ${vendor.id} --item ${item.id}   # next version of ${clean(item.name)} ${item.version}`,
+    ),
+    `${approve} --vendor ${vendor.id}   # a new item of ${clean(vendor.name)}`,
+  ])
+  return [...known, known.length === 0 ? approve : `${approve}   # a new item of a new vendor`].join('\n')
+}

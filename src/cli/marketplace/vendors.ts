@@ -42,8 +42,8 @@ export const vendors = command('vendors <list|create|update|onboard|sync> [vendo
 
 function feeOf({ fee }: Input): number | undefined {
   if (fee === undefined) return undefined
-  if (/^\d{1,3}(\.\d{1,2})?$/.test(fee)) return Number(fee)
-  throw problem('USAGE', `${fee} is not a percentage. fix: --fee 12.5`)
+  if (/^\d{1,3}(\.\d{1,2})?$/.test(fee) && Number(fee) <= 100) return Number(fee)
+  throw problem('USAGE', `--fee ${fee} is not a percentage from 0 to 100. fix: --fee 12.5`)
 }
 
 function create({ api }: Context, input: Input): Promise<Vendor> {

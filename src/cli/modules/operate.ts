@@ -20,11 +20,15 @@ import {
 
 const tintOf = ({ status, withdrawn }: OperatedModule) => (status === 'withdrawn' ? 'red' : withdrawn.length > 0 ? 'yellow' : 'green')
 
+const priceText = ({ price }: Pick<OperatedModule, 'price'>) =>
+  price ? `${(price.cents / 100).toFixed(2)} ${price.currency.toUpperCase()} a month` : 'free'
+
 const columns: Column<OperatedModule>[] = [
   { title: 'MODULE', value: ({ moduleId }) => moduleId, priority: 1 },
   { title: 'VERSION', value: ({ version }) => version, priority: 1 },
   { title: 'TYPE', value: ({ type }) => type, priority: 3 },
   { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: tintOf },
+  { title: 'PRICE', value: priceText, priority: 2, align: 'right' },
   { title: 'INSTALLED', value: ({ installations }) => installations, priority: 2, align: 'right' },
   { title: 'ACTIVE', value: ({ activeInstallations }) => activeInstallations, priority: 2, align: 'right' },
   { title: 'NAME', value: ({ name }) => name, priority: 3 },
@@ -40,7 +44,7 @@ const show = command('show <module>', 'Show a module, its health and withdrawn v
   run: async ({ api }, { module: moduleId }) => {
     const health = await api.modules.showModuleHealth({ params: { moduleId } })
     const found = (await api.modules.listModules()).modules.find((one) => one.moduleId === moduleId)
-    return { ...health, ...(found ?? { status: 'active' as const, installations: 0, withdrawn: [] }) }
+    return { ...health, ...(found ?? { status: 'active' as const, price: null, installations: 0, withdrawn: [] }) }
   },
   view: (shown, style) =>
     sections(
@@ -48,6 +52,7 @@ const show = command('show <module>', 'Show a module, its health and withdrawn v
       fields(style, [
         ['Name', clean(shown.name)],
         ['Status', shown.status],
+        ['Price', priceText(shown)],
         ['Installed', shown.installations],
         ['Active', shown.activeInstallations],
         ...performanceOf(shown),

@@ -1,8 +1,9 @@
 // `tenantry runs`: search, show, cancel and retry runs of flow boards.
 // Operators see states, times and errors, and the content with support access. They never advance a run: users of the tenant do
-// (`start`, `open`, `advance`).
-import { plural, problem } from '../../core/kit/index.ts'
-import { assertConfirmed, type Context, command, count, momentOf, noun, oneOf, required, text } from '../kit/index.ts'
+// (`startable`, `start`, `waiting`, `open`, `advance`).
+import { command, count, noun, oneOf, required, text } from '../kit/index.ts'
+import { chooseRuns, filterOf } from './choose-runs.ts'
+import { startable, waiting } from './find-work.ts'
 import { advance, open, start } from './own-runs.ts'
 import { changedView, contentView, historyView, runList, runView } from './runs.view.ts'
 
@@ -12,22 +13,8 @@ const search = {
   status: oneOf('--status <status>', 'filter by status', ['running', 'waiting', 'completed', 'failed']),
   board: text('--board <id>', 'only runs of this board'),
   element: text('--element <id>', 'only runs that wait or failed at this element'),
-  olderThan: text('--older-than <age>', 'only runs started before: 2h, 3d or a time'),
+  olderThan: text('--older-than <age>', 'only runs started before: 2h, 3d or 2026-01-05'),
 }
-
-type Filter = Readonly<{
-  status?: 'running' | 'waiting' | 'completed' | 'failed' | undefined
-  board?: string | undefined
-  element?: string | undefined
-  olderThan?: string | undefined
-}>
-
-const filterOf = ({ clock }: Pick<Context, 'clock'>, { status, board, element, olderThan }: Filter) => ({
-  ...(status === undefined ? {} : { status }),
-  ...(board === undefined ? {} : { board }),
-  ...(element === undefined ? {} : { element }),
-  ...(olderThan === undefined ? {} : { startedBefore: momentOf(olderThan, clock.now(), '--older-than') }),
-})
 
 const list = command('list', 'Search the runs of a tenant, newest first', {
   options: { tenant, ...search, ...paging },
@@ -55,21 +42,9 @@ const history = command('history <run>', 'List the steps of a run', {
   view: historyView,
 })
 
-type Named = Filter & Readonly<{ runs?: readonly string[]; tenant: string }>
-
-/** Runs named by id, or all that match a filter. Throws USAGE for neither or both. */
-async function chosen(context: Context, { runs: ids = [], tenant: slug, ...filter }: Named, verb: string) {
-  const body = filterOf(context, filter)
-  const hasFilter = Object.keys(body).length > 0
-  if (ids.length > 0 === hasFilter) throw problem('USAGE', `pass run ids, or a filter such as --status failed, to ${verb} runs`)
-  const which = hasFilter ? 'all runs that match' : plural(ids.length, 'run')
-  await assertConfirmed(context.ask, `${verb === 'cancel' ? 'Cancel' : 'Retry'} ${which} of ${slug}?`)
-  return { params: { slug }, body: hasFilter ? body : { ids: [...ids] } }
-}
-
 const cancel = command('cancel [runs...]', 'Cancel runs: their tasks and timers end', {
   options: { tenant, ...search },
-  run: async (context, input) => context.api.runs.cancelTenantRuns(await chosen(context, input, 'cancel')),
+  run: async (context, input) => context.api.runs.cancelTenantRuns(await chooseRuns(context, input, 'cancel')),
   view: changedView('cancelled'),
   exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
   examples: ['cancel run_8x2m --tenant anna-schule', 'cancel --tenant anna-schule --older-than 30d --yes'],
@@ -77,10 +52,22 @@ const cancel = command('cancel [runs...]', 'Cancel runs: their tasks and timers 
 
 const retry = command('retry [runs...]', 'Retry failed runs at the element that failed', {
   options: { tenant, ...search },
-  run: async (context, input) => context.api.runs.retryTenantRuns(await chosen(context, input, 'retry')),
+  run: async (context, input) => context.api.runs.retryTenantRuns(await chooseRuns(context, input, 'retry')),
   view: changedView('continued'),
   exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
   examples: ['retry run_8x2m --tenant anna-schule', 'retry --tenant anna-schule --element which'],
 })
 
-export const runs = noun('runs', 'Manage runs of flow boards', [list, show, read, history, cancel, retry, start, open, advance])
+export const runs = noun('runs', 'Manage runs of flow boards', [
+  list,
+  show,
+  read,
+  history,
+  cancel,
+  retry,
+  startable,
+  start,
+  waiting,
+  open,
+  advance,
+])

@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import { canRetry, type OperatorRun, type RunDetail, type RunSummary } from '../../core/runs/index.ts'
+import { canRetry, type OperatorRun, type OperatorRunDetail, type RunDetail, type RunSummary } from '../../core/runs/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { running: 'cyan', waiting: 'yellow', completed: 'green', failed: 'red' } as const satisfies Record<
@@ -26,9 +26,19 @@ export const runList = (
 ): string =>
   sections(runs.length === 0 ? 'No runs.' : table(style, columns(style), runs), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
 
-export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ tenant: string }>): string {
+type Undelivered = OperatorRunDetail['undelivered'][number]
+
+const undeliveredColumns = ({ now }: Style): Column<Undelivered>[] => [
+  { title: 'NOT DELIVERED', value: ({ type }) => type, priority: 1 },
+  { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
+  { title: 'AT', value: ({ at }) => ago(at, now), priority: 1 },
+]
+
+type Shown = OperatorRun & Readonly<{ undelivered?: readonly Undelivered[] }>
+
+export function runView(run: Shown, style: Style, { tenant }: Readonly<{ tenant: string }>): string {
   const { paint, now } = style
-  const { id, boardId, boardName, boardVersion, status, trigger, failure, seq, startedAt, completedAt, slaDeadline } = run
+  const { id, boardId, boardName, boardVersion, status, trigger, failure, seq, startedAt, completedAt, slaDeadline, undelivered = [] } = run
   return sections(
     `${paint.bold(clean(boardName))} ${paint[tint[status]](status)}`,
     fields(style, [
@@ -36,12 +46,13 @@ export function runView(run: OperatorRun, style: Style, { tenant }: Readonly<{ t
       ['Board', `${boardId} version ${boardVersion}`],
       ['Trigger', trigger],
       ['Waits at', run.activeElementIds.map(clean).join(', ')],
-      ['Steps', seq],
+      ['Seq', seq],
       ['Reason', failure && `${failure.code}: ${clean(failure.message)}`],
       ['Started', stamp(startedAt, now)],
       ['Due', stamp(slaDeadline, now)],
       ['Ended', stamp(completedAt, now)],
     ]),
+    undelivered.length === 0 ? '' : table(style, undeliveredColumns(style), undelivered),
     failure === null ? '' : nextStep(failure, { id, tenant: clean(tenant) }),
   )
 }
@@ -55,8 +66,21 @@ function nextStep(failure: NonNullable<OperatorRun['failure']>, { id, tenant }: 
 
 type Started = RunSummary & Readonly<{ warnings?: readonly Readonly<{ message: string }>[] }>
 
+export type Approval = Readonly<{ isRepeated: boolean; missing: number }>
+
+/** A run that a user started, with the command that shows what it waits for. */
+export const startedView = (run: Started, style: Style): string =>
+  sections(ownRunView(run, style), run.status === 'waiting' ? `To see what it waits for: tenantry runs open ${run.id}` : '')
+
+/** A run that a user advanced; an approval that leaves it waiting says whether it counted. */
+export const advancedView = ({ approval, ...run }: RunSummary & Readonly<{ approval?: Approval }>, style: Style): string =>
+  sections(ownRunView(run, style), approval && approvalText(approval))
+
+const approvalText = ({ isRepeated, missing }: Approval): string =>
+  `${isRepeated ? 'You have approved already' : 'Your approval counts'}; ${missing} more ${missing === 1 ? 'is' : 'are'} needed.`
+
 /** A run that a user started or advanced. */
-export function ownRunView(run: Started, style: Style): string {
+function ownRunView(run: Started, style: Style): string {
   const { id, boardName, status, activeElementIds, seq, failure, completedAt, slaDeadline, warnings = [] } = run
   const { paint, now } = style
   return sections(
@@ -64,7 +88,7 @@ export function ownRunView(run: Started, style: Style): string {
     fields(style, [
       ['Id', id],
       ['Waits at', activeElementIds.map(clean).join(', ')],
-      ['Steps', seq],
+      ['Seq', seq],
       ['Reason', failure && `${failure.code}: ${clean(failure.message)}`],
       ['Due', stamp(slaDeadline, now)],
       ['Ended', stamp(completedAt, now)],
@@ -75,14 +99,21 @@ export function ownRunView(run: Started, style: Style): string {
 
 type Open = RunDetail['open'][number]
 type Field = Open['fields'][number]
+/** An element as `runs waiting` lists it. */
+export type WaitingElement = Omit<Open, 'skippable' | 'fields'>
 
 const openColumns = ({ now }: Style): Column<Open>[] => [
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
   { title: 'KIND', value: ({ kind }) => kind, priority: 1 },
-  { title: 'ROLE', value: ({ assignedRole }) => assignedRole, priority: 1 },
+  { title: 'ROLE', value: ({ assignedRole }) => assignedRole ?? 'starter', priority: 1 },
   { title: 'SKIPPABLE', value: ({ skippable }) => (skippable ? 'yes' : 'no'), priority: 2 },
   { title: 'DUE', value: ({ dueAt }) => dueAt && ago(dueAt, now), priority: 2 },
+  { title: 'APPROVALS', value: approvalsOf, priority: 2 },
 ]
+
+/** `1 of 2` */
+export const approvalsOf = ({ approvals, requiredApprovals }: Pick<Open, 'approvals' | 'requiredApprovals'>): string | null =>
+  requiredApprovals === null ? null : `${approvals ?? 0} of ${requiredApprovals}`
 
 const fieldColumns: readonly Column<Field>[] = [
   { title: 'FIELD', value: ({ name }) => name, priority: 1 },
@@ -107,7 +138,7 @@ export const waitingView = (run: RunDetail, style: Style): string => sections(ow
 type Entry = Readonly<{ seq: number; at: string; type: string; elementId: string | null }>
 
 const entryColumns: readonly Column<Entry>[] = [
-  { title: 'NO', value: ({ seq }) => seq, priority: 1, align: 'right' },
+  { title: 'SEQ', value: ({ seq }) => seq, priority: 1, align: 'right' },
   { title: 'AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
   { title: 'INPUT', value: ({ type }) => type, priority: 1 },
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
@@ -122,6 +153,7 @@ export const historyView = (
 type Content = OperatorRun &
   Readonly<{
     startedBy: string | null
+    users: Readonly<Record<string, string>>
     context: Readonly<Record<string, unknown>>
     open: readonly Open[]
     steps: readonly (Entry & Readonly<{ by: string | null; values: Readonly<Record<string, unknown>> | null }>)[]
@@ -130,9 +162,11 @@ type Content = OperatorRun &
     messages: readonly Readonly<{ elementId: string; status: string }>[]
   }>
 
-const stepColumns: readonly Column<Content['steps'][number]>[] = [
+const userOf = ({ users }: Pick<Content, 'users'>, id: string | null): string | null => (id === null ? null : (users[id] ?? id))
+
+const stepColumns = (run: Content): readonly Column<Content['steps'][number]>[] => [
   ...entryColumns,
-  { title: 'BY', value: ({ by }) => by, priority: 1 },
+  { title: 'BY', value: ({ by }) => userOf(run, by), priority: 1 },
   { title: 'VALUES', value: ({ values }) => values && JSON.stringify(values), priority: 2, minWidth: 12 },
 ]
 
@@ -140,12 +174,12 @@ export const contentView = (run: Content, style: Style, input: Readonly<{ tenant
   sections(
     runView(run, style, input),
     openView(run.open, style),
-    `Variables of the run, started by ${clean(run.startedBy ?? 'a trigger')}:`,
+    `Variables of the run, started by ${clean(userOf(run, run.startedBy) ?? 'a trigger')}:`,
     fields(
       style,
       Object.entries(run.context).map(([name, value]): [string, string] => [clean(name), clean(String(value))]),
     ),
-    table(style, stepColumns, run.steps),
+    table(style, stepColumns(run), run.steps),
     run.moreSteps ? 'The first 1,000 steps are shown.' : '',
     run.messages.map(({ elementId, status }) => `Message of ${clean(elementId)}: ${status}`).join('\n'),
     ...run.reports.map(({ title, markdown }) => `${style.paint.bold(clean(title))}\n${markdown.split('\n').map(clean).join('\n')}`),

@@ -1,6 +1,6 @@
 import type { AlertKind } from '../../core/alerts/index.ts'
 
-type Page = 'box' | 'rollout' | 'host' | 'tenant' | 'run' | null
+type Page = 'box' | 'rollout' | 'host' | 'tenant' | 'board' | 'run' | 'module' | null
 
 /** What an alert of each kind is about; null where no page shows it. */
 const pages: Readonly<Record<AlertKind, Page>> = {
@@ -36,10 +36,12 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   run_failed: 'run',
   run_message_failed: 'run',
   run_report_failed: 'run',
+  trigger_failed: 'board',
   trigger_room_encrypted: 'tenant',
   trigger_messages_unread: 'tenant',
   module_data_not_deleted: 'tenant',
   module_events_skipped: 'tenant',
+  paid_module_withdrawn: 'module',
   payment_failed: 'tenant',
   payment_refunded: 'tenant',
   payment_stuck: 'tenant',
@@ -56,11 +58,12 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   billing_differs: null,
 }
 
-/** The page of an alert's subject. A run, module, room or chat user is named after its tenant, `school/run_…`. */
+/** The page of an alert's subject. A run, board, module, room or chat user is named after its tenant, `school/run_…`. */
 export function subjectPage(kind: AlertKind, subject: string): string | undefined {
   const page = pages[kind]
   const [slug = '', rest] = subject.split('/')
   if (page === null) return undefined
+  if (page === 'board') return `/boards/${slug}/${rest}`
   if (page === 'run' && rest !== undefined) return `/runs/${slug}/${rest}`
   if (page === 'run' || page === 'tenant') return `/tenants/${slug}`
   return `/${page === 'box' ? 'boxes' : `${page}s`}/${subject}`

@@ -20,6 +20,7 @@ import { words } from './words.ts'
 const boardColumns: readonly TableColumn<BoardSummary>[] = [
   { key: 'name', title: 'Board', width: 'minmax(180px, 2fr)', value: ({ name }) => name },
   statusColumn(({ status }) => status, boardTones, { width: '120px' }),
+  { key: 'id', title: 'Id', width: '300px', value: ({ id }) => id },
   { key: 'version', title: 'Version', width: '80px', align: 'right', value: ({ version }) => version },
   { key: 'published', title: 'Published', width: '90px', align: 'right', value: ({ publishedVersion }) => publishedVersion },
   agoColumn(['saved', 'Saved'], ({ updatedAt }) => updatedAt),
@@ -54,6 +55,7 @@ export function Page() {
             <ChoiceFilter
               label={words.tenant}
               name="tenant"
+              none={words.none}
               choices={all.map(({ slug, name }) => ({ value: slug, label: `${slug} (${name})` }))}
             />
             <ChoiceFilter label="Runs" name="status" choices={statuses} />
@@ -66,20 +68,14 @@ export function Page() {
 }
 
 function OfTenant({ slug }: Readonly<{ slug: string }>) {
-  const [{ status }] = useSearchState()
   const boards = useQuery({
     queryKey: ['boards', slug],
     queryFn: () => api.boards.listTenantBoards({ params: { slug }, query: { limit: 100 } }),
   })
-  const runs = useQuery({
-    queryKey: ['runs', slug, status ?? ''],
-    queryFn: () =>
-      api.runs.listTenantRuns({ params: { slug }, query: { limit: 100, ...(status ? { status: status as OperatorRun['status'] } : {}) } }),
-  })
   return (
-    <>
-      <Loaded query={boards} rows={4}>
-        {({ boards: rows }) => (
+    <Loaded query={boards} rows={4}>
+      {({ boards: rows }) => (
+        <>
           <DataTable
             label={words.title}
             columns={boardColumns}
@@ -89,23 +85,35 @@ function OfTenant({ slug }: Readonly<{ slug: string }>) {
             empty={<Empty title={words.noBoards} tone="off" />}
             reserve={520}
           />
+          <Runs slug={slug} />
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Runs({ slug }: Readonly<{ slug: string }>) {
+  const [{ status }] = useSearchState()
+  const runs = useQuery({
+    queryKey: ['runs', slug, status ?? ''],
+    queryFn: () =>
+      api.runs.listTenantRuns({ params: { slug }, query: { limit: 100, ...(status ? { status: status as OperatorRun['status'] } : {}) } }),
+  })
+  return (
+    <Section title={words.runs}>
+      <Loaded query={runs} rows={4}>
+        {({ runs: rows }) => (
+          <DataTable
+            label={words.runs}
+            columns={runColumns}
+            rows={rows}
+            rowKey={({ id }) => id}
+            rowLink={({ id }) => `/runs/${slug}/${id}`}
+            empty={<Empty title={words.noRuns} tone="off" />}
+            reserve={520}
+          />
         )}
       </Loaded>
-      <Section title={words.runs}>
-        <Loaded query={runs} rows={4}>
-          {({ runs: rows }) => (
-            <DataTable
-              label={words.runs}
-              columns={runColumns}
-              rows={rows}
-              rowKey={({ id }) => id}
-              rowLink={({ id }) => `/runs/${slug}/${id}`}
-              empty={<Empty title={words.noRuns} tone="off" />}
-              reserve={520}
-            />
-          )}
-        </Loaded>
-      </Section>
-    </>
+    </Section>
   )
 }

@@ -10,8 +10,12 @@ export const runTones = { running: 'working', waiting: 'waiting', completed: 'ok
 
 type One = Readonly<{ slug: string; id: string }>
 
-export const boardQuery = ({ slug, id }: One) =>
-  ({ queryKey: ['boards', slug, id], queryFn: () => api.boards.showTenantBoard({ params: { slug, id } }) }) as const
+/** Without a version, the one that was saved last. */
+export const boardQuery = ({ slug, id, version }: One & Readonly<{ version?: number }>) =>
+  ({
+    queryKey: ['boards', slug, id, ...(version === undefined ? [] : [version])],
+    queryFn: () => api.boards.showTenantBoard({ params: { slug, id }, query: version === undefined ? {} : { version } }),
+  }) as const
 
 /** Checks the version of the board that was saved last. */
 export const checkQuery = ({ slug, id }: One) =>

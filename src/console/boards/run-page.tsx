@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { problem } from '../../core/kit/index.ts'
-import type { OperatorRun } from '../../core/runs/index.ts'
+import type { OperatorRun, OperatorRunDetail } from '../../core/runs/index.ts'
 import {
   ActionDialog,
   Ago,
@@ -68,7 +68,7 @@ export function Page() {
         {(found) => (
           <>
             <RunFacts run={found} slug={one.slug} />
-            <RunGraph slug={one.slug} run={found} entries={history.data?.entries ?? []} />
+            <RunGraph slug={one.slug} run={found} />
           </>
         )}
       </Loaded>
@@ -83,7 +83,7 @@ export function Page() {
   )
 }
 
-const RunFacts = ({ run, slug }: Readonly<{ run: OperatorRun; slug: string }>) => (
+const RunFacts = ({ run, slug }: Readonly<{ run: OperatorRunDetail; slug: string }>) => (
   <KeyValues
     facts={[
       [
@@ -95,6 +95,7 @@ const RunFacts = ({ run, slug }: Readonly<{ run: OperatorRun; slug: string }>) =
       ['Board', <Link key="board" to={`/boards/${slug}/${run.boardId}`}>{`${run.boardName}, version ${run.boardVersion}`}</Link>],
       ['Trigger', run.trigger],
       ['Waits at', run.activeElementIds.join(', ')],
+      ['Not delivered', run.undelivered.map(({ type, elementId }) => `${type} of ${elementId}`).join(', ')],
       ['Reason', run.failure && `${run.failure.code}: ${run.failure.message}`],
       ['Started', <Ago key="started" at={run.startedAt} />],
       ['Due', run.slaDeadline && <Ago key="due" at={run.slaDeadline} />],
@@ -104,10 +105,10 @@ const RunFacts = ({ run, slug }: Readonly<{ run: OperatorRun; slug: string }>) =
   />
 )
 
-function RunGraph({ slug, run, entries }: Readonly<{ slug: string; run: OperatorRun; entries: readonly Entry[] }>) {
-  const board = useQuery(boardQuery({ slug, id: run.boardId }))
+function RunGraph({ slug, run }: Readonly<{ slug: string; run: OperatorRunDetail }>) {
+  const board = useQuery(boardQuery({ slug, id: run.boardId, version: run.boardVersion }))
   const now = useNow()
-  const marks = useMemo(() => marksOf(run, entries, now), [run, entries, now])
+  const marks = useMemo(() => marksOf(run, now), [run, now])
   return (
     <Loaded query={board} rows={6}>
       {(found) => <Elements board={found} marks={marks} />}
@@ -116,11 +117,12 @@ function RunGraph({ slug, run, entries }: Readonly<{ slug: string; run: Operator
 }
 
 /** Marks elements that are done, waiting, late or failed. */
-function marksOf(run: OperatorRun, entries: readonly Entry[], now: Date): ReadonlyMap<string, Mark> {
+function marksOf(run: OperatorRunDetail, now: Date): ReadonlyMap<string, Mark> {
   const marks = new Map<string, Mark>()
-  for (const { elementId } of entries) if (elementId) marks.set(elementId, { tone: 'ok', text: 'done' })
+  for (const id of run.doneElementIds) marks.set(id, { tone: 'ok', text: 'done' })
   const isLate = run.slaDeadline !== null && run.completedAt === null && Date.parse(run.slaDeadline) < now.getTime()
   for (const id of run.activeElementIds) marks.set(id, isLate ? { tone: 'failed', text: 'late' } : { tone: 'waiting', text: 'waiting' })
+  for (const { elementId } of run.undelivered) marks.set(elementId, { tone: 'failed', text: 'not delivered' })
   if (run.failure?.elementId) marks.set(run.failure.elementId, { tone: 'failed', text: run.failure.code })
   return marks
 }

@@ -5,6 +5,7 @@ export const words = {
   runs: 'Runs',
   choose: 'Choose a tenant to see its boards and runs',
   tenant: 'Tenant',
+  none: 'choose one',
   noBoards: 'This tenant has no boards',
   noRuns: 'No run matches',
   sound: 'The check found nothing.',

@@ -39,12 +39,18 @@ export function Page() {
   )
 }
 
-function decisionsOf({ id, name, round }: Submission): readonly Decision[] {
+function decisionsOf({ id, name, round, vendors }: Submission): readonly Decision[] {
   const again = () => queryClient.invalidateQueries({ queryKey: ['marketplace'] })
   const params = { id }
   const sendBack = (verb: string, action: 'reject' | 'request-changes', consequence: string) => ({
     ...{ verb, title: words.statusTitle(name, verb), consequence, reason: 'required' as const },
     cli: (reason: string) => `tenantry marketplace submissions ${action} ${id} --notes ${quoted(reason)}`,
+  })
+  const approval = (verb: string, consequence: string, target: Readonly<{ vendorId?: string; itemId?: string }>): Decision => ({
+    ...{ verb, title: words.statusTitle(name, verb), consequence },
+    cli: () =>
+      `tenantry marketplace submissions approve ${id} --round ${round}${target.vendorId ? ` --vendor ${target.vendorId}` : ''}${target.itemId ? ` --item ${target.itemId}` : ''}`,
+    run: () => api.marketplace.approveMarketplaceSubmission({ params, body: { round, ...target } }).then(again),
   })
   return [
     {
@@ -56,14 +62,15 @@ function decisionsOf({ id, name, round }: Submission): readonly Decision[] {
       ...sendBack(words.requestChanges, 'request-changes', words.changesConsequence),
       run: (reason) => api.marketplace.requestMarketplaceChanges({ params, body: { reason } }).then(again),
     },
-    {
-      verb: words.approve,
-      look: 'primary',
-      title: words.statusTitle(name, words.approve),
-      consequence: words.approveConsequence,
-      cli: () => `tenantry marketplace submissions approve ${id} --round ${round}`,
-      run: () => api.marketplace.approveMarketplaceSubmission({ params, body: { round } }).then(again),
-    },
+    ...vendors.flatMap((vendor) => [
+      ...vendor.items.map((item) =>
+        approval(words.approveNext(item.name, item.version), words.approveNextConsequence, { vendorId: vendor.id, itemId: item.id }),
+      ),
+      approval(words.approveJoin(vendor.name), words.approveConsequence, { vendorId: vendor.id }),
+    ]),
+    vendors.length === 0
+      ? { ...approval(words.approve, words.approveConsequence, {}), look: 'primary' as const }
+      : approval(words.approveSecond, words.approveSecondConsequence, {}),
   ]
 }
 
@@ -92,6 +99,17 @@ const Details = ({ submission }: Readonly<{ submission: Submission }>) => (
           {submission.warnings.map((warning) => (
             <li key={warning}>
               <Icon tone="waiting" /> {warning}
+            </li>
+          ))}
+        </ul>
+      </Section>
+    )}
+    {submission.vendors.length > 0 && (
+      <Section title={words.knownVendors}>
+        <ul className="lines">
+          {submission.vendors.map(({ id, name, items }) => (
+            <li key={id}>
+              {name} <span className="dim">{words.vendorItems(items.map((item) => `${item.name} ${item.version}`))}</span>
             </li>
           ))}
         </ul>

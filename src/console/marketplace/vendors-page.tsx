@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Vendor } from '../../core/marketplace/index.ts'
-import { agoColumn, api, CliLine, Empty, ListPage, statusColumn, type TableColumn, type Tone } from '../kit/index.ts'
+import { agoColumn, api, CliLine, Empty, ListPage, Section, statusColumn, type TableColumn, type Tone } from '../kit/index.ts'
 import { Tabs } from './tabs.tsx'
 import { words } from './words.ts'
 
@@ -9,14 +9,31 @@ const tones = { active: 'ok', pending: 'waiting', restricted: 'failed' } as cons
 const columns: readonly TableColumn<Vendor>[] = [
   { key: 'name', title: 'Vendor', width: 'minmax(160px, 2fr)', value: ({ name }) => name },
   statusColumn(({ paymentAccountStatus }) => paymentAccountStatus, tones, { title: 'Payment account', width: '140px' }),
-  { key: 'charges', title: 'Charges', width: '80px', value: ({ chargesEnabled }) => (chargesEnabled ? 'yes' : 'no') },
-  { key: 'payouts', title: 'Payouts', width: '80px', value: ({ payoutsEnabled }) => (payoutsEnabled ? 'yes' : 'no') },
   { key: 'fee', title: 'Fee', width: '80px', align: 'right', value: ({ applicationFeePercent }) => `${applicationFeePercent} %` },
   { key: 'country', title: 'Country', width: '80px', value: ({ country }) => country },
   { key: 'mail', title: 'Contact', width: 'minmax(180px, 2fr)', value: ({ contactEmail }) => contactEmail },
-  { key: 'id', title: 'Id', width: 'minmax(160px, 1fr)', value: ({ id }) => id },
+  { key: 'id', title: 'Id', width: '290px', value: ({ id }) => id },
   agoColumn(['created', 'Created'], ({ createdAt }) => createdAt),
 ]
+
+const maxShown = 10
+
+/** The command for each vendor that cannot be paid yet. */
+function Onboarding({ vendors }: Readonly<{ vendors: readonly Vendor[] }>) {
+  const unpaid = vendors.filter(({ paymentAccountStatus }) => paymentAccountStatus !== 'active').slice(0, maxShown)
+  if (unpaid.length === 0) return null
+  return (
+    <Section title={words.onboarding}>
+      <p className="prose">{words.onboardingHint}</p>
+      {unpaid.map(({ id, name }) => (
+        <div key={id}>
+          <p>{name}</p>
+          <CliLine>{`tenantry marketplace vendors onboard ${id}`}</CliLine>
+        </div>
+      ))}
+    </Section>
+  )
+}
 
 export function Page() {
   const vendors = useQuery({
@@ -38,7 +55,7 @@ export function Page() {
       }
       reserve={240}
     >
-      <CliLine>{'tenantry marketplace vendors onboard <vendor>'}</CliLine>
+      {vendors.data && <Onboarding vendors={vendors.data.vendors} />}
     </ListPage>
   )
 }

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import type { ModuleHealthDetail } from '../../core/modules/index.ts'
+import type { ModuleHealthDetail, OperatedModule } from '../../core/modules/index.ts'
 import { api, CliLine, exactTime, KeyValues, Loaded, PageHeader, Section, Status, timeOfDay } from '../kit/index.ts'
-import { milliseconds, percent } from './numbers.ts'
+import { milliseconds, percent, priceText } from './numbers.ts'
 import { words } from './words.ts'
 import './modules.css'
 
@@ -13,6 +13,8 @@ export function Page() {
     queryKey: ['modules', 'health', id],
     queryFn: () => api.modules.showModuleHealth({ params: { moduleId: id } }),
   })
+  const modules = useQuery({ queryKey: ['modules', 'list'], queryFn: () => api.modules.listModules() })
+  const listed = modules.data?.modules.find(({ moduleId }) => moduleId === id)
   const performance = health.data?.performance
   return (
     <>
@@ -27,7 +29,7 @@ export function Page() {
       <Loaded query={health} rows={6}>
         {(found) => (
           <>
-            <KeyValues facts={factsOf(found)} />
+            <KeyValues facts={factsOf(found, listed)} />
             <CliLine>{`tenantry modules show ${id}`}</CliLine>
             <Section title={words.lastHour} aside={words.lastHourAside}>
               <Course history={found.history} />
@@ -39,10 +41,11 @@ export function Page() {
   )
 }
 
-const factsOf = ({ moduleId, version, activeInstallations, performance }: ModuleHealthDetail) =>
+const factsOf = ({ moduleId, version, activeInstallations, performance }: ModuleHealthDetail, listed: OperatedModule | undefined) =>
   [
     ['Module', moduleId],
     ['Version', version],
+    ['Price', listed ? priceText(listed) : '–'],
     ['Active in', words.tenants(activeInstallations)],
     ['p95', milliseconds(performance.p95Ms)],
     ['p99', milliseconds(performance.p99Ms)],

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { ModuleHealth, OperatedModule } from '../../core/modules/index.ts'
 import { ActionDialog, actionColumn, api, Empty, ListPage, queryClient, quoted, Status, type TableColumn, useMay } from '../kit/index.ts'
-import { milliseconds, percent } from './numbers.ts'
+import { milliseconds, percent, priceText } from './numbers.ts'
 import { words } from './words.ts'
 
 type Row = OperatedModule & Readonly<{ health: ModuleHealth['performance'] | undefined }>
@@ -12,6 +12,7 @@ const columnsWith = (change: (row: Row) => void, why: string | undefined): reado
   { key: 'version', title: 'Version', width: '80px', value: ({ version }) => version },
   { key: 'type', title: 'Type', width: '60px', value: ({ type }) => type },
   { key: 'status', title: 'Status', width: '130px', value: ({ status }) => status, cell: (row) => <Health row={row} /> },
+  { key: 'price', title: 'Price', width: '120px', align: 'right', value: ({ price }) => price?.cents ?? 0, cell: priceText },
   { key: 'active', title: 'Active', width: '70px', align: 'right', value: ({ activeInstallations }) => activeInstallations },
   { key: 'installed', title: 'Installed', width: '80px', align: 'right', value: ({ installations }) => installations },
   {

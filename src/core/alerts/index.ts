@@ -24,6 +24,7 @@ export {
   testMessage,
   webhookBody,
 } from './message.ts'
+export { paidModuleWithdrawnKey } from './module-texts.ts'
 export { paymentDisputedKey, paymentFailedKey, paymentRejectedKey, paymentStuckKey } from './payment-texts.ts'
 export { cronFailedKey, lateJobsSubject } from './platform-texts.ts'
 export { failedKey, overdueKey, reportKey, stalledKey } from './run-texts.ts'

@@ -95,7 +95,7 @@ export const isNeverFolded = ({ kind, key }: Readonly<{ kind: AlertKind; key: st
 /** Kinds that users of a tenant cause, such as by their boards. Those of one tenant must not silence those of another. */
 const tenantKinds: readonly AlertKind[] = [
   ...(['checkpoint_stalled', 'run_overdue', 'run_failed', 'run_message_failed', 'run_report_failed'] as const),
-  ...(['trigger_room_encrypted', 'trigger_messages_unread'] as const),
+  ...(['trigger_room_encrypted', 'trigger_messages_unread', 'trigger_failed'] as const),
 ]
 
 /** The tenant whose alerts of this kind are folded together; undefined for a kind that is folded as a whole. */

@@ -29,3 +29,23 @@ export const moduleEventsSkipped = ({ slug, moduleId, events }: OfModule & Reado
     'Find out why it is slow or away; its developer knows how to bring its data up to date.',
   command: `tenantry modules health ${moduleId}`,
 })
+
+type Withdrawn = Readonly<{ moduleId: string; tenants: readonly string[] }>
+
+export const paidModuleWithdrawnKey = (moduleId: string): string => `paid_module_withdrawn:${moduleId}`
+
+/** Tenants pay for an app whose module is withdrawn. One alert for each module. */
+export const paidModuleWithdrawn = ({ moduleId, tenants }: Withdrawn): NewAlert => ({
+  kind: 'paid_module_withdrawn',
+  key: paidModuleWithdrawnKey(moduleId),
+  subject: moduleId,
+  severity: 'warning',
+  title: `${tenants.length === 1 ? '1 tenant pays' : `${tenants.length} tenants pay`} for an app of a withdrawn module`,
+  body:
+    `The module ${moduleId} is withdrawn, and paid apps with it charge on: ${tenants.slice(0, 10).join(', ')}` +
+    `${tenants.length > 10 ? ` and ${tenants.length - 10} more` : ''}.\n` +
+    'Cancel their subscriptions in the Dashboard of the provider, which uninstalls the apps, and refund what is due. ' +
+    'The alert closes when the module is restored. Otherwise acknowledge it once the subscriptions have ended.',
+  command: `tenantry modules show ${moduleId}`,
+  standing: true,
+})

@@ -4,57 +4,85 @@ type OfRun = Readonly<{ slug: string; runId: string; elementId: string | null }>
 
 const subjectOf = ({ slug, runId }: Pick<OfRun, 'slug' | 'runId'>): string => `${slug}/${runId}`
 
-/** Identifies the alert of all checkpoints of a run. */
+/** Identifies the alert of all stalled elements of a run. */
 export const stalledKey = (runId: string): string => `checkpoint_stalled:${runId}`
-/** Identifies the alert of one element, or of the whole run. */
-export const overdueKey = (runId: string, elementId: string | null): string => `run_overdue:${runId}:${elementId ?? ''}`
+/** Identifies the alert of all late elements of a run. */
+export const overdueKey = (runId: string): string => `run_overdue:${runId}`
 
 /** Identifies the alert of a run that failed. */
 export const failedKey = (runId: string): string => `run_failed:${runId}`
 
-type StalledCheckpoint = Readonly<{ elementId: string; role: string; eligible: number; required: number }>
-type StalledRun = Omit<OfRun, 'elementId'> & Readonly<{ checkpoints: readonly StalledCheckpoint[] }>
+type StalledElement = Readonly<{
+  elementId: string
+  kind: 'task' | 'checkpoint' | 'form'
+  /** Null: the user who started the run. */
+  role: string | null
+  eligible: number
+  required: number
+}>
+type StalledRun = Omit<OfRun, 'elementId'> & Readonly<{ elements: readonly StalledElement[] }>
 
-/** Too few active users of the tenant can approve checkpoints, so their run waits for ever. */
-export const checkpointStalled = (of: StalledRun): NewAlert => ({
-  kind: 'checkpoint_stalled',
-  key: stalledKey(of.runId),
-  subject: subjectOf(of),
-  severity: 'warning',
-  title: `A checkpoint of ${of.slug} has too few approvers`,
-  body:
-    of.checkpoints
-      .slice(0, 1)
-      .map(
-        (one) =>
-          `The element ${one.elementId} of run ${of.runId} needs ${one.required} approvals of the role ${one.role}, ` +
-          `and only ${one.eligible} active users can give one. `,
-      )
-      .join('') +
-    (of.checkpoints.length > 1 ? `So it is for ${of.checkpoints.length - 1} more of its elements. ` : '') +
-    'The run waits until more users have the role. Other runs are not affected.\n' +
-    'The command below lists the users; give one of them the role, or ask the school to cancel the run.',
-  command: `tenantry users list ${of.slug}`,
-})
+/** Too few active users of the tenant can approve checkpoints, or none can do a task or form, so their run waits for ever. */
+export function checkpointStalled(of: StalledRun): NewAlert {
+  const [first, ...others] = of.elements
+  return {
+    kind: 'checkpoint_stalled',
+    key: stalledKey(of.runId),
+    subject: subjectOf(of),
+    severity: 'warning',
+    title: `An element of a run of ${of.slug} has too few users`,
+    body:
+      (first ? `The element ${first.elementId} of run ${of.runId} ${lacks(first)}. ` : '') +
+      (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
+      'The run waits until that changes. Other runs are not affected.\n' +
+      'The command below lists the users. Give one of them the role, or enable the user; ' +
+      'a user of the school with manageBoards can cancel the run.',
+    command: `tenantry users list ${of.slug}`,
+  }
+}
 
-/** A run, or one of its elements, was not done in time. `role`: the escalation role of the element, which has a task now. */
-export const runOverdue = (of: OfRun & Readonly<{ role: string | null }>): NewAlert => ({
-  kind: 'run_overdue',
-  key: overdueKey(of.runId, of.elementId),
-  subject: subjectOf(of),
-  severity: 'warning',
-  title: `A run of ${of.slug} is overdue`,
-  body:
-    `${of.elementId === null ? 'The whole run' : `The element ${of.elementId} of run`} ${of.runId} was not done in time. ` +
-    `${escalated(of)} Nothing else is affected.\n` +
-    `Ask the school to continue it, or cancel the run: tenantry runs cancel ${of.runId} --tenant ${of.slug}`,
-  command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
-})
+const lacks = ({ kind, role, eligible, required }: StalledElement): string => {
+  if (role === null) return 'is for the user who started it, and that user is disabled'
+  if (kind !== 'checkpoint') return `is done by the role ${role}, which no active user has`
+  return `needs ${required} approvals of the role ${role}, and only ${eligible} active users can give one`
+}
 
-const escalated = ({ elementId, role }: Parameters<typeof runOverdue>[0]): string => {
-  if (elementId === null) return 'What waits has a task of its escalation role if its board names one, and continues to wait.'
-  if (role === null) return 'Its board names no escalation role, so no other role has a task, and it continues to wait.'
-  return `The escalation role ${role} has a task now, and the element continues to wait.`
+type LateElement = Readonly<{
+  elementId: string
+  kind: 'task' | 'checkpoint' | 'form'
+  role: string | null
+  escalationRole: string | null
+}>
+/** `isWhole`: the time of the whole run has passed. */
+type LateRun = Omit<OfRun, 'elementId'> & Readonly<{ isWhole: boolean; elements: readonly LateElement[] }>
+
+/** Elements of a run, or the whole run, were not done in time. One alert for each run, since users of the tenant continue it. */
+export function runOverdue(of: LateRun): NewAlert {
+  const [first, ...others] = of.elements
+  return {
+    kind: 'run_overdue',
+    key: overdueKey(of.runId),
+    subject: subjectOf(of),
+    severity: 'warning',
+    title: `A run of ${of.slug} is overdue`,
+    body:
+      (of.isWhole ? `The whole run ${of.runId} was not done in time. ` : '') +
+      (first ? `The element ${first.elementId} of run ${of.runId} was not done in time. ${doers(first)} ` : '') +
+      (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
+      'The run continues to wait. Nothing else is affected.\n' +
+      'Ask the school to continue it; a user of the school with manageBoards can cancel it.',
+    command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
+  }
+}
+
+/** The users of the school who can do it now: an escalated task is of the other role alone, a form of both, a checkpoint of its own. */
+function doers({ kind, role, escalationRole }: LateElement): string {
+  const own = role === null ? 'the user who started the run' : `the role ${role}`
+  const first = own.charAt(0).toUpperCase() + own.slice(1)
+  if (escalationRole === null) return `${first} can do it; its board names no escalation role.`
+  if (kind === 'task') return `The role ${escalationRole} has it now.`
+  if (kind === 'form') return `${first} can do it, and so can the escalation role ${escalationRole}, which has a task now.`
+  return `${first} decides it; the escalation role ${escalationRole} has a task to see to it.`
 }
 
 /** A run failed by its board, not by a rejection or a cancel: it waits for ever. Its reason may quote variables, so it is not named. */
@@ -82,10 +110,25 @@ export const runMessageFailed = (of: OfRun & Readonly<{ boardId: string }>): New
   severity: 'warning',
   title: `A message of a run of ${of.slug} was not sent`,
   body:
-    `The chat server refused the message of the element ${of.elementId} in run ${of.runId} of board ${of.boardId}, or its room was deleted. ` +
+    `The chat server refused the message of the element ${of.elementId} in run ${of.runId} of board ${of.boardId}, it is too long, or its room ` +
+    'was deleted. ' +
     'It is not sent again. The run continued.\n' +
     'Ask the school to inform the people concerned, and to correct the room in the board.',
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
+})
+
+/** A trigger of a board started no run: the board refused it, or its expression has no value. One alert for all triggers of the board. */
+export const triggerFailed = ({ slug, boardId }: Readonly<{ slug: string; boardId: string }>): NewAlert => ({
+  kind: 'trigger_failed',
+  key: `trigger_failed:${boardId}`,
+  subject: `${slug}/${boardId}`,
+  severity: 'warning',
+  title: `A trigger of a board of ${slug} started no run`,
+  body:
+    `What a trigger of board ${boardId} of ${slug} waits for has happened, and its run was refused. Nothing is repeated. Other boards are not ` +
+    'affected.\nAsk the school to start the run by hand and to correct the board: its occurrences ' +
+    `(GET /api/platform/v1/cascade-boards/${boardId}/occurrences) name the reason. The command below lists the faults of its last version.`,
+  command: `tenantry boards check ${boardId} --tenant ${slug}`,
 })
 
 /** Identifies the alert of one report. */

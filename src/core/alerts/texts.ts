@@ -9,7 +9,7 @@ import {
   snapshotDamaged,
   snapshotOverdue,
 } from './fleet-texts.ts'
-import { moduleDataNotDeleted, moduleEventsSkipped } from './module-texts.ts'
+import { moduleDataNotDeleted, moduleEventsSkipped, paidModuleWithdrawn } from './module-texts.ts'
 import {
   billingDiffers,
   invoiceStuck,
@@ -52,7 +52,7 @@ import {
   rolloutRolledBack,
   wrongImage,
 } from './rollout-texts.ts'
-import { checkpointStalled, runFailed, runMessageFailed, runOverdue, runReportFailed } from './run-texts.ts'
+import { checkpointStalled, runFailed, runMessageFailed, runOverdue, runReportFailed, triggerFailed } from './run-texts.ts'
 
 /** Builds the text of each kind of alert from its facts. */
 export const alertOf = {
@@ -90,8 +90,10 @@ export const alertOf = {
   run_report_failed: runReportFailed,
   trigger_room_encrypted: triggerRoomEncrypted,
   trigger_messages_unread: triggerMessagesUnread,
+  trigger_failed: triggerFailed,
   module_data_not_deleted: moduleDataNotDeleted,
   module_events_skipped: moduleEventsSkipped,
+  paid_module_withdrawn: paidModuleWithdrawn,
   payment_failed: paymentFailed,
   payment_refunded: paymentRefunded,
   payment_stuck: paymentStuck,

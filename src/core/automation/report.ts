@@ -1,7 +1,8 @@
 import { fillTemplate } from '../boards/index.ts'
-import { plural, problem } from '../kit/index.ts'
+import { problem } from '../kit/index.ts'
 import { escapeMarkdown } from '../reports/index.ts'
 import type { Task } from '../tasks/index.ts'
+import { localText } from '../wall-clock/index.ts'
 
 export const maxTemplateLetters = 100_000
 /** Letters of a finished report. */
@@ -10,7 +11,8 @@ const maxReportLetters = 500_000
 export const maxReportTasks = 1000
 
 type Value = string | number | boolean
-type EventFacts = Readonly<{ eventId: string; tenantName: string; createdAt: string; tasks: readonly Task[] }>
+/** `timeZone`: of the times that the report shows. */
+type EventFacts = Readonly<{ eventId: string; tenantName: string; createdAt: string; timeZone: string; tasks: readonly Task[] }>
 type ReportInput = Readonly<{ template?: string | undefined; variables: Readonly<Record<string, Value>> }>
 
 const defaultTemplate = `Event: {eventId}
@@ -21,7 +23,7 @@ Created: {createdAt}
 
 ## Tasks
 
-{taskCount}, {openTaskCount} unfinished.
+Tasks: {taskCount}, unfinished: {openTaskCount}.
 
 {tasks}
 `
@@ -45,20 +47,20 @@ const escaped = (values: Readonly<Record<string, Value>>): Record<string, Value>
 
 const isUnfinished = ({ status }: Task): boolean => status === 'open' || status === 'in_progress'
 
-const valuesOf = ({ eventId, tenantName, createdAt, tasks }: EventFacts): Record<string, Value> => ({
-  ...escaped({ eventId, tenantName, createdAt }),
-  taskCount: plural(tasks.length, 'task'),
+const valuesOf = ({ eventId, tenantName, createdAt, timeZone, tasks }: EventFacts): Record<string, Value> => ({
+  ...escaped({ eventId, tenantName, createdAt: localText(createdAt, timeZone) }),
+  taskCount: tasks.length,
   openTaskCount: tasks.filter(isUnfinished).length,
-  tasks: tasks.length === 0 ? '(none)' : tasks.map(taskLine).join('\n'),
+  tasks: tasks.length === 0 ? '(none)' : tasks.map((task) => taskLine(task, timeZone)).join('\n'),
 })
 
-function taskLine({ title, status, assignedRole, dueAt, escalationLevel, updatedAt }: Task): string {
+function taskLine({ title, status, assignedRole, dueAt, escalationLevel, updatedAt }: Task, timeZone: string): string {
   const facts = [
     status === 'in_progress' ? 'in progress' : status,
     ...(assignedRole === null ? [] : [`role ${assignedRole}`]),
-    ...(dueAt === null ? [] : [`due ${dueAt}`]),
+    ...(dueAt === null ? [] : [`due ${localText(dueAt, timeZone)}`]),
     ...(escalationLevel === 0 ? [] : [`escalated to level ${escalationLevel}`]),
-    ...(status === 'done' ? [`at ${updatedAt}`] : []),
+    ...(status === 'done' ? [`at ${localText(updatedAt, timeZone)}`] : []),
   ]
   return `- **${escapeMarkdown(title)}**: ${escapeMarkdown(facts.join(', '))}`
 }

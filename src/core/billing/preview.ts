@@ -18,7 +18,7 @@ export const Preview = z.object({
   month: Month,
   tenant: z.string().meta({ description: 'Its slug' }),
   charges: z.array(Charge),
-  totalCents: z.int(),
+  totalCents: z.int().meta({ description: 'Of the charges in `currency`; those in another one are not charged' }),
   currency: z.string(),
   unbilled: z
     .array(z.object({ month: Month, cents: z.int(), currency: z.string() }))
@@ -26,7 +26,9 @@ export const Preview = z.object({
 })
 export type Preview = Readonly<z.infer<typeof Preview>>
 
-export const totalOf = (charges: readonly Pick<Charge, 'cents'>[]): number => charges.reduce((sum, { cents }) => sum + cents, 0)
+/** Amounts of different currencies are never added. */
+export const totalOf = (charges: readonly Pick<Charge, 'cents' | 'currency'>[], currency: string): number =>
+  charges.reduce((sum, charge) => (charge.currency === currency ? sum + charge.cents : sum), 0)
 
 const quantities = {
   users: (count: number) => `${count} active ${count === 1 ? 'user' : 'users'}`,
@@ -40,9 +42,12 @@ export const unbilledText = ({ unbilled }: Pick<Preview, 'unbilled'>): string[] 
 
 /** One line for each charge, and the total. */
 export function chargesText({ charges, totalCents, currency }: Pick<Preview, 'charges' | 'totalCents' | 'currency'>): string[] {
-  const lines = charges.map(
-    ({ kind, name, quantity, unitCents, cents }) =>
-      `${name}: ${quantities[kind](quantity)} at ${moneyText({ cents: unitCents, currency })} = ${moneyText({ cents, currency })}`,
-  )
+  const lines = charges.map((charge) => {
+    const { kind, name, quantity, unitCents, cents } = charge
+    const at = `${name}: ${quantities[kind](quantity)} at ${moneyText({ cents: unitCents, currency: charge.currency })}`
+    return charge.currency === currency
+      ? `${at} = ${moneyText({ cents, currency })}`
+      : `${at}, not charged: prices are in ${currency.toUpperCase()}`
+  })
   return [...lines, `Total: ${moneyText({ cents: totalCents, currency })}`]
 }

@@ -7,6 +7,7 @@ import {
   BoardElement,
   BoardLocalId,
   boardLimits,
+  isWork,
   Label,
   Order,
   type RoleRef,
@@ -91,7 +92,7 @@ export function bundleOf({ name, description, definition }: Template): FlowBundl
   const template = { appKind: 'cascade-board', name, description, metadata }
   const faults = linkFaults(components, links)
   if (faults.length > 0)
-    throw problem('BOARD_INVALID', `"${name}" cannot be exported: ${faults[0]?.reason}. fix: POST …/check lists the faults`, {
+    throw problem('BOARD_INVALID', `"${name}" cannot be exported: ${faults[0]?.reason}. fix: check the board, which lists the faults`, {
       violations: faults.slice(0, maxReasons).map(({ path, reason }) => `${path}: ${reason}`),
     })
   return { templateExport: { format: bundleFormat, template, components, edges: links } }
@@ -136,9 +137,9 @@ function parametersOf({ elements: own, startRoles, triggers }: Pick<BoardDefinit
   const role = (ref: RoleRef | undefined) => typeof ref === 'object' && found.roles.add(ref.role)
   startRoles.forEach(role)
   for (const one of triggers) if (one.kind === 'chat' && typeof one.room === 'object') found.rooms.add(one.room.room)
-  for (const { config } of own) {
-    if ('assignedRole' in config) [config.assignedRole, config.escalationRole].forEach(role)
-    if ('room' in config && typeof config.room === 'object') found.rooms.add(config.room.room)
+  for (const element of own) {
+    if (isWork(element)) [element.config.assignedRole, element.config.escalationRole].forEach(role)
+    if (element.kind === 'message' && typeof element.config.room === 'object') found.rooms.add(element.config.room.room)
   }
   return found
 }

@@ -1,7 +1,16 @@
 import type { ProblemViolation } from '../kit/index.ts'
 import { quote } from './cap-findings.ts'
 import type { TriggerPlace } from './check-triggers.ts'
-import { type BoardDefinition, type BoardEdge, type BoardElement, boundRole, boundRoom, isLoopWait, type RoleRef } from './definition.ts'
+import {
+  type BoardDefinition,
+  type BoardEdge,
+  type BoardElement,
+  boundRole,
+  boundRoom,
+  isLoopWait,
+  isWork,
+  type RoleRef,
+} from './definition.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
 
 /** A fault of a board. An error refuses its publication; `path` shows the elements that lead to it. */
@@ -28,8 +37,17 @@ export const error = (code: string, elementId: string | null, message: string): 
   message,
 })
 
-/** `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs of the board happen; a template has none. */
-export type CheckContext = Readonly<{ roles: ReadonlySet<string>; rooms: ReadonlySet<string>; place?: TriggerPlace }>
+/**
+ * `unlistedRoles`: those whose users do not see each other as contacts. `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs
+ * of the board happen; a template has none. Without `now` fixed moments are not compared.
+ */
+export type CheckContext = Readonly<{
+  roles: ReadonlySet<string>
+  unlistedRoles?: ReadonlySet<string>
+  rooms: ReadonlySet<string>
+  place?: TriggerPlace
+  now?: Date
+}>
 
 /** Faults of ids, edges and conditions. While there is one, what tokens do cannot be said. */
 export function checkEdges(board: BoardDefinition, graph: Graph): BoardFinding[] {
@@ -44,7 +62,7 @@ export function checkEdges(board: BoardDefinition, graph: Graph): BoardFinding[]
     ...board.edges.flatMap(({ id, source, target }) =>
       [source, target]
         .filter((end) => !graph.elements.has(end))
-        .map((end) => error('EDGE_DANGLING', null, `edge ${id} names ${end}, which does not exist`)),
+        .map((end) => error('EDGE_DANGLING', null, `edge ${id} names the element "${end}", which does not exist`)),
     ),
     ...board.elements.flatMap((element) => [
       ...conditionFindings(element, graph),
@@ -74,21 +92,25 @@ function conditionFindings(element: BoardElement, graph: Graph): BoardFinding[] 
   )
   const isTimed = 'dueAt' in element.config && element.config.dueAt !== undefined
   return [
-    ...wrong.map((type) =>
-      error(
-        'EDGE_CONDITION',
-        element.id,
-        `${titled(element)} has an edge with the condition ${type}. fix: use ${[...needed, ...allowed, ...many].join(', ') || 'no edge'}`,
-      ),
-    ),
+    ...wrong.map((type) => error('EDGE_CONDITION', element.id, wrongEdge(element, type))),
     ...twice.map((type) => error('EDGE_REPEATED', element.id, `${titled(element)} has more than one edge with the condition ${type}`)),
     ...needed
       .filter((type) => !types.includes(type))
-      .map((type) => error('EDGE_MISSING', element.id, `${titled(element)} has no edge with the condition ${type}`)),
+      .map((type) => error('EDGE_MISSING', element.id, `${titled(element)} has no ${nameOfEdge(type)}`)),
     ...(types.includes('timed_out') && !isTimed
       ? [error('DUE_MISSING', element.id, `${titled(element)} has a timed_out edge, but no dueAt`)]
       : []),
   ]
+}
+
+/** An edge without a condition is one that is always taken. */
+const nameOfEdge = (type: string): string => (type === 'always' ? 'outgoing edge' : `edge with the condition ${type}`)
+
+function wrongEdge(element: BoardElement, type: string): string {
+  const { needed, allowed, many } = outgoing[element.kind]
+  const right = [...needed, ...allowed, ...many]
+  if (right.length === 0) return `${titled(element)} has an outgoing edge, but a run ends there. fix: remove the edge`
+  return `${titled(element)} has an edge with the condition ${type}. fix: use ${right.join(', ')}`
 }
 
 function countFindings(element: BoardElement, graph: Graph): BoardFinding[] {
@@ -98,7 +120,8 @@ function countFindings(element: BoardElement, graph: Graph): BoardFinding[] {
     return [error('SPLIT_TOO_FEW', element.id, `${titled(element)} needs at least two outgoing edges`)]
   if (element.kind === 'parallel_join' && into < 2)
     return [error('JOIN_TOO_FEW', element.id, `${titled(element)} needs at least two incoming edges`)]
-  if (element.kind === 'decision' && out < 2)
+  const hasExpression = graph.out(element.id).some(({ condition }) => condition.type === 'expression')
+  if (element.kind === 'decision' && out < 2 && !hasExpression)
     return [error('DECISION_TOO_FEW', element.id, `${titled(element)} needs an expression edge beside its else edge`)]
   return []
 }
@@ -187,9 +210,9 @@ export function checkReferences(board: BoardDefinition, { roles, rooms }: CheckC
   return [
     ...board.startRoles.flatMap((ref) => role(null, ref)),
     ...board.elements.flatMap((element) => {
-      const { id, config } = element
-      const named = 'assignedRole' in config ? [config.assignedRole, ...(config.escalationRole ? [config.escalationRole] : [])] : []
-      const found = named.flatMap((ref) => role(id, ref))
+      const { id } = element
+      const named = isWork(element) ? [element.config.assignedRole, element.config.escalationRole] : []
+      const found = named.flatMap((ref) => (ref === undefined ? [] : role(id, ref)))
       if (element.kind !== 'message') return found
       const room = boundRoom(board, element.config.room)
       if (room === undefined) return isTemplate ? found : [...found, unbound(id, `room ${(element.config.room as { room: string }).room}`)]

@@ -1,3 +1,4 @@
+import { typesNear } from '../events/index.ts'
 import { quote } from './cap-findings.ts'
 import { hasWords } from './chat-trigger.ts'
 import { type BoardFinding, error } from './check-graph.ts'
@@ -50,10 +51,16 @@ function checkTrigger(board: BoardDefinition, trigger: Trigger, { place, rooms }
 }
 
 function checkEvent({ id, eventType, expression }: TriggerOf<'event'>): BoardFinding[] {
-  if (!isTriggerEvent(eventType)) return [error('EVENT_UNKNOWN', null, `trigger ${id}: no event of the type ${eventType} starts runs`)]
+  if (!isTriggerEvent(eventType)) return [error('EVENT_UNKNOWN', null, `trigger ${id}: ${unknownEvent(eventType)}`)]
   const fault = expression === null ? undefined : eventExpressionFault(expression)
   if (expression === null || fault === undefined) return []
-  return [error('EXPRESSION_INVALID', null, `trigger ${id}: the expression ${quote(expression)} ${quote(fault)}`)]
+  return [error('EXPRESSION_INVALID', null, `trigger ${id}: the expression \`${quote(expression)}\` ${quote(fault)}`)]
+}
+
+function unknownEvent(eventType: string): string {
+  const near = typesNear(eventType)
+  const fix = near.length === 0 ? 'use a stored type, such as task.updated' : `use ${near.join(' or ')}`
+  return `no event of the type ${eventType} starts runs. fix: ${fix}`
 }
 
 const checkPhrases = ({ id, phrases }: TriggerOf<'chat'>): BoardFinding[] =>

@@ -1,10 +1,13 @@
 import { capFindings, type Findings, quote } from './cap-findings.ts'
+import { checkFields } from './check-fields.ts'
 import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, titled } from './check-graph.ts'
 import { exploreTokens, maxStates, type TokenFault } from './check-tokens.ts'
 import { checkTriggers } from './check-triggers.ts'
+import { checkWork } from './check-work.ts'
 import type { BoardDefinition, BoardElement } from './definition.ts'
 import { expressionChecker } from './expression.ts'
 import { type Graph, graphOf } from './graph.ts'
+import { textsOf } from './run.ts'
 import { runSteps, type Steps } from './steps.ts'
 import { namesIn, runNames } from './template.ts'
 import { certainVariables, declaredVariables, type VariableType, variableFault } from './variables.ts'
@@ -31,6 +34,8 @@ function* findingsOf(board: BoardDefinition, context: CheckContext, isTemplate: 
   if (edges.length === 0 && paths.length === 0) for (const fault of yield* exploreTokens(graph)) yield tokenFinding(fault, graph)
   yield
   yield* checkReferences(board, context, isTemplate)
+  yield* checkWork(board, context)
+  yield* checkFields(board)
   yield* checkVariables(board, graph)
   yield* checkTriggers(board, { rooms: context.rooms, place: isTemplate ? undefined : context.place })
 }
@@ -58,7 +63,6 @@ function* checkVariables(board: BoardDefinition, graph: Graph): Findings {
     if (types.size > 1) yield error('VARIABLE_TYPES', null, `the variable ${name} is ${[...types].join(' and ')}. fix: use two names`)
   for (const name of runNames)
     if (declared.has(name)) yield error('VARIABLE_RESERVED', null, `${name} is set by the run itself. fix: use another name`)
-  yield* repeatedFields(board)
   yield* checkTexts(board, new Set<string>([...declared.keys(), ...runNames]))
   if (tooMany === undefined) yield* checkExpressions(board, graph, types)
 }
@@ -70,17 +74,6 @@ function* checkTexts({ elements }: BoardDefinition, names: ReadonlySet<string>):
         yield error('VARIABLE_UNKNOWN', element.id, `${titled(element)} names {${name}}, which no form and no start variable sets`)
 }
 
-const repeatedFields = ({ elements }: BoardDefinition): BoardFinding[] =>
-  elements.flatMap((element) => {
-    if (element.kind !== 'form') return []
-    const names = element.config.fields.map(({ name }) => name)
-    const twice = [...new Set(names.filter((name, nth) => names.indexOf(name) !== nth))]
-    return twice.map((name) => error('FIELD_REPEATED', element.id, `${titled(element)} has two fields named ${name}`))
-  })
-
-const textsOf = (element: BoardElement): string[] =>
-  element.kind === 'message' ? [element.config.body] : element.kind === 'report' ? [element.config.template] : []
-
 function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Findings {
   const check = expressionChecker(types)
   const checked: { id: string; name: string; wrong: string | null; risky: string | undefined; unguarded: readonly string[] }[] = []
@@ -88,7 +81,7 @@ function* checkExpressions(board: BoardDefinition, graph: Graph, types: Readonly
     for (const { condition } of graph.out(element.id)) {
       if (condition.type !== 'expression') continue
       const { error: wrong, reads, guarded, risky } = check(condition.expression)
-      const name = `${titled(element)}: the expression ${quote(condition.expression)}`
+      const name = `${titled(element)}: the expression \`${quote(condition.expression)}\``
       checked.push({ id: element.id, name, wrong, risky, unguarded: [...reads].filter((one) => !guarded.has(one)) })
       yield
     }

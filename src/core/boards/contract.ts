@@ -6,7 +6,7 @@ import { BoardDefinition } from './definition.ts'
 export const base = '/api/platform/v1/cascade-boards'
 export const Id = z.string().min(1).max(100)
 export const one = z.object({ id: Id })
-const Version = z.coerce.number().int().min(1).max(1_000_000)
+export const Version = z.coerce.number().int().min(1).max(1_000_000)
 
 export const BoardName = z
   .string()
@@ -120,7 +120,7 @@ export const boardsContract = {
     auth: manage,
     params: one,
     returns: Board,
-    problems: ['BOARD_INVALID'],
+    problems: ['BOARD_INVALID', 'CONFLICT'],
     summary: 'Make the last saved version the one that new runs begin with',
     spec: '3.8',
   }),

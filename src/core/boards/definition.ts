@@ -25,7 +25,10 @@ export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/,
 export const Label = z.string().trim().min(1).max(200)
 const Name = z
   .string()
-  .regex(/^[A-Za-z][A-Za-z0-9_]{0,39}$/, 'must be a name of at most 40 letters, digits and "_"')
+  .regex(
+    /^[A-Za-z][A-Za-z0-9_]{0,39}$/,
+    'must be a name of at most 40 letters a–z, digits and "_", without spaces; the label of a field may be any text',
+  )
   // Every JavaScript object has these, so a missing value would look like a present one.
   .refine((name) => !(name in Object.prototype), 'must be another name: programs reserve this one')
 export const Order = z.int().min(0).max(1_000_000)
@@ -59,6 +62,9 @@ function durationMs(text: string): number | undefined {
 /** Whether a loop may wait so: false for a fixed time, which passes once, and for less than a minute. */
 export const isLoopWait = (text: string): boolean => (durationMs(text) ?? 0) >= boardLimits.loopWaitMs
 
+/** The fixed moment that a valid `When` means; undefined for a duration. */
+export const momentOf = (text: string): number | undefined => (durationMs(text) === undefined ? Date.parse(text) : undefined)
+
 /** The time, ISO 8601, that a valid `When` means for something that begins at `now`. */
 export function whenAt(text: string, now: string): string {
   const ms = durationMs(text)
@@ -79,7 +85,20 @@ export const FormField = z.discriminatedUnion('kind', [
 ])
 export type FormField = z.infer<typeof FormField>
 
-const work = { assignedRole: RoleRef, dueAt: When.optional(), escalationRole: RoleRef.optional() }
+const times = { dueAt: When.optional(), escalationRole: RoleRef.optional() }
+
+/** Work of the users with a role, or of the user who started the run alone. */
+const worker = {
+  assignedRole: RoleRef.optional(),
+  assignedTo: z
+    .literal('starter')
+    .optional()
+    .meta({ description: 'In place of `assignedRole`: only the user who started the run, and no role may read the run for it' }),
+}
+const hasOneWorker = ({ assignedRole, assignedTo }: Readonly<{ assignedRole?: unknown; assignedTo?: unknown }>) =>
+  (assignedRole === undefined) !== (assignedTo === undefined)
+const oneWorker = { path: ['assignedRole'], message: 'is required, or assignedTo: starter in its place' }
+const eitherWorker = { oneOf: [{ required: ['assignedRole'] }, { required: ['assignedTo'] }] }
 const none = z.strictObject({})
 
 const element = <Kind extends string, Config extends z.ZodType>(kind: Kind, config: Config) =>
@@ -94,14 +113,29 @@ const element = <Kind extends string, Config extends z.ZodType>(kind: Kind, conf
 
 export const BoardElement = z.discriminatedUnion('kind', [
   element('start', none),
-  element('task', z.strictObject({ ...work, skippable: z.boolean().default(false) })),
+  element(
+    'task',
+    z
+      .strictObject({ ...worker, ...times, skippable: z.boolean().default(false) })
+      .refine(hasOneWorker, oneWorker)
+      .meta(eitherWorker),
+  ),
   element(
     'checkpoint',
-    z.strictObject({ ...work, requiredApprovals: z.int().min(1).max(20).default(1), allowSelfApproval: z.boolean().default(false) }),
+    z.strictObject({
+      ...{ assignedRole: RoleRef, ...times },
+      ...{ requiredApprovals: z.int().min(1).max(20).default(1), allowSelfApproval: z.boolean().default(false) },
+    }),
   ),
   element(
     'form',
-    z.strictObject({ ...work, skippable: z.boolean().default(false), fields: z.array(FormField).min(1).max(boardLimits.fields) }),
+    z
+      .strictObject({
+        ...{ ...worker, ...times, skippable: z.boolean().default(false) },
+        fields: z.array(FormField).min(1).max(boardLimits.fields),
+      })
+      .refine(hasOneWorker, oneWorker)
+      .meta(eitherWorker),
   ),
   element('decision', none),
   element('parallel_split', none),
@@ -114,6 +148,11 @@ export const BoardElement = z.discriminatedUnion('kind', [
 export type BoardElement = z.infer<typeof BoardElement>
 export type ElementKind = BoardElement['kind']
 export type ElementOf<Kind extends ElementKind> = Extract<BoardElement, { kind: Kind }>
+
+/** An element that waits for a user. */
+export type WorkElement = ElementOf<'task' | 'checkpoint' | 'form'>
+export const isWork = (element: BoardElement): element is WorkElement =>
+  element.kind === 'task' || element.kind === 'checkpoint' || element.kind === 'form'
 
 const Condition = z.discriminatedUnion('type', [
   z.strictObject({ type: z.enum(['always', 'else', 'approved', 'rejected', 'timed_out']) }),
@@ -179,6 +218,10 @@ export const BoardDefinition = z.strictObject({
   bindings: BoardBindings.default({ roles: {}, rooms: {} }),
 })
 export type BoardDefinition = z.infer<typeof BoardDefinition>
+
+/** The role whose users do the work of an element, empty for a parameter that no binding fills; null: the user who started the run does it. */
+export const workerRole = (board: Pick<BoardDefinition, 'bindings'>, { assignedRole }: WorkElement['config']): string | null =>
+  assignedRole === undefined ? null : (boundRole(board, assignedRole) ?? '')
 
 /** The role that a reference means; undefined for a parameter that no binding fills. */
 export const boundRole = ({ bindings }: Pick<BoardDefinition, 'bindings'>, ref: RoleRef): string | undefined =>

@@ -19,7 +19,7 @@ const environment = new Environment({ limits: expressionLimits, unlistedVariable
 
 /** Why the expression cannot be used; undefined if it can. */
 export function eventExpressionFault(expression: string): string | undefined {
-  const read = parseBoolean(environment, expression)
+  const read = parseBoolean(environment, expression, { root: 'event', known: undefined })
   return read.error ?? refusedCallIn(read.ast)
 }
 

@@ -1,4 +1,5 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
+import { expressionFault, type Readable, word } from './expression-faults.ts'
 import { isNode, refusedCallIn } from './expression-functions.ts'
 import { type VariableType, variableFault } from './variables.ts'
 
@@ -26,9 +27,10 @@ type Types = ReadonlyMap<string, VariableType>
 /** Type checks expressions of one board; one checker serves all of them. */
 export function expressionChecker(types: Types): (expression: string) => Compiled {
   const environment = environmentOf(types)
+  const readable = { root: 'vars', known: [...types.keys()] }
   return (expression) => {
     const nothing = { reads: new Set<string>(), guarded: new Set<string>(), risky: undefined }
-    const read = parseBoolean(environment, expression)
+    const read = parseBoolean(environment, expression, readable)
     if (read.error !== null) return { ...nothing, error: read.error }
     const { refused, ...uses } = usesIn(read.ast)
     return refused === undefined ? { ...uses, risky: riskyCallIn(read.ast, types), error: null } : { ...nothing, error: refused }
@@ -36,18 +38,21 @@ export function expressionChecker(types: Types): (expression: string) => Compile
 }
 
 /** Parses and type checks an expression. `error`: why it is not true or false. */
-export function parseBoolean(environment: Environment, expression: string): Readonly<{ error: string } | { error: null; ast: ASTNode }> {
+export function parseBoolean(
+  environment: Environment,
+  expression: string,
+  readable: Readable,
+): Readonly<{ error: string } | { error: null; ast: ASTNode }> {
+  const fault = (message: string) => expressionFault(message.split('\n', 1)[0] as string, readable)
   try {
     const parsed = environment.parse(expression)
     const { valid, type, error } = parsed.check()
-    if (!valid) return { error: firstLine(error?.message ?? 'cannot be read') }
-    return type === 'bool' ? { error: null, ast: parsed.ast } : { error: `gives ${type}, not true or false` }
+    if (!valid) return { error: fault(error?.message ?? 'it cannot be read') }
+    return type === 'bool' ? { error: null, ast: parsed.ast } : { error: `gives ${word(type ?? 'nothing')}, not true or false` }
   } catch (error) {
-    return { error: firstLine((error as Error).message) }
+    return { error: fault((error as Error).message) }
   }
 }
-
-const firstLine = (message: string): string => message.split('\n', 1)[0] as string
 
 /** As in CEL, but a number equals a whole number too: people write `vars.people == 10`. */
 function environmentOf(types: Types): Environment {

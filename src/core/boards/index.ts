@@ -3,6 +3,7 @@
 // nothing and reads no clock.
 export { boardFromBundle, bundleOf, FlowBundle, roomsNamed } from './bundle.ts'
 export { bundleContract } from './bundle-contract.ts'
+export { answerEveryMs, type ChatAnswer, chatAnswer } from './chat-answer.ts'
 export { type ChatMessage, isOutdated, readChatMessage, saysOneOf } from './chat-trigger.ts'
 export { checkBoard, checkInSteps } from './check.ts'
 export { type BoardFinding, violationsOf } from './check-graph.ts'
@@ -18,9 +19,12 @@ export {
   boundRoom,
   type ElementOf,
   FormField,
+  isWork,
   StartVariable,
   type Trigger,
   type TriggerOf,
+  type WorkElement,
+  workerRole,
 } from './definition.ts'
 export { causeOf, eventStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
@@ -32,6 +36,7 @@ export {
   type Board,
   type Closed,
   compileBoard,
+  fillsLabels,
   type RunEffect,
   type RunFailure,
   type RunInput,
@@ -43,6 +48,7 @@ export {
   type Token,
 } from './run.ts'
 export { type Simulation, SimulationScript, simulateBoard, simulateInSteps } from './simulate.ts'
+export { type SpaceUse, spaceUsesOf } from './space-uses.ts'
 export { startRun, stepRun } from './step.ts'
 export type { Steps } from './steps.ts'
 export { fillTemplate } from './template.ts'

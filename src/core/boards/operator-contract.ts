@@ -3,7 +3,7 @@ import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging } from '../contract/index.ts'
 import { FlowBundle } from './bundle.ts'
 import { importBody, importLimit } from './bundle-contract.ts'
-import { BoardFinding, BoardStatus, BoardSummary, Id } from './contract.ts'
+import { BoardFinding, BoardStatus, BoardSummary, Id, Version } from './contract.ts'
 import { BoardDefinition } from './definition.ts'
 import { Simulation, SimulationScript } from './simulate.ts'
 
@@ -49,6 +49,7 @@ export const operatorBoardsContract = {
     path: `${base}/:id`,
     auth: admin('viewer'),
     params: one,
+    query: z.object({ version: Version.optional().meta({ description: 'Default: the last saved version' }) }),
     returns: BoardStructure,
     summary: 'Show the structure of a board, without roles, forms and texts',
   }),

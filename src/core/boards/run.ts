@@ -1,4 +1,4 @@
-import type { BoardDefinition, BoardElement } from './definition.ts'
+import { type BoardDefinition, type BoardElement, isWork } from './definition.ts'
 import type { Variables } from './expression.ts'
 import { type Graph, graphOf } from './graph.ts'
 import { namesIn } from './template.ts'
@@ -56,7 +56,7 @@ export type Board = Readonly<{
   definition: BoardDefinition
   graph: Graph
   types: ReadonlyMap<string, VariableType>
-  /** The names in its messages and reports. */
+  /** The names in its messages, reports and labels of work. */
   names: ReadonlySet<string>
 }>
 
@@ -64,11 +64,19 @@ export const compileBoard = (definition: BoardDefinition): Board => ({
   definition,
   graph: graphOf(definition),
   types: new Map([...declaredVariables(definition)].map(([name, [type]]) => [name, type as VariableType])),
-  names: new Set(definition.elements.flatMap(namesOfTexts)),
+  names: new Set(definition.elements.flatMap(textsOf).flatMap(namesIn)),
 })
 
-const namesOfTexts = ({ kind, config }: BoardElement): string[] =>
-  kind === 'message' ? namesIn(config.body) : kind === 'report' ? namesIn(config.template) : []
+/** The texts of an element that are filled with the values of the run. */
+export function textsOf(element: BoardElement): string[] {
+  if (element.kind === 'message') return [element.config.body]
+  if (element.kind === 'report') return [element.config.title, element.config.template]
+  return isWork(element) ? [element.label] : []
+}
+
+/** Whether a label of the board names values of the run, which then are in the titles of its tasks. */
+export const fillsLabels = ({ definition }: Board): boolean =>
+  definition.elements.some((one) => isWork(one) && namesIn(one.label).length > 0)
 
 /** Ids of the elements where the run waits, and of their columns, in the order of the board. */
 export function activeOf({ definition }: Board, { tokens }: Pick<RunState, 'tokens'>): { elementIds: string[]; columnIds: string[] } {
@@ -97,7 +105,8 @@ export type Closed = 'done' | 'approved' | 'rejected' | 'skipped' | 'timed_out' 
 
 /** Work for the caller, in the same transaction. Messages and reports become jobs, keyed by the token id. */
 export type RunEffect =
-  | Readonly<{ type: 'opened'; token: Token; role: string }>
+  /** `role`: null for the user who started the run. `label`: with the values of the run. */
+  | Readonly<{ type: 'opened'; token: Token; role: string | null; label: string }>
   | Readonly<{ type: 'closed'; token: Token; outcome: Closed }>
   | Readonly<{ type: 'timer_set'; tokenId: string | null; name: TimerName; at: string }>
   | Readonly<{ type: 'timers_cleared'; tokenId: string | null }>

@@ -2,7 +2,16 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { isProblem, problem } from '../kit/index.ts'
 import { checkEdges, checkPaths, error, violationsOf } from './check-graph.ts'
-import { type BoardDefinition, BoardLocalId, Duration, type ElementKind, whenAt } from './definition.ts'
+import {
+  type BoardDefinition,
+  type BoardElement,
+  BoardLocalId,
+  Duration,
+  type ElementKind,
+  isWork,
+  whenAt,
+  workerRole,
+} from './definition.ts'
 import type { Variables } from './expression.ts'
 import { readStartVariables } from './form.ts'
 import { graphOf } from './graph.ts'
@@ -20,7 +29,9 @@ const Answer = z.strictObject({
     .enum(['complete', 'approve', 'reject', 'submit', 'skip'])
     .optional()
     .meta({ description: 'Default: complete a task, submit a form, approve a checkpoint' }),
-  by: User.optional().meta({ description: 'Default: another user for each answer' }),
+  by: User.optional().meta({
+    description: 'Default: the user who started the run where the element is for that user, else another user for each answer',
+  }),
   data: z.record(z.string(), z.unknown()).optional().meta({ description: 'The values of a form' }),
   after: Duration.default('PT0S').meta({ description: 'Time since the element opened' }),
 })
@@ -37,7 +48,7 @@ export const SimulationScript = z.strictObject({
 export type SimulationScript = z.infer<typeof SimulationScript>
 
 const Effect = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('opened'), elementId: z.string(), role: z.string(), dueAt: z.string().nullable() }),
+  z.object({ type: z.literal('opened'), elementId: z.string(), role: z.string().nullable(), dueAt: z.string().nullable() }),
   z.object({ type: z.literal('closed'), elementId: z.string(), outcome: z.string() }),
   z.object({ type: z.literal('message'), elementId: z.string(), room: z.string(), body: z.string() }),
   z.object({
@@ -106,7 +117,7 @@ function assertPlayable(definition: BoardDefinition): void {
   const faults = edges.length > 0 ? edges : [...others, ...checkPaths(graph).filter(({ code }) => code === 'LOOP_WITHOUT_WAIT')]
   const [first] = faults
   if (!first) return
-  throw problem('BOARD_INVALID', `The board cannot be played: ${first.message}. fix: POST …/check lists the faults`, {
+  throw problem('BOARD_INVALID', `The board cannot be played: ${first.message}. fix: check the board, which lists the faults`, {
     violations: violationsOf(faults),
   })
 }
@@ -173,9 +184,10 @@ class Play {
     const nth = this.#given.get(elementId) ?? 0
     const answer = this.#script.answers[elementId]?.[nth]
     if (!answer) return []
-    const kind = this.#board.graph.elements.get(elementId)?.kind as ElementKind
-    const type = answer.action ?? (actionOf[kind] as NonNullable<typeof answer.action>)
-    const by = answer.by ?? userOf(elementId, nth)
+    const element = this.#board.graph.elements.get(elementId) as BoardElement
+    const type = answer.action ?? (actionOf[element.kind] as NonNullable<typeof answer.action>)
+    const isOfStarter = isWork(element) && workerRole(this.#board.definition, element.config) === null
+    const by = answer.by ?? (isOfStarter ? this.#script.startedBy : userOf(elementId, nth))
     const more = { submit: { values: answer.data ?? {} }, approve: { eligible: this.#approvers } }[type as 'submit'] ?? {}
     return [{ at: later(whenAt(answer.after, since), this.#now), elementId, input: { type, elementId, by, ...more } as RunInput }]
   }

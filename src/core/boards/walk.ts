@@ -1,6 +1,16 @@
+import { printable } from '../kit/index.ts'
 import { escapeMarkdown } from '../reports/index.ts'
 import { quote } from './cap-findings.ts'
-import { type BoardEdge, type BoardElement, boundRole, boundRoom, type ConditionType, type ElementOf, whenAt } from './definition.ts'
+import {
+  type BoardEdge,
+  type BoardElement,
+  boundRoom,
+  type ConditionType,
+  type ElementOf,
+  isWork,
+  whenAt,
+  workerRole,
+} from './definition.ts'
 import { evaluate, readable } from './expression.ts'
 import { waits } from './graph.ts'
 import type { Board, RunEffect, RunFailure, RunNames, RunState, Token } from './run.ts'
@@ -20,6 +30,10 @@ const minText = 250
 
 /** Characters of one message: chat servers refuse events of more than 64 KB. */
 const maxMessage = 20_000
+const maxTitle = 200
+
+/** Characters of a filled label: it becomes the title of a task. */
+const maxLabel = 200
 
 /** A run while one input is worked in. */
 export type Draft = { -readonly [Key in keyof RunState]: RunState[Key] } & {
@@ -179,8 +193,17 @@ function message(draft: Draft, { id, config }: ElementOf<'message'>): void {
 }
 
 function report(draft: Draft, { id, config }: ElementOf<'report'>): void {
-  const { text, missing } = fillTemplate(config.template, valuesOf(draft), { escapeValue: escapeMarkdown })
-  draft.effects.push({ type: 'report', tokenId: nextId(draft), elementId: id, title: config.title, markdown: text, missing })
+  const values = valuesOf(draft)
+  const title = fillTemplate(config.title, values)
+  const { text, missing } = fillTemplate(config.template, values, { escapeValue: escapeMarkdown })
+  const filled = { title: titleLine(title.text), markdown: text, missing: [...new Set([...title.missing, ...missing])] }
+  draft.effects.push({ type: 'report', tokenId: nextId(draft), elementId: id, ...filled })
+}
+
+/** A title stays one line of plain text; the rest of a long value is cut. */
+const titleLine = (text: string): string => {
+  const characters = Array.from(printable(text.replace(/\s+/g, ' ').trim()))
+  return characters.length <= maxTitle ? characters.join('') : `${characters.slice(0, maxTitle - 1).join('')}…`
 }
 
 function stay(draft: Draft, element: BoardElement): void {
@@ -188,8 +211,10 @@ function stay(draft: Draft, element: BoardElement): void {
   const dueAt = due === undefined ? null : whenAt(due, draft.now)
   const token: Token = { id: nextId(draft), elementId: element.id, since: draft.now, dueAt, escalated: false, approvals: [] }
   draft.tokens = [...draft.tokens, token]
-  if ('assignedRole' in element.config)
-    draft.effects.push({ type: 'opened', token, role: boundRole(draft.board.definition, element.config.assignedRole) ?? '' })
+  if (isWork(element)) {
+    const { text: label } = fillTemplate(element.label, valuesOf(draft), { limit: maxLabel })
+    draft.effects.push({ type: 'opened', token, role: workerRole(draft.board.definition, element.config), label })
+  }
   if (dueAt === null) return
   if (element.kind === 'timer') draft.effects.push({ type: 'timer_set', tokenId: token.id, name: 'elapsed', at: dueAt })
   else draft.effects.push(...deadline(token.id, draft.now, dueAt))

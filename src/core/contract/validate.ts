@@ -20,8 +20,20 @@ function reasonOf(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_value' && issue.message.startsWith('Invalid option')) return `must be one of ${issue.values.join(', ')}`
   if (issue.code === 'invalid_value' && issue.message.startsWith('Invalid input')) return `must be ${issue.values.join(', ')}`
   if (issue.code === 'invalid_union' && issue.message.startsWith('Invalid')) return formsOf(issue) ?? issue.message
-  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) return `must be ${issue.expected}`
+  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input'))
+    return `must be ${typeNames[issue.expected] ?? issue.expected}`
+  if (issue.code === 'invalid_format' && issue.message.startsWith('Invalid ISO')) return formatNames[issue.format] ?? issue.message
   return boundOf(issue) ?? issue.message
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  ...{ string: 'a text', number: 'a number', int: 'a whole number', boolean: 'true or false' },
+  ...{ array: 'a list', object: 'an object', record: 'an object' },
+}
+
+const formatNames: Readonly<Record<string, string>> = {
+  date: 'must be a date such as 2026-11-27',
+  datetime: 'must be a time such as 2026-11-27T08:00:00Z',
 }
 
 /** The values of a discriminator, or what each form of a value is; undefined where the parser knows neither. */

@@ -66,13 +66,13 @@ export const eventTypes = {
   'board.saved': published('board.changed', ['boardId']),
   'board.published': published('board.changed', ['boardId']),
   'board.archived': published('board.changed', ['boardId']),
-  'run.started': published('run.updated', ['runId', 'boardId']),
-  'run.advanced': published('run.updated', ['runId', 'boardId']),
-  'run.completed': published('run.updated', ['runId', 'boardId']),
-  'run.failed': published('run.updated', ['runId', 'boardId']),
-  'checkpoint.created': published('checkpoint.created', ['checkpointId', 'runId']),
-  'checkpoint.resolved': published('checkpoint.resolved', ['checkpointId', 'runId']),
-  'sla.warning': published('sla.warning', ['runId'], ['boardId', 'taskId']),
+  'run.started': published('run.updated', ['runId', 'boardId'], ['spaceId']),
+  'run.advanced': published('run.updated', ['runId', 'boardId'], ['spaceId']),
+  'run.completed': published('run.updated', ['runId', 'boardId'], ['spaceId']),
+  'run.failed': published('run.updated', ['runId', 'boardId'], ['spaceId']),
+  'checkpoint.created': published('checkpoint.created', ['checkpointId', 'runId'], ['spaceId']),
+  'checkpoint.resolved': published('checkpoint.resolved', ['checkpointId', 'runId'], ['spaceId']),
+  'sla.warning': published('sla.warning', ['runId'], ['boardId', 'taskId', 'spaceId']),
   'crisis.updated': published('crisis.updated', ['eventId'], ['roomId']),
   'message.notice': published('message.notice', ['roomId'], ['spaceId', 'eventId']),
   // read by the platform itself: a name, a branding, an id that other systems know the tenant by
@@ -144,6 +144,13 @@ export type ModuleEventPayload = Readonly<{
 export const streamTypeOf = (eventType: string): StreamType | undefined => {
   if (isModuleEvent(eventType)) return 'module.changed'
   return Object.hasOwn(known, eventType) ? (known[eventType]?.stream ?? undefined) : undefined
+}
+
+/** Stored types that a user may mean by another one: those that the stream publishes under it, else those of the same object. */
+export function typesNear(named: string): EventType[] {
+  const types = (Object.keys(eventTypes) as EventType[]).filter((type) => eventTypes[type].stream !== null)
+  const published = types.filter((type) => eventTypes[type].stream === named)
+  return published.length > 0 ? published : types.filter((type) => type.split('.')[0] === named.split('.')[0])
 }
 
 /** The depth of the module run that caused the event; undefined for an event of anything else. Only the platform writes this field. */

@@ -15,5 +15,6 @@ export {
   progressOf,
   streamTypeOf,
   type TenantEventType,
+  typesNear,
 } from './event-types.ts'
 export { messageOf, positionMessage, type ResetReason, readCursor, resetMessage, StreamData, StreamType } from './stream-type.ts'

@@ -45,11 +45,15 @@ export const ItemVersion = z
   .max(20)
   .regex(/^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$/, 'must be a version such as 1.4.0')
 
+/** One emoji as a person sees it, also one of several characters such as a flag. */
+const oneEmoji =
+  /^(?:\p{RI}{2}|[0-9#*]\ufe0f?\u20e3|\p{ExtPict}(?:\p{EMod}|\ufe0f)*(?:\u200d\p{ExtPict}(?:\p{EMod}|\ufe0f)*)*[\u{e0020}-\u{e007f}]*)$/u
+
 /** Fields of an item that its vendor writes. */
 export const itemFields = {
   name: line(120),
   description: paragraph(10_000),
-  iconEmoji: line(10),
+  iconEmoji: line(40).refine((text) => oneEmoji.test(text), 'must be one emoji, such as 👋'),
   category: ItemCategory,
 }
 

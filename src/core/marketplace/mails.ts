@@ -13,6 +13,8 @@ export const statusOfMail: Readonly<Record<MailKind, SubmissionStatus>> = {
 }
 
 type Approval = Readonly<{
+  /** Whether the item is published now: the next version of another one cannot be installed. */
+  isListed: boolean
   /** The item costs something, and the account of its vendor cannot be paid yet. */
   needsAccount: boolean
   /** The price of the item where the submission named another one: a new version keeps it. Null: the same. */
@@ -47,17 +49,15 @@ const parts: Readonly<Record<MailKind, (facts: Facts) => Readonly<{ subject: str
       { text: 'If you submitted nothing, ignore this mail.' },
     ],
   }),
-  approved: ({ name, notes, approval: { needsAccount, keptPrice } }) => ({
+  approved: ({ name, notes, approval: { isListed, needsAccount, keptPrice } }) => ({
     subject: `${name} was approved`,
     body: [
-      { text: `A reviewer approved "${name}". It is listed in the marketplace.` },
+      {
+        text: `A reviewer approved "${name}". ${isListed ? 'It is listed' : 'The item is not listed'} in the marketplace${isListed ? '' : ' at present'}.`,
+      },
       ...quoted('Notes of the reviewer:', notes),
       ...(keptPrice ? [{ text: `Its price did not change: ${priceText(keptPrice)}. The price that you submitted does not apply.` }] : []),
-      needsAccount
-        ? {
-            text: 'Organisations can install it once your payment account is complete. You will get a link to set it up; there is nothing to do before.',
-          }
-        : { text: 'Organisations can install it now. There is nothing more to do.' },
+      { text: afterApproval({ isListed, needsAccount }) },
     ],
   }),
   rejected: ({ name, notes }) => ({
@@ -77,6 +77,12 @@ const parts: Readonly<Record<MailKind, (facts: Facts) => Readonly<{ subject: str
       { code: `curl -X PUT -H 'content-type: application/json' -d @submission.json '${repeatUrl}'` },
     ],
   }),
+}
+
+function afterApproval({ isListed, needsAccount }: Pick<Approval, 'isListed' | 'needsAccount'>): string {
+  if (!isListed) return 'Organisations can neither install it nor update to this version until the platform lists the item again.'
+  if (!needsAccount) return 'Organisations can install it now. There is nothing more to do.'
+  return 'Organisations can install it once your payment account is complete. You will get a link to set it up; there is nothing to do before.'
 }
 
 const priceText = ({ priceModel, priceCents, currency }: NonNullable<Approval['keptPrice']>): string =>

@@ -94,11 +94,21 @@ export const SubmissionSummary = z.object({
 })
 export type SubmissionSummary = Readonly<z.infer<typeof SubmissionSummary>>
 
+/** A vendor that the submission may join. */
+const KnownVendor = z.object({
+  id: z.string(),
+  name: z.string(),
+  items: z
+    .array(z.object({ id: z.string(), name: z.string(), version: z.string() }))
+    .meta({ description: 'Its items of this type, newest first' }),
+})
+
 export const Submission = SubmissionSummary.extend({
   description: z.string(),
   iconEmoji: z.string(),
   vendorCountry: z.string(),
   vendorId: z.string().nullable(),
+  vendors: z.array(KnownVendor).meta({ description: 'Vendors with the proven address, while the submission is pending' }),
   bundle: z.record(z.string(), z.unknown()),
   round: z.int().meta({ description: '1 for the first sending; each repeated one raises it' }),
   warnings: z.array(z.string()).meta({ description: 'What the reviewer should notice' }),

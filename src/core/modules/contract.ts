@@ -69,6 +69,11 @@ export const modulesContract = {
     body: z.strictObject({
       moduleId: Id,
       approvedPermissions: Permissions.meta({ description: 'Some or all of the declared permissions; a run can use no other' }),
+      modulePriceCents: z
+        .int()
+        .nullable()
+        .optional()
+        .meta({ description: 'The price that the user was shown, null for none; CONFLICT if it is another one now' }),
     }),
     returns: z.object({ success: z.literal(true), status: z.literal('installed') }),
     problems: ['UNKNOWN_MODULE', 'PERMISSION_NOT_DECLARED', 'ALREADY_INSTALLED', 'INCOMPATIBLE', 'FLAG_TAKEN', 'CONFLICT'],

@@ -32,7 +32,7 @@ export { assertSameManifest, EventName, ModuleId, ModuleManifest, manifestFile, 
 export { MemoryTenant, type Published } from './memory-tenant.ts'
 export { moduleRunsContract } from './module-runs-contract.ts'
 export { approvedAfterUpdate, approvedOf, Permission, permissionDifference } from './permissions.ts'
-export { assertPriceShown, priceOf } from './price.ts'
+export { assertInstallPrice, assertPriceShown, isBillable, priceOf } from './price.ts'
 export { ModuleResponse } from './response.ts'
 export { routeResponse } from './route-response.ts'
 export {

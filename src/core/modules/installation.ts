@@ -18,6 +18,9 @@ export const RegistryEntry = z.object({
   description: z.string(),
   permissions: z.array(Permission).meta({ description: 'Declared by the manifest; approve some or all of them' }),
   consent: z.array(z.string()).meta({ description: 'What an administrator agrees to by the installation; show it before' }),
+  price: Price.meta({
+    description: 'What the newest approved version costs a month; null for a free one. Show it before the installation',
+  }),
   installation: z.object({ status: InstallationStatus, version: z.string() }).nullable(),
 })
 export type RegistryEntry = z.infer<typeof RegistryEntry>
@@ -113,6 +116,7 @@ export const OperatedModule = z.object({
   version: z.string().meta({ description: 'The newest approved version' }),
   type: z.enum(['A', 'B']),
   featureFlag: z.string(),
+  price: Price.meta({ description: 'What the newest approved version costs a tenant a month; null for a free one' }),
   status: z.enum(['active', 'withdrawn']).meta({ description: '`withdrawn`: no version can be installed' }),
   installations: z.int().meta({ description: 'All but those whose data was deleted' }),
   activeInstallations: z.int(),

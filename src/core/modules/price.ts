@@ -12,8 +12,24 @@ export function priceOf({ billing }: Priced): ModulePrice | null {
   return billing && cents > 0 ? { cents, currency: billing.currency.toLowerCase() } : null
 }
 
+/** A platform bills in one currency: a module with a price in another one would run and never be charged. */
+export function isBillable(manifest: Priced, currency: string): boolean {
+  const price = priceOf(manifest)
+  return price === null || price.currency === currency
+}
+
 const amount = (price: ModulePrice | null): string =>
   price ? `${(price.cents / 100).toFixed(2)} ${price.currency.toUpperCase()} a month` : 'nothing'
+
+/** A shown price must be the current one; without it nothing is compared. Throws CONFLICT. */
+export function assertInstallPrice(next: Update['next'], shownCents: Update['shownCents']): void {
+  const price = priceOf(next)
+  if (shownCents === undefined || shownCents === (price?.cents ?? null)) return
+  throw problem(
+    'CONFLICT',
+    `${next.id} ${next.version} costs ${amount(price)}, not what was shown. Nothing was installed. fix: show the price and repeat the request with modulePriceCents: ${price?.cents ?? null}`,
+  )
+}
 
 type Update = Readonly<{
   present: Priced

@@ -70,7 +70,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     export: ['run_id', 'seq'],
     users: { by_user: 'replace', input: 'replace', key: 'clear', answer: 'replace' },
   },
-  run_elements: { tenant: ofTenant, export: ['run_id', 'token_id'], users: { approvals: 'replace' } },
+  run_elements: { tenant: ofTenant, export: ['run_id', 'token_id'], users: { approvals: 'replace', starter_id: 'clear' } },
   run_timers: { tenant: ofTenant, export: ['run_id', 'token_id', 'name'] },
   run_messages: { tenant: ofTenant, export: ['run_id', 'token_id'], users: { body: 'replace' } },
   run_reports: { tenant: ofTenant, export: ['id'], users: { markdown: 'replace' } },

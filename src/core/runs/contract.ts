@@ -42,10 +42,12 @@ export const RunSummary = z.object({
 })
 export type RunSummary = Readonly<z.infer<typeof RunSummary>>
 
-const Warning = z.object({ elementId: z.string(), code: z.literal('TOO_FEW_APPROVERS'), message: z.string() })
+const Warning = z.object({ elementId: z.string(), code: z.enum(['TOO_FEW_APPROVERS', 'NOBODY_IN_ROLE']), message: z.string() })
 
 const StartedRun = RunSummary.extend({
-  warnings: z.array(Warning).meta({ description: 'Checkpoints that too few active users can approve now' }),
+  warnings: z
+    .array(Warning)
+    .meta({ description: 'Checkpoints that too few active users can approve now, tasks and forms that none can do' }),
 })
 
 const OpenElement = z.object({
@@ -54,7 +56,7 @@ const OpenElement = z.object({
   elementId: z.string(),
   kind: z.enum(['task', 'checkpoint', 'form']),
   label: z.string(),
-  assignedRole: z.string(),
+  assignedRole: z.string().nullable().meta({ description: 'Null: it is for the user who started the run' }),
   taskId: z.string().nullable(),
   since: Timestamp,
   dueAt: Timestamp.nullable(),
@@ -206,7 +208,7 @@ export const runsContract = {
     auth: platform(),
     query: Paging,
     returns: z.object({ checkpoints: z.array(OpenElement), nextCursor: z.string().nullable() }),
-    summary: 'List open checkpoints and forms of your roles, oldest first',
+    summary: 'List open checkpoints and forms of your roles, and your own, oldest first',
     spec: '4.9',
   }),
   showReport: endpoint({

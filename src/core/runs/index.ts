@@ -1,5 +1,5 @@
 // Runs of flow boards: the contract, and who may start, read and advance a run.
 // The steps of a run are decided in core/boards. It stores nothing.
 export { type RunDetail, type RunSummary, runsContract, type StartableBoard } from './contract.ts'
-export { maxBulk, type OperatorRun, operatorRunsContract } from './operator-contract.ts'
+export { maxBulk, type OperatorRun, type OperatorRunDetail, operatorRunsContract } from './operator-contract.ts'
 export { canRetry, mayActOn, mayRead, type Readers, retryableCodes, withReaders } from './rules.ts'

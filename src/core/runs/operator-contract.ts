@@ -11,6 +11,14 @@ const one = z.object({ slug: Slug, id: Id })
 const OperatorRun = RunSummary.omit({ startedBy: true })
 export type OperatorRun = Readonly<z.infer<typeof OperatorRun>>
 
+const OperatorRunDetail = OperatorRun.extend({
+  doneElementIds: z.array(z.string()).meta({ description: 'Elements that a step of the history names' }),
+  undelivered: z
+    .array(z.object({ type: z.enum(['message', 'report']), elementId: z.string(), at: Timestamp }))
+    .meta({ description: 'Messages that were not sent and reports that were not stored, at most 100 of each, without their text' }),
+})
+export type OperatorRunDetail = Readonly<z.infer<typeof OperatorRunDetail>>
+
 const filter = {
   status: RunStatus.optional(),
   board: Id.optional().meta({ description: 'Id of the board' }),
@@ -47,6 +55,7 @@ const RunContent = RunDetail.omit({ reports: true }).extend({
   steps: z.array(HistoryEntry.extend({ values: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Values of a form' }) })),
   moreSteps: z.boolean().meta({ description: 'There are more than 1,000 steps' }),
   reports: z.array(Report),
+  users: z.record(z.string(), z.string()).meta({ description: 'The names of the users in `startedBy` and `steps`, by id' }),
 })
 
 /** Runs for operators of the platform: states, times and errors. Variables, forms, users and reports need support access. */
@@ -67,7 +76,7 @@ export const operatorRunsContract = {
     path: `${base}/:id`,
     auth: admin('viewer'),
     params: one,
-    returns: OperatorRun,
+    returns: OperatorRunDetail,
     summary: 'Show the state of a run',
   }),
   readTenantRun: endpoint({

@@ -1,6 +1,7 @@
 // Local time: time zones, daylight saving changes, and the openings of maintenance windows.
 // A window is open whenever a clock in its zone shows a time that lies in it: what such a clock skips does not open, what it shows twice
 // opens twice. Nothing here knows whose window it is, or what time it is now.
+export { localText } from './local-text.ts'
 export { momentText } from './moment-text.ts'
 export { openings } from './openings.ts'
 export { isTimeZone } from './time-zone.ts'

@@ -1,5 +1,12 @@
 import { sql } from 'kysely'
-import type { Alert, AlertDelivery, AlertKind, AlertStatus, DeadLetter } from '../../core/alerts/index.ts'
+import {
+  type Alert,
+  type AlertDelivery,
+  type AlertKind,
+  type AlertStatus,
+  type DeadLetter,
+  paymentFailedKey,
+} from '../../core/alerts/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { AlertDeliveryTable, AlertTable } from './alerts.tables.ts'
@@ -28,6 +35,18 @@ export async function wasRaised(db: DbOrTx, key: string): Promise<boolean> {
 export async function wasRaisedAbout(db: DbOrTx, kind: AlertKind, subject: string): Promise<boolean> {
   const row = await db.selectFrom('alerts').select('id').where('subject', '=', subject).where('kind', '=', kind).limit(1).executeTakeFirst()
   return row !== undefined
+}
+
+/** Invoices and subscriptions of a tenant whose payment failed and was not made since, by their alerts. */
+export async function openPaymentFailures(db: DbOrTx, slug: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('alerts')
+    .select('key')
+    .where('subject', '=', slug)
+    .where('status', 'in', ['open', 'acknowledged'])
+    .where('kind', '=', 'payment_failed')
+    .execute()
+  return rows.map(({ key }) => key.slice(paymentFailedKey('').length))
 }
 
 export async function deliveryById(db: DbOrTx, id: string): Promise<AlertDeliveryTable | undefined> {

@@ -15,7 +15,7 @@ import { listAlerts, showAlert } from './read-alerts.ts'
 
 export { alertMetrics } from './alert-metrics.ts'
 export { alertJobs } from './alerts.jobs.ts'
-export { wasRaised, wasRaisedAbout } from './alerts.repo.ts'
+export { openPaymentFailures, wasRaised, wasRaisedAbout } from './alerts.repo.ts'
 export { channelsOf, makeSender } from './channels.ts'
 export { closeAlerts, closeAuditBroken, raiseAuditBroken } from './close-alerts.ts'
 export { deleteOldAlerts } from './delete-old-alerts.ts'

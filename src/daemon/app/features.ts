@@ -36,7 +36,7 @@ import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
-import { hasUnfinishedRun, runsFeature, runTasks, sendRunMessage, startBoardRun } from '../runs/index.ts'
+import { runsFeature, runTasks, sendRunMessage, startBoardRun, unfinishedRun } from '../runs/index.ts'
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
@@ -87,6 +87,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(storeFeature, ({ clock, files, keyring, config }: Deps) => ({
     ...{ ...files, keyring, baseUrl: config.baseUrl, dataDir: config.dataDir },
     ...{ mailer: makeMailer(clock, config), registration: config.store.registration },
+    currency: config.payments.currency,
     ...openExaminer(),
   })),
   withDeps(marketplaceFeature, marketplaceDeps),
@@ -99,7 +100,7 @@ export const features: readonly Feature<Deps>[] = [
     callService: (call: Parameters<typeof callModuleService>[1]) => callModuleService(services, call),
   })),
   withDeps(automationFeature, ({ files, users, roles, clock, random, config: { timeZone } }: Deps) => ({
-    ...{ ...users, ...files, roles },
+    ...{ ...users, ...files, roles, timeZone },
     runTasks: runTasks({ clock, random, timeZone }),
   })),
   withDeps(spacesFeature, ({ users }: Deps) => ({ ...users, isReferenced: spacesWithFiles })),
@@ -133,7 +134,7 @@ function withTimeZone(deps: Deps) {
 function triggersDeps(deps: Deps): TriggersDeps {
   const startRun: TriggersDeps['startRun'] = async (tx, { startedBy: by, ...run }) =>
     (await startBoardRun(withTimeZone(deps), tx, { ...run, by })).run
-  return { ...withTimeZone(deps), hasUnfinishedRun, startRun }
+  return { ...withTimeZone(deps), unfinishedRun, startRun, sendMessage: sendRunMessage(deps.users) }
 }
 
 /** The marketplace but for its payments. */

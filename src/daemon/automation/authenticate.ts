@@ -31,8 +31,10 @@ const selectors = { tenantId: tenantById, slug: tenantBySlug, chatDomain: tenant
 
 async function tenantFor({ db }: StoreDeps, key: ValidKey | undefined, named: Readonly<Record<string, unknown>>) {
   const [[selector, value] = [], ...more] = Object.entries(named).filter(([name]) => Object.hasOwn(selectors, name))
+  if (more.length > 0) throw noTenantNamed('tenantId', 'pass exactly one of tenantId, slug, chatDomain')
+  if (selector === undefined) throw noTenantNamed('tenantId', 'is missing (a lookup also takes slug or chatDomain)')
   // Checked before the database sees it: the contract parses the call only after its tenant is known.
-  if (typeof value !== 'string' || !/^[!-~]{1,253}$/.test(value) || more.length > 0) throw noTenantNamed()
+  if (typeof value !== 'string' || !/^[!-~]{1,253}$/.test(value)) throw noTenantNamed(selector, reasonOf[selector])
   const tenant = await selectors[selector as keyof typeof selectors](db, value)
   if (!tenant || (key && !key.tenantIds.has(tenant.id))) throw notThisTenant(key)
   if (tenant.status !== 'active') throw problem('FORBIDDEN', `Tenant ${tenant.slug} is ${tenant.status}.`)
@@ -44,10 +46,14 @@ const actorOf = ({ id, slug, chatDomain }: TenantRecord, key: ValidKey | undefin
   ...{ tenantId: id, tenantSlug: slug, chatDomain },
 })
 
-function noTenantNamed(): Problem {
-  const reason = 'must be the id of a tenant'
-  return problem('VALIDATION', `tenantId: ${reason}`, { details: [{ path: 'tenantId', reason }] })
+const reasonOf: Readonly<Record<string, string>> = {
+  tenantId: 'must be the id of a tenant',
+  slug: 'must be the slug of a tenant',
+  chatDomain: 'must be the chat domain of a tenant',
 }
+
+const noTenantNamed = (path: string, reason = 'must name a tenant'): Problem =>
+  problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })
 
 const notThisTenant = (key: ValidKey | undefined) =>
   problem('FORBIDDEN', key ? `The automation key ${key.name} is not valid for this tenant.` : 'There is no such tenant.')

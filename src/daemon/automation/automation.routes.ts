@@ -19,7 +19,7 @@ type Posted = Readonly<{ actor: AutomationActor; params?: unknown; body?: unknow
 
 export const automationRoutes = (deps: AutomationDeps) => {
   const once = <Answer>(operation: string, { actor, params, body, header }: Posted, work: (one: OneCall<Answer>) => Promise<Answer>) =>
-    oncePerKey(deps, { actor, operation, key: header('idempotency-key'), request: [params ?? null, body] }, work)
+    oncePerKey(deps, { actor, operation, key: header('idempotency-key'), params: params ?? null, body }, work)
   const handlers: Handlers<typeof automationContract> = {
     createEventTasks: (call) =>
       once('create-tasks', call, () => createEventTasks(deps, call.actor, { ...call.params, tasks: call.body.tasks })),

@@ -17,6 +17,8 @@ export type AutomationDeps = Readonly<{
   homeservers: Homeservers
   keyring: Keyring
   roles: RoleBook
+  /** Zone of tenants that have none of their own. */
+  timeZone: string
   objects: ObjectStore
   quotas: Quotas
   /** A task of a run is locked behind its run. */

@@ -6,7 +6,7 @@ import { tenantById } from '../tenants/index.ts'
 import type { AutomationDeps } from './deps.ts'
 import { assertEvent, assertSpace } from './event-tasks.ts'
 
-type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'objects' | 'quotas'>
+type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'objects' | 'quotas' | 'timeZone'>
 type ReportInput = Readonly<{
   eventId: string
   title?: string | undefined
@@ -19,15 +19,16 @@ type ReportInput = Readonly<{
 
 /** Writes the report of an event, and stores it in a space if one is named. Throws NOT_FOUND (event, space), VALIDATION, QUOTA_EXCEEDED. */
 export async function generateEventReport(deps: Deps, actor: AutomationActor, input: ReportInput) {
-  const { db, clock } = deps
+  const { db, clock, timeZone } = deps
   const { tenantId } = actor
   const { eventId, spaceId, title = `Report ${eventId}`, key } = input
   await assertEvent(db, { tenantId, eventId })
   if (spaceId !== undefined) await assertSpace(db, tenantId, spaceId)
   const createdAt = isoNow(clock)
   const tasks = (await tasksOfEvent(db, { tenantId, eventId, unfinishedOnly: false, limit: maxReportTasks })).reverse().map(taskView)
-  const tenantName = (await tenantById(db, tenantId))?.name ?? actor.tenantSlug
-  const { text: markdown, missing } = writeReport({ eventId, tenantName, createdAt, tasks }, input)
+  const tenant = await tenantById(db, tenantId)
+  const facts = { eventId, tenantName: tenant?.name ?? actor.tenantSlug, createdAt, timeZone: tenant?.timeZone ?? timeZone, tasks }
+  const { text: markdown, missing } = writeReport(facts, input)
   if (spaceId === undefined) return { title, markdown, missing, files: null }
   const stored = await storeReport(deps, { tenantId, spaceId, title, markdown, createdAt, key, createdBy: 'automation' })
   return { title, markdown, missing, files: { spaceId, ...stored } }

@@ -25,8 +25,9 @@ export type ToolCall = Readonly<{
   operation: string
   /** The header Idempotency-Key. */
   key: string | undefined
-  /** Parameters and body. */
-  request: unknown
+  /** The parameters of the path; null without any. */
+  params: unknown
+  body: unknown
 }>
 
 export type OneCall<Answer> = Readonly<{
@@ -37,7 +38,7 @@ export type OneCall<Answer> = Readonly<{
 }>
 
 /**
- * Runs a call once per Idempotency-Key, tenant and operation: within 24 hours the same key gets the same answer. A failed call is not remembered.
+ * Runs a call once per Idempotency-Key, tenant and path with its parameters: within 24 hours the same key gets the same answer. A failed call is not remembered.
  * Throws KEY_REUSED (another request), CONFLICT (the first call still runs), VALIDATION (the form of the key).
  */
 export async function oncePerKey<Answer>(deps: Deps, call: ToolCall, work: (one: OneCall<Answer>) => Promise<Answer>): Promise<Answer> {
@@ -50,7 +51,7 @@ export async function oncePerKey<Answer>(deps: Deps, call: ToolCall, work: (one:
   try {
     const store = (tx: DbOrTx, answer: Answer) => finish(tx, row, JSON.stringify(answer))
     // Another request of this key, after a failure or a day later, makes something else.
-    const stableId = sha256Hex(JSON.stringify([row.tenant_id, row.operation, row.key_hash, row.request_hash])).slice(0, 32)
+    const stableId = sha256Hex(JSON.stringify([row.tenant_id, call.operation, row.key_hash, row.request_hash])).slice(0, 32)
     const answer = await work({ stableId, store })
     await store(deps.db, answer)
     return answer
@@ -62,8 +63,12 @@ export async function oncePerKey<Answer>(deps: Deps, call: ToolCall, work: (one:
 
 type CallRow = Readonly<{ tenant_id: string; operation: string; key_hash: string; request_hash: string }>
 
-const rowOf = ({ actor, operation, request }: ToolCall, key: string): CallRow => ({
-  ...{ tenant_id: actor.tenantId, operation, key_hash: sha256Hex(key), request_hash: sha256Hex(canonicalJson(request)) },
+const rowOf = ({ actor, operation, params, body }: ToolCall, key: string): CallRow => ({
+  tenant_id: actor.tenantId,
+  // One key may serve for calls of other tasks and events.
+  operation: params === null ? operation : `${operation} ${canonicalJson(params)}`,
+  key_hash: sha256Hex(key),
+  request_hash: sha256Hex(canonicalJson([params, body])),
 })
 
 function wrongKey() {

@@ -26,21 +26,22 @@ export async function previewBilling(deps: Deps, { month = monthOf(isoNow(deps.c
 export async function previewOf(deps: Deps, { id, slug }: Pick<TenantRecord, 'id' | 'slug'>, month: Month): Promise<Preview> {
   const charges = [...(await itemCharges(deps, id, month)), ...(await moduleCharges(deps, id, month))]
   const unbilled = await unbilledBefore(deps, id, month)
-  return { month, tenant: slug, charges, totalCents: totalOf(charges), currency: deps.currency, unbilled }
+  return { month, tenant: slug, charges, totalCents: totalOf(charges, deps.currency), currency: deps.currency, unbilled }
 }
 
 /** Earlier months of modules that the next run charges once it can. */
-async function unbilledBefore({ db }: Deps, tenantId: string, month: Month): Promise<Preview['unbilled']> {
+async function unbilledBefore({ db, currency }: Deps, tenantId: string, month: Month): Promise<Preview['unbilled']> {
   const rows = await db
     .selectFrom('billing_usage')
-    .select(({ fn }) => ['month', 'currency', fn.sum('price_cents').as('cents')])
+    .select(({ fn }) => ['month', fn.sum('price_cents').as('cents')])
     .where('tenant_id', '=', tenantId)
     .where('state', 'in', ['planned', 'unbilled'])
     .where('month', '<', month)
-    .groupBy(['month', 'currency'])
+    .where('currency', '=', currency)
+    .groupBy('month')
     .orderBy('month')
     .execute()
-  return rows.map((row) => ({ ...row, cents: Number(row.cents) }))
+  return rows.map((row) => ({ month: row.month, cents: Number(row.cents), currency }))
 }
 
 async function itemCharges({ db }: Deps, tenantId: string, month: Month): Promise<Charge[]> {

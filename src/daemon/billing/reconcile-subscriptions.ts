@@ -1,7 +1,7 @@
 import { acceptFix, type Difference, difference, planOf } from '../../core/billing/index.ts'
 import { isLive, moneyText, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
 import { findItem, type SubscriptionRecord } from '../marketplace/index.ts'
-import { payoutOfItem } from '../payments/index.ts'
+import { isLinked, payoutOfItem } from '../payments/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
@@ -15,7 +15,7 @@ export async function ofSubscriptions(deps: Deps, tenant: TenantRecord, { rows, 
   for (const row of rows) found.push(...(await ofSubscription(deps, slug, { row, there: byId.get(row.paymentSubscriptionId as string) })))
   const known = new Set(rows.map(({ paymentSubscriptionId }) => paymentSubscriptionId))
   for (const one of all.filter((sub) => isLive(sub) && sub.metadata.svc_kind === 'item' && !known.has(sub.id)))
-    if (!(await isBeingInstalled(deps, one)))
+    if (!(await isBeingInstalled(deps, one)) && !(await isOfFormerInstallation(deps, one)))
       found.push(
         difference(
           'subscription_unknown',
@@ -39,6 +39,10 @@ const isBeingInstalled = async ({ db }: Pick<Deps, 'db'>, { metadata }: Provider
     .where('id', '=', metadata.svc_attempt ?? '')
     .where('finished_at', 'is', null)
     .executeTakeFirst()) !== undefined
+
+/** Uninstalled, and the item was installed free or by another subscription since: it ends with its paid period. */
+const isOfFormerInstallation = async ({ db }: Pick<Deps, 'db'>, { id, cancelAtPeriodEnd }: ProviderSubscription): Promise<boolean> =>
+  cancelAtPeriodEnd && (await isLinked(db, id))
 
 async function ofSubscription(
   { db, provider }: Deps,

@@ -50,7 +50,7 @@ export const boardsFeature = feature<BoardsDeps>({
     ...serveContract(operatorBoardsContract, {
       listTenantBoards: ({ params, query }) => listTenantBoards(deps, { ...params, ...query }),
       importTenantBoard: ({ actor, params, body }) => importTenantBoard(deps, actor, { ...params, ...body }),
-      showTenantBoard: ({ params }) => showTenantBoard(deps, params),
+      showTenantBoard: ({ params, query }) => showTenantBoard(deps, { ...params, ...query }),
       checkTenantBoard: ({ params }) => checkTenantBoard(deps, params),
       exportTenantBoard: ({ actor, params }) => exportTenantBoard(deps, actor, params),
       simulateTenantBoard: ({ actor, params, body }) => simulateTenantBoard(deps, actor, { ...params, script: body }),

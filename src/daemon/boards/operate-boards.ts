@@ -15,7 +15,7 @@ import { inSlices, oneOfTenant } from './board-work.ts'
 import type { BoardsDeps } from './deps.ts'
 import { checkBoard } from './publish-board.ts'
 import { storeBoard } from './save-board.ts'
-import { listBoards, showBoard } from './show-boards.ts'
+import { listBoards, showBoard, showVersion } from './show-boards.ts'
 import { draftOf, type Import } from './transfer-board.ts'
 
 // Boards of a tenant for operators: structure and findings. The content needs the support access of the tenant.
@@ -33,9 +33,14 @@ async function tenantNamed(db: DbOrTx, slug: string): Promise<Readonly<{ id: str
 export const listTenantBoards = async (deps: BoardsDeps, { slug, ...page }: Page) =>
   listBoards(deps, await tenantNamed(deps.db, slug), page)
 
-/** Throws NOT_FOUND. */
-export async function showTenantBoard(deps: BoardsDeps, { slug, id }: Named): Promise<BoardStructure> {
-  const { definition, ...summary } = await showBoard(deps, await tenantNamed(deps.db, slug), { id })
+/** The structure of a version; default: the last saved one. Throws NOT_FOUND. */
+export async function showTenantBoard(
+  deps: BoardsDeps,
+  { slug, id, version }: Named & Readonly<{ version?: number | undefined }>,
+): Promise<BoardStructure> {
+  const tenant = await tenantNamed(deps.db, slug)
+  const { definition: last, ...summary } = await showBoard(deps, tenant, { id })
+  const definition = version === undefined ? last : (await showVersion(deps, tenant, { id, version })).definition
   return {
     ...summary,
     columns: definition.columns,
@@ -44,7 +49,13 @@ export async function showTenantBoard(deps: BoardsDeps, { slug, id }: Named): Pr
   }
 }
 
-export const checkTenantBoard = async (deps: BoardsDeps, { slug, id }: Named) => checkBoard(deps, await tenantNamed(deps.db, slug), { id })
+/** Messages quote roles, texts and conditions, which are content. Throws NOT_FOUND, RATE_LIMITED (too many at once). */
+export async function checkTenantBoard(deps: BoardsDeps, { slug, id }: Named) {
+  const { version, findings } = await checkBoard(deps, await tenantNamed(deps.db, slug), { id })
+  return { version, findings: findings.map((finding) => ({ ...finding, message: withoutContent })) }
+}
+
+const withoutContent = 'The reason quotes the board; users with manageBoards read it.'
 
 /** Creates a draft without an author. Throws NOT_FOUND, VALIDATION, CONFLICT. */
 export async function importTenantBoard(

@@ -1,10 +1,13 @@
-import { type BoardDefinition, type BoardFinding, checkInSteps, roomsNamed, violationsOf } from '../../core/boards/index.ts'
+import { type BoardFinding, checkInSteps, violationsOf } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/index.ts'
+import { listedRoles } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { findSpace } from '../spaces/index.ts'
 import { inSlices, oneOfTenant } from './board-work.ts'
 import { type BoardRecord, findBoard, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
-import { lockOwnBoard, publishBoardEvent } from './save-board.ts'
+import { foreignSpaces } from './foreign-spaces.ts'
+import { assertRoomForBoard, lockOwnBoard, publishBoardEvent } from './save-board.ts'
 import { noSuchBoard, summaryOf, versionOf } from './show-boards.ts'
 
 type One = Readonly<{ id: string }>
@@ -28,35 +31,23 @@ async function checked(deps: BoardsDeps, { board, userId }: Checked) {
   const { definition } = await versionOf(db, board, board.version)
   const rooms = new Set(await roomsOf(db, board))
   const place = await triggerPlace(db, { ...board, boardId: board.id, definition })
-  const context = { roles: new Set(Object.keys(roles.roles)), rooms, place }
+  const listed = new Set(listedRoles(roles))
+  const names = Object.keys(roles.roles)
+  const unlistedRoles = new Set(names.filter((name) => !listed.has(name)))
+  const context = { roles: new Set(names), unlistedRoles, rooms, place, now: place.now }
   const findings = await oneOfTenant(board, () => inSlices(deps, checkInSteps(definition, context)))
-  const foreign = userId === undefined ? [] : await foreignRooms(deps, definition, { board, userId })
-  return { definition, findings: [...findings, ...foreign.filter(({ room }) => rooms.has(room)).map(({ finding }) => finding)] }
+  const foreign = userId === undefined ? [] : await foreignSpaces(deps, definition, { board, userId })
+  return { definition, findings: [...(await deletedSpace(deps, board)), ...findings, ...foreign] }
+}
+
+async function deletedSpace({ db }: BoardsDeps, { tenantId, spaceId }: BoardRecord): Promise<BoardFinding[]> {
+  if (spaceId === null || (await findSpace(db, { tenantId, spaceId }))) return []
+  const message = 'the space of the board was deleted, so it starts no runs. fix: save the board with another spaceId'
+  return [{ severity: 'error', code: 'SPACE_DELETED', elementId: null, message }]
 }
 
 /**
- * Rooms of spaces that the user is no member of: a board reads and writes there for its author. Those of the published version were accepted
- * before.
- */
-async function foreignRooms(
-  { db, ownRoomsOf }: BoardsDeps,
-  definition: BoardDefinition,
-  { board, userId }: Readonly<{ board: BoardRecord; userId: string }>,
-) {
-  const published = board.publishedVersion === null ? undefined : await versionOf(db, board, board.publishedVersion)
-  const accepted = new Set([
-    ...(await ownRoomsOf(db, { tenantId: board.tenantId, userId })),
-    ...(published ? roomsNamed(published.definition).map(({ room }) => room) : []),
-  ])
-  const named = roomsNamed(definition).filter(({ room }) => !accepted.has(room))
-  return named.map(({ path, room }) => {
-    const message = `${path}: you are no member of the space of the room ${room}. fix: let a member publish the board`
-    return { room, finding: { severity: 'error', code: 'ROOM_FOREIGN', elementId: null, message } satisfies BoardFinding }
-  })
-}
-
-/**
- * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile),
+ * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile, too many boards),
  * RATE_LIMITED (too many at once).
  */
 export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) {
@@ -68,6 +59,7 @@ export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, {
     const board = await lockOwnBoard(tx, actor, { id })
     if (board.version !== found.version) throw problem('CONFLICT', `Board ${id} was saved while it was checked. fix: publish it again`)
     if (board.status === 'active' && board.publishedVersion === board.version) return { ...summaryOf(board), definition }
+    if (board.status === 'archived') await assertRoomForBoard(tx, board.tenantId)
     const now = { publishedVersion: board.version, publishedSpaceId: board.spaceId, updatedAt: isoNow(deps.clock) }
     const published: BoardRecord = { ...board, ...now, status: 'active' }
     await replaceBoard(tx, published)
@@ -88,7 +80,7 @@ function assertSound({ name, version }: BoardRecord, findings: readonly BoardFin
   if (errors.length === 0) return
   throw problem(
     'BOARD_INVALID',
-    `Version ${version} of "${name}" has ${plural(errors.length, 'fault')}, so it was not published. fix: POST …/check lists them`,
+    `Version ${version} of "${name}" has ${plural(errors.length, 'fault')}, so it was not published. fix: check the board, which lists them`,
     { violations: violationsOf(errors) },
   )
 }

@@ -17,7 +17,7 @@ import { noSuchBoard, summaryOf } from './show-boards.ts'
 type BoardInput = Readonly<{ name: string; description: string; spaceId: string | null; definition: BoardDefinition }>
 type Saved = BoardSummary & Readonly<{ definition: BoardDefinition }>
 
-/** Boards per tenant, drafts and archived ones too. */
+/** Drafts and active boards of a tenant. Archived ones stay as records, so counting them would leave no way out. */
 const maxBoards = 500
 
 /** Creates a board as a draft. Throws VALIDATION for a space that the caller is not in, CONFLICT for too many boards. */
@@ -53,14 +53,19 @@ export async function storeBoard(
   return { ...summaryOf(board), definition }
 }
 
-async function assertRoomForBoard(tx: Tx, tenantId: string): Promise<void> {
+/** Throws CONFLICT if the tenant has too many boards for one more that is not archived. */
+export async function assertRoomForBoard(tx: Tx, tenantId: string): Promise<void> {
   const { count } = await tx
     .selectFrom('boards')
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where('tenant_id', '=', tenantId)
+    .where('status', '!=', 'archived')
     .executeTakeFirstOrThrow()
   if (Number(count) >= maxBoards)
-    throw problem('CONFLICT', `The tenant has ${maxBoards} boards, which is the limit. fix: delete drafts that are not needed`)
+    throw problem(
+      'CONFLICT',
+      `The tenant has ${maxBoards} boards that are not archived, which is the limit. fix: archive boards that are not needed, or delete drafts`,
+    )
 }
 
 /**
@@ -95,7 +100,12 @@ export const deleteBoard = (
   db.transaction().execute(async (tx) => {
     const board = await lockOwnBoard(tx, actor, { id })
     if (board.publishedVersion !== null)
-      throw problem('INVALID_TRANSITION', `Board ${id} was published, so its record stays. fix: archive it with POST …/archive`)
+      throw problem(
+        'INVALID_TRANSITION',
+        board.status === 'archived'
+          ? `Board ${id} is archived: it starts no runs, and its record stays.`
+          : `Board ${id} was published, so its record stays. fix: archive it`,
+      )
     await deleteBoardRow(tx, board)
     await publishBoardEvent(tx, clock, { board, type: 'board.saved' })
   })

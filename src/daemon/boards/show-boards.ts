@@ -13,8 +13,7 @@ type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 /** A board as lists return it. */
 export const summaryOf = ({ tenantId: _, createdBy: __, publishedSpaceId: ___, ...summary }: BoardRecord): BoardSummary => summary
 
-export const noSuchBoard = (id: string) =>
-  problem('NOT_FOUND', `Board ${id} does not exist. fix: list the boards with GET /api/platform/v1/cascade-boards`)
+export const noSuchBoard = (id: string) => problem('NOT_FOUND', `Board ${id} does not exist. fix: list the boards`)
 
 /** A page of the tenant's boards, newest first. Throws VALIDATION for an invalid cursor. */
 export async function listBoards(
@@ -60,6 +59,6 @@ export async function showVersion(
 ): Promise<BoardVersion> {
   if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
   const found = await findVersion(db, { tenantId, id }, version)
-  if (!found) throw problem('NOT_FOUND', `Board ${id} has no version ${version}. fix: list them with GET …/versions`)
+  if (!found) throw problem('NOT_FOUND', `Board ${id} has no version ${version}. fix: list its versions`)
   return found
 }

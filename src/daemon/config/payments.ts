@@ -6,11 +6,24 @@ import { Currency } from '../../core/payments/index.ts'
 
 const SecretKey = z
   .string()
-  .regex(/^(sk|rk)_(test|live)_[A-Za-z0-9]{3,255}$/, 'must be a secret or restricted key: sk_live_…, rk_live_… or sk_test_…')
+  .regex(/^(sk|rk)_(test|live)_[A-Za-z0-9]{3,255}$/, 'must be a secret or restricted key: sk_live_…, sk_test_…, rk_live_… or rk_test_…')
   .transform(secret)
 
 const endpoints = ['platform', 'connect', 'thin'] as const
 const entryPattern = /^(platform|connect|thin)=(whsec_[A-Za-z0-9+/=_-]{8,255})$/
+
+/** Names what is wrong: the form, or the part after whsec_, which is often cut when it is copied. */
+function assertEntry(entry: string, context: z.RefinementCtx): void {
+  if (entryPattern.test(entry)) return
+  const [, , value] = /^(platform|connect|thin)=whsec_(.*)$/.exec(entry) ?? []
+  const message =
+    value === undefined
+      ? `must be <endpoint>=whsec_…, with an endpoint of ${endpoints.join(', ')}`
+      : value.length < 8 || value.length > 255
+        ? `must have 8 to 255 characters after whsec_, not ${value.length}`
+        : 'must have only letters, digits and "+/=_-" after whsec_'
+  context.addIssue({ code: 'custom', message })
+}
 
 /** `platform=whsec_…,connect=whsec_…,thin=whsec_…`; an endpoint may have two while its secret is rotated. */
 const WebhookSecrets = z
@@ -23,7 +36,7 @@ const WebhookSecrets = z
         .filter(Boolean),
     ),
   ])
-  .pipe(z.array(z.string().regex(entryPattern, `must be <endpoint>=whsec_…, with an endpoint of ${endpoints.join(', ')}`)))
+  .pipe(z.array(z.string().superRefine(assertEntry)))
   .transform((entries) =>
     entries.map((entry) => {
       const [, endpoint, value] = entryPattern.exec(entry) as unknown as [string, (typeof endpoints)[number], string]

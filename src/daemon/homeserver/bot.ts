@@ -21,9 +21,10 @@ type BotMessage = Readonly<{
 
 /**
  * Sends a message as the platform's bot and returns its event id. The bot joins the room by its first message. Throws HOMESERVER_UNREACHABLE
- * (down, or fenced during an update), NO_ROOM (the chat server has no such room, or the platform is not in it).
+ * (down, or fenced during an update), PAYLOAD_TOO_LARGE, NO_ROOM (the chat server has no such room, or the platform is not in it).
  */
 export async function sendAsBot(chat: Chat, message: BotMessage): Promise<string> {
+  assertFits(message)
   const first = await put(chat, message)
   if (first.eventId !== undefined) return first.eventId
   await enter(chat, message.roomId)
@@ -34,10 +35,28 @@ export async function sendAsBot(chat: Chat, message: BotMessage): Promise<string
 
 const enc = encodeURIComponent
 
-async function put(chat: Chat, { roomId, body, html, transactionId }: BotMessage) {
+/** Chat servers accept events of 65,536 bytes, with their signatures and references beside this content. */
+const maxContentBytes = 60_000
+
+const contentOf = ({ body, html }: BotMessage) => ({
+  msgtype: 'm.text',
+  body,
+  ...(html === undefined ? {} : { format: 'org.matrix.custom.html', formatted_body: html }),
+})
+
+function assertFits(message: BotMessage): void {
+  const bytes = Buffer.byteLength(JSON.stringify(contentOf(message)))
+  if (bytes <= maxContentBytes) return
+  throw problem(
+    'PAYLOAD_TOO_LARGE',
+    `The message takes ${bytes} bytes; a chat room accepts ${maxContentBytes}. fix: shorten it, or split it into several`,
+  )
+}
+
+async function put(chat: Chat, message: BotMessage) {
+  const { roomId, transactionId } = message
   const path = `/_matrix/client/v3/rooms/${enc(roomId)}/send/m.room.message/${enc(transactionId)}`
-  const formatted = html === undefined ? {} : { format: 'org.matrix.custom.html', formatted_body: html }
-  const answer = await ask(chat, { method: 'PUT', path, body: { msgtype: 'm.text', body, ...formatted }, as: botOf(chat) })
+  const answer = await ask(chat, { method: 'PUT', path, body: contentOf(message), as: botOf(chat) })
   if (answer.kind === 'ok' && typeof answer.json.event_id === 'string') return { eventId: answer.json.event_id, reason: '' }
   return { eventId: undefined, reason: answer.kind === 'ok' ? 'no event id' : `${answer.errcode} ${answer.reason}` }
 }

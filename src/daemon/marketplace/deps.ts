@@ -21,7 +21,7 @@ export type MarketplacePayments = Readonly<{
   priceChanged(tx: Tx, item: Readonly<{ itemId: string; former: string | null }>): Promise<void>
   /** The vendor of an item, or the fee of a vendor changed: live subscriptions follow. */
   termsChanged(tx: Tx, changed: Readonly<{ itemId: string } | { vendorId: string }>): Promise<void>
-  /** Throws why the tenant cannot buy the item now: PAYMENTS_UNAVAILABLE, VENDOR_INACTIVE, NO_PAYMENT_CUSTOMER. Reads only. */
+  /** Throws why the tenant cannot buy the item now: PAYMENTS_UNAVAILABLE, VENDOR_INACTIVE, NO_PAYMENT_CUSTOMER, PAYMENT_FAILED. Reads only. */
   assertBuyable(tenant: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<void>
   /**
    * Checks, charges, and installs a paid item with `planBundle` and `storeInstallation`. The item is published and not installed. The module of an

@@ -57,7 +57,7 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
     ...serveContract(marketplacePublicContract, {
       submitItem: ({ body, address }) => submitItem(deps, body, { address }),
       showSubmissionState: ({ params }) => showSubmissionState(deps, params),
-      repeatSubmission: ({ params, query, body, address }) => repeatSubmission(deps, { ...params, ...query, body }, { address }),
+      repeatSubmission: ({ params, query, body }) => repeatSubmission(deps, { ...params, ...query, body }),
       showAddressConfirmation: ({ params, query }) => showConfirmation(deps, { ...params, ...query }),
       confirmVendorAddress: ({ params, query }) => confirmAddress(deps, { ...params, ...query }),
     }),

@@ -3,7 +3,7 @@ import { type Clock, isoIn, newId, problem, type Random } from '../../core/kit/i
 import { networkKey } from '../../core/limits/index.ts'
 import { type Db, deleteSome, lockExclusive, type Tx } from '../db/index.ts'
 
-/** Submissions an hour from one address: an IPv4 address, or an IPv6 /64. */
+/** Submissions an hour from one address: an IPv4 address, or an IPv6 /64. Also answers an hour for one submission. */
 const maxSubmissions = 5
 const hourMs = 3_600_000
 /** Receipts a day to one mail address: the forms of others cannot flood it. */
@@ -40,17 +40,21 @@ async function count({ clock, random }: Deps, tx: Tx, { kind, subject, max, with
 }
 
 /** Throws RATE_LIMITED for the sixth submission within an hour from one address. */
-export async function countSubmission(deps: Deps, tx: Tx, { address }: Readonly<{ address: string }>): Promise<void> {
-  const delayMs = await count(deps, tx, {
-    ...{ kind: 'submission', subject: networkKey(address), max: maxSubmissions, withinMs: hourMs, maxDelayMs: 0 },
-  })
+export const countSubmission = (deps: Deps, tx: Tx, { address }: Readonly<{ address: string }>): Promise<void> =>
+  countHourly(deps, tx, { subject: networkKey(address), sent: `This address has sent ${maxSubmissions} submissions` })
+
+/**
+ * A vendor who answers a reviewer is known by the token, so the submissions of the address do not count. Throws RATE_LIMITED for the sixth
+ * answer within an hour for one submission: a refused one leaves its token valid.
+ */
+export const countAnswer = (deps: Deps, tx: Tx, { id }: Readonly<{ id: string }>): Promise<void> =>
+  countHourly(deps, tx, { subject: `answer ${id}`, sent: `Submission ${id} was sent again ${maxSubmissions} times` })
+
+async function countHourly(deps: Deps, tx: Tx, { subject, sent }: Readonly<{ subject: string; sent: string }>): Promise<void> {
+  const delayMs = await count(deps, tx, { kind: 'submission', subject, max: maxSubmissions, withinMs: hourMs, maxDelayMs: 0 })
   if (delayMs === 0) return
   const retryAfterSeconds = Math.ceil(delayMs / 1000)
-  throw problem(
-    'RATE_LIMITED',
-    `This address has sent ${maxSubmissions} submissions within an hour. fix: retry in ${Math.ceil(retryAfterSeconds / 60)} min`,
-    { retryAfterSeconds },
-  )
+  throw problem('RATE_LIMITED', `${sent} within an hour. fix: retry in ${Math.ceil(retryAfterSeconds / 60)} min`, { retryAfterSeconds })
 }
 
 /** When the next receipt may go to a mail address, which counts as sent then; null if that is too far ahead. */

@@ -31,12 +31,13 @@ export const mailVendor =
     await deps.mailer.send({ id, to: one.vendorEmail, ...submissionMail(kind, facts) }, signal)
   }
 
-/** By item and vendor: the price in a submission of a new version does not apply, and the account of a vendor may be complete. */
+/** By item and vendor: an item may be archived, the price in a submission of a new version does not apply, and the account of a vendor may be complete. */
 async function approvalOf({ db }: Pick<MarketplaceDeps, 'db'>, one: SubmissionRecord) {
   const item = one.approvedItemId === null ? undefined : await findItem(db, one.approvedItemId)
-  if (!item) return { needsAccount: false, keptPrice: null }
+  if (!item) return { isListed: true, needsAccount: false, keptPrice: null }
   const vendor = item.vendorId === null ? undefined : await findVendor(db, { id: item.vendorId })
   return {
+    isListed: item.status === 'published',
     needsAccount: item.priceModel !== null && vendor !== undefined && vendor.paymentAccountStatus !== 'active',
     keptPrice: isSamePrice(item, one) ? null : item,
   }

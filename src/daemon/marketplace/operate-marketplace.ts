@@ -4,7 +4,7 @@ import type { Item, ItemStatus, Submission, SubmissionStatus, SubmissionSummary 
 import type { MarketplaceDeps } from './deps.ts'
 import { type ItemRecord, itemsOf } from './items.repo.ts'
 import { findSubmission, type SubmissionRecord, submissionsOf } from './submissions.repo.ts'
-import { vendorsOf } from './vendors.repo.ts'
+import { vendorsOf, vendorsWithAddress } from './vendors.repo.ts'
 
 type Deps = Pick<MarketplaceDeps, 'db'>
 type Page = Readonly<{ cursor?: string | undefined; limit: number }>
@@ -39,9 +39,9 @@ const summaryOf = (one: SubmissionRecord): SubmissionSummary => ({
 })
 
 /** A submission as reviewers read it. */
-const submissionView = (one: SubmissionRecord): Submission => ({
+const submissionView = (one: SubmissionRecord, vendors: Submission['vendors']): Submission => ({
   ...summaryOf(one),
-  ...{ description: one.description, iconEmoji: one.iconEmoji, vendorCountry: one.vendorCountry, vendorId: one.vendorId },
+  ...{ description: one.description, iconEmoji: one.iconEmoji, vendorCountry: one.vendorCountry, vendorId: one.vendorId, vendors },
   ...{ round: one.round, bundle: one.bundle, warnings: [...one.warnings], reviewNotes: one.reviewNotes, reviewedAt: one.reviewedAt },
   ...{ reviewedBy: one.reviewedBy, approvedItemId: one.approvedItemId },
 })
@@ -59,5 +59,7 @@ export const noSuchSubmission = (id: string) =>
 export async function showSubmission({ db }: Deps, { id }: Readonly<{ id: string }>): Promise<Submission> {
   const found = await findSubmission(db, id)
   if (!found) throw noSuchSubmission(id)
-  return submissionView(found)
+  const { vendorEmail: email, itemType } = found
+  const mayJoin = found.status === 'pending' && found.provenAt !== null
+  return submissionView(found, mayJoin ? await vendorsWithAddress(db, { email, itemType }) : [])
 }

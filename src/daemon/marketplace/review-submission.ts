@@ -100,7 +100,7 @@ async function vendorToJoin(tx: Tx, { id, provenAt, vendorEmail }: SubmissionRec
   if (provenAt === null)
     throw problem(
       'CONFLICT',
-      `The mail address of submission ${id} is not proven, so it cannot join a vendor. fix: wait for the vendor to confirm it, or approve without a vendor`,
+      `The mail address of submission ${id} is not confirmed, so it cannot join a vendor. fix: wait for the vendor to confirm it, or approve without a vendor`,
     )
   const vendor = await lockVendor(tx, vendorId)
   if (vendor && vendor.contactEmail.toLowerCase() !== vendorEmail.toLowerCase())

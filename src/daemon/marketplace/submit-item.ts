@@ -4,7 +4,7 @@ import { checkApp, checkFlow, type NewSubmission, type SubmissionState, submissi
 import { enqueueJob, type Tx } from '../db/index.ts'
 import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
-import { countSubmission, nextReceiptAt } from './intake.ts'
+import { countAnswer, countSubmission, nextReceiptAt } from './intake.ts'
 import { assertToken } from './links.ts'
 import { mailTopic } from './mail-vendor.ts'
 import { findSubmission, insertSubmission, lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
@@ -71,13 +71,13 @@ type Repeated = Readonly<{ id: string; token: string; body: NewSubmission }>
  * Sends a submission again after a request for changes. Kind and address stay: the address may be proven. Throws NOT_FOUND, FORBIDDEN,
  * INVALID_TRANSITION, VALIDATION, RATE_LIMITED.
  */
-export async function repeatSubmission(deps: MarketplaceDeps, { id, token, body }: Repeated, from: From) {
+export async function repeatSubmission(deps: MarketplaceDeps, { id, token, body }: Repeated) {
   const found = await findSubmission(deps.db, id)
   if (!found) throw noSuchSubmission(id)
   assertToken(deps.keyring, { id, round: found.round, purpose: 'repeat', token })
   submissionAfter(id, { from: found.status, action: 'revise' })
   assertSame(found, body)
-  await deps.db.transaction().execute((tx) => countSubmission(deps, tx, from))
+  await deps.db.transaction().execute((tx) => countAnswer(deps, tx, { id }))
   const warnings = await checkBundle(deps, body)
   return deps.db.transaction().execute(async (tx) => {
     const locked = await lockSubmission(tx, id)

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { PageEnd } from '../../core/contract/index.ts'
-import { feeHundredths, type Vendor } from '../../core/marketplace/index.ts'
+import { feeHundredths, type ItemType, type Vendor } from '../../core/marketplace/index.ts'
 import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { VendorTable } from './marketplace.tables.ts'
 
@@ -23,6 +23,36 @@ const toRow = (one: Vendor) => ({
 /** Vendors, newest first. */
 export async function vendorsOf(db: DbOrTx, page: Readonly<{ after?: PageEnd | undefined; limit: number }>): Promise<Vendor[]> {
   return (await newestFirst(db.selectFrom('marketplace_vendors').selectAll(), page).execute()).map(toVendor)
+}
+
+type Contact = Readonly<{ email: string; itemType: ItemType }>
+
+/** Vendors with a contact address and their items of a type, newest first. */
+export async function vendorsWithAddress(db: DbOrTx, { email, itemType }: Contact) {
+  const vendors = await db
+    .selectFrom('marketplace_vendors')
+    .select(['id', 'name'])
+    .where(({ fn }) => fn<string>('lower', ['contact_email']), '=', email.toLowerCase())
+    .orderBy('created_at', 'desc')
+    .limit(20)
+    .execute()
+  if (vendors.length === 0) return []
+  const items = await db
+    .selectFrom('marketplace_items')
+    .select(['id', 'name', 'version', 'vendor_id'])
+    .where(
+      'vendor_id',
+      'in',
+      vendors.map(({ id }) => id),
+    )
+    .where('item_type', '=', itemType)
+    .orderBy('created_at', 'desc')
+    .limit(50)
+    .execute()
+  return vendors.map((vendor) => ({
+    ...vendor,
+    items: items.filter((item) => item.vendor_id === vendor.id).map(({ id, name, version }) => ({ id, name, version })),
+  }))
 }
 
 export async function findVendor(db: DbOrTx, key: Readonly<{ id: string } | { paymentAccountId: string }>): Promise<Vendor | undefined> {

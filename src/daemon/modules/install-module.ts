@@ -1,35 +1,41 @@
 import { type Actor, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { approvedOf, assertCompatible, assertFlagFree, type ModuleManifest } from '../../core/modules/index.ts'
+import { approvedOf, assertCompatible, assertFlagFree, assertInstallPrice, type ModuleManifest } from '../../core/modules/index.ts'
 import type { Tx } from '../db/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { applyChange, decide } from './change-installation.ts'
 import type { ModulesDeps } from './deps.ts'
 import { type InstallationKey, type InstallationRecord, lockInstallation } from './installations.repo.ts'
 
-type Input = Readonly<{ moduleId: string; approvedPermissions: readonly string[] }>
+type Input = Readonly<{
+  moduleId: string
+  approvedPermissions: readonly string[]
+  /** The price that the user was shown, null for none; undefined is not compared, as clients of the specification send none. */
+  modulePriceCents?: number | null | undefined
+}>
 /** The actor in a tenant. */
 export type ByTenant = Readonly<{ actor: Actor & Readonly<{ tenantId: string }> }>
 type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>
 
 /**
  * Installs the newest approved version; data that remains of a former installation is kept. Throws UNKNOWN_MODULE, PERMISSION_NOT_DECLARED,
- * ALREADY_INSTALLED, INCOMPATIBLE, FLAG_TAKEN.
+ * ALREADY_INSTALLED, INCOMPATIBLE, FLAG_TAKEN, CONFLICT (another price than the shown one).
  */
 export const installModule = (deps: Deps, actor: PlatformPrincipal, input: Input) =>
   deps.db.transaction().execute((tx) => installModuleIn(deps, tx, { actor, ...input }))
 
 /** `installModule` in a transaction of the caller. */
-export async function installModuleIn(deps: Omit<Deps, 'db'>, tx: Tx, { actor, moduleId, approvedPermissions }: Input & ByTenant) {
+export async function installModuleIn(deps: Omit<Deps, 'db'>, tx: Tx, { actor, moduleId, ...input }: Input & ByTenant) {
   const { tenantId } = actor
   const found = await deps.approved.find(tx, moduleId)
   if (!found) throw problem('UNKNOWN_MODULE', `There is no module ${moduleId} to install. fix: choose one of GET …/modules/registry`)
   const { manifest } = found
-  const permissions = approvedOf(manifest.permissions, approvedPermissions)
+  const permissions = approvedOf(manifest.permissions, input.approvedPermissions)
   const former = await lockInstallation(tx, { tenantId, moduleId })
   const now = isoNow(deps.clock)
   const change = decide(former, { moduleId, verb: 'install', now })
   if (!change) throw new Error(`the installation of ${moduleId} changes nothing`)
   assertCompatible(manifest)
+  assertInstallPrice(manifest, input.modulePriceCents)
   await assertFlagOfModule(tx, { tenantId, moduleId }, manifest)
   if (former && former.dataVersion > manifest.dataVersion) throw olderData(former, manifest)
   const kept = former && { settings: former.settings, dataGeneration: former.dataGeneration, dataVersion: former.dataVersion }

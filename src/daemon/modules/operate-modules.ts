@@ -6,6 +6,7 @@ import {
   type ModuleHealth,
   type ModuleHealthDetail,
   type OperatedModule,
+  priceOf,
   runsIn,
 } from '../../core/modules/index.ts'
 import { moduleEntriesOf } from '../audit/index.ts'
@@ -19,13 +20,14 @@ export async function listModules({ db, approved }: Deps): Promise<{ modules: Op
   const counts = await installationCounts({ db })
   const rows = await db.selectFrom('module_withdrawals').selectAll().orderBy('withdrawn_at').orderBy('version').execute()
   const listed = new Set((await approved.listed(db)).map(({ moduleId }) => moduleId))
-  const modules = (await approved.newest(db)).map(({ moduleId, version, manifest: { name, type, featureFlag } }) => {
+  const modules = (await approved.newest(db)).map(({ moduleId, version, manifest }) => {
+    const { name, type, featureFlag } = manifest
     const withdrawn = rows
       .filter((row) => row.module_id === moduleId)
       .map((row) => ({ version: row.version, reason: row.reason, at: row.withdrawn_at }))
     const status = listed.has(moduleId) ? ('active' as const) : ('withdrawn' as const)
     const { installations = 0, activeInstallations = 0 } = counts.get(moduleId) ?? {}
-    return { moduleId, name, version, type, featureFlag, status, installations, activeInstallations, withdrawn }
+    return { moduleId, name, version, type, featureFlag, price: priceOf(manifest), status, installations, activeInstallations, withdrawn }
   })
   return { modules }
 }

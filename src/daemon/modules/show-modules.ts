@@ -18,7 +18,7 @@ export async function listRegistry({ db, approved }: Deps, { tenantId }: Platfor
   const modules = (await approved.listed(db)).map(({ moduleId, version, manifest }) => {
     const { name, type, featureFlag, description, permissions } = manifest
     const entry = { moduleId, name, version, status: 'active' as const, type, featureFlag, description, permissions }
-    return { ...entry, consent: [...consentOf(manifest)], installation: own.get(moduleId) ?? null }
+    return { ...entry, consent: [...consentOf(manifest)], price: priceOf(manifest), installation: own.get(moduleId) ?? null }
   })
   return { modules }
 }

@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { alertOf, paidModuleWithdrawnKey } from '../../core/alerts/index.ts'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { chargedApps } from './charged-apps.ts'
+import { chargedApps, tenantsCharged } from './charged-apps.ts'
 import type { ModulesDeps } from './deps.ts'
 
 type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved'>
@@ -25,6 +27,8 @@ export const withdrawModule = (deps: Deps, actor: Actor, { id: moduleId, reason,
     const withdrawn_at = isoNow(deps.clock)
     const rows = versions.map((one) => ({ module_id: moduleId, version: one, reason, withdrawn_at }))
     await tx.insertInto('module_withdrawals').values(rows).execute()
+    const tenants = await tenantsCharged(tx, { moduleId })
+    if (tenants.length > 0) await raiseAlert(tx, deps.clock, alertOf.paid_module_withdrawn({ moduleId, tenants }))
     await publish({ ...deps, tx }, actor, { moduleId, versions, type: 'module.withdrawn', reason })
     return { moduleId, versions, chargedApps: chargedCount }
   })
@@ -36,6 +40,8 @@ export const restoreModule = (deps: Deps, actor: Actor, { id: moduleId, version 
     const versions = all.filter(({ withdrawn }) => withdrawn !== null).map((one) => one.version)
     if (versions.length === 0) return { moduleId, versions }
     await tx.deleteFrom('module_withdrawals').where('module_id', '=', moduleId).where('version', 'in', versions).execute()
+    if ((await tenantsCharged(tx, { moduleId })).length === 0)
+      await closeAlerts(tx, deps.clock, { subject: moduleId, keys: [paidModuleWithdrawnKey(moduleId)], because: 'the module was restored' })
     await publish({ ...deps, tx }, actor, { moduleId, versions, type: 'module.restored' })
     return { moduleId, versions }
   })

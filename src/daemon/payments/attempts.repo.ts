@@ -71,3 +71,9 @@ export async function storeLink(tx: Tx, link: Link): Promise<void> {
     .onConflict((conflict) => conflict.column('payment_subscription_id').doNothing())
     .execute()
 }
+
+/** Whether an installation was once paid by the subscription. */
+export async function isLinked(db: DbOrTx, paymentSubscriptionId: string): Promise<boolean> {
+  const query = db.selectFrom('payment_links').select('tenant_id').where('payment_subscription_id', '=', paymentSubscriptionId)
+  return (await query.executeTakeFirst()) !== undefined
+}

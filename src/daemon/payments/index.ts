@@ -13,6 +13,7 @@ import { priceTopic, rotatePrice } from './prices.ts'
 import { changeSubscriptionTerms, changeTerms, subscriptionTermsTopic, termsTopic } from './terms.ts'
 import { createAccount, onboardVendor, syncVendor, vendorTopic } from './vendors.ts'
 
+export { isLinked } from './attempts.repo.ts'
 export { assertCurrency } from './currency.ts'
 export type { BillingHooks, PaymentsDeps } from './deps.ts'
 export { paymentsOfMarketplace } from './marketplace-payments.ts'

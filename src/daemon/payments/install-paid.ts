@@ -7,6 +7,7 @@ import { findSubscription, findVendor, type ItemRecord, type Price, priceFor, ty
 import { type TenantRecord, tenantById } from '../tenants/index.ts'
 import { type Attempt, findAttempt, insertAttempt, openAttempt } from './attempts.repo.ts'
 import type { Installer, PaymentsDeps } from './deps.ts'
+import { assertNoFailedPayment } from './overdue.ts'
 import { orProblem } from './problems.ts'
 import { runAttempt } from './run-attempt.ts'
 import { assertVendorGetsNoTax } from './terms.ts'
@@ -16,14 +17,22 @@ export const installTopic = 'payments.install'
 /** The job takes over when the process of the request has ended, and retries. */
 const takeOverAfterMs = 60_000
 
-type Deps = Pick<PaymentsDeps, 'db' | 'provider' | 'automaticTax'>
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'automaticTax'>
 
-/** Throws PAYMENTS_UNAVAILABLE, VENDOR_INACTIVE, NO_PAYMENT_CUSTOMER: why the tenant cannot buy the item now. It calls no provider. */
+/** Throws PAYMENTS_UNAVAILABLE, VENDOR_INACTIVE, NO_PAYMENT_CUSTOMER, PAYMENT_FAILED: why the tenant cannot buy the item now. */
 export async function assertBuyable(deps: Deps, { tenantId }: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<void> {
-  await buyerOf(deps, tenantId, item)
+  const { slug, paymentCustomerId: customerId } = await buyerOf(deps, tenantId, item)
+  const own = await findSubscription(deps.db, { tenantId, itemId: item.id })
+  // Within its paid period the former subscription continues without a charge.
+  if (own?.paymentSubscriptionId && (own.paidUntil ?? '') > isoNow(deps.clock)) return
+  await assertNoFailedPayment(deps, { tenantId, slug, customerId })
 }
 
-async function buyerOf(deps: Deps, tenantId: string, item: ItemRecord): Promise<TenantRecord & { paymentCustomerId: string }> {
+async function buyerOf(
+  deps: Omit<Deps, 'clock'>,
+  tenantId: string,
+  item: ItemRecord,
+): Promise<TenantRecord & { paymentCustomerId: string }> {
   const { db, provider } = deps
   if (provider.name === 'none')
     throw problem(

@@ -1,4 +1,14 @@
-import { type Board, boundRole, type ElementOf, type RunFailure, type RunInput, stepRun, type Token } from '../../core/boards/index.ts'
+import {
+  type Board,
+  boundRole,
+  isWork,
+  type RunFailure,
+  type RunInput,
+  stepRun,
+  type Token,
+  type WorkElement,
+  workerRole,
+} from '../../core/boards/index.ts'
 import { type Actor, isoNow, isProblem, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { canRetry, mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
 import { mayMove } from '../../core/tasks/index.ts'
@@ -15,7 +25,7 @@ import { takeRecentRun } from './recent-runs.ts'
 import { namesOfRun } from './run-names.ts'
 import { findRun, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { noSuchRun } from './show-runs.ts'
-import { eligibleFor } from './stalled-checkpoints.ts'
+import { eligibleFor } from './stalled-elements.ts'
 
 type Action = 'complete' | 'approve' | 'reject' | 'submit' | 'skip'
 type Advance = Readonly<{
@@ -146,13 +156,15 @@ async function openElement(
   if (expectedSeq !== undefined && expectedSeq !== state.seq)
     throw problem('RUN_CHANGED', `Run ${run.id} is at seq ${state.seq}, not ${expectedSeq}. fix: read it again and repeat your action`)
   const board = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
-  if (!board.graph.elements.has(elementId)) throw problem('NOT_FOUND', `The board of the run has no element ${elementId}.`)
+  if (!board.graph.elements.has(elementId)) throw problem('NOT_FOUND', `The board of the run has no element ${elementId}; ${openIn(run)}.`)
   const token = state.tokens.find((one) => one.elementId === elementId)
   const element = board.graph.elements.get(elementId)
-  if (token && element && 'assignedRole' in element.config) return { board, element: waitingFor(board, element as Waiting, token) }
+  if (token && element && isWork(element)) return { board, element: waitingFor(board, element, token) }
   const waits = run.active.elementIds.join(', ') || 'nothing'
   throw problem('ELEMENT_NOT_ACTIVE', `Run ${run.id} does not wait for a user at ${elementId}; it waits for: ${waits}.`)
 }
+
+const openIn = ({ active }: RunRecord): string => `the run waits for: ${active.elementIds.join(', ') || 'nothing'}`
 
 /** A run that failed, and what can be done. */
 export const runFailed = ({ id }: Pick<RunRecord, 'id'>, failure: RunFailure) =>
@@ -161,14 +173,19 @@ export const runFailed = ({ id }: Pick<RunRecord, 'id'>, failure: RunFailure) =>
     `Run ${id} failed: ${failure.message}. fix: a user with manageBoards ${canRetry(failure) ? 'retries or cancels it' : 'cancels it and starts a new run'}`,
   )
 
-type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
-/** An element that waits for a user. `escalationRole`: only once it was escalated. */
-type OpenElement = Readonly<{ tokenId: string; kind: Waiting['kind']; label: string; role: string; escalationRole: string | null }>
+/** An element that waits for a user. `role`: null for the user who started the run. `escalationRole`: only once it was escalated. */
+type OpenElement = Readonly<{
+  tokenId: string
+  kind: WorkElement['kind']
+  label: string
+  role: string | null
+  escalationRole: string | null
+}>
 
-function waitingFor({ definition }: Board, { kind, label, config }: Waiting, { id, escalated }: Token): OpenElement {
-  const { assignedRole, escalationRole } = config
+function waitingFor({ definition }: Board, { kind, label, config }: WorkElement, { id, escalated }: Token): OpenElement {
+  const { escalationRole } = config
   const also = escalated && escalationRole !== undefined ? boundRole(definition, escalationRole) : undefined
-  return { tokenId: id, kind, label, role: boundRole(definition, assignedRole) ?? '', escalationRole: also ?? null }
+  return { tokenId: id, kind, label, role: workerRole(definition, config), escalationRole: also ?? null }
 }
 
 const isFinal = ({ state: { failure } }: RunRecord): boolean => failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
@@ -178,9 +195,12 @@ type Waited = Readonly<{ run: RunRecord; element: OpenElement }>
 async function assertRole(db: DbOrTx, actor: PlatformPrincipal, { run, element }: Waited): Promise<void> {
   const { kind, label, role, escalationRole } = element
   if (kind === 'task') return assertTaskOf(db, actor, { run, element })
+  if (role === null && run.state.startedBy === actor.userId) return
   if (mayActOn([role, kind === 'form' ? escalationRole : null], actor)) return
-  throw problem('FORBIDDEN', `"${label}" is done by the role ${role}, which you do not have.`)
+  throw problem('FORBIDDEN', `"${label}" is done by ${doerOf(role)}.`)
 }
+
+const doerOf = (role: string | null): string => (role === null ? 'the user who started the run' : `the role ${role}, which you do not have`)
 
 /** The rule of tasks alone: the task may have been assigned or escalated by other paths than the run. */
 async function assertTaskOf(db: DbOrTx, actor: PlatformPrincipal, { run, element: { tokenId, label, role } }: Waited): Promise<void> {
@@ -188,8 +208,14 @@ async function assertTaskOf(db: DbOrTx, actor: PlatformPrincipal, { run, element
   const taskId = (await openElements(db, { tenantId, runId })).find((one) => one.tokenId === tokenId)?.taskId
   const task = taskId ? await findTask(db, { tenantId, id: taskId }) : undefined
   if (task && mayMove(task, actor, { type: 'complete' })) return
-  const owner = task?.assigneeId ? 'its assignee alone' : `the role ${task?.assignedRole ?? role}, which you do not have`
+  const owner = task?.assigneeId && role !== null ? 'its assignee alone' : doerOf(task?.assignedRole ?? role)
   throw problem('FORBIDDEN', `"${label}" is done by ${owner}.`)
+}
+
+/** Accepted values that nothing stores would be lost without notice. */
+const noData = (action: Exclude<Action, 'submit'>) => {
+  const reason = `must be empty for ${action}: only the values of a form are stored`
+  return problem('VALIDATION', `data: ${reason}. fix: ask for a comment with a form`, { details: [{ path: 'data', reason }] })
 }
 
 type Asked = Readonly<{ run: RunRecord; board: Board; actor: PlatformPrincipal; advance: Omit<Advance, 'id'> }>
@@ -201,6 +227,7 @@ async function inputOf(db: DbOrTx, { run, board, actor: { userId: by }, advance 
     if (element?.kind === 'form') await assertFiles(db, { run, element, by, values: data })
     return { type: 'submit', elementId, by, values: data }
   }
+  if (Object.keys(data).length > 0) throw noData(action)
   if (action !== 'approve') return { type: action, elementId, by }
   const eligible = element?.kind === 'checkpoint' ? await eligibleFor(db, { run, definition: board.definition, element }) : []
   // Only those whose approvals count are stored in the history.
@@ -240,7 +267,7 @@ type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor
 /** Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, RUN_FAILED (a retry cannot help), INVALID_TRANSITION. */
 export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug }: Managed): Promise<RunRecord> {
   if (run.state.status === 'completed' || isFinal(run))
-    throw problem('RUN_ENDED', `Run ${run.id} has ended, so ${type} is not possible. fix: start a new run`)
+    throw problem('RUN_ENDED', `Run ${run.id} has ended. ${type === 'cancel' ? 'Nothing is left to cancel.' : 'fix: start a new run'}`)
   if (type === 'retry' && run.state.failure && !canRetry(run.state.failure)) throw cannotRetry(run, run.state.failure)
   const after = await advanceLocked(deps, tx, { run, input: { type } })
   await audit(deps, tx, { actor, slug, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })

@@ -13,7 +13,7 @@ import { enqueueReports } from './reports.ts'
 import { alertOperators } from './run-alerts.ts'
 import { insertKeyedRun, insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
 import { enqueueMessages } from './send-messages.ts'
-import { escalateStalled, mayLoseApprovers, stalledByStep } from './stalled-checkpoints.ts'
+import { escalateStalled, mayLoseApprovers, stalledByStep } from './stalled-elements.ts'
 import { deleteTimers, insertTimers, pauseTimers } from './timers.repo.ts'
 
 type Step = Readonly<{
@@ -37,9 +37,11 @@ export async function applyStep(
   const board = await boardOf(tx, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
   const at = isoNow(deps.clock)
   const moved = changed(run, board, { stepped, input })
-  const { stalled, isNew: hasStalled } = await stalledByStep(tx, { run: moved, board, effects: stepped.effects, at, input })
+  const wasStalled = run.active.stalled === true
+  const { stalled, isNew: hasStalled } = await stalledByStep(tx, { run: moved, board, effects: stepped.effects, at, input, wasStalled })
   const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
-  const after = { ...moved, readers: withReaders(moved.readers, { users: [], roles }) }
+  const active = stalled.length > 0 ? { ...moved.active, stalled: true as const } : moved.active
+  const after = { ...moved, active, readers: withReaders(moved.readers, { users: [], roles }) }
   const isKeyed = isNew && after.startKey !== null
   if (isKeyed && !(await insertKeyedRun(tx, after))) return undefined
   const step = { run: after, board, effects: stepped.effects, at, stalled }
@@ -54,7 +56,7 @@ export async function applyStep(
   ]
   await publishStep(deps, tx, { ...step, isNew, writes })
   await pauseIfFailed(tx, run.state, step)
-  await alertOperators(deps, tx, { ...step, input, hasStalled })
+  await alertOperators(deps, tx, { ...step, input, wasStalled, hasStalled })
   return after
 }
 
@@ -76,7 +78,8 @@ export async function applyAtOnce(
   const hasAlerts =
     run.state.failure !== null || after.state.failure !== null || (after.state.finishedAt !== null && after.state.dueAt !== null)
   const mayStall = input.type === 'submit' && mayLoseApprovers(after.state, board)
-  if (!elements || hasAlerts || mayStall || (isNew && after.startKey !== null)) return undefined
+  if (!elements || hasAlerts || mayStall || run.active.stalled || (isNew && after.startKey !== null)) return undefined
+  if ((await stalledByStep(db, { ...step, input, wasStalled: false })).stalled.length > 0) return undefined
   const guard = isNew ? undefined : guarded(replaceRun(after, at, run))
   const writes = [...(isNew ? [insertRun(after)] : []), ...elements, ...rowsOf(deps, step, { input, keyed })]
   try {

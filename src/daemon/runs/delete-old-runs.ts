@@ -1,9 +1,10 @@
 import { isoNow, plural } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
-import { moveTaskOfRun } from '../tasks/index.ts'
+import { finishTasksOfRun } from '../tasks/index.ts'
 import type { RunsDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
 import { formFilesOf } from './form-files-of-run.ts'
+import { tasksOf } from './open-elements.ts'
 import { closeAlertsOfRun } from './run-alerts.ts'
 
 const atOnce = 200
@@ -50,7 +51,5 @@ async function eraseFormFiles({ db, eraseFiles }: Deps, { since, ...of }: OfRun 
 
 /** Only their run could end them. */
 async function cancelTasks(deps: Deps, tx: Tx, of: OfRun): Promise<void> {
-  for (const { taskId, escalationTaskId } of await openElements(tx, of))
-    for (const id of [taskId, escalationTaskId])
-      if (id !== null) await moveTaskOfRun({ ...deps, tx }, { tenantId: of.tenantId, id }, { type: 'cancel' })
+  await finishTasksOfRun({ ...deps, tx }, (await openElements(tx, of)).flatMap(tasksOf), { type: 'cancel' })
 }

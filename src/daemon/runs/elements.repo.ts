@@ -9,7 +9,10 @@ export type RunElement = Readonly<{
   elementId: string
   kind: RunElementTable['kind']
   label: string
-  role: string
+  /** Null: it is for the user who started the run. */
+  role: string | null
+  starterId: string | null
+  escalatedRole: string | null
   requiredApprovals: number | null
   approvals: readonly string[]
   taskId: string | null
@@ -25,7 +28,9 @@ const toElement = (row: RunElementTable): RunElement => ({
   elementId: row.element_id,
   kind: row.kind,
   label: row.label,
-  role: row.role_key,
+  role: row.role_key || null,
+  starterId: row.starter_id,
+  escalatedRole: row.escalated_role,
   requiredApprovals: row.required_approvals === null ? null : Number(row.required_approvals),
   approvals: JSON.parse(row.approvals),
   taskId: row.task_id,
@@ -37,7 +42,8 @@ const toElement = (row: RunElementTable): RunElement => ({
 export function insertElements(elements: readonly RunElement[]): Write[] {
   const rows = elements.map((one) => ({
     ...{ run_id: one.runId, token_id: one.tokenId, tenant_id: one.tenantId, element_id: one.elementId, kind: one.kind, label: one.label },
-    ...{ role_key: one.role, required_approvals: one.requiredApprovals },
+    ...{ role_key: one.role ?? '', starter_id: one.starterId, escalated_role: one.escalatedRole },
+    required_approvals: one.requiredApprovals,
     ...{ approvals: JSON.stringify(one.approvals), task_id: one.taskId, escalation_task_id: one.escalationTaskId },
     ...{ due_at: one.dueAt, opened_at: one.openedAt },
   }))
@@ -51,7 +57,7 @@ export async function openElements(db: DbOrTx, { tenantId, runId }: OfRun): Prom
   return (await query.orderBy('opened_at').orderBy('token_id').execute()).map(toElement)
 }
 
-type Changes = Partial<Readonly<{ approvals: string; escalation_task_id: string | null }>>
+type Changes = Partial<Readonly<{ approvals: string; escalation_task_id: string | null; escalated_role: string }>>
 
 type One = OfRun & Readonly<{ tokenId: string }>
 
@@ -63,21 +69,27 @@ export const deleteElement = ({ tenantId, runId, tokenId }: One): Write =>
 
 type Mine = Readonly<{
   tenantId: string
+  userId: string | null
   roles: readonly string[]
-  kinds?: readonly ('checkpoint' | 'form')[]
+  kinds: readonly RunElement['kind'][]
   after?: Readonly<{ openedAt: string; id: string }> | undefined
   limit: number
 }>
 
-/** Open checkpoints and forms of these roles, oldest first. */
-export async function openFor(db: DbOrTx, { tenantId, roles, kinds = ['checkpoint', 'form'], after, limit }: Mine): Promise<RunElement[]> {
-  if (roles.length === 0) return []
+/** Open elements of this user, as the one who started the run, or of these roles, also since they were overdue. Oldest first. */
+export async function openFor(db: DbOrTx, { tenantId, userId, roles, kinds, after, limit }: Mine): Promise<RunElement[]> {
+  if (roles.length === 0 && userId === null) return []
   let query = db
     .selectFrom('run_elements')
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where('kind', 'in', [...kinds])
-    .where('role_key', 'in', [...roles])
+    .where(({ eb, or }) =>
+      or([
+        ...(roles.length > 0 ? [eb('role_key', 'in', [...roles]), eb('escalated_role', 'in', [...roles])] : []),
+        ...(userId === null ? [] : [eb('starter_id', '=', userId)]),
+      ]),
+    )
     .orderBy('opened_at')
     .orderBy('run_id')
     .orderBy('token_id')

@@ -1,6 +1,9 @@
+import { fillsLabels } from '../../core/boards/index.ts'
 import type { SystemActor } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
+import { replaceTitlesOfRun } from '../tasks/index.ts'
 import { manageLocked } from './advance-run.ts'
+import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
 import { formFilesOf, inputsOf } from './form-files-of-run.ts'
 import { lockRun, type RunRecord } from './runs.repo.ts'
@@ -12,7 +15,7 @@ const actor: SystemActor = { kind: 'system', name: 'privacy' }
 
 /**
  * Removes what an erased user left in runs. Runs that the user started are cancelled if they have not ended, and lose the values and signatures of
- * their forms; steps, times and reports stay. Signatures that the user drew in other runs go too. It can be repeated until the id is replaced.
+ * their forms, also in titles of tasks; steps, times and reports stay. Signatures that the user drew in other runs go too. It can be repeated until the id is replaced.
  */
 export async function eraseUserRuns(deps: Deps, user: ErasedUser, signal?: AbortSignal): Promise<void> {
   const { id, tenantId } = user
@@ -67,6 +70,8 @@ async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
       .where('seq', '=', seq)
       .execute()
   }
+  const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
+  if (fillsLabels(board)) await replaceTitlesOfRun(tx, { tenantId, runId, title: '(erased)' })
   const messages = tx.updateTable('run_messages').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
   await messages.set({ status: 'failed' }).where('status', '=', 'pending').execute()
   await messages.set({ body: '' }).execute()

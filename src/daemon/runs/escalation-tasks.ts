@@ -5,7 +5,7 @@ import type { RunRecord } from './runs.repo.ts'
 
 export type EscalationText = Readonly<{ title: string; assignedRole: string }>
 
-type TaskText = EscalationText & Readonly<{ dueAt: string | null }>
+type TaskText = Readonly<{ title: string; assignedRole: string | null; assigneeId?: string | null; dueAt: string | null }>
 
 export const taskOf = ({ id, tenantId, spaceId }: RunRecord, text: TaskText) => ({ ...text, tenantId, runId: id, spaceId, createdBy: null })
 

@@ -1,14 +1,13 @@
-import type { Board, Closed, ElementOf, RunEffect, Token } from '../../core/boards/index.ts'
+import type { Board, Closed, RunEffect, Token, WorkElement } from '../../core/boards/index.ts'
 import { executeWrites, type Tx, type Write } from '../db/index.ts'
-import { ensureTasks, moveTaskOfRun } from '../tasks/index.ts'
+import { ensureTasks, finishTasksOfRun, moveTaskOfRun } from '../tasks/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement, deleteElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
 import { createEscalationTasks, taskOf } from './escalation-tasks.ts'
 import type { RunRecord } from './runs.repo.ts'
-import { type Stalled, stalledTask } from './stalled-checkpoints.ts'
+import { type Stalled, stalledTask } from './stalled-elements.ts'
 
-type Waiting = ElementOf<'task' | 'checkpoint' | 'form'>
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
 /** The writes of a step in which forms and timers alone open and close: they have no tasks. Undefined for every other step. */
@@ -25,7 +24,7 @@ export function formWrites({ run, board, effects }: AppliedStep): Write[] | unde
   const one = { tenantId: run.tenantId, runId: run.id }
   return [
     ...closed.flatMap(({ token }) => (kindOf(token) === 'form' ? [deleteElement({ ...one, tokenId: token.id })] : [])),
-    ...insertElements(opened.map(({ token, role }) => elementOf(run, board, { token, role }))),
+    ...insertElements(opened.map((one) => elementOf(run, board, one))),
   ]
 }
 
@@ -44,10 +43,7 @@ export async function applyElements(
   const writes: Write[] = []
   if (closed.size > 0 || escalated.length > 0) {
     const waiting = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
-    for (const element of waiting) {
-      const outcome = closed.get(element.tokenId)
-      if (outcome) writes.push(await closeElement(deps, tx, { element, outcome }))
-    }
+    writes.push(...(await closeElements(deps, tx, { waiting, closed })))
     for (const { elementId, role } of escalated) {
       const element = waiting.find((one) => one.elementId === elementId && !closed.has(one.tokenId))
       if (element) await escalate(deps, tx, { run, element, role, at })
@@ -59,17 +55,18 @@ export async function applyElements(
 type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[]; stalled: readonly Stalled[] }>
 
 async function openAll(deps: StepDeps, tx: Tx, { run, board, opened, stalled }: Opening): Promise<Write[]> {
-  const elements = opened.map(({ token, role }) => elementOf(run, board, { token, role }))
+  const elements = opened.map((one) => elementOf(run, board, one))
   const tasks = elements.filter(({ kind }) => kind === 'task')
   const made = await ensureTasks(
     deps,
     tx,
-    tasks.map(({ label, role, dueAt }) => taskOf(run, { title: label, assignedRole: role, dueAt })),
+    tasks.map(({ label, role, starterId, dueAt }) => taskOf(run, { title: label, assignedRole: role, assigneeId: starterId, dueAt })),
   )
   const taskIds = new Map(tasks.map(({ tokenId }, nth) => [tokenId, made[nth]?.task.id ?? null]))
-  const ids = new Set(elements.map(({ tokenId }) => tokenId))
+  const labels = new Map(elements.map(({ tokenId, label }) => [tokenId, label]))
   const asked = stalled.flatMap((one) => {
-    const text = ids.has(one.tokenId) ? stalledTask(one) : undefined
+    const label = labels.get(one.tokenId)
+    const text = label === undefined ? undefined : stalledTask(one, label)
     return text ? [{ tokenId: one.tokenId, run, text }] : []
   })
   const escalations = await createEscalationTasks(deps, tx, asked)
@@ -83,24 +80,29 @@ async function openAll(deps: StepDeps, tx: Tx, { run, board, opened, stalled }: 
   )
 }
 
-function elementOf({ id, tenantId }: RunRecord, { graph }: Board, { token, role }: Readonly<{ token: Token; role: string }>): RunElement {
-  const { kind, label, config } = graph.elements.get(token.elementId) as Waiting
+function elementOf({ id, tenantId, state }: RunRecord, { graph }: Board, { token, role, label }: Omit<Opened, 'type'>): RunElement {
+  const { kind, config } = graph.elements.get(token.elementId) as WorkElement
   return {
     ...{ runId: id, tokenId: token.id, tenantId, elementId: token.elementId, kind, label, role, approvals: [] },
+    ...{ starterId: role === null ? state.startedBy : null, escalatedRole: null },
     ...{ taskId: null, escalationTaskId: null, dueAt: token.dueAt, openedAt: token.since },
     requiredApprovals: 'requiredApprovals' in config ? config.requiredApprovals : null,
   }
 }
 
-type Closing = Readonly<{ element: RunElement; outcome: Closed }>
+type Closing = Readonly<{ waiting: readonly RunElement[]; closed: ReadonlyMap<string, Closed> }>
 
-async function closeElement(deps: StepDeps, tx: Tx, { element, outcome }: Closing): Promise<Write> {
-  const { tenantId, taskId, escalationTaskId } = element
-  const isDone = outcome === 'done' || outcome === 'approved' || outcome === 'rejected'
-  for (const id of [taskId, escalationTaskId])
-    if (id !== null) await moveTaskOfRun({ ...deps, tx }, { tenantId, id }, { type: isDone ? 'complete' : 'cancel' })
-  return deleteElement(element)
+/** A cancelled run may have hundreds of tasks, so they end together. */
+async function closeElements(deps: StepDeps, tx: Tx, { waiting, closed }: Closing): Promise<Write[]> {
+  const ended = waiting.filter(({ tokenId }) => closed.has(tokenId))
+  const isDone = ({ tokenId }: RunElement) => ['done', 'approved', 'rejected'].includes(closed.get(tokenId) as Closed)
+  await finishTasksOfRun({ ...deps, tx }, ended.filter(isDone).flatMap(tasksOf), { type: 'complete' })
+  await finishTasksOfRun({ ...deps, tx }, ended.filter((one) => !isDone(one)).flatMap(tasksOf), { type: 'cancel' })
+  return ended.map(deleteElement)
 }
+
+export const tasksOf = ({ tenantId, taskId, escalationTaskId }: RunElement): { tenantId: string; id: string }[] =>
+  [taskId, escalationTaskId].flatMap((id) => (id === null ? [] : [{ tenantId, id }]))
 
 type Escalating = Readonly<{ run: RunRecord; element: RunElement; role: string | null; at: string }>
 
@@ -109,7 +111,9 @@ async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Esca
   const { tenantId, taskId, kind, label } = element
   if (taskId !== null)
     await moveTaskOfRun({ ...deps, tx }, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
-  if (role === null || kind === 'task' || element.escalationTaskId !== null) return
+  if (role === null || kind === 'task') return
+  if (kind === 'form') await executeWrites(tx, [changeElement(element, { escalated_role: role })])
+  if (element.escalationTaskId !== null) return
   const [id] = await createEscalationTasks(deps, tx, [{ run, text: { title: `Overdue: ${label}`, assignedRole: role } }])
   await executeWrites(tx, [changeElement(element, { escalation_task_id: id ?? null })])
 }

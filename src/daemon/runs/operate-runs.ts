@@ -7,7 +7,7 @@ import { tenantBySlug } from '../tenants/index.ts'
 import { manageLocked, runFailed } from './advance-run.ts'
 import type { RunsDeps } from './deps.ts'
 import { historyAfter } from './history.repo.ts'
-import { findRun, lockRun, searchRuns, summaryOf } from './runs.repo.ts'
+import { findRun, lockRun, searchRuns } from './runs.repo.ts'
 
 // Runs of a tenant for operators: search them, cancel and retry them. No answer names a user or a value of a run; read-run.ts does, with support access.
 
@@ -20,9 +20,9 @@ type Filter = Readonly<{
   startedBefore?: string | undefined
 }>
 type Page = Readonly<{ slug: string; cursor?: string | undefined; limit: number }>
-type Named = Readonly<{ slug: string; id: string }>
+export type Named = Readonly<{ slug: string; id: string }>
 
-async function tenantIdOf(db: DbOrTx, slug: string): Promise<string> {
+export async function tenantIdOf(db: DbOrTx, slug: string): Promise<string> {
   const tenant = await tenantBySlug(db, slug)
   if (!tenant) throw problem('NOT_FOUND', `Tenant ${slug} does not exist. fix: tenantry tenants list`)
   return tenant.id
@@ -32,7 +32,7 @@ async function tenantIdOf(db: DbOrTx, slug: string): Promise<string> {
 const operatorFailure = (failure: RunFailure): RunFailure =>
   failure.code === 'EXPRESSION_FAILED' ? { ...failure, message: 'a condition has no value for the variables of the run' } : failure
 
-const withoutPeople = ({ startedBy: _, failure, ...run }: RunSummary): OperatorRun => ({
+export const withoutPeople = ({ startedBy: _, failure, ...run }: RunSummary): OperatorRun => ({
   ...run,
   failure: failure && operatorFailure(failure),
 })
@@ -45,15 +45,8 @@ export async function listTenantRuns({ db }: Pick<Deps, 'db'>, { slug, cursor, l
   return { runs: page.map(withoutPeople), nextCursor }
 }
 
-const noSuchRun = ({ slug, id }: Named) =>
+export const noSuchRun = ({ slug, id }: Named) =>
   problem('NOT_FOUND', `Run ${id} of ${slug} does not exist. fix: tenantry runs list --tenant ${slug}`)
-
-/** Throws NOT_FOUND. */
-export async function showTenantRun({ db }: Pick<Deps, 'db'>, named: Named): Promise<OperatorRun> {
-  const run = await findRun(db, { tenantId: await tenantIdOf(db, named.slug), id: named.id })
-  if (!run) throw noSuchRun(named)
-  return withoutPeople(summaryOf(run))
-}
 
 /** Throws NOT_FOUND, VALIDATION for an invalid cursor. */
 export async function tenantRunHistory({ db }: Pick<Deps, 'db'>, { cursor, limit, ...named }: Named & Page) {

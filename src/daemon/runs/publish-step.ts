@@ -28,7 +28,8 @@ export async function publishStep(
   }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[]; guard?: Write | undefined }>,
 ): Promise<void> {
   const audience = audienceOf(run)
-  const payload = { runId: run.id, boardId: run.boardId }
+  // The space keeps the events of a private one from triggers of other spaces and from modules that may not read it.
+  const payload = { runId: run.id, boardId: run.boardId, spaceId: run.spaceId }
   const isCheckpoint = (elementId: string) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
   const steps = [
     { type: isNew ? 'run.started' : 'run.advanced', payload } as const,
@@ -43,18 +44,18 @@ type Ids = Readonly<Record<string, string | null>>
 
 function eventsOf(
   effect: RunEffect,
-  { id: runId, boardId }: RunRecord,
+  { id: runId, boardId, spaceId }: RunRecord,
   isCheckpoint: (elementId: string) => boolean,
 ): readonly Readonly<{ type: TenantEventType; payload: Ids }>[] {
   if (effect.type === 'opened' || effect.type === 'closed') {
     const { elementId, id } = effect.token
     if (!isCheckpoint(elementId)) return []
     const type = effect.type === 'opened' ? 'checkpoint.created' : 'checkpoint.resolved'
-    return [{ type, payload: { checkpointId: checkpointId(runId, id), runId } }]
+    return [{ type, payload: { checkpointId: checkpointId(runId, id), runId, spaceId } }]
   }
-  if (effect.type === 'sla_warning') return [{ type: 'sla.warning', payload: { runId, boardId, elementId: effect.elementId } }]
+  if (effect.type === 'sla_warning') return [{ type: 'sla.warning', payload: { runId, boardId, spaceId, elementId: effect.elementId } }]
   if (effect.type === 'ended')
-    return [{ type: effect.status === 'completed' ? 'run.completed' : 'run.failed', payload: { runId, boardId } }]
+    return [{ type: effect.status === 'completed' ? 'run.completed' : 'run.failed', payload: { runId, boardId, spaceId } }]
   return []
 }
 

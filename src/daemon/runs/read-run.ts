@@ -1,6 +1,8 @@
 import { type AdminActor, problem, type TokenActor } from '../../core/kit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
 import { useSupportAccess } from '../support/index.ts'
 import { existingTenant } from '../tenants/index.ts'
+import { findUserById } from '../users/index.ts'
 import type { RunsDeps } from './deps.ts'
 import { type HistoryInput, historyAfter } from './history.repo.ts'
 import { reportsOf } from './reports.repo.ts'
@@ -9,6 +11,7 @@ import { detailOf } from './show-runs.ts'
 
 type Named = Readonly<{ slug: string; id: string }>
 const maxSteps = 1000
+const maxUsers = 100
 
 const valuesOf = (input: HistoryInput): Readonly<Record<string, unknown>> | null =>
   input.type === 'submit' ? { ...(input.values as object) } : input.type === 'start' ? { ...input.variables } : null
@@ -23,5 +26,16 @@ export async function readTenantRun({ db, clock }: Pick<RunsDeps, 'db' | 'clock'
   const found = await historyAfter(db, of, { after: 0, limit: maxSteps + 1 })
   const steps = found.slice(0, maxSteps).map(({ input, ...step }) => ({ ...step, type: input.type, values: valuesOf(input) }))
   const reports = (await reportsOf(db, of)).map((report) => ({ ...report, spaceId: run.spaceId }))
-  return { ...(await detailOf(db, run)), steps, moreSteps: found.length > maxSteps, reports }
+  const users = await namesOfUsers(db, { tenantId: tenant.id, ids: [run.state.startedBy, ...steps.map(({ by }) => by)] })
+  return { ...(await detailOf(db, run)), steps, moreSteps: found.length > maxSteps, reports, users }
+}
+
+/** Names by id; erased users have none, and of very many the first. */
+async function namesOfUsers(db: DbOrTx, { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly (string | null)[] }>) {
+  const names: Record<string, string> = {}
+  for (const id of [...new Set(ids)].slice(0, maxUsers)) {
+    const user = id === null ? undefined : await findUserById(db, id)
+    if (user?.tenantId === tenantId) names[user.id] = user.displayName ?? user.localpart
+  }
+  return names
 }

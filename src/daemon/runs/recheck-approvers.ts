@@ -8,23 +8,24 @@ import type { RunsDeps } from './deps.ts'
 import { openFor } from './elements.repo.ts'
 import { checkpointId } from './publish-step.ts'
 import { slugOf } from './run-alerts.ts'
-import { addReaderRoles, lockRun } from './runs.repo.ts'
-import { escalateStalled, stalledOf } from './stalled-checkpoints.ts'
+import { lockRun, markStalled } from './runs.repo.ts'
+import { escalateStalled, stalledOf } from './stalled-elements.ts'
 
-/** Job: check whether the open checkpoints of roles that a user lost still have enough approvers. */
+/** Job: check whether the open elements of a user, or of roles that it lost, still have enough users. */
 const approversTopic = 'runs.approvers'
 const atOnce = 200
 
-const Lost = z.object({ tenantId: z.string(), roles: z.array(z.string()) })
+const Lost = z.object({ tenantId: z.string(), roles: z.array(z.string()), userId: z.string().nullable().default(null) })
+const kinds = ['task', 'checkpoint', 'form'] as const
 
-/** Enqueues the check in the transaction that disables a user or takes roles away, if a checkpoint waits for one of the roles. */
+/** Enqueues the check in the transaction that disables a user (`userId`) or takes roles away, if an element waits for one of them. */
 export async function enqueueApproverCheck(
   tx: Tx,
   clock: Clock,
-  { tenantId, roles }: Readonly<{ tenantId: string; roles: readonly string[] }>,
+  { tenantId, roles, userId = null }: Readonly<{ tenantId: string; roles: readonly string[]; userId?: string | null }>,
 ) {
-  const waiting = await openFor(tx, { tenantId, roles, limit: 1, kinds: ['checkpoint'] })
-  if (waiting.length > 0) await enqueueJob(tx, clock, { topic: approversTopic, payload: { tenantId, roles }, key: tenantId })
+  const waiting = await openFor(tx, { tenantId, roles, userId, limit: 1, kinds })
+  if (waiting.length > 0) await enqueueJob(tx, clock, { topic: approversTopic, payload: { tenantId, roles, userId }, key: tenantId })
 }
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
@@ -33,9 +34,9 @@ export const approverJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =
   [approversTopic]: async (payload, { signal }) => {
     const lost = Lost.parse(payload)
     for (let after: Parameters<typeof openFor>[1]['after']; ; ) {
-      const page = await openFor(deps.db, { ...lost, after, limit: atOnce, kinds: ['checkpoint'] })
+      const page = await openFor(deps.db, { ...lost, after, limit: atOnce, kinds })
       for (const runId of new Set(page.map((one) => one.runId))) {
-        if (signal?.aborted) throw new Error('stopped before all checkpoints were checked')
+        if (signal?.aborted) throw new Error('stopped before all elements were checked')
         await deps.db.transaction().execute((tx) => recheck(deps, tx, { tenantId: lost.tenantId, runId }))
       }
       const last = page.at(-1)
@@ -53,6 +54,6 @@ async function recheck(deps: Deps, tx: Tx, { tenantId, runId }: Readonly<{ tenan
   if (stalled.length === 0) return
   const writes = await escalateStalled(deps, tx, { run, stalled })
   const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
-  await executeWrites(tx, [...writes, addReaderRoles(run, roles)])
-  await raiseAlert(tx, deps.clock, alertOf.checkpoint_stalled({ slug: await slugOf(tx, tenantId), runId, checkpoints: stalled }))
+  await executeWrites(tx, [...writes, markStalled(run, roles)])
+  await raiseAlert(tx, deps.clock, alertOf.checkpoint_stalled({ slug: await slugOf(tx, tenantId), runId, elements: stalled }))
 }

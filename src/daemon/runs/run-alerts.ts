@@ -1,5 +1,5 @@
 import { alertOf, failedKey, overdueKey, stalledKey } from '../../core/alerts/index.ts'
-import type { RunFailure } from '../../core/boards/index.ts'
+import { boundRole, isWork, type RunFailure, type RunState, type Token, workerRole } from '../../core/boards/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import { canRetry } from '../../core/runs/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -7,7 +7,7 @@ import type { Tx } from '../db/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import type { HistoryInput } from './history.repo.ts'
-import type { Stalled } from './stalled-checkpoints.ts'
+import type { Stalled } from './stalled-elements.ts'
 
 /** Raises and closes the alerts of a run. They contain ids and roles, never variables. */
 export async function alertOperators(
@@ -18,22 +18,21 @@ export async function alertOperators(
     board,
     effects,
     input,
+    at,
     stalled,
+    wasStalled,
     hasStalled,
-  }: AppliedStep & Readonly<{ input: HistoryInput; stalled: readonly Stalled[]; hasStalled: boolean }>,
+  }: AppliedStep & Readonly<{ input: HistoryInput; stalled: readonly Stalled[]; wasStalled: boolean; hasStalled: boolean }>,
 ): Promise<void> {
-  const escalated = effects.flatMap((effect) => (effect.type === 'escalated' ? [effect] : []))
+  const hasEscalated = effects.some(({ type }) => type === 'escalated')
   const failure = failureOf(run)
   const wasFailed = input.type === 'retry' || input.type === 'cancel'
-  const keys = [...doneKeys({ run, board, effects, stalled }), ...(wasFailed ? [failedKey(run.id)] : [])]
-  if (escalated.length === 0 && !hasStalled && keys.length === 0 && !failure) return
+  const keys = [...doneKeys({ run, board, effects, at, stalled, wasStalled }), ...(wasFailed ? [failedKey(run.id)] : [])]
+  if (!hasEscalated && !hasStalled && keys.length === 0 && !failure) return
   const slug = await slugOf(tx, run.tenantId)
   if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run continued' })
-  // At the end of the time of the run, one alert for all that waits.
-  const ofRun = escalated.filter(({ elementId }) => elementId === null)
-  for (const { elementId, role } of ofRun.length > 0 ? ofRun : escalated)
-    await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, elementId, role }))
-  if (hasStalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, checkpoints: stalled }))
+  if (hasEscalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, ...overdueIn({ run, board, at }) }))
+  if (hasStalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, elements: stalled }))
   if (failure) {
     const { code, elementId } = failure
     const facts = { slug, runId: run.id, boardId: run.boardId, elementId, code, isRetryable: canRetry(failure) }
@@ -45,17 +44,36 @@ export async function alertOperators(
 const failureOf = ({ state: { failure } }: AppliedStep['run']): RunFailure | undefined =>
   failure && failure.code !== 'REJECTED' && failure.code !== 'CANCELLED' ? failure : undefined
 
-type Done = Pick<AppliedStep, 'run' | 'board' | 'effects'> & Readonly<{ stalled: readonly Stalled[] }>
-
-/** The alerts of the elements that closed, and of the run if it ended. While another checkpoint is stalled, their alert stays. */
-const doneKeys = ({ run, board, effects, stalled }: Done): string[] =>
-  effects.flatMap((effect) => {
-    if (effect.type === 'ended') return run.state.dueAt === null ? [] : [overdueKey(run.id, null)]
-    if (effect.type !== 'closed') return []
-    const { elementId, escalated } = effect.token
-    const isCheckpoint = board.graph.elements.get(elementId)?.kind === 'checkpoint'
-    return [...(isCheckpoint && stalled.length === 0 ? [stalledKey(run.id)] : []), ...(escalated ? [overdueKey(run.id, elementId)] : [])]
+/** The elements that were not done in time, with the roles that can do them. */
+function overdueIn({ run: { state }, board: { graph, definition }, at }: Pick<AppliedStep, 'run' | 'board' | 'at'>) {
+  const late = state.tokens.filter(({ escalated, dueAt }) => escalated || (dueAt !== null && dueAt <= at))
+  const elements = late.flatMap(({ elementId }) => {
+    const element = graph.elements.get(elementId)
+    if (!element || !isWork(element)) return []
+    const { escalationRole } = element.config
+    const other = escalationRole === undefined ? undefined : boundRole(definition, escalationRole)
+    return [{ elementId, kind: element.kind, role: workerRole(definition, element.config), escalationRole: other ?? null }]
   })
+  return { isWhole: isOverdue(state, at), elements }
+}
+
+const isOverdue = ({ dueAt }: RunState, at: string): boolean => dueAt !== null && dueAt <= at
+
+type Done = Pick<AppliedStep, 'run' | 'board' | 'effects' | 'at'> & Readonly<{ stalled: readonly Stalled[]; wasStalled: boolean }>
+
+/** The alerts that a step ends: of stalled elements once none is, and of late ones once none is open and the run itself has time. */
+function doneKeys({ run, board, effects, at, stalled, wasStalled }: Done): string[] {
+  const closed = effects.flatMap((effect) => (effect.type === 'closed' ? [effect.token] : []))
+  const isCheckpoint = ({ elementId }: Token) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
+  const hasEnded = effects.some(({ type }) => type === 'ended')
+  const isInTime = hasEnded ? run.state.dueAt !== null || closed.some(wasLate) : closed.some(wasLate) && !run.state.tokens.some(wasLate)
+  return [
+    ...(stalled.length === 0 && (wasStalled || closed.some(isCheckpoint)) ? [stalledKey(run.id)] : []),
+    ...(isInTime && (hasEnded || !isOverdue(run.state, at)) ? [overdueKey(run.id)] : []),
+  ]
+}
+
+const wasLate = ({ escalated }: Token): boolean => escalated
 
 /** Closes what is still open about a run that is being deleted, such as a message that was not sent. */
 export const closeAlertsOfRun = async (

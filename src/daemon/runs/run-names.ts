@@ -1,4 +1,5 @@
 import type { Board, RunNames, RunState } from '../../core/boards/index.ts'
+import { localText } from '../../core/wall-clock/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { findUserById } from '../users/index.ts'
@@ -19,10 +20,6 @@ export async function namesOfRun({ timeZone = 'UTC' }: StepDeps, db: DbOrTx, { t
   return {
     ...names,
     ...(user?.tenantId === tenantId ? { startedBy: user.displayName ?? user.localpart } : {}),
-    ...(zone === undefined ? {} : { startedAt: inZone(startedAt, zone) }),
+    ...(zone === undefined ? {} : { startedAt: localText(startedAt, zone) }),
   }
 }
-
-/** `2026-11-27 09:00 (Europe/Berlin)` */
-const inZone = (at: string, timeZone: string): string =>
-  `${new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(new Date(at))} (${timeZone})`

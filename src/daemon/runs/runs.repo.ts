@@ -8,7 +8,8 @@ import type { RunTable } from './runs.tables.ts'
 /** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
 export type RunTrigger = Readonly<{ type: 'manual' | 'event' | 'chat' | 'cron'; occurrence?: string; sender?: string; eventId?: string }>
 
-type Active = Readonly<{ elementIds: readonly string[]; columnIds: readonly string[] }>
+/** `stalled`: an open element has too few users, so an alert may be open. It comes last: searches read the JSON text. */
+type Active = Readonly<{ elementIds: readonly string[]; columnIds: readonly string[]; stalled?: true }>
 
 export type RunRecord = Readonly<{
   id: string
@@ -90,14 +91,16 @@ export async function insertKeyedRun(tx: Tx, run: RunRecord): Promise<boolean> {
 
 /**
  * The caller holds the lock of the run, or names the run `before` the step: if it is not stored as that any more, nothing changes. Its content
- * is compared, because an erased user is removed from runs without a step.
+ * is compared, because an erased user is removed, and a stalled element marked, without a step.
  */
 export const replaceRun = (run: RunRecord, updatedAt: string, before?: RunRecord): Write =>
   updateRows(
     'runs',
     {
       ...{ tenant_id: run.tenantId, id: run.id },
-      ...(before ? { state: JSON.stringify(before.state), readers: JSON.stringify(before.readers) } : {}),
+      ...(before
+        ? { state: JSON.stringify(before.state), readers: JSON.stringify(before.readers), active: JSON.stringify(before.active) }
+        : {}),
     },
     changing(run, updatedAt),
   )
@@ -109,9 +112,16 @@ export async function findRun(db: DbOrTx, { tenantId, id }: One): Promise<RunRec
   return row && toRun(row)
 }
 
-/** Lets users with a role read the run, which the caller has locked. */
-export const addReaderRoles = ({ tenantId, id, readers }: RunRecord, roles: readonly string[]): Write =>
-  updateRows('runs', { tenant_id: tenantId, id }, { readers: JSON.stringify(withReaders(readers, { users: [], roles: [...roles] })) })
+/** Marks the run, which the caller has locked, as one with a stalled element, and lets users with these roles read it. */
+export const markStalled = ({ tenantId, id, readers, active }: RunRecord, roles: readonly string[]): Write =>
+  updateRows(
+    'runs',
+    { tenant_id: tenantId, id },
+    {
+      readers: JSON.stringify(withReaders(readers, { users: [], roles: [...roles] })),
+      active: JSON.stringify({ ...active, stalled: true }),
+    },
+  )
 
 /** The run, locked until the transaction ends. Each change of a run, its timers or its tasks locks the run first, so changes cannot deadlock. */
 export async function lockRun(tx: Tx, { tenantId, id }: One): Promise<RunRecord | undefined> {
@@ -134,15 +144,15 @@ export async function runByStartKey(
   return row && toRun(row)
 }
 
-/** Whether this run, or one of the board in the space, has not ended. */
-export async function hasUnfinishedRun(
+/** The newest run that has not ended: this one, or one of the board in the space. */
+export async function unfinishedRun(
   db: DbOrTx,
   { tenantId, boardId, spaceId, runId }: Readonly<{ tenantId: string; boardId: string; spaceId: string; runId: string | null }>,
-): Promise<boolean> {
-  const query = db.selectFrom('runs').select('id').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
+): Promise<Readonly<{ startedAt: string }> | undefined> {
+  const query = db.selectFrom('runs').select('started_at as startedAt').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
   const here = query.where(({ eb, or }) => or([eb('space_id', '=', spaceId), ...(runId === null ? [] : [eb('id', '=', runId)])]))
   const unfinished = here.where('status', 'in', ['running', 'waiting'])
-  return (await unfinished.limit(1).executeTakeFirst()) !== undefined
+  return unfinished.orderBy('started_at', 'desc').limit(1).executeTakeFirst()
 }
 
 const summarized = [

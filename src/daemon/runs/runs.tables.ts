@@ -55,7 +55,11 @@ export type RunElementTable = {
   element_id: string
   kind: 'task' | 'checkpoint' | 'form'
   label: string
+  /** Empty: the element is for the user who started the run, in `starter_id`. */
   role_key: string
+  starter_id: string | null
+  /** The role that may submit a form too, since it was overdue. */
+  escalated_role: string | null
   required_approvals: number | null
   /** JSON array of user ids. */
   approvals: string

@@ -57,7 +57,7 @@ export const messageJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =>
         roomId === undefined ? null : await deps.sendMessage({ tenantId: one.tenantId, roomId, body: message.body, transactionId })
       await record(deps, one, eventId)
     } catch (err) {
-      const isRefused = isProblem(err, 'NO_ROOM') && attempt >= maxRefusals
+      const isRefused = isProblem(err, 'PAYLOAD_TOO_LARGE') || (isProblem(err, 'NO_ROOM') && attempt >= maxRefusals)
       if (!(last || isRefused) || isProblem(err, 'HOMESERVER_UNREACHABLE')) throw err
       deps.log.warn({ err, ...one }, 'a message of a run was not sent')
       await record(deps, one, null)

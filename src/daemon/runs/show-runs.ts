@@ -19,7 +19,7 @@ type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** The same answer for a missing run and one that the caller may not read. */
 export const noSuchRun = (id: string) =>
-  problem('NOT_FOUND', `Run ${id} does not exist, or you have no part in it. fix: list the runs with GET …/cascade-boards/:id/runs`)
+  problem('NOT_FOUND', `Run ${id} does not exist, or you have no part in it. fix: list the runs of its board`)
 
 async function readableRun(db: DbOrTx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
   const run = await findRun(db, { tenantId: actor.tenantId, id })
@@ -101,9 +101,10 @@ export async function showHistory({ db }: Deps, actor: PlatformPrincipal, { id, 
   return { entries, nextCursor: found.length > limit ? String(page.at(-1)?.seq) : null }
 }
 
-/** A page of the open checkpoints and forms of the caller's roles, oldest first. Throws VALIDATION for an invalid cursor. */
-export async function listCheckpoints({ db }: Deps, { tenantId, roles }: PlatformPrincipal, { cursor, limit }: Page) {
-  const found = await openFor(db, { tenantId, roles, after: cursor === undefined ? undefined : readPlace(cursor), limit: limit + 1 })
+/** A page of the open checkpoints and forms that the caller may decide or submit, oldest first. Throws VALIDATION for an invalid cursor. */
+export async function listCheckpoints({ db }: Deps, { tenantId, userId, roles }: PlatformPrincipal, { cursor, limit }: Page) {
+  const after = cursor === undefined ? undefined : readPlace(cursor)
+  const found = await openFor(db, { tenantId, userId, roles, kinds: ['checkpoint', 'form'], after, limit: limit + 1 })
   const page = found.slice(0, limit)
   const last = page.at(-1)
   const next = found.length > limit && last ? `${last.openedAt}~${checkpointId(last.runId, last.tokenId)}` : null

@@ -10,13 +10,14 @@ import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/i
 import { mayActOn } from '../../core/runs/index.ts'
 import { type BoardRecord, findBoard, noSuchBoard } from '../boards/index.ts'
 import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
+import { findSpace } from '../spaces/index.ts'
 import { applyAtOnce, applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { namesOfRun } from './run-names.ts'
 import { type RunRecord, type RunTrigger, runByStartKey, summaryOf } from './runs.repo.ts'
-import { checkpointWarnings } from './stalled-checkpoints.ts'
+import { startWarnings } from './stalled-elements.ts'
 import { hasTimers } from './timers.repo.ts'
 
 type StartInput = Readonly<{ id: string; spaceId: string | null; variables: Readonly<Record<string, unknown>>; key?: string | undefined }>
@@ -74,7 +75,7 @@ async function startableBoard(deps: StartDeps, db: DbOrTx, { actor, boardId, spa
 async function answerOf(db: DbOrTx, run: RunRecord, keyed: Keyed | undefined) {
   const answer = (keyed && (await earlierAnswer(db, run, keyed))) ?? summaryOf(run)
   const { definition } = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
-  return { ...answer, warnings: await checkpointWarnings(db, { run, definition }) }
+  return { ...answer, warnings: await startWarnings(db, { run, definition }) }
 }
 
 /** Roles that may start a run of the board; empty: every user. */
@@ -108,7 +109,7 @@ async function activeBoard(db: DbOrTx, { tenantId, boardId }: Readonly<{ tenantI
   const { status, publishedVersion } = board
   if (status !== 'active' || publishedVersion === null) {
     const reason = status === 'archived' ? 'archived, so it starts no new runs' : 'a draft, so it starts no runs'
-    throw problem('BOARD_NOT_ACTIVE', `Board ${boardId} is ${reason}. fix: publish it with POST …/publish`)
+    throw problem('BOARD_NOT_ACTIVE', `Board ${boardId} is ${reason}. fix: publish it first`)
   }
   return { ...board, publishedVersion }
 }
@@ -167,10 +168,11 @@ async function newRun(
   const now = isoNow(deps.clock)
   const shown = await namesOfRun(deps, db, { tenantId, names, board: compiled, started: { startedBy: by, startedAt: now } })
   const stepped = startState({ board: compiled, now, names: shown }, { by, variables: values })
-  if (stepped.effects.some(({ type }) => type === 'timer_set')) await assertFewTimers(db, tenantId)
+  // A message may be an alarm: other runs must not use up its timers. Each room has one unfinished run of a board by messages, so these stay few.
+  if (trigger.type !== 'chat' && stepped.effects.some(({ type }) => type === 'timer_set')) await assertFewTimers(db, tenantId)
   const run: RunRecord = {
     ...{ id: names.run, tenantId, boardId, boardVersion: board.publishedVersion, boardName: board.name, trigger, startKey },
-    ...{ spaceId: assertSpace(compiled.definition, board, spaceId), readers: { users: [], roles: [] } },
+    ...{ spaceId: await assertSpace(db, compiled.definition, { board, spaceId }), readers: { users: [], roles: [] } },
     ...{ active: { elementIds: [], columnIds: [] }, expiresAt: null, state: { ...stepped.run, failure: null } },
   }
   return { run, isNew: true, stepped, input: { type: 'start', by, variables: values }, keyed } as const
@@ -188,9 +190,17 @@ const startKeyOf = ({ type, occurrence }: RunTrigger, key: string | null): strin
   return unique === null ? null : `${type}:${unique}`
 }
 
-/** The space of the run. Throws VALIDATION if an element needs one and there is none. */
-function assertSpace(definition: BoardDefinition, board: BoardRecord, spaceId: string | null): string | null {
-  const placed = board.publishedSpaceId ?? spaceId
+type InSpace = Readonly<{ board: BoardRecord; spaceId: string | null }>
+
+/** The space of the run. Throws BOARD_NOT_ACTIVE if that of the board was deleted, VALIDATION if an element needs one and there is none. */
+async function assertSpace(db: DbOrTx, definition: BoardDefinition, { board, spaceId }: InSpace): Promise<string | null> {
+  const { publishedSpaceId, tenantId, id } = board
+  if (publishedSpaceId !== null && !(await findSpace(db, { tenantId, spaceId: publishedSpaceId })))
+    throw problem(
+      'BOARD_NOT_ACTIVE',
+      `The space of board ${id} was deleted, so the board starts no runs. fix: save it with another spaceId and publish it`,
+    )
+  const placed = publishedSpaceId ?? spaceId
   const needs = definition.elements.find(
     ({ kind, config }) =>
       kind === 'report' ||

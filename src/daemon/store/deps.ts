@@ -22,6 +22,8 @@ export type StoreDeps = Readonly<{
   mailer: Mailer
   /** Registration of developers: every user with `manageModules`, a user with a code, or none. */
   registration: 'open' | 'invite' | 'closed'
+  /** The currency of all prices: ISO 4217, lower case. */
+  currency: string
   /** Scans a package outside the thread of the daemon. */
   scan: (zip: Buffer, signal: AbortSignal) => ReturnType<typeof scanInWorker>
   /** Runs a type A module in the sandbox. `now`: ISO 8601. */

@@ -1,4 +1,5 @@
 import { type AdminActor, actorLabel, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { isBillable } from '../../core/modules/index.ts'
 import type { ReviewAction } from '../../core/store/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type Tx } from '../db/index.ts'
@@ -30,10 +31,10 @@ const statusAfter = { approve: 'approved', reject: 'rejected' } as const
 
 /**
  * Approves or rejects an open submission. An approved version is the newest of its module. Throws NOT_FOUND, FORBIDDEN (an own submission),
- * INVALID_TRANSITION, and what has been claimed meanwhile: ALREADY_EXISTS, VERSION_EXISTS, FLAG_TAKEN.
+ * INVALID_TRANSITION, CONFLICT (a price in another currency), and what has been claimed meanwhile: ALREADY_EXISTS, VERSION_EXISTS, FLAG_TAKEN.
  */
 export const reviewSubmission = (
-  { db, clock, dataDir }: Pick<StoreDeps, 'db' | 'clock' | 'dataDir'>,
+  { db, clock, dataDir, currency }: Pick<StoreDeps, 'db' | 'clock' | 'dataDir' | 'currency'>,
   actor: PlatformPrincipal | AdminActor,
   { id, action, notes }: ReviewAction & Readonly<{ id: string }>,
 ) =>
@@ -43,7 +44,7 @@ export const reviewSubmission = (
     if (actor.kind === 'user' && developer.user_id === actor.userId)
       throw problem('FORBIDDEN', 'You cannot review your own submission. fix: ask another reviewer')
     const now = isoNow(clock)
-    if (action === 'approve') await publish(tx, { clock, dataDir }, one)
+    if (action === 'approve') await publish(tx, { clock, dataDir, currency }, one)
     const status = statusAfter[action]
     const review = { action, notes, by: actor.kind === 'user' ? actor.userId : actorLabel(actor), at: now }
     const { numUpdatedRows } = await tx
@@ -72,8 +73,9 @@ async function lockOpen(tx: Tx, id: string): Promise<SubmissionRecord> {
   return one
 }
 
-async function publish(tx: Tx, deps: Pick<StoreDeps, 'clock' | 'dataDir'>, one: SubmissionRecord): Promise<void> {
+async function publish(tx: Tx, deps: Pick<StoreDeps, 'clock' | 'dataDir' | 'currency'>, one: SubmissionRecord): Promise<void> {
   const { id, developerId, manifest } = one
+  assertCurrency(one, deps)
   await assertClaimsFree(tx, deps, { manifest, developerId })
   const newest = { feature_flag: manifest.featureFlag, version: manifest.version, submission_id: id, approved_at: isoNow(deps.clock) }
   await tx
@@ -82,4 +84,14 @@ async function publish(tx: Tx, deps: Pick<StoreDeps, 'clock' | 'dataDir'>, one: 
     .onConflict((conflict) => conflict.column('id').doUpdateSet(newest))
     .execute()
   await publishVersion(tx, deps, one)
+}
+
+/** Throws CONFLICT for a price that the platform cannot bill. */
+function assertCurrency({ id, manifest }: SubmissionRecord, { currency }: Pick<StoreDeps, 'currency'>): void {
+  if (isBillable(manifest, currency)) return
+  const [own, other] = [currency.toUpperCase(), manifest.billing?.currency]
+  throw problem(
+    'CONFLICT',
+    `The price of submission ${id} is in ${other}, and prices of the platform are in ${own}. fix: reject it, and ask the developer for a version with billing.currency ${own}`,
+  )
 }

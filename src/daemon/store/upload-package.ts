@@ -1,4 +1,5 @@
 import { type DeveloperActor, isoIn, isoNow, isProblem, newId, problem } from '../../core/kit/index.ts'
+import { isBillable } from '../../core/modules/index.ts'
 import { manifestWarnings, storeLimits } from '../../core/store/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -24,6 +25,7 @@ export async function uploadPackage(deps: UploadDeps, actor: DeveloperActor, { u
     const { fields, taken } = await upload.receive(({ content }) => deps.objects.put(packageKey(artifactId), content))
     const read = () => storedBytes(deps, artifactId)
     const examined = await deps.examiner.examine({ read, checksum: taken.sha256, manifest: fields.manifest, signal })
+    assertCurrency(examined, deps)
     return await submit(deps, actor, { artifactId, stored: taken, examined })
   } catch (error) {
     await discard(deps, artifactId, error)
@@ -52,6 +54,13 @@ const reserve = ({ db, clock, random }: StoreDeps, { developerId }: DeveloperAct
     await tx.insertInto('store_artifacts').values(row).execute()
     return id
   })
+
+/** Throws MODULE_INVALID for a price that the platform cannot bill. */
+function assertCurrency({ manifest }: Examined, { currency }: Pick<StoreDeps, 'currency'>): void {
+  if (isBillable(manifest, currency)) return
+  const reason = `must be ${currency.toUpperCase()}, the currency of this platform`
+  throw problem('MODULE_INVALID', `billing.currency ${reason}.`, { details: [{ path: 'billing.currency', reason }] })
+}
 
 async function storedBytes({ objects }: StoreDeps, artifactId: string): Promise<Buffer> {
   const parts: Uint8Array[] = []

@@ -14,10 +14,10 @@ import { deleteOldTasks } from './tasks.repo.ts'
 
 export { ensureTasks } from './create-task.ts'
 export type { RunTasks, SpacesOf } from './deps.ts'
-export { moveTask, moveTaskOfRun } from './move-task.ts'
+export { finishTasksOfRun, moveTask, moveTaskOfRun } from './move-task.ts'
 export { taskView } from './read-tasks.ts'
 export { enqueueTaskReturn } from './return-tasks.ts'
-export { deleteOldTasks, findTask, rolesOfTasks, tasksOfEvent, unfinishedTasksOf } from './tasks.repo.ts'
+export { deleteOldTasks, findTask, replaceTitlesOfRun, rolesOfTasks, tasksOfEvent, unfinishedTasksOf } from './tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
   name: 'tasks',

@@ -76,6 +76,35 @@ export async function lockTask(tx: Tx, { tenantId, id }: One): Promise<TaskRecor
   return row && toTask(row)
 }
 
+/** These tasks, locked until the transaction ends; always in the same order, so that two callers cannot deadlock. */
+export async function lockTasks(
+  tx: Tx,
+  { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>,
+): Promise<readonly TaskRecord[]> {
+  const query = tx
+    .selectFrom('tasks')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('id', 'in', [...ids])
+  return (await query.orderBy('id').modifyEnd(forUpdate(tx)).execute()).map(toTask)
+}
+
+/** Stores the status that all of these tasks have now. The caller has locked them. */
+export async function replaceStatus(tx: Tx, tasks: readonly TaskRecord[]): Promise<void> {
+  const [first] = tasks
+  if (!first) return
+  await tx
+    .updateTable('tasks')
+    .set({ status: first.status, updated_at: first.updatedAt })
+    .where('tenant_id', '=', first.tenantId)
+    .where(
+      'id',
+      'in',
+      tasks.map(({ id }) => id),
+    )
+    .execute()
+}
+
 /** Returns false if the tenant has a task of that external id and event. Concurrent calls wait for each other. */
 export async function insertTask(tx: Tx, task: TaskRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
@@ -127,6 +156,14 @@ export async function replaceTask(tx: Tx, before: TaskRecord, after: TaskRecord)
     .where('status', '=', before.status)
     .executeTakeFirst()
   return numUpdatedRows === 1n
+}
+
+/** Replaces the titles of the tasks of a run by one text. */
+export async function replaceTitlesOfRun(
+  tx: Tx,
+  { tenantId, runId, title }: Readonly<{ tenantId: string; runId: string; title: string }>,
+): Promise<void> {
+  await tx.updateTable('tasks').set({ title }).where('tenant_id', '=', tenantId).where('run_id', '=', runId).execute()
 }
 
 /** A reader with roles and spaces. */

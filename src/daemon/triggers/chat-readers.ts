@@ -3,7 +3,7 @@ import { leasePrefix, readerStates } from './chat-readers.repo.ts'
 import type { TriggersDeps } from './deps.ts'
 import { readChatOnce } from './read-chat.ts'
 
-type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'owner' | 'homeservers' | 'startRun' | 'hasUnfinishedRun'>
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'owner' | 'homeservers' | 'startRun' | 'unfinishedRun'>
 
 /** Another replica takes over the tenants of a dead one after this. */
 const leaseMs = 30_000

@@ -17,11 +17,13 @@ export type TriggeredRun = Readonly<{
 /** Starts a run of the published version in the transaction. Throws a problem if the board does not allow it. */
 export type StartRun = (tx: Tx, run: TriggeredRun) => Promise<Readonly<{ id: string }>>
 
-/** Whether this run, or one of the board in the space, has not ended. */
-type HasUnfinishedRun = (
+/** The newest run that has not ended: this one, or one of the board in the space. */
+type UnfinishedRun = (
   tx: Tx,
   board: Readonly<{ tenantId: string; boardId: string; spaceId: string; runId: string | null }>,
-) => Promise<boolean>
+) => Promise<Readonly<{ startedAt: string }> | undefined>
+
+type BotMessage = Readonly<{ tenantId: string; roomId: string; body: string; transactionId: string }>
 
 /** Dependencies of the whole feature; each verb takes the part that it uses. */
 export type TriggersDeps = Readonly<{
@@ -34,5 +36,7 @@ export type TriggersDeps = Readonly<{
   /** Zone of tenants that have none of their own. */
   timeZone: string
   startRun: StartRun
-  hasUnfinishedRun: HasUnfinishedRun
+  unfinishedRun: UnfinishedRun
+  /** Sends a message as the platform. The same transaction id sends nothing again. */
+  sendMessage: (message: BotMessage) => Promise<string>
 }>

@@ -5,6 +5,7 @@ import { isoNow } from '../../core/kit/index.ts'
 import { eventsAfter, type StoredEvent, skipLocked, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
 import type { TriggersDeps } from './deps.ts'
+import { enqueueFailedCheck } from './failed-starts.ts'
 import { depthAfter, insertOccurrence } from './occurrences.repo.ts'
 import { startOnce } from './start-once.ts'
 import { type ActiveTrigger, isOfActiveTenant, triggersOf } from './triggers.repo.ts'
@@ -97,7 +98,7 @@ async function startIfFits(deps: Deps, tx: Tx, { active, event }: Fit): Promise<
   }
   const depth = await depthAfter(tx, { tenantId, event })
   const run = { tenantId, boardId, spaceId, variables: {}, startedBy: null, trigger: { type: 'event', occurrence } } as const
-  return startOnce(deps, tx, { ...run, triggerId: trigger.id, depth })
+  return (await startOnce(deps, tx, { ...run, triggerId: trigger.id, depth })) !== undefined
 }
 
 type Undecided = Readonly<{ active: ActiveTrigger<'event'>; occurrence: string; reason: string }>
@@ -105,5 +106,8 @@ type Undecided = Readonly<{ active: ActiveTrigger<'event'>; occurrence: string; 
 async function recordUndecided({ clock }: Deps, tx: Tx, { active, occurrence, reason }: Undecided): Promise<boolean> {
   const { tenantId, boardId, trigger } = active
   const failed = { outcome: 'failed', runId: null, depth: 0, roomId: null, reason } as const
-  return insertOccurrence(tx, { tenantId, boardId, occurrence, triggerId: trigger.id, kind: 'event', ...failed, at: isoNow(clock) })
+  const seen = { tenantId, boardId, occurrence, triggerId: trigger.id, kind: 'event', ...failed, at: isoNow(clock) } as const
+  const isNew = await insertOccurrence(tx, seen)
+  if (isNew) await enqueueFailedCheck(tx, clock, { tenantId, boardId })
+  return isNew
 }

@@ -6,10 +6,12 @@ import { triggersContract } from '../../core/boards/index.ts'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import { feature, repeat } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
+import { answerJobs } from './answer-room.ts'
 import { runChatReaders } from './chat-readers.ts'
 import { followTimeZones, runDueCrons } from './cron-triggers.ts'
 import type { TriggersDeps } from './deps.ts'
 import { readEvents } from './event-triggers.ts'
+import { failedStartJobs } from './failed-starts.ts'
 import { listOccurrences } from './list-occurrences.ts'
 import { deleteOccurrencesBefore } from './occurrences.repo.ts'
 
@@ -35,6 +37,7 @@ export const triggersFeature = feature<TriggersDeps>({
     repeat(deps, { everyMs: timeZonesMs, name: 'following time zones of tenants', run: () => followTimeZones(deps) }),
     (signal) => runChatReaders(deps, signal),
   ],
+  jobs: (deps) => ({ ...answerJobs(deps), ...failedStartJobs(deps) }),
   cleanup: (deps) => [
     async () => `${plural(await deleteOccurrencesBefore(deps.db, isoIn(deps.clock, -retentionMs)), 'occurrence')} of triggers`,
   ],

@@ -82,6 +82,22 @@ export async function lastStartIn(
   return row && { at: row.at, runId: row.run_id }
 }
 
+type Chat = Omit<One, 'occurrence'> & Readonly<{ roomId: string; outcome: 'skipped' | 'failed'; not: string }>
+
+/** Whether a message of the room, other than `not`, had this outcome. */
+export async function hasChatOutcomeSince(tx: Tx, { tenantId, boardId, roomId, outcome, not }: Chat, since: string): Promise<boolean> {
+  const query = tx.selectFrom('trigger_occurrences').select('at').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
+  const found = query.where('at', '>=', since).where('room_id', '=', roomId).where('outcome', '=', outcome).where('occurrence', '!=', not)
+  return (await found.limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Whether the newest start of the board by a trigger failed. Occurrences that start nothing by intent do not count. */
+export async function lastOutcome(tx: Tx, { tenantId, boardId }: Omit<One, 'occurrence'>): Promise<'started' | 'failed' | undefined> {
+  const query = tx.selectFrom('trigger_occurrences').select('outcome').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
+  const row = await query.where('outcome', 'in', ['started', 'failed']).orderBy('at', 'desc').limit(1).executeTakeFirst()
+  return row?.outcome as 'started' | 'failed' | undefined
+}
+
 type Listing = Readonly<{ tenantId: string; boardId: string; after?: PageEnd | undefined; limit: number }>
 
 /** The occurrences of a board's triggers, newest first. `key`: of the occurrence. */

@@ -8,7 +8,7 @@ import { fetchMessages } from './fetch-messages.ts'
 import { storeNews } from './store-news.ts'
 import { activeTenant, roomTriggersOf } from './triggers.repo.ts'
 
-type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'startRun' | 'hasUnfinishedRun'>
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'startRun' | 'unfinishedRun'>
 type Round = Readonly<{ tenantId: string; lease: Lease; signal: AbortSignal }>
 
 /** Between two checks for rooms of spaces that are being created. */

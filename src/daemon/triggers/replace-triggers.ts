@@ -3,6 +3,7 @@ import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { headOf, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
 import { closeEncryptionAlerts } from './encrypted-rooms.ts'
+import { enqueueIfFailed } from './failed-starts.ts'
 import { rowsOfBoard } from './triggers.repo.ts'
 import type { BoardTriggerTable } from './triggers.tables.ts'
 
@@ -23,6 +24,7 @@ export async function replaceTriggers(deps: Deps, tx: Tx, board: Published): Pro
   if (rows.length > 0) await tx.insertInto('board_triggers').values(rows).execute()
   if (rows.length > before.length) await assertFewTriggers(tx, tenantId)
   await followEvents(tx, tenantId)
+  if (rows.length === 0) await enqueueIfFailed(tx, deps.clock, { tenantId, boardId })
   if ([...before, ...rows].some(({ kind }) => kind === 'chat')) {
     await followChat(deps, tx, tenantId)
     await closeEncryptionAlerts(deps, tx, tenantId)

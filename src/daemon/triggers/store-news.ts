@@ -1,10 +1,11 @@
 import { alertOf } from '../../core/alerts/index.ts'
-import { type ChatMessage, isOutdated, occurrenceKey, saysOneOf } from '../../core/boards/index.ts'
+import { type ChatAnswer, type ChatMessage, isOutdated, occurrenceKey, saysOneOf } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { isPlatformAccount } from '../../core/users/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { holdLease, type Lease, type Tx } from '../db/index.ts'
 import { findUser, type UserRecord } from '../users/index.ts'
+import { enqueueAnswer } from './answer-room.ts'
 import type { TriggersDeps } from './deps.ts'
 import { raiseEncrypted } from './encrypted-rooms.ts'
 import type { News } from './fetch-messages.ts'
@@ -13,7 +14,7 @@ import { startOnce } from './start-once.ts'
 import { activeTenant, type RoomTrigger, roomTriggersOf } from './triggers.repo.ts'
 import type { ChatReaderTable } from './triggers.tables.ts'
 
-type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun' | 'hasUnfinishedRun'>
+type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun' | 'unfinishedRun'>
 
 /** The messages that a reader read. `from`: its row at that time. */
 export type Reading = Readonly<{ lease: Lease; from: ChatReaderTable; boxId: string; news: News }>
@@ -47,21 +48,23 @@ async function startByMessage(deps: Deps, tx: Tx, { tenantId, chatDomain, trigge
   for (const active of fitting) {
     const isAllowed = active.roles.length === 0 || active.roles.some((role) => sender.roles.includes(role))
     if (!isAllowed) continue
-    const reason = await skipReason(deps, tx, active)
-    if (reason === undefined) await start(deps, tx, { active, message, sender })
-    else skipped.push({ active, message, reason })
+    const skip = await skipReason(deps, tx, active)
+    if (skip) skipped.push({ active, message, ...skip })
+    else await start(deps, tx, { active, message, sender })
   }
   // Last: another trigger of the same board may start a run by this message.
   for (const one of skipped) await recordSkipped(deps, tx, one)
 }
 
-type Skipped = Readonly<{ active: RoomTrigger; message: ChatMessage; reason: string }>
+type Skipped = Readonly<{ active: RoomTrigger; message: ChatMessage }> & Skip
 
-/** Stores why the message starts nothing, unless the board started by it. */
-async function recordSkipped({ clock }: Deps, tx: Tx, { active, message: { eventId }, reason }: Skipped): Promise<void> {
+/** Stores why the message starts nothing, unless the board started by it, and lets the bot answer in the room. */
+async function recordSkipped({ clock }: Deps, tx: Tx, { active, message: { eventId }, reason, answer }: Skipped): Promise<void> {
   const { tenantId, boardId, roomId, trigger } = active
   const seen = { tenantId, boardId, roomId, triggerId: trigger.id, kind: 'chat', depth: 0, at: isoNow(clock) } as const
-  await insertOccurrence(tx, { ...seen, occurrence: occurrenceKey({ kind: 'chat', eventId }), outcome: 'skipped', runId: null, reason })
+  const occurrence = occurrenceKey({ kind: 'chat', eventId })
+  const isNew = await insertOccurrence(tx, { ...seen, occurrence, outcome: 'skipped', runId: null, reason })
+  if (isNew) await enqueueAnswer(tx, clock, { tenantId, boardId, roomId, occurrence, answer })
 }
 
 type Sent = Readonly<{ tenantId: string; chatDomain: string; chatId: string }>
@@ -74,19 +77,24 @@ async function senderOf(tx: Tx, { tenantId, chatDomain, chatId }: Sent): Promise
   return user?.status === 'active' ? user : undefined
 }
 
+type Skip = Readonly<{ reason: string; answer: ChatAnswer }>
+
 /** A board does not start again for a room while a run of it there is unfinished, nor within its cooldown. Undefined: it may start. */
 async function skipReason(
   deps: Deps,
   tx: Tx,
   { tenantId, boardId, roomId, roomSpaceId: spaceId, trigger }: RoomTrigger,
-): Promise<string | undefined> {
+): Promise<Skip | undefined> {
   const last = await lastStartIn(tx, { tenantId, boardId, roomId })
   const now = deps.clock.now().getTime()
-  if (last !== undefined && now - Date.parse(last.at) < trigger.cooldownMinutes * 60_000)
-    return `a message of the chat room started this board less than ${trigger.cooldownMinutes} minutes ago (cooldownMinutes)`
   // A board with a space of its own has its runs there, not in the space of the room.
-  const isUnfinished = await deps.hasUnfinishedRun(tx, { tenantId, boardId, spaceId, runId: last?.runId ?? null })
-  return isUnfinished ? 'a run of the board for the chat room is unfinished. fix: complete or cancel it' : undefined
+  const open = await deps.unfinishedRun(tx, { tenantId, boardId, spaceId, runId: last?.runId ?? null })
+  const answer = open && ({ why: 'open', startedAt: open.startedAt } as const)
+  if (last !== undefined && now - Date.parse(last.at) < trigger.cooldownMinutes * 60_000) {
+    const reason = `a message of the chat room started this board less than ${trigger.cooldownMinutes} minutes ago (cooldownMinutes)`
+    return { reason, answer: answer ?? { why: 'cooldown', startedAt: last.at } }
+  }
+  return answer && { reason: 'a run of the board for the chat room is unfinished. fix: complete or cancel it', answer }
 }
 
 type Starting = Readonly<{ active: RoomTrigger; message: ChatMessage; sender: UserRecord }>
@@ -96,12 +104,14 @@ async function start(deps: Deps, tx: Tx, { active, message, sender }: Starting):
   const { tenantId, boardId, spaceId, roomId, roomSpaceId, trigger } = active
   const { textVariable } = trigger
   const occurrence = occurrenceKey({ kind: 'chat', eventId: message.eventId })
-  await startOnce(deps, tx, {
+  const recorded = await startOnce(deps, tx, {
     ...{ tenantId, boardId, triggerId: trigger.id, roomId, depth: 0, startedBy: sender.id },
     spaceId: spaceId ?? roomSpaceId,
     variables: textVariable === null ? {} : { [textVariable]: message.text.trim().slice(0, maxTextLength) },
     trigger: { type: 'chat', occurrence, sender: sender.id, eventId: message.eventId },
   })
+  if (recorded !== 'failed') return
+  await enqueueAnswer(tx, deps.clock, { tenantId, boardId, roomId, occurrence, answer: { why: 'failed', startedAt: null } })
 }
 
 const maxTextLength = 4_000

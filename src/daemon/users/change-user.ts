@@ -82,7 +82,7 @@ const setStatus = (
     await updateUser(tx, user, { updatedAt: at, changes: { status } })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
     if (status === 'disabled') {
-      await checkApprovers(tx, clock, { tenantId: user.tenantId, roles: user.roles })
+      await checkApprovers(tx, clock, { tenantId: user.tenantId, roles: user.roles, userId: id })
       await returnTasks(tx, clock, { tenantId: user.tenantId, userId: id })
     }
     await publishContactEvent(tx, { clock, roles }, { type, user, roles: user.roles })

@@ -26,7 +26,7 @@ export { recordPasswordSet } from './reset-password.ts'
 export { userResyncJobs, userResyncListener } from './resync-users.ts'
 export { userView } from './show-users.ts'
 export { userSyncJobs } from './sync-users.ts'
-export { activeUsersWithRole, findUser, findUserById, type UserRecord, usersAfter } from './users.repo.ts'
+export { activeUsersWithRole, findUser, findUserById, hasActiveUser, type UserRecord, usersAfter } from './users.repo.ts'
 export { usersRoutes } from './users.routes.ts'
 
 export const usersFeature = feature<UsersDeps>({

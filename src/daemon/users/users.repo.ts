@@ -66,6 +66,17 @@ export async function activeUsersWithRole(db: DbOrTx, { tenantId, role }: Readon
   return rows.filter(({ roles }) => (JSON.parse(roles) as string[]).includes(role)).map(({ id }) => id)
 }
 
+/** Whether an active user of the tenant has the role. */
+export async function hasActiveUser(db: DbOrTx, { tenantId, role }: Readonly<{ tenantId: string; role: string }>): Promise<boolean> {
+  const query = db.selectFrom('users').select('id').where('tenant_id', '=', tenantId).where('status', '=', 'active')
+  return (
+    (await query
+      .where(contains('roles', JSON.stringify(role)))
+      .limit(1)
+      .executeTakeFirst()) !== undefined
+  )
+}
+
 type Page = Readonly<{
   tenantId: string
   status?: UserStatus | undefined

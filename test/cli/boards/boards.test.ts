@@ -56,9 +56,33 @@ test('check of a sound file ends well, of one that is no board with the reason',
   const sound = await tenantry(['boards', 'check', await file('a.json', sketch('s > t1 > e'))])
   expect([sound.exit, sound.stdout]).toEqual([0, expect.stringContaining('OK.')])
   const wrong = await tenantry(['boards', 'check', await file('a.json', { elements: [{ id: 'x', kind: 'robot' }], edges: [] })])
-  expect([wrong.exit, wrong.stderr]).toEqual([2, expect.stringContaining('elements.0.kind')])
+  expect([wrong.exit, wrong.stderr]).toEqual([2, expect.stringContaining('a.json: x (element 1): kind must be one of')])
   expect((await tenantry(['boards', 'check', await file('a.yaml', 'a: [')])).stderr).toContain('is neither JSON nor YAML')
-  expect((await tenantry(['boards', 'check', '/nowhere.json'])).stderr).toContain('cannot read /nowhere.json')
+  const refusal = async (content: unknown) => (await tenantry(['boards', 'check', await file('a.json', content)])).stderr
+  const late = { id: 't1', kind: 'task', label: 'T', config: { assignedRole: 'a', dueAt: 'soon' } }
+  expect(await refusal({ definition: { elements: [late], edges: [] } })).toContain(
+    'a.json: t1 (element 1): dueAt must be a duration such as',
+  )
+  const edge = { id: 'e1', source: 'a', target: 'b', condition: { type: 'never' } }
+  expect(await refusal({ elements: [], edges: [edge] })).toContain('a.json: edge 1 (a to b): condition.type must be one of')
+  const bundle = bundleOf({ name: 'Crisis', description: '', definition: sketch('s > e') })
+  const { components } = bundle.templateExport
+  const repeated = { templateExport: { ...bundle.templateExport, components: [...components, components[0]] } }
+  expect(await refusal(repeated)).toContain('a.json: s (component 3): _localId the id s is used more than once')
+  expect(await refusal('')).toMatch(/a\.json is empty \[USAGE\]/)
+  expect(await refusal('[]')).toContain('a.json: the content must be an object')
+  expect(await refusal({ name: '', definition: sketch('s > e') })).toContain('a.json: name must have at least 1 character')
+  expect(await refusal({ name: 'x'.repeat(5_000), definition: sketch('s > e') })).toContain('a.json: name must have at most 200')
+})
+
+test('a file that cannot be read is named with the reason', async () => {
+  const refusal = async (name: string) => (await tenantry(['boards', 'check', name])).stderr
+  expect(await refusal('/nowhere.json')).toContain('cannot read /nowhere.json: it does not exist')
+  expect(await refusal('')).toContain('cannot read "": it does not exist')
+  expect(await refusal('/tmp')).toContain('cannot read /tmp: it is a folder')
+  expect(await refusal('brd_2x7e')).toContain('it does not exist. fix: for a stored board add --tenant <slug>')
+  const out = await tenantry(['boards', 'export', 'brd_1', ...ofTenant, '--out', '/nowhere/b.json'])
+  expect([out.exit, out.asked, out.stderr]).toEqual([2, [], expect.stringContaining('the folder /nowhere does not exist')])
 })
 
 test('check of a board of a tenant asks the daemon', async () => {

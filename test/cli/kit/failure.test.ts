@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { catalogue, type ProblemCode } from '../../../src/core/kit/index.ts'
-import { problemAnswer, tenantry } from '../../support/command-line.ts'
+import { catalogue, manualClock, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
+import { until } from '../../support/event-world.ts'
 
 const hosts = 'GET /api/admin/v1/hosts'
 const answerWith = (code: ProblemCode, extras = {}) => ({
@@ -88,6 +89,40 @@ describe('an error', () => {
   test('without a login names the address, not the missing header', async () => {
     const { stderr } = await tenantry(['hosts', 'list'], { answers: answerWith('UNAUTHENTICATED') })
     expect(stderr).toBe('error: not logged in to http://127.0.0.1:8440 [UNAUTHENTICATED]\nnext:  tenantry login\n')
+  })
+
+  test('of a list within a tenant, or of the login of its user, repeats the tenant', async () => {
+    const gone = problemAnswer(404, { code: 'NOT_FOUND', message: 'Board brd_nope does not exist.', retryable: false })
+    const wrong = problemAnswer(401, { code: 'LOGIN_FAILED', message: 'name or password is wrong', retryable: false })
+    const answers = { 'GET /api/admin/v1/tenants/one/boards/brd_nope': gone, 'POST /api/auth/v1/login': wrong }
+    const shown = await tenantry(['boards', 'show', 'brd_nope', '--tenant', 'one'], { answers })
+    expect(shown.stderr).toContain('next:  tenantry boards list --tenant one\n')
+    const login = await tenantry(['login', '--tenant', 'one', '--name', 'tim', '--password-file', '-'], { answers, stdin: 'x' })
+    expect(login.stderr).toContain('next:  tenantry login --tenant one\n')
+  })
+
+  test('comes after a minute without an answer to a read, and the wait is announced', async () => {
+    const clock = manualClock()
+    const ran = (line: string[], answers: Answers) => {
+      const running = tenantry(line, { answers, answerClock: clock })
+      return { running, wait: (ms: number) => until('the request', () => clock.sleepers() > 0).then(() => clock.advance(ms)) }
+    }
+    const silent = ran(['hosts', 'list'], { [hosts]: () => new Promise(() => undefined) })
+    await silent.wait(60_000)
+    const { exit, stderr } = await silent.running
+    expect([exit, stderr.split('\n')[0]]).toEqual([6, 'waiting for http://127.0.0.1:8440…'])
+    expect(stderr).toContain('did not answer within 60 seconds [UNREACHABLE]')
+    let answer: ((response: Response) => void) | undefined
+    const slow = ran(['crons', 'run', 'housekeeping'], {
+      'POST /api/admin/crons/housekeeping/trigger': () =>
+        new Promise<Response>((resolve) => {
+          answer = resolve
+        }),
+    })
+    await until('the request', () => answer !== undefined)
+    await slow.wait(600_000)
+    answer?.(problemAnswer(409, { code: 'CONFLICT', message: 'runs already', retryable: false }))
+    expect((await slow.running).stderr).toMatch(/\nwaiting for .*\nerror: runs already/)
   })
 
   test.each([

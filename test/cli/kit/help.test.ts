@@ -49,6 +49,19 @@ describe('help', () => {
     }
   })
 
+  test('lists what reads apart, and offers --columns for it alone', async () => {
+    const { stdout } = await tenantry(['billing', '--help'])
+    expect(stdout.split('Change:')[0]).toMatch(/Read:[\s\S]* preview [\s\S]* usage [\s\S]* payouts [\s\S]* reconcile /)
+    const answers = {
+      'GET /api/admin/v1/automation-keys': { keys: [] },
+      'GET /api/admin/marketplace/items': { items: [], nextCursor: null },
+    }
+    expect((await tenantry(['automation', 'keys', 'list', '--columns', 'key'], { answers })).exit).toBe(0)
+    expect((await tenantry(['marketplace', 'items', 'list', '--columns', 'item'], { answers })).exit).toBe(0)
+    const changes = await tenantry(['automation', 'keys', 'revoke', 'n8n', '--columns', 'key'], { answers })
+    expect(changes.stderr).toContain('--columns is for commands that read')
+  })
+
   test('has complete examples', async () => {
     for (const { verbs } of (await wholeTree()).nouns)
       for (const { name, examples = [] } of verbs) for (const example of examples) expect(example.split(' ')[0]).toBe(name)

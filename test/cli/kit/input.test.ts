@@ -77,7 +77,7 @@ test('images too wide for one line go below each other, uncut', async () => {
 
 test.each([
   ['is not YAML', async () => manifestFile('tiers: {free: [}\n'), 'is not YAML'],
-  ['is not there', async () => '/nowhere/manifest.yaml', 'cannot read /nowhere/manifest.yaml (ENOENT)'],
+  ['is not there', async () => '/nowhere/manifest.yaml', 'cannot read /nowhere/manifest.yaml: it does not exist'],
 ])('a manifest that %s is refused before any request', async (_, file, says) => {
   const ran = await tenantry(['manifest', 'apply', await file(), '--yes'])
   expect([ran.exit, ran.asked]).toEqual([2, []])

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { bundleOf } from '../../../src/core/boards/index.ts'
 import type { Item, Submission, Vendor } from '../../../src/core/marketplace/index.ts'
+import { sketch } from '../../core/boards/sketch.ts'
 import { tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
 
@@ -19,7 +21,7 @@ const vendor: Vendor = {
 const submission: Submission = {
   ...{ id: 'sbm_1', itemType: 'app', name: 'Visits', category: 'tools', version: '1.1.0', vendorName: 'Acme', proven: true },
   ...{ vendorEmail: 'pay@acme.example', priceModel: null, priceCents: null, currency: null, status: 'pending', ...created },
-  ...{ description: `Welcomes${red}`, iconEmoji: '', vendorCountry: 'DE', vendorId: null, bundle: {}, round: 2 },
+  ...{ description: `Welcomes${red}`, iconEmoji: '', vendorCountry: 'DE', vendorId: null, vendors: [], bundle: {}, round: 2 },
   ...{ warnings: ['No module yet'], reviewNotes: null, reviewedAt: null, reviewedBy: null, approvedItemId: null },
 }
 const run = (args: string[], answers: Record<string, unknown> = {}) => tenantry(['marketplace', ...args], { answers })
@@ -56,6 +58,7 @@ describe('tenantry marketplace items', () => {
     [['vendors', 'create', '--name', 'Acme']],
     [['vendors', 'update', 'vnd_1']],
     [['vendors', 'update', 'vnd_1', '--fee', '12.555']],
+    [['vendors', 'update', 'vnd_1', '--fee', '120']],
     [['vendors', 'sync']],
     [['vendors', 'pay', 'vnd_1']],
   ])('%j is a usage error and asks nothing', async (args) => {
@@ -68,7 +71,7 @@ describe('tenantry marketplace submissions', () => {
   test('lists submissions and shows one with its round and the next command', async () => {
     const listed = { [`GET ${base}/submissions`]: { submissions: [submission], nextCursor: null } }
     const ran = await run(['submissions', 'list'], listed)
-    expect(ran.stdout).toMatch(/SUBMISSION +NAME .*PROVEN +STATUS/)
+    expect(ran.stdout).toMatch(/SUBMISSION +NAME .*MAIL CONFIRMED +STATUS/)
     expect(ran.stdout).toMatch(/sbm_1 +Visits .*free .*Acme +yes +pending/)
     const one = { [`GET ${base}/submissions/sbm_1`]: submission }
     const shown = await run(['submissions', 'show', 'sbm_1'], one)
@@ -76,6 +79,25 @@ describe('tenantry marketplace submissions', () => {
     expect(shown.stdout).toContain('next: tenantry marketplace submissions approve sbm_1 --round 2')
     expect(shown.stdout).not.toContain(red)
     expect(JSON.parse((await run(['submissions', 'show', 'sbm_1', '--json'], one)).stdout)).toEqual(submission)
+    const vendors = [{ id: 'vnd_1', name: 'Acme', items: [{ id: 'itm_1', name: `Visits${red}`, version: '1.0.0' }] }]
+    const known = await run(['submissions', 'show', 'sbm_1'], { [`GET ${base}/submissions/sbm_1`]: { ...submission, vendors } })
+    const approve = 'next: tenantry marketplace submissions approve sbm_1 --round 2'
+    expect(known.stdout).toContain(`${approve} --vendor vnd_1 --item itm_1   # next version of Visits`)
+    expect(known.stdout).toContain(`${approve} --vendor vnd_1   # a new item of Acme`)
+    expect(known.stdout).toContain(`${approve}   # a new item of a new vendor`)
+  })
+
+  test('shows an app line by line, and a flow as a table with its forms and texts', async () => {
+    const shown = async (more: Partial<Submission>) =>
+      (await run(['submissions', 'show', 'sbm_1'], { [`GET ${base}/submissions/sbm_1`]: { ...submission, ...more } })).stdout
+    expect(await shown({ bundle: { manifest: { name: `App${red}` } } })).toContain('\n{\n  "manifest": {\n    "name": "App')
+    const definition = sketch('s > f1 > m1 > e', { m1: { body: `First line${red}\n  second line` } })
+    const bundle = bundleOf({ name: 'Visits', description: '', definition })
+    const flow = await shown({ itemType: 'flow', bundle })
+    expect(flow).toMatch(/ELEMENT +KIND +LABEL +ROLE +NEXT\n[\s\S]*f1 +form +f1 +teacher +m1\n/)
+    expect(flow).toMatch(/Fields of f1:\nFIELD [\s\S]*people +number +yes/)
+    expect(flow).toMatch(/Message of m1:\nFirst line.*\n {2}second line\n/)
+    expect(flow).not.toContain(red)
   })
 
   test('approves the round that was read, and sends reasons', async () => {

@@ -7,6 +7,7 @@ const performance = { p95Ms: 5, p99Ms: 500, errorRate: 0.125, violations: [{ kin
 const health = { moduleId: 'attendance', name: 'Attendance', version: '1.1.0', activeInstallations: 3, performance }
 const listed = {
   ...{ moduleId: 'attendance', name: 'Attendance', version: '1.1.0', type: 'A', featureFlag: 'attendance', status: 'active' },
+  price: { cents: 499, currency: 'eur' },
   ...{ installations: 4, activeInstallations: 3, withdrawn: [{ version: '1.0.0', reason: 'wrong \u001b[31msums', at: at('00:00:00') }] },
 }
 
@@ -14,10 +15,11 @@ test('list and show print modules with their withdrawn versions', async () => {
   const history = [{ from: at('00:05:00'), runs: 40, p95Ms: 50, p99Ms: 250, errorRate: 0.05 }]
   const answers = { [`GET ${base}`]: { modules: [listed] }, 'GET /api/admin/modules/health/attendance': { ...health, history } }
   const list = await tenantry(['modules', 'list'], { answers })
-  expect(list.stdout).toMatch(/attendance +1\.1\.0 .*active +4 +3/)
+  expect(list.stdout).toMatch(/attendance +1\.1\.0 .*active +4\.99 EUR a month +4 +3/)
   expect(JSON.parse((await tenantry(['modules', 'list', '--json'], { answers })).stdout)).toEqual({ modules: [listed] })
   const { stdout } = await tenantry(['modules', 'show', 'attendance'], { answers })
   expect(stdout).toMatch(/1\.0\.0 +2 h ago +wrong .*sums/)
+  expect(stdout).toMatch(/Price +4\.99 EUR a month/)
   expect(stdout).toMatch(/Errors +12\.5 %/)
   expect(stdout).toMatch(/\d\d:05 UTC +40 +5 % +50 ms +250 ms/)
   expect(stdout).not.toContain('\u001b[31m')

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { sketch } from '../../core/boards/sketch.ts'
-import { temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { usableDatabase } from '../../support/databases.ts'
 import { aTasksWorld } from '../../support/tasks-world.ts'
 
@@ -13,22 +13,31 @@ const fields = [
   { name: 'people', label: 'People', kind: 'number', required: true },
 ]
 
+/** A folder with the login of a user, whose token is its id here. */
+async function loggedIn(url: string, user = 'tim') {
+  const configFolder = await temporaryFolder()
+  const login = { token: user, name: user, tenant: 'one', expiresAt: '2027-01-01T00:00:00.000Z' }
+  await mkdir(join(configFolder, 'tenantry'))
+  const saved = { last: url, logins: {}, users: { [url]: login } }
+  await writeFile(join(configFolder, 'tenantry', 'logins.json'), JSON.stringify(saved), { mode: 0o600 })
+  return configFolder
+}
+
 async function aRoom() {
   const room = await aTasksWorld((await usableDatabase()).db)
   const variables = [{ name: 'isDrill', type: 'boolean' as const, required: true }]
+  const checked = sketch('s > c1 > e', { c1: { assignedRole: 'teacher', requiredApprovals: 2, allowSelfApproval: true } })
+  const { id: checkedId } = await room.as('mia').createBoard({ body: { name: 'Checked', definition: checked } })
+  await room.as('mia').publishBoard({ params: { id: checkedId } })
   const definition = sketch('s > f1 > t1 > e', { f1: { assignedRole: 'teacher', fields } }, { variables })
   const { id } = await room.as('mia').createBoard({ body: { name: 'Crisis', definition } })
   await room.as('mia').publishBoard({ params: { id } })
   /** The command line with the login of a user, whose token is its id here. */
   const as = async (user: string) => {
-    const configFolder = await temporaryFolder()
-    const login = { token: user, name: user, tenant: 'one', expiresAt: '2027-01-01T00:00:00.000Z' }
-    await mkdir(join(configFolder, 'tenantry'))
-    const saved = { last: room.baseUrl, logins: {}, users: { [room.baseUrl]: login } }
-    await writeFile(join(configFolder, 'tenantry', 'logins.json'), JSON.stringify(saved), { mode: 0o600 })
+    const configFolder = await loggedIn(room.baseUrl, user)
     return (...line: string[]) => tenantry(['runs', ...line], { url: room.baseUrl, configFolder })
   }
-  return { room, boardId: id, tim: await as('tim'), anna: await as('anna') }
+  return { room, boardId: id, checkedId, tim: await as('tim'), anna: await as('anna') }
 }
 
 test('a user starts a run and advances it to its end', async () => {
@@ -37,15 +46,48 @@ test('a user starts a run and advances it to its end', async () => {
   const { id } = JSON.parse(started.stdout)
   const again = await tim('start', boardId, 'isDrill:=true', '--key', 'k1')
   expect([again.exit, again.stderr]).toEqual([0, ''])
+  expect(again.stdout).toContain(`\n\nTo see what it waits for: tenantry runs open ${id}\n`)
   expect(again.stdout).toMatch(new RegExp(`^Crisis waiting\n[\\s\\S]*Id +${id}\n[\\s\\S]*Waits at +f1\n`))
   const open = await tim('open', id)
-  expect(open.stdout).toMatch(/f1 +form +teacher +no +-\n\nFields of f1:\n/)
+  expect(open.stdout).toMatch(/f1 +form +teacher +no +- +-\n\nFields of f1:\n/)
   expect(open.stdout).toMatch(/\nplace +text +yes +- +Place\npeople +number +yes +- +People\n/)
   const submitted = await tim('advance', id, 'f1', 'submit', 'place=Hall, ground floor', 'people:=12', '--seq', '1')
   expect(submitted.stdout).toMatch(/Waits at +t1\n/)
   const ended = await tim('advance', id, 't1', 'complete', '--key', 'k2', '--json')
   expect(JSON.parse(ended.stdout)).toMatchObject({ id, status: 'completed', seq: 3 })
   expect(JSON.parse((await tim('advance', id, 't1', 'complete', '--key', 'k2', '--json')).stdout)).toEqual(JSON.parse(ended.stdout))
+})
+
+test('a user finds the boards to start and what waits', async () => {
+  const { boardId, checkedId, tim } = await aRoom()
+  const boards = await tim('startable')
+  expect(boards.stdout).toMatch(
+    new RegExp(`^ID +NAME +SPACE +VALUES +DESCRIPTION\n${checkedId}|${boardId} +Crisis +pass --space +isDrill:=<boolean>`),
+  )
+  expect(JSON.parse((await tim('startable', '--json')).stdout).boards).toHaveLength(2)
+  expect((await tim('waiting')).stdout).toBe('Nothing waits for you.\n')
+  const { id } = JSON.parse((await tim('start', checkedId, '--json')).stdout)
+  expect((await tim('waiting')).stdout).toMatch(new RegExp(`${id} +c1 +checkpoint +c1 .* 0 of 2\n`))
+  expect(JSON.parse((await tim('waiting', '--json')).stdout).checkpoints).toMatchObject([{ runId: id, requiredApprovals: 2 }])
+})
+
+test('a command of operators tells a logged-in user so', async () => {
+  const configFolder = await loggedIn('http://127.0.0.1:8440')
+  const unknown = problemAnswer(401, { code: 'UNAUTHENTICATED', message: 'no header', retryable: false })
+  const answers = { 'GET /api/admin/v1/tenants/one/runs': unknown, 'GET /api/platform/v1/runs/run_1': unknown }
+  const listed = await tenantry(['runs', 'list', '--tenant', 'one'], { configFolder, answers })
+  expect(listed.stderr).toContain('this is for operators; you are logged in as tim, a user of one')
+  const opened = await tenantry(['runs', 'open', 'run_1'], { configFolder, answers })
+  expect(opened.stderr).toContain('the login of tim is no longer valid. fix: tenantry login --tenant one')
+})
+
+test('an approval that leaves the run waiting says whether it counted', async () => {
+  const { checkedId, tim } = await aRoom()
+  const { id } = JSON.parse((await tim('start', checkedId, '--json')).stdout)
+  expect((await tim('open', id)).stdout).toMatch(/ELEMENT .* APPROVALS\nc1 .* 0 of 2\n/)
+  expect((await tim('advance', id, 'c1', 'approve')).stdout).toContain('Your approval counts; 1 more is needed.')
+  expect((await tim('advance', id, 'c1', 'approve')).stdout).toContain('You have approved already; 1 more is needed.')
+  expect((await tim('open', id)).stdout).toContain('1 of 2')
 })
 
 test('a refused action says why, and names no command of an operator', async () => {
@@ -56,9 +98,11 @@ test('a refused action says why, and names no command of an operator', async () 
     expect([ran.exit === 0, ran.stdout]).toEqual([false, ''])
     return ran.stderr
   }
-  expect(await refused('f1', 'submit', 'place=Hall', 'people=12')).toContain('people')
-  expect(await refused('f1', 'submit', 'place=Hall', 'people:=12', 'colour=red')).toContain('colour')
+  expect(await refused('f1', 'submit', 'place=Hall', 'people=12')).toBe('error: people must be a number. fix: people:=12 [VALIDATION]\n')
+  expect(await refused('f1', 'submit', 'place:=3', 'people:=12')).toContain('error: place must be a text. fix: place=3 ')
+  expect(await refused('f1', 'submit', 'place=Hall', 'people:=12', 'colour=red')).toContain('error: colour is not a field of this form ')
   expect(await refused('t1', 'complete')).toContain('ELEMENT_NOT_ACTIVE')
+  expect(await refused('f9', 'submit')).toContain('has no element f9; the run waits for: f1.')
   expect(await refused('f1', 'submit', '--seq', '7')).toContain('RUN_CHANGED')
   const foreign = await anna('advance', id, 'f1', 'submit', 'place=Hall')
   expect(foreign.stderr).toMatch(/done by the role teacher[\s\S]*next: +ask a user with that role/)
@@ -73,6 +117,13 @@ test('wrong words are refused before a request, and so is a missing login', asyn
   expect([start.exit, start.asked, start.stderr]).toEqual([2, [], expect.stringContaining('tenantry login --tenant <slug>')])
   const dance = await ran('advance', 'run_1', 'f1', 'dance')
   expect([dance.exit, dance.stderr]).toEqual([2, expect.stringContaining('use one of complete, approve, reject, submit, skip')])
+  const variables = [{ path: 'variables.isDrill', reason: 'must be true or false' }]
+  const configFolder = await loggedIn('http://127.0.0.1:8440')
+  const refusal = { code: 'VALIDATION' as const, message: 'The values were not accepted', details: variables, retryable: false }
+  const answers = { 'POST /api/platform/v1/cascade-boards/brd_1/runs': problemAnswer(400, refusal) }
+  const text = await tenantry(['runs', 'start', 'brd_1', 'isDrill=yes'], { configFolder, answers })
+  expect(text.stderr).toBe('error: isDrill must be true or false. fix: isDrill:=true [VALIDATION]\n')
+  expect((await ran('advance', 'run_1', 'f1', 'submit', 'place=x', 'place=y')).stderr).toContain('place has two values')
   for (const wrong of ['place', '=Hall', 'people:=many', 'people:='])
     expect([wrong, (await ran('advance', 'run_1', 'f1', 'submit', wrong)).stderr]).toEqual([wrong, expect.stringContaining('fix: write')])
 })

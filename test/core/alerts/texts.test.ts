@@ -58,7 +58,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   checkpoint_stalled: alertOf.checkpoint_stalled({
     slug: 'anna-schule',
     runId: 'run_0123456789abcdefghjk',
-    checkpoints: [{ elementId: 'approve', role: 'principal', eligible: 1, required: 2 }],
+    elements: [{ elementId: 'approve', kind: 'checkpoint', role: 'principal', eligible: 1, required: 2 }],
   }),
   run_message_failed: alertOf.run_message_failed({
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'inform' },
@@ -67,7 +67,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'summary' },
     ...{ reportId: 'rep_0123456789abcdefghjk', reason: 'quota' },
   }),
-  run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', elementId: null, role: null }),
+  run_overdue: alertOf.run_overdue({ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', isWhole: true, elements: [] }),
   run_failed: alertOf.run_failed({
     ...{ slug: 'anna-schule', runId: 'run_0123456789abcdefghjk', boardId: 'brd_0123456789abcdefghjk', elementId: 'which' },
     ...{ code: 'EXPRESSION_FAILED', isRetryable: false },
@@ -76,10 +76,12 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   followups_late: alertOf.followups_late({ topic: 'chat.user-lock', count: 2, since: at }),
   trigger_room_encrypted: alertOf.trigger_room_encrypted({ slug: 'anna-schule', roomId: '!room:anna.example' }),
   trigger_messages_unread: alertOf.trigger_messages_unread({ slug: 'anna-schule', roomId: '!room:anna.example' }),
+  trigger_failed: alertOf.trigger_failed({ slug: 'anna-schule', boardId: 'brd_0123456789abcdefghjk' }),
   module_data_not_deleted: alertOf.module_data_not_deleted({
     ...{ slug: 'anna-schule', moduleId: 'attendance', reason: 'the service did not answer within 10 s' },
   }),
   module_events_skipped: alertOf.module_events_skipped({ slug: 'anna-schule', moduleId: 'attendance', events: 12_345 }),
+  paid_module_withdrawn: alertOf.paid_module_withdrawn({ moduleId: 'attendance', tenants: ['anna-schule', 'ben-schule'] }),
   payment_failed: alertOf.payment_failed({ slug: 'anna-schule', itemName: 'Visitors', subscriptionId: 'sub_1', isUnpaid: false }),
   payment_refunded: alertOf.payment_refunded({
     ...{ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', refundedCents: 499, currency: 'eur' },
@@ -136,10 +138,23 @@ test('untrusted text adds no line break, no escape sequence and at most 400 char
   expect(body.length).toBeLessThan(1000)
 })
 
-test('an overdue element says whether another role has a task for it', () => {
-  const overdue = (role: string | null) => alertOf.run_overdue({ slug: 'north', runId: 'run_1', elementId: 'c1', role }).body
-  expect(overdue('head')).toContain('The escalation role head has a task now')
-  expect(overdue(null)).toContain('Its board names no escalation role')
+test('an overdue run says who in the school can continue it', () => {
+  const overdue = (kind: 'task' | 'checkpoint' | 'form', escalationRole: string | null, role: string | null = 'teacher') =>
+    alertOf.run_overdue({ slug: 'north', runId: 'run_1', isWhole: false, elements: [{ elementId: 'x1', kind, role, escalationRole }] }).body
+  expect(overdue('task', 'head')).toContain('The role head has it now.')
+  expect(overdue('form', 'head')).toContain('The role teacher can do it, and so can the escalation role head')
+  expect(overdue('checkpoint', 'head')).toContain('The role teacher decides it')
+  expect(overdue('form', null, null)).toContain('The user who started the run can do it; its board names no escalation role.')
+})
+
+test('a stalled element says which users it lacks', () => {
+  const stalled = (kind: 'task' | 'form', role: string | null) =>
+    alertOf.checkpoint_stalled({
+      ...{ slug: 'north', runId: 'run_1' },
+      elements: [{ elementId: 'x1', kind, role, eligible: 0, required: 1 }],
+    }).body
+  expect(stalled('task', 'head')).toContain('is done by the role head, which no active user has')
+  expect(stalled('form', null)).toContain('is for the user who started it, and that user is disabled')
 })
 
 test('a repeated alert shows its count, a closed one starts with Resolved', () => {

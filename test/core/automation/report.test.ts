@@ -1,13 +1,27 @@
 import { expect, test } from 'vitest'
 import { eventAliasName, writeReport } from '../../../src/core/automation/index.ts'
 
-const facts = { eventId: 'e1', tenantName: 'School', createdAt: '2026-01-05T02:00:00.000Z', tasks: [] }
+const facts = { eventId: 'e1', tenantName: 'School', createdAt: '2026-01-05T02:00:00.000Z', timeZone: 'Europe/Berlin', tasks: [] }
 
 test('the default report has no open placeholder', () => {
   const { text, missing } = writeReport(facts, { variables: {} })
   expect(missing).toEqual([])
   expect(text).toContain('Event: e1')
-  expect(text).toContain('0 tasks, 0 unfinished.')
+  expect(text).toContain('Tasks: 0, unfinished: 0.')
+})
+
+test('counts are numbers, and times those of the tenant, as in reports of runs', () => {
+  const shared = { assignedRole: null, escalationLevel: 0, updatedAt: '2026-07-05T02:00:00.000Z' }
+  const tasks = [
+    { ...shared, title: 'Lock', status: 'done', dueAt: null },
+    { ...shared, title: 'Call', status: 'open', dueAt: '2026-01-05T23:30:00.000Z' },
+  ] as unknown as Parameters<typeof writeReport>[0]['tasks']
+  const { text } = writeReport({ ...facts, tasks }, { template: '{taskCount}/{openTaskCount} {createdAt}\n{tasks}', variables: {} })
+  expect(text.replaceAll('\\', '').split('\n')).toEqual([
+    '2/1 2026-01-05 03:00 (Europe/Berlin)',
+    '- **Lock**: done, at 2026-07-05 04:00 (Europe/Berlin)',
+    '- **Call**: open, due 2026-01-06 00:30 (Europe/Berlin)',
+  ])
 })
 
 test('variables replace names of the event; what is missing is listed once', () => {

@@ -82,12 +82,13 @@ describe('references and variables', () => {
   const form = (fields: object[]) => ({ f1: { fields } })
   test.each<[string, Parameters<typeof sketch>, string[]]>([
     ['an unknown role', ['s > t1 > e', { t1: { assignedRole: 'pilot' } }], ['error ROLE_UNKNOWN t1']],
-    ['an unknown escalation role', ['s > t1 > e', { t1: { escalationRole: 'pilot' } }], ['error ROLE_UNKNOWN t1']],
+    ['an unknown escalation role', ['s > t1 > e', { t1: { escalationRole: 'pilot', dueAt: 'P1D' } }], ['error ROLE_UNKNOWN t1']],
     ['an unbound role', ['s > t1 > e', { t1: { assignedRole: { role: 'head' } } }], ['error BINDING_MISSING t1']],
     ['a bound role', ['s > t1 > e', { t1: { assignedRole: { role: 'head' } } }, { bindings: { roles: { head: 'teacher' } } }], []],
     ['an unknown room', ['s > m1 > e', { m1: { room: '!other:school' } }], ['error ROOM_UNKNOWN m1']],
     ['a room of the tenant', ['s > m1 > e', { m1: { room: '!room:school' } }], []],
     ['a name that nothing sets', ['s > m1 > e', { m1: { body: 'For {people}' } }], ['error VARIABLE_UNKNOWN m1']],
+    ['a name in a title that nothing sets', ['s > r1 > e', { r1: { title: 'For {people}' } }], ['error VARIABLE_UNKNOWN r1']],
     [
       'one variable of two types',
       ['s > f1 > e', form([{ name: 'a', label: 'A', kind: 'text' }]), { variables: [{ name: 'a', type: 'number' }] }],
@@ -107,6 +108,73 @@ describe('references and variables', () => {
     ['a reserved name', ['s > e', {}, { variables: [{ name: 'run', type: 'text' }] }], ['error VARIABLE_RESERVED null']],
   ])('%s', (_, args, expected) => {
     expect(found(...args)).toEqual(expected)
+  })
+
+  test.each<[string, object, boolean]>([
+    ['a number', { kind: 'number', min: 10, max: 1 }, false],
+    ['a date', { kind: 'date', min: '2026-02-01', max: '2026-01-01' }, false],
+    ['a text', { kind: 'text', minLength: 3_000 }, false],
+    ['one number', { kind: 'number', min: 1, max: 1 }, true],
+    ['one date', { kind: 'date', min: '2026-01-01', max: '2026-01-01' }, true],
+    ['a text of one length', { kind: 'text', minLength: 5, maxLength: 5 }, true],
+  ])('a field that no value fits is a fault: %s', (_, field, isPossible) => {
+    const findings = found('s > f1 > e', form([{ name: 'x', label: 'X', required: true, ...field }]))
+    expect(findings).toEqual(isPossible ? [] : ['error FIELD_IMPOSSIBLE f1'])
+  })
+
+  test('an escalation role without any time is a warning', () => {
+    const escalating = { t1: { escalationRole: 'principal' } }
+    expect(found('s > t1 > e', escalating)).toEqual(['warning ESCALATION_NEVER t1'])
+    expect(found('s > t1 > e', escalating, { sla: 'P1D' })).toEqual([])
+    expect(found('s > t1 > e', { t1: { ...escalating.t1, dueAt: 'P1D' } })).toEqual([])
+  })
+
+  test('a fixed moment in the past is a warning', () => {
+    const at = (now: string) => {
+      const board = sketch('s > t1 > w1 > e', { t1: { dueAt: '2026-11-27T08:00:00Z' }, w1: { until: '2026-11-27T08:00:00Z' } })
+      return checkBoard(board, { ...context, now: new Date(now) }).map(({ code, elementId }) => [code, elementId])
+    }
+    expect(at('2026-11-27T07:59:59Z')).toEqual([])
+    expect(at('2026-11-27T08:00:00Z')).toEqual([
+      ['TIME_PASSED', 't1'],
+      ['TIME_PASSED', 'w1'],
+    ])
+  })
+
+  test('a role whose users do not know each other makes all of them readers of the values', () => {
+    const check = (config: object, more: object = {}) =>
+      checkBoard(sketch('s > t1 > f1 > e', { f1: config }, more as never), {
+        ...{ roles: new Set(['teacher', 'parent']), unlistedRoles: new Set(['parent']), rooms: new Set<string>() },
+      }).map(({ severity, code, elementId }) => `${severity} ${code} ${elementId}`)
+    const fields = [{ name: 'reason', label: 'Reason', kind: 'text' }]
+    expect(check({ assignedRole: 'parent', fields })).toEqual(['warning ROLE_READS_RUN f1'])
+    expect(check({ assignedRole: 'teacher', escalationRole: 'parent', dueAt: 'P1D', fields })).toEqual(['warning ROLE_READS_RUN f1'])
+    expect(check({ assignedRole: undefined, assignedTo: 'starter', fields })).toEqual([])
+    expect(check({ assignedRole: 'teacher', fields })).toEqual([])
+    const board = sketch('s > t1 > e', { t1: { assignedRole: 'parent' } })
+    const parents = { roles: new Set(['parent']), unlistedRoles: new Set(['parent']), rooms: new Set<string>() }
+    expect(checkBoard(board, parents)).toEqual([])
+  })
+
+  test('an element has one worker: a role, or the user who started the run', () => {
+    const both = { assignedTo: 'starter' }
+    expect(() => sketch('s > t1 > e', { t1: both })).toThrow('assignedTo: starter')
+    expect(() => sketch('s > t1 > e', { t1: { assignedRole: undefined } })).toThrow('assignedTo: starter')
+    expect(() => sketch('s > c1 > e', { c1: { assignedRole: undefined, ...both } })).toThrow()
+  })
+
+  test('the user who started the run exists for a start by hand or by a message, not by a time or an event', () => {
+    const own = { t1: { assignedRole: undefined, assignedTo: 'starter' } }
+    const check = (trigger: object) => found('s > t1 > e', own, { triggers: [{ id: 'x', ...trigger }] })
+    expect(check({ kind: 'chat', phrases: ['alarm'] })).toEqual([])
+    expect(check({ kind: 'cron', expression: '0 8 * * 1' })).toEqual(['error STARTER_MISSING t1'])
+    expect(check({ kind: 'event', eventType: 'task.updated' })).toEqual(['error STARTER_MISSING t1'])
+  })
+
+  test('a label names values that the board sets', () => {
+    const board = sketch('s > t1 > e')
+    const elements = board.elements.map((one) => (one.id === 't1' ? { ...one, label: 'For {guest}' } : one))
+    expect(checkBoard({ ...board, elements }, context)).toMatchObject([{ code: 'VARIABLE_UNKNOWN', elementId: 't1' }])
   })
 
   test('a template may leave its parameters open', () => {

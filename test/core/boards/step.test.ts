@@ -294,14 +294,14 @@ describe('forms', () => {
   test.each([
     [{}, 'data.people', 'is missing'],
     [{ people: 0 }, 'data.people', 'must be at least 1'],
-    [{ people: '3' }, 'data.people', 'must be number'],
+    [{ people: '3' }, 'data.people', 'must be a number'],
     [{ people: 3, note: 'longer' }, 'data.note', /must have at most/],
     [{ people: 3, when: '2025-01-01' }, 'data.when', /or later/],
     [{ people: 3, when: 'soon' }, 'data.when', /date/],
     [{ people: 3, where: 'above' }, 'data.where', /must be one of/],
     [{ people: 3, constructor: 1 }, 'data.constructor', 'is not a field of this form'],
-    [null, 'data', 'must be object'],
-    ['people=3', 'data', 'must be object'],
+    [null, 'data', 'must be an object'],
+    ['people=3', 'data', 'must be an object'],
   ])('%o is refused and names %s: %s', (values, path, reason) => {
     try {
       submit(values)
@@ -409,20 +409,23 @@ test('texts are filled with the variables of the run; a report lists what is mis
   const board = compileBoard(
     sketch(
       's > m1 > r1 > e',
-      { m1: { body: 'Alarm for {people}' }, r1: { template: '# {people}, {note}' } },
+      { m1: { body: 'Alarm for {people}' }, r1: { title: 'Alarm: {place}, {who}', template: '# {people}, {note}' } },
       {
         variables: [
           { name: 'people', type: 'number' },
           { name: 'note', type: 'text' },
+          { name: 'place', type: 'text' },
+          { name: 'who', type: 'text' },
         ],
       },
     ),
   )
-  const { effects } = startRun({ board, now: start }, { by: 'anna', variables: { people: 3 } })
+  const { effects } = startRun({ board, now: start }, { by: 'anna', variables: { people: 3, place: `Hall\n*2*\u001b${'x'.repeat(300)}` } })
+  const title = `Alarm: Hall *2*\ufffd${'x'.repeat(183)}…`
   expect(effects).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ type: 'message', body: 'Alarm for 3' }),
-      expect.objectContaining({ type: 'report', markdown: '# 3, (none)', missing: ['note'] }),
+      expect.objectContaining({ type: 'report', title, markdown: '# 3, (none)', missing: ['who', 'note'] }),
     ]),
   )
 })

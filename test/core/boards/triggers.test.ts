@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cronFault } from '../../../src/core/boards/cron-trigger.ts'
@@ -39,6 +40,20 @@ const found = (definition: BoardDefinition, change: Partial<TriggerPlace> = {}, 
 const text = { name: 'said', type: 'text' }
 
 describe('check', () => {
+  test('each type that the page of modules lists starts runs; for others the finding names the near ones', () => {
+    const messages = (eventType: string) =>
+      checkBoard(triggersOf([{ ...event, eventType }]), { roles, rooms, place }).map(({ message }) => message)
+    const page = readFileSync('docs/module-authors.md', 'utf8')
+    const list = page.slice(page.indexOf('## Events'), page.indexOf('## The manifest'))
+    const types = [...list.matchAll(/`([a-z_]+\.[a-z_]+)`/g)].map(([, type]) => type as string)
+    expect(types.length).toBeGreaterThan(40)
+    expect(types.filter((type) => messages(type).length > 0)).toEqual([])
+    const [, stream, ...stored] = /`(run.updated)` is `(.+)`, `(.+)`, `(.+)` or `(.+)`/.exec(readFileSync('docs/boards.md', 'utf8')) ?? []
+    expect(messages(stream as string)).toEqual([expect.stringMatching(new RegExp(`fix: use ${stored.join(' or ')}$`))])
+    expect(messages('task.done')).toEqual([expect.stringContaining('fix: use task.created or task.updated or task.escalated')])
+    expect(messages('no.such')).toEqual([expect.stringContaining('such as task.updated')])
+  })
+
   test.each([
     [[chat]],
     [[event]],

@@ -6,7 +6,7 @@ const Wanted = z.strictObject({ level: z.enum(['low', 'high']), count: z.number(
 
 test.each([
   ['a missing field', { level: 'low', count: 1 }, { path: 'name', reason: 'is missing' }],
-  ['another type', { level: 'low', count: 'x', name: 'abc' }, { path: 'count', reason: 'must be number' }],
+  ['another type', { level: 'low', count: 'x', name: 'abc' }, { path: 'count', reason: 'must be a number' }],
   ['a word that is not on the list', { level: 'loud', count: 1, name: 'abc' }, { path: 'level', reason: 'must be one of low, high' }],
   ['a rule with words of its own', { level: 'low', count: 1, name: 'a' }, { path: 'name', reason: 'must be longer' }],
   ['an unknown field', { level: 'low', count: 1, name: 'abc', more: 1 }, { path: 'more', reason: 'is not a known field' }],
@@ -23,7 +23,7 @@ const Kinds = z.strictObject({
 test('a value of no kind, of no form and of another constant has a plain message', () => {
   expect(fieldReasons(Kinds.safeParse({ kind: { kind: 'robot' }, role: 5, format: 'v2' }).error as z.ZodError)).toEqual([
     { path: 'kind.kind', reason: 'must be one of task, form' },
-    { path: 'role', reason: 'must be string, or must be object' },
+    { path: 'role', reason: 'must be a text, or must be an object' },
     { path: 'format', reason: 'must be v1' },
   ])
 })

@@ -77,7 +77,7 @@ test.each([
   [null, null, undefined],
 ] as const)('a price of %s %s has a fault in %s', (priceModel, priceCents, path) => {
   const bundle = { manifest: { moduleKey: 'attendance', featureFlag: 'attendance', permissions: [] } }
-  const texts = { name: 'App', description: '', iconEmoji: 'A', category: 'other', vendorName: 'Ann', vendorEmail: 'ann@vendor.example' }
+  const texts = { name: 'App', description: '', iconEmoji: '👩‍🏫', category: 'other', vendorName: 'Ann', vendorEmail: 'ann@vendor.example' }
   const price = Object.fromEntries(Object.entries({ priceModel, priceCents }).filter(([, value]) => value !== null))
   const read = marketplacePublicContract.submitItem.body.safeParse({ itemType: 'app', ...texts, bundle, ...price })
   expect(read.error?.issues[0]?.path[0]).toBe(path)
@@ -104,7 +104,7 @@ test('a slug has at most 80 lower-case letters, digits and single dashes', () =>
 
 test('each mail says what to do next, and escapes texts of people', () => {
   const urls = { statusUrl: 'https://p/s', confirmUrl: 'https://p/c?a=1&b=2', repeatUrl: 'https://p/r' }
-  const approval = { needsAccount: false, keptPrice: null }
+  const approval = { isListed: true, needsAccount: false, keptPrice: null }
   const facts = { submissionId: 'sbm_1', name: '<i>', vendorName: 'Ann', notes: '<script>', approval, ...urls }
   for (const [kind, next] of [
     ['receipt', 'confirm'],
@@ -117,7 +117,7 @@ test('each mail says what to do next, and escapes texts of people', () => {
     expect(html).not.toMatch(/<i>|<script>|a=1&b=2/)
   }
   const keptPrice = { priceModel: 'per-active-user', priceCents: 205, currency: 'eur' } as const
-  const { text } = submissionMail('approved', { ...facts, approval: { needsAccount: true, keptPrice } })
+  const { text } = submissionMail('approved', { ...facts, approval: { isListed: true, needsAccount: true, keptPrice } })
   expect(text).toContain('Its price did not change: 2.05 EUR a month for each active user.')
   expect(text).toContain('once your payment account is complete')
 })

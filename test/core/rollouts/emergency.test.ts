@@ -85,7 +85,7 @@ describe('an order', () => {
     ['a database with a shell in it', { toDatabase: '17.6; rm' }, [], /toDatabase must be a version/],
     ['an object store by number', { toObjectStore: '17.6' }, [], /toObjectStore must be a release/],
     ['a head of three digits', { toMigrationsHead: '003' }, [], /toMigrationsHead must be four digits/],
-    ['null', { toDatabase: null }, [], /toDatabase must be string/],
+    ['null', { toDatabase: null }, [], /toDatabase must be a text/],
     ['an escape', { triggeredBy: 'anna\u001b[2J' }, [], /triggeredBy must not hold control/],
     ['a field that nobody knows', { colour: 'red' }, [], /unknown fields/],
   ])('with %s is refused', (_, change, without, says) => {

@@ -62,7 +62,7 @@ onBothDialects('alert delivery', (fresh) => {
   test('alerts that the boards of one tenant raise are folded by tenant, and silence no other', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
-    const overdue = (slug: string, n: number) => alertOf.run_overdue({ slug, runId: `run_${slug}${n}`, elementId: 't1', role: null })
+    const overdue = (slug: string, n: number) => alertOf.run_overdue({ slug, runId: `run_${slug}${n}`, isWhole: true, elements: [] })
     for (let n = 0; n < 25; n++) await raise(overdue('noisy', n))
     await drain()
     expect(hook.posts.map(subjectOf).filter((subject) => subject === 'noisy')).toHaveLength(1)

@@ -65,6 +65,22 @@ onBothDialects('automation', (fresh) => {
     expect((await one.post(path, {})).json.code).toBe('INVALID_TRANSITION')
   })
 
+  test('one key serves for calls of different tasks and events; two calls of one path need two', async () => {
+    const one = await room()
+    const key = { 'idempotency-key': '7' }
+    const made = await one.post('/events/e1/create-tasks', { tasks }, key)
+    const escalate = async ({ id }: { id: string }) => (await one.post(`/tasks/${id}/escalate`, {}, key)).json
+    for (const task of made.json.tasks) expect(await escalate(task)).toMatchObject({ task: { id: task.id, escalationLevel: 1 } })
+    expect(await escalate(made.json.tasks[0])).toMatchObject({ task: { escalationLevel: 1 } })
+    expect((await one.post('/events/e2/create-tasks', { tasks }, key)).json).toMatchObject({ created: 2 })
+    for (const event of ['e1', 'e2']) await one.post(`/events/${event}/create-room`, { name: 'Alarm' }, key)
+    const notify = async (event: string, name: string) =>
+      (await one.post(`/events/${event}/notify-matrix`, { body: 'Leave!' }, { 'idempotency-key': name })).json.eventId
+    const sent = [await notify('e1', '7-a'), await notify('e2', '7-a'), await notify('e1', '7-b'), await notify('e1', '7-a')]
+    expect(new Set(sent).size).toBe(3)
+    expect(sent[3]).toBe(sent[0])
+  })
+
   test('an event has one room; its members join, and messages are sent once per key', async () => {
     const one = await room()
     const [anna] = [await one.aUserWith('anna', 'teacher'), await one.aUserWith('cuno', 'custodian')]
@@ -79,6 +95,8 @@ onBothDialects('automation', (fresh) => {
     await one.work()
     expect(one.chat.rooms.joined(roomId)).toEqual(['@anna:acme.example'])
 
+    const long = await one.post('/events/e1/notify-matrix', { body: 'x'.repeat(20_000), html: 'é'.repeat(20_001) })
+    expect(long).toMatchObject({ status: 413, json: { code: 'PAYLOAD_TOO_LARGE', message: expect.stringContaining('60000') } })
     const message = { body: 'Leave the building', html: '<b>Leave the building</b>' }
     const sent = await one.post('/events/e1/notify-matrix', message, { 'idempotency-key': 'm1' })
     expect((await one.post('/events/e1/notify-matrix', message, { 'idempotency-key': 'm1' })).json).toEqual(sent.json)
@@ -180,7 +198,7 @@ onBothDialects('automation', (fresh) => {
     const template = '# {place}\n\n{taskCount}, {injured} injured, {openTaskCount} open'
     const body = { spaceId: space.json.id, title: 'Alarm', template, variables: { place: 'Hall' } }
     const made = await one.post('/events/e1/generate-report', body, { 'idempotency-key': 'r1' })
-    expect(made.json).toMatchObject({ markdown: '# Hall\n\n2 tasks, (none) injured, 2 open', missing: ['injured'] })
+    expect(made.json).toMatchObject({ markdown: '# Hall\n\n2, (none) injured, 2 open', missing: ['injured'] })
     expect((await one.post('/events/e1/generate-report', body, { 'idempotency-key': 'r1' })).json).toEqual(made.json)
     expect((await one.rows()).map(({ name }) => name).toSorted()).toEqual(['Alarm.md', 'Alarm.pdf'])
     const bomb = { template: '{x}'.repeat(10_000), variables: { x: 'y'.repeat(20_000) } }
@@ -253,6 +271,16 @@ onBothDialects('automation', (fresh) => {
     expect(await make('Monday')).toEqual(first)
     await one.clock.advance(25 * 60 * 60_000)
     expect((await make('Tuesday')).name).toBe('Tuesday')
+  })
+
+  test('a call that names no tenant, or a lookup with two parameters, says what to pass', async () => {
+    const one = await room()
+    const { tenantId } = one
+    const message = async (line: string, body?: object) => (await one.call(one.key, line, body)).json.message
+    expect(await message('GET /tenant-info')).toContain('tenantId: is missing (a lookup also takes slug or chatDomain)')
+    expect(await message(`GET /tenant-info?tenantId=${tenantId}&slug=one`)).toContain('pass exactly one of tenantId, slug, chatDomain')
+    expect(await message('POST /spaces/create', { name: 'Hall' })).toContain('tenantId: is missing')
+    expect(await message('GET /tenant-info?slug=')).toContain('slug: must be the slug of a tenant')
   })
 
   test('ids of another tenant are refused on every path, and nothing of it changes', async () => {

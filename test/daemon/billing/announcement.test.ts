@@ -29,6 +29,20 @@ onBothDialects('the mail about the charges of a month', (fresh) => {
     expect(room.money()[0]).toBe(1500)
   })
 
+  test('a module with a price in another currency is not charged, and is not in the total', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example' }).execute()
+    await room.module('attendance', 500)
+    room.modules.set('attendance', { name: 'attendance', developerId: 'dev_1', price: { cents: 500, currency: 'usd' } })
+    await room.module('grades', 300)
+    await room.until('2026-03-24T10:00:00.000Z')
+    expect(room.mails[0]?.text).toContain('attendance: month at 5.00 USD, not charged: prices are in EUR')
+    expect(room.mails[0]?.text).toContain('grades: month at 3.00 EUR = 3.00 EUR')
+    expect(room.mails[0]?.text).toContain('Total: 3.00 EUR')
+    await room.until('2026-04-02T00:00:00.000Z')
+    expect(room.money()[0]).toBe(300)
+  })
+
   test('names what its total is without: tax and the plan', async () => {
     const taxed = await announced({ automaticTax: true, vendor: false }, '2026-03-25T00:00:00.000Z')
     expect(taxed.text).toContain('Total: 15.00 EUR')

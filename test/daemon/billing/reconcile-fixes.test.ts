@@ -20,6 +20,29 @@ onBothDialects('the fix of a difference', (fresh) => {
     expect((await reconcilePage(room.deps, { limit: 50 })).differences).toEqual([])
   })
 
+  test('is not asked for an uninstalled item that the tenant installed again once it was free', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.runJobs()
+    const free = { price_model: null, price_cents: null, currency: null, payment_price_id: null }
+    await room.db
+      .updateTable('marketplace_subscriptions')
+      .set({
+        ...free,
+        status: 'active',
+        payment_subscription_id: null,
+        payment_subscription_item_id: null,
+        paid_until: null,
+        cancelled_at: null,
+      })
+      .execute()
+    expect((await reconcilePage(room.deps, { limit: 50 })).differences).toEqual([])
+    const [sub] = [...room.double.subscriptions.values()]
+    Object.assign(sub ?? {}, { cancelAtPeriodEnd: false })
+    expect((await reconcilePage(room.deps, { limit: 50 })).differences).toMatchObject([{ kind: 'subscription_unknown' }])
+  })
+
   test('does not send terms to a subscription with tax', async () => {
     const room = await aBillingWorld(await fresh())
     await room.install()

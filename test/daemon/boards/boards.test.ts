@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
+import { publishBoard } from '../../../src/daemon/boards/publish-board.ts'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
 import { roomsOfMember } from '../../../src/daemon/spaces/index.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aSpace, aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
+import { aSpace, aTasksWorld, codeOf, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { storedSpace } from '../runs/a-board.ts'
 
 const sound = sketch('s > t1 > c1 > e', { c1: { assignedRole: 'school-principal' } })
@@ -162,6 +163,60 @@ onBothDialects('boards', (fresh) => {
     expect(await one.as('ben').publishBoard({ params })).toMatchObject({ publishedVersion: 2 })
   })
 
+  test('only a member of the space of a board lets it read or write there, or changes what it reads', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
+    await storedSpace(one, 'spc_1', '!hall:school')
+    one.spaces.set('mia', [aSpace('spc_1')])
+    const place = { spaceId: 'spc_1', roomId: '!hall:school', encryptedRooms: new Set<string>(), unknownRooms: new Set<string>() }
+    const triggerPlace = async () => ({ ...place, timeZone: 'UTC', now: one.clock.now() })
+    const { id } = await create(one, { spaceId: 'spc_1', definition: sketch('s > t1 > e') })
+    let version = 1
+    const publish = async (who: string, definition: object) => {
+      await one
+        .as(who)
+        .saveBoard({ params: { id }, body: { version, name: 'B', spaceId: 'spc_1', definition: definition as typeof sound } })
+      version += 1
+      return codeOf(publishBoard({ ...one, triggerPlace }, await principalOf(one.db, who), { id }))
+    }
+    const said = { variables: [{ name: 'said', type: 'text' }] }
+    const chat = (change: object = {}) => ({ ...said, triggers: [{ id: 'spy', kind: 'chat', phrases: ['alarm'], ...change }] })
+    const file = { f1: { assignedRole: 'teacher', fields: [{ name: 'doc', label: 'Doc', kind: 'file' }] } }
+    expect(await publish('mia', sketch('s > t1 > e'))).toBe('ok')
+    expect(await publish('ben', sketch('s > t1 > t2 > e'))).toBe('ok')
+    for (const foreign of [
+      sketch('s > t1 > e', {}, chat()),
+      sketch('s > t1 > e', {}, chat({ room: '!hall:school' })),
+      sketch('s > t1 > e', {}, { triggers: [{ id: 'spy', kind: 'event', eventType: 'file.created' }] }),
+      sketch('s > m1 > t1 > e'),
+      sketch('s > r1 > t1 > e'),
+      sketch('s > f1 > t1 > e', file),
+    ])
+      expect(await publish('ben', foreign)).toBe('BOARD_INVALID')
+    // A member accepts a message to a room, not that the board reads it.
+    expect(await publish('mia', sketch('s > m1 > t1 > e'))).toBe('ok')
+    expect(await publish('ben', sketch('s > m1 > e', { m1: { body: 'Other words' } }))).toBe('ok')
+    expect(await publish('ben', sketch('s > m1 > e', {}, chat()))).toBe('BOARD_INVALID')
+    expect(await publish('mia', sketch('s > m1 > t1 > e', {}, chat()))).toBe('ok')
+    expect(await publish('ben', sketch('s > m1 > e', {}, chat()))).toBe('ok')
+    expect(await publish('ben', sketch('s > m1 > e', {}, chat({ phrases: ['the', 'a'], textVariable: 'said' })))).toBe('BOARD_INVALID')
+  })
+
+  test('a board without a space writes in the space of the room that it reads only for a member of it', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
+    const triggerPlace = async () => ({
+      ...{ spaceId: null, roomId: null, encryptedRooms: new Set<string>(), unknownRooms: new Set<string>() },
+      ...{ timeZone: 'UTC', now: one.clock.now() },
+    })
+    const chat = { triggers: [{ id: 'alarm', kind: 'chat', phrases: ['alarm'], room: '!hall:school' }] }
+    const { id } = await create(one, { definition: sketch('s > t1 > e', {}, chat) })
+    const publish = async (who: string) => codeOf(publishBoard({ ...one, triggerPlace }, await principalOf(one.db, who), { id }))
+    expect(await publish('mia')).toBe('ok')
+    await one.as('ben').saveBoard({ params: { id }, body: { version: 1, name: 'B', definition: sketch('s > m1 > e', {}, chat) } })
+    expect([await publish('ben'), await publish('mia')]).toEqual(['BOARD_INVALID', 'ok'])
+  })
+
   test('only a draft that was never published is deleted, and only a published board is archived', async () => {
     const one = await room()
     const mia = one.as('mia')
@@ -263,6 +318,29 @@ onBothDialects('boards', (fresh) => {
     const theirs = await one.as('olga').importBoard({ body: { bundle } })
     expect(theirs.definition.elements).toHaveLength(2_000)
     expect((await one.as('olga').exportBoard({ params: { id: theirs.id } })).templateExport).toEqual(bundle.templateExport)
+  })
+
+  test('archived boards do not count in the limit, so that 500 of them leave room', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const definition = sketch('s > t1 > e')
+    const { id } = await mia.createBoard({ body: { name: 'B', definition } })
+    await mia.publishBoard({ params: { id } })
+    await mia.archiveBoard({ params: { id } })
+    const row = await one.db.selectFrom('boards').selectAll().executeTakeFirstOrThrow()
+    const copies = (from: number, status: 'active' | 'archived') =>
+      one.db
+        .insertInto('boards')
+        .values(Array.from({ length: 500 }, (_, nth) => ({ ...row, id: `brd_${from + nth}`, status })))
+        .execute()
+    await copies(0, 'archived')
+    await mia.deleteBoard({ params: { id: (await mia.createBoard({ body: { name: 'New', definition } })).id } })
+    await copies(500, 'active')
+    await expect(mia.createBoard({ body: { name: 'New', definition } })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('fix: archive boards that are not needed'),
+    })
+    expect(await codeOf(mia.publishBoard({ params: { id } }))).toBe('CONFLICT')
   })
 })
 

@@ -29,6 +29,11 @@ onBothDialects('boards for operators', (fresh) => {
     expect(shown.edges[0]).toEqual({ source: 's', target: 'f1', condition: 'always' })
     expect(JSON.stringify(shown)).not.toMatch(/principal|teacher|phone|Call/)
     expect((await one.operator.checkTenantBoard({ params: named })).findings).toEqual([])
+    await one.as('mia').saveBoard({ params: { id: board.id }, body: { version: 1, name: 'B', definition: sketch('s > e') } })
+    const ids = async (query: object) =>
+      (await one.operator.showTenantBoard({ params: named, query })).elements.map((element) => element.id)
+    expect([await ids({}), (await ids({ version: 1 })).includes('f1')]).toEqual([['s', 'e'], true])
+    expect(await codeOf(ids({ version: 9 }))).toBe('NOT_FOUND')
     for (const call of [
       () => one.operator.showTenantBoard({ params: { ...named, slug: 'two' } }),
       () => one.operator.checkTenantBoard({ params: { ...named, slug: 'two' } }),
@@ -36,6 +41,20 @@ onBothDialects('boards for operators', (fresh) => {
       () => one.operator.listTenantBoards({ params: { slug: 'nobody' } }),
     ])
       expect(await codeOf(call())).toBe('NOT_FOUND')
+  })
+
+  test('findings have no role, text and condition of a faulty board', async () => {
+    const one = await room()
+    const faulty = sketch("s > d1; d1 -vars.diagnosis == 'HIV'-> t1; d1 -else-> e; t1 > e", { t1: { assignedRole: 'betriebsrat' } })
+    const { id } = await one.as('mia').createBoard({ body: { name: 'B', definition: faulty } })
+    const { findings } = await one.operator.checkTenantBoard({ params: { slug: 'one', id } })
+    expect(findings.map(({ code, elementId }) => [code, elementId])).toEqual(
+      expect.arrayContaining([
+        ['ROLE_UNKNOWN', 't1'],
+        ['EXPRESSION_INVALID', 'd1'],
+      ]),
+    )
+    expect(JSON.stringify(findings)).not.toMatch(/betriebsrat|diagnosis|HIV/)
   })
 
   test('the content needs the support access of the tenant, which lasts 24 hours; each use is audited', async () => {

@@ -138,9 +138,17 @@ test('keys of the payment provider never print', () => {
 test.each([
   [{ TENANTRY_STRIPE_SECRET_KEY: 'pk_live_abc' }, 'stripe.secretKey'],
   [{ TENANTRY_STRIPE_WEBHOOK_SECRETS: 'whsec_platform1' }, 'stripe.webhookSecrets.0'],
+  [{ TENANTRY_STRIPE_WEBHOOK_SECRETS: 'platform=whsec_platform1,thin=whsec_cut' }, 'stripe.webhookSecrets.1'],
   [{ TENANTRY_STRIPE_API: 'http://stripe.example' }, 'stripe.api'],
   [{ TENANTRY_PAYMENTS_CURRENCY: 'jpy' }, 'payments.currency'],
 ])('a wrong setting of payments is refused without its value: %j', (env, path) => {
   expect(refusedPaths(undefined, env)).toEqual([path])
   expect(() => loadConfig({ env })).not.toThrow(/pk_live_abc|whsec_platform1/)
+})
+
+test('a webhook secret that was cut is refused for its length, not for its form', () => {
+  const refused = (secrets: string) => () => loadConfig({ env: { TENANTRY_STRIPE_WEBHOOK_SECRETS: secrets } })
+  expect(refused('thin=whsec_cut')).toThrow('must have 8 to 255 characters after whsec_, not 3')
+  expect(refused('thin=whsec_spaced out')).toThrow('must have only letters')
+  expect(refused('other=whsec_12345678')).toThrow('must be <endpoint>=whsec_…')
 })

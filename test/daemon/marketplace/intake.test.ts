@@ -74,6 +74,27 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(room.mails).toHaveLength(3)
   })
 
+  test('an answer to the reviewer is not refused for other submissions of its address, and has a limit of its own', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+    await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Say more.' } })
+    await room.runJobs()
+    const token = linkIn(room.mails.at(-1)?.text.replaceAll("'", '') as string, '?token=').searchParams.get('token') as string
+    await room.clock.advance(60_000)
+    for (let n = 0; n < 4; n++, await room.clock.advance(1_000)) await room.stranger.submitItem({ body: aSubmission() })
+    expect(await codeOf(room.stranger.submitItem({ body: aSubmission() }))).toBe('RATE_LIMITED')
+    const broken = { templateExport: { ...aFlow().templateExport, edges: [] } }
+    const repeat = (body: object = {}) => room.stranger.repeatSubmission({ params: { id }, query: { token }, body: aSubmission(body) })
+    for (let n = 0; n < 4; n++, await room.clock.advance(1_000)) expect(await codeOf(repeat({ bundle: broken }))).toBe('VALIDATION')
+    expect((await repeat()).status).toBe('pending')
+    await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'More.' } })
+    await room.runJobs()
+    const next = linkIn(room.mails.at(-1)?.text.replaceAll("'", '') as string, '?token=').searchParams.get('token') as string
+    await room.clock.advance(1_000)
+    const sixth = room.stranger.repeatSubmission({ params: { id }, query: { token: next }, body: aSubmission() })
+    expect((await failure(sixth))?.message).toContain(`Submission ${id} was sent again 5 times within an hour`)
+  })
+
   test('a refused board counts as a submission: its check costs the same', async () => {
     const room = await aMarketplaceWorld(await fresh())
     const { templateExport } = aFlow()
@@ -99,7 +120,8 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(await reason(aSubmission({ vendorCountry: 'XX' }))).toContain('must be a country code')
     expect(await reason(aSubmission({ vendorEmail: 'nobody' }))).toContain('vendorEmail')
     expect(await reason(aSubmission({ name: 'two\nlines' }))).toContain('control characters')
-    expect(await reason(aSubmission({ iconEmoji: 'x'.repeat(11) }))).toContain('iconEmoji')
+    for (const iconEmoji of ['x'.repeat(11), 'Haken', '👋👋', '1'])
+      expect(await reason(aSubmission({ iconEmoji }))).toContain('iconEmoji: must be one emoji')
     expect(await reason(aSubmission({ status: 'approved' }))).toContain('status: is not a known field')
     expect(
       await reason(anApp({ bundle: { manifest: { moduleKey: 'attendance', featureFlag: 'attendance', permissions: ['files:write'] } } })),

@@ -136,6 +136,41 @@ onBothDialects('the marketplace for operators', (fresh) => {
     expect(next.mail).not.toMatch(/did not change|payment account/)
   })
 
+  test('a submission of a proven address names the vendors and items that it may join', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const item = await room.published(aSubmission({ vendorEmail: 'ann@vendor.example' }))
+    await room.published(aSubmission({ vendorEmail: 'ben@vendor.example' }))
+    await room.clock.advance(3_600_000)
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission({ version: '2.0.0' }) })
+    const shown = async () => (await room.operator.showMarketplaceSubmission({ params: { id } })).vendors
+    expect(await shown()).toEqual([])
+    await room.db.updateTable('marketplace_submissions').set({ proven_at: '2026-01-01T00:00:00.000Z' }).execute()
+    const [vendor] = await shown()
+    expect(await shown()).toEqual([{ id: item.vendorId, name: 'Ann', items: [{ id: item.id, name: 'Visitors', version: '1.0.0' }] }])
+    const body = { vendorId: vendor?.id, itemId: vendor?.items[0]?.id }
+    expect((await room.operator.approveMarketplaceSubmission({ params: { id }, body })).item).toMatchObject({
+      id: item.id,
+      version: '2.0.0',
+    })
+    expect(await shown()).toEqual([])
+  })
+
+  test('the mail of a version of an archived item does not say that it is listed', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const item = await room.published(aSubmission({ version: '1.0.0' }))
+    await room.operator.changeItem({ params: { id: item.id }, body: { status: 'archived' } })
+    await room.clock.advance(3_600_000)
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission({ version: '2.0.0' }) })
+    await room.db.updateTable('marketplace_submissions').set({ proven_at: '2026-01-01T00:00:00.000Z' }).execute()
+    const body = { itemId: item.id, vendorId: item.vendorId as string }
+    expect((await room.operator.approveMarketplaceSubmission({ params: { id }, body })).item.status).toBe('archived')
+    await room.runJobs()
+    const text = room.mails.findLast(({ subject }) => subject.endsWith('was approved'))?.text
+    expect(text).toContain('The item is not listed in the marketplace at present.')
+    expect(text).toContain('Organisations can neither install it nor update to this version until the platform lists the item again.')
+    expect(text).not.toContain('install it now')
+  })
+
   test('a rejected submission leads nowhere, and its mail has the reason', async () => {
     const room = await aRoom()
     const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })

@@ -168,6 +168,27 @@ onBothDialects('installations over the API', (fresh) => {
     expect([await room.events(), await room.audited()]).toEqual([[], []])
   })
 
+  test('the registry shows the price, and an installation with another shown price is refused', async () => {
+    const room = await aRoom(await fresh())
+    await approve(
+      room.db,
+      aManifest({ version: '1.1.0', billing: { model: 'subscription', monthlyPrice: 4.99, currency: 'EUR' } }),
+      'ten_two',
+    )
+    expect((await room.mia.listRegistry()).modules).toMatchObject([{ version: '1.1.0', price: { cents: 499, currency: 'eur' } }])
+    expect((await room.operator.listModules()).modules).toMatchObject([{ price: { cents: 499, currency: 'eur' } }])
+    const install = (modulePriceCents: number | null) =>
+      room.mia.installModule({ body: { ...params, approvedPermissions: [], modulePriceCents } })
+    for (const shown of [null, 299])
+      await expect(install(shown)).rejects.toMatchObject({
+        code: 'CONFLICT',
+        message: expect.stringMatching(/costs 4\.99 EUR a month.* Nothing was installed\. fix: .*modulePriceCents: 499$/),
+      })
+    expect((await room.mia.listInstallations()).modules).toEqual([])
+    await install(499)
+    expect(await room.mia.showInstallation({ params })).toMatchObject({ status: 'installed', price: { cents: 499 } })
+  })
+
   test("an operator's false wins; a flag that an operator set to true, or that another module has, is taken", async () => {
     const room = await aRoom(await fresh())
     const setFlags = (flags: object) =>

@@ -51,6 +51,12 @@ onBothDialects('modules for operators', (fresh) => {
     for (const tenantId of ['ten_one', 'ten_two']) await installApp(db, tenantId)
     const body = { reason: 'It sends data to strangers.' }
     expect(await room.operator.withdrawModule({ params: { id: 'attendance' }, body })).toMatchObject({ chargedApps: 2 })
+    const alerts = () => db.selectFrom('alerts').select(['kind', 'status', 'subject', 'title']).execute()
+    const alert = { kind: 'paid_module_withdrawn', subject: 'attendance', title: '1 tenant pays for an app of a withdrawn module' }
+    expect(await alerts()).toEqual([{ ...alert, status: 'open' }])
+    await room.operator.restoreModule({ params: { id: 'attendance' } })
+    expect(await alerts()).toEqual([{ ...alert, status: 'closed' }])
+    await room.operator.withdrawModule({ params: { id: 'attendance' }, body })
     expect(await room.mia.uninstallModule({ params })).toMatchObject({ chargedSubscriptionId: 'msb_ten_one' })
     await db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).where('tenant_id', '=', 'ten_one').execute()
     expect(await room.mia.uninstallModule({ params })).toMatchObject({ chargedSubscriptionId: null })

@@ -36,6 +36,34 @@ onBothDialects('a tenant that has not paid an invoice', (fresh) => {
     expect(room.money()).toEqual([4500, 3150, 1350])
   })
 
+  test('buys nothing as soon as an invoice of modules failed; the page of the item says so', async () => {
+    const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
+    const obstacle = async () => room.payments.assertBuyable(room.actor, await room.item()).catch((error) => error)
+    expect(await obstacle()).toBeUndefined()
+    await room.module('attendance', 500)
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-04-03T00:00:00.000Z')
+    const refused = { code: 'PAYMENT_FAILED', message: expect.stringContaining(`${openOf(room)?.id} over 5.00 EUR`) }
+    await expect(room.install()).rejects.toMatchObject(refused)
+    expect(await obstacle()).toMatchObject(refused)
+    room.double.refuseCard(room.customer.id, false)
+    await room.provider.payInvoice({ key: 'paid', invoiceId: openOf(room)?.id as string })
+    expect(await obstacle()).toBeUndefined()
+    expect(await room.install()).toMatchObject({ status: 'active' })
+  })
+
+  test('buys nothing as soon as the last invoice of an uninstalled item failed', async () => {
+    const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
+    await room.install()
+    await room.until('2026-03-20T00:00:00.000Z')
+    await room.active(30)
+    await room.uninstall()
+    await room.runJobs()
+    room.double.refuseCard(room.customer.id)
+    await room.until('2026-04-08T00:00:00.000Z')
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENT_FAILED', message: expect.stringContaining('45.00 EUR') })
+  })
+
   test('buys again once the invoice is voided', async () => {
     const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
     await endUnpaid(room)
@@ -51,6 +79,7 @@ onBothDialects('a tenant that has not paid an invoice', (fresh) => {
     await room.until('2026-04-12T00:00:00.000Z')
     await room.uninstall()
     await room.runJobs()
+    await room.payments.assertBuyable(room.actor, await room.item())
     expect(await room.install()).toMatchObject({ status: 'active', paymentStatus: 'past_due' })
     expect(room.money()).toEqual([1000, 700, 300])
   })

@@ -25,7 +25,7 @@ const permission = {
       },
     },
     { id: 'm', kind: 'message', label: 'News', config: { room: 'space', body: 'It is {illness}' } },
-    { id: 't', kind: 'task', label: 'File it', config: { assignedRole: 'tenant-admin' } },
+    { id: 't', kind: 'task', label: 'File {illness}', config: { assignedRole: 'tenant-admin' } },
     { id: 'e', kind: 'end', label: 'End', config: {} },
   ],
   edges: [

@@ -73,7 +73,7 @@ onBothDialects('files of forms', (fresh) => {
       return advanceRun({ ...room, storeFile: storeFile as never }, await principalOf(room.db, who), { ...advance, idempotencyKey: key })
     }
     expect(await codeOf(act('anna'))).toBe('FORBIDDEN')
-    const refused = { action: 'skip' } as const
+    const refused = { action: 'skip', data: undefined } as const
     expect(await codeOf(act('tim', refused, 'k2'))).toBe('INVALID_TRANSITION')
     for (const more of [{ other: 'x' }, { plan: 'fil_nowhere' }, { plan: 5 }])
       expect(await codeOf(act('tim', { data: { sign: drawn(png()), ...more } }, 'k3'))).toBe('VALIDATION')

@@ -42,6 +42,21 @@ onBothDialects('runs for operators', (fresh) => {
     expect(await codeOf(one.operator.tenantRunHistory({ params: { slug: 'two', id: first.id } }))).toBe('NOT_FOUND')
   })
 
+  test('an operator sees which elements are done and what was not delivered, without its text', async () => {
+    const one = await room()
+    await storedSpace(one, 'spc_4b')
+    const texts = { m1: { body: 'Secret' }, r1: { title: 'Hidden', template: 'Secret' } }
+    const run = await aRun(one, await aBoard(one, 's > t1 > m1 > r1 > m2 > t2 > e', texts), { spaceId: 'spc_4b' })
+    await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
+    const show = () => one.operator.showTenantRun({ params: { ...params, id: run.id } })
+    expect(await show()).toMatchObject({ doneElementIds: ['t1'], undelivered: [] })
+    await one.db.updateTable('run_messages').set({ status: 'failed' }).where('element_id', '=', 'm1').execute()
+    await one.db.updateTable('run_reports').set({ status: 'failed' }).execute()
+    const shown = await show()
+    expect(shown.undelivered.map(({ type, elementId }) => `${type} ${elementId}`)).toEqual(['message m1', 'report r1'])
+    expect(JSON.stringify(shown)).not.toMatch(/Secret|Hidden/)
+  })
+
   test('with support access an operator reads variables, form values, approvers and reports of a run; each use is audited', async () => {
     const one = await room()
     const fields = [{ name: 'phone', label: 'Phone', kind: 'text' }]
@@ -56,6 +71,7 @@ onBothDialects('runs for operators', (fresh) => {
     expect(await codeOf(read('two'))).toBe('NOT_FOUND')
     expect(await read()).toMatchObject({
       ...{ startedBy: 'anna', context: { phone: '555' }, open: [{ elementId: 't1' }], moreSteps: false },
+      users: { anna: expect.any(String), tim: expect.any(String) },
       steps: [{ type: 'start' }, { type: 'submit', by: 'tim', values: { phone: '555' } }],
       reports: [{ title: 'Report', markdown: 'Call 555' }],
     })

@@ -24,6 +24,8 @@ async function work(room: TasksWorld, ports: object = {}, { last = false } = {})
   for (const { topic, payload } of jobs) await handlers[topic]?.(JSON.parse(payload), { last })
 }
 
+const person = [{ name: 'people', label: 'People', kind: 'number', required: true }]
+
 onBothDialects('jobs of runs', (fresh) => {
   const room = async () => {
     const one = await aTasksWorld(await fresh())
@@ -361,6 +363,74 @@ onBothDialects('jobs of runs', (fresh) => {
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ title: 'Too few approvers: c1', assignedRole: 'head' }])
   })
 
+  test('a task or form that no active user can do warns at the start, raises an alert and asks its escalation role', async () => {
+    const one = await room()
+    const work = { assignedRole: 'school-principal', escalationRole: 'head' }
+    const id = await aBoard(one, 's > p1 > t1 > e1; p1 > f1 > e2', { t1: work, f1: { ...work, fields: person } })
+    const run = await aRun(one, id)
+    expect(run.warnings.map(({ code, elementId }) => [code, elementId])).toEqual([
+      ['NOBODY_IN_ROLE', 't1'],
+      ['NOBODY_IN_ROLE', 'f1'],
+    ])
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status']).orderBy('id').execute()
+    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'open' }])
+    const titles = async () => (await one.as('mia').listTasks()).tasks.map(({ title }) => title).toSorted()
+    expect(await titles()).toEqual(['No active user for: f1', 'No active user for: t1', 't1'])
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
+    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'closed' }])
+    const ended = await one
+      .as('ben')
+      .advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
+    expect(ended.status).toBe('completed')
+  })
+
+  test('a form that opens later and stalls raises the alert, until it is submitted', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > f1 > f2 > e', { f2: { assignedRole: 'school-principal', fields: person } }))
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status']).orderBy('id').execute()
+    expect(await alerts()).toEqual([])
+    const submit = (who: string, elementId: string) =>
+      one.as(who).advanceRun({ params: { id: run.id }, body: { elementId, action: 'submit', data: { people: 1 } } })
+    await submit('tim', 'f1')
+    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'open' }])
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await submit('ben', 'f2')
+    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'closed' }])
+  })
+
+  test('work of a disabled user, or of a role that its last user loses, raises the alert; an assigned task does not', async () => {
+    const one = await room()
+    const own = { assignedRole: undefined, assignedTo: 'starter' }
+    const started = await aRun(one, await aBoard(one, 's > f1 > e', { f1: { ...own, fields: person } }))
+    const ofRole = await aRun(one, await aBoard(one, 's > t1 > e'))
+    const assigned = await aRun(one, await aBoard(one, 's > t1 > e'))
+    const task = (await one.as('mia').listTasks({ query: { runId: assigned.id } })).tasks[0]
+    await one.as('mia').assignTask({ params: { id: task?.id as string }, body: { assigneeId: 'ben' } })
+    const alerts = async () => (await one.db.selectFrom('alerts').select('subject').orderBy('id').execute()).map(({ subject }) => subject)
+    await disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'anna', reason: 'left' })
+    await work(one)
+    expect(await alerts()).toEqual([`one/${started.id}`])
+    await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', roles: ['member'] })
+    await work(one)
+    expect(await alerts()).toEqual([`one/${started.id}`, `one/${ofRole.id}`])
+  })
+
+  test('several late elements of a run raise one alert, which closes with the last of them', async () => {
+    const one = await room()
+    const late = { assignedRole: 'teacher', dueAt: 'PT1H' }
+    const run = await aRun(one, await aBoard(one, 's > p1 > t1 > e1; p1 > t2 > e2; p1 > t3 > e3', { t1: late, t2: late }))
+    await one.clock.advance(3_600_000)
+    await fireTimers(one)
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'body']).orderBy('id').execute()
+    expect(await alerts()).toMatchObject([{ kind: 'run_overdue', status: 'open', body: expect.stringContaining('So it is for 1 more') }])
+    const complete = (elementId: string) => one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId, action: 'complete' } })
+    await complete('t1')
+    expect(await alerts()).toMatchObject([{ status: 'open' }])
+    await complete('t2')
+    expect(await alerts()).toMatchObject([{ status: 'closed' }])
+  })
+
   test('a run that fails raises run_failed until it is cancelled or retried, and its task names the failure', async () => {
     const one = await room()
     const code = { assignedRole: 'teacher', fields: [{ name: 'code', label: 'Code', kind: 'text', required: true }] }
@@ -405,7 +475,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const [open] = (await one.as('mia').showRun({ params: { id: run.id } })).open
     expect(open?.assignedRole).toBe('head')
     const { body, command } = await one.db.selectFrom('alerts').select(['body', 'command']).executeTakeFirstOrThrow()
-    expect([body, command]).toEqual([expect.stringContaining('role head has a task'), `tenantry runs show ${run.id} --tenant one`])
+    expect([body, command]).toEqual([expect.stringContaining('The role head has it now.'), `tenantry runs show ${run.id} --tenant one`])
     // The task belongs to the other role now, whichever way it is completed.
     expect(await codeOf(one.as('tim').completeTask({ params: { id: open?.taskId as string } }))).toMatch(/FORBIDDEN|NOT_FOUND/)
     expect(await codeOf(one.as('tim').advanceRun(complete))).toBe('FORBIDDEN')

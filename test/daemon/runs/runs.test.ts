@@ -1,9 +1,10 @@
-import { sql } from 'kysely'
+import { type KyselyPlugin, sql } from 'kysely'
 import { expect, test } from 'vitest'
+import { eventStarts } from '../../../src/core/boards/index.ts'
 import { lockBoard } from '../../../src/daemon/boards/boards.repo.ts'
 import { dialectOf, eventsAfter } from '../../../src/daemon/db/index.ts'
-import { advanceRun } from '../../../src/daemon/runs/advance-run.ts'
-import { fireTimers, hasUnfinishedRun } from '../../../src/daemon/runs/index.ts'
+import { advanceRun, cancelRun } from '../../../src/daemon/runs/advance-run.ts'
+import { fireTimers, unfinishedRun } from '../../../src/daemon/runs/index.ts'
 import { startRun } from '../../../src/daemon/runs/start-run.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -177,14 +178,34 @@ onBothDialects('runs', (fresh) => {
     await save('spc_5c', 2)
     const run = await aRun(one, id)
     expect(run).toMatchObject({ spaceId: 'spc_4b' })
-    const isUnfinished = (spaceId: string, runId: string | null) =>
-      one.db.transaction().execute((tx) => hasUnfinishedRun(tx, { tenantId: 'ten_one', boardId: id, spaceId, runId }))
+    const isUnfinished = async (spaceId: string, runId: string | null) =>
+      (await one.db.transaction().execute((tx) => unfinishedRun(tx, { tenantId: 'ten_one', boardId: id, spaceId, runId }))) !== undefined
     expect([await isUnfinished('spc_4b', null), await isUnfinished('spc_none', null), await isUnfinished('spc_none', run.id)]).toEqual([
       ...[true, false, true],
     ])
     expect(await codeOf(aRun(one, id, { spaceId: 'spc_5c' }))).toBe('VALIDATION')
     await mia.publishBoard({ params })
     expect(await aRun(one, id)).toMatchObject({ spaceId: 'spc_5c' })
+  })
+
+  test('each event of a run names its space, so it starts no run of a board in another space', async () => {
+    const one = await room()
+    await storedSpace(one, 'spc_4b')
+    const run = await aRun(one, await aBoard(one, 's > c1 > e', { c1: { dueAt: 'PT10H' } }), { spaceId: 'spc_4b' })
+    await one.clock.advance(9 * 3_600_000)
+    await fireTimers(one)
+    await one.as('mia').cancelRun({ params: { id: run.id } })
+    const events = (await eventsAfter(one.db, { stream: 'tenant:ten_one', after: 0 })).filter(
+      ({ eventType }) => !eventType.startsWith('board.') && !eventType.startsWith('task.'),
+    )
+    expect(events.map(({ eventType }) => eventType)).toEqual(
+      expect.arrayContaining(['run.started', 'checkpoint.created', 'sla.warning', 'checkpoint.resolved', 'run.failed']),
+    )
+    for (const event of events) {
+      expect(event.payload).toMatchObject({ runId: run.id, spaceId: 'spc_4b' })
+      const trigger = { id: 'x', kind: 'event', eventType: event.eventType, expression: null } as const
+      expect([eventStarts(trigger, 'spc_5c', event), eventStarts(trigger, 'spc_4b', event)]).toEqual([false, true])
+    }
   })
 
   test('a board may name the roles that start it', async () => {
@@ -454,6 +475,28 @@ onBothDialects('runs', (fresh) => {
     expect(audited.map(({ action }) => action)).toEqual(['board.published', 'run.skipped', 'run.cancelled'])
   })
 
+  test('a cancel ends the tasks of a run together: their number adds no statements', async () => {
+    const one = await room()
+    const statements = async (tasks: number) => {
+      const branches = Array.from({ length: tasks }, (_, n) => `p1 > t${n} > j1`).join('; ')
+      const run = await aRun(one, await aBoard(one, `s > p1; ${branches}; j1 > e`))
+      let count = 0
+      const counter: KyselyPlugin = {
+        transformQuery: ({ node }) => {
+          count += 1
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }
+      await cancelRun({ ...one, db: one.db.withPlugin(counter) }, await principalOf(one.db, 'mia'), { id: run.id })
+      const rows = await one.db.selectFrom('tasks').select(['status', 'updated_at']).where('run_id', '=', run.id).execute()
+      expect(rows).toEqual(Array(tasks).fill({ status: 'cancelled', updated_at: one.clock.now().toISOString() }))
+      return count
+    }
+    expect(await statements(300)).toBe(await statements(3))
+    expect(await one.db.selectFrom('events').select('seq').where('event_type', '=', 'task.updated').execute()).toHaveLength(303)
+  })
+
   test('a rejection inside a branch ends the run with the tasks, checkpoints and timers of the other branches', async () => {
     const one = await room()
     const text = 's > p1; p1 > c1 > j1; p1 > t1 > j1; p1 > c2 > j1; p1 > w1 > j1; j1 > e'
@@ -516,6 +559,36 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(advance(one, 'ben', run.id, also))).toBe('NOT_FOUND')
     await one.as('ben').completeTask({ params: { id: second?.taskId as string } })
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
+  })
+
+  test('approve, reject and complete take no values, which would be lost', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    const run = await aRun(one, await aBoard(one, 's > c1 > t1 > e'))
+    const act = (who: string, body: Parameters<ReturnType<TasksWorld['as']>['advanceRun']>[0]['body']) =>
+      one.as(who).advanceRun({ params: { id: run.id }, body })
+    const data = { comment: 'no room is free' }
+    for (const action of ['approve', 'reject'] as const) {
+      const refused = await act('ben', { elementId: 'c1', action, data }).catch((error) => error)
+      expect(refused).toMatchObject({ code: 'VALIDATION', details: [{ path: 'data' }] })
+    }
+    expect((await one.as('anna').showRun({ params: { id: run.id } })).seq).toBe(run.seq)
+    await act('ben', { elementId: 'c1', action: 'approve', data: {} })
+    expect(await codeOf(act('tim', { elementId: 't1', action: 'complete', data }))).toBe('VALIDATION')
+  })
+
+  test('a board of a deleted space is a finding, and starts no run', async () => {
+    const one = await room()
+    await storedSpace(one, 'spc_1')
+    one.spaces.set('mia', [aSpace('spc_1')])
+    const { id } = await one.as('mia').createBoard({ body: { name: 'B', spaceId: 'spc_1', definition: sketch('s > t1 > e') } })
+    await one.as('mia').publishBoard({ params: { id } })
+    await aRun(one, id)
+    await one.db.updateTable('spaces').set({ deleted_at: '2026-01-05T00:00:00.000Z' }).execute()
+    one.spaces.clear()
+    const { findings } = await one.as('mia').checkBoard({ params: { id } })
+    expect(findings).toMatchObject([{ severity: 'error', code: 'SPACE_DELETED' }])
+    await expect(aRun(one, id)).rejects.toMatchObject({ code: 'BOARD_NOT_ACTIVE', message: expect.stringContaining('was deleted') })
   })
 
   test('work for a role that nobody has waits: users with manageBoards complete the task and cancel the run', async () => {

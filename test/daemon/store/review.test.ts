@@ -63,6 +63,30 @@ onBothDialects('reviews of the store', (fresh) => {
     expect(await mailsOf(room)).toEqual([])
   })
 
+  test('a price in another currency is refused at the upload, and at the approval if the currency of the platform changed', async () => {
+    const db = await fresh()
+    const room = await aStoreWorld(db)
+    const anna = await room.aDeveloper('anna')
+    const billing = (currency: string, monthlyPrice = 4.99) => ({
+      manifest: { billing: { model: 'subscription', monthlyPrice, currency } },
+    })
+    await expect(room.upload(anna, billing('USD'))).rejects.toMatchObject({
+      code: 'MODULE_INVALID',
+      details: [{ path: 'billing.currency', reason: 'must be EUR, the currency of this platform' }],
+    })
+    await room.upload(anna, billing('USD', 0))
+    const { submissionId: id } = await room.upload(anna, billing('EUR'))
+    const row = await db.selectFrom('store_submissions').select('manifest').where('id', '=', id).executeTakeFirstOrThrow()
+    const manifest = row.manifest.replace('"EUR"', '"USD"')
+    await db.updateTable('store_submissions').set({ manifest }).where('id', '=', id).execute()
+    const approve = () => room.as('rita').reviewSubmission({ params: { id }, body: { action: 'approve' } })
+    await expect(approve()).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/is in USD, .* in EUR\. fix: reject it/),
+    })
+    expect((await anna.showSubmission({ params: { id } })).status).toBe('in_review')
+  })
+
   test('a reviewer verifies a developer, but not the own account', async () => {
     const room = await aStoreWorld(await fresh())
     const anna = await room.aDeveloper('anna')

@@ -1,8 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { answerEveryMs } from '../../../src/core/boards/index.ts'
 import { isoIn } from '../../../src/core/kit/index.ts'
 import { acquireLease, type Db } from '../../../src/daemon/db/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { answerJobs } from '../../../src/daemon/triggers/answer-room.ts'
 import { restartReader } from '../../../src/daemon/triggers/chat-readers.repo.ts'
 import { runChatReaders } from '../../../src/daemon/triggers/chat-readers.ts'
+import { failedStartJobs } from '../../../src/daemon/triggers/failed-starts.ts'
 import { readChatOnce } from '../../../src/daemon/triggers/read-chat.ts'
 import { insertUser } from '../../../src/daemon/users/users.repo.ts'
 import { systemClock } from '../../../src/node/index.ts'
@@ -28,8 +32,10 @@ onBothDialects('chat triggers', (fresh) => {
       one.chat.timeline.write(roomId, { sender: one.chat.id('anna'), body, sentAt: one.clock.now().getTime(), ...given })
     const publish = (change: object = {}, given: Parameters<typeof one.publish>[1] = {}) =>
       one.publish([{ ...alarm, ...change }], { spaceId: space.id, ...given })
+    /** Runs the jobs of triggers. */
+    const work = () => drainJobs({ db: one.db, clock: one.clock, log: one.log, handlers: { ...answerJobs(one), ...failedStartJobs(one) } })
     const alerts = async () => (await one.db.selectFrom('alerts').select('kind').orderBy('id').execute()).map(({ kind }) => kind)
-    return { ...one, anna, spaceId: space.id, roomId, read, say, publishAlarm: publish, alerts }
+    return { ...one, anna, spaceId: space.id, roomId, read, say, publishAlarm: publish, alerts, work }
   }
   type School = Awaited<ReturnType<typeof school>>
   const eventIds = ({ started }: School) => started.map(({ trigger }) => trigger.eventId)
@@ -164,6 +170,69 @@ onBothDialects('chat triggers', (fresh) => {
     const skipped = await one.db.selectFrom('trigger_occurrences').select('reason').where('outcome', '=', 'skipped').orderBy('at').execute()
     const cooldown = expect.stringContaining('less than 10 minutes ago')
     expect(skipped.map(({ reason }) => reason)).toEqual([cooldown, cooldown, expect.stringContaining('unfinished')])
+  })
+
+  test('an alarm that starts nothing is answered in the room: once for a run and a time, with when the run began', async () => {
+    const one = await school()
+    await one.publishAlarm({ cooldownMinutes: 0 })
+    await one.read()
+    one.runs.unfinished.add('brd_1')
+    const alarmAgain = async () => {
+      one.say('alarm')
+      await one.read()
+      await one.work()
+    }
+    await alarmAgain()
+    await alarmAgain()
+    const answer = { tenantId: one.tenantId, roomId: one.roomId, transactionId: expect.any(String) }
+    const body =
+      'A run of "brd_1" is open since 2026-01-04 15:00 (Europe/Berlin), so this message started nothing new. ' +
+      'Complete or cancel it, or start a run by hand.'
+    expect(one.sent).toEqual([{ ...answer, body }])
+    await one.clock.advance(answerEveryMs)
+    await alarmAgain()
+    expect(one.sent).toHaveLength(2)
+    expect(new Set(one.sent.map(({ transactionId }) => transactionId)).size).toBe(2)
+    // Another run is another answer.
+    one.runs.unfinishedSince = isoIn(one.clock, 1_000)
+    await one.clock.advance(2_000)
+    await alarmAgain()
+    expect(one.sent).toHaveLength(3)
+    expect(await one.alerts()).toEqual([])
+  })
+
+  test('a refused alarm is answered and raises an alert, which a later start closes', async () => {
+    const one = await school()
+    await one.publishAlarm({ cooldownMinutes: 0 })
+    await one.read()
+    one.runs.refuse = 'The board is archived.'
+    for (let nth = 0; nth < 2; nth++) {
+      one.say('alarm')
+      await one.read()
+      await one.work()
+    }
+    expect(one.sent.map(({ body }) => body)).toEqual([expect.stringContaining('This message started no run of "brd_1"')])
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'subject', 'status']).execute()
+    expect(await alerts()).toEqual([{ kind: 'trigger_failed', subject: 'acme/brd_1', status: 'open' }])
+    one.runs.refuse = undefined
+    await one.clock.advance(1_000)
+    one.say('alarm')
+    await one.read()
+    await one.work()
+    expect(await alerts()).toEqual([{ kind: 'trigger_failed', subject: 'acme/brd_1', status: 'closed' }])
+  })
+
+  test('an answer that waited for the chat server for a quarter of an hour is not sent', async () => {
+    const one = await school()
+    await one.publishAlarm()
+    await one.read()
+    for (let nth = 0; nth < 2; nth++) {
+      one.say('alarm')
+      await one.read()
+    }
+    await one.clock.advance(15 * 60_000 + 1)
+    await one.work()
+    expect(one.sent).toEqual([])
   })
 
   test('a message that one trigger of a board skips starts it by another', async () => {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { recordEvent, recordModuleEvents } from '../../../src/daemon/events/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import type { StartRun } from '../../../src/daemon/triggers/deps.ts'
 import { readEvents } from '../../../src/daemon/triggers/event-triggers.ts'
+import { failedStartJobs } from '../../../src/daemon/triggers/failed-starts.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTriggersWorld, type TriggersWorld } from '../../support/triggers-world.ts'
 
@@ -43,6 +45,16 @@ onBothDialects('event triggers', (fresh) => {
     await readEvents(one)
     expect((await one.seen()).map(({ outcome }) => outcome).toSorted()).toEqual(['failed', 'started'])
     expect((await one.seen()).find(({ outcome }) => outcome === 'failed')?.reason).toContain("event.status == 'done' has no value")
+    const check = () => drainJobs({ db: one.db, clock: one.clock, log: one.log, handlers: failedStartJobs(one) })
+    await one.clock.advance(1_000)
+    await happen(one, {})
+    await readEvents(one)
+    await check()
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status']).execute()
+    expect(await alerts()).toEqual([{ kind: 'trigger_failed', status: 'open' }])
+    await one.archive()
+    await check()
+    expect(await alerts()).toEqual([{ kind: 'trigger_failed', status: 'closed' }])
   })
 
   test('other work of the daemon continues between two expressions', async () => {

@@ -5,6 +5,7 @@ import { execa } from 'execa'
 import { afterEach } from 'vitest'
 import { stringify } from 'yaml'
 import { type Api, connect, storedLogins } from '../../../src/cli/kit/connection.ts'
+import { systemClock } from '../../../src/node/index.ts'
 
 import { dockerEnvironment, readTestbed, type Testbed } from '../../testbed/testbed.ts'
 import { type ReachableBox, reachableBox } from './conversation.ts'
@@ -80,7 +81,7 @@ export async function startFleet(more: Environment = {}): Promise<Fleet> {
   const tenantry = (...args: string[]) => run('tenantry', args, operatorEnv)
   const must = async (...args: string[]) => ok(await tenantry(...args))
   const headers = async () => ({ authorization: `Bearer ${(await storedLogins(operatorEnv).at(url))?.token}` })
-  const api = await connect({ baseUrl: url, headers })
+  const api = await connect({ baseUrl: url, headers, clock: systemClock, notify: () => undefined })
   const invited = (await must('hosts', 'invite', 'host-1', '--json')).json<{ token: string }>()
   await writeFile(join(folder, 'invite'), invited.token, { mode: 0o600 })
   ok(await run('tenantry-agent', ['enrol', '--url', url, '--token-file', join(folder, 'invite')], agentEnv))

@@ -61,6 +61,7 @@ import { ownedModules } from './0061-owned-modules.ts'
 import { hashedRequests } from './0062-hashed-requests.ts'
 import { escalationRoles } from './0063-escalation-roles.ts'
 import { tenantLimits } from './0065-tenant-limits.ts'
+import { elementOwners } from './0066-element-owners.ts'
 import { billingLists } from './0068-billing-lists.ts'
 import type { Migration } from './migration.ts'
 
@@ -129,5 +130,6 @@ export const migrations: readonly Migration[] = [
   hashedRequests,
   escalationRoles,
   tenantLimits,
+  elementOwners,
   billingLists,
 ]

@@ -1,0 +1,64 @@
+import { plural, problem } from '../../core/kit/index.ts'
+import type { OperatorRun } from '../../core/runs/index.ts'
+import { assertConfirmed, type Context, clean, momentOf } from '../kit/index.ts'
+
+export type Filter = Readonly<{
+  status?: 'running' | 'waiting' | 'completed' | 'failed' | undefined
+  board?: string | undefined
+  element?: string | undefined
+  olderThan?: string | undefined
+}>
+
+/** Throws USAGE. */
+export const filterOf = ({ clock }: Pick<Context, 'clock'>, { status, board, element, olderThan }: Filter) => ({
+  ...(status === undefined ? {} : { status }),
+  ...(board === undefined ? {} : { board }),
+  ...(element === undefined ? {} : { element }),
+  ...(olderThan === undefined ? {} : { startedBefore: momentOf(olderThan, clock.now(), { option: '--older-than', isPast: true }) }),
+})
+
+type Verb = 'cancel' | 'retry'
+type Named = Filter & Readonly<{ runs?: readonly string[]; tenant: string }>
+
+/** Runs named by id, or all that match a filter, after a confirmation. Throws USAGE for neither or both. */
+export async function chooseRuns(context: Context, { runs: ids = [], tenant: slug, ...filter }: Named, verb: Verb) {
+  const body = filterOf(context, filter)
+  const hasFilter = Object.keys(body).length > 0
+  if (ids.length > 0 === hasFilter) throw problem('USAGE', `pass run ids, or a filter such as --status failed, to ${verb} runs`)
+  const isAsked = context.ask.interactive && !context.yes
+  const which = !hasFilter
+    ? plural(ids.length, 'run')
+    : isAsked
+      ? await matchingText(context, { slug, ...body }, verb)
+      : 'all matching runs'
+  await assertConfirmed(context.ask, `${verb === 'cancel' ? 'Cancel' : 'Retry'} ${which} of ${clean(slug)}?`)
+  return { params: { slug }, body: hasFilter ? body : { ids: [...ids] } }
+}
+
+type Search = Readonly<{ slug: string } & ReturnType<typeof filterOf>>
+
+/** `the 3 unfinished runs of board Crisis`: the number and each filter, so that a person sees what is confirmed. */
+async function matchingText({ api }: Pick<Context, 'api'>, { slug, ...filter }: Search, verb: Verb): Promise<string> {
+  const { canRetry } = await import('../../core/runs/index.ts')
+  const isMeant = ({ failure }: OperatorRun) =>
+    verb === 'retry' ? failure !== null && canRetry(failure) : failure?.code !== 'CANCELLED' && failure?.code !== 'REJECTED'
+  const statuses = filter.status ? [filter.status] : verb === 'retry' ? (['failed'] as const) : (['running', 'waiting', 'failed'] as const)
+  const pages = await Promise.all(
+    statuses.map((status) => api.runs.listTenantRuns({ params: { slug }, query: { ...filter, status, limit: pageSize } })),
+  )
+  const found = pages.flatMap(({ runs }) => runs).filter((run) => run.status !== 'completed' && isMeant(run))
+  const isMore = pages.some(({ nextCursor }) => nextCursor !== null)
+  const state = filter.status ?? (verb === 'retry' ? 'failed' : 'unfinished')
+  const runs = `${isMore ? `at least ${found.length}` : `the ${found.length}`} ${state} ${found.length === 1 ? 'run' : 'runs'}`
+  const { board, element, startedBefore } = filter
+  return [
+    runs,
+    board && `of board ${clean(found[0]?.boardName ?? board)}`,
+    element && `at element ${clean(element)}`,
+    startedBefore && `started before ${startedBefore.slice(0, 16).replace('T', ' ')} UTC`,
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
+
+const pageSize = 200

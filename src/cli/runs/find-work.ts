@@ -1,0 +1,60 @@
+import type { StartableBoard } from '../../core/runs/index.ts'
+import { ago, type Column, command, count, type Style, sections, table, text } from '../kit/index.ts'
+import { asUser } from './as-user.ts'
+import { approvalsOf, type WaitingElement } from './runs.view.ts'
+
+// A user of a tenant finds boards to start and elements that wait, without an operator.
+
+const paging = { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') }
+const nextPage = (cursor: string | null) => (cursor ? `Next page: --cursor ${cursor}` : '')
+
+/** `isDrill:=… [place=…]`: as `runs start` takes them, optional ones in brackets. */
+const variablesOf = ({ variables }: StartableBoard): string =>
+  variables
+    .map(({ name, type, required }) => {
+      const value = `${name}${type === 'number' || type === 'boolean' ? ':=' : '='}<${type}>`
+      return required ? value : `[${value}]`
+    })
+    .join(' ')
+
+const boardColumns: readonly Column<StartableBoard>[] = [
+  { title: 'ID', value: ({ id }) => id, priority: 1 },
+  { title: 'NAME', value: ({ name }) => name, priority: 1, minWidth: 12 },
+  { title: 'SPACE', value: ({ spaceId }) => spaceId ?? 'pass --space', priority: 2 },
+  { title: 'VALUES', value: variablesOf, priority: 2, minWidth: 12 },
+  { title: 'DESCRIPTION', value: ({ description }) => description, priority: 3, minWidth: 12 },
+]
+
+export const startable = command('startable', 'List the boards that you may start, as a user of a tenant', {
+  options: paging,
+  run: async (context, query) => context.api.runs.listStartableBoards({ query }, await asUser(context)),
+  view: ({ boards, nextCursor }, style) =>
+    sections(boards.length === 0 ? 'No boards.' : table(style, boardColumns, boards), nextPage(nextCursor)),
+  asUser: true,
+  reads: true,
+  examples: ['startable', 'startable --json'],
+})
+
+const waitingColumns = ({ now }: Style): Column<WaitingElement>[] => [
+  { title: 'RUN', value: ({ runId }) => runId, priority: 1 },
+  { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
+  { title: 'KIND', value: ({ kind }) => kind, priority: 1 },
+  { title: 'LABEL', value: ({ label }) => label, priority: 2, minWidth: 10 },
+  { title: 'SINCE', value: ({ since }) => ago(since, now), priority: 2 },
+  { title: 'DUE', value: ({ dueAt }) => dueAt && ago(dueAt, now), priority: 2 },
+  { title: 'APPROVALS', value: approvalsOf, priority: 2 },
+]
+
+export const waiting = command('waiting', 'List checkpoints and forms that wait for your roles', {
+  options: paging,
+  run: async (context, query) => context.api.runs.listCheckpoints({ query }, await asUser(context)),
+  view: ({ checkpoints, nextCursor }, style) =>
+    sections(
+      checkpoints.length === 0 ? 'Nothing waits for you.' : table(style, waitingColumns(style), checkpoints),
+      nextPage(nextCursor),
+      checkpoints.length === 0 ? '' : 'To see the fields: tenantry runs open <run>',
+    ),
+  asUser: true,
+  reads: true,
+  examples: ['waiting', 'waiting --json'],
+})

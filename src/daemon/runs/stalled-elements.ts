@@ -1,0 +1,197 @@
+import {
+  type Board,
+  type BoardDefinition,
+  boundRole,
+  type ElementOf,
+  isWork,
+  type RunState,
+  type Token,
+  type WorkElement,
+  workerRole,
+} from '../../core/boards/index.ts'
+import type { DbOrTx, Tx, Write } from '../db/index.ts'
+import { findTask } from '../tasks/index.ts'
+import { activeUsersWithRole, findUserById, hasActiveUser } from '../users/index.ts'
+import type { AppliedStep } from './apply-step.ts'
+import type { StepDeps } from './deps.ts'
+import { changeElement, openElements, type RunElement } from './elements.repo.ts'
+import { createEscalationTasks, type EscalationText } from './escalation-tasks.ts'
+import type { HistoryInput } from './history.repo.ts'
+import type { RunRecord } from './runs.repo.ts'
+
+/** Reads the users of each role, and the open elements of the run, at most once. */
+const usersOf = (db: DbOrTx, { tenantId, id: runId }: RunRecord) => {
+  const all = new Map<string, Promise<readonly string[]>>()
+  const some = new Map<string, Promise<boolean>>()
+  const open = new Map<string, Promise<RunElement[]>>()
+  return {
+    withRole: (role: string) => cached(all, role, () => activeUsersWithRole(db, { tenantId, role })),
+    hasRole: (role: string) => cached(some, role, () => hasActiveUser(db, { tenantId, role })),
+    isActive: async (userId: string | null) =>
+      userId !== null && cached(some, `user ${userId}`, async () => (await findUserById(db, userId))?.status === 'active'),
+    elements: () => cached(open, runId, () => openElements(db, { tenantId, runId })),
+  }
+}
+type Users = ReturnType<typeof usersOf>
+
+function cached<Value>(values: Map<string, Value>, key: string, read: () => Value): Value {
+  const value = values.get(key) ?? read()
+  values.set(key, value)
+  return value
+}
+
+type Warning = Readonly<{ elementId: string; code: 'TOO_FEW_APPROVERS' | 'NOBODY_IN_ROLE'; message: string }>
+
+/** Elements of the board that the active users cannot approve or do now. */
+export async function startWarnings(
+  db: DbOrTx,
+  { run, definition }: Readonly<{ run: RunRecord; definition: BoardDefinition }>,
+): Promise<Warning[]> {
+  const warnings: Warning[] = []
+  const users = usersOf(db, run)
+  for (const element of definition.elements) {
+    if (!isWork(element)) continue
+    const { id: elementId, label } = element
+    const role = workerRole(definition, element.config)
+    if (role === null) continue
+    if (element.kind !== 'checkpoint') {
+      if (await users.hasRole(role)) continue
+      warnings.push({ elementId, code: 'NOBODY_IN_ROLE', message: `"${label}" is done by the role ${role}, which no active user has.` })
+      continue
+    }
+    const eligible = eligibleAmong(await users.withRole(role), { run, element })
+    const { requiredApprovals } = element.config
+    if (eligible.length >= requiredApprovals) continue
+    const message = `"${label}" needs ${requiredApprovals} approvals, but only ${eligible.length} active users can give one.`
+    warnings.push({ elementId, code: 'TOO_FEW_APPROVERS', message })
+  }
+  return warnings
+}
+
+type Deciding = Readonly<{ run: RunRecord; definition: BoardDefinition; element: ElementOf<'checkpoint'> }>
+
+/** Ids of the active users who may approve: in the role, and unless the element allows it neither starter nor submitter. */
+export async function eligibleFor(db: DbOrTx, { run, definition, element }: Deciding): Promise<string[]> {
+  const role = boundRole(definition, element.config.assignedRole)
+  if (role === undefined) return []
+  return eligibleAmong(await activeUsersWithRole(db, { tenantId: run.tenantId, role }), { run, element })
+}
+
+function eligibleAmong(users: readonly string[], { run, element }: Omit<Deciding, 'definition'>): string[] {
+  const { startedBy, submitters } = run.state
+  return element.config.allowSelfApproval ? [...users] : users.filter((id) => id !== startedBy && !submitters.includes(id))
+}
+
+/** An open element that fewer active users can approve or do than it needs. `escalationRole`: gets a task for it. */
+export type Stalled = Readonly<{
+  tokenId: string
+  elementId: string
+  kind: WorkElement['kind']
+  /** Null: the user who started the run. */
+  role: string | null
+  eligible: number
+  required: number
+  escalationRole: string | null
+}>
+
+/** Whether the run waits at a checkpoint that a submitter of a form may not decide. */
+export const mayLoseApprovers = ({ tokens }: Pick<RunState, 'tokens'>, { graph }: Pick<Board, 'graph'>): boolean =>
+  tokens.some(({ elementId }) => {
+    const element = graph.elements.get(elementId)
+    return element?.kind === 'checkpoint' && !element.config.allowSelfApproval
+  })
+
+type OfRun = Readonly<{ run: RunRecord; board: Board }>
+
+/** The open elements of the run that too few users can approve, or no user can do. */
+export async function stalledOf(db: DbOrTx, { run, board }: OfRun): Promise<Stalled[]> {
+  const { definition, graph } = board
+  const users = usersOf(db, run)
+  const found: Stalled[] = []
+  for (const token of run.state.tokens) {
+    const element = graph.elements.get(token.elementId)
+    if (!element || !isWork(element)) continue
+    const { kind, config } = element
+    const required = element.kind === 'checkpoint' ? element.config.requiredApprovals : 1
+    const eligible = await eligibleCount(db, { run, board, token, element, users })
+    if (eligible >= required) continue
+    const escalationRole = config.escalationRole === undefined ? null : (boundRole(definition, config.escalationRole) ?? null)
+    const role = workerRole(definition, config)
+    found.push({ ...{ tokenId: token.id, elementId: element.id, kind, role }, ...{ eligible, required, escalationRole } })
+  }
+  return found
+}
+
+type Waiting = OfRun & Readonly<{ token: Token; element: WorkElement; users: Users }>
+
+/** For a task or form only whether somebody can do it: 1 or 0. */
+async function eligibleCount(db: DbOrTx, waiting: Waiting): Promise<number> {
+  const { run, board, element, users } = waiting
+  if (element.kind === 'checkpoint')
+    return eligibleAmong(await users.withRole(workerRole(board.definition, element.config) ?? ''), { run, element }).length
+  return (await hasDoer(waiting)) || (element.kind === 'task' && (await hasAssignee(db, waiting))) ? 1 : 0
+}
+
+async function hasDoer({ run, board: { definition }, token, element, users }: Waiting): Promise<boolean> {
+  const { config, kind } = element
+  const other = token.escalated && config.escalationRole !== undefined ? boundRole(definition, config.escalationRole) : undefined
+  if (other !== undefined && (await users.hasRole(other))) return true
+  // An escalated task is of the other role alone.
+  if (other !== undefined && kind === 'task') return false
+  const role = workerRole(definition, config)
+  return role === null ? users.isActive(run.state.startedBy) : users.hasRole(role)
+}
+
+/** A task may have been assigned to a user without the role. */
+async function hasAssignee(db: DbOrTx, { run: { tenantId }, token, users }: Waiting): Promise<boolean> {
+  const taskId = (await users.elements()).find(({ tokenId }) => tokenId === token.id)?.taskId
+  const task = taskId ? await findTask(db, { tenantId, id: taskId }) : undefined
+  return users.isActive(task?.assigneeId ?? null)
+}
+
+/** The elements of a run after a step. `stalled`: all that too few users can do. `isNew`: one of them because of the step. */
+export type StalledByStep = Readonly<{ stalled: readonly Stalled[]; isNew: boolean }>
+
+type Stepping = AppliedStep & Readonly<{ input: HistoryInput; wasStalled: boolean }>
+
+/**
+ * Reads nothing unless an element of the run was stalled before, or the step opened an element or closed a checkpoint, or a user submitted a form
+ * who may not decide a checkpoint.
+ */
+export async function stalledByStep(db: DbOrTx, { run, board, effects, input, wasStalled }: Stepping): Promise<StalledByStep> {
+  const opened = new Set(effects.flatMap((effect) => (effect.type === 'opened' ? [effect.token.id] : [])))
+  const isCheckpoint = ({ elementId }: Token) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
+  const hasDecided = effects.some((effect) => effect.type === 'closed' && isCheckpoint(effect.token))
+  const isSubmitted = input.type === 'submit' && mayLoseApprovers(run.state, board)
+  if (opened.size === 0 && !hasDecided && !isSubmitted && !wasStalled) return { stalled: [], isNew: false }
+  const stalled = await stalledOf(db, { run, board })
+  return { stalled, isNew: stalled.some(({ tokenId, kind }) => (isSubmitted && kind === 'checkpoint') || opened.has(tokenId)) }
+}
+
+/** The task that asks another role to see to a stalled element; undefined without such a role. */
+export const stalledTask = ({ escalationRole, kind }: Stalled, label: string): EscalationText | undefined =>
+  escalationRole === null
+    ? undefined
+    : { title: `${kind === 'checkpoint' ? 'Too few approvers' : 'No active user for'}: ${label}`, assignedRole: escalationRole }
+
+/** Creates the tasks of stalled elements that opened earlier and have none. Returns the writes of their elements. */
+export async function escalateStalled(
+  deps: StepDeps,
+  tx: Tx,
+  { run, stalled }: Readonly<{ run: RunRecord; stalled: readonly Stalled[] }>,
+): Promise<Write[]> {
+  if (!stalled.some(({ escalationRole }) => escalationRole !== null)) return []
+  const byToken = new Map(stalled.map((one) => [one.tokenId, one]))
+  const open = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
+  const asked = open.flatMap((element) => {
+    const one = byToken.get(element.tokenId)
+    const text = one && element.escalationTaskId === null ? stalledTask(one, element.label) : undefined
+    return text ? [{ element, text }] : []
+  })
+  const ids = await createEscalationTasks(
+    deps,
+    tx,
+    asked.map(({ text }) => ({ run, text })),
+  )
+  return asked.map(({ element }, nth) => changeElement(element, { escalation_task_id: ids[nth] ?? null }))
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { alertOf } from '../../core/alerts/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import type { TriggersDeps } from './deps.ts'
+import { lastOutcome } from './occurrences.repo.ts'
+import { rowsOfBoard } from './triggers.repo.ts'
+
+/** Job: raise or close the alert about the triggers of a board that start no runs. */
+const failedTopic = 'triggers.failed'
+
+type One = Readonly<{ tenantId: string; boardId: string }>
+
+/** A job, because the caller may start further runs: alerts are raised behind all events of a transaction. */
+export async function enqueueFailedCheck(tx: Tx, clock: Clock, { tenantId, boardId }: One): Promise<void> {
+  await enqueueJob(tx, clock, { topic: failedTopic, payload: { tenantId, boardId }, key: boardId })
+}
+
+/** The trigger started a run, or is gone: only a board with an open alert costs a job. */
+export async function enqueueIfFailed(tx: Tx, clock: Clock, one: One): Promise<void> {
+  const open = tx.selectFrom('alerts').select('id').where('open_key', '=', keyOf(one))
+  if (await open.executeTakeFirst()) await enqueueFailedCheck(tx, clock, one)
+}
+
+const keyOf = ({ boardId }: One): string => alertOf.trigger_failed({ slug: '', boardId }).key
+
+/** Reads what the triggers of the board did last. */
+export const failedStartJobs = ({ db, clock }: Pick<TriggersDeps, 'db' | 'clock'>): Readonly<Record<string, JobHandler>> => ({
+  [failedTopic]: (payload) =>
+    db.transaction().execute(async (tx) => {
+      const one = z.object({ tenantId: z.string(), boardId: z.string() }).parse(payload)
+      const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', one.tenantId).executeTakeFirstOrThrow()
+      const alert = alertOf.trigger_failed({ slug, boardId: one.boardId })
+      const isPublished = (await rowsOfBoard(tx, one)).length > 0
+      if (isPublished && (await lastOutcome(tx, one)) === 'failed') await raiseAlert(tx, clock, alert)
+      else
+        await closeAlerts(tx, clock, {
+          ...{ subject: alert.subject, kinds: ['trigger_failed'] },
+          because: isPublished ? 'a trigger of the board started a run' : 'the board has no triggers any more',
+        })
+    }),
+})

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { eventExpressionFault } from '../../../src/core/boards/event-trigger.ts'
+import { expressionChecker } from '../../../src/core/boards/expression.ts'
+import type { VariableType } from '../../../src/core/boards/variables.ts'
+
+const check = expressionChecker(
+  new Map<string, VariableType>([
+    ['place', 'text'],
+    ['people', 'number'],
+  ]),
+)
+
+test.each([
+  ['vars.peple > 10', 'reads vars.peple, which no form and no start variable sets (known: place, people)'],
+  ['vars.people > 10 &&', 'ends too early'],
+  ['vars.place > 10', 'uses > with a text and a whole number'],
+  ["vars.people == 'ten'", 'uses == with a number and a text'],
+  ['people > 10', 'reads people. fix: write vars.people'],
+  ['guests > 10', 'reads guests, which does not exist. fix: write vars.<name> (known: place, people)'],
+  ['vars.people = 1', 'has a single =. fix: write == to compare'],
+  ['vars.people + 1.0', 'gives a number, not true or false'],
+  ['size(vars) > 1', 'calls size($vars), which does not exist'],
+  ['vars.people > 1 2', "has '2' where it is not expected"],
+  ["vars.place == 'a", 'has a text without its closing quote'],
+  ['vars.place.shout()', 'calls string.shout(), which does not exist'],
+  [
+    `vars.people > 1${' && vars.people > 1'.repeat(80)}`,
+    'is too long or too deep (limit 300). fix: use two decisions, or a shorter expression',
+  ],
+])('%s', (expression, fault) => {
+  expect(check(expression).error).toBe(fault)
+})
+
+test.each([
+  ['event.status = done', 'has a single =. fix: write == to compare'],
+  ['status == "done"', 'reads status. fix: write event.status'],
+])('of an event: %s', (expression, fault) => {
+  expect(eventExpressionFault(expression)).toBe(fault)
+})
