@@ -23,13 +23,23 @@ const chargeColumns: Column<Charged>[] = [
 
 export function previewList({ month, previews, nextCursor }: Previews, style: Style): string {
   const rows = previews.flatMap(({ tenant, charges }) => charges.map((charge) => ({ ...charge, tenant })))
-  if (rows.length === 0) return sections(`No charges in ${month}.`, more(nextCursor))
+  const unbilled = unbilledLines(previews)
+  if (rows.length === 0) return sections(`No charges in ${month}.`, unbilled, more(nextCursor))
   const total = previews.reduce((sum, { totalCents }) => sum + totalCents, 0)
   return sections(
     table(style, chargeColumns, rows),
     `Total of this page in ${month}: ${money(total, previews[0]?.currency ?? '')}`,
+    unbilled,
     more(nextCursor),
   )
+}
+
+/** Months before that the next run charges in addition. */
+function unbilledLines(previews: Previews['previews']): string {
+  const lines = previews.flatMap(({ tenant, unbilled }) =>
+    unbilled.map(({ month, cents, currency }) => `  ${tenant} ${month}: ${money(cents, currency)}`),
+  )
+  return lines.length === 0 ? '' : ['Earlier months that are not billed, charged in addition:', ...lines].join('\n')
 }
 
 const tints = {
@@ -40,6 +50,7 @@ const tints = {
   paid: 'green',
   refunded: 'yellow',
   void: 'yellow',
+  waived: 'yellow',
 } as const
 
 const usageColumns = ({ now }: Style): Column<UsageRow>[] => [
@@ -57,6 +68,12 @@ const usageColumns = ({ now }: Style): Column<UsageRow>[] => [
 
 export const usageList = ({ usage, nextCursor, open }: Usage, style: Style): string =>
   sections(usage.length === 0 ? 'No usage.' : table(style, usageColumns(style), usage), openText(open), more(nextCursor))
+
+export const waivedList = ({ usage }: Readonly<{ usage: readonly UsageRow[] }>, style: Style): string => {
+  const cents = usage.reduce((sum, row) => sum + row.cents, 0)
+  if (usage.length === 0) return 'Nothing to waive: everything is billed or was waived before.'
+  return sections(table(style, usageColumns(style), usage), `Waived: ${money(cents, usage[0]?.currency ?? '')}. No job bills it any more.`)
+}
 
 /** Counts all tenants and months: an old amount may be on no page that is shown. */
 function openText({ unbilled, planned }: Usage['open']): string {

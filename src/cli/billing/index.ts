@@ -3,7 +3,7 @@
 import { type Difference, type Payout, type Preview, type UsageRow, usageStates } from '../../core/billing/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type Context, clean, command, count, noun, oneOf, text } from '../kit/index.ts'
-import { differenceList, payoutList, previewList, usageList } from './billing.view.ts'
+import { differenceList, payoutList, previewList, usageList, waivedList } from './billing.view.ts'
 
 const month = text('--month <month>', 'a month such as 2026-11 (preview: default the present one)')
 const tenant = text('--tenant <slug>', 'only this tenant')
@@ -33,6 +33,16 @@ const usage = command('usage', 'List usage of finished months and how it was bil
   examples: ['usage --month 2026-10', 'usage --state unbilled'],
 })
 
+const waive = command('waive <tenant>', 'Waive modules of a tenant that are not billed', {
+  options: { until: text('--until <month>', 'the last month to waive, such as 2026-10'), reason: text('--reason <text>', 'why; audited') },
+  run: ({ api }, { tenant: slug, until, reason }) => {
+    if (until === undefined || reason === undefined) throw problem('USAGE', 'pass --until 2026-10 and --reason "…"')
+    return api.billing.waiveUsage({ body: { tenant: slug, until, reason } })
+  },
+  view: waivedList,
+  examples: ['waive anna-schule --until 2026-10 --reason "pilot without charge"'],
+})
+
 const payouts = command('payouts', 'List the statements of developers', {
   options: { month, ...page },
   run: ({ api }, query): Promise<Payouts> => api.billing.listPayouts({ query }),
@@ -54,46 +64,54 @@ const developer = command('developer <developer>', 'Set the vendor that receives
 
 export type Compared = Readonly<{ differences: readonly Difference[]; accepted: number; checked: number }>
 
-/** Compares page by page: each call of the daemon stays short. */
-async function compareAll({ api }: Context): Promise<Compared> {
+type Compare = Readonly<{ tenant: string | undefined; isEnough?(differences: readonly Difference[]): boolean }>
+
+/** Compares page by page, because a page of the daemon ends after seconds; until it has what is looked for. */
+async function compare({ api }: Context, { tenant: slug, isEnough = () => false }: Compare): Promise<Compared> {
   const differences: Difference[] = []
   let [accepted, checked] = [0, 0]
   for (let cursor: string | undefined, isMore = true; isMore; ) {
-    const found = await api.billing.reconcileBilling({ query: { cursor } })
+    const found = await api.billing.reconcileBilling({ query: { cursor, tenant: slug } })
     differences.push(...found.differences)
     accepted += found.accepted
     checked += found.checked
     cursor = found.nextCursor ?? undefined
-    isMore = found.nextCursor !== null
+    isMore = found.nextCursor !== null && !isEnough(found.differences)
   }
   return { differences, accepted, checked }
 }
 
 const reconcile = command('reconcile', 'Name what differs from the payment provider', {
-  run: (context) => compareAll(context),
+  options: { tenant },
+  run: (context, { tenant: slug }) => compare(context, { tenant: slug }),
   view: differenceList,
   reads: true,
-  examples: ['reconcile'],
+  examples: ['reconcile', 'reconcile --tenant anna-schule'],
 })
 
 const accept = command('accept <kind> <id>', 'Accept a difference that no fix closes', {
-  options: { reason: text('--reason <text>', 'why it is right as it is; audited') },
-  run: async (context, { kind, id, reason }) => {
+  options: {
+    tenant: text('--tenant <slug>', 'compare only this tenant again'),
+    reason: text('--reason <text>', 'why it is right as it is; audited'),
+  },
+  run: async (context, { kind, id, tenant: slug, reason }) => {
     if (reason === undefined) throw problem('USAGE', 'the audit log needs a reason; pass --reason "…"')
-    const { differences } = await compareAll(context)
-    const found = differences.find((one) => one.kind === kind && one.id === id)
+    const isAsked = (one: Difference) => one.kind === kind && one.id === id
+    const { differences } = await compare(context, { tenant: slug, isEnough: (some) => some.some(isAsked) })
+    const found = differences.find(isAsked)
     if (!found) throw problem('NOT_FOUND', `No difference ${kind} of ${id} is open. fix: \`tenantry billing reconcile\` lists them`)
     const { fix: _, ...accepted } = found
     await context.api.billing.acceptDifference({ body: { ...accepted, reason } })
     return found
   },
   view: ({ kind, id }) => `${kind} of ${clean(id)} is accepted. It is named again once it changes.`,
-  examples: ['accept module_not_invoiced mus_2x7e --reason "charged by invoice in_1"'],
+  examples: ['accept module_not_invoiced mus_2x7e --tenant anna-schule --reason "charged by invoice in_1"'],
 })
 
 export const billing = noun('billing', 'Bills of tenants and payouts of developers', [
   preview,
   usage,
+  waive,
   payouts,
   developer,
   reconcile,

@@ -29,6 +29,7 @@ const usageTones = {
   refunded: 'waiting',
   void: 'waiting',
   unbilled: 'failed',
+  waived: 'waiting',
 } as const satisfies Record<UsageRow['state'], Tone>
 
 const usageColumns: readonly TableColumn<UsageRow>[] = [

@@ -1,6 +1,6 @@
 import { escapeHtml } from '../kit/index.ts'
 import { type Money, moneyText } from '../payments/index.ts'
-import { chargesText, type Preview } from './preview.ts'
+import { chargesText, type Preview, unbilledText } from './preview.ts'
 
 type BillingMail = Readonly<{ subject: string; text: string; html: string }>
 
@@ -20,6 +20,9 @@ export const periodEndMail = (preview: Preview, { tenantName, isTaxed }: Announc
     `Hello ${tenantName},`,
     `these are the charges for ${preview.month}, as of today. Users who become active before the end of the month are added.`,
     chargesText(preview),
+    ...(preview.unbilled.length === 0
+      ? []
+      : ['These earlier months are not charged yet. They are charged in addition to the total:', unbilledText(preview)]),
     `${isTaxed ? 'Tax is added to these prices. ' : ''}The total is without the price of your plan. Monthly prices of items may be paid already.`,
     'There is nothing to do. If you uninstall an item or module now, it costs nothing in later months. ' +
       'Its active users and modules of this month are still charged, and a monthly price that was paid is not paid back.',

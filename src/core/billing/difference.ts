@@ -31,8 +31,9 @@ export const Difference = z.object({
 })
 export type Difference = Readonly<z.infer<typeof Difference>>
 
-/** For what no change closes: the record of a final invoice or transfer stays as it is. */
-export const acceptFix = (kind: DifferenceKind, id: string): string => `tenantry billing accept ${kind} ${id} --reason <why>`
+/** For what no change closes: the record of a final invoice or transfer stays as it is. With its tenant nothing else is compared again. */
+export const acceptFix = (kind: DifferenceKind, id: string, tenant?: string): string =>
+  `tenantry billing accept ${kind} ${id}${tenant === undefined ? '' : ` --tenant ${tenant}`} --reason <why>`
 
 type Text = Readonly<{ here: string; there: string; fix: string }>
 

@@ -20,6 +20,9 @@ export const Preview = z.object({
   charges: z.array(Charge),
   totalCents: z.int().meta({ description: 'Of the charges in `currency`; those in another one are not charged' }),
   currency: z.string(),
+  unbilled: z
+    .array(z.object({ month: Month, cents: z.int(), currency: z.string() }))
+    .meta({ description: 'Earlier months whose modules are not billed: charged by the next run that can, and not in the total' }),
 })
 export type Preview = Readonly<z.infer<typeof Preview>>
 
@@ -32,6 +35,10 @@ const quantities = {
   item: () => 'month',
   module: () => 'month',
 }
+
+/** One line for each earlier month that is not billed. */
+export const unbilledText = ({ unbilled }: Pick<Preview, 'unbilled'>): string[] =>
+  unbilled.map(({ month, cents, currency }) => `Modules in ${month}: ${moneyText({ cents, currency })}`)
 
 /** One line for each charge, and the total. */
 export function chargesText({ charges, totalCents, currency }: Pick<Preview, 'charges' | 'totalCents' | 'currency'>): string[] {

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { Month } from './month.ts'
 
-export const usageStates = ['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded', 'void'] as const
+export const usageStates = ['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded', 'void', 'waived'] as const
 export const UsageState = z.enum(usageStates)
 export type UsageState = z.infer<typeof UsageState>
 
 /**
  * The usage of a month: users of an item, or a module. `planned`: not sent yet. `reported`: sent to the meter. `billed`: on an invoice.
  * `unbilled`: the tenant has no customer, or there is no provider. `paid`: the invoice is paid and not refunded.
- * `void`: the invoice was voided or marked uncollectible.
+ * `void`: the invoice was voided or marked uncollectible. `waived`: an operator waived it before it was billed.
  */
 export const UsageRow = z.object({
   id: z.string(),
@@ -22,7 +22,7 @@ export const UsageRow = z.object({
   cents: z.int(),
   currency: z.string(),
   state: UsageState,
-  reason: z.string().nullable().meta({ description: 'Why it is not billed' }),
+  reason: z.string().nullable().meta({ description: 'Why it is not billed or was waived' }),
   invoiceId: z.string().nullable(),
   invoiceItemId: z.string().nullable(),
   createdAt: Timestamp,

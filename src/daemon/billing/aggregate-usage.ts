@@ -9,7 +9,8 @@ import { type ActiveModule, insertRows, type ModuleUsageRow, uncountedModules, u
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
 
-const monthsBack = 12
+/** Finished months that are priced. */
+export const monthsBack = 12
 const batch = 500
 
 /** Gives each paid module of a tenant and month one row with its price. */

@@ -31,7 +31,10 @@ export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): P
   }
   const refused = rows.filter((row) => reasonOf(row) !== null)
   for (const row of refused) await setUnbilled(deps, row, reasonOf(row) as string)
-  const billable = rows.filter((row) => reasonOf(row) === null)
+  const billable = await plan(
+    deps,
+    rows.filter((row) => reasonOf(row) === null),
+  )
   if (billable.length === 0 || customerId === null) return { billed: 0, unbilled: refused, isAway: false }
   try {
     await billOnInvoice(deps, { tenantId, month, slug: tenant?.slug ?? tenantId, customerId, rows: billable })
@@ -43,6 +46,20 @@ export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): P
     if (!error.isRetryable) for (const row of billable) await setUnbilled(deps, row, error.message)
     return { billed: 0, unbilled: [...refused, ...billable], isAway: error.isRetryable }
   }
+}
+
+/** Before the first call: from then on nothing may be waived, because a call without answer may have charged it. Returns those not waived before. */
+async function plan({ db, clock }: BillDeps, rows: readonly ModuleUsageRow[]): Promise<ModuleUsageRow[]> {
+  if (rows.length === 0) return []
+  const ids = rows.map(({ id }) => id)
+  const planned = await db
+    .updateTable('billing_usage')
+    .set({ state: 'planned', reason: null, updated_at: isoNow(clock) })
+    .where('id', 'in', ids)
+    .where('state', 'in', ['planned', 'unbilled'])
+    .returning('id')
+    .execute()
+  return rows.filter(({ id }) => planned.some((one) => one.id === id))
 }
 
 const setUnbilled = async ({ db, clock }: BillDeps, { id }: ModuleUsageRow, reason: string): Promise<void> => {

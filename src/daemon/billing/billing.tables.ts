@@ -52,8 +52,8 @@ export type ModuleUsageTable = {
   developer_id: string
   price_cents: number
   currency: string
-  state: 'planned' | 'billed' | 'unbilled' | 'paid' | 'refunded' | 'void'
-  /** Why it is unbilled. */
+  state: 'planned' | 'billed' | 'unbilled' | 'paid' | 'refunded' | 'void' | 'waived'
+  /** Why it is unbilled or waived. */
   reason: string | null
   customer_id: string | null
   invoice_id: string | null

@@ -9,14 +9,18 @@ import { billModules, priceModules } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { payDevelopers } from './pay-developers.ts'
 import { readInvoices } from './read-invoices.ts'
+import { reconcileNext } from './reconcile.ts'
 import { countMonths, sendUnsent } from './report-usage.ts'
 import { retryTransfers, transfersTopic } from './transfer-statements.ts'
 import { warnTenants } from './warn-tenants.ts'
 
 type Deps = BillingDeps
 
-/** `after`: the end of the page before. `isRetry`: transfers alone, between two statements. */
-const Payload = z.object({ after: z.string().optional(), isRetry: z.boolean().optional() })
+/** `after`: the end of the page before. `isRetry`: transfers alone, between two statements. The others: what the pages before have found. */
+const Payload = z.object({
+  ...{ after: z.string().optional(), isRetry: z.boolean().optional() },
+  ...{ count: z.int().optional(), checked: z.int().optional(), first: z.string().optional() },
+})
 type Payload = z.infer<typeof Payload>
 type Next = Readonly<{ topic: string; payload?: Payload }>
 type Done = Readonly<{ summary: string; next?: Next | null }>
@@ -28,6 +32,7 @@ const aggregation = 'billing-usage-aggregation'
 const reporting = 'marketplace-monthly-billing'
 const payouts = 'billing-developer-payouts'
 const announcement = 'billing-period-end-warning'
+const comparison = 'billing-reconcile'
 
 const steps: Readonly<Record<string, Step>> = {
   'billing.modules': {
@@ -50,10 +55,19 @@ const steps: Readonly<Record<string, Step>> = {
     cron: announcement,
     run: async (deps, { after }, signal) => {
       const { summary, next } = await warnTenants(deps, after, signal)
-      return { summary, next: next === null ? null : { topic: 'billing.announcements', payload: { after: next } } }
+      return { summary, next: nextPage('billing.announcements', next === null ? null : { after: next }) }
+    },
+  },
+  'billing.comparison': {
+    cron: comparison,
+    run: async (deps, payload) => {
+      const { summary, next } = await reconcileNext(deps, payload)
+      return { summary, next: nextPage('billing.comparison', next) }
     },
   },
 }
+
+const nextPage = (topic: string, payload: Payload | null): Next | null => (payload === null ? null : { topic, payload })
 
 async function readPaid(deps: Deps, { after = '', isRetry }: Payload, signal: AbortSignal): Promise<Done> {
   const month = monthBefore(monthOf(isoNow(deps.clock)))
@@ -69,10 +83,11 @@ const first = {
   [reporting]: 'billing.active-users',
   [payouts]: 'billing.paid-invoices',
   [announcement]: 'billing.announcements',
+  [comparison]: 'billing.comparison',
 } as const
 
 /**
- * A monthly cron only enqueues its first step, and each step the next one: after a restart the job queue continues with the step that was
+ * A cron only enqueues its first step, and each step the next one: after a restart the job queue continues with the step that was
  * interrupted, on any replica, and repeats one that failed.
  */
 export async function beginSteps(deps: Deps, cron: keyof typeof first): Promise<string> {

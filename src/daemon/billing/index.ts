@@ -16,8 +16,9 @@ import { invoiceMailTopic, mailInvoiceFailed, mailPaymentFailed, paymentMailTopi
 import { listPayouts, listUsage } from './list-billing.ts'
 import { setDeveloperVendor } from './pay-developers.ts'
 import { previewBilling } from './preview.ts'
-import { reconcileAll, reconcilePage } from './reconcile.ts'
+import { reconcilePage } from './reconcile.ts'
 import { reportEnded, reportTopic } from './report-usage.ts'
+import { waiveUsage } from './waive-usage.ts'
 import { mailWarning, warningTopic } from './warn-tenants.ts'
 
 export { openActiveUsers } from './active-users.ts'
@@ -33,6 +34,7 @@ export const billingFeature = feature<Deps>({
     serveContract(billingContract, {
       previewBilling: ({ query }) => previewBilling(deps, query),
       listUsage: ({ query }) => listUsage(deps, query),
+      waiveUsage: ({ actor, body }) => waiveUsage(deps, actor, body),
       listPayouts: ({ query }) => listPayouts(deps, query),
       setDeveloperVendor: ({ actor, params, body }) => setDeveloperVendor(deps, actor, { ...params, ...body }),
       reconcileBilling: ({ query }) => reconcilePage(deps, query),
@@ -72,7 +74,7 @@ export const billingFeature = feature<Deps>({
     defineCron({
       ...{ key: 'billing-reconcile', expression: '30 5 * * *', description: 'Name what differs from the payment provider' },
       isAlerted: true,
-      run: ({ signal }) => reconcileAll(deps, signal),
+      run: () => beginSteps(deps, 'billing-reconcile'),
     }),
   ],
   loops: ({ activeUsers }) => [activeUsers.loop],

@@ -74,7 +74,7 @@ const reportView = (row: ReportRow): UsageRow => ({
   ...{ invoiceId: row.invoice_id, invoiceItemId: row.invoice_item_id, createdAt: row.created_at },
 })
 
-const moduleView = (row: ModuleUsageRow): UsageRow => ({
+export const moduleView = (row: ModuleUsageRow): UsageRow => ({
   ...{ id: row.id, tenant: row.tenant_id, month: row.month, kind: 'module', subject: row.module_id, quantity: 1 },
   ...{ unitCents: row.price_cents, cents: row.price_cents, currency: row.currency, state: row.state, reason: row.reason },
   ...{ invoiceId: row.invoice_id, invoiceItemId: row.invoice_item_id, createdAt: row.created_at },

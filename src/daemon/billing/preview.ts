@@ -25,7 +25,23 @@ export async function previewBilling(deps: Deps, { month = monthOf(isoNow(deps.c
 /** The charges of a tenant for a month: as counted for a finished one, as of now for the present one. */
 export async function previewOf(deps: Deps, { id, slug }: Pick<TenantRecord, 'id' | 'slug'>, month: Month): Promise<Preview> {
   const charges = [...(await itemCharges(deps, id, month)), ...(await moduleCharges(deps, id, month))]
-  return { month, tenant: slug, charges, totalCents: totalOf(charges, deps.currency), currency: deps.currency }
+  const unbilled = await unbilledBefore(deps, id, month)
+  return { month, tenant: slug, charges, totalCents: totalOf(charges, deps.currency), currency: deps.currency, unbilled }
+}
+
+/** Earlier months of modules that the next run charges once it can. */
+async function unbilledBefore({ db, currency }: Deps, tenantId: string, month: Month): Promise<Preview['unbilled']> {
+  const rows = await db
+    .selectFrom('billing_usage')
+    .select(({ fn }) => ['month', fn.sum('price_cents').as('cents')])
+    .where('tenant_id', '=', tenantId)
+    .where('state', 'in', ['planned', 'unbilled'])
+    .where('month', '<', month)
+    .where('currency', '=', currency)
+    .groupBy('month')
+    .orderBy('month')
+    .execute()
+  return rows.map((row) => ({ month: row.month, cents: Number(row.cents), currency }))
 }
 
 async function itemCharges({ db }: Deps, tenantId: string, month: Month): Promise<Charge[]> {
@@ -80,7 +96,9 @@ async function monthsCharged(db: DbOrTx, { payment_subscription_id: id, to_at }:
 async function moduleCharges(deps: Deps, tenantId: string, month: Month): Promise<Charge[]> {
   const { db, pricedModule } = deps
   const rows = await usageOfTenant(db, { tenantId, month })
-  const charges: Charge[] = rows.map((row) => chargeOf(row.module_id, row.module_id, { cents: row.price_cents, currency: row.currency }))
+  const charges: Charge[] = rows
+    .filter(({ state }) => state !== 'waived')
+    .map((row) => chargeOf(row.module_id, row.module_id, { cents: row.price_cents, currency: row.currency }))
   for (const module of await modulesActiveIn(db, { tenantId, month })) {
     if (rows.some(({ module_id }) => module_id === module.moduleId)) continue
     const priced = await pricedModule(db, module)

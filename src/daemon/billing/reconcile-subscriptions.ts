@@ -58,7 +58,7 @@ async function ofSubscription(
         { subject: slug, id },
         {
           ...{ here: `${row.itemId} is installed`, there: `${elsewhere.status}, belongs to customer ${elsewhere.customerId}` },
-          fix: `tenantry tenants update ${slug} --payment-customer ${elsewhere.customerId}, or ${acceptFix('subscription_missing', id)}`,
+          fix: `tenantry tenants update ${slug} --payment-customer ${elsewhere.customerId}, or ${acceptFix('subscription_missing', id, slug)}`,
         },
       ),
     ]
@@ -70,7 +70,7 @@ async function ofSubscription(
             { subject: slug, id },
             {
               ...{ here: `${row.itemId} is installed`, there: there ? there.status : 'unknown' },
-              fix: `tenantry webhooks list --type customer.subscription.deleted, then replay the event; without one, ${acceptFix('subscription_missing', id)}`,
+              fix: `tenantry webhooks list --type customer.subscription.deleted, then replay the event; without one, ${acceptFix('subscription_missing', id, slug)}`,
             },
           ),
         ]
@@ -108,7 +108,7 @@ async function ofSubscription(
         {
           here: `${row.paymentPriceId}, ${moneyText({ cents: row.priceCents ?? 0, currency: row.currency ?? '' })}`,
           there: `${there.priceId}${price ? `, ${moneyText(price.unit)}` : ''}`,
-          fix: `set the price back in the Dashboard of the provider, or ${acceptFix('price_differs', id)}`,
+          fix: `set the price back in the Dashboard of the provider, or ${acceptFix('price_differs', id, slug)}`,
         },
       ),
     )
@@ -120,7 +120,7 @@ async function ofSubscription(
         { subject: slug, id },
         {
           ...{ here: row.paymentStatus, there: there.status },
-          fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('payment_status_differs', id)}`,
+          fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('payment_status_differs', id, slug)}`,
         },
       ),
     )
@@ -137,18 +137,18 @@ async function ofSubscription(
         {
           here: terms ? `${terms.destination}, fee ${terms.applicationFeePercent} %` : 'paid to the platform',
           there: there.destination ? `${there.destination}, fee ${there.applicationFeePercent ?? 0} %` : 'paid to the platform',
-          fix: termsFix({ id, vendorId: item.vendorId, isTaxed: there.isTaxed && terms !== null }),
+          fix: termsFix({ id, slug, vendorId: item.vendorId, isTaxed: there.isTaxed && terms !== null }),
         },
       ),
     )
   return found
 }
 
-type Terms = Readonly<{ id: string; vendorId: string | null; isTaxed: boolean }>
+type Terms = Readonly<{ id: string; slug: string; vendorId: string | null; isTaxed: boolean }>
 
 /** A subscription with tax is never changed to pay a vendor. */
-function termsFix({ id, vendorId, isTaxed }: Terms): string {
-  const accept = acceptFix('terms_differ', id)
+function termsFix({ id, slug, vendorId, isTaxed }: Terms): string {
+  const accept = acceptFix('terms_differ', id, slug)
   if (isTaxed) return `the tenant uninstalls the item and installs it again after the end of its period, or ${accept}`
   if (vendorId) return `tenantry marketplace vendors sync ${vendorId}, which sends the terms again`
   return `set the destination back at the provider, or ${accept}`
@@ -172,7 +172,7 @@ async function ofPlan({ db }: Deps, { id, slug, plan }: TenantRecord, all: reado
           fix:
             row && own && isLive(own)
               ? 'cancel one of them at the provider'
-              : `tenantry webhooks list --type customer.subscription.created, then replay the newest event of this subscription; without one, ${acceptFix('plan_differs', one.id)}`,
+              : `tenantry webhooks list --type customer.subscription.created, then replay the newest event of this subscription; without one, ${acceptFix('plan_differs', one.id, slug)}`,
         },
       ),
     )
@@ -183,7 +183,7 @@ async function ofPlan({ db }: Deps, { id, slug, plan }: TenantRecord, all: reado
         { subject: slug, id: row.subscription_id },
         {
           ...{ here: row.status, there: own?.status ?? 'unknown' },
-          fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('plan_differs', row.subscription_id)}`,
+          fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('plan_differs', row.subscription_id, slug)}`,
         },
       ),
     )

@@ -24,7 +24,7 @@ export async function ofUsage(
         { subject: slug, id: row.id },
         {
           ...{ here: `${row.quantity} users of ${row.month}, not sent since ${row.created_at}`, there: 'unknown' },
-          fix: `tenantry crons run marketplace-monthly-billing; if it cannot be sent, ${acceptFix('usage_not_sent', row.id)}`,
+          fix: `tenantry crons run marketplace-monthly-billing; if it cannot be sent, ${acceptFix('usage_not_sent', row.id, slug)}`,
         },
       ),
     )
@@ -51,7 +51,7 @@ export async function ofUsage(
             there: moneyText({ ...invoice.total, cents: charged }),
             fix:
               owed > charged
-                ? `add an invoice item in the Dashboard of the provider, then ${acceptFix('usage_not_invoiced', invoice.id)}`
+                ? `add an invoice item in the Dashboard of the provider, then ${acceptFix('usage_not_invoiced', invoice.id, slug)}`
                 : 'refund the difference in the Dashboard of the provider',
           },
         ),
@@ -122,7 +122,7 @@ export async function ofModules(
                   : `not on ${invoice.id} (${invoice.status})`
                 : 'no invoice',
             },
-            fix: `add an invoice item in the Dashboard of the provider, then ${acceptFix('module_not_invoiced', row.id)}`,
+            fix: `add an invoice item in the Dashboard of the provider, then ${acceptFix('module_not_invoiced', row.id, slug)}`,
           },
         ),
       )
@@ -149,7 +149,7 @@ function ofRefund(subject: string, { row, rows, invoice, here }: Paid): Differen
   if (!isUnread && !invoice.isDisputed) return []
   const there = invoice.isDisputed ? 'disputed' : `${moneyText({ cents: invoice.refundedCents, currency: row.currency })} refunded`
   const fix = invoice.isDisputed
-    ? `take the share of the developer back by hand, then ${acceptFix('module_refunded', row.id)}`
+    ? `take the share of the developer back by hand, then ${acceptFix('module_refunded', row.id, subject)}`
     : 'tenantry crons run billing-developer-payouts, which deducts it from the next statement'
   return [difference('module_refunded', { subject, id: row.id }, { here: `${here}, in the statement ${row.payout_id}`, there, fix })]
 }

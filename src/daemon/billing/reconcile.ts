@@ -6,7 +6,7 @@ import type { ProviderCustomer } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { subscriptionsOf } from '../marketplace/index.ts'
 import { orProblem } from '../payments/index.ts'
-import { type TenantRecord, tenantsAfter } from '../tenants/index.ts'
+import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
 import { ofSubscriptions } from './reconcile-subscriptions.ts'
@@ -14,49 +14,71 @@ import { ofModules, ofPlanned, ofUsage } from './reconcile-usage.ts'
 import { ofVendorsAndItems } from './reconcile-vendors.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log'>
-type Query = Readonly<{ cursor?: string | undefined; limit: number }>
+type Query = Readonly<{ cursor?: string | undefined; limit: number; tenant?: string | undefined }>
 
-/** Compares a page of tenants; the first page also has items, vendors and payouts. Changes nothing. Throws PAYMENTS_UNAVAILABLE. */
-export async function reconcilePage(deps: Deps, { cursor, limit }: Query) {
+/** Proxies end a request after a minute, and a tenant takes several calls. */
+const maxPageMs = 20_000
+
+/**
+ * Compares one tenant, or a page of tenants that ends after 20 seconds; the first page also has items, vendors and payouts. Changes nothing. Throws
+ * PAYMENTS_UNAVAILABLE, NOT_FOUND.
+ */
+export async function reconcilePage(deps: Deps, { cursor, limit, tenant }: Query) {
   if (deps.provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
       'The platform has no payment provider, so there is nothing to compare. fix: set TENANTRY_STRIPE_SECRET_KEY',
     )
-  const { page, nextCursor } = pageOf(await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 }), limit, ({ slug }) => slug)
+  const startedMs = deps.clock.monotonicMs()
+  const found =
+    tenant === undefined ? await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 }) : [await existingTenant(deps.db, tenant)]
+  const { page, nextCursor } = pageOf(found, limit, ({ slug }) => slug)
   const differences: Difference[] = []
+  let checked = 0
   await orProblem(async () => {
-    if (cursor === undefined) differences.push(...(await ofVendorsAndItems(deps)))
-    for (const tenant of page) differences.push(...(await ofTenant(deps, tenant)))
+    if (cursor === undefined && tenant === undefined) differences.push(...(await ofVendorsAndItems(deps)))
+    for (const one of page) {
+      if (checked > 0 && deps.clock.monotonicMs() - startedMs >= maxPageMs) break
+      differences.push(...(await ofTenant(deps, one)))
+      checked++
+    }
   })
   const open = await withoutAccepted(deps, differences)
-  return { differences: open, accepted: differences.length - open.length, checked: page.length, nextCursor }
+  const end = checked < page.length ? (page[checked - 1]?.slug ?? null) : nextCursor
+  return { differences: open, accepted: differences.length - open.length, checked, nextCursor: end }
 }
 
-const batch = 50
+const pageSize = 50
 
-/** Compares everything and raises one alert, or closes it. */
-export async function reconcileAll(deps: Deps, signal: AbortSignal): Promise<string> {
-  if (deps.provider.name === 'none') return 'no payment provider'
-  let count = 0
-  let checked = 0
-  let first: Difference | undefined
-  for (let cursor: string | undefined, isMore = true; isMore && !signal.aborted; ) {
-    const page = await reconcilePage(deps, { cursor, limit: batch })
-    count += page.differences.length
-    checked += page.checked
-    first ??= page.differences[0]
-    cursor = page.nextCursor ?? undefined
-    isMore = page.nextCursor !== null
+/** `after`: the end of the page before; the others are what the pages up to it have found. */
+type Compared = Readonly<{
+  after?: string | undefined
+  count?: number | undefined
+  checked?: number | undefined
+  first?: string | undefined
+}>
+
+/** Compares the next page of everything; after the last one it raises one alert, or closes it. */
+export async function reconcileNext(deps: Deps, { after, count = 0, checked = 0, first }: Compared) {
+  if (deps.provider.name === 'none') return { summary: 'no payment provider', next: null }
+  const page = await reconcilePage(deps, { cursor: after, limit: pageSize })
+  const [found] = page.differences
+  const total = {
+    ...{ count: count + page.differences.length, checked: checked + page.checked },
+    first: first ?? (found && `${found.kind} of ${found.subject} (${found.id})`),
   }
-  if (signal.aborted) return 'stopped'
-  await deps.db.transaction().execute(async (tx) => {
-    if (first)
-      await raiseAlert(tx, deps.clock, alertOf.billing_differs({ count, first: `${first.kind} of ${first.subject} (${first.id})` }))
-    else await closeAlerts(tx, deps.clock, { subject: 'billing', kinds: ['billing_differs'], because: 'nothing differs any more' })
-  })
-  return `${plural(count, 'difference')} in ${plural(checked, 'tenant')}`
+  if (page.nextCursor === null) await alertDiffering(deps, total)
+  return {
+    summary: `${plural(total.count, 'difference')} in ${plural(total.checked, 'tenant')}`,
+    next: page.nextCursor === null ? null : { ...total, after: page.nextCursor },
+  }
 }
+
+const alertDiffering = ({ db, clock }: Deps, { count, first }: Readonly<{ count: number; first: string | undefined }>): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    if (first !== undefined) await raiseAlert(tx, clock, alertOf.billing_differs({ count, first }))
+    else await closeAlerts(tx, clock, { subject: 'billing', kinds: ['billing_differs'], because: 'nothing differs any more' })
+  })
 
 const ofTenant = async (deps: Deps, tenant: TenantRecord): Promise<Difference[]> => [
   ...(await ofPlanned(deps, tenant)),

@@ -29,8 +29,8 @@ export async function warnTenants(deps: Deps, after: string | undefined, signal:
   for (const tenant of tenants) {
     signal.throwIfAborted()
     if (tenant.billingEmail === null || tenant.status === 'deleting') continue
-    const { totalCents } = await previewOf(deps, tenant, month)
-    if (totalCents > 0 && (await enqueueOnce(deps, { tenantId: tenant.id, month }))) mails++
+    const { totalCents, unbilled } = await previewOf(deps, tenant, month)
+    if ((totalCents > 0 || unbilled.length > 0) && (await enqueueOnce(deps, { tenantId: tenant.id, month }))) mails++
   }
   return { summary: `${plural(mails, 'mail')} queued`, next: tenants.length === pageSize ? (tenants.at(-1)?.slug ?? null) : null }
 }

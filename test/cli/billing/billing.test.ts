@@ -10,6 +10,7 @@ const preview: Preview = {
     { ...{ kind: 'users', subject: 'item_1', name: 'Visitors\u001b[31m', quantity: 7 }, unitCents: 150, cents: 1050, currency: 'eur' },
     { kind: 'module', subject: 'attendance', name: 'Attendance', quantity: 1, unitCents: 199, cents: 199, currency: 'eur' },
   ],
+  unbilled: [{ month: '2025-12', cents: 199, currency: 'eur' }],
 }
 const usage: UsageRow = {
   ...{ id: 'mus_1', tenant: 'anna-schule', month: '2025-12', kind: 'module', subject: 'attendance', quantity: 1, unitCents: 5, cents: 5 },
@@ -41,9 +42,12 @@ test('preview prints each charge and the total in euros', async () => {
   expect(ran.stdout).toMatch(/anna-schule +Visitors.* +users +7 +1\.50 EUR +10\.50 EUR/)
   expect(ran.stdout).toMatch(/Attendance +module +1 +1\.99 EUR +1\.99 EUR/)
   expect(ran.stdout).toContain('Total of this page in 2026-01: 12.49 EUR')
+  expect(ran.stdout).toContain('Earlier months that are not billed, charged in addition:\n  anna-schule 2025-12: 1.99 EUR')
   expect(ran.stdout).toContain('--cursor anna-schule')
   expect(ran.stdout).not.toContain('\u001b[31m')
-  const none = { [`GET ${base}/preview`]: { month: '2026-01', previews: [{ ...preview, charges: [], totalCents: 0 }], nextCursor: null } }
+  const none = {
+    [`GET ${base}/preview`]: { month: '2026-01', previews: [{ ...preview, charges: [], totalCents: 0, unbilled: [] }], nextCursor: null },
+  }
   expect((await tenantry(['billing', 'preview'], { answers: none })).stdout).toBe('No charges in 2026-01.\n')
 })
 
@@ -60,6 +64,18 @@ test('usage says why a month is not billed', async () => {
       })
     ).stdout,
   ).toBe('No usage.\n')
+})
+
+test('waive prints what is waived, needs a month and a reason, and has --json', async () => {
+  const answers = { [`POST ${base}/waive`]: { usage: [{ ...usage, state: 'waived', reason: 'pilot' }] } }
+  const command = ['billing', 'waive', 'anna-schule', '--until', '2025-12', '--reason', 'pilot']
+  const ran = await tenantry(command, { answers })
+  expect(ran.asked[0]?.body).toEqual({ tenant: 'anna-schule', until: '2025-12', reason: 'pilot' })
+  expect(ran.stdout).toMatch(/anna-schule +2025-12 .*0\.05 EUR +waived .*pilot/)
+  expect(ran.stdout).toContain('Waived: 0.05 EUR.')
+  expect(JSON.parse((await tenantry([...command, '--json'], { answers })).stdout)).toMatchObject({ usage: [{ state: 'waived' }] })
+  const missing = await tenantry(['billing', 'waive', 'anna-schule', '--until', '2025-12'])
+  expect([missing.exit, missing.asked]).toEqual([2, []])
 })
 
 test('payouts prints gross, fee, net and what is held', async () => {
@@ -88,6 +104,11 @@ test('accept sends the difference as it is with a reason, and without a reason o
   const { fix: _, ...sent } = difference
   expect(ran.asked[1]?.body).toEqual({ ...sent, reason: 'agreed' })
   expect(ran.stdout).toBe('terms_differ of sub_1 is accepted. It is named again once it changes.\n')
+  const one = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--tenant', 'anna-schule', '--reason', 'agreed'], { answers })
+  expect(one.asked[0]?.search).toBe('?tenant=anna-schule')
+  const more = { ...answers, [`GET ${base}/reconcile`]: { differences: [difference], accepted: 0, checked: 1, nextCursor: 'anna-schule' } }
+  const first = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--reason', 'agreed'], { answers: more })
+  expect(first.asked.map(({ method }) => method)).toEqual(['GET', 'POST'])
   expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_1'])).exit).toBe(2)
   expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_2', '--reason', 'x'], { answers: found })).stderr).toContain(
     'No difference',

@@ -131,6 +131,7 @@ const declared: Readonly<Record<string, Declared>> = {
   changeVendor: elsewhere('marketplace', 'marketplace.vendor-changed'),
   createPaymentCustomer: elsewhere('billing', 'payment.setup-link'),
   acceptDifference: elsewhere('billing', 'billing.difference-accepted'),
+  waiveUsage: elsewhere('billing', 'billing.usage-waived'),
   setDeveloperVendor: elsewhere('billing', 'billing.developer-vendor'),
   installMarketplaceItem: elsewhere('marketplace', 'marketplace.installed'),
   uninstallMarketplaceItem: elsewhere('marketplace', 'marketplace.uninstalled'),
