@@ -35,6 +35,6 @@ export const ProbeRule = z.object({
 export type ProbeRule = z.infer<typeof ProbeRule>
 
 /** The probes that end a fence: as many, but in quick succession. */
-export const quickRule = (rule: ProbeRule): ProbeRule => ({ ...rule, spacingMs: Math.min(rule.quickSpacingMs ?? 500, rule.spacingMs) })
+export const quickRule = (rule: ProbeRule): ProbeRule => ({ ...rule, spacingMs: Math.min(rule.quickSpacingMs ?? 300, rule.spacingMs) })
 
 export const steadyFailureMsOf = ({ steadyFailureMs = 120_000 }: ProbeRule): number => steadyFailureMs

@@ -149,7 +149,7 @@ export const Settings = z.strictObject({
       consecutive: z.coerce.number().int().min(1).max(20).default(3),
       spacingMs: Ms.default(60_000),
       /** Between the probes that end a fence. */
-      quickSpacingMs: Ms.default(500),
+      quickSpacingMs: Ms.default(300),
       /** A server that fails in the same way for this long is restored. */
       steadyFailureMs: Ms.default(120_000),
       timeoutMs: Ms.default(30 * 60_000),
