@@ -7,7 +7,8 @@ const maxWaitMs = 60_000
 export type AnswerDeps = Readonly<{ clock: Clock; baseUrl: string; notify: (line: string) => void }>
 
 /** Reads and logins answer at once. A change may take long, and stopping to wait would hide its result; streams and files last. */
-const isShort = ({ method, returns, auth }: EndpointShape): boolean => isSchema(returns) && (method === 'GET' || auth.kind === 'none')
+const isShort = ({ method, returns, auth, takesLong }: EndpointShape): boolean =>
+  takesLong !== true && isSchema(returns) && (method === 'GET' || auth.kind === 'none')
 
 /** Calls the daemon: reports a long wait, and ends a short call without an answer. Throws UNREACHABLE. */
 export async function awaitAnswer<Result>(

@@ -52,6 +52,7 @@ export const auditContract = {
     method: 'GET',
     path: '/api/admin/v1/audit/verify',
     auth: admin('viewer'),
+    takesLong: true,
     perAddress: 1,
     query: z.strictObject({ chain: ChainName.optional() }),
     returns: z.object({ chains: z.array(ChainReport) }),

@@ -75,6 +75,7 @@ export const billingContract = {
     method: 'GET',
     path: `${base}/reconcile`,
     auth: admin('operator'),
+    takesLong: true,
     query: BySlug.extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
     returns: z.object({
       differences: z.array(Difference),

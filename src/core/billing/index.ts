@@ -7,6 +7,7 @@ export { dayOf, invoiceTimeOf, Month, monthBefore, monthEnd, monthOf, monthsBetw
 export { feeOf, payoutOf } from './payout.ts'
 export { planAfter, planOf } from './plan.ts'
 export { type Charge, type Preview, totalOf } from './preview.ts'
-export { type Payout, type UsageRow, type UsageState, usageStates } from './records.ts'
+export type { Payout, UsageRow, UsageState } from './records.ts'
 export { countModules, type Share, sharesOf } from './share.ts'
 export { missingCents, plannedQuantity } from './usage.ts'
+export { usageStates } from './usage-states.ts'

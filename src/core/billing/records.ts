@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { Month } from './month.ts'
+import { usageStates } from './usage-states.ts'
 
-export const usageStates = ['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded', 'void', 'waived'] as const
 export const UsageState = z.enum(usageStates)
 export type UsageState = z.infer<typeof UsageState>
 

@@ -213,7 +213,7 @@ function stay(draft: Draft, element: BoardElement): void {
   draft.tokens = [...draft.tokens, token]
   if (isWork(element)) {
     const { text: label } = fillTemplate(element.label, valuesOf(draft), { limit: maxLabel })
-    draft.effects.push({ type: 'opened', token, role: workerRole(draft.board.definition, element.config), label })
+    draft.effects.push({ type: 'opened', token, role: workerRole(draft.board.definition, element.config), label: titleLine(label) })
   }
   if (dueAt === null) return
   if (element.kind === 'timer') draft.effects.push({ type: 'timer_set', tokenId: token.id, name: 'elapsed', at: dueAt })

@@ -84,6 +84,8 @@ export type EndpointShape = Readonly<{
   /** Every path below `path` too. The rest arrives as it was sent, not decoded. */
   rest?: true
   auth: Auth
+  /** Its answer may take minutes, so callers wait for it. */
+  takesLong?: true
   params?: z.ZodType
   query?: z.ZodType
   /** A JSON body. An endpoint without one refuses nothing and reads nothing. */

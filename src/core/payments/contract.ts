@@ -13,7 +13,7 @@ export const paymentsContract = {
     auth: admin('operator'),
     params: one,
     returns: z.object({ url: z.string(), expiresAt: Timestamp }),
-    problems: ['PAYMENTS_UNAVAILABLE', 'PAYMENT_FAILED'],
+    problems: ['CONFLICT', 'PAYMENTS_UNAVAILABLE', 'PAYMENT_FAILED'],
     summary: 'Create a link for one use to the hosted page where the vendor completes its payment account',
     spec: '4.6',
   }),

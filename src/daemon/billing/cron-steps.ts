@@ -118,7 +118,8 @@ const handlerOf =
   }
 
 /** The job waits for the provider as long as it takes. */
-const isNoAnswer = (error: unknown): boolean => isProblem(error, 'PAYMENTS_UNAVAILABLE') || (isPaymentFailure(error) && error.isRetryable)
+const isNoAnswer = (error: unknown): boolean =>
+  (isProblem(error, 'PAYMENTS_UNAVAILABLE') && error.retryable) || (isPaymentFailure(error) && error.isRetryable)
 
 const closeFailed = ({ db, clock }: Deps, jobKey: string): Promise<void> =>
   db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: jobKey, keys: [cronFailedKey(jobKey)], because: 'the job ran again' }))

@@ -71,14 +71,14 @@ export const makeStatement = (
 
 const pageSize = 1000
 
-/** Counts what is due, then deducts what was refunded, a page at a time: the first statement after months may have tens of thousands of modules. */
+/** Counts what is due, then deducts what was refunded, a page at a time: the first statement after months may have tens of thousands of modules. A page of rows that others changed meanwhile may be short. */
 async function countOpen(tx: Tx, of: Statement, payoutId: string) {
   const total = { changes: 0, grossCents: 0, deductedCents: 0 }
   for (const isDue of [
     sql<boolean>`counted_cents < price_cents - refunded_cents`,
     sql<boolean>`counted_cents > price_cents - refunded_cents`,
   ])
-    for (let after = '', last = pageSize; last === pageSize; ) {
+    for (let after = '', last = pageSize; last > 0; ) {
       const rows = await openOf(tx, of)
         .selectAll()
         .where('state', '<>', 'billed')

@@ -1,7 +1,7 @@
-import { alertOf, cronFailedKey } from '../../core/alerts/index.ts'
+import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { type BegunRun, leaseMs, type RunDeps } from './begin-run.ts'
 import { finishRun, renewRun } from './runs.repo.ts'
@@ -24,9 +24,8 @@ export async function executeRun(
   await heartbeat
   await db.transaction().execute(async (tx) => {
     await finishRun(tx, { ...run, ...end, finishedAt: isoNow(clock) })
-    if (!job.isAlerted) return
-    if (end.status === 'failed') await raiseAlert(tx, clock, alertOf.cron_failed({ jobKey: job.key, reason: end.message }))
-    else await closeAlerts(tx, clock, { subject: job.key, keys: [cronFailedKey(job.key)], because: 'the job ran again' })
+    // Its work is in jobs, the last of which closes the alert.
+    if (job.isAlerted && end.status === 'failed') await raiseAlert(tx, clock, alertOf.cron_failed({ jobKey: job.key, reason: end.message }))
   })
   log.info({ job: job.key, runId: run.id, status: end.status, message: end.message }, 'job ended')
 }

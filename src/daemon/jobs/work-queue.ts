@@ -109,7 +109,7 @@ const noAnswers = ['HOMESERVER_UNREACHABLE', 'OBJECT_STORE_UNAVAILABLE', 'PAYMEN
 
 /** A chat server, the object store or the payment provider does not answer; a refusal is an answer. */
 const isNoAnswer = (error: unknown): boolean =>
-  noAnswers.some((code) => isProblem(error, code)) || (isPaymentFailure(error) && error.isRetryable)
+  noAnswers.some((code) => isProblem(error, code) && error.retryable) || (isPaymentFailure(error) && error.isRetryable)
 
 type Failure = Readonly<{ job: TakenJob; error: unknown; isUnreachable: boolean; isDead: boolean }>
 

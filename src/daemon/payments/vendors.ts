@@ -60,16 +60,29 @@ export const createAccount =
     await ensureAccount(deps, payload as One)
   }
 
-/** A hosted page for one use, on which the vendor completes the account; a new one if the provider does not have the former any more. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */
+/**
+ * A hosted page for one use, on which the vendor completes the account. A vendor whose account is known to be gone gets a new one. Throws
+ * NOT_FOUND, CONFLICT, PAYMENTS_UNAVAILABLE.
+ */
 export async function onboardVendor(deps: Deps, actor: Actor, { id }: One) {
   const { db, clock, provider, baseUrl } = deps
   const link = await orProblem(async () => {
     const known = await ensureAccount(deps, { id })
-    const accountId = (await provider.getAccount(known)) ? known : await ensureAccount(deps, { id, gone: known })
+    const accountId = (await provider.getAccount(known)) ? known : await replaceAccount(deps, { id, gone: known })
     return provider.createAccountLink({ accountId, returnUrl: baseUrl, refreshUrl: baseUrl })
   })
   await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: 'payment.onboarding-link', subject: id, data: {} }))
   return link
+}
+
+/** The key of another account or mode finds no account either, so one is replaced only after a sync has stored that it is gone. */
+async function replaceAccount(deps: Deps, { id, gone }: One & Readonly<{ gone: string }>): Promise<string> {
+  const { paymentAccountStatus, chargesEnabled, payoutsEnabled } = await existingVendor(deps, { id })
+  if (paymentAccountStatus === 'restricted' && !chargesEnabled && !payoutsEnabled) return ensureAccount(deps, { id, gone })
+  throw problem(
+    'CONFLICT',
+    `The payment provider does not find the account ${gone} of vendor ${id}. fix: check that TENANTRY_STRIPE_SECRET_KEY is of the right account; if the vendor's account was deleted, run \`tenantry marketplace vendors sync ${id}\`, then onboard again`,
+  )
 }
 
 /** Reads the account of a vendor from the provider, and sends its terms to live subscriptions that differ. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */

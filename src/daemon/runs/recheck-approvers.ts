@@ -24,8 +24,12 @@ export async function enqueueApproverCheck(
   clock: Clock,
   { tenantId, roles, userId = null }: Readonly<{ tenantId: string; roles: readonly string[]; userId?: string | null }>,
 ) {
-  const waiting = await openFor(tx, { tenantId, roles, userId, limit: 1, kinds })
-  if (waiting.length > 0) await enqueueJob(tx, clock, { topic: approversTopic, payload: { tenantId, roles, userId }, key: tenantId })
+  // Equal jobs merge, such as those of many users of one role that are disabled at the end of a year.
+  const checks = [{ tenantId, roles, userId: null }, ...(userId === null ? [] : [{ tenantId, roles: [], userId }])]
+  for (const payload of checks) {
+    const waiting = await openFor(tx, { ...payload, limit: 1, kinds })
+    if (waiting.length > 0) await enqueueJob(tx, clock, { topic: approversTopic, payload, key: tenantId })
+  }
 }
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>

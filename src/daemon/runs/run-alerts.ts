@@ -30,7 +30,10 @@ export async function alertOperators(
   const keys = [...doneKeys({ run, board, effects, at, stalled, wasStalled }), ...(wasFailed ? [failedKey(run.id)] : [])]
   if (!hasEscalated && !hasStalled && keys.length === 0 && !failure) return
   const slug = await slugOf(tx, run.tenantId)
-  if (keys.length > 0) await closeAlerts(tx, clock, { subject: `${slug}/${run.id}`, keys, because: 'the run continued' })
+  const done = { subject: `${slug}/${run.id}`, because: 'the run continued' }
+  if (keys.length > 0) await closeAlerts(tx, clock, { ...done, keys })
+  // Older versions raised one for each element.
+  if (keys.includes(overdueKey(run.id))) await closeAlerts(tx, clock, { ...done, kinds: ['run_overdue'] })
   if (hasEscalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, ...overdueIn({ run, board, at }) }))
   if (hasStalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, elements: stalled }))
   if (failure) {

@@ -27,10 +27,13 @@ const move = (deps: Deps, actor: PlatformPrincipal, { id, change }: One & Readon
     return taskView(stored)
   })
 
-/** Only the run cancels its tasks: a task that is gone would leave the run waiting for ever. */
-function assertNotOfRun({ id, runId }: TaskRecord, { type }: TaskMove): void {
-  if (type === 'cancel' && runId !== null)
+/** The run waits for its tasks for ever: only the run cancels them, and none without a role goes to no user. */
+function assertNotOfRun({ id, runId, assignedRole }: TaskRecord, change: TaskMove): void {
+  if (runId === null) return
+  if (change.type === 'cancel')
     throw problem('INVALID_TRANSITION', `Task ${id} belongs to run ${runId}, which alone cancels it. fix: cancel the run`)
+  if (change.type === 'assign' && change.assigneeId === null && assignedRole === null)
+    throw problem('INVALID_TRANSITION', `Task ${id} has no role that could take it back. fix: assign it to another user, or complete it`)
 }
 
 type Moved = Readonly<{ task: TaskRecord; change: TaskMove; by: string | null }>

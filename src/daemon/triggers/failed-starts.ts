@@ -30,8 +30,9 @@ export const failedStartJobs = ({ db, clock }: Pick<TriggersDeps, 'db' | 'clock'
   [failedTopic]: (payload) =>
     db.transaction().execute(async (tx) => {
       const one = z.object({ tenantId: z.string(), boardId: z.string() }).parse(payload)
-      const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', one.tenantId).executeTakeFirstOrThrow()
-      const alert = alertOf.trigger_failed({ slug, boardId: one.boardId })
+      const tenant = await tx.selectFrom('tenants').select('slug').where('id', '=', one.tenantId).executeTakeFirst()
+      if (!tenant) return
+      const alert = alertOf.trigger_failed({ slug: tenant.slug, boardId: one.boardId })
       const isPublished = (await rowsOfBoard(tx, one)).length > 0
       if (isPublished && (await lastOutcome(tx, one)) === 'failed') await raiseAlert(tx, clock, alert)
       else

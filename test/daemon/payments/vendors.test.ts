@@ -65,6 +65,9 @@ onBothDialects('accounts of vendors', (fresh) => {
     room.double.setAccount(former, readyAccount)
     await room.sync()
     room.double.deleteAccount(former)
+    // The key of another account would find it no more than this one does.
+    await expect(room.onboard()).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/vendors sync ven_1/) })
+    expect((await room.vendor())?.paymentAccountId).toBe(former)
     expect(await room.sync()).toMatchObject({ paymentAccountStatus: 'restricted', paymentAccountId: former })
     await room.db.updateTable('marketplace_vendors').set({ country: 'AT' }).execute()
     await room.onboard()

@@ -41,6 +41,8 @@ onBothDialects('elements of the user who started the run', (fresh) => {
     await one.as('anna').advanceRun({ params, body: submit() })
     expect((await one.as('anna').listTasks()).tasks).toMatchObject([{ title: 't1', assignedRole: null, assigneeId: 'anna' }])
     expect((await one.as('ben').listTasks()).tasks).toEqual([])
+    const id = (await one.as('anna').listTasks()).tasks[0]?.id ?? ''
+    expect(await codeOf(one.as('anna').assignTask({ params: { id }, body: { assigneeId: null } }))).toBe('INVALID_TRANSITION')
     await one.as('mia').advanceRun({ params, body: { elementId: 't1', action: 'complete' } })
     const ended = await one.as('anna').advanceRun({ params, body: { elementId: 't2', action: 'complete' } })
     expect(ended.status).toBe('completed')

@@ -1,0 +1,2 @@
+/** In a file without schemas, which the console would load with them. */
+export const usageStates = ['planned', 'reported', 'billed', 'unbilled', 'paid', 'refunded', 'void', 'waived'] as const
