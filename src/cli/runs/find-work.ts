@@ -29,7 +29,7 @@ export const startable = command('startable', 'List the boards that you may star
   options: paging,
   run: async (context, query) => context.api.runs.listStartableBoards({ query }, await asUser(context)),
   view: ({ boards, nextCursor }, style) =>
-    sections(boards.length === 0 ? 'No boards.' : table(style, boardColumns, boards), nextPage(nextCursor)),
+    sections(boards.length === 0 && nextCursor === null ? 'No boards.' : table(style, boardColumns, boards), nextPage(nextCursor)),
   asUser: true,
   reads: true,
   examples: ['startable', 'startable --json'],
@@ -50,7 +50,9 @@ export const waiting = command('waiting', 'List checkpoints and forms that wait 
   run: async (context, query) => context.api.runs.listCheckpoints({ query }, await asUser(context)),
   view: ({ checkpoints, nextCursor }, style) =>
     sections(
-      checkpoints.length === 0 ? 'Nothing waits for you.' : table(style, waitingColumns(style), checkpoints),
+      checkpoints.length === 0
+        ? 'No checkpoint or form waits for you. Tasks are not listed here.'
+        : table(style, waitingColumns(style), checkpoints),
       nextPage(nextCursor),
       checkpoints.length === 0 ? '' : 'To see the fields: tenantry runs open <run>',
     ),

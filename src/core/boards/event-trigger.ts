@@ -23,15 +23,15 @@ export function eventExpressionFault(expression: string): string | undefined {
   return read.error ?? refusedCallIn(read.ast)
 }
 
-type Fields = Readonly<Record<string, string | number | boolean>>
+type Fields = Readonly<Record<string, string | number | boolean | null>>
 
 /** Characters of one text that an expression reads: a tenant may have many triggers, and each reads every event of its type. */
 const maxText = 1_000
 
-/** The fields of an event that an expression reads: numbers, truth values and the beginnings of the texts of its payload. */
+/** The fields of an event that an expression reads: numbers, truth values, null and the beginnings of the texts of its payload. */
 function fieldsOf(payload: unknown): Fields {
   const entries = typeof payload === 'object' && payload !== null ? Object.entries(payload) : []
-  const plain = entries.filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
+  const plain = entries.filter(([, value]) => value === null || ['string', 'number', 'boolean'].includes(typeof value))
   return Object.fromEntries(plain.map(([name, value]) => [name, typeof value === 'string' ? value.slice(0, maxText) : value]))
 }
 
@@ -48,7 +48,7 @@ const fieldsOfModule = ({ payload, moduleId, spaceId }: ModuleEventPayload): Fie
 export function eventStarts({ eventType, expression }: TriggerOf<'event'>, spaceId: string, event: TriggerEvent): boolean {
   if (event.eventType !== eventType) return false
   const fields = isModuleEvent(eventType) ? fieldsOfModule(event.payload as ModuleEventPayload) : fieldsOf(event.payload)
-  if (fields.spaceId !== undefined && fields.spaceId !== spaceId) return false
+  if (fields.spaceId != null && fields.spaceId !== spaceId) return false
   if (expression === null) return true
   const value: unknown = parsed(expression)({ event: fields })
   if (typeof value !== 'boolean') throw new Error(`gives ${typeof value}, not true or false`)

@@ -134,11 +134,13 @@ const begin = ({ db, clock }: Deps, { id, developerId, vendorId, destination }: 
 async function reduce(tx: Tx, clock: Deps['clock'], { row, vendorId }: Readonly<{ row: PayoutRow; vendorId: string }>): Promise<PayoutRow> {
   const rows = await rowsOf(tx, row.id)
   const { changes, grossCents } = countModules(reducedOf(rows), row.gross_cents)
-  if (changes.length === 0) return row
+  const { feeCents, netCents } = await amountsOf(tx, { vendorId, grossCents })
+  // A statement without a vendor has the fee of none, until its developer has one.
+  const isSame = row.vendor_id !== null || feeCents === row.fee_cents
+  if (changes.length === 0 && isSame) return row
   await storeCounted(tx, { rows, changes, payoutId: row.id })
   const isHeld = (changedId: string) => rows.some((one) => one.id === changedId && one.state === 'billed')
   const heldCents = changes.filter((one) => isHeld(one.id)).reduce((sum, { cents }) => sum - cents, row.held_cents)
-  const { feeCents, netCents } = await amountsOf(tx, { vendorId, grossCents })
   const isOver = netCents === 0
   const changed = {
     ...{ gross_cents: grossCents, fee_cents: feeCents, net_cents: netCents, held_cents: heldCents },

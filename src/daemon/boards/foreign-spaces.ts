@@ -28,9 +28,9 @@ export async function foreignSpaces(deps: Deps, definition: BoardDefinition, { b
   return uses.filter(({ room }) => (room === null ? !isOwnSpace : rooms.has(room) && !ownRooms.has(room))).map(findingOf)
 }
 
-/** The uses of the published version. Those of the board's own space only if it is still in that space. */
+/** The uses of the published version, while it is active. Those of the board's own space only if it is still in that space. */
 async function acceptedUses({ db }: Deps, board: BoardRecord): Promise<ReadonlySet<string>> {
-  if (board.publishedVersion === null) return new Set()
+  if (board.publishedVersion === null || board.status === 'archived') return new Set()
   const { definition } = await versionOf(db, board, board.publishedVersion)
   const isSameSpace = board.publishedSpaceId === board.spaceId
   return new Set(

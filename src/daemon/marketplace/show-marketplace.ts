@@ -65,7 +65,8 @@ export async function showTenantItem(
 async function obstacleOf(deps: MarketplaceDeps, actor: PlatformPrincipal, item: ItemRecord): Promise<ItemDetail['obstacle']> {
   try {
     await planBundle(deps, actor, item)
-    if (item.priceModel !== null) await deps.payments.assertBuyable(actor, item)
+    // Others cannot buy, and an unpaid invoice is none of their business.
+    if (item.priceModel !== null && actor.capabilities.includes('manageMarketplace')) await deps.payments.assertBuyable(actor, item)
     return null
   } catch (error) {
     if (!isProblem(error)) throw error

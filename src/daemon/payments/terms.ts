@@ -11,11 +11,14 @@ export const termsTopic = 'payments.terms'
 export const subscriptionTermsTopic = 'payments.subscription-terms'
 
 /** The account that is paid for an item, and the fee; null for an item without vendor. */
-export async function payoutOf(db: DbOrTx, { vendorId }: Pick<ItemRecord, 'vendorId'>) {
-  const vendor = vendorId === null ? undefined : await findVendor(db, { id: vendorId })
+export async function payoutOf(db: DbOrTx, item: Pick<ItemRecord, 'vendorId'>) {
+  const vendor = await vendorOf(db, item)
   if (!vendor?.paymentAccountId) return null
   return { destination: vendor.paymentAccountId, applicationFeePercent: vendor.applicationFeePercent }
 }
+
+const vendorOf = async (db: DbOrTx, { vendorId }: Pick<ItemRecord, 'vendorId'>) =>
+  vendorId === null ? undefined : findVendor(db, { id: vendorId })
 
 /**
  * The provider takes the share of a vendor from the total with tax, so it would get the tax that the platform owes. Throws PAYMENTS_UNAVAILABLE.
@@ -61,8 +64,9 @@ export const changeSubscriptionTerms =
     const subscription = await provider.getSubscription(id)
     if (!item || !subscription || !isLive(subscription)) return
     const payout = await payoutOf(db, item)
-    // A vendor without an account: the terms stay until the account exists. With tax it is paid to the platform alone.
-    if (isSame(subscription, payout) || (item.vendorId !== null && payout === null) || (subscription.isTaxed && payout !== null)) return
+    // The terms stay until the account of the vendor can receive transfers. With tax the platform alone is paid.
+    const isPayable = item.vendorId === null || (await vendorOf(db, item))?.paymentAccountStatus === 'active'
+    if (isSame(subscription, payout) || !isPayable || (subscription.isTaxed && payout !== null)) return
     const terms = `${payout?.destination ?? 'none'}:${payout?.applicationFeePercent ?? 0}`
     await provider.updateSubscription({ key: `terms:${id}:${terms}:${isoNow(clock)}`, id, payout })
   }

@@ -40,8 +40,6 @@ async function ensureAccount(deps: Deps, { id, gone = null }: One & Readonly<{ g
     const state = { paymentAccountStatus: 'pending', chargesEnabled: false, payoutsEnabled: false } as const
     await replaceVendor(tx, { ...locked, ...state, paymentAccountId: account.id, updatedAt: isoNow(clock) })
     await closeAlerts(tx, clock, { subject: id, kinds: ['vendor_restricted'], because: 'the vendor has a new account' })
-    // Live subscriptions of an item that was given to this vendor wait for the account.
-    await enqueueJob(tx, clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'payments' })
     await recordAudit(tx, clock, {
       actor: system,
       action: 'payment.account-created',
@@ -124,6 +122,8 @@ const apply = ({ db, clock }: Deps, actor: Actor, { id, account }: Read): Promis
     if (paymentAccountStatus === 'restricted')
       await raiseAlert(tx, clock, alertOf.vendor_restricted({ vendorId: id, name: vendor.name, pastDue: account?.pastDue ?? [] }))
     else await closeAlerts(tx, clock, { subject: id, kinds: ['vendor_restricted'], because: `the account is ${paymentAccountStatus}` })
+    // Live subscriptions of its items wait for an account that can be paid, such as the one after a deleted one.
+    if (paymentAccountStatus === 'active') await enqueueJob(tx, clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'payments' })
     await recordAudit(tx, clock, {
       actor,
       action: 'payment.account-changed',

@@ -65,7 +65,7 @@ test('a user finds the boards to start and what waits', async () => {
     new RegExp(`^ID +NAME +SPACE +VALUES +DESCRIPTION\n${checkedId}|${boardId} +Crisis +pass --space +isDrill:=<boolean>`),
   )
   expect(JSON.parse((await tim('startable', '--json')).stdout).boards).toHaveLength(2)
-  expect((await tim('waiting')).stdout).toBe('Nothing waits for you.\n')
+  expect((await tim('waiting')).stdout).toBe('No checkpoint or form waits for you. Tasks are not listed here.\n')
   const { id } = JSON.parse((await tim('start', checkedId, '--json')).stdout)
   expect((await tim('waiting')).stdout).toMatch(new RegExp(`${id} +c1 +checkpoint +c1 .* 0 of 2\n`))
   expect(JSON.parse((await tim('waiting', '--json')).stdout).checkpoints).toMatchObject([{ runId: id, requiredApprovals: 2 }])

@@ -206,6 +206,11 @@ describe('events', () => {
 
   test('an event of another type starts nothing', () => expect(eventStarts(trigger(), 'spc_1', happened({}, 'task.created'))).toBe(false))
 
+  test('a field that is null equals no text', () => {
+    expect(eventStarts(trigger("event.role == 'custodian'"), 'spc_1', happened({ role: null }))).toBe(false)
+    expect(eventStarts(trigger("event.role != 'custodian'"), 'spc_1', happened({ role: null, spaceId: null }))).toBe(true)
+  })
+
   test('an expression without a value is an error, never false', () => {
     expect(() => eventStarts(trigger("event.status == 'done'"), 'spc_1', happened({}))).toThrow(/status/)
     expect(() => eventStarts(trigger('event.status'), 'spc_1', happened({ status: 'x' }))).toThrow('gives string, not true or false')

@@ -369,6 +369,7 @@ onBothDialects('paid modules', (fresh) => {
     expect(await room.payouts()).toMatchObject([{ state: 'waiting', reason: 'the developer has no vendor' }])
     await expect(setDeveloperVendor(room.deps, operator, { id: 'dev_1', vendorId: 'ven_x' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(setDeveloperVendor(room.deps, operator, { id: 'dev_x', vendorId: 'ven_1' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await room.db.updateTable('marketplace_vendors').set({ application_fee_hundredths: 1250 }).execute()
     await setDeveloperVendor(room.deps, operator, { id: 'dev_1', vendorId: 'ven_1' })
     const audited = await room.db
       .selectFrom('audit')
@@ -381,7 +382,7 @@ onBothDialects('paid modules', (fresh) => {
     expect(await room.payouts()).toMatchObject([{ state: 'waiting', reason: 'the vendor cannot be paid' }])
     await room.db.updateTable('marketplace_vendors').set({ payment_account_status: 'active' }).execute()
     await room.run(payouts)
-    expect([room.money(), await room.payouts()]).toMatchObject([[500, 350, 150], [{ state: 'transferred', vendor_id: 'ven_1' }]])
+    expect([room.money(), await room.payouts()]).toMatchObject([[500, 437, 63], [{ state: 'transferred', vendor_id: 'ven_1' }]])
   })
 
   test('without customer or provider a month is unbilled with one alert, and billed once the customer exists', async () => {

@@ -161,6 +161,9 @@ onBothDialects('boards', (fresh) => {
     await one.as('ben').saveBoard({ params, body: { name: 'Again', definition, version: 1 } })
     expect(await faults()).toEqual([])
     expect(await one.as('ben').publishBoard({ params })).toMatchObject({ publishedVersion: 2 })
+    // A member ended it; others do not begin it again.
+    await one.as('mia').archiveBoard({ params })
+    expect(await codeOf(one.as('ben').publishBoard({ params }))).toBe('BOARD_INVALID')
   })
 
   test('only a member of the space of a board lets it read or write there, or changes what it reads', async () => {

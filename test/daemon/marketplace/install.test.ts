@@ -221,6 +221,8 @@ onBothDialects('installs of the marketplace', (fresh) => {
     const { id } = await room.published(aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }))
     const shown = await room.as('mia').showMarketplaceItem({ params: { id } })
     expect(shown).toMatchObject({ priceCents: 500, currency: 'eur', obstacle: { code: 'PAYMENTS_UNAVAILABLE' } })
+    // Who cannot buy is told nothing of payments, such as an unpaid invoice.
+    expect(await room.as('anna').showMarketplaceItem({ params: { id } })).toMatchObject({ priceCents: 500, obstacle: null })
     expect(JSON.stringify(shown.bundle)).not.toContain('config')
     expect(await codeOf(install(room, id))).toBe('PAYMENTS_UNAVAILABLE')
     expect((await stateOf(room)).subscriptions).toEqual([])

@@ -8,7 +8,7 @@ import { paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/paym
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 import { aPaymentsWorld, dyingAfter } from '../../support/payments/payments-world.ts'
-import { signedEvent } from '../../support/payments/provider-double.ts'
+import { readyAccount, signedEvent } from '../../support/payments/provider-double.ts'
 
 type Room = Awaited<ReturnType<typeof aPaymentsWorld>>
 
@@ -154,6 +154,7 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
   test('a vendor that changed while an installation was open is paid from the next period on', async () => {
     const room = await aBillingWorld(await fresh())
     const account = await room.provider.createAccount({ key: 'b', name: 'B', email: 'b@b.example', country: 'DE', metadata: {} })
+    room.double.setAccount(account.id, readyAccount)
     room.faults.install = 1
     await room.install().catch(() => undefined)
     await room.db.updateTable('marketplace_vendors').set({ payment_account_id: account.id }).execute()

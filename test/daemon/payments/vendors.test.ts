@@ -82,6 +82,24 @@ onBothDialects('accounts of vendors', (fresh) => {
     expect((await room.vendor())?.paymentAccountId).toBe(next?.paymentAccountId)
   })
 
+  test('live subscriptions get a new account once it can be paid, not before', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await room.install()
+    const former = (await findVendor(room.db, { id: 'ven_1' }))?.paymentAccountId as string
+    const destination = async () => {
+      await room.runJobs()
+      return room.double.liveSubscriptions(room.customer.id)[0]?.destination
+    }
+    room.double.deleteAccount(former)
+    await syncVendor(room.deps, operator, { id: 'ven_1' })
+    await onboardVendor(room.deps, operator, { id: 'ven_1' })
+    const next = (await findVendor(room.db, { id: 'ven_1' }))?.paymentAccountId as string
+    expect([next === former, await destination()]).toEqual([false, former])
+    room.double.setAccount(next, readyAccount)
+    await syncAccount(room.deps, next)
+    expect(await destination()).toBe(next)
+  })
+
   test('a change is audited, an unchanged account is not', async () => {
     const room = await aVendor(await fresh())
     await room.onboard()

@@ -385,6 +385,8 @@ export function paymentDouble(
       keyed('updateSubscription', input, () => {
         const sub = subscriptionOf(input.id)
         if (isEnded(sub)) throw paymentFailure('invalid', `The subscription ${sub.id} is canceled`)
+        if (input.payout && !accounts.get(input.payout.destination)?.transfersEnabled)
+          throw paymentFailure('invalid', 'The destination account cannot receive transfers')
         if (input.payout !== undefined) {
           sub.destination = input.payout?.destination ?? null
           sub.applicationFeePercent = input.payout?.applicationFeePercent ?? null
