@@ -61,7 +61,7 @@ const plays: readonly (readonly [flow: string, answers: Readonly<Record<string, 
   ],
 ]
 
-test.each(['absence', 'visitor'])('who may start %s fills its first form', (name) => {
+test.each(['absence', 'crisis-alert', 'visitor'])('who may start %s fills its first form', (name) => {
   const first = read(name).definition.elements.find(({ kind }) => kind === 'form')
   expect(first?.config).toMatchObject({ assignedTo: 'starter' })
 })
