@@ -6,13 +6,13 @@ import type { TasksDeps } from './deps.ts'
 import { moveTask } from './move-task.ts'
 import { takenTasks } from './tasks.repo.ts'
 
-/** Job: return the unfinished tasks of a disabled user to their roles. */
+/** Job: return the unfinished tasks of a disabled or erased user to their roles. */
 const returnTopic = 'tasks.return'
 
 const Payload = z.object({ tenantId: z.string(), userId: z.string() })
 type Owner = z.infer<typeof Payload>
 
-/** Enqueues it in the transaction that disables the user, if the user has taken a task of a role. */
+/** Enqueues it in the transaction that disables or erases the user, if the user has taken a task of a role. */
 export async function enqueueTaskReturn(tx: Tx, clock: Clock, { tenantId, userId }: Owner): Promise<void> {
   if ((await takenTasks(tx, { tenantId, userId })).length === 0) return
   await enqueueJob(tx, clock, { topic: returnTopic, payload: { tenantId, userId }, key: userId })

@@ -2,7 +2,9 @@ import type { KyselyPlugin } from 'kysely'
 import { expect, test } from 'vitest'
 import { problem } from '../../../src/core/kit/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { eraseUser } from '../../../src/daemon/privacy/erase-user.ts'
 import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
+import { tasksFeature } from '../../../src/daemon/tasks/index.ts'
 import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -414,6 +416,38 @@ onBothDialects('jobs of runs', (fresh) => {
     await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', roles: ['member'] })
     await work(one)
     expect(await alerts()).toEqual([`one/${started.id}`, `one/${ofRole.id}`])
+  })
+
+  test('an erased user is missed like a disabled one, and the tasks that it took return to their role', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', 'in', ['anna', 'ben']).execute()
+    const own = { assignedRole: undefined, assignedTo: 'starter', fields: person }
+    const started = await one.as('ben').startRun({ params: { id: await aBoard(one, 's > f1 > e', { f1: own }) }, body: {} })
+    const approved = await one
+      .as('tim')
+      .startRun({ params: { id: await aBoard(one, 's > c1 > e', { c1: { requiredApprovals: 2 } }) }, body: {} })
+    const task = await one.as('mia').createTask({ body: { title: 'Count', assignedRole: 'school-principal' } })
+    await one.as('ben').startTask({ params: { id: task.id } })
+    const erase = () => eraseUser({ ...one, ...userPorts, eraseSteps: [] }, anOperator, { slug: 'one', localpart: 'ben' })
+    await erase()
+    await work(one)
+    const alerts = await one.db.selectFrom('alerts').select('subject').orderBy('id').execute()
+    expect(alerts.map(({ subject }) => subject).toSorted()).toEqual([`one/${started.id}`, `one/${approved.id}`].toSorted())
+    await tasksFeature.jobs?.(one)['tasks.return']?.({ tenantId: 'ten_one', userId: 'ben' }, { last: false })
+    const returns = () => one.db.selectFrom('outbox').select('payload').where('topic', '=', 'tasks.return').execute()
+    expect((await returns()).map(({ payload }) => JSON.parse(payload))).toEqual([{ tenantId: 'ten_one', userId: 'ben' }])
+    expect(await one.as('mia').showTask({ params: { id: task.id } })).toMatchObject({ assigneeId: null, status: 'open' })
+  })
+
+  test('a user who was disabled before it is erased is checked once', async () => {
+    const one = await room()
+    const own = { assignedRole: undefined, assignedTo: 'starter', fields: person }
+    await aRun(one, await aBoard(one, 's > f1 > e', { f1: own }))
+    const anna = { slug: 'one', localpart: 'anna' }
+    await disableUser({ ...one, ...userPorts }, anOperator, { ...anna, reason: 'left' })
+    await one.db.deleteFrom('outbox').execute()
+    await eraseUser({ ...one, ...userPorts, eraseSteps: [] }, anOperator, anna)
+    expect(await one.db.selectFrom('outbox').select('id').where('topic', '=', 'runs.approvers').execute()).toEqual([])
   })
 
   test('several late elements of a run raise one alert, which closes with the last of them', async () => {
