@@ -52,6 +52,8 @@ type LateElement = Readonly<{
   kind: 'task' | 'checkpoint' | 'form'
   role: string | null
   escalationRole: string | null
+  /** Too few active users can do it now. */
+  isStalled: boolean
 }>
 /** `isWhole`: the time of the whole run has passed. */
 type LateRun = Omit<OfRun, 'elementId'> & Readonly<{ isWhole: boolean; elements: readonly LateElement[] }>
@@ -67,7 +69,7 @@ export function runOverdue(of: LateRun): NewAlert {
     title: `A run of ${of.slug} is overdue`,
     body:
       (of.isWhole ? `The whole run ${of.runId} was not done in time. ` : '') +
-      (first ? `The element ${first.elementId} of run ${of.runId} was not done in time. ${doers(first)} ` : '') +
+      (first ? `The element ${first.elementId} of run ${of.runId} was not done in time. ${doers(first)} ${lacksUsers(first)}` : '') +
       (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
       'The run continues to wait. Nothing else is affected.\n' +
       'Ask the school to continue it; a user of the school with manageBoards can cancel it.',
@@ -83,6 +85,11 @@ function doers({ kind, role, escalationRole }: LateElement): string {
   if (kind === 'task') return `The role ${escalationRole} has it now.`
   if (kind === 'form') return `${first} can do it, and so can the escalation role ${escalationRole}, which has a task now.`
   return `${first} decides it; the escalation role ${escalationRole} has a task to see to it.`
+}
+
+const lacksUsers = ({ kind, isStalled }: LateElement): string => {
+  if (!isStalled) return ''
+  return kind === 'checkpoint' ? 'Too few active users can decide it at present. ' : 'No active user can do it at present. '
 }
 
 /** A run failed by its board, not by a rejection or a cancel: it waits for ever. Its reason may quote variables, so it is not named. */

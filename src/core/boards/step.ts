@@ -153,14 +153,19 @@ function timer(at: At, run: RunState, { tokenId, name }: Extract<RunInput, { typ
   if (tokenId === null) return worked(at, run, (draft) => overdueRun(draft, name))
   const token = run.tokens.find(({ id }) => id === tokenId)
   if (!token) return { run, effects: [] }
+  // It escalated at the end of the time of the run; its new owner may have begun.
+  if (name === 'due' && token.escalated && !hasTimedOutEdge(at.board, token)) return { run, effects: [] }
   return worked(at, run, (draft) => {
     if (run.seq >= maxInputs) return fail(draft, 'TOO_MUCH_WORK', { elementId: token.elementId, message: tooManyInputs })
     if (name === 'elapsed') return leave(draft, token, 'done')
     if (name === 'warn') return void draft.effects.push({ type: 'sla_warning', elementId: token.elementId, dueAt: token.dueAt ?? at.now })
-    if (edgeBy(draft, token.elementId, 'timed_out').length > 0) return leave(draft, token, 'timed_out')
+    if (hasTimedOutEdge(draft.board, token)) return leave(draft, token, 'timed_out')
     escalate(draft, token)
   })
 }
+
+const hasTimedOutEdge = ({ graph }: Board, { elementId }: Token): boolean =>
+  graph.out(elementId).some(({ condition }) => condition.type === 'timed_out')
 
 function overdueRun(draft: Draft, name: 'warn' | 'due' | 'elapsed'): void {
   if (name === 'warn') return void draft.effects.push({ type: 'sla_warning', elementId: null, dueAt: draft.dueAt ?? draft.now })

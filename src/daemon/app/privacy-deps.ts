@@ -6,11 +6,12 @@ import { eraseFilesOf, eraseTenantFiles } from '../files/index.ts'
 import { discardJobsOf } from '../jobs/index.ts'
 import { installedElsewhere } from '../modules/index.ts'
 import type { DeletionDeps, PrivacyDeps } from '../privacy/index.ts'
-import { eraseUserRuns } from '../runs/index.ts'
+import { eraseUserRuns, runTasks } from '../runs/index.ts'
 import { deleteUserSessions } from '../sessions/index.ts'
 import { eraseSnapshots, snapshotsOnHosts } from '../snapshots/index.ts'
 import { leaveAllSpaces } from '../spaces/index.ts'
 import { eraseDeveloper, erasePackages, modulesOfDevelopers } from '../store/index.ts'
+import { returnTasks } from '../tasks/index.ts'
 import { billingDeps } from './billing-deps.ts'
 import type { Deps } from './deps.ts'
 
@@ -39,6 +40,8 @@ async function modulesInUse(db: Db, tenant: Readonly<{ id: string; slug: string 
 
 /** Steps of features for an erased user, before its id is replaced. */
 const eraseSteps = (deps: Deps): PrivacyDeps['eraseSteps'] => [
+  // The job of the erased user may run later: without its assignee a task that it began could not be returned.
+  ({ id: userId, tenantId }, signal) => returnTasks({ ...deps, runTasks: runTasks(deps) }, { tenantId, userId }, signal),
   (user, signal) => eraseUserRuns({ ...deps, eraseFiles: (...input) => eraseFilesOf(deps.files, ...input) }, user, signal),
   (user, signal) => leaveAllSpaces(deps, user, signal),
   (user) => deleteUserSessions(deps.db, user),

@@ -10,15 +10,22 @@ import { type Stalled, stalledTask } from './stalled-elements.ts'
 
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
-/** The writes of a step in which forms and timers alone open and close: they have no tasks. Undefined for every other step. */
+/**
+ * The writes of a step in which forms and timers alone open and close. Undefined for every other step, and if a form closes that may have asked
+ * its escalation role with a task.
+ */
 export function formWrites({ run, board, effects }: AppliedStep): Write[] | undefined {
   const kindOf = (token: Token) => board.graph.elements.get(token.elementId)?.kind
+  const isPlain = ({ elementId }: Token) => {
+    const element = board.graph.elements.get(elementId)
+    return element?.kind === 'timer' || (element?.kind === 'form' && element.config.escalationRole === undefined)
+  }
   const closed = effects.filter((effect) => effect.type === 'closed')
   const ids = new Set(closed.map(({ token }) => token.id))
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !ids.has(effect.token.id))
   const hasTasks =
     opened.some(({ token }) => kindOf(token) !== 'form') ||
-    closed.some(({ token }) => token.escalated || !['form', 'timer'].includes(kindOf(token) as string)) ||
+    closed.some(({ token }) => !isPlain(token)) ||
     effects.some(({ type }) => type === 'escalated')
   if (hasTasks) return undefined
   const one = { tenantId: run.tenantId, runId: run.id }
@@ -34,7 +41,7 @@ export async function applyElements(
   tx: Tx,
   step: AppliedStep & Readonly<{ stalled: readonly Stalled[] }>,
 ): Promise<Write[]> {
-  const plain = formWrites(step)
+  const plain = asksOtherRole(step) ? undefined : formWrites(step)
   if (plain) return plain
   const { run, board, effects, at, stalled } = step
   const closed = new Map(effects.flatMap((effect) => (effect.type === 'closed' ? [[effect.token.id, effect.outcome] as const] : [])))
@@ -50,6 +57,12 @@ export async function applyElements(
     }
   }
   return [...writes, ...(await openAll(deps, tx, { run, board, opened, stalled }))]
+}
+
+/** An opened element that stalls, also a form, gives its escalation role a task. */
+const asksOtherRole = ({ effects, stalled }: Pick<AppliedStep, 'effects'> & Readonly<{ stalled: readonly Stalled[] }>): boolean => {
+  const asking = new Set(stalled.flatMap(({ tokenId, escalationRole }) => (escalationRole === null ? [] : [tokenId])))
+  return effects.some((effect) => effect.type === 'opened' && asking.has(effect.token.id))
 }
 
 type Opening = Readonly<{ run: RunRecord; board: Board; opened: readonly Opened[]; stalled: readonly Stalled[] }>
@@ -111,9 +124,9 @@ async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Esca
   const { tenantId, taskId, kind, label } = element
   if (taskId !== null)
     await moveTaskOfRun({ ...deps, tx }, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
-  if (role === null || kind === 'task') return
-  if (kind === 'form') await executeWrites(tx, [changeElement(element, { escalated_role: role })])
-  if (element.escalationTaskId !== null) return
+  if (role === null) return
+  if (kind !== 'checkpoint') await executeWrites(tx, [changeElement(element, { escalated_role: role })])
+  if (kind === 'task' || element.escalationTaskId !== null) return
   const [id] = await createEscalationTasks(deps, tx, [{ run, text: { title: `Overdue: ${label}`, assignedRole: role } }])
   await executeWrites(tx, [changeElement(element, { escalation_task_id: id ?? null })])
 }

@@ -18,7 +18,7 @@ const atOnce = 200
 const Lost = z.object({ tenantId: z.string(), roles: z.array(z.string()), userId: z.string().nullable().default(null) })
 const kinds = ['task', 'checkpoint', 'form'] as const
 
-/** Enqueues the check in the transaction that disables a user (`userId`) or takes roles away, if an element waits for one of them. */
+/** Enqueues the check in the transaction that disables or erases a user (`userId`) or takes roles away, if an element waits for one of them. */
 export async function enqueueApproverCheck(
   tx: Tx,
   clock: Clock,

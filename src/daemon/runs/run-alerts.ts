@@ -34,7 +34,7 @@ export async function alertOperators(
   if (keys.length > 0) await closeAlerts(tx, clock, { ...done, keys })
   // Older versions raised one for each element.
   if (keys.includes(overdueKey(run.id))) await closeAlerts(tx, clock, { ...done, kinds: ['run_overdue'] })
-  if (hasEscalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, ...overdueIn({ run, board, at }) }))
+  if (hasEscalated) await raiseAlert(tx, clock, alertOf.run_overdue({ slug, runId: run.id, ...overdueIn({ run, board, at, stalled }) }))
   if (hasStalled) await raiseAlert(tx, clock, alertOf.checkpoint_stalled({ slug, runId: run.id, elements: stalled }))
   if (failure) {
     const { code, elementId } = failure
@@ -47,15 +47,19 @@ export async function alertOperators(
 const failureOf = ({ state: { failure } }: AppliedStep['run']): RunFailure | undefined =>
   failure && failure.code !== 'REJECTED' && failure.code !== 'CANCELLED' ? failure : undefined
 
+type Late = Pick<AppliedStep, 'run' | 'board' | 'at'> & Readonly<{ stalled: readonly Stalled[] }>
+
 /** The elements that were not done in time, with the roles that can do them. */
-function overdueIn({ run: { state }, board: { graph, definition }, at }: Pick<AppliedStep, 'run' | 'board' | 'at'>) {
+function overdueIn({ run: { state }, board: { graph, definition }, at, stalled }: Late) {
+  const stalledIds = new Set(stalled.map(({ tokenId }) => tokenId))
   const late = state.tokens.filter(({ escalated, dueAt }) => escalated || (dueAt !== null && dueAt <= at))
-  const elements = late.flatMap(({ elementId }) => {
+  const elements = late.flatMap(({ id, elementId }) => {
     const element = graph.elements.get(elementId)
     if (!element || !isWork(element)) return []
     const { escalationRole } = element.config
     const other = escalationRole === undefined ? undefined : boundRole(definition, escalationRole)
-    return [{ elementId, kind: element.kind, role: workerRole(definition, element.config), escalationRole: other ?? null }]
+    const roles = { role: workerRole(definition, element.config), escalationRole: other ?? null }
+    return [{ elementId, kind: element.kind, ...roles, isStalled: stalledIds.has(id) }]
   })
   return { isWhole: isOverdue(state, at), elements }
 }

@@ -119,9 +119,11 @@ export const mayLoseApprovers = ({ tokens }: Pick<RunState, 'tokens'>, { graph }
 
 type OfRun = Readonly<{ run: RunRecord; board: Board }>
 type At = Readonly<{ at: string }>
+/** Ids of tokens that escalate to another role in this step: their tasks lose their assignees with it. */
+type Escalating = Readonly<{ escalating?: ReadonlySet<string> }>
 
 /** The open elements of the run that too few users can approve, or no user can do. */
-export async function stalledOf(db: DbOrTx, { run, board, at }: OfRun & At): Promise<Stalled[]> {
+export async function stalledOf(db: DbOrTx, { run, board, at, escalating = new Set() }: OfRun & At & Escalating): Promise<Stalled[]> {
   const { definition, graph } = board
   const users = usersOf(db, run, at)
   const found: Stalled[] = []
@@ -130,23 +132,26 @@ export async function stalledOf(db: DbOrTx, { run, board, at }: OfRun & At): Pro
     if (!element || !isWork(element)) continue
     const { kind, config } = element
     const required = element.kind === 'checkpoint' ? element.config.requiredApprovals : 1
-    const eligible = await eligibleCount(db, { run, board, token, element, users })
+    const eligible = await eligibleCount(db, { run, board, token, element, users, escalating })
     if (eligible >= required) continue
-    const escalationRole = config.escalationRole === undefined ? null : (boundRole(definition, config.escalationRole) ?? null)
-    const role = workerRole(definition, config)
-    found.push({ ...{ tokenId: token.id, elementId: element.id, kind, role }, ...{ eligible, required, escalationRole } })
+    const other = config.escalationRole === undefined ? null : (boundRole(definition, config.escalationRole) ?? null)
+    // An escalated task is of the other role alone, which then has no users: it gets no task to see to itself.
+    const isOfOther = kind === 'task' && token.escalated && other !== null
+    const roles = isOfOther ? { role: other, escalationRole: null } : { role: workerRole(definition, config), escalationRole: other }
+    found.push({ ...{ tokenId: token.id, elementId: element.id, kind }, ...roles, eligible, required })
   }
   return found
 }
 
-type Waiting = OfRun & Readonly<{ token: Token; element: WorkElement; users: Users }>
+type Waiting = OfRun & Required<Escalating> & Readonly<{ token: Token; element: WorkElement; users: Users }>
 
 /** For a task or form only whether somebody can do it: 1 or 0. */
 async function eligibleCount(db: DbOrTx, waiting: Waiting): Promise<number> {
   const { run, board, element, users } = waiting
   if (element.kind === 'checkpoint')
     return eligibleAmong(await users.withRole(workerRole(board.definition, element.config) ?? ''), { run, element }).length
-  return (await hasDoer(waiting)) || (element.kind === 'task' && (await hasAssignee(db, waiting))) ? 1 : 0
+  const mayHaveAssignee = element.kind === 'task' && !waiting.escalating.has(waiting.token.id)
+  return (await hasDoer(waiting)) || (mayHaveAssignee && (await hasAssignee(db, waiting))) ? 1 : 0
 }
 
 async function hasDoer({ run, board: { definition }, token, element, users }: Waiting): Promise<boolean> {
@@ -172,17 +177,20 @@ export type StalledByStep = Readonly<{ stalled: readonly Stalled[]; isNew: boole
 type Stepping = AppliedStep & Readonly<{ input: HistoryInput; wasStalled: boolean }>
 
 /**
- * Reads nothing unless an element of the run was stalled before, or the step opened an element or closed a checkpoint, or a user submitted a form
- * who may not decide a checkpoint.
+ * Reads nothing unless an element of the run was stalled before, or the step opened an element, escalated one to another role or closed a
+ * checkpoint, or a user submitted a form who may not decide a checkpoint.
  */
 export async function stalledByStep(db: DbOrTx, { run, board, effects, at, input, wasStalled }: Stepping): Promise<StalledByStep> {
   const opened = new Set(effects.flatMap((effect) => (effect.type === 'opened' ? [effect.token.id] : [])))
+  const late = new Set(effects.flatMap((effect) => (effect.type === 'escalated' && effect.role !== null ? [effect.elementId] : [])))
+  const escalating = new Set(run.state.tokens.flatMap(({ id, elementId }) => (late.has(elementId) ? [id] : [])))
   const isCheckpoint = ({ elementId }: Token) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
   const hasDecided = effects.some((effect) => effect.type === 'closed' && isCheckpoint(effect.token))
   const isSubmitted = input.type === 'submit' && mayLoseApprovers(run.state, board)
-  if (opened.size === 0 && !hasDecided && !isSubmitted && !wasStalled) return { stalled: [], isNew: false }
-  const stalled = await stalledOf(db, { run, board, at })
-  return { stalled, isNew: stalled.some(({ tokenId, kind }) => (isSubmitted && kind === 'checkpoint') || opened.has(tokenId)) }
+  if (opened.size === 0 && escalating.size === 0 && !hasDecided && !isSubmitted && !wasStalled) return { stalled: [], isNew: false }
+  const stalled = await stalledOf(db, { run, board, at, escalating })
+  const changed = new Set([...opened, ...escalating])
+  return { stalled, isNew: stalled.some(({ tokenId, kind }) => (isSubmitted && kind === 'checkpoint') || changed.has(tokenId)) }
 }
 
 /** The task that asks another role to see to a stalled element; undefined without such a role. */

@@ -6,12 +6,12 @@ import { existingUser, type OneUser } from './show-users.ts'
 import { enqueueLockSync } from './sync-users.ts'
 import { lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
-type Deps = Pick<UsersDeps, 'clock' | 'roles' | 'endUserSessions'>
+type Deps = Pick<UsersDeps, 'clock' | 'roles' | 'endUserSessions' | 'checkApprovers' | 'returnTasks'>
 
 /**
- * Erases a user in the caller's transaction: its sessions end, and its name, picture and roles go. Its chat account is erased by a job as soon as
- * the chat server accepts writes, also for a user who was erased before. The row keeps the login name, so that it cannot log in
- * again, and a restore of the box erases the account again. Throws NOT_FOUND.
+ * Erases a user in the caller's transaction: its sessions end, and its name, picture and roles go. Its work is checked and returned as when a
+ * user is disabled. Its chat account is erased by a job as soon as the chat server accepts writes, also for a user who was erased before. The row
+ * keeps the login name, so that it cannot log in again, and a restore of the box erases the account again. Throws NOT_FOUND.
  */
 export async function eraseUserRecord(deps: Deps, tx: Tx, one: OneUser) {
   const { clock, roles } = deps
@@ -23,6 +23,12 @@ export async function eraseUserRecord(deps: Deps, tx: Tx, one: OneUser) {
   const none = { status: 'erased', displayName: null, avatarUrl: null, locale: null, roles: [] } as const
   await updateUser(tx, user, { updatedAt: at, changes: none })
   await tx.deleteFrom('user_passwords').where('user_id', '=', user.id).execute()
+  // A disabled user was checked when it was disabled.
+  if (user.status !== 'disabled') {
+    const { tenantId, id: userId } = user
+    await deps.checkApprovers(tx, clock, { tenantId, roles: user.roles, userId })
+    await deps.returnTasks(tx, clock, { tenantId, userId })
+  }
   await publishContactEvent(tx, { clock, roles }, { type: 'user.erased', user, roles: user.roles })
   await deps.endUserSessions(tx, clock, { userId: user.id, by: 'disabled' })
   const erased: UserRecord = { ...user, ...none, updatedAt: at }

@@ -138,13 +138,25 @@ test('untrusted text adds no line break, no escape sequence and at most 400 char
   expect(body.length).toBeLessThan(1000)
 })
 
+type Who = Readonly<{ role?: string | null; isStalled?: boolean }>
+
 test('an overdue run says who in the school can continue it', () => {
-  const overdue = (kind: 'task' | 'checkpoint' | 'form', escalationRole: string | null, role: string | null = 'teacher') =>
-    alertOf.run_overdue({ slug: 'north', runId: 'run_1', isWhole: false, elements: [{ elementId: 'x1', kind, role, escalationRole }] }).body
+  const overdue = (
+    kind: 'task' | 'checkpoint' | 'form',
+    escalationRole: string | null,
+    { role = 'teacher', isStalled = false }: Who = {},
+  ) =>
+    alertOf.run_overdue({
+      ...{ slug: 'north', runId: 'run_1', isWhole: false },
+      elements: [{ elementId: 'x1', kind, role, escalationRole, isStalled }],
+    }).body
   expect(overdue('task', 'head')).toContain('The role head has it now.')
   expect(overdue('form', 'head')).toContain('The role teacher can do it, and so can the escalation role head')
   expect(overdue('checkpoint', 'head')).toContain('The role teacher decides it')
-  expect(overdue('form', null, null)).toContain('The user who started the run can do it; its board names no escalation role.')
+  expect(overdue('form', null, { role: null })).toContain('The user who started the run can do it; its board names no escalation role.')
+  expect(overdue('task', 'head')).not.toContain('active user')
+  expect(overdue('task', 'head', { isStalled: true })).toContain('The role head has it now. No active user can do it at present.')
+  expect(overdue('checkpoint', 'head', { isStalled: true })).toContain('Too few active users can decide it at present.')
 })
 
 test('a stalled element says which users it lacks', () => {

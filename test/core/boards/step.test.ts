@@ -395,6 +395,22 @@ describe('time', () => {
       ['t3', false],
     ])
   })
+
+  test('an element that escalated at the end of the time of the run does nothing more at its own end', () => {
+    const config = { dueAt: 'P2D', escalationRole: 'principal' }
+    const { on, at, token, look, run } = play([
+      's > p1 > t1 > j1 > e; p1 > t2 > j1; t2 -timed_out-> e2',
+      { t1: config, t2: config },
+      { sla: 'P1D' },
+    ])
+    on({ type: 'timer', tokenId: null, name: 'due' }, later(1440))
+    look()
+    const before = run()
+    on({ type: 'timer', tokenId: token('t1'), name: 'due' }, later(2880))
+    expect([look(), run()]).toEqual([[], before])
+    on({ type: 'timer', tokenId: token('t2'), name: 'due' }, later(2880))
+    expect(at()).toEqual(['t1'])
+  })
 })
 
 test('a cancelled run closes everything and stays cancelled', () => {

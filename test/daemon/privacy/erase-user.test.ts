@@ -139,6 +139,21 @@ describe.each(['sqlite', 'postgres'] as const)('the erasure of a user on %s', (d
     expect(await rows()).toEqual(before)
   })
 
+  test('a task that the user began returns to its role before the id of the user is cleared', async () => {
+    const task = await clientOf(daemon.url, tenant.head).tasks.createTask({ body: { title: 'Count', assignedRole: 'member' } })
+    // An erasure that is repeated enqueues no return of tasks, so that only the erasure itself can return this one.
+    const begun = { assignee_id: await idOf(anna.localpart), status: 'in_progress' } as const
+    await db.updateTable('tasks').set(begun).where('id', '=', task.id).execute()
+    await operator.privacy.eraseUser({ params: anna })
+    await jobsDone()
+    const row = await db
+      .selectFrom('tasks')
+      .select(['assignee_id', 'status', 'role_key'])
+      .where('id', '=', task.id)
+      .executeTakeFirstOrThrow()
+    expect(row).toEqual({ assignee_id: null, status: 'open', role_key: 'member' })
+  })
+
   test('files, boards and spaces stay with the space after the erasure of the user who made them', async () => {
     const head = await idOf('amarelle-head')
     const count = async () =>

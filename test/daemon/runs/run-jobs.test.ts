@@ -2,7 +2,9 @@ import type { KyselyPlugin } from 'kysely'
 import { expect, test } from 'vitest'
 import { problem } from '../../../src/core/kit/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { eraseUser } from '../../../src/daemon/privacy/erase-user.ts'
 import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
+import { tasksFeature } from '../../../src/daemon/tasks/index.ts'
 import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -414,6 +416,108 @@ onBothDialects('jobs of runs', (fresh) => {
     await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', roles: ['member'] })
     await work(one)
     expect(await alerts()).toEqual([`one/${started.id}`, `one/${ofRole.id}`])
+  })
+
+  test('an erased user is missed like a disabled one, and the tasks that it took return to their role', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', 'in', ['anna', 'ben']).execute()
+    const own = { assignedRole: undefined, assignedTo: 'starter', fields: person }
+    const started = await one.as('ben').startRun({ params: { id: await aBoard(one, 's > f1 > e', { f1: own }) }, body: {} })
+    const approved = await one
+      .as('tim')
+      .startRun({ params: { id: await aBoard(one, 's > c1 > e', { c1: { requiredApprovals: 2 } }) }, body: {} })
+    const task = await one.as('mia').createTask({ body: { title: 'Count', assignedRole: 'school-principal' } })
+    await one.as('ben').startTask({ params: { id: task.id } })
+    const erase = () => eraseUser({ ...one, ...userPorts, eraseSteps: [] }, anOperator, { slug: 'one', localpart: 'ben' })
+    await erase()
+    await work(one)
+    const alerts = await one.db.selectFrom('alerts').select('subject').orderBy('id').execute()
+    expect(alerts.map(({ subject }) => subject).toSorted()).toEqual([`one/${started.id}`, `one/${approved.id}`].toSorted())
+    await tasksFeature.jobs?.(one)['tasks.return']?.({ tenantId: 'ten_one', userId: 'ben' }, { last: false })
+    const returns = () => one.db.selectFrom('outbox').select('payload').where('topic', '=', 'tasks.return').execute()
+    expect((await returns()).map(({ payload }) => JSON.parse(payload))).toEqual([{ tenantId: 'ten_one', userId: 'ben' }])
+    expect(await one.as('mia').showTask({ params: { id: task.id } })).toMatchObject({ assigneeId: null, status: 'open' })
+  })
+
+  test('a user who was disabled before it is erased is checked once', async () => {
+    const one = await room()
+    const own = { assignedRole: undefined, assignedTo: 'starter', fields: person }
+    await aRun(one, await aBoard(one, 's > f1 > e', { f1: own }))
+    const anna = { slug: 'one', localpart: 'anna' }
+    await disableUser({ ...one, ...userPorts }, anOperator, { ...anna, reason: 'left' })
+    await one.db.deleteFrom('outbox').execute()
+    await eraseUser({ ...one, ...userPorts, eraseSteps: [] }, anOperator, anna)
+    expect(await one.db.selectFrom('outbox').select('id').where('topic', '=', 'runs.approvers').execute()).toEqual([])
+  })
+
+  test('a form that stalls alone gives its escalation role a task at once, at the start and later', async () => {
+    const one = await room()
+    const stalled = { assignedRole: 'school-principal', escalationRole: 'head', fields: person }
+    await aRun(one, await aBoard(one, 's > f1 > e', { f1: stalled }))
+    const asked = async () =>
+      (await one.as('mia').listTasks()).tasks.map(({ title, assignedRole, status }) => `${status} ${assignedRole} ${title}`).toSorted()
+    expect(await asked()).toEqual(['open head No active user for: f1'])
+    const later = await aRun(one, await aBoard(one, 's > f1 > f2 > e', { f2: stalled }))
+    const submit = (who: string, elementId: string) =>
+      one.as(who).advanceRun({ params: { id: later.id }, body: { elementId, action: 'submit', data: { people: 1 } } })
+    await submit('tim', 'f1')
+    expect(await asked()).toEqual(['open head No active user for: f1', 'open head No active user for: f2'])
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await submit('ben', 'f2')
+    expect(await asked()).toEqual(['done head No active user for: f2', 'open head No active user for: f1'])
+  })
+
+  test('a task that escalates to a role without users raises the alert, also while somebody works on it', async () => {
+    const one = await room()
+    const late = { dueAt: 'PT1H', escalationRole: 'school-principal' }
+    const run = await aRun(one, await aBoard(one, 's > p1 > t1 > e1; p1 > t2 > e2', { t1: late }))
+    const [task] = (await one.as('tim').listTasks()).tasks.filter(({ title }) => title === 't1')
+    await one.as('tim').startTask({ params: { id: task?.id as string } })
+    await one.clock.advance(3_600_000)
+    await fireTimers(one)
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'body']).orderBy('kind').execute()
+    expect(await alerts()).toMatchObject([
+      {
+        kind: 'checkpoint_stalled',
+        status: 'open',
+        body: expect.stringContaining('is done by the role school-principal, which no active'),
+      },
+      { kind: 'run_overdue', status: 'open', body: expect.stringContaining('The role school-principal has it now. No active user') },
+    ])
+    // The role that lacks users gets no task to see to itself.
+    expect((await one.as('mia').listTasks()).tasks.map(({ title }) => title).toSorted()).toEqual(['t1', 't2'])
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
+    expect((await alerts()).map(({ status }) => status)).toEqual(['closed', 'closed'])
+  })
+
+  test('an escalated task whose role loses its last user raises the alert, and is in no list of checkpoints', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await aRun(one, await aBoard(one, 's > t1 > e', { t1: { dueAt: 'PT1H', escalationRole: 'school-principal' } }))
+    await one.clock.advance(3_600_000)
+    await fireTimers(one)
+    const kinds = async () => (await one.db.selectFrom('alerts').select('kind').orderBy('kind').execute()).map(({ kind }) => kind)
+    expect(await kinds()).toEqual(['run_overdue'])
+    expect((await one.as('ben').listCheckpoints()).checkpoints).toEqual([])
+    await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'ben', roles: ['member'] })
+    await work(one)
+    expect(await kinds()).toEqual(['checkpoint_stalled', 'run_overdue'])
+  })
+
+  test('a task that escalated at the end of the time of its run stays with the user who began it since', async () => {
+    const one = await room()
+    const late = { dueAt: 'PT10H', escalationRole: 'head' }
+    const run = await aRun(one, await aBoard(one, 's > t1 > e', { t1: late }, { sla: 'PT5H' }))
+    await one.clock.advance(5 * 3_600_000)
+    await fireTimers(one)
+    const [task] = (await one.as('mia').listTasks()).tasks
+    await one.as('mia').startTask({ params: { id: task?.id as string } })
+    await one.clock.advance(5 * 3_600_000)
+    await fireTimers(one)
+    const begun = { assignedRole: 'head', assigneeId: 'mia', status: 'in_progress', escalationLevel: 1 }
+    expect((await one.as('mia').listTasks()).tasks).toMatchObject([begun])
+    expect(await one.db.selectFrom('run_timers').select('token_id').where('run_id', '=', run.id).execute()).toEqual([])
   })
 
   test('several late elements of a run raise one alert, which closes with the last of them', async () => {
