@@ -319,6 +319,7 @@ onBothDialects('a month of active users', (fresh) => {
     const room = await aBillingWorld(await fresh())
     await room.install()
     const account = await room.provider.createAccount({ key: 'b', name: 'B', email: 'b@b.example', country: 'DE', metadata: {} })
+    room.double.setAccount(account.id, readyAccount)
     const { id: _, ...vendor } = await room.db.selectFrom('marketplace_vendors').selectAll().executeTakeFirstOrThrow()
     await room.db
       .insertInto('marketplace_vendors')
