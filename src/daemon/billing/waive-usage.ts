@@ -14,11 +14,11 @@ type Waived = Readonly<{ tenant: string; until: Month; reason: string }>
 
 /**
  * Waives the modules of a tenant that are not billed up to and with a finished month, also those that no run has priced: for a tenant whose trial was
- * free. Throws NOT_FOUND, VALIDATION for a month that has not ended, CONFLICT for modules that a run is billing.
+ * free. Throws NOT_FOUND, CONFLICT for a month that has not ended and for modules that a run is billing.
  */
 export async function waiveUsage(deps: Deps, actor: Actor, { tenant: slug, until, reason }: Waived): Promise<{ usage: UsageRow[] }> {
   const { db, clock } = deps
-  if (until >= monthOf(isoNow(clock))) throw problem('VALIDATION', `${until} has not ended. fix: waive a finished month`)
+  if (until >= monthOf(isoNow(clock))) throw problem('CONFLICT', `${until} has not ended. fix: waive a finished month`)
   const { id: tenantId } = await existingTenant(db, slug)
   const missing: ModuleUsageRow[] = []
   for (const month of monthsBetween(monthBefore(until, monthsBack - 1), until))

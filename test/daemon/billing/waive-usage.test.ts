@@ -44,7 +44,7 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     await room.addCustomer()
     await room.run('billing-usage-aggregation')
     expect(await room.states()).toEqual(['2026-03 waived', '2026-04 waived', '2026-05 billed'])
-    await expect(room.waive({ ...pilot, until: '2026-06' })).rejects.toMatchObject({ code: 'VALIDATION' })
+    await expect(room.waive({ ...pilot, until: '2026-06' })).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
   test('are not waived while the answer of a call that bills them is missing', async () => {
