@@ -43,7 +43,7 @@ export function subscriptionAnswer(path) {
     ...{ id: `sub_${n}`, object: 'subscription', customer: `cus_${n}`, status: n % 10 === 0 ? 'past_due' : 'active' },
     items: { object: 'list', data: [{ id: `si_${n}`, object: 'subscription_item', price, ...period }] },
     ...{ cancel_at_period_end: false, created: seconds, start_date: seconds, canceled_at: null, ended_at: null },
-    ...{ transfer_data: null, application_fee_percent: null, latest_invoice: `in_${n}` },
+    ...{ transfer_data: null, application_fee_percent: null, latest_invoice: `in_${n}`, automatic_tax: { enabled: false } },
     metadata: { svc_kind: 'item', svc_tenant: `ten_${n}`, svc_item: 'itm_1', svc_attempt: `pay_${n}` },
   })
 }

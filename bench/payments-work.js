@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { FlowBundle } from '../dist/core/boards/index.js'
 import { RoleBook } from '../dist/core/users/index.js'
 import { billingHooks, openActiveUsers } from '../dist/daemon/billing/index.js'
-import { reportMonths } from '../dist/daemon/billing/report-usage.js'
+import { countMonths, sendUnsent } from '../dist/daemon/billing/report-usage.js'
 import { migrate, openDatabase } from '../dist/daemon/db/index.js'
 import { planBundle, storeInstallation, withoutPayments } from '../dist/daemon/marketplace/index.js'
 import { paymentsOfMarketplace } from '../dist/daemon/payments/index.js'
@@ -41,7 +41,9 @@ async function month() {
     getSubscription: async (id) => ({ id, status: 'active', currentPeriodStart: `${last}-01T00:00:00.000Z` }),
   }
   const began = performance.now()
-  await reportMonths({ ...base, provider, activeUsers: openActiveUsers(base) }, new AbortController().signal)
+  const [deps, { signal }] = [{ ...base, provider, activeUsers: openActiveUsers(base) }, new AbortController()]
+  await countMonths(deps, signal)
+  await sendUnsent(deps, signal)
   return { ms: performance.now() - began, bytes: process.resourceUsage().maxRSS * 1024, quantity }
 }
 
