@@ -6,6 +6,8 @@ import { assertFolderOf, type Context, clean, command, count, many, noun, oneOf,
 import { boardList, boardView, type Checked, findingsView, hasErrors, importedView, simulationView } from './boards.view.ts'
 import { readBoardFile, readDataFile, readScript } from './read-board.ts'
 
+export { fieldColumns } from './field-columns.ts'
+
 const tenantOption = text('--tenant <slug>', 'tenant of the board')
 const inTenant = required(tenantOption)
 const orFile = text('--tenant <slug>', 'tenant of the board; without it <board> is a file')

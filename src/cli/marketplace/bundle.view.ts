@@ -1,12 +1,12 @@
 import type { FlowBundle } from '../../core/boards/index.ts'
 import { printable } from '../../core/kit/index.ts'
 import type { Submission } from '../../core/marketplace/index.ts'
+import { fieldColumns } from '../boards/index.ts'
 import { type Column, clean, type Style, sections, table } from '../kit/index.ts'
 
 type Component = FlowBundle['templateExport']['components'][number]
 type Element = Exclude<Component, { kind: 'column' }>
 type Placed = Readonly<{ element: Element; next: string }>
-type Field = Extract<Element, { kind: 'form' }>['config']['fields'][number]
 
 /** A flow as a table with its forms and texts; any other bundle as JSON. Texts of the vendor have no control characters. */
 export const bundleView = ({ itemType, bundle }: Pick<Submission, 'itemType' | 'bundle'>, style: Style): string =>
@@ -42,14 +42,6 @@ function roleOf({ config }: Element): string | null {
   const role = 'assignedRole' in config ? config.assignedRole : undefined
   return typeof role === 'object' ? `{${role.role}}` : (role ?? null)
 }
-
-const fieldColumns: readonly Column<Field>[] = [
-  { title: 'FIELD', value: ({ name }) => name, priority: 1 },
-  { title: 'TYPE', value: ({ kind }) => kind, priority: 1 },
-  { title: 'REQUIRED', value: ({ required }) => (required ? 'yes' : 'no'), priority: 1 },
-  { title: 'OPTIONS', value: (field) => (field.kind === 'choice' ? field.options.join(', ') : ''), priority: 2, minWidth: 10 },
-  { title: 'LABEL', value: ({ label }) => label, priority: 3, minWidth: 8 },
-]
 
 /** The fields of a form, or the text of a message or report. */
 function contentOf(element: Element, style: Style): string[] {

@@ -1,5 +1,6 @@
 import { plural } from '../../core/kit/index.ts'
 import { canRetry, type OperatorRun, type OperatorRunDetail, type RunDetail, type RunSummary } from '../../core/runs/index.ts'
+import { fieldColumns } from '../boards/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { running: 'cyan', waiting: 'yellow', completed: 'green', failed: 'red' } as const satisfies Record<
@@ -98,7 +99,6 @@ function ownRunView(run: Started, style: Style): string {
 }
 
 type Open = RunDetail['open'][number]
-type Field = Open['fields'][number]
 /** An element as `runs waiting` lists it. */
 export type WaitingElement = Omit<Open, 'skippable' | 'fields'>
 
@@ -114,14 +114,6 @@ const openColumns = ({ now }: Style): Column<Open>[] => [
 /** `1 of 2` */
 export const approvalsOf = ({ approvals, requiredApprovals }: Pick<Open, 'approvals' | 'requiredApprovals'>): string | null =>
   requiredApprovals === null ? null : `${approvals ?? 0} of ${requiredApprovals}`
-
-const fieldColumns: readonly Column<Field>[] = [
-  { title: 'FIELD', value: ({ name }) => name, priority: 1 },
-  { title: 'TYPE', value: ({ kind }) => kind, priority: 1 },
-  { title: 'REQUIRED', value: ({ required }) => (required ? 'yes' : 'no'), priority: 1 },
-  { title: 'OPTIONS', value: (field) => (field.kind === 'choice' ? field.options.join(', ') : ''), priority: 2, minWidth: 10 },
-  { title: 'LABEL', value: ({ label }) => label, priority: 3, minWidth: 8 },
-]
 
 /** The open elements of a run, with the fields of its forms. */
 const openView = (open: readonly Open[], style: Style): string =>

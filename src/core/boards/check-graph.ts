@@ -39,7 +39,7 @@ export const error = (code: string, elementId: string | null, message: string): 
 
 /**
  * `unlistedRoles`: those whose users do not see each other as contacts. `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs
- * of the board happen; a template has none. Without `now` fixed moments are not compared.
+ * of the board happen; a template has none. `now`: absent where it does not matter which moments of the board have passed.
  */
 export type CheckContext = Readonly<{
   roles: ReadonlySet<string>
