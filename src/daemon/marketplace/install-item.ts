@@ -33,7 +33,7 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   if (own?.status === 'active' && (await isHalfInstalled(deps, own)))
     return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
   subscriptionAfter(own?.status ?? null, 'install')
-  const { modulePrice } = await consentOf(deps, deps.db, item)
+  const { modulePrice } = await consentOf(deps, actor, item)
   assertPrice({ name: item.name, price: priceFor(item, own, deps.clock), modulePrice }, accepted)
   const subscription = item.priceModel === null ? await installFree(deps, actor, item) : await deps.payments.installPaid(actor, item)
   return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
