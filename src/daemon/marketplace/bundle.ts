@@ -18,7 +18,13 @@ type Deps = Omit<MarketplaceDeps, 'payments'>
 /** The acts of an installation: nothing of it can be refused later except by a change in between. */
 export type BundlePlan = Readonly<
   | { kind: 'flow'; draft: Awaited<ReturnType<typeof draftOf>> }
-  | { kind: 'app'; moduleId: string; permissions: readonly Permission[]; status: 'none' | 'installed' | 'active' | 'deactivated' }
+  | {
+      kind: 'app'
+      moduleId: string
+      permissions: readonly Permission[]
+      modulePriceCents: number | null
+      status: 'none' | 'installed' | 'active' | 'deactivated'
+    }
 >
 
 /** The module of an app in a tenant: the version that it has, else the newest approved one. */
@@ -54,7 +60,8 @@ export async function planBundle(deps: Deps, { tenantId }: Readonly<{ tenantId: 
     )
   assertCompatible(module)
   await deps.db.transaction().execute((tx) => assertFlagOfModule(tx, { tenantId, moduleId }, module))
-  return { kind: 'app', moduleId, permissions: module.permissions.filter((one) => manifest.permissions.includes(one)), status }
+  const permissions = module.permissions.filter((one) => manifest.permissions.includes(one))
+  return { kind: 'app', moduleId, permissions, modulePriceCents: priceOf(module)?.cents ?? null, status }
 }
 
 /** An installation stays at its version when its app is installed, unless it is being deleted. */
@@ -121,9 +128,9 @@ export async function applyBundle(deps: Deps, tx: Tx, { actor, plan }: Readonly<
     const { id } = await storeBoard(deps, tx, { tenantId: actor.tenantId, by, input: plan.draft })
     return { installedTemplateId: id, moduleId: null, ownsModule: false }
   }
-  const { moduleId, permissions, status } = plan
+  const { moduleId, permissions: approvedPermissions, modulePriceCents, status } = plan
   const ownsModule = status === 'none' || (await isOfApp(tx, { tenantId: actor.tenantId, moduleId, status }))
-  if (status === 'none') await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions: permissions })
+  if (status === 'none') await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions, modulePriceCents })
   return { installedTemplateId: null, moduleId, ownsModule }
 }
 

@@ -115,6 +115,10 @@ onBothDialects('installs of the marketplace', (fresh) => {
     await approve(room.db, aManifest(billing(4.99)), 'ten_one')
     const { id } = await room.published(anApp())
     const accept = (modulePriceCents: number) => room.as('mia').installMarketplaceItem({ params: { id }, body: { modulePriceCents } })
+    await expect(install(room, id)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/costs 4\.99 EUR a month, and the request names no price\..*modulePriceCents: 499$/),
+    })
     const { subscription } = await accept(499)
     await room.as('mia').uninstallMarketplaceItem({ params: { id: subscription.id } })
     await approve(room.db, aManifest({ version: '1.1.0', ...billing(9.99) }), 'ten_one')
