@@ -172,30 +172,34 @@ export const usageLate = ({ slug, month, cents, currency, subscriptionId, invoic
   command: `tenantry billing usage --tenant ${slug} --month ${month}`,
 })
 
-type Unbilled = Readonly<{ count: number; cents: number; currency: string; deletedTenant?: string }>
+/** `sums`: one for each currency. */
+type Unbilled = Readonly<{ count: number; sums: readonly Sum[]; deletedTenant?: string }>
+type Sum = Readonly<{ cents: number; currency: string }>
+
+const sumsText = (sums: readonly Sum[]): string => sums.map(({ cents, currency }) => euros(cents, currency)).join(' and ')
 
 /** One alert for all of it, and one for each tenant that was deleted with unbilled months. */
 export const usageUnbilled = (facts: Unbilled): NewAlert =>
   facts.deletedTenant === undefined ? stillUnbilled(facts) : neverBilled({ ...facts, slug: facts.deletedTenant })
 
-const neverBilled = ({ count, cents, currency, slug }: Unbilled & Readonly<{ slug: string }>): NewAlert => ({
+const neverBilled = ({ count, sums, slug }: Unbilled & Readonly<{ slug: string }>): NewAlert => ({
   kind: 'usage_unbilled',
   key: `usage_unbilled:${slug}`,
   subject: 'billing',
   severity: 'warning',
-  title: `${slug} is deleted with ${count} unbilled module months (${euros(cents, currency)})`,
+  title: `${slug} is deleted with ${count} unbilled module months (${sumsText(sums)})`,
   body:
     'The tenant used paid modules and could not be billed. Its deletion deletes these months, and no job bills them any more.\n' +
     'Invoice them by hand if they are due.',
   command: `tenantry audit list --subject ${slug}`,
 })
 
-const stillUnbilled = ({ count, cents, currency }: Unbilled): NewAlert => ({
+const stillUnbilled = ({ count, sums }: Unbilled): NewAlert => ({
   kind: 'usage_unbilled',
   key: 'usage_unbilled',
   subject: 'billing',
   severity: 'warning',
-  title: `${count} module months are not billed (${euros(cents, currency)})`,
+  title: `${count} module months are not billed (${sumsText(sums)})`,
   body:
     'Tenants use paid modules and are not billed: a tenant has no payment customer, a price has another currency, the payment provider refused ' +
     'or did not answer, or there is none. The list names the reason of each.\n' +

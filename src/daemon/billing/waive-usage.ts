@@ -1,6 +1,6 @@
 import { type Month, monthBefore, monthOf, monthsBetween, type UsageRow } from '../../core/billing/index.ts'
 import { type Actor, isoNow, plural, problem } from '../../core/kit/index.ts'
-import { closeAlerts } from '../alerts/index.ts'
+import { moneyText, sumsOf } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { existingTenant } from '../tenants/index.ts'
@@ -8,6 +8,7 @@ import { monthsBack, pricedRows } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { moduleView } from './list-billing.ts'
 import { insertRows, type ModuleUsageRow, modulesActiveIn } from './module-usage.repo.ts'
+import { closeIfBilled } from './watch-unbilled.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'pricedModule'>
 type Waived = Readonly<{ tenant: string; until: Month; reason: string }>
@@ -40,10 +41,10 @@ export async function waiveUsage(deps: Deps, actor: Actor, { tenant: slug, until
       .execute()
     if (waived.length === 0) return { usage: [] }
     const months = [...new Set(waived.map(({ month }) => month))].sort()
-    const cents = waived.reduce((sum, { price_cents }) => sum + price_cents, 0)
-    const data = { tenantId, until, reason, months, modules: waived.length, cents, currency: waived[0]?.currency }
+    const amounts = sumsOf(waived.map((row) => ({ cents: row.price_cents, currency: row.currency }))).map(moneyText)
+    const data = { tenantId, until, reason, months, modules: waived.length, amounts }
     await recordAudit(tx, clock, { actor, action: 'billing.usage-waived', subject: slug, data })
-    await closeIfNoneIsOpen(tx, clock)
+    await closeIfBilled(tx, clock)
     const usage = waived.map((row): UsageRow => ({ ...moduleView(row), tenant: slug }))
     return { usage: usage.toSorted((a, b) => (`${a.month} ${a.subject}` < `${b.month} ${b.subject}` ? -1 : 1)) }
   })
@@ -65,9 +66,4 @@ async function assertNoneInBilling(tx: Tx, { tenantId, slug, until }: Until): Pr
       'CONFLICT',
       `${plural(rows.length, 'module month')} of ${slug} is being billed. fix: wait until \`tenantry jobs list --topic billing.unbilled-modules\` is empty`,
     )
-}
-
-async function closeIfNoneIsOpen(tx: Tx, clock: Deps['clock']): Promise<void> {
-  const open = await tx.selectFrom('billing_usage').select('id').where('state', 'in', ['planned', 'unbilled']).limit(1).executeTakeFirst()
-  if (!open) await closeAlerts(tx, clock, { subject: 'billing', keys: ['usage_unbilled'], because: 'the rest was waived' })
 }
