@@ -5,6 +5,7 @@ import type { TenantRecord } from '../tenants/index.ts'
 import { usageCents } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import type { ModuleUsageRow } from './module-usage.repo.ts'
+import { isWaived } from './plan-reports.ts'
 import { monthsBack } from './read-invoices.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
@@ -17,7 +18,9 @@ export async function ofUsage(
 ): Promise<Difference[]> {
   const reports = await db.selectFrom('billing_reports').selectAll().where('tenant_id', '=', id).execute()
   const found = reports
-    .filter(({ sent_at, created_at }) => sent_at === null && Date.parse(created_at) < clock.now().getTime() - dayMs)
+    .filter(
+      ({ sent_at, reason, created_at }) => sent_at === null && reason === null && Date.parse(created_at) < clock.now().getTime() - dayMs,
+    )
     .map((row) =>
       difference(
         'usage_not_sent',
@@ -34,6 +37,7 @@ export async function ofUsage(
       (row) =>
         row.payment_subscription_id === invoice.subscriptionId &&
         row.sent_at !== null &&
+        !isWaived(row) &&
         row.event_at >= invoice.periodStart &&
         row.event_at < invoice.periodEnd,
     )

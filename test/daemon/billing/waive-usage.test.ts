@@ -52,10 +52,10 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     await room.db.updateTable('billing_usage').set({ currency: 'chf' }).where('month', '=', '2026-03').execute()
     await room.run('billing-usage-aggregation')
     const { title } = await room.db.selectFrom('alerts').select('title').executeTakeFirstOrThrow()
-    expect(title).toBe('3 module months are not billed (5.00 CHF and 10.00 EUR)')
+    expect(title).toBe('3 amounts are not billed (5.00 CHF and 10.00 EUR)')
     await room.waive(pilot)
     const { data } = await room.db.selectFrom('audit').select('data').where('action', '=', 'billing.usage-waived').executeTakeFirstOrThrow()
-    expect(JSON.parse(data)).toMatchObject({ modules: 3, amounts: ['5.00 CHF', '10.00 EUR'] })
+    expect(JSON.parse(data)).toMatchObject({ rows: 3, amounts: ['5.00 CHF', '10.00 EUR'] })
     expect(await room.alerts()).toEqual(['usage_unbilled closed'])
   })
 
