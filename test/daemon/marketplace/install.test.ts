@@ -109,6 +109,44 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect((await room.as('mia').showMarketplaceItem({ params: { id } })).modulePrice).toBeNull()
   })
 
+  test('installed again within 30 days the module keeps its version: its price is shown, accepted and charged', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const billing = (monthlyPrice: number) => ({ billing: { model: 'subscription', monthlyPrice, currency: 'EUR' } })
+    await approve(room.db, aManifest(billing(4.99)), 'ten_one')
+    const { id } = await room.published(anApp())
+    const accept = (modulePriceCents: number) => room.as('mia').installMarketplaceItem({ params: { id }, body: { modulePriceCents } })
+    await expect(install(room, id)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/costs 4\.99 EUR a month, and the request names no price\..*modulePriceCents: 499$/),
+    })
+    const { subscription } = await accept(499)
+    await room.as('mia').uninstallMarketplaceItem({ params: { id: subscription.id } })
+    await approve(room.db, aManifest({ version: '1.1.0', ...billing(9.99) }), 'ten_one')
+    const shown = async (who: string) => (await room.as(who).showMarketplaceItem({ params: { id } })).modulePrice?.cents
+    expect([await shown('mia'), await shown('olga')]).toEqual([499, 999])
+    expect(await codeOf(accept(999))).toBe('CONFLICT')
+    await accept(499)
+    expect(await room.modules.row()).toMatchObject({ status: 'active', version: '1.0.0' })
+  })
+
+  test('an app whose installed version of the module was withdrawn is refused before anything happens', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const { id } = await room.published(anApp())
+    const { subscription } = await install(room, id)
+    await room.as('mia').uninstallMarketplaceItem({ params: { id: subscription.id } })
+    await approve(room.db, aManifest({ version: '1.1.0' }), 'ten_one')
+    const withdrawn = { params: { id: 'attendance' }, body: { version: '1.0.0', reason: 'It leaks.' } }
+    await room.modules.operator.withdrawModule(withdrawn)
+    await expect(install(room, id)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/version 1\.0\.0 was withdrawn: It leaks\. fix: uninstall the module/),
+    })
+    await room.modules.as('mia').uninstallModule({ params: { moduleId: 'attendance' } })
+    await install(room, id)
+    expect(await room.modules.row()).toMatchObject({ status: 'active', version: '1.1.0' })
+  })
+
   test('a module that the organisation installed on its own stays when the app is uninstalled', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await approve(room.db, aManifest(), 'ten_one')
