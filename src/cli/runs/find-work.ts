@@ -20,7 +20,7 @@ const variablesOf = ({ variables }: StartableBoard): string =>
 const boardColumns: readonly Column<StartableBoard>[] = [
   { title: 'ID', value: ({ id }) => id, priority: 1 },
   { title: 'NAME', value: ({ name }) => name, priority: 1, minWidth: 12 },
-  { title: 'SPACE', value: ({ spaceId }) => spaceId ?? 'pass --space', priority: 2 },
+  { title: 'SPACE', value: ({ spaceId, acceptsSpace }) => spaceId ?? (acceptsSpace ? 'pass --space' : 'private'), priority: 2 },
   { title: 'VALUES', value: variablesOf, priority: 2, minWidth: 12 },
   { title: 'DESCRIPTION', value: ({ description }) => description, priority: 3, minWidth: 12 },
 ]
