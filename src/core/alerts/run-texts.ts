@@ -124,7 +124,7 @@ export const runMessageFailed = (of: OfRun & Readonly<{ boardId: string }>): New
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
 })
 
-/** A trigger of a board started no run: the board refused it, or its expression has no value. One alert for all triggers of the board. */
+/** A trigger of a board started no run: the board refused it, its expression has no value, or its message was read late. One alert for all triggers of the board. */
 export const triggerFailed = ({ slug, boardId }: Readonly<{ slug: string; boardId: string }>): NewAlert => ({
   kind: 'trigger_failed',
   key: `trigger_failed:${boardId}`,
@@ -132,8 +132,8 @@ export const triggerFailed = ({ slug, boardId }: Readonly<{ slug: string; boardI
   severity: 'warning',
   title: `A trigger of a board of ${slug} started no run`,
   body:
-    `What a trigger of board ${boardId} of ${slug} waits for has happened, and its run was refused. Nothing is repeated. Other boards are not ` +
-    'affected.\nAsk the school to start the run by hand and to correct the board: its occurrences ' +
+    `What a trigger of board ${boardId} of ${slug} waits for has happened, and its run was refused, or its message was read more than an hour ` +
+    'late. Nothing is repeated. Other boards are not affected.\nAsk the school to start the run by hand and to correct the board: its occurrences ' +
     `(GET /api/platform/v1/cascade-boards/${boardId}/occurrences) name the reason. The command below lists the faults of its last version.`,
   command: `tenantry boards check ${boardId} --tenant ${slug}`,
 })
