@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertOf, stalledKey } from '../../core/alerts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { raiseAlert } from '../alerts/index.ts'
-import { enqueueJob, executeWrites, type JobHandler, type Tx } from '../db/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { type DbOrTx, enqueueJob, executeWrites, type JobHandler, type Tx } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
-import type { RunsDeps } from './deps.ts'
+import type { RunsDeps, StepDeps } from './deps.ts'
 import { openFor } from './elements.repo.ts'
 import { checkpointId } from './publish-step.ts'
 import { slugOf } from './run-alerts.ts'
-import { lockRun, markStalled } from './runs.repo.ts'
+import { lockRun, markStalled, type RunRecord } from './runs.repo.ts'
 import { escalateStalled, stalledOf } from './stalled-elements.ts'
 
 /** Job: check whether the open elements of a user, or of roles that it lost, still have enough users. */
@@ -48,16 +48,67 @@ export const approverJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =
       after = { openedAt: last.openedAt, id: checkpointId(last.runId, last.tokenId) }
     }
   },
+  [stalledTopic]: async (payload, { signal }) => checkStalled(deps, z.object({ tenantId: z.string() }).parse(payload).tenantId, signal),
 })
 
-async function recheck(deps: Deps, tx: Tx, { tenantId, runId }: Readonly<{ tenantId: string; runId: string }>): Promise<void> {
+type OfRun = Readonly<{ tenantId: string; runId: string }>
+/** `isGain`: only an alert can be outdated, so none is raised again. */
+type Check = OfRun & Readonly<{ isGain?: boolean }>
+
+async function recheck(deps: StepDeps, tx: Tx, { tenantId, runId, isGain = false }: Check): Promise<void> {
   const run = await lockRun(tx, { tenantId, id: runId })
   if (!run || run.state.failure) return
   const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
   const stalled = await stalledOf(tx, { run, board, at: isoNow(deps.clock) })
-  if (stalled.length === 0) return
+  if (stalled.length === 0) return closeStalled(deps, tx, run)
+  if (isGain) return
   const writes = await escalateStalled(deps, tx, { run, stalled })
   const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
-  await executeWrites(tx, [...writes, markStalled(run, roles)])
+  await executeWrites(tx, [...writes, markStalled(run, { isStalled: true, roles })])
   await raiseAlert(tx, deps.clock, alertOf.checkpoint_stalled({ slug: await slugOf(tx, tenantId), runId, elements: stalled }))
+}
+
+async function closeStalled({ clock }: StepDeps, tx: Tx, run: RunRecord): Promise<void> {
+  if (!run.active.stalled) return
+  await executeWrites(tx, [markStalled(run, { isStalled: false, roles: [] })])
+  const subject = `${await slugOf(tx, run.tenantId)}/${run.id}`
+  await closeAlerts(tx, clock, { subject, keys: [stalledKey(run.id)], because: 'enough users can continue the run' })
+}
+
+/** Job: close the alerts of runs that have enough users again. */
+const stalledTopic = 'runs.stalled'
+
+/** Enqueues it in the transaction that enables a user or gives it roles, if the tenant has such an alert. */
+export async function enqueueStalledCheck(tx: Tx, clock: Clock, { tenantId }: Readonly<{ tenantId: string }>): Promise<void> {
+  const open = await stalledRuns(tx, { slug: await slugOf(tx, tenantId), after: 0, limit: 1 })
+  if (open.length > 0) await enqueueJob(tx, clock, { topic: stalledTopic, payload: { tenantId }, key: tenantId })
+}
+
+type Page = Readonly<{ slug: string; after: number; limit: number }>
+
+const stalledRuns = (db: DbOrTx, { slug, after, limit }: Page) =>
+  db
+    .selectFrom('alerts')
+    .select(['id', 'subject'])
+    .where('status', 'in', ['open', 'acknowledged'])
+    .where('kind', '=', 'checkpoint_stalled')
+    .where('subject', 'like', `${slug}/%`)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+
+const checkStalled = async (deps: Deps, tenantId: string, signal: AbortSignal | undefined): Promise<void> => {
+  const slug = await slugOf(deps.db, tenantId)
+  for (let after = 0; ; ) {
+    const page = await stalledRuns(deps.db, { slug, after, limit: atOnce })
+    for (const { subject } of page) {
+      if (signal?.aborted) throw new Error('stopped before all runs were checked')
+      const runId = subject.slice(slug.length + 1)
+      await deps.db.transaction().execute((tx) => recheck(deps, tx, { tenantId, runId, isGain: true }))
+    }
+    const last = page.at(-1)
+    if (!last || page.length < atOnce) return
+    after = Number(last.id)
+  }
 }

@@ -1,11 +1,12 @@
 import type { KyselyPlugin } from 'kysely'
 import { expect, test } from 'vitest'
-import { problem } from '../../../src/core/kit/index.ts'
+import { problem, type TenantId } from '../../../src/core/kit/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { eraseUser } from '../../../src/daemon/privacy/erase-user.ts'
 import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
 import { tasksFeature } from '../../../src/daemon/tasks/index.ts'
-import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
+import { changeUser, disableUser, enableUser } from '../../../src/daemon/users/change-user.ts'
+import { registerUser } from '../../../src/daemon/users/create-user.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
@@ -385,6 +386,31 @@ onBothDialects('jobs of runs', (fresh) => {
       .as('ben')
       .advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
     expect(ended.status).toBe('completed')
+  })
+
+  test('the alert of a stalled run closes when its roles have users again: changed, enabled or new', async () => {
+    const one = await room()
+    const deps = { ...one, ...userPorts }
+    const ben = { slug: 'one', localpart: 'ben' }
+    const id = await aBoard(one, 's > p1 > t1 > e1; p1 > c1 > e2', { t1: { assignedRole: 'school-principal' } })
+    const run = await aRun(one, id)
+    const settle = async (change: Promise<unknown>) => {
+      await change
+      await work(one)
+      await one.db.deleteFrom('outbox').execute()
+      return (await one.db.selectFrom('alerts').select('status').orderBy('id').execute()).map(({ status }) => status)
+    }
+    expect(await settle(changeUser(deps, anOperator, { ...ben, roles: ['member', 'teacher'] }))).toEqual(['open'])
+    expect(await settle(changeUser(deps, anOperator, { ...ben, roles: ['school-principal'] }))).toEqual(['closed'])
+    expect(await settle(disableUser(deps, anOperator, { ...ben, reason: 'left' }))).toEqual(['closed', 'open'])
+    expect(await settle(enableUser(deps, anOperator, ben))).toEqual(['closed', 'closed'])
+    expect(await settle(changeUser(deps, anOperator, { ...ben, roles: ['member'] }))).toEqual(['closed', 'closed', 'open'])
+    const user = { localpart: 'paul', displayName: null, locale: null, roles: ['school-principal'], chat: 'created' } as const
+    const created = registerUser(deps, anOperator, { ...user, tenant: { id: 'ten_one' as TenantId, slug: 'one' } })
+    expect(await settle(created)).toEqual(['closed', 'closed', 'closed'])
+    const alerts = await one.db.selectFrom('alerts').select(['closed_because', 'count']).execute()
+    expect(new Set(alerts.map(({ closed_because }) => closed_because))).toEqual(new Set(['enough users can continue the run']))
+    expect((await one.as('mia').showRun({ params: { id: run.id } })).activeElementIds.toSorted()).toEqual(['c1', 't1'])
   })
 
   test('a form that opens later and stalls raises the alert, until it is submitted', async () => {
