@@ -36,13 +36,13 @@ export function checkpointStalled(of: StalledRun): NewAlert {
       (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
       'The run waits until that changes. Other runs are not affected.\n' +
       'The command below lists the users. Give one of them the role, or enable the user; ' +
-      'a user of the school with manageBoards can cancel the run.',
+      'a user of the school with manageBoards can assign its tasks to others, or cancel the run.',
     command: `tenantry users list ${of.slug}`,
   }
 }
 
 const lacks = ({ kind, role, eligible, required }: StalledElement): string => {
-  if (role === null) return 'is for the user who started it, and that user is disabled'
+  if (role === null) return `is for the user ${kind === 'task' ? 'to whom it is assigned' : 'who started it'}, and that user is not active`
   if (kind !== 'checkpoint') return `is done by the role ${role}, which no active user has`
   return `needs ${required} approvals of the role ${role}, and only ${eligible} active users can give one`
 }

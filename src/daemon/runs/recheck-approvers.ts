@@ -5,7 +5,7 @@ import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type DbOrTx, enqueueJob, executeWrites, type JobHandler, type Tx } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
-import { openFor } from './elements.repo.ts'
+import { openFor, runsAssignedTo } from './elements.repo.ts'
 import { checkpointId } from './publish-step.ts'
 import { slugOf } from './run-alerts.ts'
 import { lockRun, markStalled, type RunRecord } from './runs.repo.ts'
@@ -15,7 +15,12 @@ import { escalateStalled, stalledOf } from './stalled-elements.ts'
 const approversTopic = 'runs.approvers'
 const atOnce = 200
 
-const Lost = z.object({ tenantId: z.string(), roles: z.array(z.string()), userId: z.string().nullable().default(null) })
+const Lost = z.object({
+  tenantId: z.string(),
+  roles: z.array(z.string()),
+  userId: z.string().nullable().default(null),
+  runIds: z.array(z.string()).default([]),
+})
 const kinds = ['task', 'checkpoint', 'form'] as const
 
 /** Enqueues the check in the transaction that disables or erases a user (`userId`) or takes roles away, if an element waits for one of them. */
@@ -30,6 +35,9 @@ export async function enqueueApproverCheck(
     const waiting = await openFor(tx, { ...payload, limit: 1, kinds })
     if (waiting.length > 0) await enqueueJob(tx, clock, { topic: approversTopic, payload, key: tenantId })
   }
+  // An erasure clears the assignees of tasks before the job runs.
+  const runIds = userId === null ? [] : await runsAssignedTo(tx, { tenantId, userId })
+  if (runIds.length > 0) await enqueueJob(tx, clock, { topic: approversTopic, payload: { tenantId, roles: [], runIds }, key: tenantId })
 }
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
@@ -37,12 +45,16 @@ type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
 export const approverJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({
   [approversTopic]: async (payload, { signal }) => {
     const lost = Lost.parse(payload)
-    for (let after: Parameters<typeof openFor>[1]['after']; ; ) {
-      const page = await openFor(deps.db, { ...lost, after, limit: atOnce, kinds })
-      for (const runId of new Set(page.map((one) => one.runId))) {
+    const check = async (runIds: Iterable<string>) => {
+      for (const runId of runIds) {
         if (signal?.aborted) throw new Error('stopped before all elements were checked')
         await deps.db.transaction().execute((tx) => recheck(deps, tx, { tenantId: lost.tenantId, runId }))
       }
+    }
+    await check(lost.runIds)
+    for (let after: Parameters<typeof openFor>[1]['after']; ; ) {
+      const page = await openFor(deps.db, { ...lost, after, limit: atOnce, kinds })
+      await check(new Set(page.map((one) => one.runId)))
       const last = page.at(-1)
       if (!last || page.length < atOnce) return
       after = { openedAt: last.openedAt, id: checkpointId(last.runId, last.tokenId) }
@@ -52,16 +64,16 @@ export const approverJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =
 })
 
 type OfRun = Readonly<{ tenantId: string; runId: string }>
-/** `isGain`: only an alert can be outdated, so none is raised again. */
 type Check = OfRun & Readonly<{ isGain?: boolean }>
 
-async function recheck(deps: StepDeps, tx: Tx, { tenantId, runId, isGain = false }: Check): Promise<void> {
+/** Raises the alert of a run with stalled elements, or closes it. `isGain`: no user was lost, so a known alert is not raised again. */
+export async function recheck(deps: StepDeps, tx: Tx, { tenantId, runId, isGain = false }: Check): Promise<void> {
   const run = await lockRun(tx, { tenantId, id: runId })
   if (!run || run.state.failure) return
   const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
   const stalled = await stalledOf(tx, { run, board, at: isoNow(deps.clock) })
   if (stalled.length === 0) return closeStalled(deps, tx, run)
-  if (isGain) return
+  if (isGain && run.active.stalled) return
   const writes = await escalateStalled(deps, tx, { run, stalled })
   const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
   await executeWrites(tx, [...writes, markStalled(run, { isStalled: true, roles })])

@@ -444,6 +444,45 @@ onBothDialects('jobs of runs', (fresh) => {
     expect(await alerts()).toEqual([`one/${started.id}`, `one/${ofRole.id}`])
   })
 
+  test('the task of a starter that was assigned to a user who left raises the alert, and can be assigned again', async () => {
+    const one = await room()
+    const own = { assignedRole: undefined, assignedTo: 'starter' }
+    const board = await aBoard(one, 's > t1 > e', { t1: own })
+    const [run, other] = [await aRun(one, board), await aRun(one, board)]
+    const assign = async (runId: string, assigneeId: string) => {
+      const task = (await one.as('mia').listTasks({ query: { runId } })).tasks[0]
+      return one.as('mia').assignTask({ params: { id: task?.id as string }, body: { assigneeId } })
+    }
+    await assign(run.id, 'tim')
+    await assign(other.id, 'ben')
+    const alerts = () => one.db.selectFrom('alerts').select(['subject', 'status']).orderBy('id').execute()
+    await disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', reason: 'left' })
+    await work(one)
+    expect(await alerts()).toEqual([{ subject: `one/${run.id}`, status: 'open' }])
+    expect(await assign(run.id, 'mia')).toMatchObject({ assigneeId: 'mia', status: 'open' })
+    expect(await alerts()).toEqual([{ subject: `one/${run.id}`, status: 'closed' }])
+    await eraseUser({ ...one, ...userPorts, eraseSteps: [] }, anOperator, { slug: 'one', localpart: 'ben' })
+    await one.db.updateTable('tasks').set({ assignee_id: null }).where('assignee_id', '=', 'ben').execute()
+    await work(one)
+    expect((await alerts())[1]).toEqual({ subject: `one/${other.id}`, status: 'open' })
+    await assign(other.id, 'mia')
+    expect((await alerts()).map(({ status }) => status)).toEqual(['closed', 'closed'])
+  })
+
+  test('a task that returns to a role without users raises the alert', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > e'))
+    const id = (await one.as('mia').listTasks({ query: { runId: run.id } })).tasks[0]?.id as string
+    await one.as('mia').assignTask({ params: { id }, body: { assigneeId: 'ben' } })
+    await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', roles: ['member'] })
+    await work(one)
+    const alerts = () => one.db.selectFrom('alerts').select(['subject', 'status']).execute()
+    expect(await alerts()).toEqual([])
+    await disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'ben', reason: 'left' })
+    await tasksFeature.jobs?.(one)['tasks.return']?.({ tenantId: 'ten_one', userId: 'ben' }, { last: false })
+    expect(await alerts()).toEqual([{ subject: `one/${run.id}`, status: 'open' }])
+  })
+
   test('an erased user is missed like a disabled one, and the tasks that it took return to their role', async () => {
     const one = await room()
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', 'in', ['anna', 'ben']).execute()
