@@ -106,7 +106,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   payments: ['billing_spans', 'billing_usage', 'marketplace_items', 'marketplace_subscriptions', 'tenants'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
-  runs: ['tenants'],
+  runs: ['alerts', 'tasks', 'tenants'],
   service: ['boxes', 'commands', 'hosts', 'rollouts'],
   sessions: ['tenants', 'users'],
   snapshots: ['boxes', 'commands'],

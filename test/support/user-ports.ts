@@ -1,4 +1,4 @@
-import { enqueueApproverCheck } from '../../src/daemon/runs/index.ts'
+import { enqueueApproverCheck, enqueueStalledCheck } from '../../src/daemon/runs/index.ts'
 import { endUserSessions, unlockLogin } from '../../src/daemon/sessions/index.ts'
 import { enqueueTenantSync } from '../../src/daemon/spaces/index.ts'
 import { enqueueTaskReturn } from '../../src/daemon/tasks/index.ts'
@@ -10,5 +10,6 @@ export const userPorts: UsersPorts = {
   unlockLogin: unlockLogin,
   resyncSpaces: enqueueTenantSync,
   checkApprovers: enqueueApproverCheck,
+  checkStalled: enqueueStalledCheck,
   returnTasks: enqueueTaskReturn,
 }

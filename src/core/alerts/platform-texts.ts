@@ -203,7 +203,7 @@ export const triggerMessagesUnread = ({ slug, roomId }: TriggerRoom): NewAlert =
   severity: 'warning',
   title: `Messages in a room of ${slug} were not read`,
   body:
-    `Boards of ${slug} start runs by messages in the room ${roomId}. Some of its messages of the last hour were not read: there were more ` +
+    `Boards of ${slug} start runs by messages in the room ${roomId}. Some of its messages were not read: there were more ` +
     'than 1,000, or the chat server did not return them. Reading continues with the newest messages. Ask in the room whether a run is missing, ' +
     'and start it by hand.',
   command: `tenantry tenants show ${slug}`,

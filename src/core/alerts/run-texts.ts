@@ -36,13 +36,13 @@ export function checkpointStalled(of: StalledRun): NewAlert {
       (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
       'The run waits until that changes. Other runs are not affected.\n' +
       'The command below lists the users. Give one of them the role, or enable the user; ' +
-      'a user of the school with manageBoards can cancel the run.',
+      'a user of the school with manageBoards can assign its tasks to others, or cancel the run.',
     command: `tenantry users list ${of.slug}`,
   }
 }
 
 const lacks = ({ kind, role, eligible, required }: StalledElement): string => {
-  if (role === null) return 'is for the user who started it, and that user is disabled'
+  if (role === null) return `is for the user ${kind === 'task' ? 'to whom it is assigned' : 'who started it'}, and that user is not active`
   if (kind !== 'checkpoint') return `is done by the role ${role}, which no active user has`
   return `needs ${required} approvals of the role ${role}, and only ${eligible} active users can give one`
 }
@@ -124,7 +124,7 @@ export const runMessageFailed = (of: OfRun & Readonly<{ boardId: string }>): New
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
 })
 
-/** A trigger of a board started no run: the board refused it, or its expression has no value. One alert for all triggers of the board. */
+/** A trigger of a board started no run: the board refused it, its expression has no value, or its message was read late. One alert for all triggers of the board. */
 export const triggerFailed = ({ slug, boardId }: Readonly<{ slug: string; boardId: string }>): NewAlert => ({
   kind: 'trigger_failed',
   key: `trigger_failed:${boardId}`,
@@ -132,8 +132,8 @@ export const triggerFailed = ({ slug, boardId }: Readonly<{ slug: string; boardI
   severity: 'warning',
   title: `A trigger of a board of ${slug} started no run`,
   body:
-    `What a trigger of board ${boardId} of ${slug} waits for has happened, and its run was refused. Nothing is repeated. Other boards are not ` +
-    'affected.\nAsk the school to start the run by hand and to correct the board: its occurrences ' +
+    `What a trigger of board ${boardId} of ${slug} waits for has happened, and its run was refused, or its message was read more than an hour ` +
+    'late. Nothing is repeated. Other boards are not affected.\nAsk the school to start the run by hand and to correct the board: its occurrences ' +
     `(GET /api/platform/v1/cascade-boards/${boardId}/occurrences) name the reason. The command below lists the faults of its last version.`,
   command: `tenantry boards check ${boardId} --tenant ${slug}`,
 })

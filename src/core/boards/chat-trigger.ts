@@ -36,7 +36,7 @@ const withoutQuotes = (body: string): string =>
     .filter((line) => !line.startsWith('>'))
     .join('\n')
 
-/** Older messages start nothing: their senders no longer expect it. */
+/** Messages that are read later start nothing: their senders no longer expect it. The room learns so. */
 const maxMessageAgeMs = 3_600_000
 
 export const isOutdated = ({ sentAtMs }: Pick<ChatMessage, 'sentAtMs'>, nowMs: number): boolean => nowMs - sentAtMs > maxMessageAgeMs

@@ -7,7 +7,7 @@ const Occurrence = z.object({
   kind: z.enum(['event', 'chat', 'cron']),
   outcome: z.enum(['started', 'missed', 'failed', 'loop', 'skipped']).meta({
     description:
-      '`missed`: a time without a daemon; `loop`: runs started each other, too many in a row or in an hour; `skipped`: a message while a run is unfinished, or within the cooldown',
+      '`missed`: a time without a daemon, or a message that was read an hour late; `loop`: runs started each other, too many in a row or in an hour; `skipped`: a message while a run is unfinished, or within the cooldown',
   }),
   runId: z.string().nullable(),
   reason: z.string().nullable().meta({ description: 'Why no run started' }),

@@ -121,7 +121,11 @@ const manages = <const Path extends string, const Code extends 'RUN_FAILED' = ne
 /** A board for those who may start its runs. */
 const StartableBoard = z.object({
   ...{ id: z.string(), name: z.string(), description: z.string() },
-  spaceId: z.string().nullable().meta({ description: 'The space of its runs; null: the start names one' }),
+  spaceId: z
+    .string()
+    .nullable()
+    .meta({ description: 'The space of its runs; null: the start names one, or it is private and you are no member' }),
+  acceptsSpace: z.boolean().meta({ description: 'Whether the start names the space of the run' }),
   variables: z.array(StartVariable).meta({ description: 'The variables that a start may or must have' }),
 })
 export type StartableBoard = Readonly<z.infer<typeof StartableBoard>>

@@ -21,7 +21,7 @@ import { listStartableBoards } from './startable-boards.ts'
 
 export { eraseUserRuns } from './erase-user-runs.ts'
 export { fireTimers } from './fire-timers.ts'
-export { enqueueApproverCheck } from './recheck-approvers.ts'
+export { enqueueApproverCheck, enqueueStalledCheck } from './recheck-approvers.ts'
 export { unfinishedRun } from './runs.repo.ts'
 export { sendRunMessage } from './send-messages.ts'
 export { startBoardRun } from './start-run.ts'

@@ -3,7 +3,7 @@ import { boundRole, isWork, type RunFailure, type RunState, type Token, workerRo
 import type { Clock } from '../../core/kit/index.ts'
 import { canRetry } from '../../core/runs/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import type { Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import type { HistoryInput } from './history.repo.ts'
@@ -89,5 +89,5 @@ export const closeAlertsOfRun = async (
   { tenantId, runId }: Readonly<{ tenantId: string; runId: string }>,
 ): Promise<void> => closeAlerts(tx, clock, { subject: `${await slugOf(tx, tenantId)}/${runId}`, because: 'the run was deleted' })
 
-export const slugOf = async (tx: Tx, tenantId: string): Promise<string> =>
-  (await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()).slug
+export const slugOf = async (db: DbOrTx, tenantId: string): Promise<string> =>
+  (await db.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()).slug

@@ -112,16 +112,20 @@ export async function findRun(db: DbOrTx, { tenantId, id }: One): Promise<RunRec
   return row && toRun(row)
 }
 
-/** Marks the run, which the caller has locked, as one with a stalled element, and lets users with these roles read it. */
-export const markStalled = ({ tenantId, id, readers, active }: RunRecord, roles: readonly string[]): Write =>
-  updateRows(
+type Marked = Readonly<{ isStalled: boolean; roles: readonly string[] }>
+
+/** Marks whether the run, which the caller has locked, has a stalled element, and lets users with these roles read it. */
+export const markStalled = ({ tenantId, id, readers, active }: RunRecord, { isStalled, roles }: Marked): Write => {
+  const { elementIds, columnIds } = active
+  return updateRows(
     'runs',
     { tenant_id: tenantId, id },
     {
       readers: JSON.stringify(withReaders(readers, { users: [], roles: [...roles] })),
-      active: JSON.stringify({ ...active, stalled: true }),
+      active: JSON.stringify({ elementIds, columnIds, ...(isStalled ? { stalled: true } : {}) }),
     },
   )
+}
 
 /** The run, locked until the transaction ends. Each change of a run, its timers or its tasks locks the run first, so changes cannot deadlock. */
 export async function lockRun(tx: Tx, { tenantId, id }: One): Promise<RunRecord | undefined> {

@@ -150,25 +150,30 @@ async function eligibleCount(db: DbOrTx, waiting: Waiting): Promise<number> {
   const { run, board, element, users } = waiting
   if (element.kind === 'checkpoint')
     return eligibleAmong(await users.withRole(workerRole(board.definition, element.config) ?? ''), { run, element }).length
-  const mayHaveAssignee = element.kind === 'task' && !waiting.escalating.has(waiting.token.id)
-  return (await hasDoer(waiting)) || (mayHaveAssignee && (await hasAssignee(db, waiting))) ? 1 : 0
+  if (await hasDoer(db, waiting)) return 1
+  return (await users.isActive((await taskOf(db, waiting))?.assigneeId ?? null)) ? 1 : 0
 }
 
-async function hasDoer({ run, board: { definition }, token, element, users }: Waiting): Promise<boolean> {
+async function hasDoer(db: DbOrTx, waiting: Waiting): Promise<boolean> {
+  const { run, token, element, users } = waiting
+  const { definition } = waiting.board
   const { config, kind } = element
   const other = token.escalated && config.escalationRole !== undefined ? boundRole(definition, config.escalationRole) : undefined
   if (other !== undefined && (await users.hasRole(other))) return true
   // An escalated task is of the other role alone.
   if (other !== undefined && kind === 'task') return false
   const role = workerRole(definition, config)
-  return role === null ? users.isActive(run.state.startedBy) : users.hasRole(role)
+  if (role !== null) return users.hasRole(role)
+  // The task of the starter may be assigned to another user, and is that user's alone then.
+  const task = await taskOf(db, waiting)
+  return users.isActive(task ? task.assigneeId : run.state.startedBy)
 }
 
-/** A task may have been assigned to a user without the role. */
-async function hasAssignee(db: DbOrTx, { run: { tenantId }, token, users }: Waiting): Promise<boolean> {
+/** The task of an element that opened earlier; undefined for other elements, and for a task that goes to another role in this step. */
+async function taskOf(db: DbOrTx, { run: { tenantId }, token, element, users, escalating }: Waiting) {
+  if (element.kind !== 'task' || escalating.has(token.id)) return undefined
   const taskId = (await users.elements()).find(({ tokenId }) => tokenId === token.id)?.taskId
-  const task = taskId ? await findTask(db, { tenantId, id: taskId }) : undefined
-  return users.isActive(task?.assigneeId ?? null)
+  return taskId ? findTask(db, { tenantId, id: taskId }) : undefined
 }
 
 /** The elements of a run after a step. `stalled`: all that too few users can do. `isNew`: one of them because of the step. */

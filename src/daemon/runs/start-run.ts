@@ -1,13 +1,5 @@
-import {
-  type BoardDefinition,
-  boardLimits,
-  boundRole,
-  boundRoom,
-  readStartVariables,
-  startRun as startState,
-} from '../../core/boards/index.ts'
+import { type BoardDefinition, boardLimits, boundRoom, readStartVariables, startRun as startState } from '../../core/boards/index.ts'
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { mayActOn } from '../../core/runs/index.ts'
 import { type BoardRecord, findBoard, noSuchBoard } from '../boards/index.ts'
 import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
 import { findSpace } from '../spaces/index.ts'
@@ -18,12 +10,13 @@ import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { namesOfRun } from './run-names.ts'
 import { type RunRecord, type RunTrigger, runByStartKey, summaryOf } from './runs.repo.ts'
 import { startWarnings } from './stalled-elements.ts'
+import { assertMayStart, spaceStates } from './start-rights.ts'
 import { hasTimers } from './timers.repo.ts'
 
 type StartInput = Readonly<{ id: string; spaceId: string | null; variables: Readonly<Record<string, unknown>>; key?: string | undefined }>
 
 /**
- * Starts a run for a user. Throws NOT_FOUND, FORBIDDEN (no role that the board names), BOARD_NOT_ACTIVE, VALIDATION (variables, space),
+ * Starts a run for a user. Throws NOT_FOUND, FORBIDDEN (`mayStart`), BOARD_NOT_ACTIVE, VALIDATION (variables, space),
  * KEY_REUSED, PAYLOAD_TOO_LARGE, CONFLICT (too many timers of the tenant).
  */
 export const startRun = async (deps: StartDeps, actor: PlatformPrincipal, input: StartInput) =>
@@ -66,7 +59,7 @@ async function startableBoard(deps: StartDeps, db: DbOrTx, { actor, boardId, spa
   const { tenantId } = actor
   const board = await activeBoard(db, { tenantId, boardId })
   const { definition } = await boardOf(db, { tenantId, boardId, version: board.publishedVersion })
-  assertMayStart(definition, actor, board)
+  await assertMayStart({ definition, actor, board, spaceState: () => spaceStates(deps, db, actor)(board) })
   if (spaceId !== null && spaceId !== board.publishedSpaceId) await assertOwnSpace(deps, db, { actor, board, spaceId })
   return board
 }
@@ -76,18 +69,6 @@ async function answerOf(db: DbOrTx, run: RunRecord, keyed: Keyed | undefined) {
   const answer = (keyed && (await earlierAnswer(db, run, keyed))) ?? summaryOf(run)
   const { definition } = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
   return { ...answer, warnings: await startWarnings(db, { run, definition }) }
-}
-
-/** Roles that may start a run of the board; empty: every user. */
-const startRolesOf = (definition: BoardDefinition): string[] =>
-  definition.startRoles.map((ref) => boundRole(definition, ref)).filter((role) => role !== undefined)
-
-export const mayStart = (definition: BoardDefinition, actor: PlatformPrincipal): boolean =>
-  definition.startRoles.length === 0 || mayActOn(startRolesOf(definition), actor)
-
-function assertMayStart(definition: BoardDefinition, actor: PlatformPrincipal, { name }: BoardRecord): void {
-  if (mayStart(definition, actor)) return
-  throw problem('FORBIDDEN', `Runs of "${name}" are started by these roles: ${startRolesOf(definition).join(', ')}.`)
 }
 
 type Placed = Readonly<{ actor: PlatformPrincipal; board: BoardRecord; spaceId: string }>

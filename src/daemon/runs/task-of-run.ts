@@ -2,9 +2,10 @@ import type { RunTasks } from '../tasks/index.ts'
 import { advanceLocked, runFailed } from './advance-run.ts'
 import type { StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
+import { recheck } from './recheck-approvers.ts'
 import { lockRun } from './runs.repo.ts'
 
-/** Steps the run of a task in the transaction that completes the task. */
+/** Steps the run of a task in the transaction that completes the task, and checks it in the one that assigns the task. */
 export const runTasks = (deps: StepDeps): RunTasks => ({
   lock: async (tx, { tenantId, runId }) => {
     await lockRun(tx, { tenantId, id: runId })
@@ -18,4 +19,5 @@ export const runTasks = (deps: StepDeps): RunTasks => ({
     }
     if (run) await advanceLocked(deps, tx, { run, input: { type: 'complete', elementId: element.elementId, by } })
   },
+  assigned: (tx, { tenantId, runId }) => recheck(deps, tx, { tenantId, runId, isGain: true }),
 })

@@ -13,6 +13,8 @@ export type RunTasks = Readonly<{
   lock(tx: Tx, task: TaskOfRun): Promise<void>
   /** Steps the run in the transaction that completes its task. `by`: null for automation. Throws RUN_FAILED. */
   completed(tx: Tx, task: TaskOfRun, by: string | null): Promise<void>
+  /** Checks whether the run has enough users after its task was assigned or returned. */
+  assigned(tx: Tx, task: TaskOfRun): Promise<void>
 }>
 
 /**

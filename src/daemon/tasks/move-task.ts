@@ -40,7 +40,9 @@ type Moved = Readonly<{ task: TaskRecord; change: TaskMove; by: string | null }>
 
 async function stepRunOf({ runTasks }: Pick<Deps, 'runTasks'>, tx: Tx, { task, change, by }: Moved): Promise<void> {
   const { id, tenantId, runId } = task
-  if (change.type === 'complete' && runId !== null) await runTasks.completed(tx, { id, tenantId, runId }, by)
+  if (runId === null) return
+  if (change.type === 'complete') await runTasks.completed(tx, { id, tenantId, runId }, by)
+  if (change.type === 'assign') await runTasks.assigned(tx, { id, tenantId, runId })
 }
 
 const todo = 'Only the assignee may do this task, or users with its role while it is unassigned.'

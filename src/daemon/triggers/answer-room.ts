@@ -11,6 +11,11 @@ import { activeTenant } from './triggers.repo.ts'
 /** Job: the bot answers a message that started nothing. */
 const answerTopic = 'chat.trigger-answer'
 
+const outcomeOf = { open: 'skipped', cooldown: 'skipped', late: 'missed', failed: 'failed' } as const satisfies Record<
+  ChatAnswer['why'],
+  string
+>
+
 type Unanswered = Readonly<{ tenantId: string; boardId: string; roomId: string; occurrence: string; answer: ChatAnswer }>
 
 /** Answers in the room, in the transaction that recorded the message. If the board answered there already for the same run, it does not again for a while. */
@@ -18,7 +23,7 @@ export async function enqueueAnswer(tx: Tx, clock: Clock, { tenantId, boardId, r
   const slot = Math.floor(clock.now().getTime() / answerEveryMs)
   const slotAt = new Date(slot * answerEveryMs).toISOString()
   const since = answer.startedAt !== null && answer.startedAt > slotAt ? answer.startedAt : slotAt
-  const outcome = answer.why === 'failed' ? 'failed' : 'skipped'
+  const outcome = outcomeOf[answer.why]
   if (await hasChatOutcomeSince(tx, { tenantId, boardId, roomId, outcome, not: occurrence }, since)) return
   const transactionId = ['trigger', boardId, roomId, answer.why, answer.startedAt ?? '', slot].join(' ')
   await enqueueJob(tx, clock, {
@@ -30,7 +35,7 @@ export async function enqueueAnswer(tx: Tx, clock: Clock, { tenantId, boardId, r
 
 const Payload = z.object({
   ...{ tenantId: z.string(), boardId: z.string(), roomId: z.string(), transactionId: z.string(), at: z.string() },
-  answer: z.object({ why: z.enum(['open', 'cooldown', 'failed']), startedAt: z.string().nullable() }),
+  answer: z.object({ why: z.enum(['open', 'cooldown', 'late', 'failed']), startedAt: z.string().nullable() }),
 })
 
 /** A later answer would confuse: a run may have started meanwhile. */

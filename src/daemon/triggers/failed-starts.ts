@@ -4,7 +4,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import type { TriggersDeps } from './deps.ts'
-import { lastOutcome } from './occurrences.repo.ts'
+import { hasStartedLast } from './occurrences.repo.ts'
 import { rowsOfBoard } from './triggers.repo.ts'
 
 /** Job: raise or close the alert about the triggers of a board that start no runs. */
@@ -34,7 +34,7 @@ export const failedStartJobs = ({ db, clock }: Pick<TriggersDeps, 'db' | 'clock'
       if (!tenant) return
       const alert = alertOf.trigger_failed({ slug: tenant.slug, boardId: one.boardId })
       const isPublished = (await rowsOfBoard(tx, one)).length > 0
-      if (isPublished && (await lastOutcome(tx, one)) === 'failed') await raiseAlert(tx, clock, alert)
+      if (isPublished && !(await hasStartedLast(tx, one))) await raiseAlert(tx, clock, alert)
       else
         await closeAlerts(tx, clock, {
           ...{ subject: alert.subject, kinds: ['trigger_failed'] },

@@ -1,6 +1,5 @@
-import { type ChatMessage, isOutdated } from '../../core/boards/index.ts'
+import type { ChatMessage } from '../../core/boards/index.ts'
 import { type Homeserver, isFault, type ServiceAnswer } from '../../core/homeserver/index.ts'
-import type { Clock } from '../../core/kit/index.ts'
 import { messagesPath, pageSize, readPage, readSync, syncPath } from './sync-answer.ts'
 
 /** Messages read in one gap of a room; more are reported, not read. */
@@ -20,7 +19,7 @@ export type Read =
   | Readonly<{ kind: 'retry'; afterMs: number; reason: string }>
   | Readonly<{ kind: 'restart' }>
 
-type Deps = Readonly<{ homeserver: Homeserver; clock: Clock; signal: AbortSignal }>
+type Deps = Readonly<{ homeserver: Homeserver; signal: AbortSignal }>
 type From = Readonly<{ rooms: readonly string[]; since: string | null }>
 
 /** Waits for messages of the rooms and fills the gaps between them and the last read. */
@@ -70,7 +69,7 @@ const refused = ({ status, errcode }: Extract<ServiceAnswer, { kind: 'refused' }
 type Filled = Readonly<{ messages: readonly ChatMessage[]; isEncrypted: boolean; isComplete: boolean }>
 const nothing: Filled = { messages: [], isEncrypted: false, isComplete: true }
 
-/** Reads back until the last read, or until messages are too old to start anything. */
+/** Reads back until the last read, also messages that are too old to start anything: their room is answered. */
 async function fillGap(deps: Deps, gap: Readonly<{ roomId: string; from: string; to: string }>): Promise<Filled | Retry> {
   const messages: ChatMessage[] = []
   let isEncrypted = false
@@ -83,8 +82,7 @@ async function fillGap(deps: Deps, gap: Readonly<{ roomId: string; from: string;
     messages.unshift(...page.messages.toReversed())
     isEncrypted ||= page.isEncrypted
     count += page.count
-    from =
-      page.count === 0 || page.end === from || isOutdated({ sentAtMs: page.oldestMs }, deps.clock.now().getTime()) ? undefined : page.end
+    from = page.count === 0 || page.end === from ? undefined : page.end
   }
   return { messages, isEncrypted, isComplete: true }
 }

@@ -82,7 +82,7 @@ export async function lastStartIn(
   return row && { at: row.at, runId: row.run_id }
 }
 
-type Chat = Omit<One, 'occurrence'> & Readonly<{ roomId: string; outcome: 'skipped' | 'failed'; not: string }>
+type Chat = Omit<One, 'occurrence'> & Readonly<{ roomId: string; outcome: 'skipped' | 'missed' | 'failed'; not: string }>
 
 /** Whether a message of the room, other than `not`, had this outcome. */
 export async function hasChatOutcomeSince(tx: Tx, { tenantId, boardId, roomId, outcome, not }: Chat, since: string): Promise<boolean> {
@@ -91,11 +91,15 @@ export async function hasChatOutcomeSince(tx: Tx, { tenantId, boardId, roomId, o
   return (await found.limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Whether the newest start of the board by a trigger failed. Occurrences that start nothing by intent do not count. */
-export async function lastOutcome(tx: Tx, { tenantId, boardId }: Omit<One, 'occurrence'>): Promise<'started' | 'failed' | undefined> {
+/** Whether what a trigger of the board saw last started a run. Occurrences that start nothing by intent do not count, nor missed times. */
+export async function hasStartedLast(tx: Tx, { tenantId, boardId }: Omit<One, 'occurrence'>): Promise<boolean> {
   const query = tx.selectFrom('trigger_occurrences').select('outcome').where('tenant_id', '=', tenantId).where('board_id', '=', boardId)
-  const row = await query.where('outcome', 'in', ['started', 'failed']).orderBy('at', 'desc').limit(1).executeTakeFirst()
-  return row?.outcome as 'started' | 'failed' | undefined
+  const counted = query.where(({ eb, or, and }) =>
+    or([eb('outcome', 'in', ['started', 'failed']), and([eb('outcome', '=', 'missed'), eb('kind', '=', 'chat')])]),
+  )
+  // At equal times `started` counts.
+  const row = await counted.orderBy('at', 'desc').orderBy('outcome', 'desc').limit(1).executeTakeFirst()
+  return row === undefined || row.outcome === 'started'
 }
 
 type Listing = Readonly<{ tenantId: string; boardId: string; after?: PageEnd | undefined; limit: number }>

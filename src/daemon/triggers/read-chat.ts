@@ -26,7 +26,7 @@ export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Roun
     return 0
   }
   const homeserver = homeservers.of(tenantId as TenantId)
-  const read = await fetchMessages({ homeserver, clock, signal }, { rooms, since: reader.since })
+  const read = await fetchMessages({ homeserver, signal }, { rooms, since: reader.since })
   if (signal.aborted) return 0
   if (read.kind === 'retry') {
     log.debug({ tenantId, reason: read.reason }, 'the messages of a chat server were not read')

@@ -8,6 +8,7 @@ import { findUser, type UserRecord } from '../users/index.ts'
 import { enqueueAnswer } from './answer-room.ts'
 import type { TriggersDeps } from './deps.ts'
 import { raiseEncrypted } from './encrypted-rooms.ts'
+import { enqueueFailedCheck } from './failed-starts.ts'
 import type { News } from './fetch-messages.ts'
 import { insertOccurrence, lastStartIn } from './occurrences.repo.ts'
 import { startOnce } from './start-once.ts'
@@ -31,7 +32,10 @@ export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Pr
     const tenantTriggers = { ...tenant, tenantId: from.tenant_id, triggers: await roomTriggersOf(tx, from.tenant_id) }
     // Also with a token: Synapse may answer the first request from a cache, with a token from before.
     const isFresh = ({ sentAtMs }: ChatMessage) => sentAtMs >= Date.parse(from.read_from)
-    for (const message of news.messages) if (isFresh(message)) await startByMessage(deps, tx, { ...tenantTriggers, message })
+    const now = deps.clock.now().getTime()
+    // Late ones last: a message in time may start the run that they asked for.
+    const messages = news.messages.filter(isFresh).toSorted((a, b) => Number(isOutdated(a, now)) - Number(isOutdated(b, now)))
+    for (const message of messages) await startByMessage(deps, tx, { ...tenantTriggers, message })
     const read = new Set(tenantTriggers.triggers.map(({ roomId }) => roomId))
     for (const roomId of news.encrypted) if (read.has(roomId)) await raiseEncrypted(tx, deps.clock, { slug: tenant.slug, roomId })
     for (const roomId of news.unread) await raiseAlert(tx, deps.clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
@@ -40,7 +44,6 @@ export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Pr
 type Said = Readonly<{ tenantId: string; chatDomain: string; triggers: readonly RoomTrigger[]; message: ChatMessage }>
 
 async function startByMessage(deps: Deps, tx: Tx, { tenantId, chatDomain, triggers, message }: Said): Promise<void> {
-  if (isOutdated(message, deps.clock.now().getTime())) return
   const fitting = triggers.filter(({ roomId, trigger }) => roomId === message.roomId && saysOneOf(trigger.phrases, message.text))
   const sender = fitting.length > 0 ? await senderOf(tx, { tenantId, chatDomain, chatId: message.sender }) : undefined
   if (!sender) return
@@ -48,7 +51,7 @@ async function startByMessage(deps: Deps, tx: Tx, { tenantId, chatDomain, trigge
   for (const active of fitting) {
     const isAllowed = active.roles.length === 0 || active.roles.some((role) => sender.roles.includes(role))
     if (!isAllowed) continue
-    const skip = await skipReason(deps, tx, active)
+    const skip = (await skipReason(deps, tx, active)) ?? (isOutdated(message, deps.clock.now().getTime()) ? late : undefined)
     if (skip) skipped.push({ active, message, ...skip })
     else await start(deps, tx, { active, message, sender })
   }
@@ -60,11 +63,13 @@ type Skipped = Readonly<{ active: RoomTrigger; message: ChatMessage }> & Skip
 
 /** Stores why the message starts nothing, unless the board started by it, and lets the bot answer in the room. */
 async function recordSkipped({ clock }: Deps, tx: Tx, { active, message: { eventId }, reason, answer }: Skipped): Promise<void> {
+  const outcome = answer.why === 'late' ? 'missed' : 'skipped'
   const { tenantId, boardId, roomId, trigger } = active
   const seen = { tenantId, boardId, roomId, triggerId: trigger.id, kind: 'chat', depth: 0, at: isoNow(clock) } as const
   const occurrence = occurrenceKey({ kind: 'chat', eventId })
-  const isNew = await insertOccurrence(tx, { ...seen, occurrence, outcome: 'skipped', runId: null, reason })
-  if (isNew) await enqueueAnswer(tx, clock, { tenantId, boardId, roomId, occurrence, answer })
+  if (!(await insertOccurrence(tx, { ...seen, occurrence, outcome, runId: null, reason }))) return
+  await enqueueAnswer(tx, clock, { tenantId, boardId, roomId, occurrence, answer })
+  if (outcome === 'missed') await enqueueFailedCheck(tx, clock, { tenantId, boardId })
 }
 
 type Sent = Readonly<{ tenantId: string; chatDomain: string; chatId: string }>
@@ -78,6 +83,8 @@ async function senderOf(tx: Tx, { tenantId, chatDomain, chatId }: Sent): Promise
 }
 
 type Skip = Readonly<{ reason: string; answer: ChatAnswer }>
+
+const late: Skip = { reason: 'the message was read more than an hour after it was written', answer: { why: 'late', startedAt: null } }
 
 /** A board does not start again for a room while a run of it there is unfinished, nor within its cooldown. Undefined: it may start. */
 async function skipReason(

@@ -66,21 +66,13 @@ export function readSync(json: unknown): Readonly<{ next: string; rooms: readonl
 
 const Page = z.object({ chunk: z.array(z.unknown()).default([]), end: z.string().max(1_000).optional() })
 
-type PageNews = Readonly<{
-  messages: readonly ChatMessage[]
-  isEncrypted: boolean
-  count: number
-  oldestMs: number
-  end: string | undefined
-}>
+type PageNews = Readonly<{ messages: readonly ChatMessage[]; isEncrypted: boolean; count: number; end: string | undefined }>
 
 /** A page of `/messages`. `end`: where older ones begin; undefined at the end. */
 export function readPage(roomId: string, json: unknown): PageNews | undefined {
   const { data } = Page.safeParse(json)
   if (!data) return undefined
-  const oldest = z.object({ origin_server_ts: z.number() }).safeParse(data.chunk.at(-1)).data?.origin_server_ts
-  const { messages, isEncrypted } = newsIn(roomId, data.chunk)
-  return { messages, isEncrypted, count: data.chunk.length, oldestMs: oldest ?? Number.POSITIVE_INFINITY, end: data.end }
+  return { ...newsIn(roomId, data.chunk), count: data.chunk.length, end: data.end }
 }
 
 const StateEvent = z.object({ type: z.literal('m.room.encryption'), state_key: z.literal('') })

@@ -12,7 +12,7 @@ import { enqueueLockSync, enqueueNameSync } from './sync-users.ts'
 import { findUserById, lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
 type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles'>
-type RoleDeps = Deps & Pick<UsersDeps, 'checkApprovers'>
+type RoleDeps = Deps & Pick<UsersDeps, 'checkApprovers' | 'checkStalled'>
 type Changes = Readonly<{
   displayName?: string | null | undefined
   locale?: string | null | undefined
@@ -30,6 +30,7 @@ export async function changeUser(deps: RoleDeps, actor: Actor, { slug, localpart
     await publishChanges({ ...deps, tx }, user, changes)
     const lost = user.roles.filter((role) => changes.roles !== undefined && !changes.roles.includes(role))
     if (lost.length > 0) await deps.checkApprovers(tx, deps.clock, { tenantId: user.tenantId, roles: lost })
+    if (changes.roles?.some((role) => !user.roles.includes(role))) await deps.checkStalled(tx, deps.clock, { tenantId: user.tenantId })
     await recordAudit(tx, deps.clock, { actor, action: 'user.changed', subject: `${slug}/${localpart}`, data: changes })
     return userView(tenant, { ...user, ...definedIn(changes), updatedAt: at })
   })
@@ -67,7 +68,7 @@ export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promis
 type StatusChange = Readonly<{ status: UserStatus; reason?: string }>
 
 const setStatus = (
-  { db, clock, roles, endUserSessions, checkApprovers, returnTasks }: StatusDeps,
+  { db, clock, roles, endUserSessions, checkApprovers, checkStalled, returnTasks }: StatusDeps,
   actor: Actor,
   { one, change: { status, reason } }: Readonly<{ one: OneUser; change: StatusChange }>,
 ): Promise<User> =>
@@ -81,7 +82,8 @@ const setStatus = (
     const at = isoNow(clock)
     await updateUser(tx, user, { updatedAt: at, changes: { status } })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
-    if (status === 'disabled') {
+    if (status === 'active') await checkStalled(tx, clock, { tenantId: user.tenantId })
+    else {
       await checkApprovers(tx, clock, { tenantId: user.tenantId, roles: user.roles, userId: id })
       await returnTasks(tx, clock, { tenantId: user.tenantId, userId: id })
     }

@@ -3,7 +3,7 @@ import { type Actor, type Clock, isoNow, newId, problem, type Random, secret, ty
 import { type CreatedUser, generatePassword, isPlatformAccount, type RoleBook, unknownRoles } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishContactEvent } from '../contacts/index.ts'
-import type { Db, Tx } from '../db/index.ts'
+import type { Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import type { UsersDeps } from './deps.ts'
@@ -52,7 +52,7 @@ export function assertKnownRoles(book: RoleBook, roles: readonly string[]): void
 const alreadyExists = (slug: string, localpart: string) =>
   problem('ALREADY_EXISTS', `User ${localpart} of ${slug} already exists. Show it with \`tenantry users show ${slug} ${localpart}\``)
 
-type RegisterDeps = Readonly<{ db: Db; clock: Clock; random: Random; roles: RoleBook }>
+type RegisterDeps = Pick<UsersDeps, 'db' | 'clock' | 'random' | 'roles' | 'checkStalled'>
 type Registration = Readonly<{
   tenant: Readonly<{ id: TenantId; slug: string }>
   localpart: string
@@ -65,7 +65,7 @@ type Registration = Readonly<{
 
 /** Stores a new user with event and audit record. Returns undefined if the tenant has a user of that name, which stays unchanged. */
 export async function registerUser(
-  { db, clock, random, roles: book }: RegisterDeps,
+  { db, clock, random, roles: book, checkStalled }: RegisterDeps,
   actor: Actor,
   registration: Registration,
 ): Promise<UserRecord | undefined> {
@@ -73,6 +73,7 @@ export async function registerUser(
   const user = newUser({ clock, random }, { tenantId: tenant.id, localpart, displayName, locale, roles })
   return db.transaction().execute(async (tx) => {
     if (!(await insertUser(tx, user))) return undefined
+    await checkStalled(tx, clock, { tenantId: tenant.id })
     await publishContactEvent(tx, { clock, roles: book }, { type: 'user.created', user, roles })
     const data = { userId: user.id, roles, chat }
     await recordAudit(tx, clock, { actor, action: 'user.created', subject: `${tenant.slug}/${localpart}`, data })

@@ -166,7 +166,8 @@ test('a stalled element says which users it lacks', () => {
       elements: [{ elementId: 'x1', kind, role, eligible: 0, required: 1 }],
     }).body
   expect(stalled('task', 'head')).toContain('is done by the role head, which no active user has')
-  expect(stalled('form', null)).toContain('is for the user who started it, and that user is disabled')
+  expect(stalled('form', null)).toContain('is for the user who started it, and that user is not active')
+  expect(stalled('task', null)).toContain('is for the user to whom it is assigned, and that user is not active')
 })
 
 test('a repeated alert shows its count, a closed one starts with Resolved', () => {

@@ -1,11 +1,12 @@
 import type { KyselyPlugin } from 'kysely'
 import { expect, test } from 'vitest'
-import { problem } from '../../../src/core/kit/index.ts'
+import { problem, type TenantId } from '../../../src/core/kit/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { eraseUser } from '../../../src/daemon/privacy/erase-user.ts'
 import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
 import { tasksFeature } from '../../../src/daemon/tasks/index.ts'
-import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
+import { changeUser, disableUser, enableUser } from '../../../src/daemon/users/change-user.ts'
+import { registerUser } from '../../../src/daemon/users/create-user.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
@@ -387,6 +388,31 @@ onBothDialects('jobs of runs', (fresh) => {
     expect(ended.status).toBe('completed')
   })
 
+  test('the alert of a stalled run closes when its roles have users again: changed, enabled or new', async () => {
+    const one = await room()
+    const deps = { ...one, ...userPorts }
+    const ben = { slug: 'one', localpart: 'ben' }
+    const id = await aBoard(one, 's > p1 > t1 > e1; p1 > c1 > e2', { t1: { assignedRole: 'school-principal' } })
+    const run = await aRun(one, id)
+    const settle = async (change: Promise<unknown>) => {
+      await change
+      await work(one)
+      await one.db.deleteFrom('outbox').execute()
+      return (await one.db.selectFrom('alerts').select('status').orderBy('id').execute()).map(({ status }) => status)
+    }
+    expect(await settle(changeUser(deps, anOperator, { ...ben, roles: ['member', 'teacher'] }))).toEqual(['open'])
+    expect(await settle(changeUser(deps, anOperator, { ...ben, roles: ['school-principal'] }))).toEqual(['closed'])
+    expect(await settle(disableUser(deps, anOperator, { ...ben, reason: 'left' }))).toEqual(['closed', 'open'])
+    expect(await settle(enableUser(deps, anOperator, ben))).toEqual(['closed', 'closed'])
+    expect(await settle(changeUser(deps, anOperator, { ...ben, roles: ['member'] }))).toEqual(['closed', 'closed', 'open'])
+    const user = { localpart: 'paul', displayName: null, locale: null, roles: ['school-principal'], chat: 'created' } as const
+    const created = registerUser(deps, anOperator, { ...user, tenant: { id: 'ten_one' as TenantId, slug: 'one' } })
+    expect(await settle(created)).toEqual(['closed', 'closed', 'closed'])
+    const alerts = await one.db.selectFrom('alerts').select(['closed_because', 'count']).execute()
+    expect(new Set(alerts.map(({ closed_because }) => closed_because))).toEqual(new Set(['enough users can continue the run']))
+    expect((await one.as('mia').showRun({ params: { id: run.id } })).activeElementIds.toSorted()).toEqual(['c1', 't1'])
+  })
+
   test('a form that opens later and stalls raises the alert, until it is submitted', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > f1 > f2 > e', { f2: { assignedRole: 'school-principal', fields: person } }))
@@ -416,6 +442,45 @@ onBothDialects('jobs of runs', (fresh) => {
     await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', roles: ['member'] })
     await work(one)
     expect(await alerts()).toEqual([`one/${started.id}`, `one/${ofRole.id}`])
+  })
+
+  test('the task of a starter that was assigned to a user who left raises the alert, and can be assigned again', async () => {
+    const one = await room()
+    const own = { assignedRole: undefined, assignedTo: 'starter' }
+    const board = await aBoard(one, 's > t1 > e', { t1: own })
+    const [run, other] = [await aRun(one, board), await aRun(one, board)]
+    const assign = async (runId: string, assigneeId: string) => {
+      const task = (await one.as('mia').listTasks({ query: { runId } })).tasks[0]
+      return one.as('mia').assignTask({ params: { id: task?.id as string }, body: { assigneeId } })
+    }
+    await assign(run.id, 'tim')
+    await assign(other.id, 'ben')
+    const alerts = () => one.db.selectFrom('alerts').select(['subject', 'status']).orderBy('id').execute()
+    await disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', reason: 'left' })
+    await work(one)
+    expect(await alerts()).toEqual([{ subject: `one/${run.id}`, status: 'open' }])
+    expect(await assign(run.id, 'mia')).toMatchObject({ assigneeId: 'mia', status: 'open' })
+    expect(await alerts()).toEqual([{ subject: `one/${run.id}`, status: 'closed' }])
+    await eraseUser({ ...one, ...userPorts, eraseSteps: [] }, anOperator, { slug: 'one', localpart: 'ben' })
+    await one.db.updateTable('tasks').set({ assignee_id: null }).where('assignee_id', '=', 'ben').execute()
+    await work(one)
+    expect((await alerts())[1]).toEqual({ subject: `one/${other.id}`, status: 'open' })
+    await assign(other.id, 'mia')
+    expect((await alerts()).map(({ status }) => status)).toEqual(['closed', 'closed'])
+  })
+
+  test('a task that returns to a role without users raises the alert', async () => {
+    const one = await room()
+    const run = await aRun(one, await aBoard(one, 's > t1 > e'))
+    const id = (await one.as('mia').listTasks({ query: { runId: run.id } })).tasks[0]?.id as string
+    await one.as('mia').assignTask({ params: { id }, body: { assigneeId: 'ben' } })
+    await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', roles: ['member'] })
+    await work(one)
+    const alerts = () => one.db.selectFrom('alerts').select(['subject', 'status']).execute()
+    expect(await alerts()).toEqual([])
+    await disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'ben', reason: 'left' })
+    await tasksFeature.jobs?.(one)['tasks.return']?.({ tenantId: 'ten_one', userId: 'ben' }, { last: false })
+    expect(await alerts()).toEqual([{ subject: `one/${run.id}`, status: 'open' }])
   })
 
   test('an erased user is missed like a disabled one, and the tasks that it took return to their role', async () => {

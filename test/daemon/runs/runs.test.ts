@@ -52,12 +52,38 @@ onBothDialects('runs', (fresh) => {
     const idsOf = async (who: string) => (await one.as(who).listStartableBoards()).boards.map(({ id }) => id)
     expect([await idsOf('anna'), await idsOf('tim')]).toEqual([[forAll], [forHeads, forAll]])
     expect((await one.as('anna').listStartableBoards()).boards).toEqual([
-      { id: forAll, name: 'Crisis', description: '', spaceId: null, variables },
+      { id: forAll, name: 'Crisis', description: '', spaceId: null, acceptsSpace: true, variables },
     ])
     const first = await one.as('tim').listStartableBoards({ query: { limit: 1 } })
     expect(await one.as('tim').listStartableBoards({ query: { limit: 1, cursor: first.nextCursor as string } })).toMatchObject({
       boards: [{ id: forAll }],
     })
+  })
+
+  test('a board of a private space is started by its members, or by the roles that it names, to whom the space stays unknown', async () => {
+    const one = await room()
+    await storedSpace(one, 'spc_crisis')
+    one.spaces.set('mia', one.spaces.get('anna') ?? [])
+    const boardFor = async (startRoles: readonly string[]) => {
+      const definition = sketch('s > t1 > e', {}, { startRoles })
+      const { id } = await one.as('mia').createBoard({ body: { name: 'Crisis', spaceId: 'spc_crisis', definition } })
+      await one.as('mia').publishBoard({ params: { id } })
+      await one.clock.advance(1000)
+      return id
+    }
+    const [forMembers, alarm] = [await boardFor([]), await boardFor(['teacher'])]
+    const shown = async (who: string) => (await one.as(who).listStartableBoards()).boards.map(({ id, spaceId }) => ({ id, spaceId }))
+    expect(await shown('anna')).toEqual([{ id: forMembers, spaceId: 'spc_crisis' }])
+    expect(await shown('tim')).toEqual([{ id: alarm, spaceId: null }])
+    expect((await one.as('tim').listStartableBoards()).boards).toMatchObject([{ acceptsSpace: false }])
+    const start = (who: string, id: string) => codeOf(one.as(who).startRun({ params: { id }, body: {} }))
+    expect([await start('tim', forMembers), await start('tim', alarm)]).toEqual(['FORBIDDEN', 'ok'])
+    expect([await start('anna', forMembers), await start('anna', alarm)]).toEqual(['ok', 'FORBIDDEN'])
+    await one.db.updateTable('spaces').set({ visibility: 'TENANT' }).execute()
+    expect(await shown('tim')).toEqual([
+      { id: alarm, spaceId: 'spc_crisis' },
+      { id: forMembers, spaceId: 'spc_crisis' },
+    ])
   })
 
   test('completing the element completes its task', async () => {

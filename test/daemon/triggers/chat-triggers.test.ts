@@ -116,7 +116,7 @@ onBothDialects('chat triggers', (fresh) => {
     ['an edit', (one) => one.say('', { content: { msgtype: 'm.text', body: 'alarm', 'm.relates_to': { rel_type: 'm.replace' } } })],
     ['a quote', (one) => one.say('> alarm\n\nwhat was that?')],
     ['another word', (one) => one.say('alarming')],
-    ['an old message', (one) => one.say('alarm', { sentAt: one.clock.now().getTime() - 3_600_001 })],
+    ['another word, read late', (one) => one.say('alarming', { sentAt: one.clock.now().getTime() - 3_600_001 })],
     ['another room', (one) => one.chat.timeline.write('!other:acme.example', { sender: one.chat.id('anna'), body: 'alarm' })],
   ])('%s starts nothing', async (_, write) => {
     const one = await school()
@@ -220,6 +220,33 @@ onBothDialects('chat triggers', (fresh) => {
     await one.read()
     await one.work()
     expect(await alerts()).toEqual([{ kind: 'trigger_failed', subject: 'acme/brd_1', status: 'closed' }])
+  })
+
+  test('an alarm that is read more than an hour late is answered and raises an alert, unless a run is there', async () => {
+    const one = await school()
+    await one.publishAlarm()
+    await one.read()
+    const alarms = ['alarm 1', 'alarm 2']
+    for (const text of alarms) one.say(text)
+    // More than one page of the history.
+    for (let n = 0; n < 25; n++) one.say(`message ${n}`)
+    await one.clock.advance(3_600_001)
+    await one.read()
+    await one.work()
+    expect(one.started).toEqual([])
+    const reason = 'the message was read more than an hour after it was written'
+    expect(await one.seen()).toEqual(alarms.map(() => ({ outcome: 'missed', at: isoIn(one.clock, 0), reason })))
+    expect(one.sent.map(({ body }) => body)).toEqual([expect.stringContaining('so it started no run of "brd_1"')])
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status']).execute()
+    expect(await alerts()).toEqual([{ kind: 'trigger_failed', status: 'open' }])
+    one.say('alarm 3')
+    await one.clock.advance(3_600_001)
+    const id = one.say('alarm 4')
+    await one.read()
+    await one.work()
+    expect(eventIds(one)).toEqual([id])
+    expect((await one.seen()).map(({ outcome }) => outcome)).toEqual(['missed', 'missed', 'skipped', 'started'])
+    expect(await alerts()).toEqual([{ kind: 'trigger_failed', status: 'closed' }])
   })
 
   test('an answer that waited for the chat server for a quarter of an hour is not sent', async () => {

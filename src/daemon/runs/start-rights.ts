@@ -1,0 +1,53 @@
+import { type BoardDefinition, boundRole } from '../../core/boards/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { mayActOn } from '../../core/runs/index.ts'
+import type { BoardRecord } from '../boards/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { findSpace } from '../spaces/index.ts'
+import type { RunsDeps } from './deps.ts'
+
+/** The space of a board as a user knows it. `hidden`: it is private, and the user is no member. */
+type SpaceState = 'none' | 'visible' | 'hidden' | 'deleted'
+
+/** Reads the spaces of boards as a user knows them, each at most once. */
+export function spaceStates({ spacesOf }: Pick<RunsDeps, 'spacesOf'>, db: DbOrTx, actor: PlatformPrincipal) {
+  const { tenantId } = actor
+  let own: ReturnType<typeof spacesOf> | undefined
+  const known = new Map<string, Promise<SpaceState>>()
+  const read = async (spaceId: string): Promise<SpaceState> => {
+    own ??= spacesOf(db, actor)
+    if ((await own).some(({ id }) => id === spaceId)) return 'visible'
+    const space = await findSpace(db, { tenantId, spaceId })
+    return space === undefined ? 'deleted' : space.visibility === 'PRIVATE' ? 'hidden' : 'visible'
+  }
+  return async ({ publishedSpaceId: spaceId }: Pick<BoardRecord, 'publishedSpaceId'>): Promise<SpaceState> => {
+    if (spaceId === null) return 'none'
+    const spaceState = known.get(spaceId) ?? read(spaceId)
+    known.set(spaceId, spaceState)
+    return spaceState
+  }
+}
+
+type Asked = Readonly<{ definition: BoardDefinition; actor: PlatformPrincipal; spaceState: () => Promise<SpaceState> }>
+
+/**
+ * Roles that the board names may start it without a membership, as staff may start an alarm of the crisis team. Without such roles all users
+ * who see its space may.
+ */
+export const mayStart = async ({ definition, actor, spaceState }: Asked): Promise<boolean> =>
+  definition.startRoles.length === 0 ? (await spaceState()) !== 'hidden' : mayActOn(startRolesOf(definition), actor)
+
+const startRolesOf = (definition: BoardDefinition): string[] =>
+  definition.startRoles.map((ref) => boundRole(definition, ref)).filter((role) => role !== undefined)
+
+/** Throws FORBIDDEN. */
+export async function assertMayStart({ board, ...asked }: Asked & Readonly<{ board: BoardRecord }>): Promise<void> {
+  if (await mayStart(asked)) return
+  const roles = startRolesOf(asked.definition)
+  throw problem(
+    'FORBIDDEN',
+    roles.length === 0
+      ? `Runs of board ${board.id} are started by the members of its space. fix: ask one of them to start it`
+      : `Runs of "${board.name}" are started by these roles: ${roles.join(', ')}.`,
+  )
+}
