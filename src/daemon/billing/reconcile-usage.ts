@@ -111,6 +111,8 @@ export async function ofModules(
   for (const row of rows) {
     const invoice = byId.get(row.invoice_id ?? '') ?? (row.invoice_id ? await provider.getInvoice(row.invoice_id) : null)
     const line = invoice?.lines.find(({ invoiceItemId }) => invoiceItemId === row.invoice_item_id)
+    // An operator who voids an invoice waives its modules.
+    if (invoice?.status === 'void' && row.state === 'void') continue
     const here = `${row.module_id} in ${row.month}: ${moneyText({ cents: row.price_cents, currency: row.currency })}`
     if (!invoice || invoice.status === 'void' || (line && line.cents !== row.price_cents) || (!line && invoice.lines.length < 10))
       found.push(
@@ -126,7 +128,10 @@ export async function ofModules(
                   : `not on ${invoice.id} (${invoice.status})`
                 : 'no invoice',
             },
-            fix: `add an invoice item in the Dashboard of the provider, then ${acceptFix('module_not_invoiced', row.id, slug)}`,
+            fix:
+              invoice?.status === 'void'
+                ? 'tenantry crons run billing-developer-payouts, which reads that the invoice was voided'
+                : `add an invoice item in the Dashboard of the provider, then ${acceptFix('module_not_invoiced', row.id, slug)}`,
           },
         ),
       )
