@@ -5,7 +5,8 @@ import { replaceTitlesOfRun } from '../tasks/index.ts'
 import { manageLocked } from './advance-run.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
-import { formFilesOf, inputsOf } from './form-files-of-run.ts'
+import { formFilesOf, submissionsOf } from './form-files-of-run.ts'
+import type { HistoryInput } from './history.repo.ts'
 import { lockRun, type RunRecord } from './runs.repo.ts'
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'eraseFiles'>
@@ -47,11 +48,11 @@ const hasEnded = ({ state: { status, failure } }: RunRecord): boolean =>
 type OfRun = Readonly<{ tenantId: string; runId: string; by?: string }>
 
 async function eraseSignatures(deps: Deps, of: OfRun): Promise<void> {
-  const files = (await formFilesOf(deps.db, of)).filter(({ kind }) => kind === 'signature')
-  await deps.eraseFiles(
-    of.tenantId,
-    files.map(({ id }) => ({ id })),
-  )
+  for await (const files of formFilesOf(deps.db, of))
+    await deps.eraseFiles(
+      of.tenantId,
+      files.filter(({ kind }) => kind === 'signature').map(({ id }) => ({ id })),
+    )
 }
 
 async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
@@ -59,17 +60,15 @@ async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
   if (!run) return
   const state = JSON.stringify({ ...run.state, variables: {} })
   await tx.updateTable('runs').set({ state }).where('tenant_id', '=', tenantId).where('id', '=', runId).execute()
-  for (const { seq, input } of await inputsOf(tx, { tenantId, runId })) {
-    const without = input.type === 'submit' ? { ...input, values: {} } : input.type === 'start' ? { ...input, variables: {} } : input
-    const row = { input: JSON.stringify(without), key: null, request: null, answer: null }
-    await tx
-      .updateTable('run_history')
-      .set(row)
-      .where('tenant_id', '=', tenantId)
-      .where('run_id', '=', runId)
-      .where('seq', '=', seq)
-      .execute()
-  }
+  const history = tx.updateTable('run_history').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  await history.set({ key: null, request: null, answer: null }).execute()
+  const began = JSON.stringify({ type: 'start', by: run.state.startedBy, variables: {} } satisfies HistoryInput)
+  await history.set({ input: began }).where('type', '=', 'start').execute()
+  for await (const page of submissionsOf(tx, { tenantId, runId }))
+    for (const { seq, input } of page) {
+      const without = JSON.stringify({ ...input, values: {} })
+      await history.set({ input: without }).where('seq', '=', seq).execute()
+    }
   const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
   if (fillsLabels(board)) await replaceTitlesOfRun(tx, { tenantId, runId, title: '(erased)' })
   const messages = tx.updateTable('run_messages').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
