@@ -16,21 +16,22 @@ const actor: SystemActor = { kind: 'system', name: 'privacy' }
 
 /**
  * Removes what an erased user left in runs. Runs that the user started are cancelled if they have not ended, and lose the values and signatures of
- * their forms, also in titles of tasks; steps, times and reports stay. Signatures that the user drew in other runs go too. It can be repeated until the id is replaced.
+ * their forms, also in titles of tasks; steps, times and reports stay. Signatures that the user drew in other runs go too. It can be repeated until
+ * the id is replaced.
  */
 export async function eraseUserRuns(deps: Deps, user: ErasedUser, signal?: AbortSignal): Promise<void> {
   const { id, tenantId } = user
-  const started = await deps.db.selectFrom('runs').select('id').where('tenant_id', '=', tenantId).where('started_by', '=', id).execute()
-  for (const run of started) {
+  const started = deps.db.selectFrom('runs').select(['id', 'started_at']).where('tenant_id', '=', tenantId)
+  for (const run of await started.where('started_by', '=', id).execute()) {
     signal?.throwIfAborted()
     await cancelUnfinished(deps, user, run.id)
-    await eraseSignatures(deps, { tenantId, runId: run.id })
+    await eraseSignatures(deps, user, { runId: run.id, since: run.started_at })
     await deps.db.transaction().execute((tx) => eraseValues(tx, { tenantId, runId: run.id }))
   }
   const submitted = deps.db.selectFrom('run_history').select('run_id').distinct().where('tenant_id', '=', tenantId)
   for (const { run_id: runId } of await submitted.where('by_user', '=', id).where('type', '=', 'submit').execute()) {
     signal?.throwIfAborted()
-    await eraseSignatures(deps, { tenantId, runId, by: id })
+    await eraseSignatures(deps, user, { runId, by: id })
   }
 }
 
@@ -44,16 +45,20 @@ const cancelUnfinished = (deps: Deps, { tenantId, slug }: ErasedUser, id: string
 const hasEnded = ({ state: { status, failure } }: RunRecord): boolean =>
   status === 'completed' || failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
 
-/** `by`: only the signatures of this user. */
-type OfRun = Readonly<{ tenantId: string; runId: string; by?: string }>
+/** `by`: only signatures of this user. `since`: those of others only if they were made since then, which leaves older files that a form names. */
+type Signed = Readonly<{ runId: string; by?: string; since?: string }>
 
-async function eraseSignatures(deps: Deps, of: OfRun): Promise<void> {
-  for await (const files of formFilesOf(deps.db, of))
+async function eraseSignatures(deps: Deps, { id: userId, tenantId }: ErasedUser, { runId, by, since }: Signed): Promise<void> {
+  for await (const files of formFilesOf(deps.db, { tenantId, runId, ...(by === undefined ? {} : { by }) })) {
+    const signatures = files.filter(({ kind }) => kind === 'signature')
     await deps.eraseFiles(
-      of.tenantId,
-      files.filter(({ kind }) => kind === 'signature').map(({ id }) => ({ id })),
+      tenantId,
+      signatures.map(({ id, by: signer }) => ({ id, uploaded: { by: signer, since: signer === userId ? undefined : since } })),
     )
+  }
 }
+
+type OfRun = Readonly<{ tenantId: string; runId: string }>
 
 async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
   const run = await lockRun(tx, { tenantId, id: runId })
