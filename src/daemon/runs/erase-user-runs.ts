@@ -1,12 +1,12 @@
-import { fillsLabels } from '../../core/boards/index.ts'
+import { type Board, fillsLabels } from '../../core/boards/index.ts'
 import type { SystemActor } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { replaceTitlesOfRun } from '../tasks/index.ts'
 import { manageLocked } from './advance-run.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
-import { formFilesOf, submissionsOf } from './form-files-of-run.ts'
-import type { HistoryInput } from './history.repo.ts'
+import { filesIn, formFilesOf, submissionsOf } from './form-files-of-run.ts'
+import type { HistoryInput, SubmitInput } from './history.repo.ts'
 import { lockRun, type RunRecord } from './runs.repo.ts'
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'eraseFiles'>
@@ -16,7 +16,7 @@ const actor: SystemActor = { kind: 'system', name: 'privacy' }
 
 /**
  * Removes what an erased user left in runs. Runs that the user started are cancelled if they have not ended, and lose the values and signatures of
- * their forms, also in titles of tasks; steps, times and reports stay. Signatures that the user drew in other runs go too. It can be repeated until
+ * their forms, also in titles of tasks; steps, times and reports stay, and uploads until the run is deleted. Signatures that the user drew in other runs go too. It can be repeated until
  * the id is replaced.
  */
 export async function eraseUserRuns(deps: Deps, user: ErasedUser, signal?: AbortSignal): Promise<void> {
@@ -63,6 +63,7 @@ type OfRun = Readonly<{ tenantId: string; runId: string }>
 async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
   const run = await lockRun(tx, { tenantId, id: runId })
   if (!run) return
+  const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
   const state = JSON.stringify({ ...run.state, variables: {} })
   await tx.updateTable('runs').set({ state }).where('tenant_id', '=', tenantId).where('id', '=', runId).execute()
   const history = tx.updateTable('run_history').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
@@ -71,12 +72,15 @@ async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
   await history.set({ input: began }).where('type', '=', 'start').execute()
   for await (const page of submissionsOf(tx, { tenantId, runId }))
     for (const { seq, input } of page) {
-      const without = JSON.stringify({ ...input, values: {} })
+      const without = JSON.stringify({ ...input, values: uploadsOf(board, input) })
       await history.set({ input: without }).where('seq', '=', seq).execute()
     }
-  const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
   if (fillsLabels(board)) await replaceTitlesOfRun(tx, { tenantId, runId, title: '(erased)' })
   const messages = tx.updateTable('run_messages').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
   await messages.set({ status: 'failed' }).where('status', '=', 'pending').execute()
   await messages.set({ body: '' }).execute()
 }
+
+/** Ids of files, by which the deletion of the run finds them. */
+const uploadsOf = ({ graph }: Board, input: SubmitInput): Readonly<Record<string, string>> =>
+  Object.fromEntries(filesIn(graph, input).flatMap(({ name, kind, id }) => (kind === 'file' ? [[name, id]] : [])))

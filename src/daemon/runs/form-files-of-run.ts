@@ -6,7 +6,8 @@ import { findRun } from './runs.repo.ts'
 
 /** `by`: only forms that this user submitted. */
 type OfRun = Readonly<{ tenantId: string; runId: string; by?: string }>
-type FormFile = Readonly<{ id: string; kind: 'file' | 'signature'; by: string }>
+/** `name`: of the field. */
+type FormFile = Readonly<{ id: string; name: string; kind: 'file' | 'signature'; by: string }>
 
 /** The files that forms of a run name, with the user who submitted the form, in pages. Reads nothing if no form of the board can name one. */
 export async function* formFilesOf(db: DbOrTx, { tenantId, runId, by }: OfRun): AsyncGenerator<readonly FormFile[]> {
@@ -37,7 +38,7 @@ export function filesIn(graph: Board['graph'], { elementId, by, values }: Submit
   if (form?.kind !== 'form') return []
   return fileFieldsOf(form).flatMap(({ name, kind }) => {
     const id = (values as Readonly<Record<string, unknown>> | null)?.[name]
-    return typeof id === 'string' ? [{ id, kind, by }] : []
+    return typeof id === 'string' ? [{ id, name, kind, by }] : []
   })
 }
 

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
 import { eraseFilesOf } from '../../../src/daemon/files/index.ts'
-import { eraseUserRuns } from '../../../src/daemon/runs/index.ts'
+import { replaceNames } from '../../../src/daemon/privacy/replace-names.ts'
+import { eraseUserRuns, runsFeature } from '../../../src/daemon/runs/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksWorld, type TasksWorld } from '../../support/tasks-world.ts'
 import { aBoard, aRun, storedSpace } from './a-board.ts'
 
 const sign = { name: 'sign', label: 'Signature', kind: 'signature' }
+const note = { name: 'note', label: 'Note', kind: 'file' }
 const anna = { id: 'anna', tenantId: 'ten_one', slug: 'one' }
 const earlier = '2025-01-05T00:00:00.000Z'
 
@@ -56,5 +58,24 @@ onBothDialects('files in forms of an erased user', (fresh) => {
     await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { sign: 'fil_mine' } } })
     await eraseUserRuns(deps, { ...anna, id: 'tim' })
     expect(await stored()).toEqual(['fil_other'])
+  })
+
+  test('uploads in its forms are deleted with the run, as those of other users', async () => {
+    const { one, deps, stored } = await room()
+    const form = { assignedTo: 'starter', assignedRole: undefined, fields: [note, { name: 'illness', label: 'Illness', kind: 'text' }] }
+    const run = await aRun(one, await aBoard(one, 's > f1 > e', { f1: form }, { retentionDays: 30 }), { spaceId: 'spc_4b' })
+    await uploaded(one, 'fil_sick', { by: 'anna', at: run.startedAt })
+    const data = { note: 'fil_sick', illness: 'measles' }
+    await one.as('anna').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data } })
+    await eraseUserRuns(deps, anna)
+    const rows = await one.db.selectFrom('run_history').select('input').where('type', '=', 'submit').execute()
+    expect(rows.map(({ input }) => JSON.parse(input).values)).toEqual([{ note: 'fil_sick' }])
+    expect(await stored()).toEqual(['fil_sick'])
+    // The name goes last, from the history and the file alike.
+    await replaceNames(one.db, anna)
+    await one.clock.advance(31 * 86_400_000)
+    await runsFeature.cleanup?.(deps)[0]?.(new AbortController().signal)
+    expect(await one.db.selectFrom('runs').select('id').execute()).toEqual([])
+    expect(await stored()).toEqual([])
   })
 })
