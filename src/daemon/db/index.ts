@@ -13,6 +13,7 @@ export {
   inBatches,
   isConstraintViolation,
   isUniqueViolation,
+  jsonArrayHas,
   lockExclusive,
   lockShared,
   skipLocked,

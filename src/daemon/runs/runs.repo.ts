@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { RunFailure, RunState, RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { type Readers, type RunSummary, retryableCodes, withReaders } from '../../core/runs/index.ts'
-import { contains, type DbOrTx, insertRows, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
+import { contains, type DbOrTx, insertRows, jsonArrayHas, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
 import type { RunTable } from './runs.tables.ts'
 
 /** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
@@ -218,14 +218,19 @@ export async function runsOf(db: DbOrTx, { tenantId, boardId, status, reader, af
     .orderBy('id', 'desc')
     .limit(limit)
   if (status) query = query.where('status', '=', status)
-  // Names in `readers` are JSON strings, so a quoted name matches whole names only.
-  if (reader) query = query.where(({ or }) => or([reader.userId, ...reader.roles].map((name) => contains('readers', JSON.stringify(name)))))
+  if (reader) query = query.where(({ or }) => or(isReadBy(db, reader)))
   if (after)
     query = query.where(({ eb, or, and }) =>
       or([eb('started_at', '<', after.createdAt), and([eb('started_at', '=', after.createdAt), eb('id', '<', after.id)])]),
     )
   return (await query.execute()).map(toSummary)
 }
+
+/** An empty list of roles is no condition. */
+const isReadBy = (db: DbOrTx, { userId, roles }: NonNullable<Listing['reader']>) => [
+  jsonArrayHas(db, { column: 'readers', key: 'users' }, [userId]),
+  ...(roles.length > 0 ? [jsonArrayHas(db, { column: 'readers', key: 'roles' }, roles)] : []),
+]
 
 export type Search = Readonly<{
   tenantId: string
