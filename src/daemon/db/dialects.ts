@@ -44,6 +44,10 @@ export function jsonArrayHas(db: DbOrTx, { column, key }: JsonKey, texts: readon
   return sql<boolean>`exists (select 1 from ${elements} as value where value in (${sql.join(texts)}))`
 }
 
+/** The text under a key of the JSON object in a column. */
+export const jsonText = (db: DbOrTx, { column, key }: JsonKey): RawBuilder<string | null> =>
+  dialectOf(db) === 'postgres' ? sql`${sql.ref(column)}::json ->> ${sql.lit(key)}` : sql`json_extract(${sql.ref(column)}, ${`$.${key}`})`
+
 /** Deletes at most `limit` rows in one statement and returns their number, so that a long deletion holds locks only briefly. */
 export async function deleteSome(
   db: DbOrTx,

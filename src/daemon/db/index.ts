@@ -14,6 +14,7 @@ export {
   isConstraintViolation,
   isUniqueViolation,
   jsonArrayHas,
+  jsonText,
   lockExclusive,
   lockShared,
   skipLocked,
