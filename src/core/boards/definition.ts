@@ -21,6 +21,10 @@ export const boardLimits = {
   versions: 100,
   /** Characters of the newest versions of a board; older ones without runs are deleted. A definition has up to 1,000,000. */
   versionText: 10_000_000,
+  /** Accepted inputs of a run: a loop of short timers, or of refused forms, would fill the history for ever. */
+  inputsOfRun: 100_000,
+  /** Values of all submitted forms of a run, as JSON: the history stores each of them. */
+  submittedBytes: 16 * 1024 * 1024,
 } as const
 
 export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')

@@ -59,7 +59,7 @@ const openView = (
 export async function showRun({ db }: Deps, actor: PlatformPrincipal, { id }: One): Promise<RunDetail> {
   const run = await readableRun(db, actor, id)
   const reports = await reportsOf(db, { tenantId: run.tenantId, runId: id })
-  return { ...(await detailOf(db, run)), reports: reports.map(({ id: reportId, title, status }) => ({ id: reportId, title, status })) }
+  return { ...(await detailOf(db, run)), reports }
 }
 
 /** A run with its variables and open elements. */
@@ -97,8 +97,7 @@ export async function showHistory({ db }: Deps, actor: PlatformPrincipal, { id, 
   if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
   const found = await historyAfter(db, { tenantId, runId: id }, { after: Number(cursor ?? 0), limit: limit + 1 })
   const page = found.slice(0, limit)
-  const entries = page.map(({ seq, at, by, elementId, input }) => ({ seq, at, by, elementId, type: input.type }))
-  return { entries, nextCursor: found.length > limit ? String(page.at(-1)?.seq) : null }
+  return { entries: [...page], nextCursor: found.length > limit ? String(page.at(-1)?.seq) : null }
 }
 
 /** A page of the open checkpoints and forms that the caller may decide or submit, oldest first. Throws VALIDATION for an invalid cursor. */

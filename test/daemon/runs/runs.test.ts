@@ -366,6 +366,24 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(one.as('olga').startRun({ params: { id }, body: {} }))).toBe('NOT_FOUND')
   })
 
+  test('names of roles are compared with the roles of a run alone', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > t1 > e')
+    const run = await aRun(one, id)
+    const readers = JSON.stringify({ users: ['anna'], roles: ['roles'] })
+    await one.db.updateTable('runs').set({ readers }).execute()
+    const listed = async (...roles: string[]) => {
+      await one.db
+        .updateTable('users')
+        .set({ roles: JSON.stringify(roles) })
+        .where('id', '=', 'ben')
+        .execute()
+      return (await one.as('ben').listRuns({ params: { id } })).runs.map((each) => each.id)
+    }
+    for (const roles of [['users'], ['anna'], ['role'], []]) expect(await listed(...roles), roles.join()).toEqual([])
+    expect(await listed('users', 'roles')).toEqual([run.id])
+  })
+
   test('timers warn at 80 % once, escalate at the end, and a timer element goes on by itself', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > t1 > w1 > e', { t1: { dueAt: 'PT10H', escalationRole: 'head' } }))
