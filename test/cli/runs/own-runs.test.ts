@@ -58,6 +58,12 @@ test('a user starts a run and advances it to its end', async () => {
   expect(JSON.parse((await tim('advance', id, 't1', 'complete', '--key', 'k2', '--json')).stdout)).toEqual(JSON.parse(ended.stdout))
 })
 
+test('a refused space is named as the option', async () => {
+  const { boardId, tim } = await aRoom()
+  const refused = await tim('start', boardId, 'isDrill:=true', '--space', 'spc_00000000000000000000')
+  expect(refused.stderr).toMatch(/^error: --space must be a space that you are a member of \[VALIDATION\]/)
+})
+
 test('a user finds the boards to start and what waits', async () => {
   const { boardId, checkedId, tim } = await aRoom()
   const boards = await tim('startable')
