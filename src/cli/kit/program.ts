@@ -191,7 +191,7 @@ export async function runCommandLine(
     parsed = parseCommandLine({ tree, version }, standardForm(argv), machine)
     return parsed ? await (await import('./run.ts')).runParsed(parsed, machine) : 0
   } catch (error) {
-    const typed = parsed?.typed ?? typedWords(tree, argv)
+    const typed = parsed?.typed ?? typedWords(tree, standardForm(argv))
     const globals = parsed?.globals ?? { json: asksJson(argv), color: !argv.includes('--no-color') }
     return (await import('./failure.ts')).reportFailure(machine, error, { typed, globals })
   }

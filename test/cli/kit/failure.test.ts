@@ -194,6 +194,10 @@ describe('an error', () => {
     expect((await tenantry(['hosts', 'list'], { answers: answerWith(code) })).stderr).not.toContain('TENANTRY_TOKEN')
   })
 
+  test('help of a verb that does not exist leads to the help of its noun', async () => {
+    expect((await tenantry(['help', 'billing', 'nope'])).stderr).toMatch(/nope.* \[USAGE\]\nnext: +tenantry billing --help\n$/)
+  })
+
   test('what an API token cannot do needs a login', async () => {
     const answers = {
       'POST /api/admin/v1/automation-keys': problemAnswer(403, {
