@@ -21,11 +21,11 @@ export const boardList = (
 
 const summaryFields = (board: BoardSummary, style: Style): string =>
   fields(style, [
-    ['Id', board.id],
-    ['Version', board.version],
-    ['Published', board.publishedVersion],
-    ['Created', stamp(board.createdAt, style.now)],
-    ['Saved', stamp(board.updatedAt, style.now)],
+    ['id', board.id],
+    ['version', board.version],
+    ['published', board.publishedVersion],
+    ['created', stamp(board.createdAt, style.now)],
+    ['saved', stamp(board.updatedAt, style.now)],
   ])
 
 const titleOf = ({ name, status }: BoardSummary, { paint }: Style): string => `${paint.bold(clean(name))} ${paint[tint[status]](status)}`
