@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { AgentSettings } from '../src/agent/program/settings.ts'
 import { globalOptions } from '../src/cli/first-page.ts'
 import { wholeTree } from '../src/cli/nouns.ts'
+import { BoardDefinition, checkBoard, SimulationScript, simulateBoard } from '../src/core/boards/index.ts'
 import { loadConfig, variableNames } from '../src/daemon/config/load.ts'
 
 const text = readFileSync('docs/settings.md', 'utf8')
@@ -99,4 +100,22 @@ test('docs/development.md names files of src that exist', () => {
   const named = [...readFileSync('docs/development.md', 'utf8').matchAll(/`((?:core|daemon|agent|cli|node)\/[\w./-]+)`/g)]
   expect(named.length).toBeGreaterThan(5)
   expect(named.map(([, path]) => path).filter((path) => !existsSync(`src/${path}`))).toEqual([])
+})
+
+test('the boards of docs/boards.md are what the page says', async () => {
+  const page = readFileSync('docs/boards.md', 'utf8')
+  const [visitors, crisis] = [...page.matchAll(/```json\n(\{"name"[\s\S]*?)```/g)].map(([, json]) => {
+    const { name, definition } = JSON.parse(json as string)
+    return { name, definition: BoardDefinition.parse(definition) }
+  })
+  const context = { roles: new Set(['teacher', 'principal']), rooms: new Set<string>() }
+  const found = (board: typeof visitors) =>
+    board && checkBoard(board.definition, context).map(({ code, path }) => [code, path?.join(' > ')])
+  expect([visitors?.name, found(visitors)]).toEqual(['Visitors', []])
+  const path = 'start > alarm > which > clear > meet'
+  expect([crisis?.name, found(crisis)]).toEqual(['Crisis', [['DEADLOCK', path]]])
+  expect(page).toContain(`  ${path}\n`)
+  const [, answers = '{}'] = /simulate -d '([\s\S]*?)'\n/.exec(page) ?? []
+  const script = SimulationScript.parse(JSON.parse(answers))
+  expect(visitors && simulateBoard(visitors.definition, script, '2026-11-27T08:00:00Z').outcome).toBe('completed')
 })

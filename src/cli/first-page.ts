@@ -23,8 +23,12 @@ export const globalOptions = {
 /** True for a bare `--help`, which is answered before any other module is loaded. */
 export const asksFirstPage = (words: readonly string[]): boolean => words.length === 1 && (words[0] === '--help' || words[0] === '-h')
 
+/** The columns of a terminal: help is as wide as it, at most 120. A pipe gets whole lines. */
+export const helpColumns = ({ isTTY, columns }: Readonly<{ isTTY?: boolean | undefined; columns?: number | undefined }>): number =>
+  isTTY ? Math.min(columns || 80, 120) : Number.POSITIVE_INFINITY
+
 /** The first page of help: every noun with its verbs. */
-export const firstPage = ({ nouns, alone }: Names): string =>
+export const firstPage = ({ nouns, alone }: Names, columns: number): string =>
   [
     about,
     '',
@@ -33,18 +37,33 @@ export const firstPage = ({ nouns, alone }: Names): string =>
     ...block(
       'Nouns and verbs',
       nouns.map(({ name, verbs }) => [name, verbs.map((verb) => verb.name).join(' | ')]),
+      columns,
     ),
     ...block(
       'Commands',
       alone.map(({ name, summary }) => [name, summary]),
+      columns,
     ),
-    ...block('Options', Object.values(globalOptions)),
+    ...block('Options', Object.values(globalOptions), columns),
     'tenantry help <noun>         list the verbs of a noun',
     'tenantry help <noun> <verb>  show the options of a command',
     '',
   ].join('\n')
 
-function block(title: string, pairs: readonly (readonly [string, string])[]): string[] {
+function block(title: string, pairs: readonly (readonly [string, string])[], columns: number): string[] {
   const left = Math.max(...pairs.map(([name]) => name.length))
-  return [`${title}:`, ...pairs.map(([name, text]) => `  ${name.padEnd(left)}  ${text}`), '']
+  const beside = ([name, text]: readonly [string, string]) =>
+    wrapped(text, columns - left - 4).map((line, nth) => `  ${(nth === 0 ? name : '').padEnd(left)}  ${line}`)
+  return [`${title}:`, ...pairs.flatMap(beside), '']
+}
+
+/** Broken at spaces, but not before the bar after a verb. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(/ (?!\|)/)) {
+    const last = lines.at(-1)
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines
 }

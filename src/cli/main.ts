@@ -1,5 +1,5 @@
 import type { ExitCode } from '../core/kit/index.ts'
-import { asksFirstPage, firstPage } from './first-page.ts'
+import { asksFirstPage, firstPage, helpColumns } from './first-page.ts'
 import { names, treeFor } from './nouns.ts'
 
 /** The `tenantry` command. The framework is loaded only to run a command, so that help is instant. */
@@ -7,7 +7,7 @@ export async function main(): Promise<ExitCode> {
   exitQuietlyOnClosedPipe()
   const words = process.argv.slice(2)
   if (!asksFirstPage(words)) return run(words)
-  process.stdout.write(firstPage(names()))
+  process.stdout.write(firstPage(names(), helpColumns(process.stdout)))
   return 0
 }
 

@@ -63,14 +63,14 @@ export function alertView({ alert, deliveries }: AlertDetail, style: Style): str
   const { paint, now } = style
   const head = `${paint[severityTint[alert.severity]](alert.severity.toUpperCase())} ${paint.bold(clean(alert.title))}`
   const facts = fields(style, [
-    ['Subject', clean(alert.subject)],
-    ['Kind', alert.kind],
-    ['Status', alert.status],
-    ['First seen', stamp(alert.firstAt, now)],
-    ['Last seen', alert.count > 1 ? `${stamp(alert.lastAt, now)}, ${alert.count} times` : undefined],
-    ['Acknowledged', alert.acknowledgedBy ? `${clean(alert.acknowledgedBy)}, ${stamp(alert.acknowledgedAt, now)}` : undefined],
-    ['Closed', alert.closedAt ? `${stamp(alert.closedAt, now)}: ${clean(alert.closedBecause ?? '')}` : undefined],
-    ['Details', alert.body.split('\n').map(clean).join('\n')],
+    ['subject', clean(alert.subject)],
+    ['kind', alert.kind],
+    ['status', alert.status],
+    ['first seen', stamp(alert.firstAt, now)],
+    ['last seen', alert.count > 1 ? `${stamp(alert.lastAt, now)}, ${alert.count} times` : undefined],
+    ['acknowledged', alert.acknowledgedBy ? `${clean(alert.acknowledgedBy)}, ${stamp(alert.acknowledgedAt, now)}` : undefined],
+    ['closed', alert.closedAt ? `${stamp(alert.closedAt, now)}: ${clean(alert.closedBecause ?? '')}` : undefined],
+    ['details', alert.body.split('\n').map(clean).join('\n')],
   ])
   const notified =
     deliveries.length === 0

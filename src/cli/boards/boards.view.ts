@@ -1,6 +1,6 @@
 import type { BoardFinding, BoardStructure, BoardSummary, Simulation } from '../../core/boards/index.ts'
 import { plural } from '../../core/kit/index.ts'
-import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
 const tint = { draft: 'yellow', active: 'green', archived: 'dim' } as const satisfies Record<BoardSummary['status'], keyof Paint>
 
@@ -21,11 +21,11 @@ export const boardList = (
 
 const summaryFields = (board: BoardSummary, style: Style): string =>
   fields(style, [
-    ['Id', board.id],
-    ['Version', board.version],
-    ['Published', board.publishedVersion],
-    ['Created', stamp(board.createdAt, style.now)],
-    ['Saved', stamp(board.updatedAt, style.now)],
+    ['id', board.id],
+    ['version', board.version],
+    ['published', board.publishedVersion],
+    ['created', stamp(board.createdAt, style.now)],
+    ['saved', stamp(board.updatedAt, style.now)],
   ])
 
 const titleOf = ({ name, status }: BoardSummary, { paint }: Style): string => `${paint.bold(clean(name))} ${paint[tint[status]](status)}`
@@ -62,11 +62,13 @@ export const importedView = (board: BoardSummary, style: Style, { tenant }: Read
     `Imported as a draft. To list open parameters: tenantry boards check ${board.id} --tenant ${clean(tenant)}`,
   )
 
+const reason: Column<BoardFinding> = { title: 'REASON', value: ({ message }) => message }
+
 const findingColumns: readonly Column<BoardFinding>[] = [
   { title: 'SEVERITY', value: ({ severity }) => severity, priority: 1, paint: ({ severity }) => (severity === 'error' ? 'red' : 'yellow') },
   { title: 'CODE', value: ({ code }) => code, priority: 1 },
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
-  { title: 'REASON', value: ({ message }) => message, priority: 1, minWidth: 20 },
+  reason,
 ]
 
 export type Checked = Readonly<{ name: string; findings: readonly BoardFinding[]; isLocal: boolean }>
@@ -79,7 +81,7 @@ export function findingsView({ name, findings, isLocal }: Checked, style: Style)
   )
   const errors = findings.filter(({ severity }) => severity === 'error').length
   return sections(
-    findings.length > 0 ? table(style, findingColumns, findings) : '',
+    findings.length > 0 ? tableWithText(style, { columns: findingColumns, text: reason }, findings) : '',
     ...paths,
     errors > 0 ? style.paint.red(`${clean(name)}: ${plural(errors, 'error')}. It cannot be published.`) : `${clean(name)}: OK.`,
     isLocal ? 'Roles and rooms were not checked: they depend on the tenant.' : '',

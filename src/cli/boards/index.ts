@@ -2,9 +2,9 @@
 // Operators see structure and findings. The content of a board needs the support access of its tenant.
 import type { BoardBindings } from '../../core/boards/index.ts'
 import { catalogue, problem } from '../../core/kit/index.ts'
-import { assertFolderOf, type Context, clean, command, count, many, noun, oneOf, required, text } from '../kit/index.ts'
+import { assertFolderOf, type Context, clean, command, count, many, namedAsOptions, noun, oneOf, required, text } from '../kit/index.ts'
 import { boardList, boardView, type Checked, findingsView, hasErrors, importedView, simulationView } from './boards.view.ts'
-import { readBoardFile, readDataFile, readScript } from './read-board.ts'
+import { readBoardFile, readBundleFile, readScript } from './read-board.ts'
 
 export { fieldColumns } from './field-columns.ts'
 
@@ -33,8 +33,8 @@ const check = command('check <board>', 'Check a board for dead ends and unknown 
   options: { tenant: orFile },
   run: async ({ api, clock }, { board, tenant }): Promise<Checked> => {
     if (tenant === undefined) return checkFile(board, clock.now())
-    const { findings } = await api.boards.checkTenantBoard({ params: { slug: tenant, id: board } })
-    return { name: board, findings, isLocal: false }
+    const { name, findings } = await api.boards.checkTenantBoard({ params: { slug: tenant, id: board } })
+    return { name, findings, isLocal: false }
   },
   view: findingsView,
   exit: (result) => (hasErrors(result) ? catalogue.BOARD_INVALID.exit : 0),
@@ -62,6 +62,8 @@ const exportBoard = command('export <board>', 'Export a board as a bundle (needs
   examples: ['export brd_2x7e --tenant anna-schule --out crisis.json'],
 })
 
+const optionNames = { name: '--name', 'bindings.roles.': '--role ', 'bindings.rooms.': '--room ' }
+
 const importBoard = command('import <file>', 'Import a bundle as a draft', {
   options: {
     tenant: inTenant,
@@ -70,9 +72,10 @@ const importBoard = command('import <file>', 'Import a bundle as a draft', {
     rooms: many('--room <bindings>', 'rooms for parameters: staff=!id:server'),
   },
   run: async ({ api }, { file, tenant, name, roles, rooms }) => {
-    const bundle = (await readDataFile(file)) as never
+    const bundle = (await readBundleFile(file)) as never
     const bindings: BoardBindings = { roles: pairs('--role', roles), rooms: pairs('--room', rooms) }
-    return api.boards.importTenantBoard({ params: { slug: tenant }, body: { bundle, bindings, ...(name === undefined ? {} : { name }) } })
+    const body = { bundle, bindings, ...(name === undefined ? {} : { name }) }
+    return namedAsOptions(optionNames, () => api.boards.importTenantBoard({ params: { slug: tenant }, body }))
   },
   view: importedView,
   examples: ['import crisis.json --tenant anna-schule --role head=teacher'],

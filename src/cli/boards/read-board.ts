@@ -1,18 +1,44 @@
+import type { YAMLParseError } from 'yaml'
 import type { z } from 'zod'
 import type { BoardDefinition, SimulationScript } from '../../core/boards/index.ts'
 import { type FieldReason, isProblem, problem } from '../../core/kit/index.ts'
 import { readTextFile } from '../kit/index.ts'
 
 /** The value of a JSON or YAML file. Throws USAGE. */
-export async function readDataFile(file: string): Promise<unknown> {
+async function readDataFile(file: string): Promise<unknown> {
   const text = await readTextFile(file, /^brd_\w+$/.test(file) ? `for a stored board add --tenant <slug>` : '')
   if (text.trim() === '') throw problem('USAGE', `${file} is empty`)
   const { parse } = await import('yaml')
   try {
     return parse(text, { maxAliasCount: 0 })
   } catch (error) {
-    throw problem('USAGE', `${file} is neither JSON nor YAML: ${(error as Error).message.split('\n', 1)[0]}`)
+    throw problem('USAGE', `${file} is neither JSON nor YAML: ${syntaxFault(error as YAMLParseError)}`)
   }
+}
+
+const faults: Readonly<Record<string, string>> = {
+  DUPLICATE_KEY: 'a name is used twice',
+  TAB_AS_INDENT: 'a line is indented with a tab',
+  BAD_INDENT: 'a line is indented wrongly, or a bracket is not closed',
+}
+
+/** The messages of the parser are in the words of YAML, also for a file of JSON. */
+function syntaxFault({ code, linePos, message }: Partial<YAMLParseError>): string {
+  const [at] = linePos ?? []
+  if (code === undefined || at === undefined) return String(message?.split('\n', 1)[0]).replace(/:$/, '')
+  return `${faults[code] ?? 'a bracket, comma, colon or quotation mark is missing or wrong'} near line ${at.line}, column ${at.col}`
+}
+
+/** The bundle in a file, which the daemon validates. Throws USAGE, also for a board that is no bundle. */
+export async function readBundleFile(file: string): Promise<unknown> {
+  const value = await readDataFile(file)
+  const parts = (typeof value === 'object' && value !== null ? value : {}) as Parts
+  if ('templateExport' in parts) return value
+  const isBoard = 'elements' in parts || 'definition' in parts
+  const fix = isBoard
+    ? 'create it with POST /api/platform/v1/cascade-boards, as a user of the tenant with manageBoards'
+    : 'pass a file that tenantry boards export has written'
+  throw problem('USAGE', `${file} is ${isBoard ? 'a board, not an export of one' : 'not an export of a board'}. fix: ${fix}`)
 }
 
 type Parts = Readonly<Record<string, unknown>>

@@ -7,7 +7,7 @@ const countColumns = ({ now }: Style): Column<JobCount>[] => [
   { title: 'TOPIC', value: ({ topic }) => topic, priority: 1 },
   { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => tint[state] },
   { title: 'JOBS', value: ({ count }) => count, priority: 1, align: 'right' },
-  { title: 'OLDEST', value: ({ oldestAt }) => ago(oldestAt, now), priority: 2 },
+  { title: 'FIRST DUE', value: ({ oldestAt }) => ago(oldestAt, now), priority: 2 },
 ]
 
 const columns = ({ now }: Style): Column<Job>[] => [
@@ -42,13 +42,13 @@ export function jobView(job: Job, style: Style): string {
   const { paint, now } = style
   const { id, topic, state, tenant, about, queue, attempts, lastError, createdAt, nextAt } = job
   const facts = fields(style, [
-    ['Tenant', tenant ? clean(tenant) : undefined],
+    ['tenant', tenant ? clean(tenant) : undefined],
     ...Object.entries(about).map(([name, value]): [string, string] => [name, clean(value)]),
-    ['Queue', clean(queue)],
-    ['Created', stamp(createdAt, now)],
-    ['Attempts', String(attempts)],
-    ['Last error', lastError ? clean(lastError) : undefined],
-    ['Next attempt', nextAt ? stamp(nextAt, now) : undefined],
+    ['queue', queue === topic ? undefined : clean(queue)],
+    ['created', stamp(createdAt, now)],
+    ['attempts', String(attempts)],
+    ['last error', lastError ? clean(lastError) : undefined],
+    ['next attempt', nextAt ? stamp(nextAt, now) : undefined],
   ])
   return sections(
     `${paint.bold(clean(topic))} ${paint[tint[state]](state)}`,

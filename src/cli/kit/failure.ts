@@ -63,7 +63,9 @@ const askForRole: Advice = ({ byToken, asUser }, { message }) =>
         ? 'ask an operator for a role that grants it: tenantry users roles <tenant> <user> <role>'
         : 'ask a user with that role, or an administrator of your tenant'
       : byToken
-        ? 'tenantry whoami shows the role of TENANTRY_TOKEN; to use your own, unset it and run tenantry login'
+        ? message.startsWith('API tokens cannot')
+          ? 'unset TENANTRY_TOKEN, then tenantry login'
+          : 'tenantry whoami shows the role of TENANTRY_TOKEN; to use your own, unset it and run tenantry login'
         : 'tenantry whoami shows your role; an admin can change it with tenantry accounts role'
 
 /** The daemon's message for an unknown path: the path in `--url` is wrong, or the daemon has another version. */

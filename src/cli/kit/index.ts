@@ -22,6 +22,7 @@ export {
 export type { Context } from './context.ts'
 export { clean, fields, sections } from './fields.ts'
 export { assertConfirmed, assertFolderOf, readSecretLines, readTextFile } from './input.ts'
+export { namedAsOptions } from './option-names.ts'
 export { runCommandLine } from './program.ts'
 export { type Paint, padEnd, padStart, paintWith, type Style, shorten, withAddress } from './style.ts'
 export { type Column, table, tableWithText } from './table.ts'

@@ -1,7 +1,7 @@
 import { Command as Commander, type CommanderError, type Help, InvalidArgumentError, Option } from 'commander'
 import { type ExitCode, problem } from '../../core/kit/index.ts'
 import { minHelpColumns, outputOf, usageErrorText } from '../../node/command-line.ts'
-import { about, firstPage, globalOptions } from '../first-page.ts'
+import { about, firstPage, globalOptions, helpColumns } from '../first-page.ts'
 import type { Command, Noun, OptionSpec, Tree } from './command.ts'
 import type { TypedCommand } from './failure.ts'
 import type { Globals } from './globals.ts'
@@ -66,9 +66,15 @@ function root(tree: Tree, version: string, machine: Machine): Commander {
         ? []
         : standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
     minWidthToWrap: minHelpColumns,
+    // The description of a long term goes below it: beside it, a narrow terminal has no room.
+    padWidth: (command, helper) => Math.min(standard.padWidth.call(helper, command, helper), Math.floor((helper.helpWidth ?? 80) / 2)),
+    formatItem: (...[term, termWidth, description, helper]: Parameters<Help['formatItem']>) =>
+      helper.displayWidth(term) <= termWidth
+        ? standard.formatItem.call(helper, term, termWidth, description, helper)
+        : `  ${term}\n${standard.formatItem.call(helper, '', termWidth, description, helper)}`,
     formatHelp: (command, helper) => {
       assertKnownVerb(command)
-      return command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree)
+      return command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree, helpColumns(machine.stdout))
     },
   })
 }
@@ -97,7 +103,7 @@ function addCommand(
   const built = parent.command(command.usage).description(command.summary)
   const alias = aliases[command.name]
   if (alias) built.alias(alias)
-  if (parent.parent) built.helpGroup(isRead(command) ? 'Read:' : 'Change:')
+  if (parent.parent) built.helpGroup(groupOf(command))
   for (const spec of Object.values(command.options)) built.addOption(optionOf(spec))
   const { examples } = command
   if (examples) built.addHelpText('after', () => `\nExamples:\n${examples.map((line) => `  tenantry ${before}${line}`).join('\n')}`)
@@ -115,6 +121,12 @@ const readVerbs = new Set(
 )
 
 const isRead = ({ reads, name }: Command): boolean => reads === true || readVerbs.has(name)
+
+const groupOf = (command: Command): string =>
+  isRead(command) ? 'Read:' : actionsOf(command.usage).some((action) => readVerbs.has(action)) ? 'Read and change:' : 'Change:'
+
+/** `list` and `update` of `items <list|update>`. */
+const actionsOf = (usage: string): string[] => usage.split(/[ <>[\]]/).flatMap((word) => (word.includes('|') ? word.split('|') : []))
 
 /** Also `items list` of the command `items <list|update>`. */
 const isReadNow = (command: Command, words: Readonly<Record<string, unknown>>): boolean =>
@@ -191,7 +203,7 @@ export async function runCommandLine(
     parsed = parseCommandLine({ tree, version }, standardForm(argv), machine)
     return parsed ? await (await import('./run.ts')).runParsed(parsed, machine) : 0
   } catch (error) {
-    const typed = parsed?.typed ?? typedWords(tree, argv)
+    const typed = parsed?.typed ?? typedWords(tree, standardForm(argv))
     const globals = parsed?.globals ?? { json: asksJson(argv), color: !argv.includes('--no-color') }
     return (await import('./failure.ts')).reportFailure(machine, error, { typed, globals })
   }

@@ -126,6 +126,7 @@ export function tableWithText<Row>(
   { columns, text }: Readonly<{ columns: readonly Column<Row>[]; text: Column<Row> }>,
   rows: readonly Row[],
 ): string {
+  if (style.quiet || style.columns) return table(style, columns, rows)
   const whole = table({ ...style, width: Number.POSITIVE_INFINITY }, columns, rows)
   if (fold(whole, style.width) === whole) return whole
   const others = columns.filter((column) => column !== text)

@@ -50,11 +50,11 @@ const show = command('show <module>', 'Show a module, its health and withdrawn v
     sections(
       `${style.paint.bold(shown.moduleId)} ${shown.version}`,
       fields(style, [
-        ['Name', clean(shown.name)],
-        ['Status', shown.status],
-        ['Price', priceText(shown)],
-        ['Installed', shown.installations],
-        ['Active', shown.activeInstallations],
+        ['name', clean(shown.name)],
+        ['status', shown.status],
+        ['price', priceText(shown)],
+        ['installed', shown.installations],
+        ['active', shown.activeInstallations],
         ...performanceOf(shown),
       ]),
       shown.history.some(({ runs }) => runs > 0) ? table(style, historyColumns, shown.history) : '',
@@ -84,11 +84,11 @@ const violationsOf = ({ performance: { violations } }: ModuleHealth): string =>
   violations.map(({ kind, count: times }) => `${kind} ${times}`).join(', ') || 'none'
 
 const performanceOf = (one: ModuleHealth): [string, string][] => [
-  ['Health', one.performance.healthy ? 'OK' : 'unhealthy'],
-  ['Errors', percent(one.performance.errorRate)],
+  ['health', one.performance.healthy ? 'OK' : 'unhealthy'],
+  ['errors', percent(one.performance.errorRate)],
   ['p95', `${one.performance.p95Ms} ms`],
   ['p99', `${one.performance.p99Ms} ms`],
-  ['Violations', violationsOf(one)],
+  ['violations', violationsOf(one)],
 ]
 
 const healthColumns: Column<ModuleHealth>[] = [
@@ -172,11 +172,11 @@ const upstream = command('upstream <module> [url]', 'Show or set the address of 
   view: (shown, style) =>
     sections(
       fields(style, [
-        ['Module', shown.moduleId],
-        ['Address', clean(shown.url)],
-        ['Failures', `${shown.failures} in a row`],
-        ['Waiting', plural(shown.waiting, 'installation')],
-        ['No consent', plural(shown.withoutConsent, 'installation')],
+        ['module', shown.moduleId],
+        ['address', clean(shown.url)],
+        ['failures', `${shown.failures} in a row`],
+        ['waiting', plural(shown.waiting, 'installation')],
+        ['no consent', plural(shown.withoutConsent, 'installation')],
       ]),
       shown.signingSecret ? `Signing secret, shown once: ${shown.signingSecret}` : '',
     ),

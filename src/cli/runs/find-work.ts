@@ -55,7 +55,7 @@ export const waiting = command('waiting', 'List checkpoints and forms that wait 
         ? 'No checkpoint or form waits for you. To list tasks: tenantry runs tasks'
         : table(style, waitingColumns(style), checkpoints),
       nextPage(nextCursor),
-      checkpoints.length === 0 ? '' : 'To see the fields: tenantry runs open <run>',
+      checkpoints.length === 0 ? '' : 'To see the fields: tenantry runs open <run>\nTo list tasks: tenantry runs tasks',
     ),
   asUser: true,
   reads: true,

@@ -1,6 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
 import type { RunSummary } from '../../core/runs/index.ts'
-import { type Context, command, count, text } from '../kit/index.ts'
+import { type Context, command, count, namedAsOptions, text } from '../kit/index.ts'
 import { asUser } from './as-user.ts'
 import { advancedView, startedView, waitingView } from './runs.view.ts'
 import { namedAsTyped, valuesOf } from './values.ts'
@@ -16,7 +16,8 @@ export const start = command('start <board> [values...]', 'Start a run of a boar
     const variables = valuesOf(values)
     const body = { variables, ...(space === undefined ? {} : { spaceId: space }), ...(key === undefined ? {} : { key }) }
     const options = await asUser(context)
-    return namedAsTyped(variables, () => context.api.runs.startRun({ params: { id }, body }, options))
+    const send = () => namedAsTyped(variables, () => context.api.runs.startRun({ params: { id }, body }, options))
+    return namedAsOptions({ spaceId: '--space', key: '--key' }, send)
   },
   view: startedView,
   asUser: true,

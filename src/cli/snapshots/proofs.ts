@@ -4,9 +4,9 @@ export const proofs = command('proofs', 'Show the box with the oldest verified r
   run: ({ api }) => api.snapshots.summarizeProofs(),
   view: ({ boxes, unproven, oldest }, style) =>
     fields(style, [
-      ['Boxes', boxes],
-      ['Never verified', unproven],
-      ['Oldest verified restore', oldest && `${clean(oldest.slug)}, ${stamp(oldest.at, style.now)}`],
+      ['boxes', boxes],
+      ['never verified', unproven],
+      ['oldest verified restore', oldest && `${clean(oldest.slug)}, ${stamp(oldest.at, style.now)}`],
     ]),
   examples: ['proofs'],
 })

@@ -23,14 +23,14 @@ export function eventView(event: PaymentEvent, style: Style): string {
   return sections(
     `${paint.bold(clean(type))} ${paint[tint[state]](state)}`,
     fields(style, [
-      ['Event', clean(id)],
-      ['Endpoint', endpoint],
-      ['Object', objectId ? clean(`${objectKind ?? ''} ${objectId}`.trim()) : undefined],
-      ['Mode', livemode ? 'live' : 'test'],
-      ['Created', stamp(eventAt, now)],
-      ['Received', stamp(createdAt, now)],
-      ['Applied', appliedAt ? stamp(appliedAt, now) : undefined],
-      ['Outcome', outcome ? clean(outcome) : undefined],
+      ['event', clean(id)],
+      ['endpoint', endpoint],
+      ['object', objectId ? clean(`${objectKind ?? ''} ${objectId}`.trim()) : undefined],
+      ['mode', livemode ? 'live' : 'test'],
+      ['created', stamp(eventAt, now)],
+      ['received', stamp(createdAt, now)],
+      ['applied', appliedAt ? stamp(appliedAt, now) : undefined],
+      ['outcome', outcome ? clean(outcome) : undefined],
     ]),
     state === 'waiting' ? 'To see why it waits: tenantry jobs list --topic payments.event' : '',
   )

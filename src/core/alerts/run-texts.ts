@@ -1,3 +1,4 @@
+import { plural } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 
 type OfRun = Readonly<{ slug: string; runId: string; elementId: string | null }>
@@ -44,7 +45,7 @@ export function checkpointStalled(of: StalledRun): NewAlert {
 const lacks = ({ kind, role, eligible, required }: StalledElement): string => {
   if (role === null) return `is for the user ${kind === 'task' ? 'to whom it is assigned' : 'who started it'}, and that user is not active`
   if (kind !== 'checkpoint') return `is done by the role ${role}, which no active user has`
-  return `needs ${required} approvals of the role ${role}, and only ${eligible} active users can give one`
+  return `needs ${plural(required, 'approval')} of the role ${role}, and only ${plural(eligible, 'active user')} can give one`
 }
 
 type LateElement = Readonly<{

@@ -111,7 +111,7 @@ export const boardsContract = {
     path: `${base}/:id/check`,
     auth: manage,
     params: one,
-    returns: z.object({ version: z.int(), findings: z.array(BoardFinding) }),
+    returns: z.object({ name: z.string(), version: z.int(), findings: z.array(BoardFinding) }),
     summary: 'Check the last saved version for dead ends and unknown names',
   }),
   publishBoard: endpoint({

@@ -58,7 +58,7 @@ export const operatorBoardsContract = {
     path: `${base}/:id/check`,
     auth: admin('viewer'),
     params: one,
-    returns: z.object({ version: z.int(), findings: z.array(BoardFinding) }),
+    returns: z.object({ name: z.string(), version: z.int(), findings: z.array(BoardFinding) }),
     summary: 'Check the last saved version of a board',
   }),
   exportTenantBoard: endpoint({

@@ -3,10 +3,11 @@ import { type BoardElement, boardLimits, boundRole, type ElementKind, type Eleme
 import type { Variables } from './expression.ts'
 import { assertSize, bytesOf, readForm } from './form.ts'
 import type { Board, RunInput, RunNames, RunState, RunStatus, Stepped, Token } from './run.ts'
-import { close, closeAll, type Draft, deadline, edgeBy, fail, walk } from './walk.ts'
+import { close, closeAll, type Draft, deadline, edgeBy, fail, labelOf, walk } from './walk.ts'
 
 /** `names`: the values of `{board}` and `{run}` in texts. */
 type At = Readonly<{ board: Board; now: string; names?: RunNames }>
+const noNames: RunNames = { board: '(none)', run: '(none)' }
 
 /** Begins a run: it has passed everything up to the first elements that wait. `by`: the user who started it; null for a trigger. */
 export function startRun(at: At, { by, variables }: Readonly<{ by: string | null; variables: Variables }>): Stepped {
@@ -67,21 +68,21 @@ const kindFor: Readonly<Record<PersonInput['type'], readonly ElementKind[]>> = {
 }
 
 function person(at: At, run: RunState, input: PersonInput): Stepped {
-  const { token, element } = activeElement(at.board, run, input)
+  const { token, element } = activeElement(at, run, input)
   switch (input.type) {
     case 'complete':
       return worked(at, run, (draft) => leave(draft, token, 'done'))
     case 'skip':
       if (!(element as ElementOf<'task' | 'form'>).config.skippable)
-        throw problem('INVALID_TRANSITION', `"${element.label}" may not be skipped.`)
+        throw problem('INVALID_TRANSITION', `"${shownLabel(at, run, element)}" may not be skipped.`)
       return worked(at, run, (draft) => leave(draft, token, 'skipped'))
     case 'submit':
       return submit(at, run, { token, element: element as ElementOf<'form'>, by: input.by, values: input.values })
     case 'reject':
-      assertNotSelf(run, element as ElementOf<'checkpoint'>, input.by)
+      assertNotSelf(at, run, { element: element as ElementOf<'checkpoint'>, by: input.by })
       return worked(at, run, (draft) => reject(draft, token))
     case 'approve':
-      assertNotSelf(run, element as ElementOf<'checkpoint'>, input.by)
+      assertNotSelf(at, run, { element: element as ElementOf<'checkpoint'>, by: input.by })
       return approve(at, run, { token, element: element as ElementOf<'checkpoint'>, by: input.by, eligible: input.eligible })
   }
 }
@@ -91,19 +92,24 @@ const fixFor = (kind: ElementKind): string => {
   return actions.length > 0 ? ` fix: use ${actions.join(' or ')}` : ''
 }
 
-function activeElement({ graph }: Board, run: RunState, { type, elementId }: PersonInput): { token: Token; element: BoardElement } {
-  const element = graph.elements.get(elementId)
+/** The label with its values: a caller has part in the run. */
+const shownLabel = ({ names = noNames }: At, run: RunState, element: BoardElement): string => labelOf(element, { ...run, names })
+
+function activeElement(at: At, run: RunState, { type, elementId }: PersonInput): { token: Token; element: BoardElement } {
+  const element = at.board.graph.elements.get(elementId)
   if (!element) throw problem('NOT_FOUND', `The board has no element ${elementId}.`)
   const token = run.tokens.find((one) => one.elementId === elementId)
-  if (!token) throw problem('INVALID_TRANSITION', `The run does not wait at "${element.label}".`)
-  if (!kindFor[type].includes(element.kind))
-    throw problem('INVALID_TRANSITION', `"${element.label}" is a ${element.kind}, so ${type} is not possible.${fixFor(element.kind)}`)
+  if (!token) throw problem('INVALID_TRANSITION', `The run does not wait at "${shownLabel(at, run, element)}".`)
+  if (!kindFor[type].includes(element.kind)) {
+    const what = `"${shownLabel(at, run, element)}" is a ${element.kind}`
+    throw problem('INVALID_TRANSITION', `${what}, so ${type} is not possible.${fixFor(element.kind)}`)
+  }
   return { token, element }
 }
 
-function assertNotSelf({ startedBy, submitters }: RunState, { label, config }: ElementOf<'checkpoint'>, by: string): void {
-  if (!config.allowSelfApproval && (startedBy === by || submitters.includes(by)))
-    throw problem('FORBIDDEN', `Who started the run or submitted a form in it cannot decide "${label}".`)
+function assertNotSelf(at: At, run: RunState, { element, by }: Pick<Deciding, 'element' | 'by'>): void {
+  if (!element.config.allowSelfApproval && (run.startedBy === by || run.submitters.includes(by)))
+    throw problem('FORBIDDEN', `Who started the run or submitted a form in it cannot decide "${shownLabel(at, run, element)}".`)
 }
 
 type Deciding = Readonly<{ token: Token; element: ElementOf<'checkpoint'>; by: string; eligible: readonly string[] }>
@@ -204,7 +210,7 @@ function escalate(draft: Draft, token: Token): void {
 }
 
 /** Applies a change to a copy of the run, and derives its status from what is left. */
-function worked({ board, now, names = { board: '(none)', run: '(none)' } }: At, run: RunState, change: (draft: Draft) => void): Stepped {
+function worked({ board, now, names = noNames }: At, run: RunState, change: (draft: Draft) => void): Stepped {
   const draft: Draft = { ...run, effects: [], work: 0, now, board, names }
   change(draft)
   const { effects, work, now: _, board: __, names: ___, ...state } = draft

@@ -173,8 +173,14 @@ const nextId = (draft: Draft): string => {
   return `t${draft.nextToken}`
 }
 
+type Valued = Pick<Draft, 'variables' | 'startedAt' | 'startedBy' | 'names'>
+
+/** The label of an element with the values of the run, on one line. */
+export const labelOf = ({ label }: Pick<BoardElement, 'label'>, values: Valued): string =>
+  titleLine(fillTemplate(label, valuesOf(values), { limit: maxLabel }).text)
+
 /** Values of a text: the variables and what every run has (`runNames`). */
-const valuesOf = ({ variables, startedAt, startedBy, names }: Draft) => ({
+const valuesOf = ({ variables, startedAt, startedBy, names }: Valued) => ({
   ...variables,
   startedAt,
   ...(startedBy === null ? {} : { startedBy }),
@@ -211,10 +217,8 @@ function stay(draft: Draft, element: BoardElement): void {
   const dueAt = due === undefined ? null : whenAt(due, draft.now)
   const token: Token = { id: nextId(draft), elementId: element.id, since: draft.now, dueAt, escalated: false, approvals: [] }
   draft.tokens = [...draft.tokens, token]
-  if (isWork(element)) {
-    const { text: label } = fillTemplate(element.label, valuesOf(draft), { limit: maxLabel })
-    draft.effects.push({ type: 'opened', token, role: workerRole(draft.board.definition, element.config), label: titleLine(label) })
-  }
+  if (isWork(element))
+    draft.effects.push({ type: 'opened', token, role: workerRole(draft.board.definition, element.config), label: labelOf(element, draft) })
   if (dueAt === null) return
   if (element.kind === 'timer') draft.effects.push({ type: 'timer_set', tokenId: token.id, name: 'elapsed', at: dueAt })
   else draft.effects.push(...deadline(token.id, draft.now, dueAt))

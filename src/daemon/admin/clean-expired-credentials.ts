@@ -38,7 +38,7 @@ export const passwordCleanup = ({ db, clock, deleteEndedInvites }: CleanupDeps):
   defineCron({
     key: 'admin-password-cleanup',
     expression: '0 4 * * *',
-    description: 'Deletes expired one-time initial passwords, API tokens, sessions and enrolment tokens',
+    description: 'Delete expired one-time initial passwords, API tokens, sessions and enrolment tokens',
     run: async () => {
       const { initialPasswords, apiTokens, sessions } = await db.transaction().execute((tx) => cleanExpiredCredentials(tx, clock))
       const invites = await deleteEndedInvites({ db, clock })

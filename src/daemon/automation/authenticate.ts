@@ -1,3 +1,4 @@
+import { automationContract } from '../../core/automation/index.ts'
 import { type Problem, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type TenantOfCall, trustOf } from '../http/index.ts'
@@ -23,19 +24,27 @@ export function authenticateAutomation(deps: AuthDeps) {
       throw problem('UNAUTHENTICATED', 'X-Automation-Key is missing. fix: an operator creates one with `tenantry automation keys create`')
     const valid = key === undefined ? undefined : await validKey(deps, key)
     if (key !== undefined && !valid) throw problem('UNAUTHENTICATED', 'X-Automation-Key is unknown, revoked or expired.')
-    return (named) => tenantFor(deps, valid, named)
+    return (named, path) => tenantFor(deps, valid, { named, isLookup: path === lookup })
   }
 }
 
-const selectors = { tenantId: tenantById, slug: tenantBySlug, chatDomain: tenantByChatDomain } as const
+const tenantBy = { tenantId: tenantById, slug: tenantBySlug, chatDomain: tenantByChatDomain } as const
+const lookup = automationContract.findTenant.path
 
-async function tenantFor({ db }: StoreDeps, key: ValidKey | undefined, named: Readonly<Record<string, unknown>>) {
-  const [[selector, value] = [], ...more] = Object.entries(named).filter(([name]) => Object.hasOwn(selectors, name))
-  if (more.length > 0) throw noTenantNamed('tenantId', 'pass exactly one of tenantId, slug, chatDomain')
-  if (selector === undefined) throw noTenantNamed('tenantId', 'is missing (a lookup also takes slug or chatDomain)')
+type OfCall = Readonly<{ named: Readonly<Record<string, unknown>>; isLookup: boolean }>
+
+async function tenantFor({ db }: StoreDeps, key: ValidKey | undefined, { named, isLookup }: OfCall) {
+  const [[selector, value] = [], ...more] = Object.entries(named).filter(([name]) => Object.hasOwn(tenantBy, name))
+  if (more.length > 0)
+    throw noTenantNamed(
+      'tenantId',
+      isLookup ? 'pass exactly one of tenantId, slug, chatDomain' : 'pass it alone, without slug and chatDomain',
+    )
+  if (isLookup && selector === undefined) throw noTenantNamed('tenantId', 'is missing (slug or chatDomain serve too)')
+  if (selector === undefined || (!isLookup && selector !== 'tenantId')) throw noTenantNamed('tenantId', 'is missing')
   // Checked before the database sees it: the contract parses the call only after its tenant is known.
   if (typeof value !== 'string' || !/^[!-~]{1,253}$/.test(value)) throw noTenantNamed(selector, reasonOf[selector])
-  const tenant = await selectors[selector as keyof typeof selectors](db, value)
+  const tenant = await tenantBy[selector as keyof typeof tenantBy](db, value)
   if (!tenant || (key && !key.tenantIds.has(tenant.id))) throw notThisTenant(key)
   if (tenant.status !== 'active') throw problem('FORBIDDEN', `Tenant ${tenant.slug} is ${tenant.status}.`)
   return actorOf(tenant, key)

@@ -31,11 +31,23 @@ export async function createEventTasks(
     })
     return ensureTasks(deps, tx, inputs)
   })
-  const warnings = await roleWarnings(
-    deps,
-    tenantId,
-    tasks.map(({ assignedRole }, at) => [`tasks.${at}.assignedRole`, assignedRole] as const),
-  )
+  const places = tasks.map(({ assignedRole }, at) => [`tasks.${at}.assignedRole`, assignedRole] as const)
+  const isKept = ([, role]: (typeof places)[number], at: number) => {
+    const { task, isNew } = ensured[at] as (typeof ensured)[number]
+    return !isNew && task.assignedRole !== null && roleKey(task.assignedRole) !== roleKey(roleNamed(deps.roles, role))
+  }
+  const warnings = [
+    ...(await roleWarnings(
+      deps,
+      tenantId,
+      places.filter((one, at) => !isKept(one, at)),
+    )),
+    ...places.flatMap(([path, role], at) =>
+      isKept([path, role], at)
+        ? [{ path, reason: `the task exists and keeps the role ${ensured[at]?.task.assignedRole}. fix: escalate it to another role` }]
+        : [],
+    ),
+  ]
   return { tasks: ensured.map(({ task }) => taskView(task)), created: ensured.filter(({ isNew }) => isNew).length, warnings }
 }
 

@@ -51,8 +51,8 @@ export async function showTenantBoard(
 
 /** Messages quote roles, texts and conditions, which are content. Throws NOT_FOUND, RATE_LIMITED (too many at once). */
 export async function checkTenantBoard(deps: BoardsDeps, { slug, id }: Named) {
-  const { version, findings } = await checkBoard(deps, await tenantNamed(deps.db, slug), { id })
-  return { version, findings: findings.map((finding) => ({ ...finding, message: withoutContent })) }
+  const { name, version, findings } = await checkBoard(deps, await tenantNamed(deps.db, slug), { id })
+  return { name, version, findings: findings.map((finding) => ({ ...finding, message: withoutContent })) }
 }
 
 const withoutContent = 'The reason quotes the board; users with manageBoards read it.'

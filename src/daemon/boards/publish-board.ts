@@ -17,10 +17,10 @@ export async function checkBoard(
   deps: BoardsDeps,
   { tenantId, userId }: Readonly<{ tenantId: string; userId?: string }>,
   { id }: One,
-): Promise<{ version: number; findings: BoardFinding[] }> {
+): Promise<{ name: string; version: number; findings: BoardFinding[] }> {
   const board = await findBoard(deps.db, { tenantId, id })
   if (!board) throw noSuchBoard(id)
-  return { version: board.version, findings: (await checked(deps, { board, userId })).findings }
+  return { name: board.name, version: board.version, findings: (await checked(deps, { board, userId })).findings }
 }
 
 type Checked = Readonly<{ board: BoardRecord; userId: string | undefined }>

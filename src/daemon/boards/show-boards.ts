@@ -13,7 +13,11 @@ type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 /** A board as lists return it. */
 export const summaryOf = ({ tenantId: _, createdBy: __, publishedSpaceId: ___, ...summary }: BoardRecord): BoardSummary => summary
 
-export const noSuchBoard = (id: string) => problem('NOT_FOUND', `Board ${id} does not exist. fix: list the boards`)
+export const noSuchBoard = (id: string, fix = 'list the boards') => problem('NOT_FOUND', `Board ${id} does not exist. fix: ${fix}`)
+
+/** For users who may not list all boards. */
+export const noSuchStartable = (id: string) =>
+  noSuchBoard(id, '`tenantry runs startable` lists the boards that you may start (GET /cascade-boards/startable)')
 
 /** A page of the tenant's boards, newest first. Throws VALIDATION for an invalid cursor. */
 export async function listBoards(

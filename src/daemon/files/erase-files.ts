@@ -81,7 +81,7 @@ export const filesJobs = (deps: EraseDeps): Cron[] => [
   defineCron({
     key: 'file-cleanup',
     expression: '30 3 * * *',
-    description: 'Erases files 30 days after they or their space were deleted, and uploads that were not finished within 24 hours',
+    description: 'Erase files 30 days after they or their space were deleted, and uploads that were not finished within 24 hours',
     run: ({ signal }) => cleanUpFiles(deps, signal),
   }),
 ]

@@ -41,8 +41,8 @@ export type Authenticators = Readonly<{
   platform?(authorization: string | undefined): Promise<PlatformPrincipal>
 }>
 
-/** The tenant that a call names. Throws FORBIDDEN unless the caller may act for it. */
-export type TenantOfCall = (named: Readonly<Record<string, unknown>>) => Promise<AutomationActor>
+/** The tenant that a call of `path` names. Throws FORBIDDEN unless the caller may act for it. */
+export type TenantOfCall = (named: Readonly<Record<string, unknown>>, path: string) => Promise<AutomationActor>
 
 export type EndpointDeps = Readonly<{
   authenticate: Authenticators
@@ -143,7 +143,7 @@ function registerAutomation(app: Express, one: Served, deps: AnswerDeps): void {
   const findTenant: RequestHandler = async (request, response, next) => {
     const named: unknown = method === 'GET' ? request.query : request.body
     const fields = typeof named === 'object' && named !== null ? named : {}
-    const actor = await (response.locals.tenantOfCall as TenantOfCall)(fields as Record<string, unknown>)
+    const actor = await (response.locals.tenantOfCall as TenantOfCall)(fields as Record<string, unknown>, path)
     response.locals.actor = actor
     if (!limits || (await limits.pass(response, actor.tenantId))) next()
   }

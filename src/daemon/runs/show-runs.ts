@@ -18,8 +18,9 @@ type One = Readonly<{ id: string }>
 type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** The same answer for a missing run and one that the caller may not read. */
-export const noSuchRun = (id: string) =>
-  problem('NOT_FOUND', `Run ${id} does not exist, or you have no part in it. fix: list the runs of its board`)
+export const noSuchRun = (id: string) => problem('NOT_FOUND', `Run ${id} does not exist, or you have no part in it. fix: ${listsOfWork}`)
+
+const listsOfWork = '`tenantry runs waiting` and `tenantry runs tasks` list what waits for you (GET /checkpoints, GET /tasks)'
 
 async function readableRun(db: DbOrTx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
   const run = await findRun(db, { tenantId: actor.tenantId, id })

@@ -10,6 +10,7 @@ import {
   type WorkElement,
   workerRole,
 } from '../../core/boards/index.ts'
+import { plural } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx, Write } from '../db/index.ts'
 import { findTask } from '../tasks/index.ts'
 import { activeUsersWithRole, findUserById, hasActiveUser } from '../users/index.ts'
@@ -78,7 +79,7 @@ export async function startWarnings(
     const eligible = eligibleAmong(await users.withRole(role), { run, element })
     const { requiredApprovals } = element.config
     if (eligible.length >= requiredApprovals) continue
-    const message = `"${label}" needs ${requiredApprovals} approvals, but only ${eligible.length} active users can give one.`
+    const message = `"${label}" needs ${plural(requiredApprovals, 'approval')}, but only ${plural(eligible.length, 'active user')} can give one.`
     warnings.push({ elementId, code: 'TOO_FEW_APPROVERS', message })
   }
   return warnings

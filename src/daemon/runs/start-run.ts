@@ -1,6 +1,6 @@
 import { type BoardDefinition, boardLimits, boundRoom, readStartVariables, startRun as startState } from '../../core/boards/index.ts'
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { type BoardRecord, findBoard, noSuchBoard } from '../boards/index.ts'
+import { type BoardRecord, findBoard, noSuchStartable } from '../boards/index.ts'
 import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
 import { findSpace } from '../spaces/index.ts'
 import { applyAtOnce, applyStep } from './apply-step.ts'
@@ -86,7 +86,7 @@ type Active = BoardRecord & Readonly<{ publishedVersion: number }>
 /** Throws NOT_FOUND, BOARD_NOT_ACTIVE. */
 async function activeBoard(db: DbOrTx, { tenantId, boardId }: Readonly<{ tenantId: string; boardId: string }>): Promise<Active> {
   const board = await findBoard(db, { tenantId, id: boardId })
-  if (!board) throw noSuchBoard(boardId)
+  if (!board) throw noSuchStartable(boardId)
   const { status, publishedVersion } = board
   if (status !== 'active' || publishedVersion === null) {
     const reason = status === 'archived' ? 'archived, so it starts no new runs' : 'a draft, so it starts no runs'

@@ -73,7 +73,7 @@ export const spacesJobs = (deps: SpacesDeps): Cron[] => [
   defineCron({
     key: 'space-reconcile',
     expression: '20 2 * * *',
-    description: 'Syncs the rooms of all spaces to the chat servers, and records members who left in the chat',
+    description: 'Sync the rooms of all spaces to the chat servers, and record members who left in the chat',
     run: ({ signal }) => reconcileSpaces(deps, signal),
   }),
 ]

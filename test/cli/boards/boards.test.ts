@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bundleOf } from '../../../src/core/boards/index.ts'
 import { sketch } from '../../core/boards/sketch.ts'
-import { temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
 
 const base = '/api/admin/v1/tenants/anna-schule/boards'
@@ -57,7 +57,6 @@ test('check of a sound file ends well, of one that is no board with the reason',
   expect([sound.exit, sound.stdout]).toEqual([0, expect.stringContaining('OK.')])
   const wrong = await tenantry(['boards', 'check', await file('a.json', { elements: [{ id: 'x', kind: 'robot' }], edges: [] })])
   expect([wrong.exit, wrong.stderr]).toEqual([2, expect.stringContaining('a.json: x (element 1): kind must be one of')])
-  expect((await tenantry(['boards', 'check', await file('a.yaml', 'a: [')])).stderr).toContain('is neither JSON nor YAML')
   const refusal = async (content: unknown) => (await tenantry(['boards', 'check', await file('a.json', content)])).stderr
   const late = { id: 't1', kind: 'task', label: 'T', config: { assignedRole: 'a', dueAt: 'soon' } }
   expect(await refusal({ definition: { elements: [late], edges: [] } })).toContain(
@@ -69,6 +68,10 @@ test('check of a sound file ends well, of one that is no board with the reason',
   const { components } = bundle.templateExport
   const repeated = { templateExport: { ...bundle.templateExport, components: [...components, components[0]] } }
   expect(await refusal(repeated)).toContain('a.json: s (component 3): _localId the id s is used more than once')
+  const missing = 'a.json is neither JSON nor YAML: a bracket, comma, colon or quotation mark is missing or wrong near line 1, column 17 ['
+  expect(await refusal('{"elements": [] ')).toContain(missing)
+  expect(await refusal('{"a": 1, "a": 2}')).toContain('a.json is neither JSON nor YAML: a name is used twice near line 1, column 10 [')
+  expect(await refusal('{"elements": [],\n"edges": [\n]')).toMatch(/wrong near line 3, column 2 /)
   expect(await refusal('')).toMatch(/a\.json is empty \[USAGE\]/)
   expect(await refusal('[]')).toContain('a.json: the content must be an object')
   expect(await refusal({ name: '', definition: sketch('s > e') })).toContain('a.json: name must have at least 1 character')
@@ -86,9 +89,18 @@ test('a file that cannot be read is named with the reason', async () => {
 })
 
 test('check of a board of a tenant asks the daemon', async () => {
-  const answers = { [`POST ${base}/brd_1/check`]: { version: 1, findings: [] } }
+  const answers = { [`POST ${base}/brd_1/check`]: { name: 'Crisis', version: 1, findings: [] } }
   const ran = await tenantry(['boards', 'check', 'brd_1', ...ofTenant], { answers })
-  expect([ran.exit, ran.stdout]).toEqual([0, 'brd_1: OK.\n'])
+  expect([ran.exit, ran.stdout]).toEqual([0, 'Crisis: OK.\n'])
+})
+
+test('on a narrow terminal the reason of a finding and its fix go below the row, uncut', async () => {
+  const ran = await tenantry(['boards', 'check', await file('crisis.json', deadlocked), '--no-color'], { columns: 80 })
+  expect(ran.stdout).not.toMatch(/…/)
+  expect(ran.stdout).toMatch(/^SEVERITY +CODE +ELEMENT\nerror +DEADLOCK +j1\n {4}parallel_join "j1" waits for a branch that never comes\. /)
+  for (const line of ran.stdout.split('\n').slice(0, 7)) expect(line.length).toBeLessThanOrEqual(80)
+  const chosen = await tenantry(['boards', 'check', await file('a.json', deadlocked), '--columns', 'reason', '--no-color'], { columns: 80 })
+  expect(chosen.stdout).toMatch(/^REASON\nparallel_join /)
 })
 
 test('export writes the bundle to a file, import sends it with bindings', async () => {
@@ -101,6 +113,23 @@ test('export writes the bundle to a file, import sends it with bindings', async 
   expect(ran.asked[0]?.body).toEqual({ bundle, bindings: { roles: { head: 'teacher' }, rooms: { staff: '!a:b' } } })
   expect(ran.stdout).toContain('tenantry boards check brd_1 --tenant anna-schule')
   expect((await tenantry([...line.slice(0, 5), '--role', 'teacher'])).stderr).toContain('has no name')
+})
+
+test('a refused import names the option, and a file that is no export is not sent', async () => {
+  const bundle = await file('bundle.json', bundleOf({ name: 'Crisis', description: '', definition: sketch('s > e') }))
+  const details = [
+    { path: 'bindings.roles.head', reason: 'is not a parameter of the bundle' },
+    { path: 'bundle.templateExport.template.name', reason: 'must have at most 200 characters' },
+  ]
+  const message = 'bindings.roles.head: is not a parameter of the bundle (and 1 more)'
+  const answers = { [`POST ${base}/import`]: problemAnswer(400, { code: 'VALIDATION', message, retryable: false, details }) }
+  const ran = await tenantry(['boards', 'import', bundle, ...ofTenant, '--role', 'head=principal'], { answers })
+  expect(ran.stderr).toMatch(/^error: --role head is not a parameter of the bundle; bundle\.templateExport\.template\.name must have/)
+  const refusal = async (content: unknown) => tenantry(['boards', 'import', await file('a.json', content), ...ofTenant])
+  const board = await refusal({ name: 'Crisis', definition: deadlocked })
+  expect([board.exit, board.asked]).toEqual([2, []])
+  expect(board.stderr).toContain('a.json is a board, not an export of one. fix: create it with POST /api/platform/v1/cascade-boards')
+  expect((await refusal('[]')).stderr).toContain('a.json is not an export of a board. fix: pass a file that tenantry boards export')
 })
 
 test('simulate plays a file without a daemon and prints each step', async () => {

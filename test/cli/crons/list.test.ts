@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { tenantry } from '../../support/command-line.ts'
 
-const description = 'Erases files 30 days after they or their space were deleted, and uploads that were not finished within 24 hours'
+const description = 'Erase files 30 days after they or their space were deleted, and uploads that were not finished within 24 hours'
 const cron = {
   ...{ jobKey: 'tenant-box-drift-detection', expression: '30 3 * * *', timeZone: 'UTC', nextRunAt: '2026-01-05T02:00:00.000Z' },
   ...{ description, lastRun: null },

@@ -20,7 +20,7 @@ test('list shows jobs and counts, passes filters on and prints the retry command
   expect(ran.asked[0]?.search).toBe('?state=dead&topic=chat.space')
   expect(ran.stdout).toMatch(/NO +TOPIC +STATUS +TENANT +CREATED +ATTEMPTS +LAST ERROR/)
   expect(ran.stdout).toMatch(/7 +chat\.space +dead +anna-schule +2 h ago +12 +it answered 418/)
-  expect(ran.stdout).toMatch(/chat\.space +dead +3 +2 h ago/)
+  expect(ran.stdout).toMatch(/TOPIC +STATUS +JOBS +FIRST DUE\nchat\.space +dead +3 +2 h ago/)
   expect(ran.stdout).not.toContain('\u001b[31m')
   expect(ran.stdout).toContain('--cursor 7')
   expect(ran.stdout).toContain('tenantry jobs retry')
@@ -39,6 +39,9 @@ test('a list without a match says that the counts are of all topics', async () =
 test('show prints the subject of a job and the retry command', async () => {
   const ran = await tenantry(['jobs', 'show', '7'], { answers: { [`GET ${base}/7`]: dead } })
   expect(ran.stdout).toMatch(/spaceId +spc_1/)
+  expect(ran.stdout).toMatch(/\nqueue +chat:ten_1:spaces\n/)
+  const own = await tenantry(['jobs', 'show', '7'], { answers: { [`GET ${base}/7`]: { ...dead, queue: dead.topic } } })
+  expect(own.stdout).not.toMatch(/queue/i)
   expect(ran.stdout).not.toContain('\u001b[31m')
   expect(ran.stdout.trim().split('\n').at(-1)).toBe('After fixing the cause: tenantry jobs retry 7')
 })

@@ -194,6 +194,21 @@ describe('an error', () => {
     expect((await tenantry(['hosts', 'list'], { answers: answerWith(code) })).stderr).not.toContain('TENANTRY_TOKEN')
   })
 
+  test('help of a verb that does not exist leads to the help of its noun', async () => {
+    expect((await tenantry(['help', 'billing', 'nope'])).stderr).toMatch(/nope.* \[USAGE\]\nnext: +tenantry billing --help\n$/)
+  })
+
+  test('what an API token cannot do needs a login', async () => {
+    const answers = {
+      'POST /api/admin/v1/automation-keys': problemAnswer(403, {
+        ...{ code: 'FORBIDDEN', message: 'API tokens cannot do this. Log in as a person.', retryable: false },
+      }),
+    }
+    const line = ['automation', 'keys', 'create', 'n8n', '--tenant', 'linden']
+    const ran = await tenantry(line, { answers, env: { TENANTRY_TOKEN: 'tny_ci' } })
+    expect(ran.stderr).toContain('next:  unset TENANTRY_TOKEN, then tenantry login\n')
+  })
+
   test('shows how long to wait', async () => {
     const answers = { [hosts]: problemAnswer(429, { code: 'RATE_LIMITED', message: 'too many', retryable: true }, { 'retry-after': '7' }) }
     expect((await tenantry(['hosts', 'list'], { answers })).stderr).toContain('wait 7 seconds')

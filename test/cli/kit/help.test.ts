@@ -49,6 +49,28 @@ describe('help', () => {
     }
   })
 
+  test.each([60, 80, 100, 130])('the first page folds between words on %s columns, beside the names', async (columns) => {
+    const { stdout } = await tenantry(['help'], { columns })
+    const lines = stdout.split('\n')
+    for (const line of lines.slice(1)) expect(line.length, line).toBeLessThanOrEqual(columns)
+    const words = stdout.split(/\s+/)
+    for (const verb of Object.values(promised).join(' ').split(' ')) expect(words).toContain(verb)
+    const nouns = lines.slice(lines.indexOf('Nouns and verbs:') + 1, lines.indexOf('Commands:') - 1)
+    for (const line of nouns) expect(line).toMatch(/^ {2}\S| {14}\S/)
+    expect(nouns.some((line) => line.trimStart().startsWith('|'))).toBe(false)
+  })
+
+  test('the help of a noun with long terms stays beside its indent, and a command that reads and changes says so', async () => {
+    const { stdout } = await tenantry(['marketplace', '--help'], { columns: 80 })
+    const [, commands = ''] = stdout.split('Read and change:\n')
+    for (const line of commands.split('\n\n')[0]?.split('\n') ?? []) {
+      expect(line).toMatch(/^ {2}/)
+      expect(line.length).toBeLessThanOrEqual(80)
+    }
+    expect(commands).toMatch(/^ {2}submissions .*\n {40,}Review flows/m)
+    expect(stdout).not.toContain('\nChange:')
+  })
+
   test('lists what reads apart, and offers --columns for it alone', async () => {
     const { stdout } = await tenantry(['billing', '--help'])
     expect(stdout.split('Change:')[0]).toMatch(/Read:[\s\S]* preview [\s\S]* usage [\s\S]* payouts [\s\S]* reconcile /)
@@ -213,7 +235,7 @@ test('the first page loads three files and no library', () => {
 })
 
 test('the fast first page equals the page of a longer command line', async () => {
-  expect((await tenantry(['--json', '--help'])).stdout).toBe(firstPage(names()))
+  expect((await tenantry(['--json', '--help'])).stdout).toBe(firstPage(names(), Number.POSITIVE_INFINITY))
   expect([['--help'], ['-h']].map(asksFirstPage)).toEqual([true, true])
   expect([[], ['help'], ['hosts', '--help'], ['--help', 'hosts']].map(asksFirstPage)).toEqual([false, false, false, false])
 })

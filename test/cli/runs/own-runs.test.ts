@@ -47,15 +47,21 @@ test('a user starts a run and advances it to its end', async () => {
   const again = await tim('start', boardId, 'isDrill:=true', '--key', 'k1')
   expect([again.exit, again.stderr]).toEqual([0, ''])
   expect(again.stdout).toContain(`\n\nTo see what it waits for: tenantry runs open ${id}\n`)
-  expect(again.stdout).toMatch(new RegExp(`^Crisis waiting\n[\\s\\S]*Id +${id}\n[\\s\\S]*Waits at +f1\n`))
+  expect(again.stdout).toMatch(new RegExp(`^Crisis waiting\n[\\s\\S]*id +${id}\n[\\s\\S]*waits at +f1\n`))
   const open = await tim('open', id)
-  expect(open.stdout).toMatch(/f1 +form +teacher +no +- +-\n\nFields of f1:\n/)
+  expect(open.stdout).toMatch(/f1 +form +f1 +teacher +no +- +-\n\nFields of f1:\n/)
   expect(open.stdout).toMatch(/\nplace +text +yes +- +Place\npeople +number +yes +- +People\n/)
   const submitted = await tim('advance', id, 'f1', 'submit', 'place=Hall, ground floor', 'people:=12', '--seq', '1')
-  expect(submitted.stdout).toMatch(/Waits at +t1\n/)
+  expect(submitted.stdout).toMatch(/waits at +t1\n/)
   const ended = await tim('advance', id, 't1', 'complete', '--key', 'k2', '--json')
   expect(JSON.parse(ended.stdout)).toMatchObject({ id, status: 'completed', seq: 3 })
   expect(JSON.parse((await tim('advance', id, 't1', 'complete', '--key', 'k2', '--json')).stdout)).toEqual(JSON.parse(ended.stdout))
+})
+
+test('a refused space is named as the option', async () => {
+  const { boardId, tim } = await aRoom()
+  const refused = await tim('start', boardId, 'isDrill:=true', '--space', 'spc_00000000000000000000')
+  expect(refused.stderr).toMatch(/^error: --space must be a space that you are a member of \[VALIDATION\]/)
 })
 
 test('a user finds the boards to start and what waits', async () => {
@@ -131,6 +137,8 @@ test('a refused action says why, and names no command of an operator', async () 
   expect(foreign.stderr).toMatch(/done by the role teacher[\s\S]*next: +ask a user with that role/)
   const missing = await tim('advance', 'run_none', 'f1', 'submit')
   expect(missing.stderr).toContain('Run run_none does not exist')
+  expect(missing.stderr).toContain('fix: `tenantry runs waiting` and `tenantry runs tasks` list what waits for you')
+  expect((await tim('start', 'brd_none')).stderr).toContain('fix: `tenantry runs startable` lists the boards that you may start')
   expect(missing.stderr).not.toContain('tenantry runs list')
 })
 

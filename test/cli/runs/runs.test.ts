@@ -122,6 +122,6 @@ test('read prints variables, steps with their users and values, and reports', as
   const ran = await tenantry(['runs', 'read', 'run_1', ...ofTenant], { answers: { [`POST ${base}/run_1/read`]: content } })
   expect(ran.stdout).toMatch(/started by usr_2[\s\S]*place +Hall[\s\S]*submit +form +Tim.*[\s\S]*It was in/)
   expect(ran.stdout).toContain('Message of m1: failed')
-  expect(ran.stdout).toMatch(/alarm +form +teacher +yes[\s\S]*place +choice +yes +hall, yard/)
+  expect(ran.stdout).toMatch(/alarm +form +Alarm +teacher +yes[\s\S]*place +choice +yes +hall, yard/)
   expect(ran.stdout).not.toContain('\u001b[31m')
 })

@@ -335,7 +335,7 @@ test('proofs names the box with the oldest verified restore', async () => {
   const show = async (oldest: object | null, unproven: number) =>
     (await tenantry(['snapshots', 'proofs'], { answers: { [`${listed}/proofs`]: { boxes: 3, unproven, oldest } } })).stdout
   const stdout = await show({ slug: 'anna-schule', at: at('01:00:00') }, 1)
-  expect(stdout).toMatch(/Never verified +1/)
-  expect(stdout).toMatch(/Oldest verified restore +anna-schule, 2026-01-05 01:00:00 UTC \(1 h ago\)/)
+  expect(stdout).toMatch(/never verified +1/)
+  expect(stdout).toMatch(/oldest verified restore +anna-schule, 2026-01-05 01:00:00 UTC \(1 h ago\)/)
   expect(await show(null, 3)).not.toContain('Oldest')
 })

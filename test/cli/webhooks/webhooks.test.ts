@@ -22,7 +22,7 @@ test('list passes filters on and prints the effect of each event', async () => {
 
 test('show names the mode and says how to see why an event waits', async () => {
   const ran = await tenantry(['webhooks', 'show', 'evt_1'], { answers: { [`GET ${base}/evt_1`]: event } })
-  expect(ran.stdout).toMatch(/Mode +test/)
+  expect(ran.stdout).toMatch(/mode +test/)
   expect(ran.stdout).toContain('tenantry jobs list --topic payments.event')
 })
 

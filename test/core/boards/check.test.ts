@@ -53,6 +53,12 @@ test.each([
   expect(found(text, due)).toEqual(expected)
 })
 
+test('a path names each element once, also one in which the run waits', () => {
+  const findings = checkBoard(sketch('s > f1 > d1; d1 -1 > 2-> t1 > j1; d1 -else-> t2 > j1; j1 > e'), context)
+  const [finding] = findings.filter(({ code }) => code === 'DEADLOCK')
+  expect(finding?.path?.join(' > ')).toMatch(/^s > f1 > d1 > t[12] > j1$/)
+})
+
 test.each<[string, string, object, string | undefined]>([
   ['a timer of a fixed time', 's > w1 > m1 > d1; d1 -1 > 2-> w1; d1 -else-> e', { w1: { until: '2026-11-27T08:00:00Z' } }, 'w1'],
   ['a timer of no time', 's > w1 > m1 > d1; d1 -1 > 2-> w1; d1 -else-> e', { w1: { until: 'PT0S' } }, 'w1'],

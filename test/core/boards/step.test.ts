@@ -47,6 +47,20 @@ const codeOf = (run: () => unknown) => {
   }
 }
 
+test('a refusal names an element by its label with the values of the run', () => {
+  const board = sketch('s > c1 > t1 > e', { c1: { assignedRole: 'principal', allowSelfApproval: true } })
+  const elements = board.elements.map((one) => (one.id === 't1' ? { ...one, label: 'Prepare the room for {guest}' } : one))
+  const at = { board: compileBoard({ ...board, elements }), now: start }
+  const { run } = startRun(at, { by: 'anna', variables: { guest: 'Ann Lee' } })
+  expect(() => stepRun(at, run, complete('t1'))).toThrow('The run does not wait at "Prepare the room for Ann Lee".')
+  const next = stepRun(at, run, approve('ben')).run
+  const refused = '"Prepare the room for Ann Lee" is a task, so approve is not possible. fix: use complete'
+  expect(() => stepRun(at, next, { ...approve('ben'), elementId: 't1' } as RunInput)).toThrow(refused)
+  expect(() => stepRun(at, next, { type: 'skip', elementId: 't1', by: 'ben' })).toThrow(
+    '"Prepare the room for Ann Lee" may not be skipped.',
+  )
+})
+
 describe('a straight run', () => {
   test('opens a task, closes it, and completes', () => {
     const { on, at, look, run } = play(['s > t1 > m1 > r1 > e'])

@@ -4,11 +4,11 @@ import { composedDaemon } from '../../support/composed-daemon.ts'
 
 // Key and time of the first four are of the service specification, the others of the design. Times are UTC.
 const table: Readonly<Record<string, readonly [expression: string, docs: string, description: string]>> = {
-  'admin-password-cleanup': ['0 4 * * *', '04:00', 'Deletes expired one-time initial passwords, API tokens, sessions and enrolment tokens'],
+  'admin-password-cleanup': ['0 4 * * *', '04:00', 'Delete expired one-time initial passwords, API tokens, sessions and enrolment tokens'],
   'file-cleanup': [
     '30 3 * * *',
     '03:30',
-    'Erases files 30 days after they or their space were deleted, and uploads that were not finished within 24 hours',
+    'Erase files 30 days after they or their space were deleted, and uploads that were not finished within 24 hours',
   ],
   'tenant-box-drift-detection': [
     '7 * * * *',
@@ -24,7 +24,7 @@ const table: Readonly<Record<string, readonly [expression: string, docs: string,
   'snapshot-prune': ['45 4 * * 6', 'Saturday 04:45', 'Delete expired snapshots and free their space'],
   'snapshot-check': ['45 4 * * 0', 'Sunday 04:45', 'Check every repository, and read all data of the least recently read quarter'],
   'snapshot-drill': ['30 18-23 * * *', '18:30 to 23:30, hourly', 'Test-restore snapshots in isolation: every box within four weeks'],
-  'space-reconcile': ['20 2 * * *', '02:20', 'Syncs the rooms of all spaces to the chat servers, and records members who left in the chat'],
+  'space-reconcile': ['20 2 * * *', '02:20', 'Sync the rooms of all spaces to the chat servers, and record members who left in the chat'],
   'box-removal': ['20 4 * * *', '04:20', 'Erase data of removed boxes and old copies of moved boxes past retention'],
   'module-data-cleanup': ['0 3 * * *', '03:00', 'Delete data of modules whose retention has ended'],
   'billing-usage-aggregation': ['0 2 1 * *', 'day 1 of the month, 02:00', 'Bill paid modules of the last month'],

@@ -43,6 +43,10 @@ onBothDialects('automation', (fresh) => {
     const again = await one.post('/events/e1/create-tasks', { tasks })
     expect(again.json).toMatchObject({ created: 0, warnings: [] })
     expect(again.json.tasks.map(({ id }: { id: string }) => id)).toEqual(first.json.tasks.slice(0, 2).map(({ id }: { id: string }) => id))
+    const other = await one.post('/events/e1/create-tasks', { tasks: [{ ...tasks[0], assignedRole: 'WIZARD' }] })
+    expect(other.json.tasks[0]).toMatchObject({ externalId: 'a', assignedRole: 'CUSTODIAN' })
+    const reason = 'the task exists and keeps the role CUSTODIAN. fix: escalate it to another role'
+    expect(other.json.warnings).toEqual([{ path: 'tasks.0.assignedRole', reason }])
     await one.db.updateTable('tasks').set({ status: 'done' }).where('external_id', '=', 'c').execute()
     const open = await one.get('/events/e1/tasks?limit=1')
     expect(open.json.tasks).toHaveLength(1)
@@ -316,7 +320,9 @@ onBothDialects('automation', (fresh) => {
     const one = await room()
     const { tenantId } = one
     const message = async (line: string, body?: object) => (await one.call(one.key, line, body)).json.message
-    expect(await message('GET /tenant-info')).toContain('tenantId: is missing (a lookup also takes slug or chatDomain)')
+    expect(await message('GET /tenant-info')).toContain('tenantId: is missing (slug or chatDomain serve too)')
+    expect(await message('GET /events/e1/tasks')).toBe('tenantId: is missing')
+    expect(await message('GET /events/e1/tasks?slug=one')).toBe('tenantId: is missing')
     expect(await message(`GET /tenant-info?tenantId=${tenantId}&slug=one`)).toContain('pass exactly one of tenantId, slug, chatDomain')
     expect(await message('POST /spaces/create', { name: 'Hall' })).toContain('tenantId: is missing')
     expect(await message('GET /tenant-info?slug=')).toContain('slug: must be the slug of a tenant')
