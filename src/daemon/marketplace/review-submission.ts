@@ -53,7 +53,7 @@ async function storeReview({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, { 
 
 type Refusal = One & Readonly<{ reason: string }>
 
-/** Rejects a pending submission for good. Throws NOT_FOUND, INVALID_TRANSITION. */
+/** Rejects a submission for good, also one whose vendor does not answer. Throws NOT_FOUND, INVALID_TRANSITION. */
 export const rejectSubmission = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, actor: Actor, { id, reason }: Refusal) =>
   deps.db.transaction().execute(async (tx) => {
     const { found, status } = await lockForReview(tx, { id, action: 'reject' })
