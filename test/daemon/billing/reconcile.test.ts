@@ -216,6 +216,10 @@ onBothDialects('the customer of a tenant', (fresh) => {
     const acme = { slug: 'acme' }
     await expect(createPaymentCustomer(room.deps, operator, acme)).rejects.toMatchObject({ code: 'CONFLICT' })
     const input = { ...acme, billingEmail: 'office@acme.example' }
+    await expect(createPaymentCustomer({ ...room.deps, provider: noProvider }, operator, input)).rejects.toMatchObject({
+      code: 'PAYMENTS_UNAVAILABLE',
+    })
+    expect(await showTenantBilling(room.deps, acme)).toMatchObject({ paymentCustomerId: null, billingEmail: null })
     room.double.fault('createCustomer', 'answer lost')
     await expect(createPaymentCustomer(room.deps, operator, input)).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     const first = await createPaymentCustomer(room.deps, operator, input)
