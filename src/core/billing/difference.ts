@@ -6,7 +6,7 @@ const kinds = [
   ...(['module_not_billed', 'module_not_invoiced', 'module_refunded', 'transfer_missing', 'transfer_differs', 'plan_differs'] as const),
   ...(['item_price_differs', 'account_differs', 'billing_address_differs'] as const),
 ] as const
-const DifferenceKind = z.enum(kinds)
+export const DifferenceKind = z.enum(kinds)
 type DifferenceKind = z.infer<typeof DifferenceKind>
 
 /** An operator accepts a difference as it is: it is named again once one of its sides changes. */

@@ -202,6 +202,9 @@ onBothDialects('the comparison with the provider', (fresh) => {
     const room = await aMonth(await fresh())
     await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()
     expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([{ kind: 'subscription_continues', id: room.sub }])
+    await expect(reconcilePage({ ...room.deps, provider: noProvider }, { limit: 20, tenant: 'nope' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
     await expect(reconcilePage({ ...room.deps, provider: noProvider }, { limit: 20 })).rejects.toMatchObject({
       code: 'PAYMENTS_UNAVAILABLE',
     })
