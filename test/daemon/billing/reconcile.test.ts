@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { acceptDifference } from '../../../src/daemon/billing/accept-difference.ts'
 import { createPaymentCustomer, showTenantBilling } from '../../../src/daemon/billing/customers.ts'
-import { endPayments } from '../../../src/daemon/billing/index.ts'
+import { billingFeature, endPayments } from '../../../src/daemon/billing/index.ts'
 import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { changeItem } from '../../../src/daemon/marketplace/change-item.ts'
@@ -208,7 +208,12 @@ onBothDialects('the comparison with the provider', (fresh) => {
     await expect(reconcilePage({ ...room.deps, provider: noProvider }, { limit: 20 })).rejects.toMatchObject({
       code: 'PAYMENTS_UNAVAILABLE',
     })
-    expect(await room.run('billing-reconcile', { ...room.deps, provider: noProvider })).toBe('no payment provider')
+    const without = { ...room.deps, provider: noProvider }
+    expect(await room.run('billing-reconcile', without)).toBe('no payment provider is configured: nothing to compare')
+    const payouts = billingFeature.crons?.(without as never).find(({ key }) => key === 'billing-developer-payouts')
+    expect(await payouts?.run({ signal: new AbortController().signal })).toBe(
+      'queued; no payment provider is configured: nothing is charged or sent to one. Progress: tenantry jobs list --topic billing.paid-invoices',
+    )
   })
 })
 
