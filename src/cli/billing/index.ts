@@ -1,6 +1,14 @@
 // `tenantry billing`: what tenants are charged, what developers are paid, and what differs from the payment provider.
 // It decides nothing itself.
-import { type Difference, type Payout, type Preview, type UsageRow, usageKinds, usageStates } from '../../core/billing/index.ts'
+import {
+  type Difference,
+  DifferenceKind,
+  type Payout,
+  type Preview,
+  type UsageRow,
+  usageKinds,
+  usageStates,
+} from '../../core/billing/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type Context, clean, command, count, noun, oneOf, text } from '../kit/index.ts'
 import { differenceList, payoutList, previewList, usageList, waivedList } from './billing.view.ts'
@@ -100,6 +108,8 @@ const accept = command('accept <kind> <id>', 'Accept a difference that no fix cl
   },
   run: async (context, { kind, id, tenant: slug, reason }) => {
     if (reason === undefined) throw problem('USAGE', 'the audit log needs a reason; pass --reason "…"')
+    if (!DifferenceKind.safeParse(kind).success)
+      throw problem('USAGE', `${kind} is no kind of difference. fix: one of ${DifferenceKind.options.join(', ')}`)
     const isAsked = (one: Difference) => one.kind === kind && one.id === id
     const { differences } = await compare(context, { tenant: slug, isEnough: (some) => some.some(isAsked) })
     const found = differences.find(isAsked)

@@ -14,13 +14,14 @@ import {
   type TableColumn,
   useSearchState,
 } from '../kit/index.ts'
-import { boardTones, runTones } from './queries.ts'
+import { boardTones, runStatus, runTones } from './queries.ts'
 import { words } from './words.ts'
 
 const boardColumns: readonly TableColumn<BoardSummary>[] = [
   { key: 'name', title: 'Board', width: 'minmax(180px, 2fr)', value: ({ name }) => name },
   statusColumn(({ status }) => status, boardTones, { width: '120px' }),
-  { key: 'id', title: 'Id', width: '300px', value: ({ id }) => id },
+  { key: 'id', title: 'Id', width: '230px', value: ({ id }) => id },
+  { key: 'space', title: 'Space', width: 'minmax(140px, 1fr)', value: ({ spaceId }) => spaceId },
   { key: 'version', title: 'Version', width: '80px', align: 'right', value: ({ version }) => version },
   { key: 'published', title: 'Published', width: '90px', align: 'right', value: ({ publishedVersion }) => publishedVersion },
   agoColumn(['saved', 'Saved'], ({ updatedAt }) => updatedAt),
@@ -28,7 +29,7 @@ const boardColumns: readonly TableColumn<BoardSummary>[] = [
 
 const runColumns: readonly TableColumn<OperatorRun>[] = [
   { key: 'board', title: 'Run of', width: 'minmax(180px, 2fr)', value: ({ boardName }) => boardName },
-  statusColumn(({ status }) => status, runTones, { width: '120px' }),
+  statusColumn(runStatus, runTones, { width: '120px' }),
   {
     key: 'element',
     title: 'Element',
@@ -40,7 +41,7 @@ const runColumns: readonly TableColumn<OperatorRun>[] = [
   { key: 'reason', title: 'Reason', width: 'minmax(160px, 3fr)', value: ({ failure }) => failure?.message },
 ]
 
-const statuses = Object.keys(runTones).map((value) => ({ value, label: value }))
+const statuses = (['running', 'waiting', 'completed', 'failed'] satisfies OperatorRun['status'][]).map((value) => ({ value, label: value }))
 const maxTenants = 200
 
 export function Page() {

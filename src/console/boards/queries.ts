@@ -3,10 +3,14 @@ import type { OperatorRun } from '../../core/runs/index.ts'
 import { api, type Tone } from '../kit/index.ts'
 
 export const boardTones = { draft: 'waiting', active: 'ok', archived: 'off' } as const satisfies Record<BoardSummary['status'], Tone>
-export const runTones = { running: 'working', waiting: 'waiting', completed: 'ok', failed: 'failed' } as const satisfies Record<
-  OperatorRun['status'],
-  Tone
->
+export const runTones = {
+  ...{ running: 'working', waiting: 'waiting', completed: 'ok', failed: 'failed' },
+  cancelled: 'off',
+} as const satisfies Record<OperatorRun['status'] | 'cancelled', Tone>
+
+/** A person ended a cancelled run: nothing is to be fixed. */
+export const runStatus = ({ status, failure }: Pick<OperatorRun, 'status' | 'failure'>): keyof typeof runTones =>
+  failure?.code === 'CANCELLED' ? 'cancelled' : status
 
 type One = Readonly<{ slug: string; id: string }>
 

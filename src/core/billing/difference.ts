@@ -14,7 +14,7 @@ const kinds = [
   ] as const),
   ...(['item_price_differs', 'account_differs', 'billing_address_differs'] as const),
 ] as const
-const DifferenceKind = z.enum(kinds)
+export const DifferenceKind = z.enum(kinds)
 type DifferenceKind = z.infer<typeof DifferenceKind>
 
 /** An operator accepts a difference as it is: it is named again once one of its sides changes. */

@@ -91,8 +91,11 @@ const first = {
  * interrupted, on any replica, and repeats one that failed.
  */
 export async function beginSteps(deps: Deps, cron: keyof typeof first): Promise<string> {
+  const isOff = deps.provider.name === 'none'
+  if (isOff && cron === comparison) return 'no payment provider is configured: nothing to compare'
   await enqueueStep(deps, { topic: first[cron] })
-  return `queued. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
+  const off = isOff ? '; no payment provider is configured: nothing is charged or sent to one' : ''
+  return `queued${off}. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
 }
 
 /** The steps of a run in their order. */

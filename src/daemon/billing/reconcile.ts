@@ -24,14 +24,14 @@ const maxPageMs = 20_000
  * PAYMENTS_UNAVAILABLE, NOT_FOUND.
  */
 export async function reconcilePage(deps: Deps, { cursor, limit, tenant }: Query) {
+  const only = tenant === undefined ? undefined : await existingTenant(deps.db, tenant)
   if (deps.provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
       'The platform has no payment provider, so there is nothing to compare. fix: set TENANTRY_STRIPE_SECRET_KEY',
     )
   const startedMs = deps.clock.monotonicMs()
-  const found =
-    tenant === undefined ? await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 }) : [await existingTenant(deps.db, tenant)]
+  const found = only ? [only] : await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, ({ slug }) => slug)
   const differences: Difference[] = []
   let checked = 0

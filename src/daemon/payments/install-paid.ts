@@ -37,7 +37,7 @@ async function buyerOf(
   if (provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
-      'Paid items cannot be installed: the platform has no payment provider. fix: the operator sets TENANTRY_STRIPE_SECRET_KEY',
+      'Paid items cannot be installed: the platform has no payment provider. fix: ask the operator of your platform to set one up',
     )
   const vendor = item.vendorId === null ? undefined : await findVendor(db, { id: item.vendorId })
   if (vendor) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { acceptDifference } from '../../../src/daemon/billing/accept-difference.ts'
 import { createPaymentCustomer, showTenantBilling } from '../../../src/daemon/billing/customers.ts'
-import { endPayments } from '../../../src/daemon/billing/index.ts'
+import { billingFeature, endPayments } from '../../../src/daemon/billing/index.ts'
 import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { changeItem } from '../../../src/daemon/marketplace/change-item.ts'
@@ -222,10 +222,18 @@ onBothDialects('the comparison with the provider', (fresh) => {
     const room = await aMonth(await fresh())
     await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()
     expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([{ kind: 'subscription_continues', id: room.sub }])
+    await expect(reconcilePage({ ...room.deps, provider: noProvider }, { limit: 20, tenant: 'nope' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
     await expect(reconcilePage({ ...room.deps, provider: noProvider }, { limit: 20 })).rejects.toMatchObject({
       code: 'PAYMENTS_UNAVAILABLE',
     })
-    expect(await room.run('billing-reconcile', { ...room.deps, provider: noProvider })).toBe('no payment provider')
+    const without = { ...room.deps, provider: noProvider }
+    expect(await room.run('billing-reconcile', without)).toBe('no payment provider is configured: nothing to compare')
+    const payouts = billingFeature.crons?.(without as never).find(({ key }) => key === 'billing-developer-payouts')
+    expect(await payouts?.run({ signal: new AbortController().signal })).toBe(
+      'queued; no payment provider is configured: nothing is charged or sent to one. Progress: tenantry jobs list --topic billing.paid-invoices',
+    )
   })
 })
 
@@ -236,6 +244,10 @@ onBothDialects('the customer of a tenant', (fresh) => {
     const acme = { slug: 'acme' }
     await expect(createPaymentCustomer(room.deps, operator, acme)).rejects.toMatchObject({ code: 'CONFLICT' })
     const input = { ...acme, billingEmail: 'office@acme.example' }
+    await expect(createPaymentCustomer({ ...room.deps, provider: noProvider }, operator, input)).rejects.toMatchObject({
+      code: 'PAYMENTS_UNAVAILABLE',
+    })
+    expect(await showTenantBilling(room.deps, acme)).toMatchObject({ paymentCustomerId: null, billingEmail: null })
     room.double.fault('createCustomer', 'answer lost')
     await expect(createPaymentCustomer(room.deps, operator, input)).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     const first = await createPaymentCustomer(room.deps, operator, input)
