@@ -14,7 +14,7 @@ import {
   type TableColumn,
   useSearchState,
 } from '../kit/index.ts'
-import { boardTones, runStatus, runTones } from './queries.ts'
+import { boardTones, runStatus, runTones, tenantChoicesQuery } from './queries.ts'
 import { words } from './words.ts'
 
 const boardColumns: readonly TableColumn<BoardSummary>[] = [
@@ -42,23 +42,18 @@ const runColumns: readonly TableColumn<OperatorRun>[] = [
 ]
 
 const statuses = (['running', 'waiting', 'completed', 'failed'] satisfies OperatorRun['status'][]).map((value) => ({ value, label: value }))
-const maxTenants = 200
+const maxRows = 100
 
 export function Page() {
   const [{ tenant }] = useSearchState()
-  const tenants = useQuery({ queryKey: ['tenants', 'names'], queryFn: () => api.tenants.listTenants({ query: { limit: maxTenants } }) })
+  const tenants = useQuery(tenantChoicesQuery)
   return (
     <>
       <PageHeader title={words.title} />
       <Loaded query={tenants} rows={1}>
-        {({ tenants: all }) => (
+        {(choices) => (
           <div className="toolbar">
-            <ChoiceFilter
-              label={words.tenant}
-              name="tenant"
-              none={words.none}
-              choices={all.map(({ slug, name }) => ({ value: slug, label: `${slug} (${name})` }))}
-            />
+            <ChoiceFilter label={words.tenant} name="tenant" none={words.none} choices={choices} />
             <ChoiceFilter label="Runs" name="status" choices={statuses} />
           </div>
         )}
@@ -71,11 +66,11 @@ export function Page() {
 function OfTenant({ slug }: Readonly<{ slug: string }>) {
   const boards = useQuery({
     queryKey: ['boards', slug],
-    queryFn: () => api.boards.listTenantBoards({ params: { slug }, query: { limit: 100 } }),
+    queryFn: () => api.boards.listTenantBoards({ params: { slug }, query: { limit: maxRows } }),
   })
   return (
     <Loaded query={boards} rows={4}>
-      {({ boards: rows }) => (
+      {({ boards: rows, nextCursor }) => (
         <>
           <DataTable
             label={words.title}
@@ -86,6 +81,7 @@ function OfTenant({ slug }: Readonly<{ slug: string }>) {
             empty={<Empty title={words.noBoards} tone="off" />}
             reserve={520}
           />
+          {nextCursor !== null && <p className="dim">{words.newest(rows.length, `tenantry boards list --tenant ${slug}`)}</p>}
           <Runs slug={slug} />
         </>
       )}
@@ -98,21 +94,31 @@ function Runs({ slug }: Readonly<{ slug: string }>) {
   const runs = useQuery({
     queryKey: ['runs', slug, status ?? ''],
     queryFn: () =>
-      api.runs.listTenantRuns({ params: { slug }, query: { limit: 100, ...(status ? { status: status as OperatorRun['status'] } : {}) } }),
+      api.runs.listTenantRuns({
+        params: { slug },
+        query: { limit: maxRows, ...(status ? { status: status as OperatorRun['status'] } : {}) },
+      }),
   })
   return (
     <Section title={words.runs}>
       <Loaded query={runs} rows={4}>
-        {({ runs: rows }) => (
-          <DataTable
-            label={words.runs}
-            columns={runColumns}
-            rows={rows}
-            rowKey={({ id }) => id}
-            rowLink={({ id }) => `/runs/${slug}/${id}`}
-            empty={<Empty title={words.noRuns} tone="off" />}
-            reserve={520}
-          />
+        {({ runs: rows, nextCursor }) => (
+          <>
+            <DataTable
+              label={words.runs}
+              columns={runColumns}
+              rows={rows}
+              rowKey={({ id }) => id}
+              rowLink={({ id }) => `/runs/${slug}/${id}`}
+              empty={<Empty title={words.noRuns} tone="off" />}
+              reserve={520}
+            />
+            {nextCursor !== null && (
+              <p className="dim">
+                {words.newest(rows.length, `tenantry runs list --tenant ${slug}${status ? ` --status ${status}` : ''}`)}
+              </p>
+            )}
+          </>
         )}
       </Loaded>
     </Section>

@@ -24,7 +24,7 @@ import {
 import { Elements } from './elements.tsx'
 import type { Mark } from './graph.tsx'
 import { passedElements } from './passed.ts'
-import { boardQuery, runStatus, runTones } from './queries.ts'
+import { boardQuery, historyQuery, runStatus, runTones } from './queries.ts'
 import { words } from './words.ts'
 
 type One = Readonly<{ slug: string; id: string }>
@@ -38,10 +38,6 @@ const canCancel = ({ status, failure }: OperatorRun) =>
 export function Page() {
   const one = useParams({ strict: false }) as One
   const run = useQuery({ queryKey: ['runs', one.slug, 'one', one.id], queryFn: () => api.runs.showTenantRun({ params: one }) })
-  const history = useQuery({
-    queryKey: ['runs', one.slug, 'history', one.id],
-    queryFn: () => api.runs.tenantRunHistory({ params: one, query: { limit: 200 } }),
-  })
   const [action, setAction] = useState<'cancel' | 'retry'>()
   const { why } = useMay('runs', 'cancelTenantRuns')
   return (
@@ -71,14 +67,10 @@ export function Page() {
           <>
             <RunFacts run={found} slug={one.slug} />
             <RunGraph slug={one.slug} run={found} />
+            <History slug={one.slug} run={found} />
           </>
         )}
       </Loaded>
-      <Section title={words.steps}>
-        <Loaded query={history} rows={6}>
-          {({ entries }) => <Steps entries={entries} />}
-        </Loaded>
-      </Section>
       <p className="dim">{words.kept}</p>
       {action && <Act one={one} action={action} onClose={() => setAction(undefined)} />}
     </>
@@ -133,6 +125,22 @@ function marksOf({ board, run, now }: Marked): ReadonlyMap<string, Mark> {
   for (const { elementId } of run.undelivered) marks.set(elementId, { tone: 'failed', text: 'not delivered' })
   if (run.failure?.elementId) marks.set(run.failure.elementId, { tone: 'failed', text: run.failure.code })
   return marks
+}
+
+function History({ slug, run: { id, seq } }: Readonly<{ slug: string; run: OperatorRunDetail }>) {
+  const history = useQuery({ ...historyQuery({ slug, id, seq }), placeholderData: (before) => before })
+  return (
+    <Section title={words.steps}>
+      <Loaded query={history} rows={6}>
+        {({ entries }) => (
+          <>
+            <Steps entries={entries} />
+            {entries.length < seq && <p className="dim">{words.newest(entries.length, `tenantry runs history ${id} --tenant ${slug}`)}</p>}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  )
 }
 
 const Steps = ({ entries }: Readonly<{ entries: readonly Entry[] }>) => (

@@ -17,7 +17,15 @@ export type { RunTasks, SpacesOf } from './deps.ts'
 export { escalateTasksOfRun, finishTasksOfRun, moveTask } from './move-task.ts'
 export { taskView } from './read-tasks.ts'
 export { enqueueTaskReturn, returnTasks } from './return-tasks.ts'
-export { deleteOldTasks, findTask, replaceTitlesOfRun, rolesOfTasks, tasksOfEvent, unfinishedTasksOf } from './tasks.repo.ts'
+export {
+  countTasksOfEvent,
+  deleteOldTasks,
+  findTask,
+  replaceTitlesOfRun,
+  rolesOfTasks,
+  tasksOfEvent,
+  unfinishedTasksOf,
+} from './tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
   name: 'tasks',

@@ -164,6 +164,28 @@ export async function tasksOfEvent(db: DbOrTx, { tenantId, eventId, unfinishedOn
   return (await newestFirst(query, { after, limit }).execute()).map(toTask)
 }
 
+/** Number of all tasks of an event, and of its unfinished ones. */
+export async function countTasksOfEvent(
+  db: DbOrTx,
+  { tenantId, eventId }: Pick<OfEvent, 'tenantId' | 'eventId'>,
+): Promise<Readonly<{ all: number; unfinished: number }>> {
+  const counted = db.selectFrom('tasks').select(({ fn, eb }) => [
+    fn.countAll().as('all'),
+    fn
+      .count(
+        eb
+          .case()
+          .when('status', 'in', [...unfinished])
+          .then(1)
+          .end(),
+      )
+      .as('unfinished'),
+  ])
+  const ofEvent = counted.where('tenant_id', '=', tenantId).where(sql`coalesce(event_id, '')`, '=', eventId)
+  const row = await ofEvent.executeTakeFirstOrThrow()
+  return { all: Number(row.all), unfinished: Number(row.unfinished) }
+}
+
 /** Returns false if the status changed since the task was read. */
 export async function replaceTask(tx: Tx, before: TaskRecord, after: TaskRecord): Promise<boolean> {
   const { numUpdatedRows } = await tx
