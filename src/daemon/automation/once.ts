@@ -38,25 +38,26 @@ export type OneCall<Answer> = Readonly<{
 }>
 
 /**
- * Runs a call once per Idempotency-Key, tenant and path with its parameters: within 24 hours the same key gets the same answer. A failed call is not remembered.
- * Throws KEY_REUSED (another request), CONFLICT (the first call still runs), VALIDATION (the form of the key).
+ * Runs a call once per Idempotency-Key, tenant and path with its parameters: within 24 hours of the first call the same key gets the same
+ * answer, later it is a new call. A failed call may be repeated, also with another request. Throws KEY_REUSED (another request), CONFLICT (the
+ * first call still runs), VALIDATION (the form of the key).
  */
 export async function oncePerKey<Answer>(deps: Deps, call: ToolCall, work: (one: OneCall<Answer>) => Promise<Answer>): Promise<Answer> {
   const { key } = call
   if (key === undefined) return work({ stableId: sha256Hex(newId(deps.random, 'call')).slice(0, 32), store: async () => undefined })
   if (!/^[!-~]{1,200}$/.test(key)) throw wrongKey()
   const row = rowOf(call, key)
-  const earlier = await begin(deps, row)
-  if (earlier !== undefined) return JSON.parse(earlier)
+  const { answer: earlier, since } = await begin(deps, row)
+  if (earlier !== null) return JSON.parse(earlier)
   try {
     const store = (tx: DbOrTx, answer: Answer) => finish(tx, row, JSON.stringify(answer))
     // Another request of this key, after a failure or a day later, makes something else.
-    const stableId = sha256Hex(JSON.stringify([row.tenant_id, call.operation, row.key_hash, row.request_hash])).slice(0, 32)
+    const stableId = sha256Hex(JSON.stringify([row.tenant_id, call.operation, row.key_hash, row.request_hash, since])).slice(0, 32)
     const answer = await work({ stableId, store })
     await store(deps.db, answer)
     return answer
   } catch (error) {
-    await forget(deps.db, row)
+    await release(deps, row)
     throw error
   }
 }
@@ -76,31 +77,36 @@ function wrongKey() {
   return problem('VALIDATION', `Idempotency-Key: ${reason}`, { details: [{ path: 'Idempotency-Key', reason }] })
 }
 
-/** Returns the answer of an earlier call; undefined if this call is to run. */
-const begin = ({ db, clock }: Deps, row: CallRow): Promise<string | undefined> =>
+/** The answer of an earlier call, or null if this call is to run. `since`: when a call with this request first began. */
+type Begun = Readonly<{ answer: string | null; since: string }>
+
+const begin = ({ db, clock }: Deps, row: CallRow): Promise<Begun> =>
   db.transaction().execute(async (tx) => {
-    const times = { lock_until: isoIn(clock, lockMs), created_at: isoNow(clock) }
+    const [now, until] = [isoNow(clock), isoIn(clock, lockMs)]
     await tx.deleteFrom('automation_calls').where(ofKey(row)).where('created_at', '<=', isoIn(clock, -retentionMs)).execute()
     const inserted = await tx
       .insertInto('automation_calls')
-      .values({ ...row, ...times, answer: null })
+      .values({ ...row, lock_until: until, created_at: now, answer: null })
       .onConflict((c) => c.doNothing())
       .executeTakeFirst()
-    if (inserted.numInsertedOrUpdatedRows === 1n) return undefined
+    if (inserted.numInsertedOrUpdatedRows === 1n) return { answer: null, since: now }
     const found = await tx.selectFrom('automation_calls').selectAll().where(ofKey(row)).executeTakeFirst()
-    if (!found) throw stillRunning() // its call failed just now
-    if (found.request_hash !== row.request_hash)
-      throw problem('KEY_REUSED', 'This Idempotency-Key was used for another request. fix: send a new key')
-    if (found.answer !== null) return found.answer
+    if (!found) throw stillRunning() // it expired just now
+    const isSame = found.request_hash === row.request_hash
+    const isFree = found.answer === null && found.lock_until <= now
+    if (!isSame && !isFree) throw problem('KEY_REUSED', 'This Idempotency-Key was used for another request. fix: send a new key')
+    if (found.answer !== null) return { answer: found.answer, since: found.created_at }
+    // A repeated request keeps the time of the first: what that one made has ids of it.
+    const since = isSame ? found.created_at : now
     const taken = await tx
       .updateTable('automation_calls')
-      .set(times)
+      .set({ request_hash: row.request_hash, lock_until: until, created_at: since })
       .where(ofKey(row))
       .where('lock_until', '=', found.lock_until)
-      .where('lock_until', '<=', isoNow(clock))
+      .where('lock_until', '<=', now)
       .executeTakeFirst()
     if (taken.numUpdatedRows !== 1n) throw stillRunning()
-    return undefined
+    return { answer: null, since }
   })
 
 const stillRunning = () =>
@@ -116,11 +122,16 @@ const ofKey =
     and({ tenant_id, operation, key_hash })
 
 async function finish(db: DbOrTx, row: CallRow, answer: string): Promise<void> {
-  await db.updateTable('automation_calls').set({ answer }).where(ofKey(row)).execute()
+  await db.updateTable('automation_calls').set({ answer }).where(ofKey(row)).where('request_hash', '=', row.request_hash).execute()
 }
 
-async function forget(db: Db, row: CallRow): Promise<void> {
-  await db.deleteFrom('automation_calls').where(ofKey(row)).where('answer', 'is', null).execute()
+/** The next call with the key runs. */
+async function release({ db, clock }: Deps, row: CallRow): Promise<void> {
+  const failed = db
+    .updateTable('automation_calls')
+    .set({ lock_until: isoNow(clock) })
+    .where(ofKey(row))
+  await failed.where('request_hash', '=', row.request_hash).where('answer', 'is', null).execute()
 }
 
 /** Deletes calls of more than 24 hours ago. Returns a summary. */

@@ -16,7 +16,7 @@ type NewSpace = Readonly<{ id: SpaceId; name: string; type: SpaceType; visibilit
 /** Maximum time that the response waits for the chat server. */
 const waitMs = 5000
 
-/** Creates a space without members for an automation tool. The same id again returns the space of the first call. */
+/** Creates a space without members for an automation tool. The same id again returns the space of the first call. Throws KEY_REUSED if it was deleted. */
 export async function createToolSpace(
   deps: SpacesDeps,
   actor: AutomationActor,
@@ -31,7 +31,8 @@ export async function createToolSpace(
   }
   await db.transaction().execute(async (tx) => {
     if (await findSpace(tx, { tenantId, spaceId: id })) return
-    await insertSpace(tx, made)
+    if (!(await insertSpace(tx, made)))
+      throw problem('KEY_REUSED', `The first call with this Idempotency-Key made the space ${id}, which was deleted. fix: send a new key`)
     await enqueueSpaceSync(tx, clock, made)
     await recordInSpace(tx, clock, {
       ...{ space: made, type: 'space.created', payload: { spaceId: id, name }, actorId: null, audience: findersOf(made) },

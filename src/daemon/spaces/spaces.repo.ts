@@ -36,16 +36,19 @@ const toSpace = (row: SpaceTable): SpaceRecord => ({
   deletedAt: row.deleted_at,
 })
 
-export async function insertSpace(tx: Tx, space: SpaceRecord): Promise<void> {
+/** Returns false if a space has this id, also a deleted one. */
+export async function insertSpace(tx: Tx, space: SpaceRecord): Promise<boolean> {
   const { id, tenantId, name, type, visibility, revision, chatRevision, spaceRoomId, roomId } = space
-  await tx
+  const { numInsertedOrUpdatedRows } = await tx
     .insertInto('spaces')
     .values({
       ...{ id, tenant_id: tenantId, name, type, visibility, revision, chat_revision: chatRevision },
       ...{ chat_space_id: spaceRoomId, chat_room_id: roomId, created_by: space.createdBy },
       ...{ created_at: space.createdAt, updated_at: space.updatedAt, deleted_at: space.deletedAt },
     })
-    .execute()
+    .onConflict((c) => c.column('id').doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
 }
 
 type OneSpace = Readonly<{ tenantId: string; spaceId: string }>

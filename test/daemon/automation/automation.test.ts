@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { automationContract } from '../../../src/core/automation/index.ts'
+import { isoIn } from '../../../src/core/kit/index.ts'
 import { automationFeature } from '../../../src/daemon/automation/index.ts'
 import { type AutomationWorld, anAutomationWorld } from '../../support/automation-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -271,6 +272,44 @@ onBothDialects('automation', (fresh) => {
     expect(await make('Monday')).toEqual(first)
     await one.clock.advance(25 * 60 * 60_000)
     expect((await make('Tuesday')).name).toBe('Tuesday')
+  })
+
+  test('a day later the same request with the same key is a new call: another space, another report', async () => {
+    const one = await room()
+    const headers = { 'idempotency-key': 'daily' }
+    const make = async () => (await one.post('/spaces/create', { name: 'Hall', type: 'STAFF', visibility: 'PRIVATE' }, headers)).json.id
+    const spaceId = (await one.post('/spaces/create', { name: 'Reports', type: 'STAFF', visibility: 'PRIVATE' })).json.id
+    await one.post('/events/e1/create-tasks', { tasks })
+    const report = async () => (await one.post('/events/e1/generate-report', { spaceId }, headers)).json.files
+    const first = [await make(), await report()]
+    expect([await make(), await report()]).toEqual(first)
+    await one.clock.advance(25 * 60 * 60_000)
+    const second = [await make(), await report()]
+    expect(second[0]).not.toBe(first[0])
+    expect(second[1]).toMatchObject({ spaceId })
+    expect(second[1].markdownFileId).not.toBe(first[1].markdownFileId)
+    expect([await make(), await report()]).toEqual(second)
+  })
+
+  test('a repeated call whose space was deleted meanwhile is refused, and a failure after a failure is repeated with its ids', async () => {
+    const one = await room()
+    const headers = { 'idempotency-key': 'k1' }
+    const make = () => one.post('/spaces/create', { name: 'Hall', type: 'STAFF', visibility: 'PRIVATE' }, headers)
+    const first = await make()
+    // Its process died before the answer was stored, twice.
+    for (let n = 0; n < 2; n++) {
+      await one.db.updateTable('automation_calls').set({ answer: null }).execute()
+      await one.clock.advance(3 * 60_000)
+      expect((await make()).json.id).toBe(first.json.id)
+    }
+    await one.db.updateTable('automation_calls').set({ answer: null }).execute()
+    await one.db
+      .updateTable('spaces')
+      .set({ deleted_at: isoIn(one.clock, 0) })
+      .where('id', '=', first.json.id)
+      .execute()
+    await one.clock.advance(3 * 60_000)
+    expect((await make()).json).toMatchObject({ code: 'KEY_REUSED', message: expect.stringContaining('which was deleted') })
   })
 
   test('a call that names no tenant, or a lookup with two parameters, says what to pass', async () => {
