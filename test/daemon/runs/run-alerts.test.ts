@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
 import { tasksFeature } from '../../../src/daemon/tasks/index.ts'
-import { disableUser } from '../../../src/daemon/users/change-user.ts'
+import { changeUser, disableUser } from '../../../src/daemon/users/change-user.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
@@ -52,5 +52,55 @@ onBothDialects('alerts of runs', (fresh) => {
     expect(await tasks()).toEqual(['Too few approvers: c1 open', 't1 open'])
     await one.as('mia').cancelRun({ params: { id: run.id } })
     expect(await tasks()).toEqual(['Too few approvers: c1 cancelled', 't1 cancelled'])
+  })
+
+  const ofTim = { slug: 'one', localpart: 'tim' }
+  const ports = (one: TasksWorld) => ({ ...one, ...userPorts })
+  const withoutRole = (one: TasksWorld) => changeUser(ports(one), anOperator, { ...ofTim, roles: ['member'] })
+  const disabled = (one: TasksWorld, localpart = 'tim') => disableUser(ports(one), anOperator, { slug: 'one', localpart, reason: 'left' })
+
+  /** A run that waits at one task of teachers, of whom tim is the last. */
+  async function atTask() {
+    const one = await aTasksWorld(await fresh())
+    const run = await aRun(one, await aBoard(one, 's > t1 > e'))
+    const [task] = (await one.as('tim').listTasks()).tasks
+    return { one, run, params: { id: task?.id as string } }
+  }
+
+  test('a task is escalated by hand to no role that does not exist, and to one without users with an alert', async () => {
+    const { one, params } = await atTask()
+    const escalate = (assignedRole: string) => one.as('mia').escalateTask({ params, body: { assignedRole } })
+    const refused = await escalate('techer').catch((error) => error)
+    expect(refused).toMatchObject({ code: 'VALIDATION', details: [{ path: 'assignedRole', reason: expect.stringContaining('fix:') }] })
+    await escalate('SCHOOL_PRINCIPAL')
+    expect(await alerts(one)).toEqual(['checkpoint_stalled open'])
+    await escalate('teacher')
+    expect(await alerts(one)).toEqual(['checkpoint_stalled closed'])
+  })
+
+  test('a task that was escalated by hand waits for its new role alone', async () => {
+    const { one, params } = await atTask()
+    await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
+    await one.as('tim').escalateTask({ params, body: { assignedRole: 'school-principal' } })
+    await withoutRole(one)
+    await work(one)
+    expect(await alerts(one)).toEqual([])
+    await disabled(one, 'ben')
+    await work(one)
+    expect(await alerts(one)).toEqual(['checkpoint_stalled open'])
+  })
+
+  test('a task that returns to a role without users is reported beside another one that waits', async () => {
+    const one = await aTasksWorld(await fresh())
+    const run = await aRun(one, await aBoard(one, 's > p1; p1 > t1 > e1; p1 > t2 > e2', { t2: { assignedRole: 'school-principal' } }))
+    expect(await alerts(one)).toEqual(['checkpoint_stalled open'])
+    const [task] = (await one.as('tim').listTasks()).tasks.filter(({ title }) => title === 't1')
+    await one.as('tim').startTask({ params: { id: task?.id as string } })
+    await withoutRole(one)
+    await work(one)
+    await one.as('tim').assignTask({ params: { id: task?.id as string }, body: { assigneeId: null } })
+    await work(one)
+    const { body } = await one.db.selectFrom('alerts').select('body').where('subject', '=', `one/${run.id}`).executeTakeFirstOrThrow()
+    expect(body).toContain('So it is for 1 more')
   })
 })
