@@ -190,7 +190,7 @@ type Stepping = AppliedStep & Readonly<{ input: HistoryInput; wasStalled: boolea
 
 /**
  * Reads nothing unless an element of the run was stalled before, or the step opened an element, escalated one to another role or closed a
- * checkpoint, or a user submitted a form who may not decide a checkpoint.
+ * checkpoint, or a user submitted a form who may not decide a checkpoint, or the run continues after a failure: failed runs are not checked.
  */
 export async function stalledByStep(db: DbOrTx, { run, board, effects, at, input, wasStalled }: Stepping): Promise<StalledByStep> {
   const opened = new Set(effects.flatMap((effect) => (effect.type === 'opened' ? [effect.token.id] : [])))
@@ -199,10 +199,13 @@ export async function stalledByStep(db: DbOrTx, { run, board, effects, at, input
   const isCheckpoint = ({ elementId }: Token) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
   const hasDecided = effects.some((effect) => effect.type === 'closed' && isCheckpoint(effect.token))
   const isSubmitted = input.type === 'submit' && mayLoseApprovers(run.state, board)
-  if (opened.size === 0 && escalating.size === 0 && !hasDecided && !isSubmitted && !wasStalled) return { stalled: [], isNew: false }
+  const isRetried = input.type === 'retry' && run.state.failure === null
+  const mayStall = opened.size > 0 || escalating.size > 0 || hasDecided || isSubmitted || isRetried
+  if (!mayStall && !wasStalled) return { stalled: [], isNew: false }
   const changing = new Set([...opened, ...escalating])
   const stalled = await stalledOf(db, { run, board, at, changing })
-  return { stalled, isNew: stalled.some(({ tokenId, kind }) => (isSubmitted && kind === 'checkpoint') || changing.has(tokenId)) }
+  const isNew = ({ tokenId, kind }: Stalled) => isRetried || (isSubmitted && kind === 'checkpoint') || changing.has(tokenId)
+  return { stalled, isNew: stalled.some(isNew) }
 }
 
 /** The task that asks another role to see to a stalled element; undefined without such a role. */
