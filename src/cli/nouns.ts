@@ -41,7 +41,11 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['webhooks', 'list show replay', async () => (await import('./webhooks/index.ts')).webhooks],
   ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],
   ['boards', 'list show check export import simulate', async () => (await import('./boards/index.ts')).boards],
-  ['runs', 'list show read history cancel retry startable start waiting open advance', async () => (await import('./runs/index.ts')).runs],
+  [
+    'runs',
+    'list show read history cancel retry startable start waiting tasks open advance',
+    async () => (await import('./runs/index.ts')).runs,
+  ],
   ['jobs', 'list show retry', async () => (await import('./jobs/index.ts')).jobs],
   ['crons', 'list run history', async () => (await import('./crons/index.ts')).crons],
   ['events', 'tail', async () => (await import('./events/index.ts')).events],

@@ -1,9 +1,10 @@
 import type { StartableBoard } from '../../core/runs/index.ts'
-import { ago, type Column, command, count, type Style, sections, table, text } from '../kit/index.ts'
+import type { Task } from '../../core/tasks/index.ts'
+import { ago, type Column, command, count, flag, type Style, sections, table, text } from '../kit/index.ts'
 import { asUser } from './as-user.ts'
 import { approvalsOf, type WaitingElement } from './runs.view.ts'
 
-// A user of a tenant finds boards to start and elements that wait, without an operator.
+// A user of a tenant finds boards to start, and elements and tasks that wait, without an operator.
 
 const paging = { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') }
 const nextPage = (cursor: string | null) => (cursor ? `Next page: --cursor ${cursor}` : '')
@@ -51,7 +52,7 @@ export const waiting = command('waiting', 'List checkpoints and forms that wait 
   view: ({ checkpoints, nextCursor }, style) =>
     sections(
       checkpoints.length === 0
-        ? 'No checkpoint or form waits for you. Tasks are not listed here.'
+        ? 'No checkpoint or form waits for you. To list tasks: tenantry runs tasks'
         : table(style, waitingColumns(style), checkpoints),
       nextPage(nextCursor),
       checkpoints.length === 0 ? '' : 'To see the fields: tenantry runs open <run>',
@@ -59,4 +60,35 @@ export const waiting = command('waiting', 'List checkpoints and forms that wait 
   asUser: true,
   reads: true,
   examples: ['waiting', 'waiting --json'],
+})
+
+const isLate = ({ dueAt }: Task, now: Date): boolean => dueAt !== null && dueAt < now.toISOString()
+
+const taskColumns = ({ now }: Style): Column<Task>[] => [
+  { title: 'ID', value: ({ id }) => id, priority: 1 },
+  { title: 'TITLE', value: ({ title }) => title, priority: 1, minWidth: 12 },
+  { title: 'STATUS', value: ({ status }) => status, priority: 1 },
+  { title: 'ASSIGNEE', value: ({ assigneeId }) => assigneeId, priority: 1 },
+  { title: 'ROLE', value: ({ assignedRole }) => assignedRole, priority: 2 },
+  { title: 'DUE', value: ({ dueAt }) => dueAt && ago(dueAt, now), priority: 2 },
+  {
+    title: 'LATE',
+    value: (task) => (isLate(task, now) ? 'yes' : 'no'),
+    priority: 1,
+    paint: (task) => (isLate(task, now) ? 'red' : undefined),
+  },
+  { title: 'RUN', value: ({ runId }) => runId, priority: 2 },
+]
+
+export const tasks = command('tasks', 'List the unfinished tasks that you may read', {
+  options: { run: text('--run <id>', 'only tasks of this run'), mine: flag('--mine', 'only tasks assigned to you'), ...paging },
+  run: async (context, { run, mine, ...page }) => {
+    const filter = { status: 'unfinished', ...(run === undefined ? {} : { runId: run }), ...(mine ? { assignee: 'me' } : {}) } as const
+    return context.api.tasks.listTasks({ query: { ...filter, ...page } }, await asUser(context))
+  },
+  view: ({ tasks: found, nextCursor }, style) =>
+    sections(found.length === 0 ? 'No tasks.' : table(style, taskColumns(style), found), nextPage(nextCursor)),
+  asUser: true,
+  reads: true,
+  examples: ['tasks', 'tasks --run run_8x2m --json', 'tasks --mine'],
 })

@@ -1,9 +1,9 @@
 // `tenantry runs`: search, show, cancel and retry runs of flow boards.
 // Operators see states, times and errors, and the content with support access. They never advance a run: users of the tenant do
-// (`startable`, `start`, `waiting`, `open`, `advance`).
+// (`startable`, `start`, `waiting`, `tasks`, `open`, `advance`).
 import { command, count, noun, oneOf, required, text } from '../kit/index.ts'
 import { chooseRuns, filterOf } from './choose-runs.ts'
-import { startable, waiting } from './find-work.ts'
+import { startable, tasks, waiting } from './find-work.ts'
 import { advance, open, start } from './own-runs.ts'
 import { changedView, contentView, historyView, runList, runView } from './runs.view.ts'
 
@@ -68,6 +68,7 @@ export const runs = noun('runs', 'Manage runs of flow boards', [
   startable,
   start,
   waiting,
+  tasks,
   open,
   advance,
 ])

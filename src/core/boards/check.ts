@@ -1,6 +1,6 @@
 import { capFindings, type Findings, quote } from './cap-findings.ts'
 import { checkFields } from './check-fields.ts'
-import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, titled } from './check-graph.ts'
+import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, splitInLoop, titled } from './check-graph.ts'
 import { exploreTokens, maxStates, type TokenFault } from './check-tokens.ts'
 import { checkTriggers } from './check-triggers.ts'
 import { checkWork } from './check-work.ts'
@@ -31,7 +31,9 @@ function* findingsOf(board: BoardDefinition, context: CheckContext, isTemplate: 
   yield* edges
   yield* paths
   yield
-  if (edges.length === 0 && paths.length === 0) for (const fault of yield* exploreTokens(graph)) yield tokenFinding(fault, graph)
+  if (edges.length === 0 && paths.length === 0)
+    for (const fault of yield* exploreTokens(graph))
+      yield tokenFinding(fault, graph, fault.code === 'TOO_MANY_STATES' ? yield* splitInLoop(graph) : undefined)
   yield
   yield* checkReferences(board, context, isTemplate)
   yield* checkWork(board, context)
@@ -42,16 +44,19 @@ function* findingsOf(board: BoardDefinition, context: CheckContext, isTemplate: 
 
 const assumption = 'Every condition counts as possible here, whatever the answers are.'
 
-function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph): BoardFinding {
+function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph, split: BoardElement | undefined): BoardFinding {
   const name = titled(elements.get(elementId) as BoardElement)
   const messages: Readonly<Record<TokenFault['code'], string>> = {
     DEADLOCK: `${name} waits for a branch that never comes. ${assumption}`,
     TOKENS_MEET: `${name} can be reached twice at the same time. fix: join the branches first. ${assumption}`,
     JOIN_TWICE: `one branch can reach ${name} twice before the others do. ${assumption}`,
     NO_WAY_OUT: `a run at ${name} can never end. ${assumption}`,
-    TOO_MANY_STATES: `the board has too many states (more than ${maxStates}, or too long to explore), so whether a run can get stuck is not known. fix: use fewer parallel branches`,
+    TOO_MANY_STATES:
+      `the board has too many states (more than ${maxStates}, or too long to explore), so whether a run can get stuck is not known. ` +
+      `fix: use fewer parallel branches${split ? `, and let no edge lead back to ${titled(split)} before a join of all its branches` : ''}`,
   }
-  return { severity: code === 'TOO_MANY_STATES' ? 'warning' : 'error', code, elementId, message: messages[code], path: [...path] }
+  const severity = code === 'TOO_MANY_STATES' ? 'warning' : 'error'
+  return { severity, code, elementId: split?.id ?? elementId, message: messages[code], path: [...path] }
 }
 
 function* checkVariables(board: BoardDefinition, graph: Graph): Findings {

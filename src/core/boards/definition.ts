@@ -19,6 +19,8 @@ export const boardLimits = {
   timersOfTenant: 10_000,
   /** Saved versions of a board; older ones without runs are deleted. */
   versions: 100,
+  /** Characters of the newest versions of a board; older ones without runs are deleted. A definition has up to 1,000,000. */
+  versionText: 10_000_000,
 } as const
 
 export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')

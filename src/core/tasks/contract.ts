@@ -27,7 +27,10 @@ const CreateTaskBody = z.strictObject({
 })
 
 const Filters = Paging.extend({
-  status: TaskStatus.optional(),
+  status: z
+    .enum([...TaskStatus.options, 'unfinished'])
+    .optional()
+    .meta({ description: '`unfinished`: open or in progress' }),
   assignee: Id.optional().meta({ description: 'The id of a user, or `me`' }),
   eventId: OuterTaskId.optional(),
   spaceId: Id.optional(),

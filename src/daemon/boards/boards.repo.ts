@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { BoardDefinition, type BoardSummary } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { type DbOrTx, forNoKeyUpdate, newestFirst, readRow, type Tx } from '../db/index.ts'
@@ -87,14 +88,31 @@ export async function insertVersion(tx: Tx, { tenantId, id }: One, { version, de
     .execute()
 }
 
-/** Deletes the versions up to this one that are neither published nor begun by a run that is stored. */
-export async function deleteUnusedVersions(tx: Tx, { id, tenantId, publishedVersion }: BoardRecord, upTo: number): Promise<void> {
+type Bounds = Readonly<{ atMost: number; text: number }>
+
+/** Deletes versions that are neither published, begun by a stored run, nor among the newest: at most `atMost`, with at most `text` characters. */
+export async function deleteUnusedVersions(tx: Tx, board: BoardRecord, bounds: Bounds): Promise<void> {
+  const { id, tenantId, publishedVersion } = board
+  const upTo = await lastBeyond(tx, board, bounds)
+  if (upTo === undefined) return
   const begun = tx.selectFrom('runs').select('board_version').where('tenant_id', '=', tenantId).where('board_id', '=', id)
   const old = tx.deleteFrom('board_versions').where('tenant_id', '=', tenantId).where('board_id', '=', id).where('version', '<=', upTo)
   await old
     .where('version', '!=', publishedVersion ?? 0)
     .where('version', 'not in', begun)
     .execute()
+}
+
+/** The newest version beyond the bounds. The last saved one is always within. */
+async function lastBeyond(tx: Tx, { tenantId, id, version: last }: BoardRecord, { atMost, text }: Bounds): Promise<number | undefined> {
+  const query = tx.selectFrom('board_versions').where('tenant_id', '=', tenantId).where('board_id', '=', id)
+  const sized = query.select(['version', sql<number>`length(definition)`.as('size')]).where('version', '>', last - atMost)
+  let used = 0
+  for (const { version, size } of await sized.orderBy('version', 'desc').execute()) {
+    used += Number(size)
+    if (used > text && Number(version) !== last) return Number(version)
+  }
+  return last > atMost ? last - atMost : undefined
 }
 
 /** One version of a board; it never changes. A field that the stored text lacks has its default. */

@@ -86,7 +86,7 @@ export const saveBoard = (
     const saved: BoardRecord = { ...board, ...input, version: version + 1, updatedAt: at }
     await replaceBoard(tx, saved)
     await insertVersion(tx, saved, { version: saved.version, definition, savedBy: actor.userId, savedAt: at })
-    if (saved.version > boardLimits.versions) await deleteUnusedVersions(tx, saved, saved.version - boardLimits.versions)
+    await deleteUnusedVersions(tx, saved, { atMost: boardLimits.versions, text: boardLimits.versionText })
     await publishBoardEvent(tx, deps.clock, { board: saved, type: 'board.saved' })
     return { ...summaryOf(saved), definition }
   })

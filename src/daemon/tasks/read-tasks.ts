@@ -43,7 +43,7 @@ export async function readTaskForUpdate(
 }
 
 type ListInput = Readonly<{
-  status?: TaskStatus | undefined
+  status?: TaskStatus | 'unfinished' | undefined
   assignee?: string | undefined
   eventId?: string | undefined
   spaceId?: string | undefined

@@ -192,7 +192,7 @@ const readable =
     ])
 
 type Wanted = Readonly<{
-  status?: TaskStatus | undefined
+  status?: TaskStatus | 'unfinished' | undefined
   assigneeId?: string | undefined
   eventId?: string | undefined
   spaceId?: string | undefined
@@ -206,7 +206,7 @@ export async function tasksFor(db: DbOrTx, reader: TaskReader, input: Wanted): P
   const { status, assigneeId, eventId, spaceId, runId, after, limit } = input
   const ofReader = db.selectFrom('tasks').selectAll().where('tenant_id', '=', reader.tenantId).where(readable(reader))
   let query = newestFirst(ofReader, { after, limit })
-  if (status) query = query.where('status', '=', status)
+  if (status) query = query.where('status', 'in', status === 'unfinished' ? [...unfinished] : [status])
   if (assigneeId) query = query.where('assignee_id', '=', assigneeId)
   if (eventId) query = query.where('event_id', '=', eventId)
   if (spaceId) query = query.where('space_id', '=', spaceId)

@@ -37,7 +37,7 @@ async function aRoom() {
     const configFolder = await loggedIn(room.baseUrl, user)
     return (...line: string[]) => tenantry(['runs', ...line], { url: room.baseUrl, configFolder })
   }
-  return { room, boardId: id, checkedId, tim: await as('tim'), anna: await as('anna') }
+  return { room, boardId: id, checkedId, as, tim: await as('tim'), anna: await as('anna') }
 }
 
 test('a user starts a run and advances it to its end', async () => {
@@ -65,10 +65,33 @@ test('a user finds the boards to start and what waits', async () => {
     new RegExp(`^ID +NAME +SPACE +VALUES +DESCRIPTION\n${checkedId}|${boardId} +Crisis +pass --space +isDrill:=<boolean>`),
   )
   expect(JSON.parse((await tim('startable', '--json')).stdout).boards).toHaveLength(2)
-  expect((await tim('waiting')).stdout).toBe('No checkpoint or form waits for you. Tasks are not listed here.\n')
+  expect((await tim('waiting')).stdout).toBe('No checkpoint or form waits for you. To list tasks: tenantry runs tasks\n')
   const { id } = JSON.parse((await tim('start', checkedId, '--json')).stdout)
   expect((await tim('waiting')).stdout).toMatch(new RegExp(`${id} +c1 +checkpoint +c1 .* 0 of 2\n`))
   expect(JSON.parse((await tim('waiting', '--json')).stdout).checkpoints).toMatchObject([{ runId: id, requiredApprovals: 2 }])
+})
+
+test('a user lists unfinished tasks: all that it may read, of a run, or its own', async () => {
+  const { room, tim, as } = await aRoom()
+  expect((await tim('tasks')).stdout).toBe('No tasks.\n')
+  const create = (title: string, more: object = {}) => room.as('mia').createTask({ body: { title, assignedRole: 'teacher', ...more } })
+  const late = await create('Lock the doors', { dueAt: '2020-01-01T00:00:00Z' })
+  await room.as('tim').startTask({ params: { id: late.id } })
+  const done = await create('Count')
+  await room.as('tim').completeTask({ params: { id: done.id } })
+  const other = await create('Report', { assigneeId: 'ben' })
+  const mia = await as('mia')
+  const all = (await mia('tasks')).stdout
+  expect(all).toMatch(/^ID +TITLE +STATUS +ASSIGNEE +ROLE +DUE +LATE +RUN\n/)
+  expect(all).toMatch(new RegExp(`\n${late.id} +Lock the doors +in_progress +tim +teacher +.* ago +yes +-\n`))
+  expect(all).toMatch(new RegExp(`\n${other.id} +Report +open +ben +teacher +- +no +-\n`))
+  expect(all).not.toContain(done.id)
+  expect(JSON.parse((await tim('tasks', '--mine', '--json')).stdout).tasks).toMatchObject([{ id: late.id }])
+  const definition = sketch('s > t1 > e', { t1: { assignedRole: 'teacher' } })
+  const board = await room.as('mia').createBoard({ body: { name: 'B', definition } })
+  await room.as('mia').publishBoard({ params: { id: board.id } })
+  const run = await room.as('mia').startRun({ params: { id: board.id }, body: {} })
+  expect(JSON.parse((await mia('tasks', '--run', run.id, '--json')).stdout).tasks).toMatchObject([{ title: 't1', runId: run.id }])
 })
 
 test('a command of operators tells a logged-in user so', async () => {

@@ -283,6 +283,7 @@ const manyStates = (branch: (nth: number) => string) =>
 test('a board with more states than can be explored gets a warning', () => {
   const found = manyStates((nth) => `p1 > t${nth}a > d${nth}; d${nth} -1 > 2-> t${nth}b > t${nth}a; d${nth} -else-> j1`)
   expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
+  expect(found[0]).toMatchObject({ elementId: 's', message: expect.stringMatching(/ fix: use fewer parallel branches$/) })
 })
 
 test('a deadlock among more states than can be explored is still found, with its path, also where one step has them all', () => {
@@ -300,4 +301,10 @@ test('a loop of splits in which nothing waits is left when the work is used up',
   const board = JSON.parse(await readFile(new URL('loop-of-splits.json', import.meta.url), 'utf8'))
   const found = checkBoard(BoardDefinition.parse(board), context)
   expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
+  expect(found[0]).toMatchObject({
+    elementId: 'p1',
+    message: expect.stringMatching(
+      / fix: use fewer parallel branches, and let no edge lead back to parallel_split "p1" before a join of all its branches$/,
+    ),
+  })
 })

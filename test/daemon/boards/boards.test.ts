@@ -68,6 +68,18 @@ onBothDialects('boards', (fresh) => {
     expect(await codeOf(mia.listBoardVersions({ params, query: { cursor: 'x' } }))).toBe('VALIDATION')
   })
 
+  test('of large versions fewer are stored: the newest up to 10 million characters, and the published one', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const texts = Array.from({ length: 230 }, (_, n) => [`m${n}`, { room: 'space', body: 'x'.repeat(4_000) }] as const)
+    const definition = sketch(`s > ${texts.map(([id]) => id).join(' > ')} > t1 > e`, Object.fromEntries(texts))
+    const { id } = await mia.createBoard({ body: { name: 'Large', definition } })
+    await mia.publishBoard({ params: { id } })
+    for (let version = 1; version < 16; version++) await mia.saveBoard({ params: { id }, body: { name: 'Large', version, definition } })
+    const { versions } = await mia.listBoardVersions({ params: { id } })
+    expect(versions.map(({ version }) => version)).toEqual([16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 1])
+  })
+
   test('the newest 100 versions are stored, the published one, and those that have runs', async () => {
     const one = await room()
     const mia = one.as('mia')
