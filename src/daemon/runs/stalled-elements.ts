@@ -106,7 +106,8 @@ export async function eligibleFor(db: DbOrTx, { run, definition, element }: Deci
   return eligibleAmong(await activeUsersWithRole(db, { tenantId: run.tenantId, role }), { run, element })
 }
 
-function eligibleAmong(users: readonly string[], { run, element }: Omit<Deciding, 'definition'>): string[] {
+/** Those of these users of the role who may decide. */
+export function eligibleAmong(users: readonly string[], { run, element }: Omit<Deciding, 'definition'>): string[] {
   const { startedBy, submitters } = run.state
   return element.config.allowSelfApproval ? [...users] : users.filter((id) => id !== startedBy && !submitters.includes(id))
 }

@@ -587,6 +587,34 @@ onBothDialects('runs', (fresh) => {
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
   })
 
+  test('an approval whose user lost the role, was disabled or submitted a form since is not counted', async () => {
+    const one = await room()
+    const roles = '["school-principal","teacher"]'
+    await one.db.updateTable('users').set({ roles }).where('id', 'in', ['ben', 'tim', 'mia']).execute()
+    const withRoles = (roles: string[]) =>
+      one.db
+        .updateTable('users')
+        .set({ roles: JSON.stringify(roles) })
+        .where('id', '=', 'mia')
+        .execute()
+    await withRoles(['head', 'school-principal'])
+    const id = await aBoard(one, 's > p1; p1 > c1 > e1; p1 > f1 > e2', { c1: { requiredApprovals: 5 } })
+    const run = await aRun(one, id)
+    for (const who of ['ben', 'tim', 'mia']) await advance(one, who, run.id, { elementId: 'c1', action: 'approve' })
+    const counted = async () => {
+      const { open } = await one.as('ben').showRun({ params: { id: run.id } })
+      const { checkpoints } = await one.as('ben').listCheckpoints()
+      return [...open, ...checkpoints].flatMap(({ approvals }) => approvals ?? [])
+    }
+    expect(await counted()).toEqual([3, 3])
+    await withRoles(['head'])
+    expect(await counted()).toEqual([2, 2])
+    await one.db.updateTable('users').set({ status: 'disabled' }).where('id', '=', 'tim').execute()
+    expect(await counted()).toEqual([1, 1])
+    await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
+    expect(await counted()).toEqual([0, 0])
+  })
+
   test('approve, reject and complete take no values, which would be lost', async () => {
     const one = await room()
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
