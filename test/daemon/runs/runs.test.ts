@@ -60,6 +60,23 @@ onBothDialects('runs', (fresh) => {
     })
   })
 
+  test('a page of boards to start ends after 8 million characters of definitions', async () => {
+    const one = await room()
+    const ids: string[] = []
+    for (let nth = 0; nth < 3; nth++) {
+      ids.unshift(await aBoard(one, 's > t1 > e'))
+      await one.clock.advance(1000)
+    }
+    await one.db
+      .updateTable('board_versions')
+      .set({ definition: sql`definition || ${' '.repeat(4_000_000)}` })
+      .execute()
+    const { boards, nextCursor } = await one.as('tim').listStartableBoards()
+    expect(boards.map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    const next = await one.as('tim').listStartableBoards({ query: { cursor: nextCursor as string } })
+    expect([next.boards.map(({ id }) => id), next.nextCursor]).toEqual([ids.slice(2), null])
+  })
+
   test('a board of a private space is started by its members, or by the roles that it names, to whom the space stays unknown', async () => {
     const one = await room()
     await storedSpace(one, 'spc_crisis')
