@@ -14,7 +14,7 @@ import { deleteOldTasks } from './tasks.repo.ts'
 
 export { ensureTasks } from './create-task.ts'
 export type { RunTasks, SpacesOf } from './deps.ts'
-export { finishTasksOfRun, moveTask, moveTaskOfRun, roleNamed } from './move-task.ts'
+export { escalateTasksOfRun, finishTasksOfRun, moveTask, roleNamed } from './move-task.ts'
 export { taskView } from './read-tasks.ts'
 export { enqueueTaskReturn, returnTasks } from './return-tasks.ts'
 export {

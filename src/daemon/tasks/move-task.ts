@@ -6,7 +6,7 @@ import { assertAssignee, inUtc } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
 import { publishTaskEvents } from './publish-task.ts'
 import { readTaskForUpdate, taskView } from './read-tasks.ts'
-import { findTask, lockTask, lockTasks, replaceStatus, replaceTask, type TaskRecord } from './tasks.repo.ts'
+import { findTask, lockTask, lockTasks, replaceEscalated, replaceStatus, replaceTask, type TaskRecord } from './tasks.repo.ts'
 
 type Deps = Omit<TasksDeps, 'random' | 'roles'>
 type One = Readonly<{ id: string }>
@@ -103,37 +103,40 @@ export async function moveTask(
   return stored
 }
 
-/** For runs, who have locked the run: changes their own task unless it is finished, and does not step the run. */
-export async function moveTaskOfRun(
-  deps: WithTx<Pick<Deps, 'clock'>>,
-  { tenantId, id }: One & Readonly<{ tenantId: string }>,
-  change: TaskMove,
-): Promise<void> {
-  const { tx } = deps
-  const task = await lockTask(tx, { tenantId, id })
-  if (!task || task.status === 'done' || task.status === 'cancelled') return
-  await store(deps, tx, { before: task, after: transition(task, change), by: null })
-}
+type OfTenant = One & Readonly<{ tenantId: string }>
+type RunDeps = WithTx<Pick<Deps, 'clock'>>
+type Together = Readonly<{ change: TaskMove; replace(tx: Tx, moved: readonly TaskRecord[]): Promise<void> }>
 
-/** Ends unfinished tasks of a run of one tenant like `moveTaskOfRun`, in three statements, so that the tenant's counter is locked briefly. */
-export async function finishTasksOfRun(
-  { tx, clock }: WithTx<Pick<Deps, 'clock'>>,
-  tasks: readonly (One & Readonly<{ tenantId: string }>)[],
-  change: Readonly<{ type: 'complete' | 'cancel' }>,
-): Promise<void> {
+/**
+ * Changes the unfinished ones of these tasks of one tenant in three statements, so that the tenant's counter is locked briefly. For runs, who have
+ * locked the run; it is not stepped.
+ */
+async function moveTogether({ tx, clock }: RunDeps, tasks: readonly OfTenant[], { change, replace }: Together): Promise<void> {
   for (const batch of inBatches(tasks)) {
-    const tenantId = (batch[0] as (typeof batch)[number]).tenantId
+    const tenantId = (batch[0] as OfTenant).tenantId
     const found = await lockTasks(tx, { tenantId, ids: batch.map(({ id }) => id) })
     const moved = found
       .filter(({ status }) => status === 'open' || status === 'in_progress')
       .map((before) => ({ before, after: { ...transition(before, change), updatedAt: isoNow(clock) }, by: null }))
-    await replaceStatus(
+    await replace(
       tx,
       moved.map(({ after }) => after),
     )
     await publishTaskEvents(tx, clock, moved)
   }
 }
+
+export const finishTasksOfRun = (deps: RunDeps, tasks: readonly OfTenant[], change: Readonly<{ type: 'complete' | 'cancel' }>) =>
+  moveTogether(deps, tasks, { change, replace: replaceStatus })
+
+type Escalated = Readonly<{ at: string; assignedRole: string | undefined }>
+
+/** `assignedRole`: the role that they go to, if any. */
+export const escalateTasksOfRun = (deps: RunDeps, tasks: readonly OfTenant[], { at, assignedRole }: Escalated) =>
+  moveTogether(deps, tasks, {
+    change: { type: 'escalate', at, assignedRole },
+    replace: (tx, moved) => replaceEscalated(tx, moved, assignedRole),
+  })
 
 type Change = Readonly<{ title?: string | undefined; dueAt?: string | null | undefined }>
 

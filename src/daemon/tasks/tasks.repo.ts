@@ -107,6 +107,24 @@ export async function replaceStatus(tx: Tx, tasks: readonly TaskRecord[]): Promi
     .execute()
 }
 
+/** Stores that all of these tasks have the next level now, and belong to the role, if any. The caller has locked them. */
+export async function replaceEscalated(tx: Tx, tasks: readonly TaskRecord[], assignedRole: string | undefined): Promise<void> {
+  const [first] = tasks
+  if (!first) return
+  const { status, escalatedAt, updatedAt } = first
+  const role = assignedRole === undefined ? {} : { status, assigned_role: assignedRole, role_key: roleKey(assignedRole), assignee_id: null }
+  await tx
+    .updateTable('tasks')
+    .set({ ...role, escalation_level: sql`escalation_level + 1`, escalated_at: escalatedAt, updated_at: updatedAt })
+    .where('tenant_id', '=', first.tenantId)
+    .where(
+      'id',
+      'in',
+      tasks.map(({ id }) => id),
+    )
+    .execute()
+}
+
 /** Returns false if the tenant has a task of that external id and event. Concurrent calls wait for each other. */
 export async function insertTask(tx: Tx, task: TaskRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx

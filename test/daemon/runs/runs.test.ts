@@ -15,6 +15,19 @@ import { aBoard, aRun, storedSpace } from './a-board.ts'
 /** A failure that a retry continues. */
 const stopped = { code: 'TOO_MANY_STEPS', elementId: 'd1', message: 'too many' }
 
+/** The database of the room, which counts the statements that it builds. */
+function counting({ db }: TasksWorld) {
+  let count = 0
+  const counter: KyselyPlugin = {
+    transformQuery: ({ node }) => {
+      count += 1
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  return { db: db.withPlugin(counter), statements: () => count }
+}
+
 onBothDialects('runs', (fresh) => {
   const room = async () => aTasksWorld(await fresh())
   const eventTypes = async ({ db }: TasksWorld) =>
@@ -518,23 +531,36 @@ onBothDialects('runs', (fresh) => {
     expect(audited.map(({ action }) => action)).toEqual(['board.published', 'run.skipped', 'run.cancelled'])
   })
 
+  test('the end of the time of a run escalates its elements together: their number adds no statements', async () => {
+    const one = await room()
+    const statements = async (tasks: number) => {
+      const ids = ['f', 't'].flatMap((kind) => Array.from({ length: tasks }, (_, n) => `${kind}${n}`))
+      const roles = Object.fromEntries(ids.map((id, n) => [id, { escalationRole: n === 1 ? 'school-principal' : 'head' }]))
+      const board = await aBoard(one, ['s > p1', ...ids.map((id) => `p1 > ${id} > j1`), 'j1 > e'].join('; '), roles, { sla: 'PT1H' })
+      const run = await aRun(one, board)
+      await one.clock.advance(3_600_001)
+      const counter = counting(one)
+      expect(await fireTimers({ ...one, db: counter.db })).toBe(1)
+      const rows = one.db.selectFrom('tasks').select(['title', 'role_key', 'escalation_level']).where('run_id', '=', run.id)
+      const count = async (title: string, level: number) =>
+        (await rows.where('title', 'like', title).where('escalation_level', '=', level).execute()).length
+      expect([await count('t%', 1), await count('Overdue: f%', 0)]).toEqual([tasks, tasks])
+      await one.as('mia').cancelRun({ params: { id: run.id } })
+      return counter.statements()
+    }
+    expect(await statements(300)).toBe(await statements(3))
+  })
+
   test('a cancel ends the tasks of a run together: their number adds no statements', async () => {
     const one = await room()
     const statements = async (tasks: number) => {
       const branches = Array.from({ length: tasks }, (_, n) => `p1 > t${n} > j1`).join('; ')
       const run = await aRun(one, await aBoard(one, `s > p1; ${branches}; j1 > e`))
-      let count = 0
-      const counter: KyselyPlugin = {
-        transformQuery: ({ node }) => {
-          count += 1
-          return node
-        },
-        transformResult: async ({ result }) => result,
-      }
-      await cancelRun({ ...one, db: one.db.withPlugin(counter) }, await principalOf(one.db, 'mia'), { id: run.id })
+      const counter = counting(one)
+      await cancelRun({ ...one, db: counter.db }, await principalOf(one.db, 'mia'), { id: run.id })
       const rows = await one.db.selectFrom('tasks').select(['status', 'updated_at']).where('run_id', '=', run.id).execute()
       expect(rows).toEqual(Array(tasks).fill({ status: 'cancelled', updated_at: one.clock.now().toISOString() }))
-      return count
+      return counter.statements()
     }
     expect(await statements(300)).toBe(await statements(3))
     expect(await one.db.selectFrom('events').select('seq').where('event_type', '=', 'task.updated').execute()).toHaveLength(303)
