@@ -6,7 +6,7 @@ import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { userPorts } from '../../support/user-ports.ts'
-import { aBoard, aRun, storedSpace } from './a-board.ts'
+import { aBoard, aRun } from './a-board.ts'
 
 const alerts = async ({ db }: TasksWorld) =>
   (await db.selectFrom('alerts').select(['kind', 'status']).orderBy('kind').execute()).map(({ kind, status }) => `${kind} ${status}`)
@@ -107,9 +107,8 @@ onBothDialects('alerts of runs', (fresh) => {
   test('an approver who leaves while the run is failed is missed after the retry', async () => {
     const one = await aTasksWorld(await fresh())
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
-    await storedSpace(one, 'spc_4b')
-    const messages = Array.from({ length: 1100 }, (_, n) => `m${n}`).join(' > ')
-    const run = await aRun(one, await aBoard(one, `s > p1; p1 > c1 > e1; p1 > f1 > ${messages} > e2`), { spaceId: 'spc_4b' })
+    const decisions = Array.from({ length: 1001 }, (_, n) => `d${n} -1 > 2-> e2; d${n} -else-> ${n === 1000 ? 'e2' : `d${n + 1}`}`)
+    const run = await aRun(one, await aBoard(one, `s > p1; p1 > c1 > e1; p1 > f1 > d0; ${decisions.join('; ')}`))
     await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
     expect(await alerts(one)).toEqual(['run_failed open'])
     await disabled(one, 'ben')
