@@ -81,19 +81,19 @@ function* checkTexts({ elements }: BoardDefinition, names: ReadonlySet<string>):
 
 function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Findings {
   const check = expressionChecker(types)
-  const checked: { id: string; name: string; wrong: string | null; risky: string | undefined; unguarded: readonly string[] }[] = []
+  const checked: { id: string; name: string; wrong: string | null; risk: string | undefined; unguarded: readonly string[] }[] = []
   for (const element of graph.elements.values())
     for (const { condition } of graph.out(element.id)) {
       if (condition.type !== 'expression') continue
-      const { error: wrong, reads, guarded, risky } = check(condition.expression)
+      const { error: wrong, unguarded, risk } = check(condition.expression)
       const name = `${titled(element)}: the expression \`${quote(condition.expression)}\``
-      checked.push({ id: element.id, name, wrong, risky, unguarded: [...reads].filter((one) => !guarded.has(one)) })
+      checked.push({ id: element.id, name, wrong, risk, unguarded: [...unguarded] })
       yield
     }
   const certain = certainVariables(board, graph, new Set(checked.flatMap(({ unguarded }) => unguarded)))
   if (!certain.isKnown) yield tooManyVariables
-  for (const { id, name, wrong, risky, unguarded } of checked) {
-    if (risky !== undefined) yield mayFail(id, `${name} calls ${risky}()`)
+  for (const { id, name, wrong, risk, unguarded } of checked) {
+    if (risk !== undefined) yield mayFail(id, `${name} ${risk}`)
     if (wrong !== null) yield error('EXPRESSION_INVALID', id, `${name} ${quote(wrong)}`)
     for (const one of unguarded)
       if (!certain.has(id, one))
@@ -101,9 +101,9 @@ function* checkExpressions(board: BoardDefinition, graph: Graph, types: Readonly
   }
 }
 
-const mayFail = (elementId: string, what: string): BoardFinding => ({
+const mayFail = (elementId: string, message: string): BoardFinding => ({
   ...{ severity: 'warning', code: 'EXPRESSION_MAY_FAIL', elementId },
-  message: `${what}, which fails the run for a text that does not fit. fix: check its size() first, or use a form field of another kind`,
+  message,
 })
 
 const tooManyVariables: BoardFinding = {

@@ -225,6 +225,10 @@ export const BoardDefinition = z.strictObject({
 })
 export type BoardDefinition = z.infer<typeof BoardDefinition>
 
+/** The part of a definition that the start of a run needs: reading it alone checks nothing else of a large one. */
+export const BoardStart = z.object(BoardDefinition.pick({ variables: true, startRoles: true, bindings: true }).shape)
+export type BoardStart = z.infer<typeof BoardStart>
+
 /** The role whose users do the work of an element, empty for a parameter that no binding fills; null: the user who started the run does it. */
 export const workerRole = (board: Pick<BoardDefinition, 'bindings'>, { assignedRole }: WorkElement['config']): string | null =>
   assignedRole === undefined ? null : (boundRole(board, assignedRole) ?? '')

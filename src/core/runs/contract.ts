@@ -61,7 +61,7 @@ const OpenElement = z.object({
   since: Timestamp,
   dueAt: Timestamp.nullable(),
   requiredApprovals: z.int().nullable(),
-  approvals: z.int().nullable().meta({ description: 'Approvals given; at the last one they count if their users still have the role' }),
+  approvals: z.int().nullable().meta({ description: 'Approvals that count now: of active users who have the role and may decide' }),
 })
 
 const OpenDetail = OpenElement.extend({

@@ -11,8 +11,8 @@ import { type Stalled, stalledTask } from './stalled-elements.ts'
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
 /**
- * The writes of a step in which forms and timers alone open and close. Undefined for every other step, and if a form closes that may have asked
- * its escalation role with a task.
+ * The writes of a step in which forms and timers alone open and close. Undefined for every other step, and if a form closes that was late,
+ * which ends an alert, or that may have asked its escalation role with a task.
  */
 export function formWrites({ run, board, effects }: AppliedStep): Write[] | undefined {
   const kindOf = (token: Token) => board.graph.elements.get(token.elementId)?.kind
@@ -25,7 +25,7 @@ export function formWrites({ run, board, effects }: AppliedStep): Write[] | unde
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !ids.has(effect.token.id))
   const hasTasks =
     opened.some(({ token }) => kindOf(token) !== 'form') ||
-    closed.some(({ token }) => !isPlain(token)) ||
+    closed.some(({ token }) => token.escalated || !isPlain(token)) ||
     effects.some(({ type }) => type === 'escalated')
   if (hasTasks) return undefined
   const one = { tenantId: run.tenantId, runId: run.id }

@@ -4,8 +4,9 @@ import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayRead, type RunDetail } from '../../core/runs/index.ts'
 import { findBoard, noSuchBoard } from '../boards/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { rolesOfTasks } from '../tasks/index.ts'
+import { ownersOfTasks, type TaskOwner } from '../tasks/index.ts'
 import { boardOf } from './compiled-boards.ts'
+import { countApprovals } from './counted-approvals.ts'
 import type { RunsDeps } from './deps.ts'
 import { openElements, openFor, type RunElement } from './elements.repo.ts'
 import { historyAfter } from './history.repo.ts'
@@ -44,16 +45,16 @@ export async function listRuns(
   return { runs: page, nextCursor: found.length > limit && last ? pageEnd({ createdAt: last.startedAt, id: last.id }) : null }
 }
 
-type TaskRoles = ReadonlyMap<string, string>
+type TaskOwners = ReadonlyMap<string, TaskOwner>
 
 const openView = (
-  { runId, tokenId, elementId, kind, label, taskId, openedAt, dueAt, requiredApprovals, approvals, role }: RunElement,
-  taskRoles: TaskRoles,
+  { runId, tokenId, elementId, kind, label, taskId, openedAt, dueAt, requiredApprovals, role }: RunElement,
+  { owners, approvals = 0 }: Readonly<{ owners?: TaskOwners; approvals?: number | undefined }>,
 ) => ({
   ...{ checkpointId: kind === 'task' ? null : checkpointId(runId, tokenId), runId, elementId, kind, label, taskId },
   // An escalated task belongs to another role; a checkpoint or form stays with its own.
-  assignedRole: (taskId !== null && taskRoles.get(taskId)) || role,
-  ...{ since: openedAt, dueAt, requiredApprovals, approvals: kind === 'checkpoint' ? approvals.length : null },
+  assignedRole: (taskId !== null && owners?.get(taskId)?.assignedRole) || role,
+  ...{ since: openedAt, dueAt, requiredApprovals, approvals: kind === 'checkpoint' ? approvals : null },
 })
 
 /** A run with its variables. Throws NOT_FOUND. */
@@ -67,13 +68,14 @@ export async function showRun({ db }: Deps, actor: PlatformPrincipal, { id }: On
 export async function detailOf(db: DbOrTx, run: RunRecord) {
   const open = await openElements(db, { tenantId: run.tenantId, runId: run.id })
   const ids = open.flatMap(({ taskId }) => taskId ?? [])
-  const roles = await rolesOfTasks(db, { tenantId: run.tenantId, ids })
+  const owners = await ownersOfTasks(db, { tenantId: run.tenantId, ids })
   const { graph } = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
+  const counts = await countApprovals(db, { tenantId: run.tenantId, open })
   const messages = await messagesOf(db, run)
   return {
     ...summaryOf(run),
     context: { ...run.state.variables },
-    open: open.map((one) => ({ ...openView(one, roles), ...inputOf(graph, one) })),
+    open: open.map((one) => ({ ...openView(one, { owners, approvals: counts.get(one) }), ...inputOf(graph, one) })),
     messages,
   }
 }
@@ -108,7 +110,8 @@ export async function listCheckpoints({ db }: Deps, { tenantId, userId, roles }:
   const page = found.slice(0, limit)
   const last = page.at(-1)
   const next = found.length > limit && last ? `${last.openedAt}~${checkpointId(last.runId, last.tokenId)}` : null
-  return { checkpoints: page.map((one) => openView(one, new Map())), nextCursor: next }
+  const counts = await countApprovals(db, { tenantId, open: page })
+  return { checkpoints: page.map((one) => openView(one, { approvals: counts.get(one) })), nextCursor: next }
 }
 
 function readPlace(cursor: string) {

@@ -14,15 +14,16 @@ import { deleteOldTasks } from './tasks.repo.ts'
 
 export { ensureTasks } from './create-task.ts'
 export type { RunTasks, SpacesOf } from './deps.ts'
-export { escalateTasksOfRun, finishTasksOfRun, moveTask } from './move-task.ts'
+export { escalateTasksOfRun, finishTasksOfRun, moveTask, roleNamed } from './move-task.ts'
 export { taskView } from './read-tasks.ts'
 export { enqueueTaskReturn, returnTasks } from './return-tasks.ts'
 export {
   countTasksOfEvent,
   deleteOldTasks,
   findTask,
+  ownersOfTasks,
   replaceTitlesOfRun,
-  rolesOfTasks,
+  type TaskOwner,
   tasksOfEvent,
   unfinishedTasksOf,
 } from './tasks.repo.ts'

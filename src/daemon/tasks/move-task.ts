@@ -1,5 +1,6 @@
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { mayMove, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
+import { mayMove, roleKey, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
+import { type RoleBook, roleOfAlias, unknownRoles } from '../../core/users/index.ts'
 import { inBatches, type Tx, type WithTx } from '../db/index.ts'
 import { assertAssignee, inUtc } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
@@ -7,7 +8,7 @@ import { publishTaskEvents } from './publish-task.ts'
 import { readTaskForUpdate, taskView } from './read-tasks.ts'
 import { findTask, lockTask, lockTasks, replaceEscalated, replaceStatus, replaceTask, type TaskRecord } from './tasks.repo.ts'
 
-type Deps = Omit<TasksDeps, 'random'>
+type Deps = Omit<TasksDeps, 'random' | 'roles'>
 type One = Readonly<{ id: string }>
 
 /**
@@ -39,10 +40,11 @@ function assertNotOfRun({ id, runId, assignedRole }: TaskRecord, change: TaskMov
 type Moved = Readonly<{ task: TaskRecord; change: TaskMove; by: string | null }>
 
 async function stepRunOf({ runTasks }: Pick<Deps, 'runTasks'>, tx: Tx, { task, change, by }: Moved): Promise<void> {
-  const { id, tenantId, runId } = task
+  const { id, tenantId, runId, assignedRole } = task
   if (runId === null) return
   if (change.type === 'complete') await runTasks.completed(tx, { id, tenantId, runId }, by)
-  if (change.type === 'assign') await runTasks.assigned(tx, { id, tenantId, runId })
+  const isGain = change.type === 'assign' && change.assigneeId !== null
+  if (change.type === 'assign' || change.type === 'escalate') await runTasks.moved(tx, { id, tenantId, runId, assignedRole }, { isGain })
 }
 
 const todo = 'Only the assignee may do this task, or users with its role while it is unassigned.'
@@ -64,8 +66,22 @@ export const assignTask = (deps: Deps, actor: PlatformPrincipal, { id, assigneeI
 
 type Escalation = Readonly<{ level?: number | undefined; assignedRole?: string | undefined }>
 
-export const escalateTask = (deps: Deps, actor: PlatformPrincipal, { id, level, assignedRole }: One & Escalation) =>
-  move(deps, actor, { id, change: { type: 'escalate', at: isoNow(deps.clock), level, assignedRole } })
+/** Also throws VALIDATION for a role that does not exist: no user could do the task. */
+export async function escalateTask(
+  { roles, ...deps }: Deps & Pick<TasksDeps, 'roles'>,
+  actor: PlatformPrincipal,
+  { id, level, assignedRole: name }: One & Escalation,
+): Promise<Task> {
+  const assignedRole = name === undefined ? undefined : roleNamed(roles, name)
+  if (assignedRole !== undefined && unknownRoles(roles, [roleKey(assignedRole)]).length > 0) {
+    const reason = `the role ${assignedRole} does not exist. fix: use one of ${Object.keys(roles.roles).join(', ')}`
+    throw problem('VALIDATION', `assignedRole: ${reason}`, { details: [{ path: 'assignedRole', reason }] })
+  }
+  return move(deps, actor, { id, change: { type: 'escalate', at: isoNow(deps.clock), level, assignedRole } })
+}
+
+/** The name as it was sent, or the role that has it as an alias. */
+export const roleNamed = (book: RoleBook, name: string): string => roleOfAlias(book, roleKey(name)) ?? name
 
 /**
  * For other features, in their transaction; undefined when the tenant has no such task. Completing the task of a run steps the run. Throws

@@ -55,18 +55,20 @@ export async function findTask(db: DbOrTx, { tenantId, id }: One): Promise<TaskR
   return row && toTask(row)
 }
 
-/** The role of each of these tasks that has one, by task id. */
-export async function rolesOfTasks(
+export type TaskOwner = Pick<Task, 'assignedRole' | 'assigneeId'>
+
+/** Role and assignee of each of these tasks, by task id. */
+export async function ownersOfTasks(
   db: DbOrTx,
   { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, TaskOwner>> {
   if (ids.length === 0) return new Map()
   const query = db
     .selectFrom('tasks')
-    .select(['id', 'assigned_role'])
+    .select(['id', 'assigned_role', 'assignee_id'])
     .where('tenant_id', '=', tenantId)
     .where('id', 'in', [...ids])
-  return new Map((await query.execute()).flatMap(({ id, assigned_role }) => (assigned_role === null ? [] : [[id, assigned_role]])))
+  return new Map((await query.execute()).map((row) => [row.id, { assignedRole: row.assigned_role, assigneeId: row.assignee_id }]))
 }
 
 /** The task, locked until the transaction ends. */

@@ -73,6 +73,23 @@ onBothDialects('runs', (fresh) => {
     })
   })
 
+  test('a page of boards to start ends after 8 million characters of definitions', async () => {
+    const one = await room()
+    const ids: string[] = []
+    for (let nth = 0; nth < 3; nth++) {
+      ids.unshift(await aBoard(one, 's > t1 > e'))
+      await one.clock.advance(1000)
+    }
+    await one.db
+      .updateTable('board_versions')
+      .set({ definition: sql`definition || ${' '.repeat(4_000_000)}` })
+      .execute()
+    const { boards, nextCursor } = await one.as('tim').listStartableBoards()
+    expect(boards.map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    const next = await one.as('tim').listStartableBoards({ query: { cursor: nextCursor as string } })
+    expect([next.boards.map(({ id }) => id), next.nextCursor]).toEqual([ids.slice(2), null])
+  })
+
   test('a board of a private space is started by its members, or by the roles that it names, to whom the space stays unknown', async () => {
     const one = await room()
     await storedSpace(one, 'spc_crisis')
@@ -629,6 +646,34 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(advance(one, 'ben', run.id, also))).toBe('NOT_FOUND')
     await one.as('ben').completeTask({ params: { id: second?.taskId as string } })
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
+  })
+
+  test('an approval whose user lost the role, was disabled or submitted a form since is not counted', async () => {
+    const one = await room()
+    const roles = '["school-principal","teacher"]'
+    await one.db.updateTable('users').set({ roles }).where('id', 'in', ['ben', 'tim', 'mia']).execute()
+    const withRoles = (roles: string[]) =>
+      one.db
+        .updateTable('users')
+        .set({ roles: JSON.stringify(roles) })
+        .where('id', '=', 'mia')
+        .execute()
+    await withRoles(['head', 'school-principal'])
+    const id = await aBoard(one, 's > p1; p1 > c1 > e1; p1 > f1 > e2', { c1: { requiredApprovals: 5 } })
+    const run = await aRun(one, id)
+    for (const who of ['ben', 'tim', 'mia']) await advance(one, who, run.id, { elementId: 'c1', action: 'approve' })
+    const counted = async () => {
+      const { open } = await one.as('ben').showRun({ params: { id: run.id } })
+      const { checkpoints } = await one.as('ben').listCheckpoints()
+      return [...open, ...checkpoints].flatMap(({ approvals }) => approvals ?? [])
+    }
+    expect(await counted()).toEqual([3, 3])
+    await withRoles(['head'])
+    expect(await counted()).toEqual([2, 2])
+    await one.db.updateTable('users').set({ status: 'disabled' }).where('id', '=', 'tim').execute()
+    expect(await counted()).toEqual([1, 1])
+    await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
+    expect(await counted()).toEqual([0, 0])
   })
 
   test('approve, reject and complete take no values, which would be lost', async () => {
