@@ -106,10 +106,13 @@ const handlerOf =
   (deps: Deps, topic: string, { cron, run }: Step): JobHandler =>
   async (payload, { last, signal = new AbortController().signal }) => {
     try {
-      const { summary, next } = await run(deps, Payload.parse(payload), signal)
+      const input = Payload.parse(payload)
+      const { summary, next } = await run(deps, input, signal)
       // A step that stopped early is not done.
       signal.throwIfAborted()
-      await (next ? enqueueStep(deps, next) : closeFailed(deps, cron))
+      if (next) await enqueueStep(deps, next)
+      // Transfers alone make no statements: a dead job that should have made them stays visible.
+      else if (!input.isRetry) await closeFailed(deps, cron)
       deps.log.info({ job: cron, topic }, summary)
     } catch (error) {
       if (last && !signal.aborted && !isNoAnswer(error)) await alertFailed(deps, cron, error)
