@@ -89,13 +89,19 @@ export const countUntilEnd = (deps: Deps, { id, from, to, isOver }: UntilEnd): P
     if (isOver) await reopenLast(tx, id)
   })
 
-/** A report that was sent may be on no invoice: it is sent again, which charges what is missing and nothing else. */
+/**
+ * Reports that were sent and may be on no invoice are sent again, which charges what is missing and nothing else: the last one, and those whose item
+ * was to be on the next invoice.
+ */
 async function reopenLast(tx: Tx, id: string): Promise<void> {
-  const of = tx.selectFrom('billing_reports').select(['id', 'revision', 'sent_at', 'reason']).where('payment_subscription_id', '=', id)
-  const last = await of.orderBy('event_at', 'desc').limit(1).executeTakeFirst()
-  if (!last || last.sent_at === null || isWaived(last)) return
-  const again = { sent_at: null, revision: last.revision + 1 }
-  await tx.updateTable('billing_reports').set(again).where('id', '=', last.id).execute()
+  const rows = await tx.selectFrom('billing_reports').selectAll().where('payment_subscription_id', '=', id).orderBy('event_at').execute()
+  const isOpen = (row: ReportRow, nth: number) => nth === rows.length - 1 || (row.claimed_cents > 0 && row.invoice_id === null)
+  for (const { id: report, revision } of rows.filter(isOpen).filter((row) => row.sent_at !== null && !isWaived(row)))
+    await tx
+      .updateTable('billing_reports')
+      .set({ sent_at: null, revision: revision + 1 })
+      .where('id', '=', report)
+      .execute()
 }
 
 async function isClosed(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<boolean> {
