@@ -17,7 +17,7 @@ type Deps = Omit<MarketplaceDeps, 'payments'>
 
 /** The acts of an installation: nothing of it can be refused later except by a change in between. */
 export type BundlePlan = Readonly<
-  | { kind: 'flow'; draft: Awaited<ReturnType<typeof draftOf>> }
+  | { kind: 'flow'; draft: Awaited<ReturnType<typeof draftOf>>; modulePriceCents: null }
   | {
       kind: 'app'
       moduleId: string
@@ -43,6 +43,7 @@ export async function planBundle(deps: Deps, { tenantId }: Readonly<{ tenantId: 
     return {
       kind: 'flow',
       draft: await draftOf(deps, { tenantId }, { bundle: item.bundle as FlowBundle, bindings: { roles: {}, rooms: {} } }),
+      modulePriceCents: null,
     }
   const { manifest } = item.bundle as AppBundle
   const found = await moduleOf(deps, { tenantId, flag: manifest.featureFlag })

@@ -6,7 +6,7 @@ import { recordEvent } from '../events/index.ts'
 import { findInstallation } from '../modules/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { type Activation, activateApp, applyBundle, type BundlePlan, consentOf, type Installer, planBundle } from './bundle.ts'
-import type { MarketplaceDeps } from './deps.ts'
+import type { AcceptedModule, MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
 import { type Price, priceFor } from './own-price.ts'
 import { noSuchItem, subscriptionView } from './show-marketplace.ts'
@@ -36,7 +36,9 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   subscriptionAfter(own?.status ?? null, 'install')
   const { modulePrice } = await consentOf(deps, actor, item)
   assertPrice({ name: item.name, price: priceFor(item, own, deps.clock), modulePrice }, accepted)
-  const subscription = item.priceModel === null ? await installFree(deps, actor, item) : await deps.payments.installPaid(actor, item)
+  const module = { modulePriceCents: modulePrice?.cents ?? null }
+  const subscription =
+    item.priceModel === null ? await installFree(deps, actor, { id, ...module }) : await deps.payments.installPaid(actor, item, module)
   return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
 }
 
@@ -101,10 +103,14 @@ async function finished(deps: MarketplaceDeps, actor: Installer, subscription: S
   return { subscription: subscriptionView(subscription, item), activation }
 }
 
-async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: ItemRecord): Promise<SubscriptionRecord> {
+type Free = AcceptedModule & Readonly<{ id: string }>
+
+async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, modulePriceCents }: Free): Promise<SubscriptionRecord> {
   const found = await findItem(deps.db, id)
   if (found?.status !== 'published') throw noSuchItem(id)
   const plan = await planBundle(deps, actor, found)
+  if (plan.modulePriceCents !== modulePriceCents)
+    throw problem('CONFLICT', `The module of ${found.name} got another price meanwhile. fix: read the item again and repeat the request`)
   return deps.db.transaction().execute(async (tx) => {
     const item = await lockItem(tx, id)
     if (item?.status !== 'published') throw noSuchItem(id)

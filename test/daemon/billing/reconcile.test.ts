@@ -218,6 +218,18 @@ onBothDialects('the comparison with the provider', (fresh) => {
     expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([{ kind: 'transfer_differs' }])
   })
 
+  test('a cancelled item whose subscription continues at a former customer of the tenant is named', async () => {
+    const room = await aMonth(await fresh())
+    const { id } = await room.provider.createCustomer({ key: 'other', name: 'Acme', email: 'b@acme.example', metadata: {} })
+    await room.db.updateTable('tenants').set({ payment_customer_id: id }).where('id', '=', 'ten_acme').execute()
+    await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()
+    const there = `continues and charges the customer ${room.customer.id}`
+    const continues = { kind: 'subscription_continues', id: room.sub, there }
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([continues])
+    change(room, room.sub, { cancelAtPeriodEnd: true })
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences).toEqual([])
+  })
+
   test('a cancelled item whose subscription continues is named; without a provider there is nothing to compare', async () => {
     const room = await aMonth(await fresh())
     await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()
