@@ -80,7 +80,7 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
     })
     return { subscriptionId: created.id, isTakenBack: false }
   } catch (error) {
-    throw isPaymentFailure(error) && !error.isRetryable ? new Refused(error) : error
+    throw isPaymentFailure(error) && !error.isTransient ? new Refused(error) : error
   }
 }
 
