@@ -203,7 +203,8 @@ const stillUnbilled = ({ count, sums }: Unbilled): NewAlert => ({
   body:
     'Tenants use paid modules and are not billed: a tenant has no payment customer, a price has another currency, the payment provider refused ' +
     'or did not answer, or there is none. The list names the reason of each.\n' +
-    'Remove the reason, then run tenantry crons run billing-usage-aggregation: it charges all of these months at once.',
+    'Remove the reason, then run tenantry crons run billing-usage-aggregation: it charges those of the last 12 months at once.\n' +
+    'No job charges older ones: invoice by hand what is due of them, then waive them.',
   command: 'tenantry billing usage --state unbilled',
   standing: true,
 })
