@@ -4,7 +4,8 @@ import { monthBefore, monthOf } from '../../core/billing/index.ts'
 import { isoNow, isProblem } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { enqueueJob, type JobHandler } from '../db/index.ts'
+import { enqueueJob, type JobHandler, type Tx, type WithTx } from '../db/index.ts'
+import type { Cron } from '../feature/index.ts'
 import { billModules, priceModules } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { payDevelopers } from './pay-developers.ts'
@@ -88,15 +89,20 @@ const first = {
 
 /**
  * A cron only enqueues its first step, and each step the next one: after a restart the job queue continues with the step that was
- * interrupted, on any replica, and repeats one that failed.
+ * interrupted, on any replica, and repeats one that failed. The run ends with that: one that is lost has enqueued nothing.
  */
-export async function beginSteps(deps: Deps, cron: keyof typeof first): Promise<string> {
-  await enqueueStep(deps, { topic: first[cron] })
-  return `queued. Progress: tenantry jobs list --topic ${first[cron]}`
+export async function beginSteps({ db, clock }: Deps, cron: keyof typeof first, { finish }: Parameters<Cron['run']>[0]): Promise<string> {
+  const topic = first[cron]
+  const summary = `queued. Progress: tenantry jobs list --topic ${topic}`
+  await db.transaction().execute(async (tx) => {
+    await enqueueStep({ clock, tx }, { topic })
+    await finish?.(tx, summary)
+  })
+  return summary
 }
 
-const enqueueStep = ({ db, clock }: Deps, { topic, payload = {} }: Next): Promise<void> =>
-  db.transaction().execute((tx) => enqueueJob(tx, clock, { topic, payload, key: topic, pool: 'payments' }))
+const enqueueStep = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, { topic, payload = {} }: Next): Promise<void> =>
+  enqueueJob(tx, clock, { topic, payload, key: topic, pool: 'payments' })
 
 /** The job handlers of all steps, by topic. */
 export const stepHandlers = (deps: Deps): Readonly<Record<string, JobHandler>> =>
@@ -109,7 +115,7 @@ const handlerOf =
       const { summary, next } = await run(deps, Payload.parse(payload), signal)
       // A step that stopped early is not done.
       signal.throwIfAborted()
-      await (next ? enqueueStep(deps, next) : closeFailed(deps, cron))
+      await deps.db.transaction().execute((tx) => (next ? enqueueStep({ ...deps, tx }, next) : closeFailed(tx, deps.clock, cron)))
       deps.log.info({ job: cron, topic }, summary)
     } catch (error) {
       if (last && !signal.aborted && !isNoAnswer(error)) await alertFailed(deps, cron, error)
@@ -121,8 +127,8 @@ const handlerOf =
 const isNoAnswer = (error: unknown): boolean =>
   (isProblem(error, 'PAYMENTS_UNAVAILABLE') && error.retryable) || (isPaymentFailure(error) && error.isRetryable)
 
-const closeFailed = ({ db, clock }: Deps, jobKey: string): Promise<void> =>
-  db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: jobKey, keys: [cronFailedKey(jobKey)], because: 'the job ran again' }))
+const closeFailed = (tx: Tx, clock: Deps['clock'], jobKey: string): Promise<void> =>
+  closeAlerts(tx, clock, { subject: jobKey, keys: [cronFailedKey(jobKey)], because: 'the job ran again' })
 
 /** The job is dead: nothing continues the month. */
 async function alertFailed({ db, clock }: Deps, jobKey: string, error: unknown): Promise<void> {
