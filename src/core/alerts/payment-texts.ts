@@ -1,4 +1,4 @@
-import { printable } from '../kit/index.ts'
+import { plural, printable } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 
 /** `id`: the subscription, or the invoice of one that has none. */
@@ -187,9 +187,9 @@ const neverBilled = ({ count, sums, slug }: Unbilled & Readonly<{ slug: string }
   key: `usage_unbilled:${slug}`,
   subject: 'billing',
   severity: 'warning',
-  title: `${slug} is deleted with ${count} unbilled module months (${sumsText(sums)})`,
+  title: `${slug} is deleted with ${plural(count, 'unbilled amount')} (${sumsText(sums)})`,
   body:
-    'The tenant used paid modules and could not be billed. Its deletion deletes these months, and no job bills them any more.\n' +
+    'The tenant used paid modules or items and could not be billed. Its deletion deletes these months, and no job bills them any more.\n' +
     'Invoice them by hand if they are due.',
   command: `tenantry audit list --subject ${slug}`,
 })
@@ -199,12 +199,13 @@ const stillUnbilled = ({ count, sums }: Unbilled): NewAlert => ({
   key: 'usage_unbilled',
   subject: 'billing',
   severity: 'warning',
-  title: `${count} module months are not billed (${sumsText(sums)})`,
+  title: `${plural(count, 'amount')} ${count === 1 ? 'is' : 'are'} not billed (${sumsText(sums)})`,
   body:
-    'Tenants use paid modules and are not billed: a tenant has no payment customer, a price has another currency, the payment provider refused ' +
-    'or did not answer, or there is none. The list names the reason of each.\n' +
-    'Remove the reason, then run tenantry crons run billing-usage-aggregation: it charges those of the last 12 months at once.\n' +
-    'No job charges older ones: invoice by hand what is due of them, then waive them.',
+    'Tenants use paid modules or items and are not billed: a payment customer is missing, a price has another currency, the payment provider ' +
+    'refused or did not answer, or there is none. The list names the reason of each.\n' +
+    'Modules: remove the reason, then run tenantry crons run billing-usage-aggregation: it charges those of the last 12 months at once.\n' +
+    'No job charges older modules, or users whose payment customer does not exist any more. Invoice by hand what is due of them, then run ' +
+    'tenantry billing waive <tenant> --until <month> --reason <why>, for users with --kind users.',
   command: 'tenantry billing usage --state unbilled',
   standing: true,
 })

@@ -10,7 +10,7 @@ import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { finishDraft } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
-import type { ReportRow } from './plan-reports.ts'
+import { isWaived, type ReportRow } from './plan-reports.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>
 
@@ -78,7 +78,7 @@ async function missingOf({ db }: Deps, row: ReportRow, { own, periods, items }: 
       .sort()
       .at(-1) ?? ''
   const isAlike = ({ event_at }: ReportRow) => (own ? event_at >= own.periodStart && event_at < own.periodEnd : event_at >= lastEnd)
-  const alike = reports.filter(isAlike)
+  const alike = reports.filter((one) => isAlike(one) && !isWaived(one))
   return missingCents({
     owedCents: alike.reduce((sum, { quantity, unit_cents }) => sum + quantity * unit_cents, 0),
     invoicedCents: own ? usageCents(own) : 0,
@@ -161,7 +161,7 @@ const store = ({ db, clock }: Deps, row: ReportRow, { cents, item }: Stored): Pr
     const stored = await tx
       .updateTable('billing_reports')
       .set({
-        ...{ sent_at: isoNow(clock), claimed_cents: row.claimed_cents + cents },
+        ...{ sent_at: isoNow(clock), reason: null, claimed_cents: row.claimed_cents + cents },
         ...(item ? { invoice_item_id: item.invoiceItemId, invoice_id: item.invoiceId } : {}),
       })
       .where('id', '=', row.id)

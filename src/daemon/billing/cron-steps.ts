@@ -92,14 +92,19 @@ const first = {
  * interrupted, on any replica, and repeats one that failed. The run ends with that: one that is lost has enqueued nothing.
  */
 export async function beginSteps({ db, clock }: Deps, cron: keyof typeof first, { finish }: Parameters<Cron['run']>[0]): Promise<string> {
-  const topic = first[cron]
-  const summary = `queued. Progress: tenantry jobs list --topic ${topic}`
+  const summary = `queued. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
   await db.transaction().execute(async (tx) => {
-    await enqueueStep({ clock, tx }, { topic })
+    await enqueueStep({ clock, tx }, { topic: first[cron] })
     await finish?.(tx, summary)
   })
   return summary
 }
+
+/** The steps of a run in their order. */
+const topicsOf = (cron: string): string[] =>
+  Object.entries(steps)
+    .filter(([topic, step]) => step.cron === cron && topic !== transfersTopic)
+    .map(([topic]) => `--topic ${topic}`)
 
 const enqueueStep = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, { topic, payload = {} }: Next): Promise<void> =>
   enqueueJob(tx, clock, { topic, payload, key: topic, pool: 'payments' })
@@ -112,10 +117,15 @@ const handlerOf =
   (deps: Deps, topic: string, { cron, run }: Step): JobHandler =>
   async (payload, { last, signal = new AbortController().signal }) => {
     try {
-      const { summary, next } = await run(deps, Payload.parse(payload), signal)
+      const input = Payload.parse(payload)
+      const { summary, next } = await run(deps, input, signal)
       // A step that stopped early is not done.
       signal.throwIfAborted()
-      await deps.db.transaction().execute((tx) => (next ? enqueueStep({ ...deps, tx }, next) : closeFailed(tx, deps.clock, cron)))
+      await deps.db.transaction().execute(async (tx) => {
+        if (next) await enqueueStep({ ...deps, tx }, next)
+        // Transfers alone make no statements: a dead job that should have made them stays visible.
+        else if (!input.isRetry) await closeFailed(tx, deps.clock, cron)
+      })
       deps.log.info({ job: cron, topic }, summary)
     } catch (error) {
       if (last && !signal.aborted && !isNoAnswer(error)) await alertFailed(deps, cron, error)

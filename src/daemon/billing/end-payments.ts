@@ -98,19 +98,18 @@ async function end({ provider, clock }: Deps, { id, currentPeriodEnd }: Provider
 
 /** Counts and reports active users up to now, as an uninstallation does. Returns the subscriptions with a price per user. */
 async function reportLast(deps: Deps, tenantId: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  const { db, clock, provider } = deps
+  const { db, clock } = deps
   const spans = await db
     .selectFrom('billing_spans')
-    .select(['payment_subscription_id as id', 'customer_id as customerId'])
+    .select('payment_subscription_id as id')
     .distinct()
     .where('tenant_id', '=', tenantId)
     .where('price_model', '=', 'per-active-user')
     .execute()
-  for (const { id, customerId } of spans) {
+  for (const { id } of spans) {
     signal.throwIfAborted()
     await db.transaction().execute((tx) => closeSpan(tx, { id, at: isoNow(clock) }))
-    // A customer that was deleted at the provider can be charged for nothing.
-    if (await provider.getCustomer(customerId)) await reportUntilEnd(deps, { id })
+    await reportUntilEnd(deps, { id })
   }
   return new Set(spans.map(({ id }) => id))
 }

@@ -9,6 +9,9 @@ import { newestSpans, unreportedIn, usersOf } from './spans.repo.ts'
 export type ReportRow = Selectable<ReportTable>
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random'>
 
+/** An operator ended it: nothing charges it any more. */
+export const isWaived = ({ sent_at, reason }: Pick<ReportRow, 'sent_at' | 'reason'>): boolean => sent_at !== null && reason !== null
+
 const batch = 500
 
 /** Counts and closes a month of every subscription that was installed in it. Returns how many were counted. */
@@ -55,14 +58,14 @@ async function planReports({ clock, random }: Deps, tx: Tx, { month, ids, at }: 
         ...{ id: newId(random, 'use'), payment_subscription_id: id, month, day, tenant_id: span.tenant_id, item_id: span.item_id },
         ...{ customer_id: span.customer_id, quantity, unit_cents: span.unit_cents, currency: span.currency, event_at: at },
         ...{ revision: 1, closes_month: 1, sent_at: quantity === 0 ? now : null, claimed_cents: 0 },
-        ...{ invoice_id: null, invoice_item_id: null, created_at: now },
+        ...{ reason: null, invoice_id: null, invoice_item_id: null, created_at: now },
       },
     ]
   })
   if (added.length > 0) await tx.insertInto('billing_reports').values(added).execute()
   for (const row of known.filter((one) => one.day === day)) {
     const quantity = quantityOf(known, { id: row.payment_subscription_id, day, users: users.get(row.payment_subscription_id) ?? 0 })
-    const change = quantity === row.quantity ? {} : { quantity, revision: row.revision + 1, sent_at: null }
+    const change = quantity === row.quantity ? {} : { quantity, revision: row.revision + 1, sent_at: null, reason: null }
     await tx
       .updateTable('billing_reports')
       .set({ closes_month: 1, ...change })
@@ -93,9 +96,9 @@ export const countUntilEnd = (deps: Deps, { id, from, to, isOver }: UntilEnd): P
 
 /** A report that was sent may be on no invoice: it is sent again, which charges what is missing and nothing else. */
 async function reopenLast(tx: Tx, id: string): Promise<void> {
-  const of = tx.selectFrom('billing_reports').select(['id', 'revision', 'sent_at']).where('payment_subscription_id', '=', id)
+  const of = tx.selectFrom('billing_reports').select(['id', 'revision', 'sent_at', 'reason']).where('payment_subscription_id', '=', id)
   const last = await of.orderBy('event_at', 'desc').limit(1).executeTakeFirst()
-  if (!last || last.sent_at === null) return
+  if (!last || last.sent_at === null || isWaived(last)) return
   const again = { sent_at: null, revision: last.revision + 1 }
   await tx.updateTable('billing_reports').set(again).where('id', '=', last.id).execute()
 }

@@ -7,6 +7,7 @@ import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/inde
 import { oldestBilled } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
+import { isWaived } from './plan-reports.ts'
 import { isInstalledIn, type SpanRow, usersOf } from './spans.repo.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'currency' | 'pricedModule' | 'activeUsers'>
@@ -74,7 +75,8 @@ async function usersIn(db: DbOrTx, { id, month }: Readonly<{ id: string; month: 
     .where('payment_subscription_id', '=', id)
     .where('month', '=', month)
     .execute()
-  if (reports.some(({ closes_month }) => closes_month === 1)) return reports.reduce((sum, { quantity }) => sum + quantity, 0)
+  if (reports.some(({ closes_month }) => closes_month === 1))
+    return reports.reduce((sum, row) => sum + (isWaived(row) ? 0 : row.quantity), 0)
   return (await usersOf(db, { month, ids: [id] })).get(id) ?? 0
 }
 

@@ -1,5 +1,6 @@
+import { sql } from 'kysely'
 import { alertOf } from '../../core/alerts/index.ts'
-import type { Money } from '../../core/payments/index.ts'
+import { type Money, sumsOf } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { BillingDeps } from './deps.ts'
@@ -31,19 +32,23 @@ export const alertLost = ({ db, clock }: Deps, { id, slug }: Readonly<{ id: stri
 
 /** Without a tenant all but those that are deleted: their deletion bills them. One sum for each currency. */
 async function unbilledOf(db: DbOrTx, tenantId?: string): Promise<Readonly<{ count: number; sums: Money[] }>> {
+  const deleted = db.selectFrom('tenants').select('id').where('status', '=', 'deleting')
   const modules = db
     .selectFrom('billing_usage')
     .select(({ fn }) => ['currency', fn.countAll().as('count'), fn.sum('price_cents').as('cents')])
     .where('state', 'in', ['planned', 'unbilled'])
+    .where(({ eb }) => (tenantId === undefined ? eb('tenant_id', 'not in', deleted) : eb('tenant_id', '=', tenantId)))
     .groupBy('currency')
-    .orderBy('currency')
-  const deleted = db.selectFrom('tenants').select('id').where('status', '=', 'deleting')
-  const rows = await (tenantId === undefined
-    ? modules.where('tenant_id', 'not in', deleted)
-    : modules.where('tenant_id', '=', tenantId)
-  ).execute()
+  const users = db
+    .selectFrom('billing_reports')
+    .select(({ fn }) => ['currency', fn.countAll().as('count'), fn.sum(sql<number>`quantity * unit_cents - claimed_cents`).as('cents')])
+    .where('sent_at', 'is', null)
+    .where('reason', 'is not', null)
+    .where(({ eb }) => (tenantId === undefined ? eb('tenant_id', 'not in', deleted) : eb('tenant_id', '=', tenantId)))
+    .groupBy('currency')
+  const rows = [...(await modules.execute()), ...(await users.execute())]
   return {
     count: rows.reduce((sum, { count }) => sum + Number(count), 0),
-    sums: rows.map(({ currency, cents }) => ({ cents: Number(cents), currency })),
+    sums: sumsOf(rows.map(({ currency, cents }) => ({ cents: Number(cents), currency }))),
   }
 }
