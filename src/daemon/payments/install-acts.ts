@@ -106,7 +106,7 @@ async function takeBack(
 ): Promise<Charged> {
   const { provider, db, clock } = deps
   const key = `${installKey(given.attempt.id, 'charge', savedErrors(given, 'charge'))}:resume:${isoNow(clock)}`
-  await assertFormerPrice(deps, given, { item, price: await provider.getPrice(live.priceId) })
+  await assertFormerPrice(deps, given, { item, live, price: await provider.getPrice(live.priceId) })
   given.charging()
   await provider.updateSubscription({ key, id: live.id, cancelAtPeriodEnd: false, payout: live.isTaxed ? null : await payoutOf(db, item) })
   return { subscriptionId: live.id, isTakenBack: true }
