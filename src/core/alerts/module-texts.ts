@@ -34,7 +34,7 @@ type Withdrawn = Readonly<{ moduleId: string; tenants: readonly string[] }>
 
 export const paidModuleWithdrawnKey = (moduleId: string): string => `paid_module_withdrawn:${moduleId}`
 
-/** Tenants pay for an app whose module is withdrawn. One alert for each module. */
+/** Tenants pay for an app whose module is withdrawn. One alert for each module; after an acknowledgement the next withdrawal raises it again. */
 export const paidModuleWithdrawn = ({ moduleId, tenants }: Withdrawn): NewAlert => ({
   kind: 'paid_module_withdrawn',
   key: paidModuleWithdrawnKey(moduleId),
@@ -47,5 +47,4 @@ export const paidModuleWithdrawn = ({ moduleId, tenants }: Withdrawn): NewAlert 
     'Cancel their subscriptions in the Dashboard of the provider, which uninstalls the apps, and refund what is due. ' +
     'The alert closes when the module is restored. Otherwise acknowledge it once the subscriptions have ended.',
   command: `tenantry modules show ${moduleId}`,
-  standing: true,
 })

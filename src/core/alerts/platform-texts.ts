@@ -74,7 +74,7 @@ const waitingJobs = ({ topic, count, since }: LateJobs): NewAlert => ({
     `${plural(count, 'job')} of ${topic} since ${humanTime(since)}.\n` +
     'The changes are stored but have not reached other systems: a disabled user may still chat, a member may not be in a room yet, ' +
     'a cancelled subscription may charge again. The list names the reason, usually a chat server, object store or payment provider ' +
-    'that does not answer; the jobs run when it does.',
+    'that does not answer, or a payment provider that rejects the key; the jobs run when that ends.',
   command: `tenantry jobs list --topic ${topic}`,
   standing: true,
 })

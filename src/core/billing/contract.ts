@@ -9,6 +9,8 @@ import { usageKinds } from './usage-states.ts'
 
 const base = '/api/admin/v1/billing'
 const BySlug = pagingBy(Slug)
+/** A page of the comparison ends behind a vendor, an item, an account of transfers or a tenant. */
+const Compared = z.union([Slug, z.string().regex(/^(vendor|item|account):[A-Za-z0-9_:.~-]{0,230}$/)])
 
 const TenantBilling = z.object({
   tenant: z.string(),
@@ -80,7 +82,7 @@ export const billingContract = {
     path: `${base}/reconcile`,
     auth: admin('operator'),
     takesLong: true,
-    query: BySlug.extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
+    query: pagingBy(Compared).extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
     returns: z.object({
       differences: z.array(Difference),
       accepted: z.int().meta({ description: 'Differences that operators accepted' }),
@@ -88,7 +90,7 @@ export const billingContract = {
       nextCursor: z.string().nullable(),
     }),
     problems: ['PAYMENTS_UNAVAILABLE', 'NOT_FOUND'],
-    summary: 'Name what differs from the payment provider, for one tenant or a page of tenants; a page may be short; changes nothing',
+    summary: 'Name what differs from the payment provider: of one tenant, or page by page of all; a page may be short; changes nothing',
   }),
   acceptDifference: endpoint({
     method: 'POST',

@@ -1,15 +1,17 @@
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, newId, plural, problem } from '../../core/kit/index.ts'
 import { tenantById } from '../tenants/index.ts'
-import { type Billed, billTenant } from './bill-modules.ts'
+import { type Billed, billTenant, setUnbilled } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import { type ActiveModule, insertRows, type ModuleUsageRow, uncountedModules, usageIn } from './module-usage.repo.ts'
 import { watchUnbilled } from './watch-unbilled.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
 
-/** Finished months that are priced. */
+/** Finished months that are priced and billed. */
 export const monthsBack = 12
+export const oldestBilled = (now: string): Month => monthBefore(monthOf(now), monthsBack)
+const tooOld = `older than ${monthsBack} months. fix: invoice it by hand if it is due, then waive it`
 const batch = 500
 
 /** Gives each paid module of a tenant and month one row with its price. */
@@ -23,7 +25,7 @@ export async function priceModules(deps: Deps, signal: AbortSignal): Promise<str
 
 /**
  * Bills what is priced by one item on an invoice of its tenant and month. Rows without customer or provider are unbilled and tried again by the next
- * run. Throws PAYMENTS_UNAVAILABLE while the provider does not answer.
+ * run, until they are too old for a tenant to expect the charge. Throws PAYMENTS_UNAVAILABLE while the provider does not answer.
  */
 export async function billModules(deps: Deps, signal: AbortSignal): Promise<string> {
   const { billed, unbilled, isAway } = await billRows(deps, signal)
@@ -82,10 +84,18 @@ async function billRows(deps: Deps, signal: AbortSignal): Promise<Billed> {
   let isAway = false
   const unbilled: ModuleUsageRow[] = []
   const done = new Set<string>()
+  const oldest = oldestBilled(isoNow(deps.clock))
   for (let after = '', last = batch; last === batch && !signal.aborted; ) {
     const rows = await usageIn(deps.db, ['planned', 'unbilled'], { after, limit: batch })
-    for (const { tenant_id: tenantId, month } of rows) {
+    for (const row of rows) {
+      const { tenant_id: tenantId, month, state } = row
       if (done.has(`${tenantId} ${month}`) || signal.aborted) continue
+      // One that is planned may be on an invoice already: it is billed at any age.
+      if (state === 'unbilled' && month < oldest) {
+        await setUnbilled(deps, row, tooOld)
+        unbilled.push(row)
+        continue
+      }
       done.add(`${tenantId} ${month}`)
       // Its deletion bills it, and detaches what is billed.
       if ((await tenantById(deps.db, tenantId))?.status === 'deleting') continue

@@ -88,7 +88,7 @@ async function plan({ db, clock }: BillDeps, { rows, customerId }: Pick<ToBill, 
   return rows.filter(({ id }) => planned.some((one) => one.id === id))
 }
 
-const setUnbilled = async ({ db, clock }: BillDeps, { id }: ModuleUsageRow, reason: string): Promise<void> => {
+export const setUnbilled = async ({ db, clock }: BillDeps, { id }: ModuleUsageRow, reason: string): Promise<void> => {
   await db
     .updateTable('billing_usage')
     .set({ state: 'unbilled', reason, updated_at: isoNow(clock) })

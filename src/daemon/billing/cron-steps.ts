@@ -4,7 +4,8 @@ import { monthBefore, monthOf } from '../../core/billing/index.ts'
 import { isoNow, isProblem } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { enqueueJob, type JobHandler } from '../db/index.ts'
+import { enqueueJob, type JobHandler, type Tx, type WithTx } from '../db/index.ts'
+import type { Cron } from '../feature/index.ts'
 import { billModules, priceModules } from './aggregate-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { payDevelopers } from './pay-developers.ts'
@@ -88,14 +89,22 @@ const first = {
 
 /**
  * A cron only enqueues its first step, and each step the next one: after a restart the job queue continues with the step that was
- * interrupted, on any replica, and repeats one that failed.
+ * interrupted, on any replica, and repeats one that failed. The run ends with that: one that is lost has enqueued nothing.
  */
-export async function beginSteps(deps: Deps, cron: keyof typeof first): Promise<string> {
-  const isOff = deps.provider.name === 'none'
+export async function beginSteps(
+  { db, clock, provider }: Deps,
+  cron: keyof typeof first,
+  { finish }: Parameters<Cron['run']>[0],
+): Promise<string> {
+  const isOff = provider.name === 'none'
   if (isOff && cron === comparison) return 'no payment provider is configured: nothing to compare'
-  await enqueueStep(deps, { topic: first[cron] })
   const off = isOff ? '; no payment provider is configured: nothing is charged or sent to one' : ''
-  return `queued${off}. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
+  const summary = `queued${off}. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
+  await db.transaction().execute(async (tx) => {
+    await enqueueStep({ clock, tx }, { topic: first[cron] })
+    await finish?.(tx, summary)
+  })
+  return summary
 }
 
 /** The steps of a run in their order. */
@@ -104,8 +113,8 @@ const topicsOf = (cron: string): string[] =>
     .filter(([topic, step]) => step.cron === cron && topic !== transfersTopic)
     .map(([topic]) => `--topic ${topic}`)
 
-const enqueueStep = ({ db, clock }: Deps, { topic, payload = {} }: Next): Promise<void> =>
-  db.transaction().execute((tx) => enqueueJob(tx, clock, { topic, payload, key: topic, pool: 'payments' }))
+const enqueueStep = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, { topic, payload = {} }: Next): Promise<void> =>
+  enqueueJob(tx, clock, { topic, payload, key: topic, pool: 'payments' })
 
 /** The job handlers of all steps, by topic. */
 export const stepHandlers = (deps: Deps): Readonly<Record<string, JobHandler>> =>
@@ -119,9 +128,11 @@ const handlerOf =
       const { summary, next } = await run(deps, input, signal)
       // A step that stopped early is not done.
       signal.throwIfAborted()
-      if (next) await enqueueStep(deps, next)
-      // Transfers alone make no statements: a dead job that should have made them stays visible.
-      else if (!input.isRetry) await closeFailed(deps, cron)
+      await deps.db.transaction().execute(async (tx) => {
+        if (next) await enqueueStep({ ...deps, tx }, next)
+        // Transfers alone make no statements: a dead job that should have made them stays visible.
+        else if (!input.isRetry) await closeFailed(tx, deps.clock, cron)
+      })
       deps.log.info({ job: cron, topic }, summary)
     } catch (error) {
       if (last && !signal.aborted && !isNoAnswer(error)) await alertFailed(deps, cron, error)
@@ -133,8 +144,8 @@ const handlerOf =
 const isNoAnswer = (error: unknown): boolean =>
   (isProblem(error, 'PAYMENTS_UNAVAILABLE') && error.retryable) || (isPaymentFailure(error) && error.isRetryable)
 
-const closeFailed = ({ db, clock }: Deps, jobKey: string): Promise<void> =>
-  db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: jobKey, keys: [cronFailedKey(jobKey)], because: 'the job ran again' }))
+const closeFailed = (tx: Tx, clock: Deps['clock'], jobKey: string): Promise<void> =>
+  closeAlerts(tx, clock, { subject: jobKey, keys: [cronFailedKey(jobKey)], because: 'the job ran again' })
 
 /** The job is dead: nothing continues the month. */
 async function alertFailed({ db, clock }: Deps, jobKey: string, error: unknown): Promise<void> {

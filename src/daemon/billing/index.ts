@@ -54,27 +54,27 @@ export const billingFeature = feature<Deps>({
     defineCron({
       ...{ key: 'marketplace-monthly-billing', expression: '30 6 1 * *', description: 'Report active users of the last month' },
       isAlerted: true,
-      run: () => beginSteps(deps, 'marketplace-monthly-billing'),
+      run: (context) => beginSteps(deps, 'marketplace-monthly-billing', context),
     }),
     defineCron({
       ...{ key: 'billing-usage-aggregation', expression: '0 2 1 * *', description: 'Bill paid modules of the last month' },
       isAlerted: true,
-      run: () => beginSteps(deps, 'billing-usage-aggregation'),
+      run: (context) => beginSteps(deps, 'billing-usage-aggregation', context),
     }),
     defineCron({
       ...{ key: 'billing-developer-payouts', expression: '0 4 3 * *', description: 'Make statements of developers and transfer them' },
       isAlerted: true,
-      run: () => beginSteps(deps, 'billing-developer-payouts'),
+      run: (context) => beginSteps(deps, 'billing-developer-payouts', context),
     }),
     defineCron({
       ...{ key: 'billing-period-end-warning', expression: '0 9 24 * *', description: 'Mail to tenants what they will be charged' },
       isAlerted: true,
-      run: () => beginSteps(deps, 'billing-period-end-warning'),
+      run: (context) => beginSteps(deps, 'billing-period-end-warning', context),
     }),
     defineCron({
       ...{ key: 'billing-reconcile', expression: '30 5 * * *', description: 'Name what differs from the payment provider' },
       isAlerted: true,
-      run: () => beginSteps(deps, 'billing-reconcile'),
+      run: (context) => beginSteps(deps, 'billing-reconcile', context),
     }),
   ],
   loops: ({ activeUsers }) => [activeUsers.loop],

@@ -4,6 +4,7 @@ import { isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
+import { oldestBilled } from './aggregate-usage.ts'
 import { usersToReport } from './count-users.ts'
 import type { BillingDeps } from './deps.ts'
 import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
@@ -32,13 +33,14 @@ export async function previewOf(deps: Deps, { id, slug }: Pick<TenantRecord, 'id
 }
 
 /** Earlier months of modules that the next run charges once it can. */
-async function unbilledBefore({ db, currency }: Deps, tenantId: string, month: Month): Promise<Preview['unbilled']> {
+async function unbilledBefore({ db, clock, currency }: Deps, tenantId: string, month: Month): Promise<Preview['unbilled']> {
   const rows = await db
     .selectFrom('billing_usage')
     .select(({ fn }) => ['month', fn.sum('price_cents').as('cents')])
     .where('tenant_id', '=', tenantId)
     .where('state', 'in', ['planned', 'unbilled'])
     .where('month', '<', month)
+    .where('month', '>=', oldestBilled(isoNow(clock)))
     .where('currency', '=', currency)
     .groupBy('month')
     .orderBy('month')

@@ -1,6 +1,5 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { type Difference, difference } from '../../core/billing/index.ts'
-import { pageOf } from '../../core/contract/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import type { ProviderCustomer } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -11,41 +10,50 @@ import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
 import { ofSubscriptions } from './reconcile-subscriptions.ts'
 import { ofModules, ofPlanned, ofUsage, ofWaived } from './reconcile-usage.ts'
-import { ofVendorsAndItems } from './reconcile-vendors.ts'
+import { type Comparison, ofPlatform } from './reconcile-vendors.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log'>
 type Query = Readonly<{ cursor?: string | undefined; limit: number; tenant?: string | undefined }>
 
-/** Proxies end a request after a minute, and a tenant takes several calls. */
+/** Proxies end a request after a minute; a vendor or an item takes one call, and a tenant several. */
 const maxPageMs = 20_000
 
 /**
- * Compares one tenant, or a page of tenants that ends after 20 seconds; the first page also has items, vendors and payouts. Changes nothing. Throws
+ * Compares one tenant, or a page that ends after 20 seconds: vendors, items and transfers first, then tenants by slug. Changes nothing. Throws
  * PAYMENTS_UNAVAILABLE, NOT_FOUND.
  */
-export async function reconcilePage(deps: Deps, { cursor, limit, tenant }: Query) {
-  const only = tenant === undefined ? undefined : await existingTenant(deps.db, tenant)
+export async function reconcilePage(deps: Deps, { limit, ...from }: Query) {
+  if (from.tenant !== undefined) await existingTenant(deps.db, from.tenant)
   if (deps.provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
       'The platform has no payment provider, so there is nothing to compare. fix: set TENANTRY_STRIPE_SECRET_KEY',
     )
   const startedMs = deps.clock.monotonicMs()
-  const found = only ? [only] : await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 })
-  const { page, nextCursor } = pageOf(found, limit, ({ slug }) => slug)
-  const differences: Difference[] = []
+  const compared: Difference[][] = []
   let checked = 0
-  await orProblem(async () => {
-    if (cursor === undefined && tenant === undefined) differences.push(...(await ofVendorsAndItems(deps)))
-    for (const one of page) {
-      if (checked > 0 && deps.clock.monotonicMs() - startedMs >= maxPageMs) break
-      differences.push(...(await ofTenant(deps, one)))
-      checked++
+  const nextCursor = await orProblem(async () => {
+    let end: string | null = null
+    for await (const one of comparisons(deps, { ...from, limit: limit + 1 })) {
+      if (end !== null && (checked === limit || deps.clock.monotonicMs() - startedMs >= maxPageMs)) return end
+      compared.push(await one.compare())
+      if (one.isTenant) checked++
+      end = one.end
     }
+    return null
   })
+  const differences = compared.flat()
   const open = await withoutAccepted(deps, differences)
-  const end = checked < page.length ? (page[checked - 1]?.slug ?? null) : nextCursor
-  return { differences: open, accepted: differences.length - open.length, checked, nextCursor: end }
+  return { differences: open, accepted: differences.length - open.length, checked, nextCursor }
+}
+
+/** From a cursor on; at most `limit` tenants. That of a tenant is its slug. */
+async function* comparisons(deps: Deps, { cursor, limit, tenant }: Query): AsyncGenerator<Comparison & { isTenant?: true }> {
+  const isOfPlatform = tenant === undefined && (cursor === undefined || cursor.includes(':'))
+  if (isOfPlatform) yield* ofPlatform(deps, cursor)
+  const after = isOfPlatform ? undefined : cursor
+  const tenants = tenant === undefined ? await tenantsAfter(deps.db, { after, limit }) : [await existingTenant(deps.db, tenant)]
+  for (const one of tenants) yield { end: one.slug, isTenant: true, compare: () => ofTenant(deps, one) }
 }
 
 const pageSize = 50

@@ -28,7 +28,9 @@ export async function countMonths(deps: Deps, signal: AbortSignal): Promise<stri
 
 /** A provider that does not answer costs the job no attempt. */
 const notSent = (message: string, isAway: boolean): Error =>
-  isAway ? problem('PAYMENTS_UNAVAILABLE', `${message}. fix: wait; the job is retried until the provider answers`) : new Error(message)
+  isAway
+    ? problem('PAYMENTS_UNAVAILABLE', `${message}. fix: wait; the job is retried until the provider answers and accepts the key`)
+    : new Error(message)
 
 /** Sends what is counted, and throws until all of it is sent that can be: the next month would be too late for the invoice. */
 export async function sendUnsent(deps: Deps, signal: AbortSignal): Promise<string> {

@@ -17,6 +17,8 @@ const leaseMs = 5 * 60_000
 
 export const transfersTopic = 'billing.transfers'
 const dayMs = 24 * 60 * 60_000
+/** That of the cron. */
+const timeOfDay = '04:00:00.000Z'
 
 /** Transfers what waits, and again each day: a transfer needs money that has arrived, days after the payment. */
 export async function retryTransfers(deps: Deps, signal: AbortSignal): Promise<string> {
@@ -26,10 +28,10 @@ export async function retryTransfers(deps: Deps, signal: AbortSignal): Promise<s
   return `${transferred} transferred, ${waiting} waiting`
 }
 
-/** Once a day, whatever asks for it. */
+/** Once a day, whatever asks for it: equal jobs that are due at the same time run once. */
 export const enqueueTransfers = ({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<void> => {
-  const runAt = isoIn(clock, dayMs)
-  const job = { topic: transfersTopic, payload: {}, key: `${transfersTopic}:${runAt.slice(0, 10)}`, pool: 'payments', runAt } as const
+  const runAt = `${isoIn(clock, dayMs).slice(0, 10)}T${timeOfDay}`
+  const job = { topic: transfersTopic, payload: {}, key: transfersTopic, pool: 'payments', runAt } as const
   return db.transaction().execute((tx) => enqueueJob(tx, clock, job))
 }
 

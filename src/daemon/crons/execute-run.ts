@@ -2,6 +2,7 @@ import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
+import type { Tx } from '../db/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { type BegunRun, leaseMs, type RunDeps } from './begin-run.ts'
 import { finishRun, renewRun } from './runs.repo.ts'
@@ -19,22 +20,25 @@ export async function executeRun(
   const over = new AbortController()
   const lost = new AbortController()
   const heartbeat = keepAlive(deps, run, { over: over.signal, lost })
-  const end = await outcome(job, AbortSignal.any([draining, lost.signal]))
+  const finish = (tx: Tx, message: string) => finishRun(tx, { ...run, status: 'succeeded', message, finishedAt: isoNow(clock) })
+  const end = await outcome(job, { signal: AbortSignal.any([draining, lost.signal]), finish })
   over.abort()
   await heartbeat
   await db.transaction().execute(async (tx) => {
-    await finishRun(tx, { ...run, ...end, finishedAt: isoNow(clock) })
-    // Its work is in jobs, the last of which closes the alert.
-    if (job.isAlerted && end.status === 'failed') await raiseAlert(tx, clock, alertOf.cron_failed({ jobKey: job.key, reason: end.message }))
+    const isEnd = await finishRun(tx, { ...run, ...end, finishedAt: isoNow(clock) })
+    // Its work is in jobs, the last of which closes the alert. One that finished with its change has not failed.
+    if (isEnd && job.isAlerted && end.status === 'failed')
+      await raiseAlert(tx, clock, alertOf.cron_failed({ jobKey: job.key, reason: end.message }))
   })
   log.info({ job: job.key, runId: run.id, status: end.status, message: end.message }, 'job ended')
 }
 
 type Outcome = Readonly<{ status: 'succeeded' | 'failed'; message: string }>
 
-async function outcome(job: Cron, signal: AbortSignal): Promise<Outcome> {
+async function outcome(job: Cron, context: Parameters<Cron['run']>[0]): Promise<Outcome> {
+  const { signal } = context
   try {
-    const message = await job.run({ signal })
+    const message = await job.run(context)
     return signal.aborted ? { status: 'failed', message: `stopped before its end: ${message}` } : { status: 'succeeded', message }
   } catch (error) {
     return { status: 'failed', message: error instanceof Error ? error.message : String(error) }

@@ -86,8 +86,9 @@ export async function renewRun(db: DbOrTx, id: string, { now, until }: Readonly<
 
 type End = Readonly<{ id: string; status: 'succeeded' | 'failed'; startedAt: string; finishedAt: string; message: string }>
 
-export async function finishRun(db: DbOrTx, { id, status, startedAt, finishedAt, message }: End): Promise<void> {
-  await db
+/** False if it ended before. */
+export async function finishRun(db: DbOrTx, { id, status, startedAt, finishedAt, message }: End): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('cron_runs')
     .set({
       status,
@@ -98,7 +99,8 @@ export async function finishRun(db: DbOrTx, { id, status, startedAt, finishedAt,
     })
     .where('id', '=', id)
     .where('status', '=', 'running')
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 export const lostMessage = 'the process that ran it is gone'

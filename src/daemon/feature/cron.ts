@@ -1,4 +1,11 @@
 import { Cron as Expression } from 'croner'
+import type { Tx } from '../db/index.ts'
+
+/**
+ * `finish` ends the run as succeeded in the transaction of its only change, so that a process that is killed leaves both or none. Absent for a run
+ * that no history has.
+ */
+type CronContext = Readonly<{ signal: AbortSignal; finish?(tx: Tx, summary: string): Promise<unknown> }>
 
 /** Work at fixed times. `run` returns a one-line summary; it is idempotent and stops when the signal aborts. */
 export type CronDefinition = Readonly<{
@@ -8,7 +15,7 @@ export type CronDefinition = Readonly<{
   description: string
   /** A run that fails raises an alert, which the next one closes: for work that comes too late with the next run. */
   isAlerted?: boolean
-  run(context: Readonly<{ signal: AbortSignal }>): Promise<string>
+  run(context: CronContext): Promise<string>
 }>
 
 export type Cron = CronDefinition & Readonly<{ nextAfter(at: Date): Date | null }>

@@ -110,7 +110,7 @@ async function workJob(
 
 const noAnswers = ['HOMESERVER_UNREACHABLE', 'OBJECT_STORE_UNAVAILABLE', 'PAYMENTS_UNAVAILABLE'] as const
 
-/** A chat server, the object store or the payment provider does not answer; a refusal is an answer. */
+/** A chat server, the object store or the payment provider does not answer; a refusal is an answer, but that of a key concerns no job. */
 const isNoAnswer = (error: unknown): boolean =>
   noAnswers.some((code) => isProblem(error, code) && error.retryable) || (isPaymentFailure(error) && error.isRetryable)
 

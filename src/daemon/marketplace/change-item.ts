@@ -14,7 +14,7 @@ import { announceItem } from './announce-item.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { type ItemRecord, lockItem, renameVendor, replaceItem } from './items.repo.ts'
 import { itemView } from './operate-marketplace.ts'
-import { insertVendor, lockVendor, replaceVendor } from './vendors.repo.ts'
+import { insertVendor, isAccountGone, lockVendor, replaceVendor } from './vendors.repo.ts'
 
 type One = Readonly<{ id: string }>
 
@@ -97,7 +97,7 @@ export const changeVendor = (deps: MarketplaceDeps, actor: Actor, { id, ...chang
     if (!vendor) throw problem('NOT_FOUND', `Vendor ${id} does not exist. fix: tenantry marketplace vendors list`)
     const given = Object.entries(change).filter(([key, value]) => value !== undefined && value !== vendor[key as keyof Vendor])
     if (given.length === 0) return vendor
-    if (change.country !== undefined && change.country !== vendor.country) assertCountryIsOpen(vendor)
+    if (change.country !== undefined && change.country !== vendor.country) await assertCountryIsOpen(tx, vendor)
     const next: Vendor = { ...vendor, ...Object.fromEntries(given), updatedAt: isoNow(deps.clock) }
     await replaceVendor(tx, next)
     if (next.name !== vendor.name) await renameVendor(tx, { vendorId: id, name: next.name })
@@ -108,10 +108,9 @@ export const changeVendor = (deps: MarketplaceDeps, actor: Actor, { id, ...chang
     return next
   })
 
-/** The provider fixes the country of an account at its creation; one that is closed is replaced by the next onboarding. Throws CONFLICT. */
-function assertCountryIsOpen({ id, country, paymentAccountId, paymentAccountStatus, chargesEnabled, payoutsEnabled }: Vendor): void {
-  if (paymentAccountId === null) return
-  if (paymentAccountStatus === 'restricted' && !chargesEnabled && !payoutsEnabled) return
+/** The provider fixes the country of an account at its creation; one that is gone is replaced by the next onboarding. Throws CONFLICT. */
+async function assertCountryIsOpen(tx: Tx, { id, country, paymentAccountId }: Vendor): Promise<void> {
+  if (paymentAccountId === null || (await isAccountGone(tx, id))) return
   throw problem(
     'CONFLICT',
     `The payment account ${paymentAccountId} of vendor ${id} was created for ${country}, and the provider never changes that. fix: delete the account in the Dashboard of the provider, then tenantry marketplace vendors sync ${id}, and repeat the request`,

@@ -12,6 +12,8 @@ export type VendorTable = {
   payment_account_status: 'pending' | 'active' | 'restricted'
   charges_enabled: number
   payouts_enabled: number
+  /** A sync found that the provider does not have the account any more. */
+  payment_account_gone: Generated<number>
   /** Hundredths of a percent: 3000 is 30.00 %. */
   application_fee_hundredths: number
   created_at: string

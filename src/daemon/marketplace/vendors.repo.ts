@@ -77,3 +77,14 @@ export async function replaceVendor(tx: Tx, one: Vendor): Promise<void> {
   const { id, ...rest } = toRow(one)
   await tx.updateTable('marketplace_vendors').set(rest).where('id', '=', id).execute()
 }
+
+/** Whether the last sync found no account of the vendor at the provider. */
+export async function isAccountGone(db: DbOrTx, id: string): Promise<boolean> {
+  const row = await db.selectFrom('marketplace_vendors').select('payment_account_gone as gone').where('id', '=', id).executeTakeFirst()
+  return row?.gone === 1
+}
+
+export async function storeAccountGone(tx: Tx, { id, isGone }: Readonly<{ id: string; isGone: boolean }>): Promise<void> {
+  const payment_account_gone = isGone ? 1 : 0
+  await tx.updateTable('marketplace_vendors').set({ payment_account_gone }).where('id', '=', id).execute()
+}

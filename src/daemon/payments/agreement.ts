@@ -1,5 +1,5 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
-import { assertVendorIsPayable, type InstallStep, type ProviderPrice } from '../../core/payments/index.ts'
+import { assertVendorIsPayable, type InstallStep, type ProviderPrice, type ProviderSubscription } from '../../core/payments/index.ts'
 import type { SagaEntry } from '../../core/saga/index.ts'
 import type { Tx } from '../db/index.ts'
 import {
@@ -115,11 +115,15 @@ export async function assertActive({ db }: PaymentsDeps, { tenantId }: Attempt):
   throw new Refused(problem('CONFLICT', `${state}, so nothing is bought for it. fix: resume the tenant, then repeat the request`))
 }
 
-type Former = Readonly<{ item: ItemRecord; price: ProviderPrice | null }>
+type Former = Readonly<{ item: ItemRecord; live: ProviderSubscription; price: ProviderPrice | null }>
 
-/** A subscription that is taken back keeps its price, which the user may not have been shown. */
-export async function assertFormerPrice(deps: PaymentsDeps, given: Given, { item, price }: Former): Promise<void> {
+/**
+ * A subscription that is taken back keeps its price, which the user may not have been shown. A free installation in between left no payment in the
+ * row.
+ */
+export async function assertFormerPrice(deps: PaymentsDeps, given: Given, { item, live, price }: Former): Promise<void> {
   if (!price || mayHaveCharged(given) || isAgreed(given, priceOf(price))) return
-  await correctRow(deps, given.attempt, { ...priceOf(price), paymentPriceId: price.id })
+  const ids = { paymentPriceId: price.id, paymentSubscriptionId: live.id, paymentSubscriptionItemId: live.itemId }
+  await correctRow(deps, given.attempt, { ...priceOf(price), ...ids, paidUntil: live.currentPeriodEnd })
   throw notTheAgreed(item, 'continues at its former price, which was not shown')
 }

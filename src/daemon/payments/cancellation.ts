@@ -1,4 +1,4 @@
-import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
+import { isoIn, isoNow } from '../../core/kit/index.ts'
 import { isLive } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, type WithTx } from '../db/index.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
@@ -31,9 +31,6 @@ export const enqueueCancellation = ({ clock, tx }: WithTx<Pick<Deps, 'clock'>>, 
 export const followCancellation =
   (deps: Deps): JobHandler =>
   async (payload) => {
-    // Without a key the job waits until it is set again, and costs no attempt: the subscription would charge on.
-    if (deps.provider.name === 'none')
-      throw problem('PAYMENTS_UNAVAILABLE', 'no payment provider is set. fix: set TENANTRY_STRIPE_SECRET_KEY')
     const { id } = payload as { id: string }
     const { db, clock, provider } = deps
     const row = await findSubscription(db, { paymentSubscriptionId: id })

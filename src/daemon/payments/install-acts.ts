@@ -92,7 +92,7 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
     })
     return { subscriptionId: created.id, isTakenBack: false }
   } catch (error) {
-    throw isPaymentFailure(error) && !error.isRetryable ? new Refused(error) : error
+    throw isPaymentFailure(error) && !error.isTransient ? new Refused(error) : error
   }
 }
 
@@ -118,7 +118,7 @@ async function takeBack(
 ): Promise<Charged> {
   const { provider, db, clock } = deps
   const key = `${installKey(given.attempt.id, 'charge', savedErrors(given, 'charge'))}:resume:${isoNow(clock)}`
-  await assertFormerPrice(deps, given, { item, price: await provider.getPrice(live.priceId) })
+  await assertFormerPrice(deps, given, { item, live, price: await provider.getPrice(live.priceId) })
   given.charging()
   await provider.updateSubscription({ key, id: live.id, cancelAtPeriodEnd: false, payout: live.isTaxed ? null : await payoutOf(db, item) })
   return { subscriptionId: live.id, isTakenBack: true }

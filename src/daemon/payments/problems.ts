@@ -5,7 +5,7 @@ import type { SagaError } from '../../core/saga/index.ts'
 /** A failure of the provider as callers of the API get it. */
 function problemOf(failure: PaymentFailure): Problem {
   if (failure.kind === 'off') return problem('PAYMENTS_UNAVAILABLE', failure.message)
-  if (failure.isRetryable)
+  if (failure.isTransient)
     return problem('PAYMENTS_UNAVAILABLE', `${failure.message}. fix: repeat the request; nothing is charged twice`, { cause: failure })
   if (isRejected(failure))
     return problem(
@@ -19,8 +19,8 @@ function problemOf(failure: PaymentFailure): Problem {
 }
 
 /** The provider rejects the request itself, whatever the means of payment: an operator has to remove the cause. */
-export const isRejected = (error: unknown): error is PaymentFailure & Readonly<{ kind: 'invalid' | 'not_found' }> =>
-  isPaymentFailure(error, 'invalid') || isPaymentFailure(error, 'not_found')
+export const isRejected = (error: unknown): error is PaymentFailure & Readonly<{ kind: 'invalid' | 'not_found' | 'denied' }> =>
+  isPaymentFailure(error, 'invalid') || isPaymentFailure(error, 'not_found') || isPaymentFailure(error, 'denied')
 
 /** Runs a call of the provider for an API request. */
 export const orProblem = async <Value>(call: () => Promise<Value>): Promise<Value> => {

@@ -14,6 +14,7 @@ function failureOf(error: unknown): PaymentFailure {
   // 403 for a connected account that was deleted.
   const isGone = error.statusCode === 404 || error.code === 'resource_missing' || error.code === 'account_invalid'
   if (isGone) return paymentFailure('not_found', message)
+  if (error.statusCode === 401 || error.statusCode === 403) return paymentFailure('denied', message)
   if (error.statusCode === undefined || error.statusCode >= 500)
     return paymentFailure('failed', 'The payment provider reports an internal error')
   return paymentFailure('invalid', message)

@@ -10,7 +10,7 @@ type Stuck = Readonly<{ attempt: Attempt; actor: Installer; error: unknown }>
 
 /** A failed installation that the provider refuses to pay back: it is tried again, but only a person can remove the cause. */
 export async function reportStuck({ db, clock }: PaymentsDeps, { attempt, actor, error }: Stuck): Promise<void> {
-  if (!isPaymentFailure(error) || error.isRetryable) return
+  if (!isPaymentFailure(error) || error.isTransient) return
   await db.transaction().execute(async (tx) => {
     const item = await findItem(tx, attempt.itemId)
     const facts = { slug: actor.tenantSlug, itemName: item?.name ?? attempt.itemId, attemptId: attempt.id, reason: error.message }

@@ -1,10 +1,10 @@
 import { alertOf } from '../../core/alerts/index.ts'
-import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { type Actor, canonicalJson, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
 import { accountStateOf, type ProviderAccount } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
-import { findVendor, lockVendor, replaceVendor } from '../marketplace/index.ts'
+import { findVendor, isAccountGone, lockVendor, replaceVendor, storeAccountGone } from '../marketplace/index.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { createOnce } from './prices.ts'
 import { orProblem } from './problems.ts'
@@ -28,9 +28,9 @@ async function ensureAccount(deps: Deps, { id, gone = null }: One & Readonly<{ g
   const { name, contactEmail: email, country, paymentAccountId } = await existingVendor(deps, { id })
   if (paymentAccountId !== null && paymentAccountId !== gone) return paymentAccountId
   const input = { name, email, country, metadata: { svc_vendor: id } }
-  // The key of the former account would return it again. Another country is another request.
+  // The key of the former account would return it again. Other fields are another request.
   const account = await createOnce(
-    `account:${id}:${country}${gone === null ? '' : `:${gone}`}`,
+    `account:${id}:${sha256Hex(canonicalJson(input)).slice(0, 16)}${gone === null ? '' : `:${gone}`}`,
     (key) => provider.createAccount({ key, ...input }),
     async () => null,
   )
@@ -39,6 +39,7 @@ async function ensureAccount(deps: Deps, { id, gone = null }: One & Readonly<{ g
     if (!locked || locked.paymentAccountId !== paymentAccountId) return locked?.paymentAccountId ?? account.id
     const state = { paymentAccountStatus: 'pending', chargesEnabled: false, payoutsEnabled: false } as const
     await replaceVendor(tx, { ...locked, ...state, paymentAccountId: account.id, updatedAt: isoNow(clock) })
+    await storeAccountGone(tx, { id, isGone: false })
     await closeAlerts(tx, clock, { subject: id, kinds: ['vendor_restricted'], because: 'the vendor has a new account' })
     await recordAudit(tx, clock, {
       actor: system,
@@ -75,8 +76,7 @@ export async function onboardVendor(deps: Deps, actor: Actor, { id }: One) {
 
 /** The key of another account or mode finds no account either, so one is replaced only after a sync has stored that it is gone. */
 async function replaceAccount(deps: Deps, { id, gone }: One & Readonly<{ gone: string }>): Promise<string> {
-  const { paymentAccountStatus, chargesEnabled, payoutsEnabled } = await existingVendor(deps, { id })
-  if (paymentAccountStatus === 'restricted' && !chargesEnabled && !payoutsEnabled) return ensureAccount(deps, { id, gone })
+  if (await isAccountGone(deps.db, id)) return ensureAccount(deps, { id, gone })
   throw problem(
     'CONFLICT',
     `The payment provider does not find the account ${gone} of vendor ${id}. fix: check that TENANTRY_STRIPE_SECRET_KEY is of the right account; if the vendor's account was deleted, run \`tenantry marketplace vendors sync ${id}\`, then onboard again`,
@@ -118,6 +118,7 @@ const apply = ({ db, clock }: Deps, actor: Actor, { id, account }: Read): Promis
   db.transaction().execute(async (tx: Tx) => {
     const vendor = await lockVendor(tx, id)
     if (!vendor) return 'gone'
+    await storeAccountGone(tx, { id, isGone: account === null })
     const paymentAccountStatus = account ? accountStateOf(account, vendor.paymentAccountStatus) : 'restricted'
     const state = {
       paymentAccountStatus,

@@ -143,3 +143,35 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
     expect((await room.db.selectFrom('alerts').select('body').executeTakeFirstOrThrow()).body).toContain('module_not_billed of acme')
   })
 })
+
+onBothDialects('the run of a cron', (fresh) => {
+  test('ends with what it enqueues: one that cannot end enqueues nothing', async () => {
+    const room = await aBillingWorld(await fresh())
+    const cron = billingFeature.crons?.(room.deps).find(({ key }) => key === 'billing-reconcile')
+    const finish = () => Promise.reject(new Error('killed'))
+    await expect(cron?.run({ signal: new AbortController().signal, finish })).rejects.toThrow('killed')
+    expect(await jobs(room)).toEqual([])
+  })
+})
+
+onBothDialects('a run of the payouts by hand', (fresh) => {
+  test('begins no second chain of daily transfers', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer(null)
+    await room.module('attendance', 500)
+    await room.until('2026-04-03T00:00:00.000Z')
+    const replica = aReplica(room)
+    for (let n = 0; n < 3; n++) {
+      await replica.cron('billing-developer-payouts')
+      await replica.drain()
+      await room.clock.advance(10 * 60_000)
+    }
+    for (let hour = 0; hour < 72; hour++) {
+      await room.clock.advance(60 * 60_000)
+      await replica.drain()
+    }
+    const next = await room.db.selectFrom('outbox').select(['topic', 'next_at']).where('topic', 'like', 'billing.%').execute()
+    expect(next).toEqual([{ topic: 'billing.transfers', next_at: '2026-04-06T04:00:00.000Z' }])
+    expect(await room.payouts()).toMatchObject([{ state: 'waiting', reason: 'the developer has no vendor' }])
+  })
+})

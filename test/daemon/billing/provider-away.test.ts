@@ -84,7 +84,7 @@ onBothDialects('an internal error that the provider saved for a key', (fresh) =>
 })
 
 onBothDialects('while the provider does not answer for hours', (fresh) => {
-  test.each(['unreachable', 'failed'] as const)('usage of an item that was uninstalled waits and is billed: %s', async (kind) => {
+  test.each(['unreachable', 'failed', 'denied'] as const)('usage of an item that was uninstalled waits and is billed: %s', async (kind) => {
     const room = await aBillingWorld(await fresh(), { priceModel: 'per-active-user', priceCents: 150 })
     await room.install()
     await room.active(3)
@@ -99,12 +99,12 @@ onBothDialects('while the provider does not answer for hours', (fresh) => {
     expect(room.money()).toEqual([450, 315, 135])
   })
 
-  test('modules wait and are billed on the same day', async () => {
+  test.each(['unreachable', 'denied'] as const)('modules wait and are billed on the same day: %s', async (kind) => {
     const room = await aBillingWorld(await fresh())
     await room.developer()
     await room.module('attendance', 500)
     await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
-    const queue = queueOf(room, { operation: 'createInvoice', kind: 'unreachable' })
+    const queue = queueOf(room, { operation: 'createInvoice', kind })
     expect(await room.run('billing-usage-aggregation', queue.deps)).toContain('1 module month not billed')
     await queue.run(3)
     expect([room.money()[0], await jobs(room)]).toEqual([0, [{ topic: 'billing.unbilled-modules', status: 'queued' }]])

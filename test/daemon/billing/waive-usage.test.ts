@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { TenantId } from '../../../src/core/kit/index.ts'
+import { previewOf } from '../../../src/daemon/billing/preview.ts'
 import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import { waiveUsage } from '../../../src/daemon/billing/waive-usage.ts'
 import { anOperator } from '../../support/boxes-world.ts'
@@ -36,6 +38,26 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     await room.until('2026-07-02T00:00:00.000Z')
     expect([room.money()[0], await room.states()]).toEqual([500, ['2026-03 waived', '2026-04 waived', '2026-05 waived', '2026-06 billed']])
     expect((await room.waive(pilot)).usage).toEqual([])
+  })
+
+  test('of more than 12 months are not charged; they keep the reason until they are waived', async () => {
+    const room = await aPilot(await fresh())
+    const [first] = await room.usage()
+    if (!first) throw new Error('nothing was priced')
+    const old = ['2025-05', '2025-06'].map((month) => ({ ...first, id: `mus_${month}`, month }))
+    await room.db.insertInto('billing_usage').values(old).execute()
+    await room.addCustomer()
+    expect(
+      (await previewOf(room.deps, { id: 'ten_acme' as TenantId, slug: 'acme' }, '2026-06')).unbilled.map(({ month }) => month),
+    ).toEqual(['2025-06', '2026-03', '2026-04', '2026-05'])
+    expect(await room.run('billing-usage-aggregation')).toContain('4 billed, 1 unbilled')
+    const left = (await room.usage()).filter(({ state }) => state === 'unbilled')
+    expect(left.map(({ month, reason }) => [month, reason])).toEqual([
+      ['2025-05', 'older than 12 months. fix: invoice it by hand if it is due, then waive it'],
+    ])
+    expect(await room.alerts()).toEqual(['usage_unbilled open'])
+    await room.waive({ ...pilot, until: '2025-05' })
+    expect(await room.alerts()).toEqual(['usage_unbilled closed'])
   })
 
   test('are waived also when no run has priced them, and never a month that has not ended', async () => {

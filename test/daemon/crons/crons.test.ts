@@ -160,6 +160,30 @@ onBothDialects('crons', (fresh) => {
     expect(await alerts()).toEqual([{ ...open, count: 2 }])
   })
 
+  test('an alerted job that finished with its change has not failed, although its process died', async () => {
+    const dying = aReplica(await fresh())
+    let isQueued = false
+    const job = {
+      ...aJob().defined,
+      isAlerted: true,
+      run: async ({ finish }: Parameters<Cron['run']>[0]): Promise<string> => {
+        await dying.db.transaction().execute(async (tx) => finish?.(tx, 'queued'))
+        isQueued = true
+        return new Promise(() => {})
+      },
+    }
+    const frozen = { ...dying.clock, sleep: () => new Promise<void>(() => {}) }
+    await dying.look(job)
+    await dying.clock.advance(7 * minuteMs)
+    await beginAllDue({ ...dying, clock: frozen }, [job], going)
+    await vi.waitFor(() => expect(isQueued).toBe(true))
+    const other = aReplica(dying.db, dying.clock, 'b')
+    await dying.clock.advance(2 * minuteMs)
+    await other.look(job)
+    expect(await history(dying.db)).toEqual(['succeeded 02:07 queued'])
+    expect(await dying.db.selectFrom('alerts').select('key').execute()).toEqual([])
+  })
+
   test('a job that throws is failed with its reason and runs again next time', async () => {
     const [job, replica] = [aJob(), aReplica(await fresh())]
     await replica.look(job.defined)

@@ -61,7 +61,10 @@ onBothDialects('the marketplace for operators', (fresh) => {
       code: 'CONFLICT',
       message: expect.stringMatching(/acct_1 .* was created for AT.* fix: delete the account .*vendors sync/),
     })
+    // Its onboarding continues with this account.
     await account({ payment_account_status: 'restricted', charges_enabled: 0, payouts_enabled: 0 })
+    expect(await codeOf(room.operator.changeVendor({ params, body: { country: 'CH' } }))).toBe('CONFLICT')
+    await account({ payment_account_gone: 1 })
     expect(await room.operator.changeVendor({ params, body: { country: 'CH' } })).toMatchObject({ country: 'CH' })
     expect(await codeOf(room.operator.createVendor({ body: { name: 'X', contactEmail: 'x@y.example', country: 'XX' as never } }))).toBe(
       'VALIDATION',

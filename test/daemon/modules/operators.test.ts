@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { isoIn, isoNow } from '../../../src/core/kit/index.ts'
+import { acknowledgeAlert } from '../../../src/daemon/alerts/operator-actions.ts'
 import { lockRunnable, runnableInstallation } from '../../../src/daemon/modules/index.ts'
+import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aManifest, aModulesWorld, approve } from '../../support/modules-world.ts'
 import { codeOf } from '../../support/tasks-world.ts'
@@ -61,6 +63,25 @@ onBothDialects('modules for operators', (fresh) => {
     await db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).where('tenant_id', '=', 'ten_one').execute()
     expect(await room.mia.uninstallModule({ params })).toMatchObject({ chargedSubscriptionId: null })
     expect(await room.operator.withdrawModule({ params: { id: 'attendance' }, body })).toMatchObject({ versions: [], chargedApps: 1 })
+  })
+
+  test('a second withdrawal of a paid module after an acknowledgement raises the alert again', async () => {
+    const db = await fresh()
+    const room = await anActive(db)
+    await installApp(db, 'ten_one')
+    const withdraw = () => room.operator.withdrawModule({ params: { id: 'attendance' }, body: { reason: 'It sends data to strangers.' } })
+    await withdraw()
+    const { id } = await db.selectFrom('alerts').select('id').executeTakeFirstOrThrow()
+    await acknowledgeAlert(room, anOperator, { id: Number(id) })
+    // The tenants use the next version, which is withdrawn too.
+    await approve(db, aManifest({ version: '1.1.0' }), 'ten_two')
+    await db.updateTable('module_installations').set({ version: '1.1.0' }).execute()
+    await withdraw()
+    const alerts = await db.selectFrom('alerts').select(['kind', 'status']).orderBy('id').execute()
+    expect(alerts.map(({ kind, status }) => `${kind} ${status}`)).toEqual([
+      'paid_module_withdrawn acknowledged',
+      'paid_module_withdrawn open',
+    ])
   })
 
   test('a withdrawn version starts nothing and commits nothing, on each replica; a restored one runs again', async () => {

@@ -124,6 +124,29 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
     expect(room.money()[0]).toBe(1000)
   })
 
+  test('a paid period that outlives a free installation is shown after one refusal, and continues', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.runJobs()
+    // Installed while it was free, and uninstalled again.
+    const free = { price_model: null, price_cents: null, currency: null, payment_price_id: null }
+    const noPayment = { payment_subscription_id: null, payment_subscription_item_id: null, paid_until: null }
+    await room.db
+      .updateTable('marketplace_subscriptions')
+      .set({ ...free, ...noPayment })
+      .execute()
+    await reprice(room, 300)
+    await room.runJobs()
+    const shown = async () => (await listTenantItems(shop(room), room.actor, { limit: 10 })).items[0]?.priceCents
+    expect(await shown()).toBe(300)
+    const installing = installItem(shop(room), room.actor, { id: 'item_1', priceCents: 300 })
+    await expect(installing).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('former price') })
+    expect(await shown()).toBe(1000)
+    await installItem(shop(room), room.actor, { id: 'item_1', priceCents: 1000 })
+    expect([await statuses(room), room.money()[0], room.double.liveSubscriptions(room.customer.id).length]).toEqual([['active'], 1000, 1])
+  })
+
   test('the same cents for another model are another price', async () => {
     const room = await aPaymentsWorld(await fresh())
     await reprice(room, 1000, 'per-active-user')

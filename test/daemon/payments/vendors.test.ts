@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findVendor } from '../../../src/daemon/marketplace/index.ts'
+import { findVendor, isAccountGone } from '../../../src/daemon/marketplace/index.ts'
 import { noProvider, syncAccount } from '../../../src/daemon/payments/index.ts'
 import { onboardVendor, syncVendor } from '../../../src/daemon/payments/vendors.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -90,6 +90,30 @@ onBothDialects('accounts of vendors', (fresh) => {
     ])
     await room.onboard()
     expect((await room.vendor())?.paymentAccountId).toBe(next?.paymentAccountId)
+  })
+
+  test('an account whose creation got no answer is created with a mail address or name that was corrected since', async () => {
+    const room = await aVendor(await fresh())
+    room.double.fault('createAccount', 'answer lost')
+    await expect(room.onboard()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.db.updateTable('marketplace_vendors').set({ contact_email: 'new@flows.example', name: 'Flows GmbH' }).execute()
+    expect(await room.onboard()).toMatchObject({ url: expect.stringMatching(/^https:/) })
+    expect(room.double.calls.filter(({ operation }) => operation === 'createAccount').at(-1)).toMatchObject({
+      input: { email: 'new@flows.example', name: 'Flows GmbH' },
+    })
+  })
+
+  test('a sync stores whether the account is gone, and one that is restricted is not', async () => {
+    const room = await aVendor(await fresh())
+    await room.onboard()
+    const id = (await room.vendor())?.paymentAccountId as string
+    const isGone = async () => (await room.sync()).paymentAccountStatus === 'restricted' && (await isAccountGone(room.db, 'ven_1'))
+    room.double.setAccount(id, { disabledReason: 'rejected.fraud' })
+    expect([await isGone(), (await room.vendor())?.paymentAccountStatus]).toEqual([false, 'restricted'])
+    room.double.deleteAccount(id)
+    expect(await isGone()).toBe(true)
+    await room.onboard()
+    expect(await isAccountGone(room.db, 'ven_1')).toBe(false)
   })
 
   test('live subscriptions get a new account once it can be paid, not before', async () => {

@@ -174,7 +174,7 @@ function callOf(form: URLSearchParams, { ids, key }: Pick<Call, 'ids' | 'key'>):
   return { ids, key, at: (name) => form.get(name) ?? '', metadata: Object.fromEntries(named) }
 }
 
-const statusOf = { declined: 402, invalid: 400, not_found: 404, failed: 500, unreachable: 503, off: 500 } as const
+const statusOf = { declined: 402, invalid: 400, not_found: 404, failed: 500, unreachable: 503, denied: 401, off: 500 } as const
 
 function failureOf({ kind, message }: PaymentFailure) {
   const type = kind === 'declined' ? 'card_error' : kind === 'invalid' || kind === 'not_found' ? 'invalid_request_error' : 'api_error'
