@@ -204,8 +204,9 @@ const stillUnbilled = ({ count, sums }: Unbilled): NewAlert => ({
     'Tenants use paid modules or items and are not billed: a payment customer is missing, a price has another currency, the payment provider ' +
     'refused or did not answer, or there is none. The list names the reason of each.\n' +
     'Modules: remove the reason, then run tenantry crons run billing-usage-aggregation: it charges those of the last 12 months at once.\n' +
-    'No job charges older modules, or users whose payment customer does not exist any more. Invoice by hand what is due of them, then run ' +
-    'tenantry billing waive <tenant> --until <month> --reason <why>, for users with --kind users.',
+    'Older modules: no job charges them. Invoice by hand what is due, then waive them with --kind module.\n' +
+    'Users whose payment customer does not exist any more: no job charges them. Invoice them by hand, then run ' +
+    'tenantry billing waive <tenant> --until <month> --kind users --reason <why>.',
   command: 'tenantry billing usage --state unbilled',
   standing: true,
 })

@@ -32,7 +32,11 @@ export async function billModules(deps: Deps, signal: AbortSignal): Promise<stri
   // An interrupted run has not read everything that is unbilled.
   signal.throwIfAborted()
   await watchUnbilled(deps)
-  if (isAway) throw problem('PAYMENTS_UNAVAILABLE', `${plural(unbilled.length, 'module month')} not billed. fix: wait; the job is retried`)
+  if (isAway)
+    throw problem(
+      'PAYMENTS_UNAVAILABLE',
+      `${plural(unbilled.length, 'module month')} not billed. fix: wait; the job is retried until the provider answers and accepts the key`,
+    )
   return `${billed} billed, ${unbilled.length} unbilled`
 }
 
