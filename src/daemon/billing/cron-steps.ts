@@ -92,8 +92,14 @@ const first = {
  */
 export async function beginSteps(deps: Deps, cron: keyof typeof first): Promise<string> {
   await enqueueStep(deps, { topic: first[cron] })
-  return `queued. Progress: tenantry jobs list --topic ${first[cron]}`
+  return `queued. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
 }
+
+/** The steps of a run in their order. */
+const topicsOf = (cron: string): string[] =>
+  Object.entries(steps)
+    .filter(([topic, step]) => step.cron === cron && topic !== transfersTopic)
+    .map(([topic]) => `--topic ${topic}`)
 
 const enqueueStep = ({ db, clock }: Deps, { topic, payload = {} }: Next): Promise<void> =>
   db.transaction().execute((tx) => enqueueJob(tx, clock, { topic, payload, key: topic, pool: 'payments' }))

@@ -10,7 +10,7 @@ import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/inde
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
 import { ofSubscriptions } from './reconcile-subscriptions.ts'
-import { ofModules, ofPlanned, ofUsage } from './reconcile-usage.ts'
+import { ofModules, ofPlanned, ofUsage, ofWaived } from './reconcile-usage.ts'
 import { ofVendorsAndItems } from './reconcile-vendors.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log'>
@@ -117,7 +117,11 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
   const all = await provider.listSubscriptions(customerId)
   const found = [...ofAddress(tenant, customer), ...(await ofSubscriptions(deps, tenant, { rows, all }))]
   const invoices = await provider.listInvoices({ customerId })
-  found.push(...(await ofUsage(deps, tenant, invoices)), ...(await ofModules(deps, tenant, invoices)))
+  found.push(
+    ...(await ofUsage(deps, tenant, invoices)),
+    ...(await ofModules(deps, tenant, invoices)),
+    ...(await ofWaived(deps, tenant, invoices)),
+  )
   return found
 }
 

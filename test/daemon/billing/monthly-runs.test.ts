@@ -121,6 +121,17 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
     expect(await failed()).toEqual(['cron_failed closed'])
   })
 
+  test.each([
+    ['billing-usage-aggregation', '--topic billing.modules, then --topic billing.unbilled-modules'],
+    ['marketplace-monthly-billing', '--topic billing.active-users, then --topic billing.unsent-reports'],
+    ['billing-developer-payouts', '--topic billing.paid-invoices, then --topic billing.statements'],
+    ['billing-period-end-warning', '--topic billing.announcements'],
+    ['billing-reconcile', '--topic billing.comparison'],
+  ])('%s names the topic of each of its steps', async (cron, topics) => {
+    const room = await aBillingWorld(await fresh())
+    expect(await aReplica(room).cron(cron)).toBe(`queued. Progress: tenantry jobs list ${topics}`)
+  })
+
   test('is named by the comparison once it is not billed for a day', async () => {
     const room = await aBillingWorld(await fresh())
     await room.module('attendance', 500)

@@ -103,6 +103,26 @@ onBothDialects('the comparison with the provider', (fresh) => {
     expect((await room.alerts()).filter((alert) => alert.startsWith('billing_differs'))).toEqual(['billing_differs open'])
   })
 
+  test('the result of each night is the alert: it has the present number, and is closed without a difference', async () => {
+    const room = await aMonth(await fresh())
+    const night = async () => {
+      await room.run('billing-reconcile')
+      const { title, status } = await room.db
+        .selectFrom('alerts')
+        .select(['title', 'status'])
+        .where('kind', '=', 'billing_differs')
+        .executeTakeFirstOrThrow()
+      return [title, status]
+    }
+    change(room, room.sub, { applicationFeePercent: 5, cancelAtPeriodEnd: true })
+    expect(await night()).toEqual(['2 differences with the payment provider', 'open'])
+    change(room, room.sub, { cancelAtPeriodEnd: false })
+    expect(await night()).toEqual(['1 difference with the payment provider', 'open'])
+    await syncVendor(room.deps, operator, { id: 'ven_1' })
+    await room.runJobs()
+    expect(await night()).toEqual(['1 difference with the payment provider', 'closed'])
+  })
+
   type Fix = readonly [kind: string, differ: Act, fix: Act]
   const moduleInvoice = (room: Room) => [...room.double.invoices.values()].find(({ subscriptionId }) => subscriptionId === null)
   test.each<Fix>([
