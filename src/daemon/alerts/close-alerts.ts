@@ -5,8 +5,8 @@ import { appendEvent, type Db, type Tx } from '../db/index.ts'
 import { raiseAlert } from './raise-alert.ts'
 
 export type Resolved = Readonly<{
-  /** The alerts' subject; all kinds unless `kinds` is set. */
-  subject: string
+  /** The alerts' subject; all kinds unless `kinds` is set. May be absent beside `keys`: the subject of an alert may have changed since. */
+  subject?: string
   kinds?: readonly AlertKind[]
   /** Only open alerts with one of these keys. */
   keys?: readonly string[]
@@ -19,13 +19,15 @@ export async function closeAlerts(tx: Tx, clock: Clock, { subject, kinds, keys, 
   let update = tx
     .updateTable('alerts')
     .set({ status: 'closed', open_key: null, closed_at: isoNow(clock), closed_because: because })
-    .where('subject', '=', subject)
     .where('status', 'in', ['open', 'acknowledged'])
+  if (subject === undefined && !keys) throw new Error('alerts are closed by subject or by key')
+  if (subject !== undefined) update = update.where('subject', '=', subject)
   if (kinds) update = update.where('kind', 'in', kinds)
   if (keys) update = update.where('open_key', 'in', keys)
-  const closed = await update.returning('id').execute()
-  if (closed.length === 0) return
-  const payload = { alertIds: closed.map(({ id }) => Number(id)), subject, because }
+  const closed = await update.returning(['id', 'subject']).execute()
+  const [first] = closed
+  if (!first) return
+  const payload = { alertIds: closed.map(({ id }) => Number(id)), subject: first.subject, because }
   await appendEvent(tx, clock, { stream: 'admin', source: 'alerts', eventType: 'alert.closed', payload })
 }
 

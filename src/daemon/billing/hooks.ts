@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invoiceFailedMail, monthOf, paymentFailedMail } from '../../core/billing/index.ts'
 import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
-import type { ProviderSubscription } from '../../core/payments/index.ts'
+import type { ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import type { BillingHooks } from '../payments/index.ts'
@@ -40,8 +40,20 @@ export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 
     await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
   },
   refunded: (tx, invoice) => applyInvoice({ db: tx, clock }, { id: invoice.id, invoice }),
+  tenantOf,
   planChanged: (found: ProviderSubscription) => followPlan({ db, clock, provider, paymentFailed: mailFailure({ clock, random }) }, found),
 })
+
+/** The metadata that `bill-modules.ts` and `claim-usage.ts` give an invoice. */
+async function tenantOf(tx: Tx, { svc_modules: modules, svc_report: report }: ProviderInvoice['metadata']): Promise<string | null> {
+  if (modules !== undefined) return modules.split(':')[0] ?? null
+  if (report === undefined) return null
+  const of = tx
+    .selectFrom('billing_reports')
+    .select('tenant_id')
+    .where('id', '=', report.split(':')[0] ?? '')
+  return (await of.executeTakeFirst())?.tenant_id ?? null
+}
 
 const mailFailure =
   ({ clock, random }: Pick<BillingDeps, 'clock' | 'random'>) =>

@@ -72,8 +72,13 @@ export async function storeLink(tx: Tx, link: Link): Promise<void> {
     .execute()
 }
 
+/** The tenant that a subscription is or was paid for. */
+export async function tenantOfLink(db: DbOrTx, paymentSubscriptionId: string): Promise<string | null> {
+  const query = db.selectFrom('payment_links').select('tenant_id').where('payment_subscription_id', '=', paymentSubscriptionId)
+  return (await query.executeTakeFirst())?.tenant_id ?? null
+}
+
 /** Whether an installation was once paid by the subscription. */
 export async function isLinked(db: DbOrTx, paymentSubscriptionId: string): Promise<boolean> {
-  const query = db.selectFrom('payment_links').select('tenant_id').where('payment_subscription_id', '=', paymentSubscriptionId)
-  return (await query.executeTakeFirst()) !== undefined
+  return (await tenantOfLink(db, paymentSubscriptionId)) !== null
 }

@@ -59,6 +59,8 @@ export type BillingHooks = Readonly<{
   invoiceFailed(tx: Tx, failed: FailedInvoice): Promise<void>
   /** The payment of an invoice was refunded in full or in part. */
   refunded(tx: Tx, invoice: ProviderInvoice): Promise<void>
+  /** The id of the tenant that modules or late usage of an invoice are of, by its metadata; null for another invoice. */
+  tenantOf(tx: Tx, metadata: ProviderInvoice['metadata']): Promise<string | null>
   /** A subscription of a plan, as it is now. Returns what happened. */
   planChanged(found: ProviderSubscription): Promise<string>
 }>

@@ -5,27 +5,28 @@ import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findItem, findSubscription } from '../marketplace/index.ts'
 import type { PaymentsDeps } from './deps.ts'
-import { nameOfInvoice, tenantOfCustomer } from './follow-invoice.ts'
+import { nameOfInvoice, tenantOfCustomer, tenantOfInvoice } from './follow-invoice.ts'
 
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider'>
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'billing'>
 
 /**
  * Follows a dispute of a payment as it is now: an alert while it is open, another one if it is lost. It moves no money and uninstalls nothing: an
  * operator decides. `isClosing`: by the event that closed it, which is one. Returns what happened.
  */
-export async function followDispute({ db, clock, provider }: Deps, id: string, isClosing: boolean): Promise<string> {
+export async function followDispute({ db, clock, provider, billing }: Deps, id: string, isClosing: boolean): Promise<string> {
   const dispute = await provider.getDispute(id)
   if (!dispute) return 'the provider does not know the dispute'
   const invoice = dispute.invoiceId === null ? null : await provider.getInvoice(dispute.invoiceId)
   return db.transaction().execute(async (tx) => {
-    const tenant = dispute.customerId === null ? undefined : await tenantOfCustomer(tx, dispute.customerId)
+    const ofCustomer = dispute.customerId === null ? undefined : await tenantOfCustomer(tx, dispute.customerId)
+    const tenant = invoice ? await tenantOfInvoice({ billing }, tx, invoice) : ofCustomer
     if (!tenant && !invoice) return 'not a payment of a tenant'
     const { status, reason, dueBy, invoiceId, amount } = dispute
     const facts = { slug: tenant?.slug ?? 'billing', disputeId: id, invoiceId, ...amount, reason }
     const isLost = status === 'lost'
     const [open, key] = [paymentDisputedKey({ disputeId: id, isLost: false }), paymentDisputedKey({ disputeId: id, isLost })]
     const isKnown = await wasRaised(tx, key)
-    if (status !== 'open') await closeAlerts(tx, clock, { subject: facts.slug, keys: [open], because: `the dispute is ${status}` })
+    if (status !== 'open') await closeAlerts(tx, clock, { keys: [open], because: `the dispute is ${status}` })
     const itemName = await nameOf(tx, invoice)
     // An event that comes late or twice opens no alert again that an operator has closed.
     if (status !== 'won' && !isKnown) await raiseAlert(tx, clock, alertOf.payment_disputed({ ...facts, itemName, dueBy, isLost }))

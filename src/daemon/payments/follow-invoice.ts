@@ -4,6 +4,7 @@ import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
+import { tenantOfLink } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'billing'>
@@ -14,6 +15,18 @@ export const nameOfInvoice = ({ metadata }: Pick<ProviderInvoice, 'metadata'>): 
 
 export const tenantOfCustomer = (db: DbOrTx, customerId: string) =>
   db.selectFrom('tenants').select(['id', 'slug']).where('payment_customer_id', '=', customerId).executeTakeFirst()
+
+type OfInvoice = Pick<ProviderInvoice, 'customerId' | 'subscriptionId' | 'metadata'>
+
+/**
+ * The tenant of what an invoice charges, else that of its customer: the customer may be a former one of the tenant, or belong to another tenant now.
+ * Undefined for a tenant that is deleted.
+ */
+export async function tenantOfInvoice({ billing }: Pick<Deps, 'billing'>, tx: Tx, { customerId, subscriptionId, metadata }: OfInvoice) {
+  const id = (await billing.tenantOf(tx, metadata)) ?? (subscriptionId === null ? null : await tenantOfLink(tx, subscriptionId))
+  if (id === null) return tenantOfCustomer(tx, customerId)
+  return tx.selectFrom('tenants').select(['id', 'slug']).where('id', '=', id).executeTakeFirst()
+}
 
 /** States in which nothing more is collected, and why an alert about the invoice closes. */
 const ends: Partial<Record<ProviderInvoice['status'], string>> = {
@@ -31,8 +44,8 @@ type Followed = Readonly<{ type: string; ended?: ProviderSubscription }>
  */
 export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoice, { type, ended }: Followed): Promise<string> =>
   db.transaction().execute(async (tx) => {
-    const { id, status, customerId, total } = invoice
-    const tenant = ended ? await tenantById(tx, ended.metadata.svc_tenant ?? '') : await tenantOfCustomer(tx, customerId)
+    const { id, status, total } = invoice
+    const tenant = ended ? await tenantById(tx, ended.metadata.svc_tenant ?? '') : await tenantOfInvoice({ billing }, tx, invoice)
     if (ended && !tenant) return 'nothing to do: the tenant is deleted'
     const slug = tenant?.slug ?? 'billing'
     const key = paymentFailedKey(id)
@@ -44,7 +57,7 @@ export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoi
       if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total, hasEnded })
     }
     const over = ends[status]
-    if (over) await closeAlerts(tx, clock, { subject: slug, keys: [key], because: over })
+    if (over) await closeAlerts(tx, clock, { keys: [key], because: over })
     return `the invoice is ${status}`
   })
 
@@ -60,8 +73,8 @@ export async function alertUnpaid(tx: Tx, clock: Deps['clock'], { slug, found, i
 }
 
 /** Its tenant is charged only after somebody completes it at the provider. */
-export const stuckInvoice = ({ db, clock }: Deps, { id, customerId }: ProviderInvoice): Promise<void> =>
+export const stuckInvoice = ({ db, clock, billing }: Deps, invoice: ProviderInvoice): Promise<void> =>
   db.transaction().execute(async (tx) => {
-    const tenant = await tenantOfCustomer(tx, customerId)
-    await raiseAlert(tx, clock, alertOf.invoice_stuck({ slug: tenant?.slug ?? 'billing', invoiceId: id }))
+    const tenant = await tenantOfInvoice({ billing }, tx, invoice)
+    await raiseAlert(tx, clock, alertOf.invoice_stuck({ slug: tenant?.slug ?? 'billing', invoiceId: invoice.id }))
   })

@@ -7,7 +7,7 @@ import { lockExclusive, type Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { findAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
-import { nameOfInvoice, tenantOfCustomer } from './follow-invoice.ts'
+import { nameOfInvoice, tenantOfInvoice } from './follow-invoice.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'billing'>
 
@@ -67,7 +67,7 @@ async function followInvoice({ db, clock, provider, billing }: Deps, invoiceId: 
     if (attempt?.finishedAt === null) return { runAt: isoIn(clock, lookAgainMs) }
     await billing.refunded(tx, invoice)
     const newCents = await newlyRefunded(tx, clock, invoice)
-    const subject = (await tenantOfCustomer(tx, invoice.customerId))?.slug ?? 'billing'
+    const subject = (await tenantOfInvoice({ billing }, tx, invoice))?.slug ?? 'billing'
     const item = metadata.svc_item && (await findItem(tx, metadata.svc_item))?.name
     return record(tx, { invoice, newCents, subject, itemName: item || nameOfInvoice(invoice) })
   })
