@@ -128,6 +128,7 @@ function aProvider() {
     getCustomer: async (id) => ({ id, email: null, name: null, metadata: {} }),
     findPrice: async () => price,
     getPrice: async () => price,
+    listInvoices: async () => [],
     listSubscriptions: async (customerId) => [...subs.values()].filter((one) => one.customerId === customerId),
     getSubscription: async (id) => subs.get(id) ?? null,
     createSubscription: async ({ customerId, metadata }) => {

@@ -13,7 +13,8 @@ export const opening = (fleet: Fleet): string => `Tenantry demo: ${introduction(
 
 const introduction = ({ simulated, boxes, hosts, unlucky }: Fleet): string =>
   simulated
-    ? `${plural(boxes.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts. A simulated update takes seconds, a real one minutes.`
+    ? `${plural(boxes.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts. A simulated update takes seconds, a real one minutes.
+Simulated boxes have no chat server: users, boards and the marketplace need \`npm run demo -- --docker\`.`
     : `${plural(boxes.length, 'real box', 'real boxes')} on the Docker engine of this machine. The new image of ${unlucky} exits at its start.`
 
 type Seen = Readonly<{

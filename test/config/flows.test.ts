@@ -24,8 +24,8 @@ const person = { data: { colleague: 'Ida Berg', work: 'Music', firstDay: '2026-1
 
 /** Each way through a flow: answers, and the elements that were left in it, in order. */
 const plays: readonly (readonly [flow: string, answers: Readonly<Record<string, readonly object[]>>, ended: readonly string[]])[] = [
-  ['crisis-alert', { alarm: [alarm], decide: [{}, {}], secure: [{ after: 'PT2H' }], care: [{}] }, ['alarm', 'decide', 'secure', 'care']],
-  ['crisis-alert', { alarm: [{ data: { ...alarm.data, injured: 0 } }], decide: [{}, {}], secure: [{}] }, ['alarm', 'decide', 'secure']],
+  ['crisis-alert', { alarm: [alarm], decide: [{}], secure: [{ after: 'PT2H' }], care: [{}] }, ['alarm', 'decide', 'secure', 'care']],
+  ['crisis-alert', { alarm: [{ data: { ...alarm.data, injured: 0 } }], decide: [{}], secure: [{}] }, ['alarm', 'decide', 'secure']],
   [
     'crisis-alert',
     { alarm: [alarm], decide: [{ action: 'reject' }], 'other-measures': [{}], secure: [{ after: 'PT10M' }], care: [{}] },
@@ -81,6 +81,23 @@ test.each(plays)('%s is played to its end', (name, answers, ended) => {
   expect(played).toMatchObject({ outcome: 'completed', failure: null, unused: [], waitsAt: [] })
   expect(effects(played).flatMap((effect) => (effect.type === 'closed' ? [effect.elementId] : []))).toEqual(ended)
   for (const effect of effects(played)) if (effect.type === 'report') expect(effect.missing).toEqual([])
+})
+
+test.each(plays)('%s is played to its end in a school in which one user does it all', (name, answers, ended) => {
+  const byOne = Object.entries(answers).map(([id, all]) => [id, all.map((answer) => ({ ...answer, by: 'head' }))])
+  const played = simulateBoard(
+    read(name).definition,
+    SimulationScript.parse({ answers: Object.fromEntries(byOne), startedBy: 'head' }),
+    '2026-11-23T08:00:00.000Z',
+  )
+  expect(played.steps.flatMap(({ refused }) => refused ?? [])).toEqual([])
+  expect(effects(played).flatMap((effect) => (effect.type === 'closed' ? [effect.elementId] : []))).toEqual(ended)
+})
+
+test('late measures of a teacher are given by the principal, who decides about them too', () => {
+  const late = { by: 'head', data: { measures: 'Repair' }, after: 'P8D' }
+  const played = play('incident-review', { incident: [incident('minor')], measures: [late], effective: [{ by: 'head' }] })
+  expect(played).toMatchObject({ outcome: 'completed', failure: null })
 })
 
 test('the crisis report has every answer, and the late custodian is escalated to the principal', () => {

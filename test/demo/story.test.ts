@@ -20,6 +20,11 @@ describe('the story of the demo', () => {
       ).toHaveLength(1)
   })
 
+  test('says that users need real boxes', () => {
+    expect(opening(simulatedFleet)).toContain('Simulated boxes have no chat server: users, boards and the marketplace need')
+    expect(opening({ ...simulatedFleet, simulated: false })).not.toContain('Simulated boxes')
+  })
+
   test('ends with what was seen, with the measured durations', () => {
     expect(seen('paused')).toContain('one box first, then 2 further phases')
     expect(seen('paused')).toContain('20 boxes went from Synapse 1.157.1 to 1.163.2')

@@ -260,9 +260,14 @@ describe('a withdrawn module', () => {
     await all.must('root', 'modules', 'withdraw', 'attendance', '--reason', 'sends data to strangers', '--yes')
     const withdrawnMs = performance.now()
     let lastRunMs = 0
-    while (performance.now() - withdrawnMs < 2_000)
-      for (const daemon of [0, 1])
-        if ((await tom.ask('GET', '/module-api/attendance/', { daemon })).status === 200) lastRunMs = performance.now() - withdrawnMs
+    while (performance.now() - withdrawnMs < 2_000) {
+      for (const daemon of [0, 1]) {
+        const { status, text } = await tom.ask('GET', '/module-api/attendance/', { daemon })
+        expect([200, 404], text).toContain(status)
+        if (status === 200) lastRunMs = performance.now() - withdrawnMs
+      }
+      await new Promise((next) => setTimeout(next, 100)) // one address may call 30 times a second
+    }
     expect(lastRunMs).toBeLessThan(1_000)
     await createSpace('Class 7b')
     expect(await shown('attendance')).toMatchObject({ status: 'active', withdrawn: { reason: 'sends data to strangers' } })

@@ -69,10 +69,21 @@ const usageColumns = ({ now }: Style): Column<UsageRow>[] => [
 export const usageList = ({ usage, nextCursor, open }: Usage, style: Style): string =>
   sections(usage.length === 0 ? 'No usage.' : table(style, usageColumns(style), usage), openText(open), more(nextCursor))
 
+/** One sum for each currency. */
+const sumsText = (usage: readonly UsageRow[]): string =>
+  [...new Set(usage.map(({ currency }) => currency))]
+    .sort()
+    .map((one) =>
+      money(
+        usage.filter(({ currency }) => currency === one).reduce((sum, { cents }) => sum + cents, 0),
+        one,
+      ),
+    )
+    .join(' and ')
+
 export const waivedList = ({ usage }: Readonly<{ usage: readonly UsageRow[] }>, style: Style): string => {
-  const cents = usage.reduce((sum, row) => sum + row.cents, 0)
   if (usage.length === 0) return 'Nothing to waive: everything is billed or was waived before.'
-  return sections(table(style, usageColumns(style), usage), `Waived: ${money(cents, usage[0]?.currency ?? '')}. No job bills it any more.`)
+  return sections(table(style, usageColumns(style), usage), `Waived: ${sumsText(usage)}. No job bills it any more.`)
 }
 
 /** Counts all tenants and months: an old amount may be on no page that is shown. */

@@ -1,6 +1,14 @@
 // `tenantry billing`: what tenants are charged, what developers are paid, and what differs from the payment provider.
 // It decides nothing itself.
-import { type Difference, type Payout, type Preview, type UsageRow, usageStates } from '../../core/billing/index.ts'
+import {
+  type Difference,
+  DifferenceKind,
+  type Payout,
+  type Preview,
+  type UsageRow,
+  usageKinds,
+  usageStates,
+} from '../../core/billing/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type Context, clean, command, count, noun, oneOf, text } from '../kit/index.ts'
 import { differenceList, payoutList, previewList, usageList, waivedList } from './billing.view.ts'
@@ -33,11 +41,15 @@ const usage = command('usage', 'List usage of finished months and how it was bil
   examples: ['usage --month 2026-10', 'usage --state unbilled'],
 })
 
-const waive = command('waive <tenant>', 'Waive modules of a tenant that are not billed', {
-  options: { until: text('--until <month>', 'the last month to waive, such as 2026-10'), reason: text('--reason <text>', 'why; audited') },
-  run: ({ api }, { tenant: slug, until, reason }) => {
+const waive = command('waive <tenant>', 'Waive what is not billed of a tenant', {
+  options: {
+    until: text('--until <month>', 'the last month to waive, such as 2026-10'),
+    kind: oneOf('--kind <kind>', 'waive only these (default: both)', usageKinds),
+    reason: text('--reason <text>', 'why; audited'),
+  },
+  run: ({ api }, { tenant: slug, until, kind, reason }) => {
     if (until === undefined || reason === undefined) throw problem('USAGE', 'pass --until 2026-10 and --reason "…"')
-    return api.billing.waiveUsage({ body: { tenant: slug, until, reason } })
+    return api.billing.waiveUsage({ body: { tenant: slug, until, kind, reason } })
   },
   view: waivedList,
   examples: ['waive anna-schule --until 2026-10 --reason "pilot without charge"'],
@@ -96,6 +108,8 @@ const accept = command('accept <kind> <id>', 'Accept a difference that no fix cl
   },
   run: async (context, { kind, id, tenant: slug, reason }) => {
     if (reason === undefined) throw problem('USAGE', 'the audit log needs a reason; pass --reason "…"')
+    if (!DifferenceKind.safeParse(kind).success)
+      throw problem('USAGE', `${kind} is no kind of difference. fix: one of ${DifferenceKind.options.join(', ')}`)
     const isAsked = (one: Difference) => one.kind === kind && one.id === id
     const { differences } = await compare(context, { tenant: slug, isEnough: (some) => some.some(isAsked) })
     const found = differences.find(isAsked)

@@ -26,8 +26,8 @@ type Filter = Readonly<{ topic?: string | undefined; state?: string | undefined 
 
 /** The table of counts below is of all jobs. */
 const noJobs = ({ topic, state }: Filter, hasCounts: boolean): string => {
-  if (topic === undefined && state === undefined) return 'No jobs.'
-  return `No jobs ${topic === undefined ? 'in this state' : 'of this topic'}${hasCounts ? '; all topics:' : '.'}`
+  if (topic === undefined && state === undefined) return 'No unfinished jobs.'
+  return `No unfinished jobs ${topic === undefined ? 'in this state' : 'of this topic'}${hasCounts ? '; all topics:' : '.'}`
 }
 
 export const jobList = ({ jobs, nextCursor, counts }: Listed, style: Style, filter: Filter = {}): string =>

@@ -100,7 +100,7 @@ function view(result: Listed | Submission | Reviewed, style: Style): string {
   if ('submissions' in result) return listView(result, style)
   if ('submission' in result)
     return sections(
-      `Submission ${clean(result.submission)} is ${result.status}. The vendor gets a mail.`,
+      `Submission ${clean(result.submission)} is ${result.status}. The vendor gets a mail (without a mail server, a file in the daemon's mail folder).`,
       result.item ? itemView(result.item, style) : '',
     )
   return showView(result, style)

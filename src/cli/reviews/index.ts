@@ -23,7 +23,7 @@ const show = command('show <submission>', 'Show source, findings and differences
 })
 
 const decided = ({ status }: { status: string }, _: unknown, { submission }: { submission: string }) =>
-  `Submission ${clean(submission)} is ${status}. The developer gets a mail.`
+  `Submission ${clean(submission)} is ${status}. The developer gets a mail (without a mail server, a file in the daemon's mail folder).`
 
 const approve = command('approve <submission>', 'Approve a submission and publish its module', {
   options: { notes: text('--notes <text>', 'notes for the developer') },

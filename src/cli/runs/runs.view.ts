@@ -173,7 +173,7 @@ export const contentView = (run: Content, style: Style, input: Readonly<{ tenant
       Object.entries(run.context).map(([name, value]): [string, string] => [clean(name), clean(String(value))]),
     ),
     table(style, stepColumns(run), run.steps),
-    run.moreSteps ? 'The first 1,000 steps are shown.' : '',
+    run.moreSteps ? `The first ${run.steps.length} steps are shown.` : '',
     run.messages.map(({ elementId, status }) => `Message of ${clean(elementId)}: ${status}`).join('\n'),
     ...run.reports.map(({ title, markdown }) => `${style.paint.bold(clean(title))}\n${markdown.split('\n').map(clean).join('\n')}`),
   )

@@ -14,13 +14,14 @@ import {
   type TableColumn,
   useSearchState,
 } from '../kit/index.ts'
-import { boardTones, runTones } from './queries.ts'
+import { boardTones, runStatus, runTones, tenantChoicesQuery } from './queries.ts'
 import { words } from './words.ts'
 
 const boardColumns: readonly TableColumn<BoardSummary>[] = [
   { key: 'name', title: 'Board', width: 'minmax(180px, 2fr)', value: ({ name }) => name },
   statusColumn(({ status }) => status, boardTones, { width: '120px' }),
-  { key: 'id', title: 'Id', width: '300px', value: ({ id }) => id },
+  { key: 'id', title: 'Id', width: '230px', value: ({ id }) => id },
+  { key: 'space', title: 'Space', width: 'minmax(140px, 1fr)', value: ({ spaceId }) => spaceId },
   { key: 'version', title: 'Version', width: '80px', align: 'right', value: ({ version }) => version },
   { key: 'published', title: 'Published', width: '90px', align: 'right', value: ({ publishedVersion }) => publishedVersion },
   agoColumn(['saved', 'Saved'], ({ updatedAt }) => updatedAt),
@@ -28,7 +29,7 @@ const boardColumns: readonly TableColumn<BoardSummary>[] = [
 
 const runColumns: readonly TableColumn<OperatorRun>[] = [
   { key: 'board', title: 'Run of', width: 'minmax(180px, 2fr)', value: ({ boardName }) => boardName },
-  statusColumn(({ status }) => status, runTones, { width: '120px' }),
+  statusColumn(runStatus, runTones, { width: '120px' }),
   {
     key: 'element',
     title: 'Element',
@@ -40,24 +41,19 @@ const runColumns: readonly TableColumn<OperatorRun>[] = [
   { key: 'reason', title: 'Reason', width: 'minmax(160px, 3fr)', value: ({ failure }) => failure?.message },
 ]
 
-const statuses = Object.keys(runTones).map((value) => ({ value, label: value }))
-const maxTenants = 200
+const statuses = (['running', 'waiting', 'completed', 'failed'] satisfies OperatorRun['status'][]).map((value) => ({ value, label: value }))
+const maxRows = 100
 
 export function Page() {
   const [{ tenant }] = useSearchState()
-  const tenants = useQuery({ queryKey: ['tenants', 'names'], queryFn: () => api.tenants.listTenants({ query: { limit: maxTenants } }) })
+  const tenants = useQuery(tenantChoicesQuery)
   return (
     <>
       <PageHeader title={words.title} />
       <Loaded query={tenants} rows={1}>
-        {({ tenants: all }) => (
+        {(choices) => (
           <div className="toolbar">
-            <ChoiceFilter
-              label={words.tenant}
-              name="tenant"
-              none={words.none}
-              choices={all.map(({ slug, name }) => ({ value: slug, label: `${slug} (${name})` }))}
-            />
+            <ChoiceFilter label={words.tenant} name="tenant" none={words.none} choices={choices} />
             <ChoiceFilter label="Runs" name="status" choices={statuses} />
           </div>
         )}
@@ -70,11 +66,11 @@ export function Page() {
 function OfTenant({ slug }: Readonly<{ slug: string }>) {
   const boards = useQuery({
     queryKey: ['boards', slug],
-    queryFn: () => api.boards.listTenantBoards({ params: { slug }, query: { limit: 100 } }),
+    queryFn: () => api.boards.listTenantBoards({ params: { slug }, query: { limit: maxRows } }),
   })
   return (
     <Loaded query={boards} rows={4}>
-      {({ boards: rows }) => (
+      {({ boards: rows, nextCursor }) => (
         <>
           <DataTable
             label={words.title}
@@ -85,6 +81,7 @@ function OfTenant({ slug }: Readonly<{ slug: string }>) {
             empty={<Empty title={words.noBoards} tone="off" />}
             reserve={520}
           />
+          {nextCursor !== null && <p className="dim">{words.newest(rows.length, `tenantry boards list --tenant ${slug}`)}</p>}
           <Runs slug={slug} />
         </>
       )}
@@ -97,21 +94,31 @@ function Runs({ slug }: Readonly<{ slug: string }>) {
   const runs = useQuery({
     queryKey: ['runs', slug, status ?? ''],
     queryFn: () =>
-      api.runs.listTenantRuns({ params: { slug }, query: { limit: 100, ...(status ? { status: status as OperatorRun['status'] } : {}) } }),
+      api.runs.listTenantRuns({
+        params: { slug },
+        query: { limit: maxRows, ...(status ? { status: status as OperatorRun['status'] } : {}) },
+      }),
   })
   return (
     <Section title={words.runs}>
       <Loaded query={runs} rows={4}>
-        {({ runs: rows }) => (
-          <DataTable
-            label={words.runs}
-            columns={runColumns}
-            rows={rows}
-            rowKey={({ id }) => id}
-            rowLink={({ id }) => `/runs/${slug}/${id}`}
-            empty={<Empty title={words.noRuns} tone="off" />}
-            reserve={520}
-          />
+        {({ runs: rows, nextCursor }) => (
+          <>
+            <DataTable
+              label={words.runs}
+              columns={runColumns}
+              rows={rows}
+              rowKey={({ id }) => id}
+              rowLink={({ id }) => `/runs/${slug}/${id}`}
+              empty={<Empty title={words.noRuns} tone="off" />}
+              reserve={520}
+            />
+            {nextCursor !== null && (
+              <p className="dim">
+                {words.newest(rows.length, `tenantry runs list --tenant ${slug}${status ? ` --status ${status}` : ''}`)}
+              </p>
+            )}
+          </>
         )}
       </Loaded>
     </Section>

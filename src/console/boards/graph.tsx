@@ -16,6 +16,10 @@ const letter = { width: 7, height: 20 }
 const maxHeight = 720
 const readable = { minZoom: 0.75, maxZoom: 1, padding: 0.02 }
 
+/** A graph that is too long is shown from its top. */
+const shownFirst = (nodes: readonly Node[]): Node[] =>
+  nodes.filter(({ position }) => position.y + size.height <= (maxHeight / readable.minZoom) * 0.9)
+
 type Routed = Edge<Readonly<{ path: string; labelX: number; labelY: number }>>
 
 const edgeTypes = {
@@ -41,7 +45,7 @@ export function Graph({ board, marks }: GraphProps) {
         edges={edges}
         edgeTypes={edgeTypes}
         fitView
-        fitViewOptions={readable}
+        fitViewOptions={{ ...readable, nodes: shownFirst(nodes) }}
         minZoom={0.2}
         zoomOnScroll={false}
         preventScrolling={false}

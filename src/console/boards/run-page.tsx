@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
+import type { BoardStructure } from '../../core/boards/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { OperatorRun, OperatorRunDetail } from '../../core/runs/index.ts'
 import {
@@ -22,7 +23,8 @@ import {
 } from '../kit/index.ts'
 import { Elements } from './elements.tsx'
 import type { Mark } from './graph.tsx'
-import { boardQuery, runTones } from './queries.ts'
+import { passedElements } from './passed.ts'
+import { boardQuery, historyQuery, runStatus, runTones } from './queries.ts'
 import { words } from './words.ts'
 
 type One = Readonly<{ slug: string; id: string }>
@@ -36,17 +38,13 @@ const canCancel = ({ status, failure }: OperatorRun) =>
 export function Page() {
   const one = useParams({ strict: false }) as One
   const run = useQuery({ queryKey: ['runs', one.slug, 'one', one.id], queryFn: () => api.runs.showTenantRun({ params: one }) })
-  const history = useQuery({
-    queryKey: ['runs', one.slug, 'history', one.id],
-    queryFn: () => api.runs.tenantRunHistory({ params: one, query: { limit: 200 } }),
-  })
   const [action, setAction] = useState<'cancel' | 'retry'>()
   const { why } = useMay('runs', 'cancelTenantRuns')
   return (
     <>
       <PageHeader
         title={run.data?.boardName ?? one.id}
-        answer={run.data && <Status tone={runTones[run.data.status]}>{run.data.status}</Status>}
+        answer={run.data && <Status tone={runTones[runStatus(run.data)]}>{runStatus(run.data)}</Status>}
         actions={
           run.data && (
             <>
@@ -69,14 +67,10 @@ export function Page() {
           <>
             <RunFacts run={found} slug={one.slug} />
             <RunGraph slug={one.slug} run={found} />
+            <History slug={one.slug} run={found} />
           </>
         )}
       </Loaded>
-      <Section title={words.steps}>
-        <Loaded query={history} rows={6}>
-          {({ entries }) => <Steps entries={entries} />}
-        </Loaded>
-      </Section>
       <p className="dim">{words.kept}</p>
       {action && <Act one={one} action={action} onClose={() => setAction(undefined)} />}
     </>
@@ -108,23 +102,45 @@ const RunFacts = ({ run, slug }: Readonly<{ run: OperatorRunDetail; slug: string
 function RunGraph({ slug, run }: Readonly<{ slug: string; run: OperatorRunDetail }>) {
   const board = useQuery(boardQuery({ slug, id: run.boardId, version: run.boardVersion }))
   const now = useNow()
-  const marks = useMemo(() => marksOf(run, now), [run, now])
   return (
     <Loaded query={board} rows={6}>
-      {(found) => <Elements board={found} marks={marks} />}
+      {(found) => <MarkedGraph board={found} run={run} now={now} />}
     </Loaded>
   )
 }
 
+type Marked = Readonly<{ board: BoardStructure; run: OperatorRunDetail; now: Date }>
+
+function MarkedGraph({ board, run, now }: Marked) {
+  const marks = useMemo(() => marksOf({ board, run, now }), [board, run, now])
+  return <Elements board={board} marks={marks} />
+}
+
 /** Marks elements that are done, waiting, late or failed. */
-function marksOf(run: OperatorRunDetail, now: Date): ReadonlyMap<string, Mark> {
+function marksOf({ board, run, now }: Marked): ReadonlyMap<string, Mark> {
   const marks = new Map<string, Mark>()
-  for (const id of run.doneElementIds) marks.set(id, { tone: 'ok', text: 'done' })
+  for (const id of passedElements(board, run)) marks.set(id, { tone: 'ok', text: 'done' })
   const isLate = run.slaDeadline !== null && run.completedAt === null && Date.parse(run.slaDeadline) < now.getTime()
   for (const id of run.activeElementIds) marks.set(id, isLate ? { tone: 'failed', text: 'late' } : { tone: 'waiting', text: 'waiting' })
   for (const { elementId } of run.undelivered) marks.set(elementId, { tone: 'failed', text: 'not delivered' })
   if (run.failure?.elementId) marks.set(run.failure.elementId, { tone: 'failed', text: run.failure.code })
   return marks
+}
+
+function History({ slug, run: { id, seq } }: Readonly<{ slug: string; run: OperatorRunDetail }>) {
+  const history = useQuery({ ...historyQuery({ slug, id, seq }), placeholderData: (before) => before })
+  return (
+    <Section title={words.steps}>
+      <Loaded query={history} rows={6}>
+        {({ entries }) => (
+          <>
+            <Steps entries={entries} />
+            {entries.length < seq && <p className="dim">{words.newest(entries.length, `tenantry runs history ${id} --tenant ${slug}`)}</p>}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  )
 }
 
 const Steps = ({ entries }: Readonly<{ entries: readonly Entry[] }>) => (

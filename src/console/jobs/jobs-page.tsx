@@ -21,7 +21,7 @@ const tones = { waiting: 'waiting', away: 'waiting', dead: 'failed' } as const s
 
 const columns: readonly TableColumn<Job>[] = [
   { key: 'id', title: 'No', width: '80px', value: ({ id }) => id },
-  { key: 'topic', title: 'Topic', width: 'minmax(140px, 1fr)', value: ({ topic }) => topic },
+  { key: 'topic', title: 'Topic', width: 'minmax(220px, 2fr)', value: ({ topic }) => topic },
   {
     key: 'state',
     title: 'Status',
@@ -36,7 +36,7 @@ const columns: readonly TableColumn<Job>[] = [
   {
     key: 'error',
     title: 'Last error',
-    width: 'minmax(160px, 3fr)',
+    width: 'minmax(140px, 2fr)',
     value: ({ lastError }) => lastError,
     cell: ({ lastError }) => <span title={lastError ?? undefined}>{lastError ?? ''}</span>,
   },

@@ -142,10 +142,13 @@ function ByLink({ token, onDone, onOther }: Readonly<{ token: string; onDone(set
       history.replaceState(history.state, '', location.pathname)
       onDone(setup)
     })
+  // A link that failed fails again.
+  if (isProblem(error, 'LOGIN_FAILED'))
+    return <Sheet title="Tenantry" onSubmit={onOther} submit={words.byPassword} busy={false} error={error} />
   return (
     <>
       <Sheet title="Tenantry" hint={words.linkHint} onSubmit={submit} submit={words.link} busy={busy} error={error} />
-      {error !== undefined && <Button onPress={onOther}>{words.title}</Button>}
+      {error !== undefined && <Button onPress={onOther}>{words.byPassword}</Button>}
     </>
   )
 }

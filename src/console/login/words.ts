@@ -6,6 +6,7 @@ export const words = {
   codeHint: 'Six digits of the authenticator app, or a recovery code.',
   submit: 'Log in',
   link: 'Log in to this demo',
+  byPassword: 'Log in with name and password',
   linkHint: 'The link works once, within ten minutes, on this machine.',
   setPassword: 'Choose a password',
   setPasswordHint: 'This account has an initial password. At least 12 characters.',

@@ -22,7 +22,7 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
   {
     key: 'name',
     title: 'Item',
-    width: 'minmax(160px, 2fr)',
+    width: 'minmax(160px, 1fr)',
     value: ({ name }) => name,
     cell: ({ iconEmoji, name }) => `${iconEmoji} ${name}`,
   },
@@ -32,7 +32,7 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
   {
     key: 'price',
     title: 'Price',
-    width: 'minmax(110px, 1fr)',
+    width: 'minmax(190px, 1fr)',
     value: ({ priceCents }) => priceCents ?? 0,
     cell: (item) =>
       item.priceModel !== null && item.paymentPriceId === null ? (

@@ -31,7 +31,7 @@ export function Page() {
       query={submission}
       title={found?.name ?? id}
       answer={found && <Status tone={submissionTones[found.status]}>{found.status.replaceAll('-', ' ')}</Status>}
-      decisions={found?.status === 'pending' ? decisionsOf(found) : []}
+      decisions={found ? decisionsOf(found) : []}
       why={why}
     >
       {(one) => <Details submission={one} />}
@@ -39,7 +39,7 @@ export function Page() {
   )
 }
 
-function decisionsOf({ id, name, round, vendors }: Submission): readonly Decision[] {
+function decisionsOf({ id, name, round, vendors, status }: Submission): readonly Decision[] {
   const again = () => queryClient.invalidateQueries({ queryKey: ['marketplace'] })
   const params = { id }
   const sendBack = (verb: string, action: 'reject' | 'request-changes', consequence: string) => ({
@@ -52,12 +52,15 @@ function decisionsOf({ id, name, round, vendors }: Submission): readonly Decisio
       `tenantry marketplace submissions approve ${id} --round ${round}${target.vendorId ? ` --vendor ${target.vendorId}` : ''}${target.itemId ? ` --item ${target.itemId}` : ''}`,
     run: () => api.marketplace.approveMarketplaceSubmission({ params, body: { round, ...target } }).then(again),
   })
+  const reject: Decision = {
+    ...sendBack(words.reject, 'reject', words.rejectConsequence),
+    look: 'danger',
+    run: (reason) => api.marketplace.rejectMarketplaceSubmission({ params, body: { reason } }).then(again),
+  }
+  if (status === 'needs-changes') return [reject]
+  if (status !== 'pending') return []
   return [
-    {
-      ...sendBack(words.reject, 'reject', words.rejectConsequence),
-      look: 'danger',
-      run: (reason) => api.marketplace.rejectMarketplaceSubmission({ params, body: { reason } }).then(again),
-    },
+    reject,
     {
       ...sendBack(words.requestChanges, 'request-changes', words.changesConsequence),
       run: (reason) => api.marketplace.requestMarketplaceChanges({ params, body: { reason } }).then(again),

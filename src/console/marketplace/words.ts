@@ -1,5 +1,7 @@
 import { plural } from '../../core/kit/index.ts'
 
+const noServer = 'Without a mail server, the daemon writes the mail to its mail folder.'
+
 export const words = {
   title: 'Marketplace',
   items: 'Items',
@@ -22,19 +24,18 @@ export const words = {
   publishConsequence: 'Every tenant sees it in the catalogue and can install it.',
   needsPrice: 'price not at the provider yet',
   approve: 'Approve',
-  approveConsequence: 'Publishes the item now. A paid item sells once its price exists at the payment provider. The vendor gets a mail.',
+  approveConsequence: `Publishes the item now. A paid item sells once its price exists at the payment provider. The vendor gets a mail. ${noServer}`,
   approveNext: (item: string, version: string) => `Approve as next version of ${item} ${version}`,
-  approveNextConsequence: 'Tenants that have the item can update it. Its price stays. The vendor gets a mail.',
+  approveNextConsequence: `Tenants that have the item can update it. Its price stays. The vendor gets a mail. ${noServer}`,
   approveJoin: (vendor: string) => `Approve as new item of ${vendor}`,
   approveSecond: 'Approve as new item of a new vendor',
-  approveSecondConsequence:
-    'Publishes a new item of another vendor, although there is a vendor with this address: it gets a payment account of its own. The vendor gets a mail.',
+  approveSecondConsequence: `Publishes a new item of another vendor, although there is a vendor with this address: it gets a payment account of its own. The vendor gets a mail. ${noServer}`,
   knownVendors: 'Vendors with this address',
   vendorItems: (items: readonly string[]) => (items.length === 0 ? 'no items of this type' : items.join(', ')),
   requestChanges: 'Request changes',
-  changesConsequence: 'The vendor gets a mail with your notes and a link to send the submission again.',
+  changesConsequence: `The vendor gets a mail with your notes and a link to send the submission again. ${noServer}`,
   reject: 'Reject',
-  rejectConsequence: 'Final: the vendor gets a mail with your reason and has to make a new submission.',
+  rejectConsequence: `Final: the vendor gets a mail with your reason and has to make a new submission. ${noServer}`,
   proven: 'mail confirmed',
   unproven: 'mail not confirmed',
   warnings: 'Worth noticing',

@@ -44,7 +44,7 @@ const columnsWith = (change: (row: Row) => void, why: string | undefined): reado
     title: 'Violations',
     width: 'minmax(120px, 2fr)',
     value: ({ health }) => health?.violations.length ?? 0,
-    cell: ({ health }) => (health?.violations.length ? health.violations.map(({ kind, count }) => `${kind} ${count}`).join(', ') : ''),
+    cell: ({ health }) => (health?.violations.length ? health.violations.map(({ kind, count }) => `${kind} ${count}`).join(', ') : '–'),
   },
   actionColumn(verbOf, ({ moduleId }) => moduleId, { why, press: change }),
 ]

@@ -1,15 +1,17 @@
 import { plural } from '../../core/kit/index.ts'
 
+const noServer = 'Without a mail server, the daemon writes the mail to its mail folder.'
+
 export const words = {
   title: 'Reviews',
   waiting: (count: number) => `${plural(count, 'submission')} ${count === 1 ? 'waits' : 'wait'} for a review.`,
   none: 'No submission waits for a review',
   approve: 'Approve',
   approveTitle: (name: string) => `Approve ${name}?`,
-  approveConsequence: 'Publishes this version in the catalogue and signs it. Tenants can install it at once; the developer gets a mail.',
+  approveConsequence: `Publishes this version in the catalogue and signs it. Tenants can install it at once; the developer gets a mail. ${noServer}`,
   reject: 'Reject',
   rejectTitle: (name: string) => `Reject ${name}?`,
-  rejectConsequence: 'The version is not published. The developer gets a mail with your reason and can submit a new version.',
+  rejectConsequence: `The version is not published. The developer gets a mail with your reason and can submit a new version. ${noServer}`,
   permissions: 'Permissions',
   noPermissions: 'none',
   warnings: 'Worth noticing',

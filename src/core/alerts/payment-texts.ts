@@ -1,4 +1,4 @@
-import { printable } from '../kit/index.ts'
+import { plural, printable } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 
 /** `id`: the subscription, or the invoice of one that has none. */
@@ -172,34 +172,40 @@ export const usageLate = ({ slug, month, cents, currency, subscriptionId, invoic
   command: `tenantry billing usage --tenant ${slug} --month ${month}`,
 })
 
-type Unbilled = Readonly<{ count: number; cents: number; currency: string; deletedTenant?: string }>
+/** `sums`: one for each currency. */
+type Unbilled = Readonly<{ count: number; sums: readonly Sum[]; deletedTenant?: string }>
+type Sum = Readonly<{ cents: number; currency: string }>
+
+const sumsText = (sums: readonly Sum[]): string => sums.map(({ cents, currency }) => euros(cents, currency)).join(' and ')
 
 /** One alert for all of it, and one for each tenant that was deleted with unbilled months. */
 export const usageUnbilled = (facts: Unbilled): NewAlert =>
   facts.deletedTenant === undefined ? stillUnbilled(facts) : neverBilled({ ...facts, slug: facts.deletedTenant })
 
-const neverBilled = ({ count, cents, currency, slug }: Unbilled & Readonly<{ slug: string }>): NewAlert => ({
+const neverBilled = ({ count, sums, slug }: Unbilled & Readonly<{ slug: string }>): NewAlert => ({
   kind: 'usage_unbilled',
   key: `usage_unbilled:${slug}`,
   subject: 'billing',
   severity: 'warning',
-  title: `${slug} is deleted with ${count} unbilled module months (${euros(cents, currency)})`,
+  title: `${slug} is deleted with ${plural(count, 'unbilled amount')} (${sumsText(sums)})`,
   body:
-    'The tenant used paid modules and could not be billed. Its deletion deletes these months, and no job bills them any more.\n' +
+    'The tenant used paid modules or items and could not be billed. Its deletion deletes these months, and no job bills them any more.\n' +
     'Invoice them by hand if they are due.',
   command: `tenantry audit list --subject ${slug}`,
 })
 
-const stillUnbilled = ({ count, cents, currency }: Unbilled): NewAlert => ({
+const stillUnbilled = ({ count, sums }: Unbilled): NewAlert => ({
   kind: 'usage_unbilled',
   key: 'usage_unbilled',
   subject: 'billing',
   severity: 'warning',
-  title: `${count} module months are not billed (${euros(cents, currency)})`,
+  title: `${plural(count, 'amount')} ${count === 1 ? 'is' : 'are'} not billed (${sumsText(sums)})`,
   body:
-    'Tenants use paid modules and are not billed: a tenant has no payment customer, a price has another currency, the payment provider refused ' +
-    'or did not answer, or there is none. The list names the reason of each.\n' +
-    'Remove the reason, then run tenantry crons run billing-usage-aggregation: it charges all of these months at once.',
+    'Tenants use paid modules or items and are not billed: a payment customer is missing, a price has another currency, the payment provider ' +
+    'refused or did not answer, or there is none. The list names the reason of each.\n' +
+    'Modules: remove the reason, then run tenantry crons run billing-usage-aggregation: it charges all of them at once.\n' +
+    'Users whose payment customer does not exist any more: no job charges them. Invoice them by hand, then run ' +
+    'tenantry billing waive <tenant> --until <month> --kind users --reason <why>.',
   command: 'tenantry billing usage --state unbilled',
   standing: true,
 })

@@ -41,12 +41,30 @@ export const auditBroken = (of: Readonly<{ chain: string; count: number; at: str
   standing: true,
 })
 
-type LateJobs = Readonly<{ topic: string; count: number; since: string }>
+/** `isDead`: abandoned after their last attempt. */
+type LateJobs = Readonly<{ topic: string; count: number; since: string; isDead?: boolean }>
 
 export const lateJobsSubject = 'jobs'
 
 /** The changes are committed; their effects elsewhere are late. One for each topic: a job that waits for weeks hides no other one. */
-export const jobsLate = ({ topic, count, since }: LateJobs): NewAlert => ({
+export const jobsLate = (jobs: LateJobs): NewAlert => (jobs.isDead ? deadJobs(jobs) : waitingJobs(jobs))
+
+/** With a key of its own: it opens when the alert of waiting jobs closes because they died. */
+const deadJobs = ({ topic, count, since }: LateJobs): NewAlert => ({
+  kind: 'followups_late',
+  key: `followups_late:${topic}:dead`,
+  subject: lateJobsSubject,
+  severity: 'warning',
+  title: `Jobs of ${topic} are dead`,
+  body:
+    `${plural(count, 'job')} of ${topic}, due since ${humanTime(since)}, failed every attempt. Nothing runs dead jobs by itself, so their changes ` +
+    'do not reach other systems.\n' +
+    `The list names the reason. Remove it, then run tenantry jobs retry --topic ${topic}. The alert closes when none is dead.`,
+  command: `tenantry jobs list --topic ${topic} --state dead`,
+  standing: true,
+})
+
+const waitingJobs = ({ topic, count, since }: LateJobs): NewAlert => ({
   kind: 'followups_late',
   key: `followups_late:${topic}`,
   subject: lateJobsSubject,

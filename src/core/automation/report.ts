@@ -7,12 +7,19 @@ import { localText } from '../wall-clock/index.ts'
 export const maxTemplateLetters = 100_000
 /** Letters of a finished report. */
 const maxReportLetters = 500_000
-/** Tasks that a report lists. */
+/** Tasks that a report lists: the newest. */
 export const maxReportTasks = 1000
 
 type Value = string | number | boolean
-/** `timeZone`: of the times that the report shows. */
-type EventFacts = Readonly<{ eventId: string; tenantName: string; createdAt: string; timeZone: string; tasks: readonly Task[] }>
+/** `timeZone`: of the times that the report shows. `tasks`: the newest; `counts`: of all. */
+type EventFacts = Readonly<{
+  eventId: string
+  tenantName: string
+  createdAt: string
+  timeZone: string
+  tasks: readonly Task[]
+  counts: Readonly<{ all: number; unfinished: number }>
+}>
 type ReportInput = Readonly<{ template?: string | undefined; variables: Readonly<Record<string, Value>> }>
 
 const defaultTemplate = `Event: {eventId}
@@ -45,14 +52,15 @@ export function writeReport(
 const escaped = (values: Readonly<Record<string, Value>>): Record<string, Value> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? escapeMarkdown(value) : value]))
 
-const isUnfinished = ({ status }: Task): boolean => status === 'open' || status === 'in_progress'
-
-const valuesOf = ({ eventId, tenantName, createdAt, timeZone, tasks }: EventFacts): Record<string, Value> => ({
+const valuesOf = ({ eventId, tenantName, createdAt, timeZone, tasks, counts }: EventFacts): Record<string, Value> => ({
   ...escaped({ eventId, tenantName, createdAt: localText(createdAt, timeZone) }),
-  taskCount: tasks.length,
-  openTaskCount: tasks.filter(isUnfinished).length,
-  tasks: tasks.length === 0 ? '(none)' : tasks.map((task) => taskLine(task, timeZone)).join('\n'),
+  taskCount: counts.all,
+  openTaskCount: counts.unfinished,
+  tasks: tasks.length === 0 ? '(none)' : tasks.map((task) => taskLine(task, timeZone)).join('\n') + leftOut(tasks.length, counts.all),
 })
+
+/** Tasks that are created between the count and the list are no fault. */
+const leftOut = (listed: number, all: number): string => (listed < all ? `\n\nThe newest ${listed} of ${all} tasks are listed.` : '')
 
 function taskLine({ title, status, assignedRole, dueAt, escalationLevel, updatedAt }: Task, timeZone: string): string {
   const facts = [

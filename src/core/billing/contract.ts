@@ -5,6 +5,7 @@ import { Accepted, Difference } from './difference.ts'
 import { Month } from './month.ts'
 import { Preview } from './preview.ts'
 import { Payout, UsageRow, UsageState } from './records.ts'
+import { usageKinds } from './usage-states.ts'
 
 const base = '/api/admin/v1/billing'
 const BySlug = pagingBy(Slug)
@@ -49,10 +50,13 @@ export const billingContract = {
     method: 'POST',
     path: `${base}/waive`,
     auth: admin('operator'),
-    body: z.strictObject({ tenant: Slug, until: Month, reason: z.string().trim().min(1).max(1000) }),
+    body: z.strictObject({
+      ...{ tenant: Slug, until: Month, reason: z.string().trim().min(1).max(1000) },
+      kind: z.enum(usageKinds).optional().meta({ description: 'Default: both' }),
+    }),
     returns: z.object({ usage: z.array(UsageRow) }),
     problems: ['NOT_FOUND', 'CONFLICT'],
-    summary: 'Waive the modules of a tenant that are not billed, up to a finished month; no job bills them any more',
+    summary: 'Waive what is not billed of a tenant, up to a finished month; no job bills it any more',
   }),
   listPayouts: endpoint({
     method: 'GET',

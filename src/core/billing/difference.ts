@@ -3,10 +3,18 @@ import { z } from 'zod'
 const kinds = [
   ...(['customer_missing', 'subscription_missing', 'subscription_unknown', 'subscription_continues', 'subscription_ends'] as const),
   ...(['price_differs', 'terms_differ', 'payment_status_differs', 'usage_not_invoiced', 'usage_not_sent'] as const),
-  ...(['module_not_billed', 'module_not_invoiced', 'module_refunded', 'transfer_missing', 'transfer_differs', 'plan_differs'] as const),
+  ...([
+    'module_not_billed',
+    'module_not_invoiced',
+    'module_waived',
+    'module_refunded',
+    'transfer_missing',
+    'transfer_differs',
+    'plan_differs',
+  ] as const),
   ...(['item_price_differs', 'account_differs', 'billing_address_differs'] as const),
 ] as const
-const DifferenceKind = z.enum(kinds)
+export const DifferenceKind = z.enum(kinds)
 type DifferenceKind = z.infer<typeof DifferenceKind>
 
 /** An operator accepts a difference as it is: it is named again once one of its sides changes. */

@@ -1,21 +1,21 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { Month } from './month.ts'
-import { usageStates } from './usage-states.ts'
+import { usageKinds, usageStates } from './usage-states.ts'
 
 export const UsageState = z.enum(usageStates)
 export type UsageState = z.infer<typeof UsageState>
 
 /**
  * The usage of a month: users of an item, or a module. `planned`: not sent yet. `reported`: sent to the meter. `billed`: on an invoice.
- * `unbilled`: the tenant has no customer, or there is no provider. `paid`: the invoice is paid and not refunded.
+ * `unbilled`: there is no payment customer or no provider. `paid`: the invoice is paid and not refunded.
  * `void`: the invoice was voided or marked uncollectible. `waived`: an operator waived it before it was billed.
  */
 export const UsageRow = z.object({
   id: z.string(),
   tenant: z.string(),
   month: Month,
-  kind: z.enum(['users', 'module']),
+  kind: z.enum(usageKinds),
   subject: z.string().meta({ description: 'Id of the item or module' }),
   quantity: z.int(),
   unitCents: z.int(),

@@ -1,9 +1,11 @@
+type Counted = Readonly<{ users: number; reported: number }>
+
 /**
- * The quantity to report on one day: users of the month that no other day reported. A day that was reported is replaced, so that the days of a
- * month add up to its users, however often it is reported.
+ * The quantity to report on one day: users of the subscription that neither it nor another subscription of the item reported. A day that was
+ * reported is replaced, so that the days of a month add up to its users, however often it is reported, and no user counts twice for an item.
  */
-export const plannedQuantity = ({ users, reportedOnOtherDays }: Readonly<{ users: number; reportedOnOtherDays: number }>): number =>
-  Math.max(0, users - reportedOnOtherDays)
+export const plannedQuantity = ({ own, item }: Readonly<{ own: Counted; item: Counted }>): number =>
+  Math.max(0, Math.min(own.users - own.reported, item.users - item.reported))
 
 /** Costs of a period that its final invoice does not contain. `claimedCents`: charged separately before. */
 export const missingCents = ({

@@ -12,6 +12,7 @@ import {
   type RoleRef,
 } from './definition.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
+import type { Steps } from './steps.ts'
 
 /** A fault of a board. An error refuses its publication; `path` shows the elements that lead to it. */
 export type BoardFinding = Readonly<{
@@ -197,6 +198,19 @@ function loopsWithoutWait(graph: Graph): string[][] {
     for (const id of walk) used.add(id)
   }
   return loops
+}
+
+const maxSplits = 100
+
+/** The first split to which its own branches lead back: they begin again, beside those that still wait. Reads at most 100 splits. */
+export function* splitInLoop(graph: Graph): Steps<BoardElement | undefined> {
+  const next = (id: string) => graph.out(id).map(({ target }) => target)
+  const splits = [...graph.elements.values()].filter(({ kind }) => kind === 'parallel_split')
+  for (const split of splits.slice(0, maxSplits)) {
+    yield
+    if (closure(next(split.id), next).has(split.id)) return split
+  }
+  return undefined
 }
 
 /** Roles and rooms that do not exist, and parameters that no binding fills. `isTemplate`: parameters may stay open. */

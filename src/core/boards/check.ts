@@ -1,6 +1,6 @@
 import { capFindings, type Findings, quote } from './cap-findings.ts'
 import { checkFields } from './check-fields.ts'
-import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, titled } from './check-graph.ts'
+import { type BoardFinding, type CheckContext, checkEdges, checkPaths, checkReferences, error, splitInLoop, titled } from './check-graph.ts'
 import { exploreTokens, maxStates, type TokenFault } from './check-tokens.ts'
 import { checkTriggers } from './check-triggers.ts'
 import { checkWork } from './check-work.ts'
@@ -31,7 +31,9 @@ function* findingsOf(board: BoardDefinition, context: CheckContext, isTemplate: 
   yield* edges
   yield* paths
   yield
-  if (edges.length === 0 && paths.length === 0) for (const fault of yield* exploreTokens(graph)) yield tokenFinding(fault, graph)
+  if (edges.length === 0 && paths.length === 0)
+    for (const fault of yield* exploreTokens(graph))
+      yield tokenFinding(fault, graph, fault.code === 'TOO_MANY_STATES' ? yield* splitInLoop(graph) : undefined)
   yield
   yield* checkReferences(board, context, isTemplate)
   yield* checkWork(board, context)
@@ -42,16 +44,19 @@ function* findingsOf(board: BoardDefinition, context: CheckContext, isTemplate: 
 
 const assumption = 'Every condition counts as possible here, whatever the answers are.'
 
-function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph): BoardFinding {
+function tokenFinding({ code, elementId, path }: TokenFault, { elements }: Graph, split: BoardElement | undefined): BoardFinding {
   const name = titled(elements.get(elementId) as BoardElement)
   const messages: Readonly<Record<TokenFault['code'], string>> = {
     DEADLOCK: `${name} waits for a branch that never comes. ${assumption}`,
     TOKENS_MEET: `${name} can be reached twice at the same time. fix: join the branches first. ${assumption}`,
     JOIN_TWICE: `one branch can reach ${name} twice before the others do. ${assumption}`,
     NO_WAY_OUT: `a run at ${name} can never end. ${assumption}`,
-    TOO_MANY_STATES: `the board has too many states (more than ${maxStates}, or too long to explore), so whether a run can get stuck is not known. fix: use fewer parallel branches`,
+    TOO_MANY_STATES:
+      `the board has too many states (more than ${maxStates}, or too long to explore), so whether a run can get stuck is not known. ` +
+      `fix: use fewer parallel branches${split ? `, and let no edge lead back to ${titled(split)} before a join of all its branches` : ''}`,
   }
-  return { severity: code === 'TOO_MANY_STATES' ? 'warning' : 'error', code, elementId, message: messages[code], path: [...path] }
+  const severity = code === 'TOO_MANY_STATES' ? 'warning' : 'error'
+  return { severity, code, elementId: split?.id ?? elementId, message: messages[code], path: [...path] }
 }
 
 function* checkVariables(board: BoardDefinition, graph: Graph): Findings {
@@ -76,19 +81,19 @@ function* checkTexts({ elements }: BoardDefinition, names: ReadonlySet<string>):
 
 function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Findings {
   const check = expressionChecker(types)
-  const checked: { id: string; name: string; wrong: string | null; risky: string | undefined; unguarded: readonly string[] }[] = []
+  const checked: { id: string; name: string; wrong: string | null; risk: string | undefined; unguarded: readonly string[] }[] = []
   for (const element of graph.elements.values())
     for (const { condition } of graph.out(element.id)) {
       if (condition.type !== 'expression') continue
-      const { error: wrong, reads, guarded, risky } = check(condition.expression)
+      const { error: wrong, unguarded, risk } = check(condition.expression)
       const name = `${titled(element)}: the expression \`${quote(condition.expression)}\``
-      checked.push({ id: element.id, name, wrong, risky, unguarded: [...reads].filter((one) => !guarded.has(one)) })
+      checked.push({ id: element.id, name, wrong, risk, unguarded: [...unguarded] })
       yield
     }
   const certain = certainVariables(board, graph, new Set(checked.flatMap(({ unguarded }) => unguarded)))
   if (!certain.isKnown) yield tooManyVariables
-  for (const { id, name, wrong, risky, unguarded } of checked) {
-    if (risky !== undefined) yield mayFail(id, `${name} calls ${risky}()`)
+  for (const { id, name, wrong, risk, unguarded } of checked) {
+    if (risk !== undefined) yield mayFail(id, `${name} ${risk}`)
     if (wrong !== null) yield error('EXPRESSION_INVALID', id, `${name} ${quote(wrong)}`)
     for (const one of unguarded)
       if (!certain.has(id, one))
@@ -96,9 +101,9 @@ function* checkExpressions(board: BoardDefinition, graph: Graph, types: Readonly
   }
 }
 
-const mayFail = (elementId: string, what: string): BoardFinding => ({
+const mayFail = (elementId: string, message: string): BoardFinding => ({
   ...{ severity: 'warning', code: 'EXPRESSION_MAY_FAIL', elementId },
-  message: `${what}, which fails the run for a text that does not fit. fix: check its size() first, or use a form field of another kind`,
+  message,
 })
 
 const tooManyVariables: BoardFinding = {

@@ -21,6 +21,10 @@ export const boardLimits = {
   versions: 100,
   /** Characters of the newest versions of a board; older ones without runs are deleted. A definition has up to 1,000,000. */
   versionText: 10_000_000,
+  /** Accepted inputs of a run: a loop of short timers, or of refused forms, would fill the history for ever. */
+  inputsOfRun: 100_000,
+  /** Values of all submitted forms of a run, as JSON: the history stores each of them. */
+  submittedBytes: 16 * 1024 * 1024,
 } as const
 
 export const BoardLocalId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$/, 'must be 1 to 80 letters, digits, "-" or "_"')
@@ -220,6 +224,10 @@ export const BoardDefinition = z.strictObject({
   bindings: BoardBindings.default({ roles: {}, rooms: {} }),
 })
 export type BoardDefinition = z.infer<typeof BoardDefinition>
+
+/** The part of a definition that the start of a run needs: reading it alone checks nothing else of a large one. */
+export const BoardStart = z.object(BoardDefinition.pick({ variables: true, startRoles: true, bindings: true }).shape)
+export type BoardStart = z.infer<typeof BoardStart>
 
 /** The role whose users do the work of an element, empty for a parameter that no binding fills; null: the user who started the run does it. */
 export const workerRole = (board: Pick<BoardDefinition, 'bindings'>, { assignedRole }: WorkElement['config']): string | null =>

@@ -1,15 +1,16 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import { expressionFault, type Readable, word } from './expression-faults.ts'
-import { isNode, refusedCallIn } from './expression-functions.ts'
+import { refusedCallIn } from './expression-functions.ts'
+import { refusedDateIn, riskIn, usesIn } from './expression-uses.ts'
 import { type VariableType, variableFault } from './variables.ts'
 
 // Conditions are CEL over `vars`, the variables of the run: `vars.people > 10`, `has(vars.note) && vars.note != ''`.
 
 /**
- * The variables that an expression reads, and those it guards by `has()`. `risky`: a function that it calls and that has no value for some texts.
- * `error` is a text for the person who wrote it; the rest is empty then.
+ * `unguarded`: the variables that an expression reads without a guard by `has()`. `risk`: why it fails for some values. `error` and `risk` are
+ * texts for the person who wrote it; with an error the rest is empty.
  */
-type Compiled = Readonly<{ error: string | null; reads: ReadonlySet<string>; guarded: ReadonlySet<string>; risky: string | undefined }>
+type Compiled = Readonly<{ error: string | null; unguarded: ReadonlySet<string>; risk: string | undefined }>
 
 const celTypes: Readonly<Record<VariableType, string>> = {
   text: 'string',
@@ -29,11 +30,13 @@ export function expressionChecker(types: Types): (expression: string) => Compile
   const environment = environmentOf(types)
   const readable = { root: 'vars', known: [...types.keys()] }
   return (expression) => {
-    const nothing = { reads: new Set<string>(), guarded: new Set<string>(), risky: undefined }
+    const nothing = { unguarded: new Set<string>(), risk: undefined }
     const read = parseBoolean(environment, expression, readable)
     if (read.error !== null) return { ...nothing, error: read.error }
-    const { refused, ...uses } = usesIn(read.ast)
-    return refused === undefined ? { ...uses, risky: riskyCallIn(read.ast, types), error: null } : { ...nothing, error: refused }
+    const { unguarded, hasWhole } = usesIn(read.ast)
+    const whole = hasWhole ? 'uses vars without a name; write vars.<name>' : undefined
+    const refused = refusedCallIn(read.ast) ?? whole ?? refusedDateIn(read.ast, types)
+    return refused === undefined ? { unguarded, risk: riskIn(read.ast, expression, types), error: null } : { ...nothing, error: refused }
   }
 }
 
@@ -62,48 +65,6 @@ function environmentOf(types: Types): Environment {
     .registerOperator('double == int', (left: number, right: bigint) => left === Number(right))
     .registerVariable({ name: 'vars', schema: Object.fromEntries([...types].map(([name, type]) => [name, celTypes[type]])) })
 }
-
-type Uses = { reads: Set<string>; guarded: Set<string>; refused: string | undefined }
-
-function usesIn(root: ASTNode): Uses {
-  const uses: Uses = { reads: new Set(), guarded: new Set(), refused: refusedCallIn(root) }
-  const visit = (node: unknown): void => {
-    if (Array.isArray(node)) for (const one of node) visit(one)
-    if (!isNode(node)) return
-    const { op, args } = node
-    const variable = variableIn(node)
-    if (variable !== undefined) {
-      uses.reads.add(variable)
-      return
-    }
-    if (op === 'id' && args === 'vars') uses.refused ??= 'uses vars without a name; write vars.<name>'
-    if (op === 'call' && args[0] === 'has') for (const one of args[1]) uses.guarded.add(variableIn(one) ?? '')
-    visit(args)
-  }
-  visit(root)
-  return uses
-}
-
-/** Functions that read a text, and fail for one that is not of their form. */
-const conversions = ['int', 'uint', 'double', 'bool', 'timestamp'] as const
-
-/** A call that fails the run for some text of a user. One beside a call of `size` counts as guarded; a date always has the same form. */
-function riskyCallIn(root: ASTNode, types: Types): string | undefined {
-  const isText = (node: ASTNode) => types.get(variableIn(node) ?? '') === 'text'
-  const find = (node: unknown, fits: (one: ASTNode) => boolean): ASTNode | undefined => {
-    if (Array.isArray(node)) return node.map((one) => find(one, fits)).find((one) => one !== undefined)
-    if (!isNode(node)) return undefined
-    return fits(node) ? node : find(node.args, fits)
-  }
-  const calls = (name: string) => (node: ASTNode) => (node.op === 'call' || node.op === 'rcall') && node.args[0] === name
-  if (find(root, calls('size'))) return undefined
-  if (find(root, calls('substring'))) return 'substring'
-  return conversions.find((name) => find(root, (node) => calls(name)(node) && find(node.args, isText) !== undefined))
-}
-
-/** `vars.people` names `people`. */
-const variableIn = ({ op, args }: ASTNode): string | undefined =>
-  op === '.' && args[0].op === 'id' && args[0].args === 'vars' ? args[1] : undefined
 
 export type Variables = Readonly<Record<string, string | number | boolean>>
 

@@ -49,9 +49,12 @@ function schemaOfAll<Value extends Named>(values: readonly Value[], one: (value:
 
 const maxVariableBytes = 262_144
 
+/** Bytes of values as JSON. */
+export const bytesOf = (values: Variables): number => new TextEncoder().encode(JSON.stringify(values)).length
+
 /** Throws PAYLOAD_TOO_LARGE for more variables than a run may have. */
 export function assertSize(variables: Variables): void {
-  const bytes = new TextEncoder().encode(JSON.stringify(variables)).length
+  const bytes = bytesOf(variables)
   if (bytes > maxVariableBytes)
     throw problem('PAYLOAD_TOO_LARGE', `The variables of the run would take ${bytes} bytes; at most ${maxVariableBytes} are possible.`)
 }

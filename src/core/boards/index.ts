@@ -14,6 +14,7 @@ export {
   type BoardBindings,
   BoardDefinition,
   type BoardElement,
+  BoardStart,
   boardLimits,
   boundRole,
   boundRoom,

@@ -1,7 +1,7 @@
 import { problem } from '../kit/index.ts'
-import { type BoardElement, boundRole, type ElementKind, type ElementOf, whenAt } from './definition.ts'
+import { type BoardElement, boardLimits, boundRole, type ElementKind, type ElementOf, whenAt } from './definition.ts'
 import type { Variables } from './expression.ts'
-import { assertSize, readForm } from './form.ts'
+import { assertSize, bytesOf, readForm } from './form.ts'
 import type { Board, RunInput, RunNames, RunState, RunStatus, Stepped, Token } from './run.ts'
 import { close, closeAll, type Draft, deadline, edgeBy, fail, labelOf, walk } from './walk.ts'
 
@@ -39,13 +39,23 @@ export function stepRun(at: At, run: RunState, input: RunInput): Stepped {
   }
   if (input.type === 'retry') {
     if (isOver || run.status !== 'failed') throw refusal(run, 'retry')
+    assertFewInputs(run)
     return worked(at, { ...run, failure: null, pending: [] }, (draft) => walk(draft, run.pending))
   }
   if (run.status === 'failed' || run.status === 'completed') throw refusal(run, input.type)
+  assertFewInputs(run)
   return person(at, run, input)
 }
 
 const refusal = ({ status }: RunState, what: string) => problem('INVALID_TRANSITION', `The run is ${status}, so ${what} is not possible.`)
+
+const maxInputs = boardLimits.inputsOfRun
+
+/** A cancel is always possible. */
+function assertFewInputs({ seq }: RunState): void {
+  if (seq < maxInputs) return
+  throw problem('INVALID_TRANSITION', `The run has had ${maxInputs} steps, which is the limit. fix: cancel the run and start a new one`)
+}
 
 type PersonInput = Exclude<RunInput, { type: 'timer' | 'cancel' | 'retry' }>
 
@@ -133,13 +143,24 @@ function reject(draft: Draft, token: Token): void {
 type Submitted = Readonly<{ token: Token; element: ElementOf<'form'>; by: string; values: unknown }>
 
 function submit(at: At, run: RunState, { token, element, by, values }: Submitted): Stepped {
-  const variables = { ...run.variables, ...readForm(element.config.fields, values) }
+  const accepted = readForm(element.config.fields, values)
+  const variables = { ...run.variables, ...accepted }
   assertSize(variables)
+  const submittedBytes = (run.submittedBytes ?? 0) + bytesOf(accepted)
+  assertFewBytes(submittedBytes)
   return worked(at, run, (draft) => {
     draft.variables = variables
+    draft.submittedBytes = submittedBytes
     draft.submitters = [...new Set([...run.submitters, by])]
     leave(draft, token, 'done')
   })
+}
+
+function assertFewBytes(bytes: number): void {
+  const max = boardLimits.submittedBytes
+  if (bytes <= max) return
+  const why = `The forms of the run would take ${bytes} bytes, all submissions together; at most ${max} are possible.`
+  throw problem('PAYLOAD_TOO_LARGE', `${why} fix: cancel the run and start a new one`)
 }
 
 const edgeFor = { done: 'always', skipped: 'always', approved: 'approved', timed_out: 'timed_out' } as const
@@ -150,8 +171,6 @@ function leave(draft: Draft, token: Token, outcome: keyof typeof edgeFor): void 
   walk(draft, edges)
 }
 
-/** Steps of one run, before its timers stop: a loop of short timers would fill the history for ever. */
-const maxInputs = 100_000
 const tooManyInputs = `the run has had ${maxInputs} steps; a loop of timers never ends`
 
 function timer(at: At, run: RunState, { tokenId, name }: Extract<RunInput, { type: 'timer' }>): Stepped {

@@ -4,7 +4,13 @@ import type { Secret, TenantId } from '../kit/index.ts'
  * The request got no answer; a retry may succeed. `fenced`: the box is being updated and takes no writes. `limited`: rate limited, or closed
  * for all users. `unreachable`: everything else, including a tenant without a box.
  */
-export type Fault = Readonly<{ kind: 'fenced' | 'limited' | 'unreachable'; retryAfterSeconds: number; reason: string }>
+export type Fault = Readonly<{
+  kind: 'fenced' | 'limited' | 'unreachable'
+  retryAfterSeconds: number
+  reason: string
+  /** Where a repeated call fails in the same way. */
+  fix?: string
+}>
 
 /** Only `refused` counts as a failed login: wrong password, unknown or deactivated user. The server does not distinguish these. */
 export type LoggedIn =

@@ -30,7 +30,7 @@ export const catalogue = {
   UNAVAILABLE: retryable(503, 6, 'Not available right now'),
   CONFIG: entry(503, 6, 'A required setting is missing'),
   // admin accounts
-  LOGIN_FAILED: entry(401, 4, 'Name, password or code is wrong'),
+  LOGIN_FAILED: entry(401, 4, 'The login failed'),
   ACCOUNT_LOCKED: retryable(429, 4, 'Too many failed logins'),
   SETUP_REQUIRED: entry(403, 4, 'The account set-up is incomplete'),
   TOTP_REQUIRED: entry(401, 4, 'A TOTP code is required'),

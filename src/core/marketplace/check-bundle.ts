@@ -28,21 +28,33 @@ export function checkFlow(bundle: FlowBundle, roles: ReadonlySet<string>): strin
 
 /** Checks an app against the approved module with its feature flag. Returns warnings for the reviewer. Throws VALIDATION. */
 export function checkApp({ manifest }: AppBundle, found: ModuleManifest | undefined): string[] {
-  const { moduleKey, featureFlag, permissions } = manifest
+  const { permissions } = manifest
   const repeated = permissions.flatMap((one, nth) =>
     permissions.indexOf(one) === nth ? [] : [{ path: `bundle.manifest.permissions.${nth}`, reason: `repeats ${one}` }],
   )
   assertNone(repeated)
-  if (!found)
-    return [`No approved module has the feature flag ${featureFlag} yet; tenants can install the app once ${moduleKey} is approved.`]
-  const undeclared = permissions.flatMap((one, nth) =>
-    found.permissions.includes(one)
+  assertNone(undeclaredBy({ manifest }, found))
+  return appWarnings({ manifest }, found)
+}
+
+/** Permissions of an app that its module, approved meanwhile perhaps, does not declare: no tenant would grant them. */
+export const undeclaredBy = ({ manifest: { permissions } }: AppBundle, found: ModuleManifest | undefined): FieldReason[] =>
+  permissions.flatMap((one, nth) =>
+    found === undefined || found.permissions.includes(one)
       ? []
       : [{ path: `bundle.manifest.permissions.${nth}`, reason: `${one} is not declared by the module ${found.id} ${found.version}` }],
   )
-  assertNone(undeclared)
+
+/** Warnings for the reviewer, by the modules that are approved now. */
+export function appWarnings({ manifest }: AppBundle, found: ModuleManifest | undefined): string[] {
+  const { moduleKey, featureFlag, permissions } = manifest
+  if (!found)
+    return [`No approved module has the feature flag ${featureFlag} yet; tenants can install the app once ${moduleKey} is approved.`]
+  const undeclared = undeclaredBy({ manifest }, found).map(({ reason }) => `The permission ${reason}: it cannot be approved like this.`)
+  const missing = found.permissions.filter((one) => !permissions.includes(one))
+  const without = missing.length === 0 ? [] : [`The module ${found.id} declares ${missing.join(', ')} too; the app installs it without.`]
   const otherKey = found.id === moduleKey ? [] : [`The feature flag ${featureFlag} belongs to the module ${found.id}, not to ${moduleKey}.`]
-  return [...otherKey, ...priceWarning(found)]
+  return [...undeclared, ...without, ...otherKey, ...priceWarning(found)]
 }
 
 function priceWarning({ id, billing }: ModuleManifest): string[] {

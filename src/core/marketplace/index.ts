@@ -2,7 +2,7 @@
 // Decides shapes, prices, slugs and the states of submissions, items, subscriptions and vendor accounts (spec 3.3 to 3.6). Pure.
 // It moves no money: the payments feature does.
 export { marketplaceAdminContract } from './admin-contract.ts'
-export { checkApp, checkFlow } from './check-bundle.ts'
+export { appWarnings, checkApp, checkFlow, undeclaredBy } from './check-bundle.ts'
 export { type ItemDetail, marketplaceContract, type TenantItem } from './contract.ts'
 export { changesStatus, type Item, type ItemChange, type ItemStatus, type ItemType } from './item.ts'
 export { statusOfMail, submissionMail } from './mails.ts'

@@ -14,14 +14,14 @@ export type SubmissionAction = 'approve' | 'reject' | 'request-changes' | 'revis
 
 const moves: Readonly<Record<SubmissionStatus, Partial<Record<SubmissionAction, SubmissionStatus>>>> = {
   pending: { approve: 'approved', reject: 'rejected', 'request-changes': 'needs-changes' },
-  'needs-changes': { revise: 'pending' },
+  'needs-changes': { revise: 'pending', reject: 'rejected' },
   approved: {},
   rejected: {},
 }
 
 const hints: Readonly<Record<SubmissionStatus, string>> = {
   pending: 'wait for the review',
-  'needs-changes': 'wait until the vendor sends it again',
+  'needs-changes': 'wait until the vendor sends it again, or reject it',
   approved: 'send a new submission',
   rejected: 'send a new submission',
 }

@@ -69,11 +69,9 @@ export const modulesContract = {
     body: z.strictObject({
       moduleId: Id,
       approvedPermissions: Permissions.meta({ description: 'Some or all of the declared permissions; a run can use no other' }),
-      modulePriceCents: z
-        .int()
-        .nullable()
-        .optional()
-        .meta({ description: 'The price that the user was shown, null for none; CONFLICT if it is another one now' }),
+      modulePriceCents: z.int().nullable().optional().meta({
+        description: 'The price that the user was shown, null for none; required for a module with a price. CONFLICT if it is another one',
+      }),
     }),
     returns: z.object({ success: z.literal(true), status: z.literal('installed') }),
     problems: ['UNKNOWN_MODULE', 'PERMISSION_NOT_DECLARED', 'ALREADY_INSTALLED', 'INCOMPATIBLE', 'FLAG_TAKEN', 'CONFLICT'],

@@ -21,13 +21,14 @@ export function isBillable(manifest: Priced, currency: string): boolean {
 const amount = (price: ModulePrice | null): string =>
   price ? `${(price.cents / 100).toFixed(2)} ${price.currency.toUpperCase()} a month` : 'nothing'
 
-/** A shown price must be the current one; without it nothing is compared. Throws CONFLICT. */
+/** A module with a price is installed only if the user was shown it; a shown price must be the current one. Throws CONFLICT. */
 export function assertInstallPrice(next: Update['next'], shownCents: Update['shownCents']): void {
   const price = priceOf(next)
-  if (shownCents === undefined || shownCents === (price?.cents ?? null)) return
+  if ((shownCents ?? null) === (price?.cents ?? null)) return
+  const reason = shownCents === undefined ? 'and the request names no price' : 'not what was shown'
   throw problem(
     'CONFLICT',
-    `${next.id} ${next.version} costs ${amount(price)}, not what was shown. Nothing was installed. fix: show the price and repeat the request with modulePriceCents: ${price?.cents ?? null}`,
+    `${next.id} ${next.version} costs ${amount(price)}, ${reason}. Nothing was installed. fix: show the price and repeat the request with modulePriceCents: ${price?.cents ?? null}`,
   )
 }
 

@@ -23,7 +23,7 @@ export const paymentsContract = {
     auth: admin('operator'),
     params: one,
     returns: Vendor,
-    problems: ['PAYMENTS_UNAVAILABLE', 'PAYMENT_FAILED'],
+    problems: ['CONFLICT', 'PAYMENTS_UNAVAILABLE', 'PAYMENT_FAILED'],
     summary: 'Read the state of the payment account of a vendor from the provider',
     spec: '4.6',
   }),

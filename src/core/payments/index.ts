@@ -15,7 +15,7 @@ export {
   usageAnchor,
   usageMeterOf,
 } from './install.ts'
-export { type Money, moneyText } from './money.ts'
+export { type Money, moneyText, sumsOf } from './money.ts'
 export type { PaymentProvider } from './port.ts'
 export type {
   ListedInvoice,

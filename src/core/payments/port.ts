@@ -129,6 +129,8 @@ export type PaymentProvider = Readonly<{
       }>,
   ): Promise<ProviderInvoiceItem>
   getInvoiceItem(id: string): Promise<ProviderInvoiceItem | null>
+  /** Only one that is on no invoice or on a draft: throws `invalid` otherwise. Succeeds for one that does not exist. */
+  deleteInvoiceItem(id: string): Promise<void>
   listInvoiceItems(customerId: string): Promise<readonly ProviderInvoiceItem[]>
   getInvoice(id: string): Promise<ProviderInvoice | null>
   getCharge(id: string): Promise<ProviderCharge | null>

@@ -61,7 +61,7 @@ const OpenElement = z.object({
   since: Timestamp,
   dueAt: Timestamp.nullable(),
   requiredApprovals: z.int().nullable(),
-  approvals: z.int().nullable().meta({ description: 'Approvals given; at the last one they count if their users still have the role' }),
+  approvals: z.int().nullable().meta({ description: 'Approvals that count now: of active users who have the role and may decide' }),
 })
 
 const OpenDetail = OpenElement.extend({
@@ -72,7 +72,9 @@ const OpenDetail = OpenElement.extend({
 export const RunDetail = RunSummary.extend({
   context: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).meta({ description: 'The variables of the run' }),
   open: z.array(OpenDetail).meta({ description: 'The elements that wait for a user' }),
-  reports: z.array(z.object({ id: z.string(), title: z.string(), status: z.enum(['pending', 'ready', 'failed']) })),
+  reports: z
+    .array(z.object({ id: z.string(), title: z.string(), status: z.enum(['pending', 'ready', 'failed']) }))
+    .meta({ description: 'The last 100 reports' }),
   messages: z
     .array(z.object({ elementId: z.string(), status: z.enum(['pending', 'sent', 'failed']), createdAt: Timestamp }))
     .meta({ description: 'The last 100 messages; `failed`: not sent, and not tried again' }),

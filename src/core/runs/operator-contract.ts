@@ -53,8 +53,10 @@ const manyRuns = (verb: 'cancel' | 'retry', summary: string) =>
 /** The content of a run, for an operator with support access. */
 const RunContent = RunDetail.omit({ reports: true }).extend({
   steps: z.array(HistoryEntry.extend({ values: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Values of a form' }) })),
-  moreSteps: z.boolean().meta({ description: 'There are more than 1,000 steps' }),
-  reports: z.array(Report),
+  moreSteps: z
+    .boolean()
+    .meta({ description: 'There are more steps: the first are listed, at most 1,000 and 4 million characters of them' }),
+  reports: z.array(Report).meta({ description: 'The last ones, at most 100 and 4 million characters of them' }),
   users: z.record(z.string(), z.string()).meta({ description: 'The names of the users in `startedBy` and `steps`, by id' }),
 })
 

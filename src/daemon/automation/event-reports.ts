@@ -1,7 +1,7 @@
 import { maxReportTasks, writeReport } from '../../core/automation/index.ts'
 import { type AutomationActor, isoNow } from '../../core/kit/index.ts'
 import { storeReport } from '../reports/index.ts'
-import { tasksOfEvent, taskView } from '../tasks/index.ts'
+import { countTasksOfEvent, tasksOfEvent, taskView } from '../tasks/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { AutomationDeps } from './deps.ts'
 import { assertEvent, assertSpace } from './event-tasks.ts'
@@ -26,8 +26,10 @@ export async function generateEventReport(deps: Deps, actor: AutomationActor, in
   if (spaceId !== undefined) await assertSpace(db, tenantId, spaceId)
   const createdAt = isoNow(clock)
   const tasks = (await tasksOfEvent(db, { tenantId, eventId, unfinishedOnly: false, limit: maxReportTasks })).reverse().map(taskView)
+  const counts = await countTasksOfEvent(db, { tenantId, eventId })
   const tenant = await tenantById(db, tenantId)
-  const facts = { eventId, tenantName: tenant?.name ?? actor.tenantSlug, createdAt, timeZone: tenant?.timeZone ?? timeZone, tasks }
+  const shown = { tenantName: tenant?.name ?? actor.tenantSlug, timeZone: tenant?.timeZone ?? timeZone }
+  const facts = { eventId, createdAt, tasks, counts, ...shown }
   const { text: markdown, missing } = writeReport(facts, input)
   if (spaceId === undefined) return { title, markdown, missing, files: null }
   const stored = await storeReport(deps, { tenantId, spaceId, title, markdown, createdAt, key, createdBy: 'automation' })

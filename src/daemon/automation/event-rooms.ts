@@ -7,10 +7,11 @@ import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type DbOrTx, enqueueJob, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
 import { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom } from '../spaces/index.ts'
+import { roleNamed } from '../tasks/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { activeUsersWithRole } from '../users/index.ts'
 import type { AutomationDeps } from './deps.ts'
-import { roleNamed, roleWarnings } from './event-tasks.ts'
+import { roleWarnings } from './event-tasks.ts'
 import { addToEventRoom, type EventRoom, eventRoom, recordEventRoomId } from './rooms.repo.ts'
 
 type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'random' | 'roles' | 'homeservers'>

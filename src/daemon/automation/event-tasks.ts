@@ -2,10 +2,9 @@ import type { NewEventTask, Warning } from '../../core/automation/index.ts'
 import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { type AutomationActor, isoNow, problem } from '../../core/kit/index.ts'
 import { roleKey, type Task } from '../../core/tasks/index.ts'
-import { type RoleBook, roleOfAlias } from '../../core/users/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { findSpace } from '../spaces/index.ts'
-import { ensureTasks, moveTask, tasksOfEvent, taskView } from '../tasks/index.ts'
+import { ensureTasks, moveTask, roleNamed, tasksOfEvent, taskView } from '../tasks/index.ts'
 import { activeUsersWithRole } from '../users/index.ts'
 import type { AutomationDeps } from './deps.ts'
 import type { OneCall } from './once.ts'
@@ -50,9 +49,6 @@ export async function createEventTasks(
   ]
   return { tasks: ensured.map(({ task }) => taskView(task)), created: ensured.filter(({ isNew }) => isNew).length, warnings }
 }
-
-/** The name as it was sent, or the role that has it as an alias. */
-export const roleNamed = (book: RoleBook, name: string): string => roleOfAlias(book, roleKey(name)) ?? name
 
 export async function assertSpace(db: DbOrTx, tenantId: string, spaceId: string): Promise<void> {
   if (!(await findSpace(db, { tenantId, spaceId }))) throw problem('NOT_FOUND', `Space ${spaceId} does not exist in this tenant`)

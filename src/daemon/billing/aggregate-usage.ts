@@ -1,11 +1,10 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, newId, plural, problem } from '../../core/kit/index.ts'
-import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { type Billed, billTenant } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import { type ActiveModule, insertRows, type ModuleUsageRow, uncountedModules, usageIn } from './module-usage.repo.ts'
+import { watchUnbilled } from './watch-unbilled.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
 
@@ -30,7 +29,7 @@ export async function billModules(deps: Deps, signal: AbortSignal): Promise<stri
   const { billed, unbilled, isAway } = await billRows(deps, signal)
   // An interrupted run has not read everything that is unbilled.
   signal.throwIfAborted()
-  await watchUnbilled(deps, unbilled)
+  await watchUnbilled(deps)
   if (isAway) throw problem('PAYMENTS_UNAVAILABLE', `${plural(unbilled.length, 'module month')} not billed. fix: wait; the job is retried`)
   return `${billed} billed, ${unbilled.length} unbilled`
 }
@@ -100,13 +99,3 @@ async function billRows(deps: Deps, signal: AbortSignal): Promise<Billed> {
   }
   return { billed, unbilled, isAway }
 }
-
-/** One alert for all of it. */
-const watchUnbilled = ({ db, clock }: Deps, rows: readonly ModuleUsageRow[]): Promise<void> =>
-  db.transaction().execute(async (tx) => {
-    if (rows.length === 0)
-      return closeAlerts(tx, clock, { subject: 'billing', keys: ['usage_unbilled'], because: 'all modules are billed' })
-    const cents = rows.reduce((sum, row) => sum + row.price_cents, 0)
-    const [first] = rows
-    await raiseAlert(tx, clock, alertOf.usage_unbilled({ count: rows.length, cents, currency: first?.currency ?? '' }))
-  })

@@ -5,6 +5,7 @@ import { recordAudit } from '../audit/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
+import { payersOf } from './module-payers.ts'
 import { type ModuleUsageRow, usageOfTenant } from './module-usage.repo.ts'
 
 type BillDeps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log' | 'currency'>
@@ -21,42 +22,67 @@ export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): P
   const all = await usageOfTenant(deps.db, { tenantId, month })
   const rows = all.filter(({ state }) => state === 'planned' || state === 'unbilled')
   const tenant = await tenantById(deps.db, tenantId)
-  const customerId = tenant?.paymentCustomerId ?? null
-  const reasonOf = ({ currency }: ModuleUsageRow): string | null => {
-    if (deps.provider.name === 'none') return 'the platform has no payment provider'
-    if (customerId === null) return 'the tenant has no payment customer'
-    return currency === deps.currency
-      ? null
-      : `the price is in ${currency.toUpperCase()}, and the platform bills ${deps.currency.toUpperCase()}`
-  }
-  const refused = rows.filter((row) => reasonOf(row) !== null)
-  for (const row of refused) await setUnbilled(deps, row, reasonOf(row) as string)
-  const billable = await plan(
-    deps,
-    rows.filter((row) => reasonOf(row) === null),
-  )
-  if (billable.length === 0 || customerId === null) return { billed: 0, unbilled: refused, isAway: false }
   try {
-    await billOnInvoice(deps, { tenantId, month, slug: tenant?.slug ?? tenantId, customerId, rows: billable })
-    return { billed: billable.length, unbilled: refused, isAway: false }
+    const payers = await payersOf(deps, { rows, customerId: tenant?.paymentCustomerId ?? null })
+    const refused: ModuleUsageRow[] = []
+    const total = { billed: 0, unbilled: refused, isAway: false }
+    for (const [customerId, of] of payers) {
+      const reasonOf = ({ currency }: ModuleUsageRow): string | null => {
+        if (deps.provider.name === 'none') return 'the platform has no payment provider'
+        if (customerId === null) return 'the tenant has no payment customer'
+        return currency === deps.currency
+          ? null
+          : `the price is in ${currency.toUpperCase()}, and the platform bills ${deps.currency.toUpperCase()}`
+      }
+      for (const row of of.filter((one) => reasonOf(one) !== null)) {
+        await setUnbilled(deps, row, reasonOf(row) as string)
+        refused.push(row)
+      }
+      if (customerId === null) continue
+      const billable = of.filter((row) => reasonOf(row) === null)
+      const done = await billCustomer(deps, { tenantId, month, slug: tenant?.slug ?? tenantId, customerId, rows: billable })
+      total.billed += done.billed
+      total.isAway ||= done.isAway
+      refused.push(...done.unbilled)
+    }
+    return total
+  } catch (error) {
+    if (!isPaymentFailure(error)) throw error
+    deps.log.warn({ tenantId, month, reason: error.message }, 'modules were not billed')
+    return { billed: 0, unbilled: rows, isAway: error.isRetryable }
+  }
+}
+
+async function billCustomer(deps: BillDeps, toBill: ToBill): Promise<Billed> {
+  const { tenantId, month } = toBill
+  const rows = await plan(deps, toBill)
+  if (rows.length === 0) return { billed: 0, unbilled: [], isAway: false }
+  try {
+    await billOnInvoice(deps, { ...toBill, rows })
+    return { billed: rows.length, unbilled: [], isAway: false }
   } catch (error) {
     if (!isPaymentFailure(error)) throw error
     deps.log.warn({ tenantId, month, reason: error.message }, 'modules were not billed')
     // A call that may have been carried out leaves the rows planned; the next run looks for its objects.
-    if (!error.isRetryable) for (const row of billable) await setUnbilled(deps, row, error.message)
-    return { billed: 0, unbilled: [...refused, ...billable], isAway: error.isRetryable }
+    if (!error.isRetryable) for (const row of rows) await setUnbilled(deps, row, error.message)
+    return { billed: 0, unbilled: rows, isAway: error.isRetryable }
   }
 }
 
-/** Before the first call: from then on nothing may be waived, because a call without answer may have charged it. Returns those not waived before. */
-async function plan({ db, clock }: BillDeps, rows: readonly ModuleUsageRow[]): Promise<ModuleUsageRow[]> {
+/**
+ * Before the first call: from then on nothing may be waived or charged to another customer, because a call without answer may have charged it. Returns
+ * those not waived before.
+ */
+async function plan({ db, clock }: BillDeps, { rows, customerId }: Pick<ToBill, 'rows' | 'customerId'>): Promise<ModuleUsageRow[]> {
   if (rows.length === 0) return []
   const ids = rows.map(({ id }) => id)
   const planned = await db
     .updateTable('billing_usage')
-    .set({ state: 'planned', reason: null, updated_at: isoNow(clock) })
+    .set({ state: 'planned', reason: null, customer_id: customerId, updated_at: isoNow(clock) })
     .where('id', 'in', ids)
     .where('state', 'in', ['planned', 'unbilled'])
+    // Another replica may have begun with another customer.
+    .where(({ eb, or }) => or([eb('state', '=', 'unbilled'), eb('customer_id', 'is', null), eb('customer_id', '=', customerId)]))
     .returning('id')
     .execute()
   return rows.filter(({ id }) => planned.some((one) => one.id === id))
@@ -89,7 +115,7 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
       continue
     }
     draft ??= await createOnce(
-      `usage-invoice:${mark}:${before.length}`,
+      `usage-invoice:${mark}:${customerId}:${before.length}`,
       (key) =>
         provider.createInvoice({
           ...{ key, customerId, currency: deps.currency, description: `Modules in ${month}` },
@@ -99,7 +125,7 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
     )
     const on = { invoiceId: draft.id }
     const created = await createOnce(
-      `usage:${tenantId}:${row.module_id}:${month}`,
+      `usage:${tenantId}:${row.module_id}:${month}:${customerId}`,
       (key) =>
         provider.createInvoiceItem({
           ...{ key, customerId, amount: { cents: row.price_cents, currency: row.currency }, on },

@@ -36,6 +36,8 @@ export type ReportTable = {
   /** 1: the month is finished, and its users are not counted again. */
   closes_month: number
   sent_at: string | null
+  /** Not sent: why it cannot be. Sent: an operator waived it instead. */
+  reason: string | null
   /** Cents that were charged by an invoice item, because the invoice of the period was final. */
   claimed_cents: number
   invoice_id: string | null

@@ -1,20 +1,15 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { feeOf, missingCents } from '../../core/billing/index.ts'
-import { isoNow, newId } from '../../core/kit/index.ts'
+import { newId } from '../../core/kit/index.ts'
 import { isLive, type ListedInvoice, type ProviderInvoiceItem, type ProviderSubscription } from '../../core/payments/index.ts'
-import { raiseAlert } from '../alerts/index.ts'
-import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { createOnce } from '../payments/index.ts'
-import { tenantById } from '../tenants/index.ts'
 import { finishDraft } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
-import type { ReportRow } from './plan-reports.ts'
+import { isWaived, type ReportRow } from './plan-reports.ts'
+import { type Claimed, storeClaim } from './store-claim.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>
-
-const system = { kind: 'system', name: 'billing' } as const
 
 /** Longer than the calls of one claim may take. */
 const leaseMs = 5 * 60_000
@@ -48,14 +43,26 @@ async function claimMissing(deps: Deps, row: ReportRow, lease: Lease): Promise<b
   if (own?.status === 'draft') return false
   // An operator who voids an invoice waives its period.
   const isWaived = own === undefined && ofPeriod.length > 0
-  const items = await deps.provider.listInvoiceItems(row.customer_id)
+  const found = await deps.provider.getSubscription(row.payment_subscription_id)
+  const reports = await reportsOf(deps, row)
+  const listed = (await deps.provider.listInvoiceItems(row.customer_id)).filter((item) => reports.some((one) => isItemOf(item, one)))
+  const isOver = found === null || !isLive(found)
+  const waiting = isOver ? listed.filter(({ invoiceId }) => invoiceId === null) : []
+  // No invoice of the subscription takes them any more. Their users are charged again, on an invoice of its own.
+  for (const { id } of waiting) await deps.provider.deleteInvoiceItem(id)
+  const items = listed.filter((item) => !waiting.includes(item))
   const known = items.find(({ metadata }) => metadata.svc_report === markOf(row))
-  const cents = known?.amount.cents ?? (isWaived ? 0 : await missingOf(deps, row, { own, periods, items }))
+  const cents = known?.amount.cents ?? (isWaived ? 0 : missingOf({ own, periods, items, reports, isOver }))
   if (!(await renewLease(deps, lease, leaseMs))) throw new Error('the claim took too long and is repeated')
-  const item = cents > 0 ? await claim(deps, row, { cents, known }) : null
-  await store(deps, row, { cents, item })
+  const item = cents > 0 ? await claim(deps, row, { cents, known, found }) : null
+  const before = isOver ? itemCents(items, row) - (known?.amount.cents ?? 0) : row.claimed_cents
+  const former = isOver ? items.find(({ id }) => id === row.invoice_item_id) : null
+  await storeClaim(deps, row, { cents, item, before, former, deleted: waiting })
   return true
 }
+
+const reportsOf = ({ db }: Deps, { payment_subscription_id: id }: ReportRow): Promise<ReportRow[]> =>
+  db.selectFrom('billing_reports').selectAll().where('payment_subscription_id', '=', id).execute()
 
 /** The first invoice of a subscription is made at the begin of its period, and has no usage. */
 const isOfPeriod = ({ createdAt, periodEnd }: ListedInvoice): boolean => createdAt >= periodEnd
@@ -63,14 +70,18 @@ const isOfPeriod = ({ createdAt, periodEnd }: ListedInvoice): boolean => created
 /** The item of a report: a process that was killed before it stored the claim finds it again. */
 const markOf = ({ id, revision }: ReportRow): string => `${id}:${revision}`
 
-type Found = Readonly<{ own: ListedInvoice | undefined; periods: readonly ListedInvoice[]; items: readonly ProviderInvoiceItem[] }>
+const isItemOf = ({ metadata }: ProviderInvoiceItem, { id }: ReportRow): boolean => metadata.svc_report?.startsWith(`${id}:`) === true
 
-async function missingOf({ db }: Deps, row: ReportRow, { own, periods, items }: Found): Promise<number> {
-  const reports = await db
-    .selectFrom('billing_reports')
-    .selectAll()
-    .where('payment_subscription_id', '=', row.payment_subscription_id)
-    .execute()
+/** `isOver`: the subscription has ended. Then a claim counts only if its item is on an invoice; before, also one whose item is not listed yet. */
+type Found = Readonly<{
+  own: ListedInvoice | undefined
+  periods: readonly ListedInvoice[]
+  items: readonly ProviderInvoiceItem[]
+  reports: readonly ReportRow[]
+  isOver: boolean
+}>
+
+function missingOf({ own, periods, items, reports, isOver }: Found): number {
   // Without an invoice of its own the subscription was deleted: its usage since the last invoice is lost.
   const lastEnd =
     periods
@@ -78,34 +89,32 @@ async function missingOf({ db }: Deps, row: ReportRow, { own, periods, items }: 
       .sort()
       .at(-1) ?? ''
   const isAlike = ({ event_at }: ReportRow) => (own ? event_at >= own.periodStart && event_at < own.periodEnd : event_at >= lastEnd)
-  const alike = reports.filter(isAlike)
+  const alike = reports.filter((one) => isAlike(one) && !isWaived(one))
   return missingCents({
     owedCents: alike.reduce((sum, { quantity, unit_cents }) => sum + quantity * unit_cents, 0),
     invoicedCents: own ? usageCents(own) : 0,
-    claimedCents: alike.reduce((sum, one) => sum + Math.max(one.claimed_cents, itemCents(items, one)), 0),
+    claimedCents: alike.reduce((sum, one) => sum + Math.max(isOver ? 0 : one.claimed_cents, itemCents(items, one)), 0),
   })
 }
 
 /** Claims of a report at the provider, stored here or not. */
-const itemCents = (items: readonly ProviderInvoiceItem[], { id }: ReportRow): number =>
-  items.filter(({ metadata }) => metadata.svc_report?.startsWith(`${id}:`)).reduce((sum, { amount }) => sum + amount.cents, 0)
+const itemCents = (items: readonly ProviderInvoiceItem[], row: ReportRow): number =>
+  items.filter((item) => isItemOf(item, row)).reduce((sum, { amount }) => sum + amount.cents, 0)
 
 /** The amount of an invoice for metered usage. */
 export const usageCents = ({ lines }: Pick<ListedInvoice, 'lines'>): number =>
   lines.filter(({ invoiceItemId }) => invoiceItemId === null).reduce((sum, { cents }) => sum + cents, 0)
 
-type Due = Readonly<{ cents: number; known: ProviderInvoiceItem | undefined }>
-type Claimed = Readonly<{ invoiceItemId: string; invoiceId: string | null }>
+type Due = Readonly<{ cents: number; known: ProviderInvoiceItem | undefined; found: ProviderSubscription | null }>
 
 /** The item on the next invoice of the subscription, or on an invoice of its own once that ended. Killed in between, it is found again. */
-async function claim(deps: Deps, row: ReportRow, { cents, known }: Due): Promise<Claimed> {
+async function claim(deps: Deps, row: ReportRow, { cents, known, found }: Due): Promise<Claimed> {
   const { provider } = deps
   const mark = markOf(row)
   if (known) {
     if (known.invoiceId !== null) await finishOwn(deps, { invoiceId: known.invoiceId, mark })
     return { invoiceItemId: known.id, invoiceId: known.invoiceId }
   }
-  const found = await provider.getSubscription(row.payment_subscription_id)
   const name = (await findItem(deps.db, row.item_id))?.name ?? row.item_id
   const input = {
     ...{ customerId: row.customer_id, amount: { cents, currency: row.currency } },
@@ -153,24 +162,3 @@ async function finishOwn(deps: Deps, { invoiceId, mark }: Readonly<{ invoiceId: 
   const invoice = await deps.provider.getInvoice(invoiceId)
   if (invoice?.metadata.svc_report === mark && invoice.status === 'draft') await finishDraft(deps, invoiceId)
 }
-
-type Stored = Readonly<{ cents: number; item: Claimed | null }>
-
-const store = ({ db, clock }: Deps, row: ReportRow, { cents, item }: Stored): Promise<void> =>
-  db.transaction().execute(async (tx) => {
-    const stored = await tx
-      .updateTable('billing_reports')
-      .set({
-        ...{ sent_at: isoNow(clock), claimed_cents: row.claimed_cents + cents },
-        ...(item ? { invoice_item_id: item.invoiceItemId, invoice_id: item.invoiceId } : {}),
-      })
-      .where('id', '=', row.id)
-      .where('revision', '=', row.revision)
-      .where('sent_at', 'is', null)
-      .executeTakeFirst()
-    if (stored.numUpdatedRows === 0n || !item) return
-    const slug = (await tenantById(tx, row.tenant_id))?.slug ?? row.tenant_id
-    const facts = { slug, month: row.month, cents, currency: row.currency, subscriptionId: row.payment_subscription_id }
-    await raiseAlert(tx, clock, alertOf.usage_late({ ...facts, invoiceItemId: item.invoiceItemId }))
-    await recordAudit(tx, clock, { actor: system, action: 'billing.usage-claimed', subject: slug, data: { ...facts, ...item } })
-  })

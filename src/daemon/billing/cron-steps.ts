@@ -91,9 +91,18 @@ const first = {
  * interrupted, on any replica, and repeats one that failed.
  */
 export async function beginSteps(deps: Deps, cron: keyof typeof first): Promise<string> {
+  const isOff = deps.provider.name === 'none'
+  if (isOff && cron === comparison) return 'no payment provider is configured: nothing to compare'
   await enqueueStep(deps, { topic: first[cron] })
-  return `queued. Progress: tenantry jobs list --topic ${first[cron]}`
+  const off = isOff ? '; no payment provider is configured: nothing is charged or sent to one' : ''
+  return `queued${off}. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
 }
+
+/** The steps of a run in their order. */
+const topicsOf = (cron: string): string[] =>
+  Object.entries(steps)
+    .filter(([topic, step]) => step.cron === cron && topic !== transfersTopic)
+    .map(([topic]) => `--topic ${topic}`)
 
 const enqueueStep = ({ db, clock }: Deps, { topic, payload = {} }: Next): Promise<void> =>
   db.transaction().execute((tx) => enqueueJob(tx, clock, { topic, payload, key: topic, pool: 'payments' }))
@@ -106,10 +115,13 @@ const handlerOf =
   (deps: Deps, topic: string, { cron, run }: Step): JobHandler =>
   async (payload, { last, signal = new AbortController().signal }) => {
     try {
-      const { summary, next } = await run(deps, Payload.parse(payload), signal)
+      const input = Payload.parse(payload)
+      const { summary, next } = await run(deps, input, signal)
       // A step that stopped early is not done.
       signal.throwIfAborted()
-      await (next ? enqueueStep(deps, next) : closeFailed(deps, cron))
+      if (next) await enqueueStep(deps, next)
+      // Transfers alone make no statements: a dead job that should have made them stays visible.
+      else if (!input.isRetry) await closeFailed(deps, cron)
       deps.log.info({ job: cron, topic }, summary)
     } catch (error) {
       if (last && !signal.aborted && !isNoAnswer(error)) await alertFailed(deps, cron, error)

@@ -29,14 +29,14 @@ type Input = Readonly<{ slug: string; billingEmail?: string | undefined }>
  */
 export async function createPaymentCustomer(deps: Deps, actor: Actor, { slug, billingEmail }: Input) {
   const { db, clock, provider, baseUrl } = deps
-  const before = await existingTenant(db, slug)
-  if (billingEmail !== undefined && billingEmail !== before.billingEmail) await deps.changeTenant(actor, { slug, billingEmail })
   const tenant = await existingTenant(db, slug)
-  const email = tenant.billingEmail
+  const email = billingEmail ?? tenant.billingEmail
   if (email === null)
     throw problem('CONFLICT', `${slug} has no billing address. fix: tenantry tenants billing ${slug} --create-customer --email <address>`)
   const link = await orProblem(async () => {
-    const customerId = await ensureCustomer(deps, actor, { tenant, email })
+    // A provider that refuses changes nothing here, the address included.
+    const customerId = await ensureCustomer(deps, { tenant, email })
+    await storeCustomer(deps, actor, { tenant, customerId, email })
     return provider.createSetupLink({ customerId, returnUrl: baseUrl })
   })
   await db
@@ -45,13 +45,11 @@ export async function createPaymentCustomer(deps: Deps, actor: Actor, { slug, bi
   return { ...(await showTenantBilling(deps, { slug })), setupUrl: link.url, expiresAt: link.expiresAt }
 }
 
-async function ensureCustomer(
-  deps: Deps,
-  actor: Actor,
-  { tenant, email }: Readonly<{ tenant: TenantRecord; email: string }>,
-): Promise<string> {
+type Addressed = Readonly<{ tenant: TenantRecord; email: string }>
+
+async function ensureCustomer(deps: Deps, { tenant, email }: Addressed): Promise<string> {
   const { provider } = deps
-  const { id, slug, name, paymentCustomerId } = tenant
+  const { id, name, paymentCustomerId } = tenant
   const known = paymentCustomerId === null ? null : await provider.getCustomer(paymentCustomerId)
   if (known) {
     await sendAddress(deps, { known, email })
@@ -65,8 +63,21 @@ async function ensureCustomer(
     (one) => provider.createCustomer({ key: one, ...input }),
     async () => null,
   )
-  await deps.changeTenant(actor, { slug, paymentCustomerId: created.id })
   return created.id
+}
+
+async function storeCustomer(
+  { changeTenant }: Pick<Deps, 'changeTenant'>,
+  actor: Actor,
+  { tenant, customerId, email }: Addressed & Readonly<{ customerId: string }>,
+): Promise<void> {
+  const { slug, paymentCustomerId, billingEmail } = tenant
+  if (customerId === paymentCustomerId && email === billingEmail) return
+  await changeTenant(actor, {
+    slug,
+    ...(customerId !== paymentCustomerId && { paymentCustomerId: customerId }),
+    ...(email !== billingEmail && { billingEmail: email }),
+  })
 }
 
 async function sendAddress(

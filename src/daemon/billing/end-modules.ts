@@ -1,8 +1,6 @@
 import { sql } from 'kysely'
-import { alertOf } from '../../core/alerts/index.ts'
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, problem } from '../../core/kit/index.ts'
-import { raiseAlert } from '../alerts/index.ts'
 import { pricedRows } from './aggregate-usage.ts'
 import { billTenant } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
@@ -60,21 +58,6 @@ async function uncounted({ db }: Deps, tenantId: string, month: Month) {
   const known = new Set([...(own ?? []), ...(former ?? [])].map(({ module_id }) => module_id))
   return (await modulesActiveIn(db, { tenantId, month })).filter(({ moduleId }) => !known.has(moduleId))
 }
-
-/** Modules that cannot be billed are deleted with their tenant: an alert notifies the operator. */
-export const alertUnbilled = ({ db, clock }: Pick<Deps, 'db' | 'clock'>, { id, slug }: Readonly<{ id: string; slug: string }>) =>
-  db.transaction().execute(async (tx) => {
-    const rows = await tx
-      .selectFrom('billing_usage')
-      .select(['price_cents', 'currency'])
-      .where('tenant_id', '=', id)
-      .where('state', 'in', ['planned', 'unbilled'])
-      .execute()
-    const [first] = rows
-    if (!first) return
-    const cents = rows.reduce((sum, { price_cents }) => sum + price_cents, 0)
-    await raiseAlert(tx, clock, alertOf.usage_unbilled({ count: rows.length, cents, currency: first.currency, deletedTenant: slug }))
-  })
 
 const formerOf = (tenantId: string): string => `deleted:${tenantId}`
 

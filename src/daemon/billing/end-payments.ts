@@ -4,9 +4,10 @@ import { recordAudit } from '../audit/index.ts'
 import { createOnce } from '../payments/index.ts'
 import { type TenantRecord, tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
-import { alertUnbilled, endModules } from './end-modules.ts'
+import { endModules } from './end-modules.ts'
 import { reportUntilEnd } from './report-usage.ts'
 import { closeSpan } from './spans.repo.ts'
+import { alertLost } from './watch-unbilled.ts'
 
 type Deps = Omit<BillingDeps, 'mailer' | 'baseUrl' | 'transferPayouts'>
 
@@ -23,12 +24,12 @@ export async function endPayments(deps: Deps, { id }: Pick<TenantRecord, 'id'>, 
   const slug = tenant?.slug ?? id
   if (provider.name === 'none') {
     await assertNothingToEnd(deps, { id, slug, customerId: tenant?.paymentCustomerId ?? null })
-    return alertUnbilled(deps, { id, slug })
+    return alertLost(deps, { id, slug })
   }
   await assertNoOpenAttempt(deps, { id, slug })
   const metered = await reportLast(deps, id, signal)
   await endModules(deps, id, signal)
-  await alertUnbilled(deps, { id, slug })
+  await alertLost(deps, { id, slug })
   for (const one of await subscriptionsOf(deps, { id, customerId: tenant?.paymentCustomerId ?? null })) {
     signal.throwIfAborted()
     // A subscription that ends with its period stays: its last invoice may have usage, and nothing else is charged.
@@ -97,19 +98,18 @@ async function end({ provider, clock }: Deps, { id, currentPeriodEnd }: Provider
 
 /** Counts and reports active users up to now, as an uninstallation does. Returns the subscriptions with a price per user. */
 async function reportLast(deps: Deps, tenantId: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  const { db, clock, provider } = deps
+  const { db, clock } = deps
   const spans = await db
     .selectFrom('billing_spans')
-    .select(['payment_subscription_id as id', 'customer_id as customerId'])
+    .select('payment_subscription_id as id')
     .distinct()
     .where('tenant_id', '=', tenantId)
     .where('price_model', '=', 'per-active-user')
     .execute()
-  for (const { id, customerId } of spans) {
+  for (const { id } of spans) {
     signal.throwIfAborted()
     await db.transaction().execute((tx) => closeSpan(tx, { id, at: isoNow(clock) }))
-    // A customer that was deleted at the provider can be charged for nothing.
-    if (await provider.getCustomer(customerId)) await reportUntilEnd(deps, { id })
+    await reportUntilEnd(deps, { id })
   }
   return new Set(spans.map(({ id }) => id))
 }

@@ -33,10 +33,18 @@ export async function listUsage({ db }: Deps, { month, tenant, state, cursor, li
 
 /** A report has no state of its own, and is in none of the others. */
 const reportIs = {
-  planned: sql<boolean>`sent_at is null`,
-  reported: sql<boolean>`sent_at is not null and invoice_item_id is null`,
-  billed: sql<boolean>`sent_at is not null and invoice_item_id is not null`,
+  planned: sql<boolean>`sent_at is null and reason is null`,
+  unbilled: sql<boolean>`sent_at is null and reason is not null`,
+  waived: sql<boolean>`sent_at is not null and reason is not null`,
+  reported: sql<boolean>`sent_at is not null and reason is null and invoice_item_id is null`,
+  billed: sql<boolean>`sent_at is not null and reason is null and invoice_item_id is not null`,
 } as const
+
+function stateOf({ sent_at, reason, invoice_item_id }: ReportRow): keyof typeof reportIs {
+  if (sent_at === null) return reason === null ? 'planned' : 'unbilled'
+  if (reason !== null) return 'waived'
+  return invoice_item_id === null ? 'reported' : 'billed'
+}
 
 /** Counts every page: an old amount that is not billed is on none of the first ones. */
 async function countOpen(db: DbOrTx) {
@@ -48,11 +56,12 @@ async function countOpen(db: DbOrTx) {
     .execute()
   const unsent = await db
     .selectFrom('billing_reports')
-    .select(({ fn }) => fn.countAll().as('count'))
+    .select(({ fn }) => [fn.countAll().as('all'), fn.count('reason').as('unbilled')])
     .where('sent_at', 'is', null)
     .executeTakeFirstOrThrow()
   const of = (state: UsageState) => Number(rows.find((row) => row.state === state)?.count ?? 0)
-  return { unbilled: of('unbilled'), planned: of('planned') + Number(unsent.count) }
+  const unbilled = Number(unsent.unbilled)
+  return { unbilled: of('unbilled') + unbilled, planned: of('planned') + Number(unsent.all) - unbilled }
 }
 
 const pageKey = ({ createdAt, id }: UsageRow): string => `${createdAt} ${id}`
@@ -67,10 +76,10 @@ async function slugsOf(db: DbOrTx, ids: readonly string[]): Promise<Map<string, 
   return new Map(rows.map(({ id, slug }) => [id, slug]))
 }
 
-const reportView = (row: ReportRow): UsageRow => ({
+export const reportView = (row: ReportRow): UsageRow => ({
   ...{ id: row.id, tenant: row.tenant_id, month: row.month, kind: 'users', subject: row.item_id, quantity: row.quantity },
   ...{ unitCents: row.unit_cents, cents: row.quantity * row.unit_cents, currency: row.currency },
-  ...{ state: row.sent_at === null ? 'planned' : row.invoice_item_id === null ? 'reported' : 'billed', reason: null },
+  ...{ state: stateOf(row), reason: row.reason },
   ...{ invoiceId: row.invoice_id, invoiceItemId: row.invoice_item_id, createdAt: row.created_at },
 })
 

@@ -1,13 +1,17 @@
 import type { Selectable } from 'kysely'
-import { dayOf, type Month, monthOf, monthsBetween, plannedQuantity, reportTimeOf } from '../../core/billing/index.ts'
+import { dayOf, type Month, monthOf, monthsBetween, reportTimeOf } from '../../core/billing/index.ts'
 import { isoNow, newId } from '../../core/kit/index.ts'
 import { lockExclusive, type Tx } from '../db/index.ts'
 import type { ReportTable } from './billing.tables.ts'
+import { usersToReport } from './count-users.ts'
 import type { BillingDeps } from './deps.ts'
-import { newestSpans, unreportedIn, usersOf } from './spans.repo.ts'
+import { newestSpans, unreportedIn } from './spans.repo.ts'
 
 export type ReportRow = Selectable<ReportTable>
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random'>
+
+/** An operator ended it: nothing charges it any more. */
+export const isWaived = ({ sent_at, reason }: Pick<ReportRow, 'sent_at' | 'reason'>): boolean => sent_at !== null && reason !== null
 
 const batch = 500
 
@@ -38,44 +42,38 @@ type Planned = Readonly<{ month: Month; ids: readonly string[]; at: string }>
 async function planReports({ clock, random }: Deps, tx: Tx, { month, ids, at }: Planned): Promise<void> {
   if (ids.length === 0) return
   const day = dayOf(at)
-  const [spans, users] = [await newestSpans(tx, ids), await usersOf(tx, { month, ids })]
+  const [spans, users] = [await newestSpans(tx, ids), await usersToReport(tx, { month, ids, day })]
   const known = await tx
     .selectFrom('billing_reports')
     .selectAll()
     .where('payment_subscription_id', 'in', [...ids])
     .where('month', '=', month)
+    .where('day', '=', day)
     .execute()
   const now = isoNow(clock)
   const added = ids.flatMap((id) => {
     const span = spans.get(id)
-    if (!span || known.some((row) => row.payment_subscription_id === id && row.day === day)) return []
-    const quantity = quantityOf(known, { id, day, users: users.get(id) ?? 0 })
+    if (!span || known.some((row) => row.payment_subscription_id === id)) return []
+    const quantity = users.get(id) ?? 0
     return [
       {
         ...{ id: newId(random, 'use'), payment_subscription_id: id, month, day, tenant_id: span.tenant_id, item_id: span.item_id },
         ...{ customer_id: span.customer_id, quantity, unit_cents: span.unit_cents, currency: span.currency, event_at: at },
         ...{ revision: 1, closes_month: 1, sent_at: quantity === 0 ? now : null, claimed_cents: 0 },
-        ...{ invoice_id: null, invoice_item_id: null, created_at: now },
+        ...{ reason: null, invoice_id: null, invoice_item_id: null, created_at: now },
       },
     ]
   })
   if (added.length > 0) await tx.insertInto('billing_reports').values(added).execute()
-  for (const row of known.filter((one) => one.day === day)) {
-    const quantity = quantityOf(known, { id: row.payment_subscription_id, day, users: users.get(row.payment_subscription_id) ?? 0 })
-    const change = quantity === row.quantity ? {} : { quantity, revision: row.revision + 1, sent_at: null }
+  for (const row of known) {
+    const quantity = users.get(row.payment_subscription_id) ?? 0
+    const change = quantity === row.quantity ? {} : { quantity, revision: row.revision + 1, sent_at: null, reason: null }
     await tx
       .updateTable('billing_reports')
       .set({ closes_month: 1, ...change })
       .where('id', '=', row.id)
       .execute()
   }
-}
-
-type Counted = Readonly<{ id: string; day: string; users: number }>
-
-const quantityOf = (known: readonly ReportRow[], { id, day, users }: Counted): number => {
-  const others = known.filter((row) => row.payment_subscription_id === id && row.day !== day)
-  return plannedQuantity({ users, reportedOnOtherDays: others.reduce((sum, { quantity }) => sum + quantity, 0) })
 }
 
 type UntilEnd = Readonly<{ id: string; from: string; to: string; isOver: boolean }>
@@ -91,13 +89,19 @@ export const countUntilEnd = (deps: Deps, { id, from, to, isOver }: UntilEnd): P
     if (isOver) await reopenLast(tx, id)
   })
 
-/** A report that was sent may be on no invoice: it is sent again, which charges what is missing and nothing else. */
+/**
+ * Reports that were sent and may be on no invoice are sent again, which charges what is missing and nothing else: the last one, and those whose item
+ * was to be on the next invoice.
+ */
 async function reopenLast(tx: Tx, id: string): Promise<void> {
-  const of = tx.selectFrom('billing_reports').select(['id', 'revision', 'sent_at']).where('payment_subscription_id', '=', id)
-  const last = await of.orderBy('event_at', 'desc').limit(1).executeTakeFirst()
-  if (!last || last.sent_at === null) return
-  const again = { sent_at: null, revision: last.revision + 1 }
-  await tx.updateTable('billing_reports').set(again).where('id', '=', last.id).execute()
+  const rows = await tx.selectFrom('billing_reports').selectAll().where('payment_subscription_id', '=', id).orderBy('event_at').execute()
+  const isOpen = (row: ReportRow, nth: number) => nth === rows.length - 1 || (row.claimed_cents > 0 && row.invoice_id === null)
+  for (const { id: report, revision } of rows.filter(isOpen).filter((row) => row.sent_at !== null && !isWaived(row)))
+    await tx
+      .updateTable('billing_reports')
+      .set({ sent_at: null, revision: revision + 1 })
+      .where('id', '=', report)
+      .execute()
 }
 
 async function isClosed(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<boolean> {

@@ -4,9 +4,11 @@ import { isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
+import { usersToReport } from './count-users.ts'
 import type { BillingDeps } from './deps.ts'
 import { modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
-import { isInstalledIn, type SpanRow, usersOf } from './spans.repo.ts'
+import { isWaived } from './plan-reports.ts'
+import { isInstalledIn, type SpanRow } from './spans.repo.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'currency' | 'pricedModule' | 'activeUsers'>
 type Query = Readonly<{ month?: Month | undefined; tenant?: string | undefined; cursor?: string | undefined; limit: number }>
@@ -49,10 +51,12 @@ async function itemCharges({ db }: Deps, tenantId: string, month: Month): Promis
     (span) => isInstalledIn(span, month),
   )
   const bySubscription = new Map(spans.map((span) => [span.payment_subscription_id, span]))
+  const metered = [...bySubscription].flatMap(([id, { price_model }]) => (price_model === 'per-active-user' ? [id] : []))
+  const users = await usersIn(db, { month, ids: metered })
   const charges: Charge[] = []
   for (const [id, span] of bySubscription) {
     const isMetered = span.price_model === 'per-active-user'
-    const quantity = isMetered ? await usersIn(db, { id, month }) : await monthsCharged(db, span, month)
+    const quantity = isMetered ? (users.get(id) ?? 0) : await monthsCharged(db, span, month)
     if (quantity === 0) continue
     const name = (await findItem(db, span.item_id))?.name ?? span.item_id
     const cents = quantity * span.unit_cents
@@ -64,16 +68,22 @@ async function itemCharges({ db }: Deps, tenantId: string, month: Month): Promis
   return charges
 }
 
-/** Users that were reported, or the count as of now. */
-async function usersIn(db: DbOrTx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<number> {
+/** Users by subscription: those that were reported, and as of now those that are not. */
+async function usersIn(db: DbOrTx, { month, ids }: Readonly<{ month: Month; ids: readonly string[] }>): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map()
   const reports = await db
     .selectFrom('billing_reports')
     .selectAll()
-    .where('payment_subscription_id', '=', id)
+    .where('payment_subscription_id', 'in', [...ids])
     .where('month', '=', month)
     .execute()
-  if (reports.some(({ closes_month }) => closes_month === 1)) return reports.reduce((sum, { quantity }) => sum + quantity, 0)
-  return (await usersOf(db, { month, ids: [id] })).get(id) ?? 0
+  const isClosed = (one: string) => reports.some((row) => row.payment_subscription_id === one && row.closes_month === 1)
+  const users = await usersToReport(db, { month, ids: ids.filter((id) => !isClosed(id)) })
+  for (const row of reports) {
+    const id = row.payment_subscription_id
+    users.set(id, (users.get(id) ?? 0) + (isWaived(row) ? 0 : row.quantity))
+  }
+  return users
 }
 
 /** A price per month is charged at the begin of each period: not for a subscription that was cancelled before it. */

@@ -50,7 +50,9 @@ async function ofSubscription(
   { row, there }: Readonly<{ row: SubscriptionRecord; there: ProviderSubscription | undefined }>,
 ): Promise<Difference[]> {
   const id = row.paymentSubscriptionId as string
-  const elsewhere = !there && row.status === 'active' ? await provider.getSubscription(id) : null
+  // A former customer of the tenant may pay for it.
+  const elsewhere = there ? null : await provider.getSubscription(id)
+  if (row.status === 'cancelled') return ofCancelled(slug, id, there ?? elsewhere)
   if (elsewhere && isLive(elsewhere))
     return [
       difference(
@@ -63,31 +65,18 @@ async function ofSubscription(
       ),
     ]
   if (!there || !isLive(there))
-    return row.status === 'active'
-      ? [
-          difference(
-            'subscription_missing',
-            { subject: slug, id },
-            {
-              ...{ here: `${row.itemId} is installed`, there: there ? there.status : 'unknown' },
-              fix: `tenantry webhooks list --type customer.subscription.deleted, then replay the event; without one, ${acceptFix('subscription_missing', id, slug)}`,
-            },
-          ),
-        ]
-      : []
-  const found: Difference[] = []
-  if (row.status === 'cancelled' && !there.cancelAtPeriodEnd)
-    found.push(
+    return [
       difference(
-        'subscription_continues',
+        'subscription_missing',
         { subject: slug, id },
         {
-          ...{ here: 'cancelled', there: 'continues and charges the tenant' },
-          fix: 'tenantry jobs list --topic payments.cancellation, or cancel it in the Dashboard of the provider',
+          ...{ here: `${row.itemId} is installed`, there: there ? there.status : 'unknown' },
+          fix: `tenantry webhooks list --type customer.subscription.deleted, then replay the event; without one, ${acceptFix('subscription_missing', id, slug)}`,
         },
       ),
-    )
-  if (row.status === 'active' && there.cancelAtPeriodEnd)
+    ]
+  const found: Difference[] = []
+  if (there.cancelAtPeriodEnd)
     found.push(
       difference(
         'subscription_ends',
@@ -98,7 +87,6 @@ async function ofSubscription(
         },
       ),
     )
-  if (row.status !== 'active') return found
   if (there.priceId !== row.paymentPriceId) {
     const price = await provider.getPrice(there.priceId)
     found.push(
@@ -143,6 +131,21 @@ async function ofSubscription(
     )
   return found
 }
+
+/** An uninstalled item whose subscription does not end, at the present or a former customer of the tenant. */
+const ofCancelled = (slug: string, id: string, found: ProviderSubscription | null): Difference[] =>
+  found && isLive(found) && !found.cancelAtPeriodEnd
+    ? [
+        difference(
+          'subscription_continues',
+          { subject: slug, id },
+          {
+            ...{ here: 'cancelled', there: `continues and charges the customer ${found.customerId}` },
+            fix: 'tenantry jobs list --topic payments.cancellation, or cancel it in the Dashboard of the provider',
+          },
+        ),
+      ]
+    : []
 
 type Terms = Readonly<{ id: string; slug: string; vendorId: string | null; isTaxed: boolean }>
 

@@ -5,6 +5,7 @@ import type { TenantRecord } from '../tenants/index.ts'
 import { usageCents } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import type { ModuleUsageRow } from './module-usage.repo.ts'
+import { isWaived } from './plan-reports.ts'
 import { monthsBack } from './read-invoices.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
@@ -17,7 +18,9 @@ export async function ofUsage(
 ): Promise<Difference[]> {
   const reports = await db.selectFrom('billing_reports').selectAll().where('tenant_id', '=', id).execute()
   const found = reports
-    .filter(({ sent_at, created_at }) => sent_at === null && Date.parse(created_at) < clock.now().getTime() - dayMs)
+    .filter(
+      ({ sent_at, reason, created_at }) => sent_at === null && reason === null && Date.parse(created_at) < clock.now().getTime() - dayMs,
+    )
     .map((row) =>
       difference(
         'usage_not_sent',
@@ -34,6 +37,7 @@ export async function ofUsage(
       (row) =>
         row.payment_subscription_id === invoice.subscriptionId &&
         row.sent_at !== null &&
+        !isWaived(row) &&
         row.event_at >= invoice.periodStart &&
         row.event_at < invoice.periodEnd,
     )
@@ -107,6 +111,8 @@ export async function ofModules(
   for (const row of rows) {
     const invoice = byId.get(row.invoice_id ?? '') ?? (row.invoice_id ? await provider.getInvoice(row.invoice_id) : null)
     const line = invoice?.lines.find(({ invoiceItemId }) => invoiceItemId === row.invoice_item_id)
+    // An operator who voids an invoice waives its modules.
+    if (invoice?.status === 'void' && row.state === 'void') continue
     const here = `${row.module_id} in ${row.month}: ${moneyText({ cents: row.price_cents, currency: row.currency })}`
     if (!invoice || invoice.status === 'void' || (line && line.cents !== row.price_cents) || (!line && invoice.lines.length < 10))
       found.push(
@@ -122,7 +128,10 @@ export async function ofModules(
                   : `not on ${invoice.id} (${invoice.status})`
                 : 'no invoice',
             },
-            fix: `add an invoice item in the Dashboard of the provider, then ${acceptFix('module_not_invoiced', row.id, slug)}`,
+            fix:
+              invoice?.status === 'void'
+                ? 'tenantry crons run billing-developer-payouts, which reads that the invoice was voided'
+                : `add an invoice item in the Dashboard of the provider, then ${acceptFix('module_not_invoiced', row.id, slug)}`,
           },
         ),
       )
@@ -133,6 +142,38 @@ export async function ofModules(
     }
   }
   return found
+}
+
+/** The fix for each state of an invoice; none for one that is not collected. */
+const waivedFixes: Partial<Record<ListedInvoice['status'], string>> = {
+  draft: 'delete its invoice items and the draft in the Dashboard of the provider',
+  open: 'void it in the Dashboard of the provider',
+  paid: 'refund it in the Dashboard of the provider',
+}
+
+/** Modules that were waived after their invoice was refused: it stays at the provider, where it could still be finalised. */
+export async function ofWaived(
+  { db }: Pick<Deps, 'db'>,
+  { id, slug }: TenantRecord,
+  invoices: readonly ListedInvoice[],
+): Promise<Difference[]> {
+  const rows = await db.selectFrom('billing_usage').select(['month', 'state', 'invoice_id']).where('tenant_id', '=', id).execute()
+  const months = new Set(rows.filter(({ state }) => state === 'waived').map(({ month }) => month))
+  const billed = new Set(rows.map(({ invoice_id }) => invoice_id))
+  return [...months].sort().flatMap((month) =>
+    invoices
+      .filter((one) => one.metadata.svc_modules === `${id}:${month}` && !billed.has(one.id) && waivedFixes[one.status])
+      .map((invoice) =>
+        difference(
+          'module_waived',
+          { subject: slug, id: invoice.id },
+          {
+            ...{ here: `modules of ${month} are waived`, there: `${invoice.status} invoice of ${moneyText(invoice.total)}` },
+            fix: `${waivedFixes[invoice.status]}, or ${acceptFix('module_waived', invoice.id, slug)}`,
+          },
+        ),
+      ),
+  )
 }
 
 type Row = ModuleUsageRow & Readonly<{ payout_state: string | null }>

@@ -10,7 +10,7 @@ import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/inde
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
 import { ofSubscriptions } from './reconcile-subscriptions.ts'
-import { ofModules, ofPlanned, ofUsage } from './reconcile-usage.ts'
+import { ofModules, ofPlanned, ofUsage, ofWaived } from './reconcile-usage.ts'
 import { ofVendorsAndItems } from './reconcile-vendors.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log'>
@@ -24,14 +24,14 @@ const maxPageMs = 20_000
  * PAYMENTS_UNAVAILABLE, NOT_FOUND.
  */
 export async function reconcilePage(deps: Deps, { cursor, limit, tenant }: Query) {
+  const only = tenant === undefined ? undefined : await existingTenant(deps.db, tenant)
   if (deps.provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
       'The platform has no payment provider, so there is nothing to compare. fix: set TENANTRY_STRIPE_SECRET_KEY',
     )
   const startedMs = deps.clock.monotonicMs()
-  const found =
-    tenant === undefined ? await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 }) : [await existingTenant(deps.db, tenant)]
+  const found = only ? [only] : await tenantsAfter(deps.db, { after: cursor, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, ({ slug }) => slug)
   const differences: Difference[] = []
   let checked = 0
@@ -117,7 +117,11 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
   const all = await provider.listSubscriptions(customerId)
   const found = [...ofAddress(tenant, customer), ...(await ofSubscriptions(deps, tenant, { rows, all }))]
   const invoices = await provider.listInvoices({ customerId })
-  found.push(...(await ofUsage(deps, tenant, invoices)), ...(await ofModules(deps, tenant, invoices)))
+  found.push(
+    ...(await ofUsage(deps, tenant, invoices)),
+    ...(await ofModules(deps, tenant, invoices)),
+    ...(await ofWaived(deps, tenant, invoices)),
+  )
   return found
 }
 

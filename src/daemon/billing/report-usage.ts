@@ -5,6 +5,7 @@ import type { BillingDeps } from './deps.ts'
 import { countMonth, countUntilEnd } from './plan-reports.ts'
 import { sendReports } from './send-reports.ts'
 import { spansOf } from './spans.repo.ts'
+import { watchUnbilled } from './watch-unbilled.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'activeUsers'>
 
@@ -29,11 +30,14 @@ export async function countMonths(deps: Deps, signal: AbortSignal): Promise<stri
 const notSent = (message: string, isAway: boolean): Error =>
   isAway ? problem('PAYMENTS_UNAVAILABLE', `${message}. fix: wait; the job is retried until the provider answers`) : new Error(message)
 
-/** Sends what is counted, and throws until all of it is sent: the next month would be too late for the invoice. */
+/** Sends what is counted, and throws until all of it is sent that can be: the next month would be too late for the invoice. */
 export async function sendUnsent(deps: Deps, signal: AbortSignal): Promise<string> {
-  const { sent, waiting, isAway } = await sendReports(deps, signal)
+  const { sent, waiting, unbilled, isAway } = await sendReports(deps, signal)
+  // An interrupted run has not tried everything.
+  signal.throwIfAborted()
+  await watchUnbilled(deps)
   if (waiting > 0) throw notSent(`${plural(waiting, 'report')} of usage ${waiting === 1 ? 'was' : 'were'} not sent`, isAway)
-  return `${plural(sent, 'report')} sent`
+  return `${plural(sent, 'report')} sent, ${unbilled} unbilled`
 }
 
 /** Reports the users of a subscription up to the end of its installation, before its last invoice. */
@@ -52,6 +56,7 @@ export async function reportUntilEnd(deps: Deps, { id, isOver = false }: Ended):
   // Installed again meanwhile: the month is counted at its end.
   if (!first || !last || last.to_at === null || last.price_model !== 'per-active-user') return
   await countUntilEnd(deps, { id, from: first.from_at, to: last.to_at, isOver })
-  const { waiting, isAway } = await sendReports(deps, new AbortController().signal, id)
+  const { waiting, unbilled, isAway } = await sendReports(deps, new AbortController().signal, id)
+  if (unbilled > 0) await watchUnbilled(deps)
   if (waiting > 0) throw notSent(`usage of the subscription ${id} was not sent`, isAway)
 }

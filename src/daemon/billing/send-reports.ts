@@ -12,12 +12,12 @@ const batch = 500
 /** Calls of the provider at a time. */
 const parallel = 8
 
-/** `isAway`: the provider did not answer a report. */
-type Sent = Readonly<{ sent: number; waiting: number; isAway: boolean }>
+/** `unbilled`: their customer does not exist any more. `isAway`: the provider did not answer a report. */
+type Sent = Readonly<{ sent: number; waiting: number; unbilled: number; isAway: boolean }>
 
 /** Sends what was counted and not sent, of one subscription or of all. What cannot be sent now stays for the next run. */
 export async function sendReports(deps: Deps, signal: AbortSignal, id?: string): Promise<Sent> {
-  const total = { sent: 0, waiting: 0, isAway: false }
+  const total = { sent: 0, waiting: 0, unbilled: 0, isAway: false }
   if (deps.provider.name === 'none') return total
   const blocked = new Set<string>()
   for (let after = { subscription: '', day: '' }, last = batch; last === batch && !signal.aborted; ) {
@@ -37,6 +37,7 @@ export async function sendReports(deps: Deps, signal: AbortSignal, id?: string):
       )
       total.sent += done.reduce((sum, { sent }) => sum + sent, 0)
       total.waiting += done.reduce((sum, { waiting }) => sum + waiting, 0)
+      total.unbilled += done.reduce((sum, { unbilled }) => sum + unbilled, 0)
       total.isAway ||= done.some(({ isAway }) => isAway)
     }
     last = rows.length
@@ -50,7 +51,7 @@ type OfSubscription = Readonly<{ reports: readonly ReportRow[]; blocked: Set<str
 
 /**
  * Sends the reports of one subscription. After a failure the later ones wait: a call without response may still be carried out, and the amount of
- * a later claim depends on it.
+ * a later claim depends on it. Without their customer none can be sent.
  */
 async function sendInOrder(deps: Deps, { reports, blocked, isInstalled }: OfSubscription) {
   const metered: ReportRow[] = []
@@ -59,12 +60,17 @@ async function sendInOrder(deps: Deps, { reports, blocked, isInstalled }: OfSubs
   for (const row of reports) {
     if (blocked.has(row.payment_subscription_id)) break
     const done = await sendOne(deps, row, isInstalled)
+    if (done === 'no customer') {
+      const unbilled = reports.slice(sent)
+      await setUnbilled(deps, unbilled)
+      return { metered, sent, waiting: 0, unbilled: unbilled.length, isAway }
+    }
     if (done === 'failed' || done === 'away') blocked.add(row.payment_subscription_id)
     else sent += 1
     isAway ||= done === 'away'
     if (done === 'metered') metered.push(row)
   }
-  return { metered, sent, waiting: reports.length - sent, isAway }
+  return { metered, sent, waiting: reports.length - sent, unbilled: 0, isAway }
 }
 
 const unsent = ({ db }: Deps, after: Readonly<{ subscription: string; day: string }>, id: string | undefined): Promise<ReportRow[]> => {
@@ -84,12 +90,25 @@ async function markSent({ db, clock }: Deps, rows: readonly ReportRow[]): Promis
   if (rows.length === 0) return
   await db
     .updateTable('billing_reports')
-    .set({ sent_at: isoNow(clock) })
+    .set({ sent_at: isoNow(clock), reason: null })
     .where(({ eb, or, and }) => or(rows.map(({ id, revision }) => and([eb('id', '=', id), eb('revision', '=', revision)]))))
     .execute()
 }
 
-async function sendOne(deps: Deps, row: ReportRow, isInstalled: boolean): Promise<'metered' | 'claimed' | 'failed' | 'away'> {
+/** They stay until an operator waives them, and each run tries them again: a wrong key finds no customer either. */
+async function setUnbilled({ db }: Deps, rows: readonly ReportRow[]): Promise<void> {
+  for (const { id, customer_id } of rows)
+    await db
+      .updateTable('billing_reports')
+      .set({ reason: `the payment customer ${customer_id} does not exist any more` })
+      .where('id', '=', id)
+      .where('sent_at', 'is', null)
+      .execute()
+}
+
+type Outcome = 'metered' | 'claimed' | 'failed' | 'away' | 'no customer'
+
+async function sendOne(deps: Deps, row: ReportRow, isInstalled: boolean): Promise<Outcome> {
   try {
     if (!(await isInTime(deps, row, isInstalled)) && (await claimUsage(deps, row))) return 'claimed'
     await deps.provider.reportUsage({
@@ -100,9 +119,18 @@ async function sendOne(deps: Deps, row: ReportRow, isInstalled: boolean): Promis
   } catch (err) {
     const facts = { subscriptionId: row.payment_subscription_id, month: row.month }
     deps.log.warn({ ...(isPaymentFailure(err) ? { reason: err.message } : { err }), ...facts }, 'a report of usage was not sent')
-    return isPaymentFailure(err) && err.isRetryable ? 'away' : 'failed'
+    if (!isPaymentFailure(err)) return 'failed'
+    if (err.isRetryable) return 'away'
+    return (await isGone(deps, row)) ? 'no customer' : 'failed'
   }
 }
+
+/** Without an answer it is not known to be gone. */
+const isGone = ({ provider }: Deps, { customer_id }: ReportRow): Promise<boolean> =>
+  provider.getCustomer(customer_id).then(
+    (found) => found === null,
+    () => false,
+  )
 
 /** Whether the invoice of the usage is still open. The provider is asked only where the platform alone cannot know. */
 async function isInTime({ clock, provider }: Deps, { event_at, payment_subscription_id: id }: ReportRow, isInstalled: boolean) {

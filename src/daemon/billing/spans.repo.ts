@@ -85,42 +85,46 @@ export async function newestSpans(db: DbOrTx, ids: readonly string[]): Promise<M
   return new Map(rows.map((row) => [row.payment_subscription_id, row]))
 }
 
-/**
- * Users of the month by subscription: those who were active while the item was installed, by days. A user counts once for an item: not again for a
- * later subscription of the same month.
- */
+/** Users of the month by subscription: those who were active while the item was installed by it, by days. */
 export async function usersOf(
   db: DbOrTx,
   { month, ids }: Readonly<{ month: Month; ids: readonly string[] }>,
 ): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('billing_spans as s')
-    .innerJoin('billing_active_users as a', 'a.tenant_id', 's.tenant_id')
-    .select(['s.payment_subscription_id as id', ({ fn }) => fn.count('a.user_id').distinct().as('users')])
+  const rows = await usersWhileInstalled(db, month)
+    .select('s.payment_subscription_id as id')
     .where('s.payment_subscription_id', 'in', [...ids])
-    .where('a.month', '=', month)
-    .where(sql<boolean>`a.last_day >= substr(s.from_at, 1, 10)`)
-    .where(sql<boolean>`(s.to_at is null or a.first_day <= substr(s.to_at, 1, 10))`)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('billing_spans as o')
-            .select('o.item_id')
-            .whereRef('o.tenant_id', '=', 's.tenant_id')
-            .whereRef('o.item_id', '=', 's.item_id')
-            .whereRef('o.payment_subscription_id', '<>', 's.payment_subscription_id')
-            .where('o.price_model', '=', 'per-active-user')
-            .whereRef('o.from_at', '<', 's.from_at')
-            .where(sql<boolean>`a.last_day >= substr(o.from_at, 1, 10)`)
-            .where(sql<boolean>`(o.to_at is null or a.first_day <= substr(o.to_at, 1, 10))`),
-        ),
-      ),
-    )
     .groupBy('s.payment_subscription_id')
     .execute()
   return new Map(rows.map(({ id, users }) => [id, Number(users)]))
 }
+
+export type OfItem = Readonly<{ tenant_id: string; item_id: string }>
+export const keyOf = ({ tenant_id, item_id }: OfItem): string => `${tenant_id} ${item_id}`
+
+/** Users of the month by tenant and item: those who were active while it was installed by any subscription with a price per user. */
+export async function usersOfItems(
+  db: DbOrTx,
+  { month, tenantIds }: Readonly<{ month: Month; tenantIds: readonly string[] }>,
+): Promise<Map<string, number>> {
+  if (tenantIds.length === 0) return new Map()
+  const rows = await usersWhileInstalled(db, month)
+    .select(['s.tenant_id', 's.item_id'])
+    .where('s.tenant_id', 'in', [...tenantIds])
+    .where('s.price_model', '=', 'per-active-user')
+    .groupBy(['s.tenant_id', 's.item_id'])
+    .execute()
+  return new Map(rows.map((row) => [keyOf(row), Number(row.users)]))
+}
+
+const usersWhileInstalled = (db: DbOrTx, month: Month) =>
+  db
+    .selectFrom('billing_spans as s')
+    .innerJoin('billing_active_users as a', 'a.tenant_id', 's.tenant_id')
+    .select(({ fn }) => fn.count('a.user_id').distinct().as('users'))
+    .where('a.month', '=', month)
+    .where(sql<boolean>`a.last_day >= substr(s.from_at, 1, 10)`)
+    .where(sql<boolean>`(s.to_at is null or a.first_day <= substr(s.to_at, 1, 10))`)
 
 /** The first day of the month on which the item was installed, for a price per month. */
 export const isInstalledIn = ({ from_at, to_at }: Pick<SpanRow, 'from_at' | 'to_at'>, month: Month): boolean =>

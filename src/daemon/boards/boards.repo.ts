@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { BoardDefinition, type BoardSummary } from '../../core/boards/index.ts'
+import { BoardDefinition, BoardStart, type BoardSummary } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { type DbOrTx, forNoKeyUpdate, newestFirst, readRow, type Tx } from '../db/index.ts'
 import type { BoardTable } from './boards.tables.ts'
@@ -125,6 +125,17 @@ export async function findVersion(db: DbOrTx, { tenantId, id }: One, version: nu
     .where('version', '=', version)
     .executeTakeFirst()
   return row && { version, definition: BoardDefinition.parse(JSON.parse(row.definition)), savedBy: row.saved_by, savedAt: row.saved_at }
+}
+
+/** The start of a version. `characters`: of the whole definition, which is read and parsed for it. */
+export async function findStart(
+  db: DbOrTx,
+  { tenantId, id }: One,
+  version: number,
+): Promise<Readonly<{ start: BoardStart; characters: number }> | undefined> {
+  const query = db.selectFrom('board_versions').select('definition').where('tenant_id', '=', tenantId).where('board_id', '=', id)
+  const row = await query.where('version', '=', version).executeTakeFirst()
+  return row && { start: BoardStart.parse(JSON.parse(row.definition)), characters: row.definition.length }
 }
 
 type Versions = Readonly<{ before?: number | undefined; limit: number }>

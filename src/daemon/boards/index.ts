@@ -18,7 +18,7 @@ import { createBoard, deleteBoard, saveBoard } from './save-board.ts'
 import { listBoards, listVersions, showBoard, showVersion } from './show-boards.ts'
 import { exportBoard, importBoard, simulateBoard } from './transfer-board.ts'
 
-export { type BoardRecord, boardsOf, findBoard, findVersion } from './boards.repo.ts'
+export { type BoardRecord, boardsOf, findBoard, findStart, findVersion } from './boards.repo.ts'
 export { storeBoard } from './save-board.ts'
 export { noSuchBoard, noSuchStartable } from './show-boards.ts'
 

@@ -47,7 +47,7 @@ async function deletedSpace({ db }: BoardsDeps, { tenantId, spaceId }: BoardReco
 }
 
 /**
- * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved meanwhile, too many boards),
+ * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved, published or archived meanwhile, too many boards),
  * RATE_LIMITED (too many at once).
  */
 export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) {
@@ -57,8 +57,9 @@ export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, {
   assertSound(found, findings)
   return deps.db.transaction().execute(async (tx) => {
     const board = await lockOwnBoard(tx, actor, { id })
-    if (board.version !== found.version) throw problem('CONFLICT', `Board ${id} was saved while it was checked. fix: publish it again`)
+    if (board.version !== found.version) throw changedMeanwhile(id, 'saved')
     if (board.status === 'active' && board.publishedVersion === board.version) return { ...summaryOf(board), definition }
+    if (!isPublishedAs(board, found)) throw changedMeanwhile(id, board.status === 'archived' ? 'archived' : 'published')
     if (board.status === 'archived') await assertRoomForBoard(tx, board.tenantId)
     const now = { publishedVersion: board.version, publishedSpaceId: board.spaceId, updatedAt: isoNow(deps.clock) }
     const published: BoardRecord = { ...board, ...now, status: 'active' }
@@ -74,6 +75,13 @@ export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, {
     return { ...summaryOf(published), definition }
   })
 }
+
+const changedMeanwhile = (id: string, how: 'saved' | 'published' | 'archived') =>
+  problem('CONFLICT', `Board ${id} was ${how} while it was checked. fix: publish it again`)
+
+/** The check accepts what the published version does already, while the board is active. */
+const isPublishedAs = (board: BoardRecord, found: BoardRecord): boolean =>
+  (['status', 'publishedVersion', 'publishedSpaceId'] as const).every((field) => board[field] === found[field])
 
 function assertSound({ name, version }: BoardRecord, findings: readonly BoardFinding[]): void {
   const errors = findings.filter(({ severity }) => severity === 'error')

@@ -34,6 +34,20 @@ export async function lockShared(tx: Tx, name: string): Promise<void> {
 export const contains = (column: string, text: string): RawBuilder<boolean> =>
   sql<boolean>`${sql.ref(column)} like ${`%${text.replace(/[\\%_]/g, '\\$&')}%`} escape '\\'`
 
+type JsonKey = Readonly<{ column: string; key: string }>
+
+/** True if the array under a key of the JSON object in a column has one of the texts. Compares exactly, unlike `contains`. */
+export function jsonArrayHas(db: DbOrTx, { column, key }: JsonKey, texts: readonly string[]): RawBuilder<boolean> {
+  const from = sql.ref(column)
+  const elements =
+    dialectOf(db) === 'postgres' ? sql`json_array_elements_text(${from}::json -> ${sql.lit(key)})` : sql`json_each(${from}, ${`$.${key}`})`
+  return sql<boolean>`exists (select 1 from ${elements} as value where value in (${sql.join(texts)}))`
+}
+
+/** The text under a key of the JSON object in a column. */
+export const jsonText = (db: DbOrTx, { column, key }: JsonKey): RawBuilder<string | null> =>
+  dialectOf(db) === 'postgres' ? sql`${sql.ref(column)}::json ->> ${sql.lit(key)}` : sql`json_extract(${sql.ref(column)}, ${`$.${key}`})`
+
 /** Deletes at most `limit` rows in one statement and returns their number, so that a long deletion holds locks only briefly. */
 export async function deleteSome(
   db: DbOrTx,

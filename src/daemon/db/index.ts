@@ -13,6 +13,8 @@ export {
   inBatches,
   isConstraintViolation,
   isUniqueViolation,
+  jsonArrayHas,
+  jsonText,
   lockExclusive,
   lockShared,
   skipLocked,

@@ -42,18 +42,18 @@ async function orLeaveForCleanup({ log }: EraseDeps, fileId: string, work: () =>
   }
 }
 
-type FormFile = Readonly<{ id: string; uploaded?: Readonly<{ by: string; since: string }> | undefined }>
+type FormFile = Readonly<{ id: string; uploaded: Readonly<{ by: string; since?: string | undefined }> }>
 
 /**
- * Erases files of forms for good, such as signatures of an erased user. Files that are gone, of another tenant, or not
- * `uploaded` so are left out.
+ * Erases files of forms for good, such as signatures of an erased user. A form can name any file of its space: those that are gone, of another
+ * tenant, or not `uploaded` so are left out.
  */
 export async function eraseFilesOf(deps: EraseDeps, tenantId: string, files: readonly FormFile[]): Promise<void> {
   const at = isoNow(deps.clock)
   const gone = { state: 'erasing', erase_at: at, deleted_at: at, updated_at: at } as const
   for (const { id, uploaded } of files) {
-    const ofTenant = deps.db.updateTable('files').set(gone).where('tenant_id', '=', tenantId).where('id', '=', id)
-    const marked = uploaded ? ofTenant.where('created_by', '=', uploaded.by).where('created_at', '>=', uploaded.since) : ofTenant
+    const ofUser = deps.db.updateTable('files').set(gone).where('tenant_id', '=', tenantId).where('created_by', '=', uploaded.by)
+    const marked = ofUser.where('id', '=', id).where('created_at', '>=', uploaded.since ?? '')
     const { numUpdatedRows } = await marked.where('state', 'in', ['ready', 'deleted']).executeTakeFirst()
     if (numUpdatedRows === 1n) await eraseNow(deps, { id, tenantId })
   }

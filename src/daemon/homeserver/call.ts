@@ -16,6 +16,8 @@ export type ChatTarget = Readonly<{
   edgeSecret: Secret
   /** Reported by the agent: the box takes no writes. */
   fenced: boolean
+  /** Of the demo: there may be no chat server at the address. */
+  simulated: boolean
 }>
 
 type TargetDeps = Readonly<{ db: Db; keyring: Keyring; networks: PlainNetworks }>
@@ -27,8 +29,9 @@ async function findTarget({ db, keyring, networks }: TargetDeps, tenantId: Tenan
   const box = await db
     .selectFrom('boxes')
     .innerJoin('tenants', 'tenants.id', 'boxes.tenant_id')
+    .leftJoin('hosts', 'hosts.id', 'boxes.host_id')
     .leftJoin('platform_addresses', 'platform_addresses.host_id', 'boxes.host_id')
-    .select(['boxes.id', 'boxes.slug', 'internal_url', 'first_port', 'fenced', 'chat_domain', 'address'])
+    .select(['boxes.id', 'boxes.slug', 'internal_url', 'first_port', 'fenced', 'chat_domain', 'address', 'hosts.engine'])
     .where('boxes.tenant_id', '=', tenantId)
     .where('boxes.live', '=', 1)
     .executeTakeFirst()
@@ -41,12 +44,19 @@ async function findTarget({ db, keyring, networks }: TargetDeps, tenantId: Tenan
   const edgeSecret = await boxSecret({ keyring, db }, box.id as BoxId, 'edgeSecret')
   if (!edgeSecret) return unreachable('its host has not delivered the secret of its edge')
   const origin = url.replace(/\/+$/, '')
-  return { boxId: box.id as BoxId, chatDomain: box.chat_domain, origin, edgeSecret, fenced: box.fenced === 1 }
+  return {
+    boxId: box.id as BoxId,
+    chatDomain: box.chat_domain,
+    origin,
+    edgeSecret,
+    fenced: box.fenced === 1,
+    simulated: box.engine?.includes('"engine":"simulated"') ?? false,
+  }
 }
 
 /** 503 with `Retry-After` (spec 7): the chat server is down, fenced or limited. `whose`: the tenant's slug, or `its tenant`. */
-export const homeserverProblem = ({ retryAfterSeconds, reason }: Fault, whose: string): Problem =>
-  problem('HOMESERVER_UNREACHABLE', `The chat server of ${whose} is unavailable: ${reason}. fix: try again later`, {
+export const homeserverProblem = ({ retryAfterSeconds, reason, fix = 'try again later' }: Fault, whose: string): Problem =>
+  problem('HOMESERVER_UNREACHABLE', `The chat server of ${whose} is unavailable: ${reason}. fix: ${fix}`, {
     retryAfterSeconds,
   })
 
@@ -58,6 +68,11 @@ type As = 'anonymous' | 'admin' | 'service' | Secret
 type Call = Omit<ChatRequest, 'headers'> & Readonly<{ as: As }>
 
 const fenced: Fault = { kind: 'fenced', retryAfterSeconds: 10, reason: 'update in progress' }
+
+const simulated: Fault = {
+  ...{ kind: 'unreachable', retryAfterSeconds: 60, reason: 'its box is simulated and has no chat server' },
+  fix: 'npm run demo -- --docker has real boxes',
+}
 
 /** An open connection to one chat server. Every request of the platform goes through it. */
 export type Connection = Readonly<{ target: ChatTarget; call(call: Call): Promise<ChatAnswer | Fault> }>
@@ -79,7 +94,8 @@ async function callWithToken(deps: CallDeps, target: ChatTarget, { as, ...reques
     return await retryWithNewToken(deps, target, request)
   } catch (error) {
     if (error instanceof QueueFull) return { kind: 'limited', retryAfterSeconds: 5, reason: error.message }
-    if (error instanceof NoAnswer) return { kind: 'unreachable', retryAfterSeconds: 10, reason: error.message }
+    if (error instanceof NoAnswer)
+      return target.simulated ? simulated : { kind: 'unreachable', retryAfterSeconds: 10, reason: error.message }
     throw error
   }
 }

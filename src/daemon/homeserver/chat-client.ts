@@ -94,8 +94,22 @@ function openClient({ connections, maxResponseBytes }: Limits): Client {
 
 type Failure = Error & Readonly<{ code?: string }>
 
+/** The reason is read by users too. */
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'no server accepts connections at its address',
+  ECONNRESET: 'the connection was closed without an answer',
+  UND_ERR_SOCKET: 'the connection was closed without an answer',
+  UND_ERR_CONNECT_TIMEOUT: 'its host does not answer',
+  ETIMEDOUT: 'its host does not answer',
+  EHOSTUNREACH: 'its host does not answer',
+  ENETUNREACH: 'no network leads to its host',
+  ENOTFOUND: 'the name of its host has no address',
+  EAI_AGAIN: 'the name service does not answer',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'its answer is too large',
+}
+
 const reasonOf = ({ name, code }: Failure, { timeoutMs }: Limits): string =>
-  name === 'TimeoutError' ? `no answer in ${timeoutMs / 1000} s` : (code ?? name)
+  name === 'TimeoutError' ? `no answer in ${timeoutMs / 1000} s` : (reasons[code ?? ''] ?? code ?? name)
 
 function asObject(text: string): Record<string, unknown> | undefined {
   try {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { alertOf, lateJobsSubject } from '../../core/alerts/index.ts'
 import { type Clock, isoIn } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -10,7 +11,9 @@ type Deps = Readonly<{ db: Db; clock: Clock; owner: string }>
 const leaseMs = 150_000
 const maxWaitMs = 60 * 60_000
 
-/** Raises an alert for each topic with jobs that have been due for more than an hour, and closes it when none is. */
+const isDead = sql<number>`case when status = 'dead' then 1 else 0 end`
+
+/** Raises an alert for each topic with jobs that have been due for more than an hour, and one if some of them are dead; closes them when none is. */
 export async function watchJobs(deps: Deps): Promise<void> {
   const { db, clock, owner } = deps
   const lease = await acquireLease(deps, { name: 'outbox.watch', owner, ttlMs: leaseMs })
@@ -23,21 +26,20 @@ export async function watchJobs(deps: Deps): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     for (const alert of fresh) await raiseAlert(tx, clock, alert)
-    if (over.length > 0)
-      await closeAlerts(tx, clock, { subject: lateJobsSubject, keys: over, because: 'no job has been due for more than an hour' })
+    if (over.length > 0) await closeAlerts(tx, clock, { subject: lateJobsSubject, keys: over, because: 'none of these jobs is left' })
   })
 }
 
 async function lateTopics(db: DbOrTx, before: string) {
   const rows = await db
     .selectFrom('outbox')
-    .select(({ fn }) => ['topic', fn.countAll().as('count'), fn.min<string>(dueSince).as('since')])
-    .where('status', 'in', ['pending', 'queued'])
+    .select(({ fn }) => ['topic', isDead.as('dead'), fn.countAll().as('count'), fn.min<string>(dueSince).as('since')])
+    .where('status', 'in', ['pending', 'queued', 'dead'])
     .where(dueSince, '<=', before)
-    .groupBy('topic')
+    .groupBy(['topic', isDead])
     .orderBy('topic')
     .execute()
-  return rows.map((row) => ({ ...row, count: Number(row.count) }))
+  return rows.map(({ dead, count, ...row }) => ({ ...row, count: Number(count), isDead: dead === 1 }))
 }
 
 /** Keys of alerts that are open, or acknowledged until the jobs have run. */

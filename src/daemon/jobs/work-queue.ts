@@ -13,6 +13,8 @@ export type RunJobsDeps = Readonly<{ db: Db; clock: Clock; log: Logger; handlers
 type TakenJob = Readonly<{ id: number; topic: string; payload: string; attempts: number; pool: JobPool; ids: readonly number[] }>
 
 const maxAttempts = 12
+/** An attempt whose process dies records no failure, so that such a job would be taken for ever, and end every process that takes it. */
+const maxTaken = 2 * maxAttempts
 /** A worker releases its queue after this many jobs or this long, so that a thousand jobs of one tenant delay no other. */
 const maxJobsPerLease = 50
 const maxWorkMs = 5000
@@ -92,6 +94,7 @@ async function workJob(
   const { attempts: attempt } = job
   const last = attempt >= maxAttempts
   try {
+    if (attempt > maxTaken) throw new Error(`taken ${maxTaken} times without an end: each time its process stopped or died`)
     const handler = deps.handlers[job.topic]
     if (!handler) throw new Error(`no handler for the topic ${job.topic}`)
     await whileRenewed(deps, leased, { signal, work: (stop) => handler(JSON.parse(job.payload), { last, attempt, signal: stop }) })

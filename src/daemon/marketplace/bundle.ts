@@ -17,9 +17,22 @@ type Deps = Omit<MarketplaceDeps, 'payments'>
 
 /** The acts of an installation: nothing of it can be refused later except by a change in between. */
 export type BundlePlan = Readonly<
-  | { kind: 'flow'; draft: Awaited<ReturnType<typeof draftOf>> }
-  | { kind: 'app'; moduleId: string; permissions: readonly Permission[]; status: 'none' | 'installed' | 'active' | 'deactivated' }
+  | { kind: 'flow'; draft: Awaited<ReturnType<typeof draftOf>>; modulePriceCents: null }
+  | {
+      kind: 'app'
+      moduleId: string
+      permissions: readonly Permission[]
+      modulePriceCents: number | null
+      status: 'none' | 'installed' | 'active' | 'deactivated'
+    }
 >
+
+/** The module of an app in a tenant: the version that it has, else the newest approved one. */
+type ModuleOfApp = Readonly<{
+  manifest: ModuleManifest
+  withdrawn: Readonly<{ reason: string }> | null
+  status: Extract<BundlePlan, { kind: 'app' }>['status']
+}>
 
 /**
  * The dry run of an installation; it changes nothing. Throws MODULE_NOT_REGISTERED, INCOMPATIBLE, FLAG_TAKEN, VALIDATION (a room of another
@@ -30,21 +43,41 @@ export async function planBundle(deps: Deps, { tenantId }: Readonly<{ tenantId: 
     return {
       kind: 'flow',
       draft: await draftOf(deps, { tenantId }, { bundle: item.bundle as FlowBundle, bindings: { roles: {}, rooms: {} } }),
+      modulePriceCents: null,
     }
   const { manifest } = item.bundle as AppBundle
-  const found = await moduleWithFlag(deps, deps.db, manifest.featureFlag)
+  const found = await moduleOf(deps, { tenantId, flag: manifest.featureFlag })
   if (!found)
     throw problem(
       'MODULE_NOT_REGISTERED',
       `${item.name} needs a module with the feature flag ${manifest.featureFlag}, and none is approved. fix: install it once the store lists the module`,
     )
-  assertCompatible(found)
-  const { id: moduleId } = found
-  await deps.db.transaction().execute((tx) => assertFlagOfModule(tx, { tenantId, moduleId }, found))
+  const { manifest: module, withdrawn, status } = found
+  const { id: moduleId, version } = module
+  if (withdrawn)
+    throw problem(
+      'CONFLICT',
+      `${item.name} needs ${moduleId}, and its installed version ${version} was withdrawn: ${withdrawn.reason} fix: ${status === 'deactivated' ? 'uninstall' : 'update'} the module, then repeat the request`,
+    )
+  assertCompatible(module)
+  await deps.db.transaction().execute((tx) => assertFlagOfModule(tx, { tenantId, moduleId }, module))
+  const permissions = module.permissions.filter((one) => manifest.permissions.includes(one))
+  return { kind: 'app', moduleId, permissions, modulePriceCents: priceOf(module)?.cents ?? null, status }
+}
+
+/** An installation stays at its version when its app is installed, unless it is being deleted. */
+async function moduleOf(
+  deps: Pick<Deps, 'db' | 'approved'>,
+  { tenantId, flag }: Readonly<{ tenantId: string; flag: string }>,
+): Promise<ModuleOfApp | undefined> {
+  const newest = await moduleWithFlag(deps, deps.db, flag)
+  if (!newest) return undefined
+  const { id: moduleId } = newest
   const installation = await findInstallation(deps.db, { tenantId, moduleId })
-  const status = installation?.status ?? 'none'
-  const permissions = found.permissions.filter((one) => manifest.permissions.includes(one))
-  return { kind: 'app', moduleId, permissions, status: status === 'deleted' || status === 'pending_deletion' ? 'none' : status }
+  const { status, version } = installation ?? { status: 'deleted', version: newest.version }
+  if (status === 'deleted' || status === 'pending_deletion') return { manifest: newest, withdrawn: null, status: 'none' }
+  const { manifest = newest, withdrawn = null } = (await deps.approved.find(deps.db, moduleId, version)) ?? {}
+  return { manifest, withdrawn, status }
 }
 
 /** The manifest of the newest approved module with a feature flag. */
@@ -55,17 +88,21 @@ export async function moduleWithFlag({ approved }: Pick<Deps, 'approved'>, db: D
 type Consent = Readonly<{ permissions: Permission[] | null; modulePrice: Readonly<{ cents: number; currency: string }> | null }>
 
 /**
- * Permissions that an installation of an app approves, and what its module costs beside the app; null for a flow, or while its module is not
- * approved.
+ * Permissions that an installation of an app approves, and what its module costs beside the app, in the version that will be active; null for a
+ * flow, or while its module is not approved.
  */
-export async function consentOf(deps: Pick<Deps, 'approved'>, db: DbOrTx, item: ItemRecord): Promise<Consent> {
+export async function consentOf(
+  deps: Pick<Deps, 'db' | 'approved'>,
+  { tenantId }: Readonly<{ tenantId: string }>,
+  item: ItemRecord,
+): Promise<Consent> {
   if (item.itemType === 'flow') return { permissions: null, modulePrice: null }
   const { manifest } = item.bundle as AppBundle
-  const found = await moduleWithFlag(deps, db, manifest.featureFlag)
+  const found = await moduleOf(deps, { tenantId, flag: manifest.featureFlag })
   if (!found) return { permissions: null, modulePrice: null }
   return {
-    permissions: found.permissions.filter((one) => manifest.permissions.includes(one)),
-    modulePrice: priceOf(found),
+    permissions: found.manifest.permissions.filter((one) => manifest.permissions.includes(one)),
+    modulePrice: priceOf(found.manifest),
   }
 }
 
@@ -92,9 +129,9 @@ export async function applyBundle(deps: Deps, tx: Tx, { actor, plan }: Readonly<
     const { id } = await storeBoard(deps, tx, { tenantId: actor.tenantId, by, input: plan.draft })
     return { installedTemplateId: id, moduleId: null, ownsModule: false }
   }
-  const { moduleId, permissions, status } = plan
+  const { moduleId, permissions: approvedPermissions, modulePriceCents, status } = plan
   const ownsModule = status === 'none' || (await isOfApp(tx, { tenantId: actor.tenantId, moduleId, status }))
-  if (status === 'none') await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions: permissions })
+  if (status === 'none') await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions, modulePriceCents })
   return { installedTemplateId: null, moduleId, ownsModule }
 }
 

@@ -12,6 +12,9 @@ import type { SubscriptionRecord } from './subscriptions.repo.ts'
  * The work that the marketplace asks of the payments feature. The functions with a `tx` only enqueue work in the transaction of the change; they never
  * call the provider.
  */
+/** What the user accepted that the module of an app costs beside it; null for nothing. */
+export type AcceptedModule = Readonly<{ modulePriceCents: number | null }>
+
 export type MarketplacePayments = Readonly<{
   /** ISO 4217, lower case. */
   currency: string
@@ -27,7 +30,7 @@ export type MarketplacePayments = Readonly<{
    * Checks, charges, and installs a paid item with `planBundle` and `storeInstallation`. The item is published and not installed. The module of an
    * app is activated afterwards by the caller.
    */
-  installPaid(actor: PlatformPrincipal, item: ItemRecord): Promise<SubscriptionRecord>
+  installPaid(actor: PlatformPrincipal, item: ItemRecord, accepted: AcceptedModule): Promise<SubscriptionRecord>
   /** A paid subscription was cancelled by its tenant: payment ends with the period. Returns until when it is paid, if that is known. */
   cancelled(tx: Tx, subscription: SubscriptionRecord): Promise<string | null>
 }>

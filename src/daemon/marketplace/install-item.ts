@@ -6,13 +6,13 @@ import { recordEvent } from '../events/index.ts'
 import { findInstallation } from '../modules/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { type Activation, activateApp, applyBundle, type BundlePlan, consentOf, type Installer, planBundle } from './bundle.ts'
-import type { MarketplaceDeps } from './deps.ts'
+import type { AcceptedModule, MarketplaceDeps } from './deps.ts'
 import { findItem, type ItemRecord, lockItem } from './items.repo.ts'
 import { type Price, priceFor } from './own-price.ts'
 import { noSuchItem, subscriptionView } from './show-marketplace.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from './subscriptions.repo.ts'
 
-/** The prices that the user was shown; one that is absent is not compared. */
+/** The prices that the user was shown. One of the item that is absent is not compared; the price of a module must be named. */
 type Accepted = Readonly<{
   priceCents?: number | null | undefined
   priceModel?: ItemRecord['priceModel'] | undefined
@@ -22,7 +22,8 @@ type Install = Accepted & Readonly<{ id: string }>
 
 /**
  * Installs a published item (spec 4.8). Repeated for an app whose module is not active, it activates the module. Throws NOT_FOUND, FORBIDDEN,
- * ALREADY_INSTALLED, CONFLICT (another price than the accepted one), what `planBundle` throws, and for a paid item what the payments feature throws.
+ * ALREADY_INSTALLED, CONFLICT (another price than the accepted one, or one that was not named), what `planBundle` throws, and for a paid item
+ * what the payments feature throws.
  */
 export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, ...accepted }: Install) {
   const item = await findItem(deps.db, id)
@@ -33,9 +34,11 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   if (own?.status === 'active' && (await isHalfInstalled(deps, own)))
     return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
   subscriptionAfter(own?.status ?? null, 'install')
-  const { modulePrice } = await consentOf(deps, deps.db, item)
+  const { modulePrice } = await consentOf(deps, actor, item)
   assertPrice({ name: item.name, price: priceFor(item, own, deps.clock), modulePrice }, accepted)
-  const subscription = item.priceModel === null ? await installFree(deps, actor, item) : await deps.payments.installPaid(actor, item)
+  const module = { modulePriceCents: modulePrice?.cents ?? null }
+  const subscription =
+    item.priceModel === null ? await installFree(deps, actor, { id, ...module }) : await deps.payments.installPaid(actor, item, module)
   return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
 }
 
@@ -56,8 +59,15 @@ function assertPrice({ name, price, modulePrice }: Costs, accepted: Accepted): v
   const isAccepted = (shown: unknown, now: unknown) => shown === undefined || shown === now
   if (!isAccepted(accepted.priceCents, price.priceCents) || !isAccepted(accepted.priceModel, price.priceModel))
     throw otherPrice(name, price.priceModel === null ? 'free' : `${amount(price.priceCents ?? 0, price.currency)} (${price.priceModel})`)
-  if (!isAccepted(accepted.modulePriceCents, modulePrice?.cents ?? null))
-    throw otherPrice(`The module of ${name}`, modulePrice ? `${amount(modulePrice.cents, modulePrice.currency)} a month` : 'free')
+  const shownCents = accepted.modulePriceCents
+  const moduleCents = modulePrice?.cents ?? null
+  if ((shownCents ?? null) === moduleCents) return
+  const cost = modulePrice ? `costs ${amount(modulePrice.cents, modulePrice.currency)} a month` : 'is free'
+  const reason = shownCents === undefined ? 'and the request names no price' : 'not what was shown'
+  throw problem(
+    'CONFLICT',
+    `The module of ${name} ${cost}, ${reason}. Nothing was charged. fix: show the price and repeat the request with modulePriceCents: ${moduleCents}`,
+  )
 }
 
 const amount = (cents: number, currency: string | null) => `${(cents / 100).toFixed(2)} ${currency?.toUpperCase()}`
@@ -93,10 +103,14 @@ async function finished(deps: MarketplaceDeps, actor: Installer, subscription: S
   return { subscription: subscriptionView(subscription, item), activation }
 }
 
-async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: ItemRecord): Promise<SubscriptionRecord> {
+type Free = AcceptedModule & Readonly<{ id: string }>
+
+async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, modulePriceCents }: Free): Promise<SubscriptionRecord> {
   const found = await findItem(deps.db, id)
   if (found?.status !== 'published') throw noSuchItem(id)
   const plan = await planBundle(deps, actor, found)
+  if (plan.modulePriceCents !== modulePriceCents)
+    throw problem('CONFLICT', `The module of ${found.name} got another price meanwhile. fix: read the item again and repeat the request`)
   return deps.db.transaction().execute(async (tx) => {
     const item = await lockItem(tx, id)
     if (item?.status !== 'published') throw noSuchItem(id)

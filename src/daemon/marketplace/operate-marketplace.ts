@@ -1,6 +1,15 @@
 import { pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { Item, ItemStatus, Submission, SubmissionStatus, SubmissionSummary } from '../../core/marketplace/index.ts'
+import {
+  type AppBundle,
+  appWarnings,
+  type Item,
+  type ItemStatus,
+  type Submission,
+  type SubmissionStatus,
+  type SubmissionSummary,
+} from '../../core/marketplace/index.ts'
+import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { itemsOf, type ListedItemRecord } from './items.repo.ts'
 import { findSubmission, type SubmissionRecord, submissionsOf } from './submissions.repo.ts'
@@ -57,10 +66,22 @@ export async function listSubmissions({ db }: Deps, { status, ...range }: Page &
 export const noSuchSubmission = (id: string) =>
   problem('NOT_FOUND', `Submission ${id} does not exist. fix: tenantry marketplace submissions list`)
 
+/** Modules are approved and withdrawn while a submission waits, so the warnings of an app are those of now. */
+async function warningsOf(deps: Pick<MarketplaceDeps, 'db' | 'approved'>, one: SubmissionRecord): Promise<readonly string[]> {
+  if (one.itemType === 'flow' || one.status === 'rejected' || one.status === 'approved') return one.warnings
+  const bundle = one.bundle as AppBundle
+  return appWarnings(bundle, await moduleWithFlag(deps, deps.db, bundle.manifest.featureFlag))
+}
+
 /** Throws NOT_FOUND. */
-export async function showSubmission({ db }: Deps, { id }: Readonly<{ id: string }>): Promise<Submission> {
-  const found = await findSubmission(db, id)
-  if (!found) throw noSuchSubmission(id)
+export async function showSubmission(
+  deps: Pick<MarketplaceDeps, 'db' | 'approved'>,
+  { id }: Readonly<{ id: string }>,
+): Promise<Submission> {
+  const { db } = deps
+  const stored = await findSubmission(db, id)
+  if (!stored) throw noSuchSubmission(id)
+  const found = { ...stored, warnings: await warningsOf(deps, stored) }
   const { vendorEmail: email, itemType } = found
   const mayJoin = found.status === 'pending' && found.provenAt !== null
   return submissionView(found, mayJoin ? await vendorsWithAddress(db, { email, itemType }) : [])

@@ -2,6 +2,7 @@ import { type Actor, actorLabel, isoNow, newId, problem } from '../../core/kit/i
 import {
   type AppBundle,
   type Approval,
+  appWarnings,
   assertCharged,
   defaultFeePercent,
   freeSlug,
@@ -9,12 +10,14 @@ import {
   type SubmissionAction,
   slugOf,
   submissionAfter,
+  undeclaredBy,
   type Vendor,
 } from '../../core/marketplace/index.ts'
 import { isNewer } from '../../core/modules/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { announceItem } from './announce-item.ts'
+import { moduleWithFlag } from './bundle.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { type ItemRecord, insertItem, lockItem, replaceItem, takenSlugs } from './items.repo.ts'
 import { mailTopic } from './mail-vendor.ts'
@@ -53,7 +56,7 @@ async function storeReview({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, { 
 
 type Refusal = One & Readonly<{ reason: string }>
 
-/** Rejects a pending submission for good. Throws NOT_FOUND, INVALID_TRANSITION. */
+/** Rejects a submission for good, also one whose vendor does not answer. Throws NOT_FOUND, INVALID_TRANSITION. */
 export const rejectSubmission = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, actor: Actor, { id, reason }: Refusal) =>
   deps.db.transaction().execute(async (tx) => {
     const { found, status } = await lockForReview(tx, { id, action: 'reject' })
@@ -71,17 +74,18 @@ export const requestChanges = (deps: Pick<MarketplaceDeps, 'db' | 'clock'>, acto
 
 /**
  * Approves a pending submission and publishes its item, or the next version of an item. It never calls the payment provider. Throws NOT_FOUND,
- * INVALID_TRANSITION, CONFLICT (another round was read, its price is in another currency, the next version of an app names another module, or the address is not proven or not that of the vendor), VERSION_EXISTS, VALIDATION (another vendor's item).
+ * INVALID_TRANSITION, CONFLICT (another round was read, its module declares other permissions, its price is in another currency, the next version of an app names another module, or the address is not proven or not that of the vendor), VERSION_EXISTS, VALIDATION (another vendor's item).
  */
 export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, round, notes, vendorId, itemId }: Approval & One) =>
   deps.db.transaction().execute(async (tx) => {
     const { found, status } = await lockForReview(tx, { id, action: 'approve' })
     assertRead(found, round)
+    const warnings = await assertOfModule({ ...deps, tx }, found)
     const vendor = vendorId === undefined ? await newVendor(deps, tx, found) : await vendorToJoin(tx, found, vendorId)
     const item =
       itemId === undefined ? await newItem({ ...deps, tx }, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
     await announceItem(deps, tx, item.id)
-    const next = { ...found, status, reviewNotes: notes, vendorId: vendor.id, approvedItemId: item.id }
+    const next = { ...found, warnings, status, reviewNotes: notes, vendorId: vendor.id, approvedItemId: item.id }
     const { slug, version, priceModel, priceCents, currency } = item
     const data = { itemId: item.id, slug, version, vendorId: vendor.id, priceModel, priceCents, currency }
     await storeReview(deps, tx, { actor, action: 'approve', next, data })
@@ -94,6 +98,19 @@ function assertRead({ id, round }: SubmissionRecord, read: number): void {
   throw problem(
     'CONFLICT',
     `Submission ${id} is in round ${round}, and the approval names round ${read}. fix: tenantry marketplace submissions show ${id}, then approve with --round ${round}`,
+  )
+}
+
+/** The module of an app may have been approved after its submission. Returns the warnings of now. Throws CONFLICT. */
+async function assertOfModule({ approved, tx }: WithTx<Pick<MarketplaceDeps, 'approved'>>, found: SubmissionRecord) {
+  if (found.itemType === 'flow') return found.warnings
+  const bundle = found.bundle as AppBundle
+  const module = await moduleWithFlag({ approved }, tx, bundle.manifest.featureFlag)
+  const [first] = undeclaredBy(bundle, module)
+  if (!first) return appWarnings(bundle, module)
+  throw problem(
+    'CONFLICT',
+    `The permissions of submission ${found.id} are not those of its module: ${first.reason}. fix: tenantry marketplace submissions request-changes ${found.id} --notes <text>`,
   )
 }
 
@@ -176,12 +193,20 @@ function assertSameModule(item: ItemRecord, found: SubmissionRecord): void {
   )
 }
 
+const wrongItem = (reason: string) => problem('VALIDATION', `itemId: ${reason}`, { details: [{ path: 'itemId', reason }] })
+
 /** The price stays: an operator changes it. */
 async function newVersion(deps: MarketplaceDeps, tx: Tx, { found, vendor, itemId }: Version): Promise<ItemRecord> {
   const item = await lockItem(tx, itemId)
-  const reason = `is not an item of type ${found.itemType} of the vendor ${vendor.id}. fix: pass the vendor of the item as vendorId`
-  if (item?.vendorId !== vendor.id || item.itemType !== found.itemType)
-    throw problem('VALIDATION', `itemId: ${reason}`, { details: [{ path: 'itemId', reason }] })
+  if (!item) throw wrongItem(`${itemId} does not exist. fix: tenantry marketplace items list`)
+  if (item.itemType !== found.itemType)
+    throw wrongItem(`${itemId} is of type ${item.itemType}, and the submission of type ${found.itemType}`)
+  if (item.vendorId !== vendor.id)
+    throw wrongItem(
+      item.vendorId === null
+        ? `${itemId} is an item of the platform, which has no vendor`
+        : `${itemId} belongs to another vendor. fix: pass its vendor ${item.vendorId} (--vendor)`,
+    )
   if (!isNewer(found.version, item.version))
     throw problem('VERSION_EXISTS', `${item.slug} has version ${item.version} already. fix: ask the vendor for a version greater than that`)
   assertSameModule(item, found)

@@ -56,7 +56,7 @@ export async function showTenantItem(
   return {
     ...tenantItem(deps, item, own),
     bundle: isHidden ? withoutConfig(item.bundle) : item.bundle,
-    ...(await consentOf(deps, db, item)),
+    ...(await consentOf(deps, actor, item)),
     obstacle: own?.status === 'active' ? null : await obstacleOf(deps, actor, item),
   }
 }

@@ -4,7 +4,7 @@ import type { MarketplacePayments } from './deps.ts'
 const unavailable = async (): Promise<never> => {
   throw problem(
     'PAYMENTS_UNAVAILABLE',
-    'Paid items cannot be installed: the platform has no payment provider. fix: the operator sets TENANTRY_STRIPE_SECRET_KEY',
+    'Paid items cannot be installed: the platform has no payment provider. fix: ask the operator of your platform to set one up',
   )
 }
 

@@ -9,7 +9,7 @@ import { type InstallationKey, type InstallationRecord, lockInstallation } from 
 type Input = Readonly<{
   moduleId: string
   approvedPermissions: readonly string[]
-  /** The price that the user was shown, null for none; undefined is not compared, as clients of the specification send none. */
+  /** The price that the user was shown, null for none; required for a module with a price. */
   modulePriceCents?: number | null | undefined
 }>
 /** The actor in a tenant. */
@@ -18,7 +18,7 @@ type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>
 
 /**
  * Installs the newest approved version; data that remains of a former installation is kept. Throws UNKNOWN_MODULE, PERMISSION_NOT_DECLARED,
- * ALREADY_INSTALLED, INCOMPATIBLE, FLAG_TAKEN, CONFLICT (another price than the shown one).
+ * ALREADY_INSTALLED, INCOMPATIBLE, FLAG_TAKEN, CONFLICT (another price than the shown one, or a price that was not shown).
  */
 export const installModule = (deps: Deps, actor: PlatformPrincipal, input: Input) =>
   deps.db.transaction().execute((tx) => installModuleIn(deps, tx, { actor, ...input }))

@@ -14,7 +14,7 @@ import {
 } from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { Attempt } from './attempts.repo.ts'
-import type { Installer, PaymentsDeps } from './deps.ts'
+import type { Installer, PaymentsDeps, Planned } from './deps.ts'
 import { assertVendorGetsNoTax } from './terms.ts'
 
 /** The provider refuses the installation for good: nothing is retried. */
@@ -83,6 +83,16 @@ export async function assertStillSold(
     throw new Refused(error)
   }
 }
+
+/** An installation may wait for hours: its module is installed at the price that the user accepted, or not at all. */
+export function assertModulePrice(given: Given, { item, plan }: Readonly<{ item: ItemRecord; plan: Planned }>): void {
+  // Attempts of older daemons recorded no price of a module.
+  const agreed = resultOf<Partial<Planned> | null>(given, 'check')?.modulePriceCents
+  if (agreed !== undefined && agreed !== plan.modulePriceCents) throw new Refused(otherModulePrice(item))
+}
+
+export const otherModulePrice = ({ name }: ItemRecord) =>
+  problem('CONFLICT', `The module of ${name} got another price before it was installed. fix: read the item and repeat the request`)
 
 const priceOf = ({ unit, meterId }: ProviderPrice): Price => ({
   priceModel: meterId === null ? 'flat-monthly' : 'per-active-user',

@@ -15,14 +15,17 @@ export type InstalledPayment = Pick<
   | ('paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId' | 'paymentStatus' | 'paidUntil')
 >
 
+/** The acts of an installation. `modulePriceCents`: what the module of an app costs beside it, null for nothing. */
+export type Planned = Readonly<{ modulePriceCents: number | null }>
+
 /** How the marketplace installs what was paid. */
 type Bundles = Readonly<{
   /** A dry run: throws why the item cannot be installed in the tenant, and changes nothing. */
-  plan(tenant: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<unknown>
+  plan(tenant: Readonly<{ tenantId: string }>, item: ItemRecord): Promise<Planned>
   /** Installs by a plan and stores the subscription. */
   store(
     tx: Tx,
-    input: Readonly<{ actor: Installer; item: ItemRecord; plan: unknown; payment: InstalledPayment }>,
+    input: Readonly<{ actor: Installer; item: ItemRecord; plan: Planned; payment: InstalledPayment }>,
   ): Promise<SubscriptionRecord>
   /** Activates the module of an app after the commit; one that is active stays. Returns why it could not, or null. */
   activate(actor: Installer, subscription: SubscriptionRecord): Promise<Readonly<{ code: string; message: string }> | null>

@@ -1,5 +1,5 @@
 import { isoNow } from '../../core/kit/index.ts'
-import type { ProviderSubscription } from '../../core/payments/index.ts'
+import type { ListedInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findItem, type SubscriptionRecord } from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
@@ -17,16 +17,17 @@ export const isRenewed = ({ row, found }: Renewed): boolean =>
   Date.parse(row.cancelledAt) < Date.parse(found.currentPeriodStart)
 
 /**
- * Pays the new period back and ends the subscription at once. A draft cannot be refunded yet: false, and the caller looks again. The subscription ends
- * last, so that a process that is killed continues here.
+ * Pays every period back that began after the uninstallation, and ends the subscription at once. A draft cannot be refunded yet: false, and the caller
+ * looks again. The subscription ends last, so that a process that is killed continues here.
  */
 export async function endRenewed(deps: Deps, { row, found }: Renewed): Promise<boolean> {
   const { db, clock, provider } = deps
   const { id, customerId } = found
   const all = await provider.listInvoices({ customerId, subscriptionId: id })
-  const period = all.filter(({ createdAt, status }) => createdAt >= found.currentPeriodStart && status !== 'void')
-  if (period.some(({ status }) => status === 'draft')) return false
-  for (const { id: invoiceId, status } of period) {
+  const isAfter = ({ lines }: ListedInvoice) => lines.some(({ periodStart }) => Date.parse(periodStart) > Date.parse(row.cancelledAt ?? ''))
+  const periods = all.filter((invoice) => invoice.status !== 'void' && isAfter(invoice))
+  if (periods.some(({ status }) => status === 'draft')) return false
+  for (const { id: invoiceId, status } of periods) {
     const key = `renewed:${invoiceId}:${isoNow(clock)}`
     if (status !== 'paid') {
       await provider.voidInvoice({ key, invoiceId })

@@ -18,7 +18,17 @@ import {
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findItem, findSubscription, type ItemRecord } from '../marketplace/index.ts'
-import { agreedPrice, assertActive, assertFormerPrice, assertStillSold, type Given, Refused, resultOf } from './agreement.ts'
+import {
+  agreedPrice,
+  assertActive,
+  assertFormerPrice,
+  assertModulePrice,
+  assertStillSold,
+  type Given,
+  mayHaveCharged,
+  Refused,
+  resultOf,
+} from './agreement.ts'
 import { type Attempt, storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, PaymentsDeps } from './deps.ts'
 import { tenantOfCustomer } from './follow-invoice.ts'
@@ -60,6 +70,8 @@ async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
   const live = liveSubscriptionOf(all, attempt)
   if (live && isOfAttempt(live, attempt)) return { subscriptionId: live.id, isTakenBack: false }
   const item = (await findItem(db, attempt.itemId)) as ItemRecord
+  // After a charge the step that installs refuses, and the payment is refunded.
+  if (!mayHaveCharged(given)) assertModulePrice(given, { item, plan: await deps.bundles.plan(attempt, item) })
   if (live) return takeBack(deps, given, { live, item })
   const price = (await provider.getPrice(resultOf<{ priceId: string }>(given, 'price').priceId)) as ProviderPrice
   await assertStillSold(deps, given, { item, price })
@@ -121,6 +133,7 @@ async function install(deps: PaymentsDeps, given: Given) {
   const payment = await paymentOf(deps, subscriptionId)
   const item = (await findItem(db, itemId)) as ItemRecord
   const plan = await bundles.plan({ tenantId }, item)
+  assertModulePrice(given, { item, plan })
   return db.transaction().execute(async (tx) => {
     await finish(tx)
     await closeRejected(tx, { clock }, attempt)

@@ -5,8 +5,9 @@ import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, isUniqueViolation, type JobHandler, type Tx } from '../db/index.ts'
 import { findSubscription, findVendor, type ItemRecord, type Price, priceFor, type SubscriptionRecord } from '../marketplace/index.ts'
 import { type TenantRecord, tenantById } from '../tenants/index.ts'
+import { otherModulePrice } from './agreement.ts'
 import { type Attempt, findAttempt, insertAttempt, openAttempt } from './attempts.repo.ts'
-import type { Installer, PaymentsDeps } from './deps.ts'
+import type { Installer, PaymentsDeps, Planned } from './deps.ts'
 import { assertNoFailedPayment } from './overdue.ts'
 import { orProblem } from './problems.ts'
 import { runAttempt } from './run-attempt.ts'
@@ -37,7 +38,7 @@ async function buyerOf(
   if (provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
-      'Paid items cannot be installed: the platform has no payment provider. fix: the operator sets TENANTRY_STRIPE_SECRET_KEY',
+      'Paid items cannot be installed: the platform has no payment provider. fix: ask the operator of your platform to set one up',
     )
   const vendor = item.vendorId === null ? undefined : await findVendor(db, { id: item.vendorId })
   if (vendor) {
@@ -59,9 +60,10 @@ const noCustomer = (slug: string) =>
  * Charges for a paid item and installs it. All checks come before the charge; after it the installation only goes forward. A repeated request
  * continues an attempt that is open. Throws also PAYMENT_FAILED, CONFLICT (another request installs it), and what the dry run throws.
  */
-export async function installPaid(deps: PaymentsDeps, actor: PlatformPrincipal, item: ItemRecord): Promise<SubscriptionRecord> {
+export async function installPaid(deps: PaymentsDeps, actor: PlatformPrincipal, accepted: Accepted): Promise<SubscriptionRecord> {
+  const { item } = accepted
   const key = { tenantId: actor.tenantId, itemId: item.id }
-  const attempt = (await openAttempt(deps.db, key)) ?? (await begin(deps, actor, item))
+  const attempt = (await openAttempt(deps.db, key)) ?? (await begin(deps, actor, accepted))
   const ran = await runAttempt(deps, attempt.id, actor)
   if (ran.state === 'busy') throw inProgress(item)
   if (ran.state === 'refused') throw ran.isFinished ? asProblem(ran.error) : payingBack(item, ran.error)
@@ -70,6 +72,9 @@ export async function installPaid(deps: PaymentsDeps, actor: PlatformPrincipal, 
   if (!stored) throw problem('CONFLICT', `${item.name} was installed and removed meanwhile. fix: repeat the request`)
   return stored
 }
+
+/** The module of an app costs what the user accepted with the item. */
+type Accepted = Planned & Readonly<{ item: ItemRecord }>
 
 const inProgress = ({ name }: ItemRecord) =>
   problem('CONFLICT', `Another request installs ${name} at the moment. fix: list what is installed, or repeat the request in a minute`)
@@ -90,14 +95,14 @@ const later = (error: SagaError | null) =>
     `The installation waits (${error?.message ?? 'retried soon'}). It continues by itself and is not charged twice. fix: repeat the request later`,
   )
 
-async function begin(deps: PaymentsDeps, actor: PlatformPrincipal, item: ItemRecord): Promise<Attempt> {
+async function begin(deps: PaymentsDeps, actor: PlatformPrincipal, { item, modulePriceCents }: Accepted): Promise<Attempt> {
   const { db, clock, random, provider, bundles } = deps
   const { tenantId } = actor
   const { paymentCustomerId: customerId, slug } = await buyerOf(deps, tenantId, item)
-  await bundles.plan({ tenantId }, item)
+  if ((await bundles.plan({ tenantId }, item)).modulePriceCents !== modulePriceCents) throw otherModulePrice(item)
   if (!(await orProblem(() => provider.getCustomer(customerId)))) throw noCustomer(slug)
   const id = newId(random, 'pay')
-  const agreed = priceFor(item, await findSubscription(db, { tenantId, itemId: item.id }), clock)
+  const agreed = { ...priceFor(item, await findSubscription(db, { tenantId, itemId: item.id }), clock), modulePriceCents }
   const journal = agreedAt(agreed)
   const attempt = { id, tenantId, itemId: item.id, customerId, journal, outcome: null, createdAt: isoNow(clock), finishedAt: null }
   try {
@@ -122,7 +127,7 @@ async function begin(deps: PaymentsDeps, actor: PlatformPrincipal, item: ItemRec
 }
 
 /** Committed with the attempt: a price that changes from now on is not charged. */
-const agreedAt = (agreed: Price): SagaEntry[] => [
+const agreedAt = (agreed: Price & Planned): SagaEntry[] => [
   { step: 'check', mark: 'intent', elapsedMs: 0 },
   { step: 'check', mark: 'done', elapsedMs: 0, data: agreed },
 ]

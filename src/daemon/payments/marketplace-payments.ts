@@ -1,7 +1,8 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { enqueueJob } from '../db/index.ts'
+import type { ItemRecord } from '../marketplace/index.ts'
 import { enqueueCancellation } from './cancellation.ts'
-import type { PaymentsDeps } from './deps.ts'
+import type { PaymentsDeps, Planned } from './deps.ts'
 import { assertBuyable, installPaid } from './install-paid.ts'
 import { priceTopic } from './prices.ts'
 import { termsTopic } from './terms.ts'
@@ -18,7 +19,8 @@ export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
     enqueueJob(tx, deps.clock, { topic: termsTopic, payload: changed, pool: 'payments' }),
   assertBuyable: (tenant: Parameters<typeof assertBuyable>[1], item: Parameters<typeof assertBuyable>[2]) =>
     assertBuyable(deps, tenant, item),
-  installPaid: (actor: Parameters<typeof installPaid>[1], item: Parameters<typeof installPaid>[2]) => installPaid(deps, actor, item),
+  installPaid: (actor: Parameters<typeof installPaid>[1], item: ItemRecord, accepted: Planned = { modulePriceCents: null }) =>
+    installPaid(deps, actor, { item, ...accepted }),
   cancelled: async (
     tx: Parameters<typeof enqueueJob>[0],
     { paymentSubscriptionId, paidUntil }: Readonly<{ paymentSubscriptionId: string | null; paidUntil: string | null }>,

@@ -33,6 +33,7 @@ export const noProvider: PaymentProvider = {
   finishInvoice: refuse,
   createInvoiceItem: refuse,
   getInvoiceItem: refuse,
+  deleteInvoiceItem: refuse,
   listInvoiceItems: refuse,
   getInvoice: refuse,
   getCharge: refuse,

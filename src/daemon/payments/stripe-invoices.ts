@@ -12,6 +12,7 @@ type InvoiceCalls = Pick<
   | 'payInvoice'
   | 'createInvoiceItem'
   | 'getInvoiceItem'
+  | 'deleteInvoiceItem'
   | 'listInvoiceItems'
   | 'getInvoice'
   | 'getCharge'
@@ -93,6 +94,9 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
         return toInvoiceItem(await stripe.invoiceItems.create(placed, { idempotencyKey: key }))
       }),
     getInvoiceItem: (id) => orNull(async () => toInvoiceItem(await stripe.invoiceItems.retrieve(id))),
+    deleteInvoiceItem: async (id) => {
+      await orNull(() => stripe.invoiceItems.del(id))
+    },
     listInvoiceItems: (customer) =>
       asFailure(async () => {
         const all = []

@@ -83,10 +83,18 @@ async function replaceAccount(deps: Deps, { id, gone }: One & Readonly<{ gone: s
   )
 }
 
-/** Reads the account of a vendor from the provider, and sends its terms to live subscriptions that differ. Throws NOT_FOUND, PAYMENTS_UNAVAILABLE. */
+/**
+ * Reads the account of a vendor from the provider, and sends its terms to live subscriptions that differ. It creates none. Throws NOT_FOUND,
+ * CONFLICT, PAYMENTS_UNAVAILABLE.
+ */
 export async function syncVendor(deps: Deps, actor: Actor, { id }: One) {
+  const { paymentAccountId: accountId } = await existingVendor(deps, { id })
+  if (accountId === null)
+    throw problem(
+      'CONFLICT',
+      `Vendor ${id} has no payment account, so there is nothing to read. fix: \`tenantry marketplace vendors onboard ${id}\` creates it`,
+    )
   await orProblem(async () => {
-    const accountId = await ensureAccount(deps, { id })
     await apply(deps, actor, { id, account: await deps.provider.getAccount(accountId) })
     // Subscriptions whose terms were changed at the provider get those of the vendor again.
     await deps.db

@@ -1,5 +1,5 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { isProblem } from '../../core/kit/index.ts'
 import { type Check, failed, type Globals, type Machine, passed, warning } from '../../node/command-line.ts'
 
@@ -22,6 +22,7 @@ export async function machineChecks(machine: Machine, config: Config, options: G
     ...(await storeSessions(machine, config)),
     approval(config),
     alerts(config),
+    mails(config),
     await objects(config),
     await forwarding(machine, config),
   ]
@@ -107,6 +108,16 @@ const alerts = ({ alerts: { mailTo, webhook }, mail }: Config): Check => {
   ]
   return passed(name, `${channels.join(' and ')}; test with \`tenantry alerts test\``)
 }
+
+/** Vendors, developers and tenants get mails too. */
+const mails = ({ dataDir, mail: { smtp, folder } }: Config): Check =>
+  smtp === undefined
+    ? warning(
+        'mail',
+        `no mail server: mails to vendors and others are files in ${folder ?? join(dataDir, 'mail')}`,
+        'set TENANTRY_MAIL_SMTP',
+      )
+    : passed('mail', `sent by ${new URL(smtp).host}`)
 
 const approval = ({ approvalTokenSha256 }: Config): Check =>
   approvalTokenSha256

@@ -1,7 +1,7 @@
 import { activeOf, type Board, type RunEffect, type RunState, type Stepped } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { type Readers, withReaders } from '../../core/runs/index.ts'
-import { type Db, guarded, isConstraintViolation, type Tx, type Write } from '../db/index.ts'
+import { type Db, executeWrites, guarded, isConstraintViolation, type Tx, type Write } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement } from './elements.repo.ts'
@@ -47,8 +47,9 @@ export async function applyStep(
   const step = { run: after, board, effects: stepped.effects, at, stalled }
   const elements = await applyElements(deps, tx, step)
   const escalated = isNew ? [] : await escalateStalled(deps, tx, step)
+  // Apart from the approval of the same element: one statement changes a row once (PostgreSQL).
+  if (escalated.length > 0) await executeWrites(tx, escalated)
   const writes = [
-    ...escalated,
     ...(isKeyed ? [] : [isNew ? insertRun(after) : replaceRun(after, at)]),
     ...elements,
     ...(input.type === 'approve' ? recordApprovals(after, input.elementId) : []),

@@ -42,11 +42,11 @@ export async function deleteOldRuns(deps: Deps, signal?: AbortSignal): Promise<s
 
 /** Files of other users and older ones are left: a form can name any file of the space. */
 async function eraseFormFiles({ db, eraseFiles }: Deps, { since, ...of }: OfRun & Readonly<{ since: string }>): Promise<void> {
-  const files = await formFilesOf(db, of)
-  await eraseFiles(
-    of.tenantId,
-    files.map(({ id, by }) => ({ id, uploaded: { by, since } })),
-  )
+  for await (const files of formFilesOf(db, of))
+    await eraseFiles(
+      of.tenantId,
+      files.map(({ id, by }) => ({ id, uploaded: { by, since } })),
+    )
 }
 
 /** Only their run could end them. */

@@ -27,9 +27,9 @@ export type RunsDeps = StepDeps &
     storeReport: (report: Parameters<typeof storeReport>[1]) => Promise<StoredReport>
     /** Stores a file of the platform in a space; the same id stores it once. */
     storeFile: (file: Parameters<typeof storeFile>[1]) => Promise<Readonly<{ id: string }>>
-    /** Erases files of forms for good; with `uploaded` only those that this user uploaded since then. */
-    eraseFiles: (tenantId: string, files: readonly Readonly<{ id: string; uploaded?: Uploaded | undefined }>[]) => Promise<void>
+    /** Erases files of forms for good; only those that this user uploaded, since then. */
+    eraseFiles: (tenantId: string, files: readonly Readonly<{ id: string; uploaded: Uploaded }>[]) => Promise<void>
   }>
 
-type Uploaded = Readonly<{ by: string; since: string }>
+type Uploaded = Readonly<{ by: string; since?: string | undefined }>
 type RunMessage = Readonly<{ tenantId: string; roomId: string; body: string; transactionId: string }>

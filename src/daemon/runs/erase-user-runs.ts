@@ -1,11 +1,12 @@
-import { fillsLabels } from '../../core/boards/index.ts'
+import { type Board, fillsLabels } from '../../core/boards/index.ts'
 import type { SystemActor } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { replaceTitlesOfRun } from '../tasks/index.ts'
 import { manageLocked } from './advance-run.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
-import { formFilesOf, inputsOf } from './form-files-of-run.ts'
+import { filesIn, formFilesOf, submissionsOf } from './form-files-of-run.ts'
+import type { HistoryInput, SubmitInput } from './history.repo.ts'
 import { lockRun, type RunRecord } from './runs.repo.ts'
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'eraseFiles'>
@@ -15,21 +16,22 @@ const actor: SystemActor = { kind: 'system', name: 'privacy' }
 
 /**
  * Removes what an erased user left in runs. Runs that the user started are cancelled if they have not ended, and lose the values and signatures of
- * their forms, also in titles of tasks; steps, times and reports stay. Signatures that the user drew in other runs go too. It can be repeated until the id is replaced.
+ * their forms, also in titles of tasks; steps, times and reports stay, and uploads until the run is deleted. Signatures that the user drew in other runs go too. It can be repeated until
+ * the id is replaced.
  */
 export async function eraseUserRuns(deps: Deps, user: ErasedUser, signal?: AbortSignal): Promise<void> {
   const { id, tenantId } = user
-  const started = await deps.db.selectFrom('runs').select('id').where('tenant_id', '=', tenantId).where('started_by', '=', id).execute()
-  for (const run of started) {
+  const started = deps.db.selectFrom('runs').select(['id', 'started_at']).where('tenant_id', '=', tenantId)
+  for (const run of await started.where('started_by', '=', id).execute()) {
     signal?.throwIfAborted()
     await cancelUnfinished(deps, user, run.id)
-    await eraseSignatures(deps, { tenantId, runId: run.id })
+    await eraseSignatures(deps, user, { runId: run.id, since: run.started_at })
     await deps.db.transaction().execute((tx) => eraseValues(tx, { tenantId, runId: run.id }))
   }
   const submitted = deps.db.selectFrom('run_history').select('run_id').distinct().where('tenant_id', '=', tenantId)
   for (const { run_id: runId } of await submitted.where('by_user', '=', id).where('type', '=', 'submit').execute()) {
     signal?.throwIfAborted()
-    await eraseSignatures(deps, { tenantId, runId, by: id })
+    await eraseSignatures(deps, user, { runId, by: id })
   }
 }
 
@@ -43,36 +45,42 @@ const cancelUnfinished = (deps: Deps, { tenantId, slug }: ErasedUser, id: string
 const hasEnded = ({ state: { status, failure } }: RunRecord): boolean =>
   status === 'completed' || failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
 
-/** `by`: only the signatures of this user. */
-type OfRun = Readonly<{ tenantId: string; runId: string; by?: string }>
+/** `by`: only signatures of this user. `since`: those of others only if they were made since then, which leaves older files that a form names. */
+type Signed = Readonly<{ runId: string; by?: string; since?: string }>
 
-async function eraseSignatures(deps: Deps, of: OfRun): Promise<void> {
-  const files = (await formFilesOf(deps.db, of)).filter(({ kind }) => kind === 'signature')
-  await deps.eraseFiles(
-    of.tenantId,
-    files.map(({ id }) => ({ id })),
-  )
+async function eraseSignatures(deps: Deps, { id: userId, tenantId }: ErasedUser, { runId, by, since }: Signed): Promise<void> {
+  for await (const files of formFilesOf(deps.db, { tenantId, runId, ...(by === undefined ? {} : { by }) })) {
+    const signatures = files.filter(({ kind }) => kind === 'signature')
+    await deps.eraseFiles(
+      tenantId,
+      signatures.map(({ id, by: signer }) => ({ id, uploaded: { by: signer, since: signer === userId ? undefined : since } })),
+    )
+  }
 }
+
+type OfRun = Readonly<{ tenantId: string; runId: string }>
 
 async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
   const run = await lockRun(tx, { tenantId, id: runId })
   if (!run) return
+  const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
   const state = JSON.stringify({ ...run.state, variables: {} })
   await tx.updateTable('runs').set({ state }).where('tenant_id', '=', tenantId).where('id', '=', runId).execute()
-  for (const { seq, input } of await inputsOf(tx, { tenantId, runId })) {
-    const without = input.type === 'submit' ? { ...input, values: {} } : input.type === 'start' ? { ...input, variables: {} } : input
-    const row = { input: JSON.stringify(without), key: null, request: null, answer: null }
-    await tx
-      .updateTable('run_history')
-      .set(row)
-      .where('tenant_id', '=', tenantId)
-      .where('run_id', '=', runId)
-      .where('seq', '=', seq)
-      .execute()
-  }
-  const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
+  const history = tx.updateTable('run_history').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  await history.set({ key: null, request: null, answer: null }).execute()
+  const began = JSON.stringify({ type: 'start', by: run.state.startedBy, variables: {} } satisfies HistoryInput)
+  await history.set({ input: began }).where('type', '=', 'start').execute()
+  for await (const page of submissionsOf(tx, { tenantId, runId }))
+    for (const { seq, input } of page) {
+      const without = JSON.stringify({ ...input, values: uploadsOf(board, input) })
+      await history.set({ input: without }).where('seq', '=', seq).execute()
+    }
   if (fillsLabels(board)) await replaceTitlesOfRun(tx, { tenantId, runId, title: '(erased)' })
   const messages = tx.updateTable('run_messages').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
   await messages.set({ status: 'failed' }).where('status', '=', 'pending').execute()
   await messages.set({ body: '' }).execute()
 }
+
+/** Ids of files, by which the deletion of the run finds them. */
+const uploadsOf = ({ graph }: Board, input: SubmitInput): Readonly<Record<string, string>> =>
+  Object.fromEntries(filesIn(graph, input).flatMap(({ name, kind, id }) => (kind === 'file' ? [[name, id]] : [])))

@@ -41,26 +41,62 @@ export async function earlierAnswer(
   return row?.answer ? JSON.parse(row.answer) : undefined
 }
 
-/** Steps of a run after the number `after`, oldest first. */
+export type HistoryStep = Readonly<{ seq: number; at: string; by: string | null; elementId: string | null; type: HistoryInput['type'] }>
+
+type StepRow = Readonly<{ seq: number; at: string; by_user: string | null; element_id: string | null; type: string }>
+
+const toStep = ({ seq, at, by_user: by, element_id: elementId, type }: StepRow): HistoryStep => ({
+  ...{ seq: Number(seq), at, by, elementId },
+  type: type as HistoryInput['type'],
+})
+
+/** Steps of a run after the number `after`, oldest first, without their values. */
 export async function historyAfter(
   db: DbOrTx,
   { tenantId, runId }: OfRun,
   { after, limit }: Readonly<{ after: number; limit: number }>,
-): Promise<readonly Readonly<{ seq: number; at: string; by: string | null; elementId: string | null; input: HistoryInput }>[]> {
-  const rows = await db
-    .selectFrom('run_history')
-    .select(['seq', 'at', 'by_user', 'element_id', 'input'])
-    .where('tenant_id', '=', tenantId)
-    .where('run_id', '=', runId)
-    .where('seq', '>', after)
-    .orderBy('seq')
-    .limit(limit)
-    .execute()
-  return rows.map((row) => ({
-    seq: Number(row.seq),
-    at: row.at,
-    by: row.by_user,
-    elementId: row.element_id,
-    input: JSON.parse(row.input) as HistoryInput,
-  }))
+): Promise<readonly HistoryStep[]> {
+  const query = db.selectFrom('run_history').select(['seq', 'at', 'by_user', 'element_id', 'type']).where('tenant_id', '=', tenantId)
+  const rows = await query.where('run_id', '=', runId).where('seq', '>', after).orderBy('seq').limit(limit).execute()
+  return rows.map(toStep)
+}
+
+export type SubmitInput = Extract<HistoryInput, { type: 'submit' }>
+
+/** Inputs read at once: the values of one form take up to 256 KB. */
+const maxInputs = 50
+
+/** The first submitted forms of a run after the number `after`, oldest first. */
+export async function submissionsAfter(
+  db: DbOrTx,
+  { tenantId, runId }: OfRun,
+  after: number,
+): Promise<readonly Readonly<{ seq: number; input: SubmitInput }>[]> {
+  const query = db.selectFrom('run_history').select(['seq', 'input']).where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  const rows = await query.where('type', '=', 'submit').where('seq', '>', after).orderBy('seq').limit(maxInputs).execute()
+  return rows.map(({ seq, input }) => ({ seq: Number(seq), input: JSON.parse(input) as SubmitInput }))
+}
+
+export type ValuedStep = HistoryStep & Readonly<{ input: HistoryInput }>
+
+/** The first steps of a run with their values; `maxCharacters` of JSON together. */
+export async function firstSteps(
+  db: DbOrTx,
+  { tenantId, runId }: OfRun,
+  { maxSteps, maxCharacters }: Readonly<{ maxSteps: number; maxCharacters: number }>,
+): Promise<Readonly<{ steps: readonly ValuedStep[]; hasMore: boolean }>> {
+  const columns = ['seq', 'at', 'by_user', 'element_id', 'type', 'input'] as const
+  const ofRun = db.selectFrom('run_history').select(columns).where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  const steps: ValuedStep[] = []
+  let characters = 0
+  for (;;) {
+    const next = ofRun.where('seq', '>', steps.at(-1)?.seq ?? 0)
+    const rows = await next.orderBy('seq').limit(maxInputs).execute()
+    for (const row of rows) {
+      characters += row.input.length
+      if (steps.length === maxSteps || characters > maxCharacters) return { steps, hasMore: true }
+      steps.push({ ...toStep(row), input: JSON.parse(row.input) })
+    }
+    if (rows.length < maxInputs) return { steps, hasMore: false }
+  }
 }

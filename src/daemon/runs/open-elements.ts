@@ -1,6 +1,6 @@
 import type { Board, Closed, RunEffect, Token, WorkElement } from '../../core/boards/index.ts'
 import { executeWrites, type Tx, type Write } from '../db/index.ts'
-import { ensureTasks, finishTasksOfRun, moveTaskOfRun } from '../tasks/index.ts'
+import { ensureTasks, escalateTasksOfRun, finishTasksOfRun } from '../tasks/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement, deleteElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
@@ -11,8 +11,8 @@ import { type Stalled, stalledTask } from './stalled-elements.ts'
 type Opened = Extract<RunEffect, { type: 'opened' }>
 
 /**
- * The writes of a step in which forms and timers alone open and close. Undefined for every other step, and if a form closes that may have asked
- * its escalation role with a task.
+ * The writes of a step in which forms and timers alone open and close. Undefined for every other step, and if a form closes that was late,
+ * which ends an alert, or that may have asked its escalation role with a task.
  */
 export function formWrites({ run, board, effects }: AppliedStep): Write[] | undefined {
   const kindOf = (token: Token) => board.graph.elements.get(token.elementId)?.kind
@@ -25,7 +25,7 @@ export function formWrites({ run, board, effects }: AppliedStep): Write[] | unde
   const opened = effects.filter((effect): effect is Opened => effect.type === 'opened' && !ids.has(effect.token.id))
   const hasTasks =
     opened.some(({ token }) => kindOf(token) !== 'form') ||
-    closed.some(({ token }) => !isPlain(token)) ||
+    closed.some(({ token }) => token.escalated || !isPlain(token)) ||
     effects.some(({ type }) => type === 'escalated')
   if (hasTasks) return undefined
   const one = { tenantId: run.tenantId, runId: run.id }
@@ -51,10 +51,12 @@ export async function applyElements(
   if (closed.size > 0 || escalated.length > 0) {
     const waiting = await openElements(tx, { tenantId: run.tenantId, runId: run.id })
     writes.push(...(await closeElements(deps, tx, { waiting, closed })))
-    for (const { elementId, role } of escalated) {
-      const element = waiting.find((one) => one.elementId === elementId && !closed.has(one.tokenId))
-      if (element) await escalate(deps, tx, { run, element, role, at })
-    }
+    const open = new Map(waiting.filter(({ tokenId }) => !closed.has(tokenId)).map((one) => [one.elementId, one]))
+    const late = escalated.flatMap(({ elementId, role }) => {
+      const element = open.get(elementId as string)
+      return element ? [{ element, role }] : []
+    })
+    await escalate(deps, tx, { run, late, at })
   }
   return [...writes, ...(await openAll(deps, tx, { run, board, opened, stalled }))]
 }
@@ -117,16 +119,30 @@ async function closeElements(deps: StepDeps, tx: Tx, { waiting, closed }: Closin
 export const tasksOf = ({ tenantId, taskId, escalationTaskId }: RunElement): { tenantId: string; id: string }[] =>
   [taskId, escalationTaskId].flatMap((id) => (id === null ? [] : [{ tenantId, id }]))
 
-type Escalating = Readonly<{ run: RunRecord; element: RunElement; role: string | null; at: string }>
+type Late = Readonly<{ element: RunElement; role: string | null }>
+type Escalating = Readonly<{ run: RunRecord; late: readonly Late[]; at: string }>
 
-/** A task goes to the other role; for a checkpoint or a form that role gets a task, since only the first role can decide it. */
-async function escalate(deps: StepDeps, tx: Tx, { run, element, role, at }: Escalating): Promise<void> {
-  const { tenantId, taskId, kind, label } = element
-  if (taskId !== null)
-    await moveTaskOfRun({ ...deps, tx }, { tenantId, id: taskId }, { type: 'escalate', at, assignedRole: role ?? undefined })
-  if (role === null) return
-  if (kind !== 'checkpoint') await executeWrites(tx, [changeElement(element, { escalated_role: role })])
-  if (kind === 'task' || element.escalationTaskId !== null) return
-  const [id] = await createEscalationTasks(deps, tx, [{ run, text: { title: `Overdue: ${label}`, assignedRole: role } }])
-  await executeWrites(tx, [changeElement(element, { escalation_task_id: id ?? null })])
+/**
+ * A task goes to the other role; for a checkpoint or a form that role gets a task, since only the first role can decide it. At the end of the
+ * time of a run all of its elements escalate together.
+ */
+async function escalate(deps: StepDeps, tx: Tx, { run, late, at }: Escalating): Promise<void> {
+  for (const role of new Set(late.map((one) => one.role))) {
+    const ids = late.flatMap(({ element: { taskId }, role: to }) => (taskId === null || to !== role ? [] : [taskId]))
+    const tasks = ids.map((id) => ({ tenantId: run.tenantId, id }))
+    await escalateTasksOfRun({ ...deps, tx }, tasks, { at, assignedRole: role ?? undefined })
+  }
+  const asked = late.filter(({ element, role }) => role !== null && element.kind !== 'task' && element.escalationTaskId === null)
+  const texts = asked.map(({ element, role }) => ({ run, text: { title: `Overdue: ${element.label}`, assignedRole: role as string } }))
+  const ids = await createEscalationTasks(deps, tx, texts)
+  const taskIds = new Map(asked.map(({ element }, nth) => [element.tokenId, ids[nth] ?? null]))
+  const writes = late.flatMap(({ element, role }) => {
+    const taskId = taskIds.get(element.tokenId)
+    const changes = {
+      ...(role !== null && element.kind !== 'checkpoint' ? { escalated_role: role } : {}),
+      ...(taskId === undefined ? {} : { escalation_task_id: taskId }),
+    }
+    return Object.keys(changes).length === 0 ? [] : [changeElement(element, changes)]
+  })
+  if (writes.length > 0) await executeWrites(tx, writes)
 }

@@ -55,7 +55,7 @@ export async function tenantRunHistory({ db }: Pick<Deps, 'db'>, { cursor, limit
   if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
   const found = await historyAfter(db, { tenantId, runId: named.id }, { after: Number(cursor ?? 0), limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, ({ seq }) => String(seq))
-  return { entries: page.map(({ seq, at, elementId, input }) => ({ seq, at, elementId, type: input.type })), nextCursor }
+  return { entries: page.map(({ by: _, ...step }) => step), nextCursor }
 }
 
 type Bulk = Filter & Readonly<{ slug: string; type: 'cancel' | 'retry'; ids?: readonly string[] | undefined }>

@@ -4,13 +4,15 @@ import { useSupportAccess } from '../support/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import { findUserById } from '../users/index.ts'
 import type { RunsDeps } from './deps.ts'
-import { type HistoryInput, historyAfter } from './history.repo.ts'
-import { reportsOf } from './reports.repo.ts'
+import { firstSteps, type HistoryInput } from './history.repo.ts'
+import { reportTextsOf } from './reports.repo.ts'
 import { findRun } from './runs.repo.ts'
 import { detailOf } from './show-runs.ts'
 
 type Named = Readonly<{ slug: string; id: string }>
 const maxSteps = 1000
+/** Limits steps and reports, each: the answer is in memory as a whole. */
+const maxCharacters = 4_000_000
 const maxUsers = 100
 
 const valuesOf = (input: HistoryInput): Readonly<Record<string, unknown>> | null =>
@@ -23,11 +25,11 @@ export async function readTenantRun({ db, clock }: Pick<RunsDeps, 'db' | 'clock'
   const run = await findRun(db, { tenantId: tenant.id, id })
   if (!run) throw problem('NOT_FOUND', `Run ${id} of ${slug} does not exist. fix: tenantry runs list --tenant ${slug}`)
   await db.transaction().execute((tx) => useSupportAccess(tx, clock, { actor, tenant, data: { use: 'run', runId: id } }))
-  const found = await historyAfter(db, of, { after: 0, limit: maxSteps + 1 })
-  const steps = found.slice(0, maxSteps).map(({ input, ...step }) => ({ ...step, type: input.type, values: valuesOf(input) }))
-  const reports = (await reportsOf(db, of)).map((report) => ({ ...report, spaceId: run.spaceId }))
+  const found = await firstSteps(db, of, { maxSteps, maxCharacters })
+  const steps = found.steps.map(({ input, ...step }) => ({ ...step, values: valuesOf(input) }))
+  const reports = (await reportTextsOf(db, of, maxCharacters)).map((report) => ({ ...report, spaceId: run.spaceId }))
   const users = await namesOfUsers(db, { tenantId: tenant.id, ids: [run.state.startedBy, ...steps.map(({ by }) => by)] })
-  return { ...(await detailOf(db, run)), steps, moreSteps: found.length > maxSteps, reports, users }
+  return { ...(await detailOf(db, run)), steps, moreSteps: found.hasMore, reports, users }
 }
 
 /** Names by id; erased users have none, and of very many the first. */

@@ -32,8 +32,29 @@ export async function findReport(db: DbOrTx, { tenantId, id }: Tenant & Readonly
   return row && toReport(row)
 }
 
-/** The reports of a run, oldest first. */
-export async function reportsOf(db: DbOrTx, { tenantId, runId }: Tenant & Readonly<{ runId: string }>): Promise<RunReport[]> {
-  const query = db.selectFrom('run_reports').selectAll().where('tenant_id', '=', tenantId).where('run_id', '=', runId)
-  return (await query.orderBy('created_at').orderBy('id').execute()).map(toReport)
+/** Reports of a run that are listed: a run may have any number of them, each with a long text. */
+const maxReports = 100
+
+/** The last reports of a run without their texts, oldest first. */
+export async function reportsOf(db: DbOrTx, { tenantId, runId }: Tenant & Readonly<{ runId: string }>) {
+  const query = db.selectFrom('run_reports').select(['id', 'title', 'status']).where('tenant_id', '=', tenantId)
+  const rows = await query.where('run_id', '=', runId).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(maxReports).execute()
+  return rows.toReversed()
+}
+
+/** The last reports of a run, oldest first: as many as have `maxCharacters` together, at least one. */
+export async function reportTextsOf(
+  db: DbOrTx,
+  { tenantId, runId }: Tenant & Readonly<{ runId: string }>,
+  maxCharacters: number,
+): Promise<RunReport[]> {
+  const found: RunReport[] = []
+  let characters = 0
+  for (const { id } of (await reportsOf(db, { tenantId, runId })).toReversed()) {
+    const report = await findReport(db, { tenantId, id })
+    characters += report?.markdown.length ?? 0
+    if (found.length > 0 && characters > maxCharacters) break
+    if (report) found.push(report)
+  }
+  return found.toReversed()
 }

@@ -1,14 +1,13 @@
-import { sql } from 'kysely'
 import type { RunFailure, RunState, RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { type Readers, type RunSummary, retryableCodes, withReaders } from '../../core/runs/index.ts'
-import { contains, type DbOrTx, insertRows, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
+import { contains, type DbOrTx, insertRows, jsonArrayHas, jsonText, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
 import type { RunTable } from './runs.tables.ts'
 
 /** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
 export type RunTrigger = Readonly<{ type: 'manual' | 'event' | 'chat' | 'cron'; occurrence?: string; sender?: string; eventId?: string }>
 
-/** `stalled`: an open element has too few users, so an alert may be open. It comes last: searches read the JSON text. */
+/** `stalled`: an open element has too few users, so an alert may be open. */
 type Active = Readonly<{ elementIds: readonly string[]; columnIds: readonly string[]; stalled?: true }>
 
 export type RunRecord = Readonly<{
@@ -222,14 +221,19 @@ export async function runsOf(db: DbOrTx, { tenantId, boardId, status, reader, af
     .orderBy('id', 'desc')
     .limit(limit)
   if (status) query = query.where('status', '=', status)
-  // Names in `readers` are JSON strings, so a quoted name matches whole names only.
-  if (reader) query = query.where(({ or }) => or([reader.userId, ...reader.roles].map((name) => contains('readers', JSON.stringify(name)))))
+  if (reader) query = query.where(({ or }) => or(isReadBy(db, reader)))
   if (after)
     query = query.where(({ eb, or, and }) =>
       or([eb('started_at', '<', after.createdAt), and([eb('started_at', '=', after.createdAt), eb('id', '<', after.id)])]),
     )
   return (await query.execute()).map(toSummary)
 }
+
+/** An empty list of roles is no condition. */
+const isReadBy = (db: DbOrTx, { userId, roles }: NonNullable<Listing['reader']>) => [
+  jsonArrayHas(db, { column: 'readers', key: 'users' }, [userId]),
+  ...(roles.length > 0 ? [jsonArrayHas(db, { column: 'readers', key: 'roles' }, roles)] : []),
+]
 
 export type Search = Readonly<{
   tenantId: string
@@ -259,7 +263,12 @@ export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary
   if (board !== undefined) query = query.where('board_id', '=', board)
   if (startedBefore !== undefined) query = query.where('started_at', '<', startedBefore)
   if (element !== undefined)
-    query = query.where(({ or }) => or([isActiveAt(element), contains('failure', `"elementId":${JSON.stringify(element)},`)]))
+    query = query.where(({ eb, or }) =>
+      or([
+        jsonArrayHas(db, { column: 'active', key: 'elementIds' }, [element]),
+        eb(jsonText(db, { column: 'failure', key: 'elementId' }), '=', element),
+      ]),
+    )
   if (retryable) query = query.where(({ or }) => or(retryableCodes.map(hasFailed)))
   if (unfinished)
     query = query
@@ -275,7 +284,3 @@ export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary
 const finalCodes = ['CANCELLED', 'REJECTED'] as const
 
 const hasFailed = (code: RunFailure['code']) => contains('failure', `"code":"${code}"`)
-
-/** The element ids come before the column ids in `active`. */
-const isActiveAt = (element: string) =>
-  sql<boolean>`active like ${`%${JSON.stringify(element).replace(/[\\%_]/g, '\\$&')}%"columnIds"%`} escape '\\'`

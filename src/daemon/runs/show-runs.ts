@@ -4,8 +4,9 @@ import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayRead, type RunDetail } from '../../core/runs/index.ts'
 import { findBoard, noSuchBoard } from '../boards/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { rolesOfTasks } from '../tasks/index.ts'
+import { ownersOfTasks, type TaskOwner } from '../tasks/index.ts'
 import { boardOf } from './compiled-boards.ts'
+import { countApprovals } from './counted-approvals.ts'
 import type { RunsDeps } from './deps.ts'
 import { openElements, openFor, type RunElement } from './elements.repo.ts'
 import { historyAfter } from './history.repo.ts'
@@ -44,36 +45,37 @@ export async function listRuns(
   return { runs: page, nextCursor: found.length > limit && last ? pageEnd({ createdAt: last.startedAt, id: last.id }) : null }
 }
 
-type TaskRoles = ReadonlyMap<string, string>
+type TaskOwners = ReadonlyMap<string, TaskOwner>
 
 const openView = (
-  { runId, tokenId, elementId, kind, label, taskId, openedAt, dueAt, requiredApprovals, approvals, role }: RunElement,
-  taskRoles: TaskRoles,
+  { runId, tokenId, elementId, kind, label, taskId, openedAt, dueAt, requiredApprovals, role }: RunElement,
+  { owners, approvals = 0 }: Readonly<{ owners?: TaskOwners; approvals?: number | undefined }>,
 ) => ({
   ...{ checkpointId: kind === 'task' ? null : checkpointId(runId, tokenId), runId, elementId, kind, label, taskId },
   // An escalated task belongs to another role; a checkpoint or form stays with its own.
-  assignedRole: (taskId !== null && taskRoles.get(taskId)) || role,
-  ...{ since: openedAt, dueAt, requiredApprovals, approvals: kind === 'checkpoint' ? approvals.length : null },
+  assignedRole: (taskId !== null && owners?.get(taskId)?.assignedRole) || role,
+  ...{ since: openedAt, dueAt, requiredApprovals, approvals: kind === 'checkpoint' ? approvals : null },
 })
 
 /** A run with its variables. Throws NOT_FOUND. */
 export async function showRun({ db }: Deps, actor: PlatformPrincipal, { id }: One): Promise<RunDetail> {
   const run = await readableRun(db, actor, id)
   const reports = await reportsOf(db, { tenantId: run.tenantId, runId: id })
-  return { ...(await detailOf(db, run)), reports: reports.map(({ id: reportId, title, status }) => ({ id: reportId, title, status })) }
+  return { ...(await detailOf(db, run)), reports }
 }
 
 /** A run with its variables and open elements. */
 export async function detailOf(db: DbOrTx, run: RunRecord) {
   const open = await openElements(db, { tenantId: run.tenantId, runId: run.id })
   const ids = open.flatMap(({ taskId }) => taskId ?? [])
-  const roles = await rolesOfTasks(db, { tenantId: run.tenantId, ids })
+  const owners = await ownersOfTasks(db, { tenantId: run.tenantId, ids })
   const { graph } = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
+  const counts = await countApprovals(db, { tenantId: run.tenantId, open })
   const messages = await messagesOf(db, run)
   return {
     ...summaryOf(run),
     context: { ...run.state.variables },
-    open: open.map((one) => ({ ...openView(one, roles), ...inputOf(graph, one) })),
+    open: open.map((one) => ({ ...openView(one, { owners, approvals: counts.get(one) }), ...inputOf(graph, one) })),
     messages,
   }
 }
@@ -98,8 +100,7 @@ export async function showHistory({ db }: Deps, actor: PlatformPrincipal, { id, 
   if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
   const found = await historyAfter(db, { tenantId, runId: id }, { after: Number(cursor ?? 0), limit: limit + 1 })
   const page = found.slice(0, limit)
-  const entries = page.map(({ seq, at, by, elementId, input }) => ({ seq, at, by, elementId, type: input.type }))
-  return { entries, nextCursor: found.length > limit ? String(page.at(-1)?.seq) : null }
+  return { entries: [...page], nextCursor: found.length > limit ? String(page.at(-1)?.seq) : null }
 }
 
 /** A page of the open checkpoints and forms that the caller may decide or submit, oldest first. Throws VALIDATION for an invalid cursor. */
@@ -109,7 +110,8 @@ export async function listCheckpoints({ db }: Deps, { tenantId, userId, roles }:
   const page = found.slice(0, limit)
   const last = page.at(-1)
   const next = found.length > limit && last ? `${last.openedAt}~${checkpointId(last.runId, last.tokenId)}` : null
-  return { checkpoints: page.map((one) => openView(one, new Map())), nextCursor: next }
+  const counts = await countApprovals(db, { tenantId, open: page })
+  return { checkpoints: page.map((one) => openView(one, { approvals: counts.get(one) })), nextCursor: next }
 }
 
 function readPlace(cursor: string) {

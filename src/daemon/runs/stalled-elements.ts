@@ -11,30 +11,43 @@ import {
   workerRole,
 } from '../../core/boards/index.ts'
 import { plural } from '../../core/kit/index.ts'
+import { roleKey } from '../../core/tasks/index.ts'
 import type { DbOrTx, Tx, Write } from '../db/index.ts'
-import { findTask } from '../tasks/index.ts'
+import { ownersOfTasks, type TaskOwner } from '../tasks/index.ts'
 import { activeUsersWithRole, findUserById, hasActiveUser } from '../users/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
-import { changeElement, openElements, type RunElement } from './elements.repo.ts'
+import { changeElement, openElements } from './elements.repo.ts'
 import { createEscalationTasks, type EscalationText } from './escalation-tasks.ts'
 import type { HistoryInput } from './history.repo.ts'
 import type { RunRecord } from './runs.repo.ts'
 
-/** Reads the users of each role, and the open elements of the run, at most once. */
+/** Reads the users of each role, and the tasks of the run, at most once. */
 const usersOf = (db: DbOrTx, { tenantId, id: runId }: RunRecord, at: string) => {
   const all = new Map<string, Promise<readonly string[]>>()
   const some = new Map<string, Promise<boolean>>()
-  const open = new Map<string, Promise<RunElement[]>>()
+  const tasks = new Map<string, ReturnType<typeof taskOwners>>()
   return {
     withRole: (role: string) => cached(all, role, () => activeUsersWithRole(db, { tenantId, role })),
     hasRole: (role: string) => cached(some, role, () => hasRecentUser(db, { tenantId, role, at })),
     isActive: async (userId: string | null) =>
       userId !== null && cached(some, `user ${userId}`, async () => (await findUserById(db, userId))?.status === 'active'),
-    elements: () => cached(open, runId, () => openElements(db, { tenantId, runId })),
+    taskOf: async ({ id }: Token) => (await cached(tasks, runId, () => taskOwners(db, { tenantId, runId }))).get(id),
   }
 }
 type Users = ReturnType<typeof usersOf>
+
+/** The role and assignee of each task that the run waits for, by token. */
+async function taskOwners(db: DbOrTx, run: Readonly<{ tenantId: string; runId: string }>): Promise<ReadonlyMap<string, TaskOwner>> {
+  const open = await openElements(db, run)
+  const owners = await ownersOfTasks(db, { tenantId: run.tenantId, ids: open.flatMap(({ taskId }) => taskId ?? []) })
+  return new Map(
+    open.flatMap(({ tokenId, taskId }) => {
+      const owner = owners.get(taskId ?? '')
+      return owner ? [[tokenId, owner] as const] : []
+    }),
+  )
+}
 
 /** A step outside a transaction reads again after this time whether a role has users: reading it at each step costs a third of all steps. */
 const recentMs = 5_000
@@ -94,7 +107,8 @@ export async function eligibleFor(db: DbOrTx, { run, definition, element }: Deci
   return eligibleAmong(await activeUsersWithRole(db, { tenantId: run.tenantId, role }), { run, element })
 }
 
-function eligibleAmong(users: readonly string[], { run, element }: Omit<Deciding, 'definition'>): string[] {
+/** Those of these users of the role who may decide. */
+export function eligibleAmong(users: readonly string[], { run, element }: Omit<Deciding, 'definition'>): string[] {
   const { startedBy, submitters } = run.state
   return element.config.allowSelfApproval ? [...users] : users.filter((id) => id !== startedBy && !submitters.includes(id))
 }
@@ -120,61 +134,55 @@ export const mayLoseApprovers = ({ tokens }: Pick<RunState, 'tokens'>, { graph }
 
 type OfRun = Readonly<{ run: RunRecord; board: Board }>
 type At = Readonly<{ at: string }>
-/** Ids of tokens that escalate to another role in this step: their tasks lose their assignees with it. */
-type Escalating = Readonly<{ escalating?: ReadonlySet<string> }>
+/** Ids of tokens that open or escalate in this step: their tasks are not stored like that yet. */
+type Changing = Readonly<{ changing?: ReadonlySet<string> }>
 
 /** The open elements of the run that too few users can approve, or no user can do. */
-export async function stalledOf(db: DbOrTx, { run, board, at, escalating = new Set() }: OfRun & At & Escalating): Promise<Stalled[]> {
-  const { definition, graph } = board
+export async function stalledOf(db: DbOrTx, { run, board, at, changing = new Set() }: OfRun & At & Changing): Promise<Stalled[]> {
   const users = usersOf(db, run, at)
   const found: Stalled[] = []
   for (const token of run.state.tokens) {
-    const element = graph.elements.get(token.elementId)
+    const element = board.graph.elements.get(token.elementId)
     if (!element || !isWork(element)) continue
-    const { kind, config } = element
+    const { kind } = element
+    const task = kind === 'task' && !changing.has(token.id) ? await users.taskOf(token) : undefined
+    const waiting = { run, token, element, users, task, ...rolesOf(board, { token, element, task }) }
     const required = element.kind === 'checkpoint' ? element.config.requiredApprovals : 1
-    const eligible = await eligibleCount(db, { run, board, token, element, users, escalating })
+    const eligible = await eligibleCount(waiting)
     if (eligible >= required) continue
-    const other = config.escalationRole === undefined ? null : (boundRole(definition, config.escalationRole) ?? null)
-    // An escalated task is of the other role alone, which then has no users: it gets no task to see to itself.
-    const isOfOther = kind === 'task' && token.escalated && other !== null
-    const roles = isOfOther ? { role: other, escalationRole: null } : { role: workerRole(definition, config), escalationRole: other }
-    found.push({ ...{ tokenId: token.id, elementId: element.id, kind }, ...roles, eligible, required })
+    const { role, other } = waiting
+    // The role that has the task and lacks users gets no task to see to itself.
+    const escalationRole = kind === 'task' && other === role ? null : other
+    found.push({ ...{ tokenId: token.id, elementId: element.id, kind }, role, escalationRole, eligible, required })
   }
   return found
 }
 
-type Waiting = OfRun & Required<Escalating> & Readonly<{ token: Token; element: WorkElement; users: Users }>
+type Element = Readonly<{ token: Token; element: WorkElement; task: TaskOwner | undefined }>
+type Roles = Readonly<{ role: string | null; other: string | null }>
+
+/** `role`: does the element now; null for the user who started the run. A task that was escalated, also by hand, is of the new role alone. */
+function rolesOf({ definition }: Board, { token, element: { kind, config }, task }: Element): Roles {
+  const other = config.escalationRole === undefined ? null : (boundRole(definition, config.escalationRole) ?? null)
+  if (task) return { role: task.assignedRole === null ? null : roleKey(task.assignedRole), other }
+  return { role: kind === 'task' && token.escalated && other !== null ? other : workerRole(definition, config), other }
+}
+
+type Waiting = Element & Roles & Readonly<{ run: RunRecord; users: Users }>
 
 /** For a task or form only whether somebody can do it: 1 or 0. */
-async function eligibleCount(db: DbOrTx, waiting: Waiting): Promise<number> {
-  const { run, board, element, users } = waiting
-  if (element.kind === 'checkpoint')
-    return eligibleAmong(await users.withRole(workerRole(board.definition, element.config) ?? ''), { run, element }).length
-  if (await hasDoer(db, waiting)) return 1
-  return (await users.isActive((await taskOf(db, waiting))?.assigneeId ?? null)) ? 1 : 0
+async function eligibleCount(waiting: Waiting): Promise<number> {
+  const { run, element, users, role } = waiting
+  if (element.kind === 'checkpoint') return eligibleAmong(await users.withRole(role ?? ''), { run, element }).length
+  return (await hasDoer(waiting)) ? 1 : 0
 }
 
-async function hasDoer(db: DbOrTx, waiting: Waiting): Promise<boolean> {
-  const { run, token, element, users } = waiting
-  const { definition } = waiting.board
-  const { config, kind } = element
-  const other = token.escalated && config.escalationRole !== undefined ? boundRole(definition, config.escalationRole) : undefined
-  if (other !== undefined && (await users.hasRole(other))) return true
-  // An escalated task is of the other role alone.
-  if (other !== undefined && kind === 'task') return false
-  const role = workerRole(definition, config)
-  if (role !== null) return users.hasRole(role)
+async function hasDoer({ run, token, element, users, task, role, other }: Waiting): Promise<boolean> {
+  if (role !== null && (await users.hasRole(role))) return true
+  if (element.kind === 'form' && token.escalated && other !== null && (await users.hasRole(other))) return true
   // The task of the starter may be assigned to another user, and is that user's alone then.
-  const task = await taskOf(db, waiting)
-  return users.isActive(task ? task.assigneeId : run.state.startedBy)
-}
-
-/** The task of an element that opened earlier; undefined for other elements, and for a task that goes to another role in this step. */
-async function taskOf(db: DbOrTx, { run: { tenantId }, token, element, users, escalating }: Waiting) {
-  if (element.kind !== 'task' || escalating.has(token.id)) return undefined
-  const taskId = (await users.elements()).find(({ tokenId }) => tokenId === token.id)?.taskId
-  return taskId ? findTask(db, { tenantId, id: taskId }) : undefined
+  if (task) return users.isActive(task.assigneeId)
+  return role === null && users.isActive(run.state.startedBy)
 }
 
 /** The elements of a run after a step. `stalled`: all that too few users can do. `isNew`: one of them because of the step. */
@@ -184,7 +192,7 @@ type Stepping = AppliedStep & Readonly<{ input: HistoryInput; wasStalled: boolea
 
 /**
  * Reads nothing unless an element of the run was stalled before, or the step opened an element, escalated one to another role or closed a
- * checkpoint, or a user submitted a form who may not decide a checkpoint.
+ * checkpoint, or a user submitted a form who may not decide a checkpoint, or the run continues after a failure: failed runs are not checked.
  */
 export async function stalledByStep(db: DbOrTx, { run, board, effects, at, input, wasStalled }: Stepping): Promise<StalledByStep> {
   const opened = new Set(effects.flatMap((effect) => (effect.type === 'opened' ? [effect.token.id] : [])))
@@ -193,10 +201,13 @@ export async function stalledByStep(db: DbOrTx, { run, board, effects, at, input
   const isCheckpoint = ({ elementId }: Token) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
   const hasDecided = effects.some((effect) => effect.type === 'closed' && isCheckpoint(effect.token))
   const isSubmitted = input.type === 'submit' && mayLoseApprovers(run.state, board)
-  if (opened.size === 0 && escalating.size === 0 && !hasDecided && !isSubmitted && !wasStalled) return { stalled: [], isNew: false }
-  const stalled = await stalledOf(db, { run, board, at, escalating })
-  const changed = new Set([...opened, ...escalating])
-  return { stalled, isNew: stalled.some(({ tokenId, kind }) => (isSubmitted && kind === 'checkpoint') || changed.has(tokenId)) }
+  const isRetried = input.type === 'retry' && run.state.failure === null
+  const mayStall = opened.size > 0 || escalating.size > 0 || hasDecided || isSubmitted || isRetried
+  if (!mayStall && !wasStalled) return { stalled: [], isNew: false }
+  const changing = new Set([...opened, ...escalating])
+  const stalled = await stalledOf(db, { run, board, at, changing })
+  const isNew = ({ tokenId, kind }: Stalled) => isRetried || (isSubmitted && kind === 'checkpoint') || changing.has(tokenId)
+  return { stalled, isNew: stalled.some(isNew) }
 }
 
 /** The task that asks another role to see to a stalled element; undefined without such a role. */

@@ -1,4 +1,4 @@
-import { type BoardDefinition, boundRole } from '../../core/boards/index.ts'
+import { type BoardStart, boundRole } from '../../core/boards/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayActOn } from '../../core/runs/index.ts'
 import type { BoardRecord } from '../boards/index.ts'
@@ -28,7 +28,8 @@ export function spaceStates({ spacesOf }: Pick<RunsDeps, 'spacesOf'>, db: DbOrTx
   }
 }
 
-type Asked = Readonly<{ definition: BoardDefinition; actor: PlatformPrincipal; spaceState: () => Promise<SpaceState> }>
+type Start = Pick<BoardStart, 'startRoles' | 'bindings'>
+type Asked = Readonly<{ definition: Start; actor: PlatformPrincipal; spaceState: () => Promise<SpaceState> }>
 
 /**
  * Roles that the board names may start it without a membership, as staff may start an alarm of the crisis team. Without such roles all users
@@ -37,7 +38,7 @@ type Asked = Readonly<{ definition: BoardDefinition; actor: PlatformPrincipal; s
 export const mayStart = async ({ definition, actor, spaceState }: Asked): Promise<boolean> =>
   definition.startRoles.length === 0 ? (await spaceState()) !== 'hidden' : mayActOn(startRolesOf(definition), actor)
 
-const startRolesOf = (definition: BoardDefinition): string[] =>
+const startRolesOf = (definition: Start): string[] =>
   definition.startRoles.map((ref) => boundRole(definition, ref)).filter((role) => role !== undefined)
 
 /** Throws FORBIDDEN. */

@@ -1,9 +1,10 @@
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { OwnSpace } from '../../core/spaces/index.ts'
+import type { RoleBook } from '../../core/users/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
 
 /** Dependencies of the whole feature; each verb takes the part that it uses. */
-export type TasksDeps = Readonly<{ db: Db; clock: Clock; random: Random; spacesOf: SpacesOf; runTasks: RunTasks }>
+export type TasksDeps = Readonly<{ db: Db; clock: Clock; random: Random; roles: RoleBook; spacesOf: SpacesOf; runTasks: RunTasks }>
 
 type TaskOfRun = Readonly<{ tenantId: string; runId: string; id: string }>
 
@@ -13,8 +14,8 @@ export type RunTasks = Readonly<{
   lock(tx: Tx, task: TaskOfRun): Promise<void>
   /** Steps the run in the transaction that completes its task. `by`: null for automation. Throws RUN_FAILED. */
   completed(tx: Tx, task: TaskOfRun, by: string | null): Promise<void>
-  /** Checks whether the run has enough users after its task was assigned or returned. */
-  assigned(tx: Tx, task: TaskOfRun): Promise<void>
+  /** Checks whether the run has enough users after its task was assigned to a user (`isGain`), returned to its role or escalated. */
+  moved(tx: Tx, task: TaskOfRun & Readonly<{ assignedRole: string | null }>, change: Readonly<{ isGain: boolean }>): Promise<void>
 }>
 
 /**

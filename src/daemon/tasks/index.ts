@@ -14,10 +14,19 @@ import { deleteOldTasks } from './tasks.repo.ts'
 
 export { ensureTasks } from './create-task.ts'
 export type { RunTasks, SpacesOf } from './deps.ts'
-export { finishTasksOfRun, moveTask, moveTaskOfRun } from './move-task.ts'
+export { escalateTasksOfRun, finishTasksOfRun, moveTask, roleNamed } from './move-task.ts'
 export { taskView } from './read-tasks.ts'
 export { enqueueTaskReturn, returnTasks } from './return-tasks.ts'
-export { deleteOldTasks, findTask, replaceTitlesOfRun, rolesOfTasks, tasksOfEvent, unfinishedTasksOf } from './tasks.repo.ts'
+export {
+  countTasksOfEvent,
+  deleteOldTasks,
+  findTask,
+  ownersOfTasks,
+  replaceTitlesOfRun,
+  type TaskOwner,
+  tasksOfEvent,
+  unfinishedTasksOf,
+} from './tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
   name: 'tasks',

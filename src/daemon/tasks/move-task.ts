@@ -1,13 +1,14 @@
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { mayMove, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
+import { mayMove, roleKey, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
+import { type RoleBook, roleOfAlias, unknownRoles } from '../../core/users/index.ts'
 import { inBatches, type Tx, type WithTx } from '../db/index.ts'
 import { assertAssignee, inUtc } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
 import { publishTaskEvents } from './publish-task.ts'
 import { readTaskForUpdate, taskView } from './read-tasks.ts'
-import { findTask, lockTask, lockTasks, replaceStatus, replaceTask, type TaskRecord } from './tasks.repo.ts'
+import { findTask, lockTask, lockTasks, replaceEscalated, replaceStatus, replaceTask, type TaskRecord } from './tasks.repo.ts'
 
-type Deps = Omit<TasksDeps, 'random'>
+type Deps = Omit<TasksDeps, 'random' | 'roles'>
 type One = Readonly<{ id: string }>
 
 /**
@@ -39,10 +40,11 @@ function assertNotOfRun({ id, runId, assignedRole }: TaskRecord, change: TaskMov
 type Moved = Readonly<{ task: TaskRecord; change: TaskMove; by: string | null }>
 
 async function stepRunOf({ runTasks }: Pick<Deps, 'runTasks'>, tx: Tx, { task, change, by }: Moved): Promise<void> {
-  const { id, tenantId, runId } = task
+  const { id, tenantId, runId, assignedRole } = task
   if (runId === null) return
   if (change.type === 'complete') await runTasks.completed(tx, { id, tenantId, runId }, by)
-  if (change.type === 'assign') await runTasks.assigned(tx, { id, tenantId, runId })
+  const isGain = change.type === 'assign' && change.assigneeId !== null
+  if (change.type === 'assign' || change.type === 'escalate') await runTasks.moved(tx, { id, tenantId, runId, assignedRole }, { isGain })
 }
 
 const todo = 'Only the assignee may do this task, or users with its role while it is unassigned.'
@@ -64,8 +66,22 @@ export const assignTask = (deps: Deps, actor: PlatformPrincipal, { id, assigneeI
 
 type Escalation = Readonly<{ level?: number | undefined; assignedRole?: string | undefined }>
 
-export const escalateTask = (deps: Deps, actor: PlatformPrincipal, { id, level, assignedRole }: One & Escalation) =>
-  move(deps, actor, { id, change: { type: 'escalate', at: isoNow(deps.clock), level, assignedRole } })
+/** Also throws VALIDATION for a role that does not exist: no user could do the task. */
+export async function escalateTask(
+  { roles, ...deps }: Deps & Pick<TasksDeps, 'roles'>,
+  actor: PlatformPrincipal,
+  { id, level, assignedRole: name }: One & Escalation,
+): Promise<Task> {
+  const assignedRole = name === undefined ? undefined : roleNamed(roles, name)
+  if (assignedRole !== undefined && unknownRoles(roles, [roleKey(assignedRole)]).length > 0) {
+    const reason = `the role ${assignedRole} does not exist. fix: use one of ${Object.keys(roles.roles).join(', ')}`
+    throw problem('VALIDATION', `assignedRole: ${reason}`, { details: [{ path: 'assignedRole', reason }] })
+  }
+  return move(deps, actor, { id, change: { type: 'escalate', at: isoNow(deps.clock), level, assignedRole } })
+}
+
+/** The name as it was sent, or the role that has it as an alias. */
+export const roleNamed = (book: RoleBook, name: string): string => roleOfAlias(book, roleKey(name)) ?? name
 
 /**
  * For other features, in their transaction; undefined when the tenant has no such task. Completing the task of a run steps the run. Throws
@@ -87,37 +103,40 @@ export async function moveTask(
   return stored
 }
 
-/** For runs, who have locked the run: changes their own task unless it is finished, and does not step the run. */
-export async function moveTaskOfRun(
-  deps: WithTx<Pick<Deps, 'clock'>>,
-  { tenantId, id }: One & Readonly<{ tenantId: string }>,
-  change: TaskMove,
-): Promise<void> {
-  const { tx } = deps
-  const task = await lockTask(tx, { tenantId, id })
-  if (!task || task.status === 'done' || task.status === 'cancelled') return
-  await store(deps, tx, { before: task, after: transition(task, change), by: null })
-}
+type OfTenant = One & Readonly<{ tenantId: string }>
+type RunDeps = WithTx<Pick<Deps, 'clock'>>
+type Together = Readonly<{ change: TaskMove; replace(tx: Tx, moved: readonly TaskRecord[]): Promise<void> }>
 
-/** Ends unfinished tasks of a run of one tenant like `moveTaskOfRun`, in three statements, so that the tenant's counter is locked briefly. */
-export async function finishTasksOfRun(
-  { tx, clock }: WithTx<Pick<Deps, 'clock'>>,
-  tasks: readonly (One & Readonly<{ tenantId: string }>)[],
-  change: Readonly<{ type: 'complete' | 'cancel' }>,
-): Promise<void> {
+/**
+ * Changes the unfinished ones of these tasks of one tenant in three statements, so that the tenant's counter is locked briefly. For runs, who have
+ * locked the run; it is not stepped.
+ */
+async function moveTogether({ tx, clock }: RunDeps, tasks: readonly OfTenant[], { change, replace }: Together): Promise<void> {
   for (const batch of inBatches(tasks)) {
-    const tenantId = (batch[0] as (typeof batch)[number]).tenantId
+    const tenantId = (batch[0] as OfTenant).tenantId
     const found = await lockTasks(tx, { tenantId, ids: batch.map(({ id }) => id) })
     const moved = found
       .filter(({ status }) => status === 'open' || status === 'in_progress')
       .map((before) => ({ before, after: { ...transition(before, change), updatedAt: isoNow(clock) }, by: null }))
-    await replaceStatus(
+    await replace(
       tx,
       moved.map(({ after }) => after),
     )
     await publishTaskEvents(tx, clock, moved)
   }
 }
+
+export const finishTasksOfRun = (deps: RunDeps, tasks: readonly OfTenant[], change: Readonly<{ type: 'complete' | 'cancel' }>) =>
+  moveTogether(deps, tasks, { change, replace: replaceStatus })
+
+type Escalated = Readonly<{ at: string; assignedRole: string | undefined }>
+
+/** `assignedRole`: the role that they go to, if any. */
+export const escalateTasksOfRun = (deps: RunDeps, tasks: readonly OfTenant[], { at, assignedRole }: Escalated) =>
+  moveTogether(deps, tasks, {
+    change: { type: 'escalate', at, assignedRole },
+    replace: (tx, moved) => replaceEscalated(tx, moved, assignedRole),
+  })
 
 type Change = Readonly<{ title?: string | undefined; dueAt?: string | null | undefined }>
 

@@ -55,18 +55,20 @@ export async function findTask(db: DbOrTx, { tenantId, id }: One): Promise<TaskR
   return row && toTask(row)
 }
 
-/** The role of each of these tasks that has one, by task id. */
-export async function rolesOfTasks(
+export type TaskOwner = Pick<Task, 'assignedRole' | 'assigneeId'>
+
+/** Role and assignee of each of these tasks, by task id. */
+export async function ownersOfTasks(
   db: DbOrTx,
   { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, TaskOwner>> {
   if (ids.length === 0) return new Map()
   const query = db
     .selectFrom('tasks')
-    .select(['id', 'assigned_role'])
+    .select(['id', 'assigned_role', 'assignee_id'])
     .where('tenant_id', '=', tenantId)
     .where('id', 'in', [...ids])
-  return new Map((await query.execute()).flatMap(({ id, assigned_role }) => (assigned_role === null ? [] : [[id, assigned_role]])))
+  return new Map((await query.execute()).map((row) => [row.id, { assignedRole: row.assigned_role, assigneeId: row.assignee_id }]))
 }
 
 /** The task, locked until the transaction ends. */
@@ -96,6 +98,24 @@ export async function replaceStatus(tx: Tx, tasks: readonly TaskRecord[]): Promi
   await tx
     .updateTable('tasks')
     .set({ status: first.status, updated_at: first.updatedAt })
+    .where('tenant_id', '=', first.tenantId)
+    .where(
+      'id',
+      'in',
+      tasks.map(({ id }) => id),
+    )
+    .execute()
+}
+
+/** Stores that all of these tasks have the next level now, and belong to the role, if any. The caller has locked them. */
+export async function replaceEscalated(tx: Tx, tasks: readonly TaskRecord[], assignedRole: string | undefined): Promise<void> {
+  const [first] = tasks
+  if (!first) return
+  const { status, escalatedAt, updatedAt } = first
+  const role = assignedRole === undefined ? {} : { status, assigned_role: assignedRole, role_key: roleKey(assignedRole), assignee_id: null }
+  await tx
+    .updateTable('tasks')
+    .set({ ...role, escalation_level: sql`escalation_level + 1`, escalated_at: escalatedAt, updated_at: updatedAt })
     .where('tenant_id', '=', first.tenantId)
     .where(
       'id',
@@ -144,6 +164,28 @@ export async function tasksOfEvent(db: DbOrTx, { tenantId, eventId, unfinishedOn
   let query = db.selectFrom('tasks').selectAll().where('tenant_id', '=', tenantId).where(sql`coalesce(event_id, '')`, '=', eventId) // as the index has it
   if (unfinishedOnly) query = query.where('status', 'in', [...unfinished])
   return (await newestFirst(query, { after, limit }).execute()).map(toTask)
+}
+
+/** Number of all tasks of an event, and of its unfinished ones. */
+export async function countTasksOfEvent(
+  db: DbOrTx,
+  { tenantId, eventId }: Pick<OfEvent, 'tenantId' | 'eventId'>,
+): Promise<Readonly<{ all: number; unfinished: number }>> {
+  const counted = db.selectFrom('tasks').select(({ fn, eb }) => [
+    fn.countAll().as('all'),
+    fn
+      .count(
+        eb
+          .case()
+          .when('status', 'in', [...unfinished])
+          .then(1)
+          .end(),
+      )
+      .as('unfinished'),
+  ])
+  const ofEvent = counted.where('tenant_id', '=', tenantId).where(sql`coalesce(event_id, '')`, '=', eventId)
+  const row = await ofEvent.executeTakeFirstOrThrow()
+  return { all: Number(row.all), unfinished: Number(row.unfinished) }
 }
 
 /** Returns false if the status changed since the task was read. */

@@ -110,6 +110,9 @@ test('accept sends the difference as it is with a reason, and without a reason o
   const first = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--reason', 'agreed'], { answers: more })
   expect(first.asked.map(({ method }) => method)).toEqual(['GET', 'POST'])
   expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_1'])).exit).toBe(2)
+  const unknown = await tenantry(['billing', 'accept', 'foo', 'sub_1', '--reason', 'x'], { answers: found })
+  expect([unknown.exit, unknown.asked]).toEqual([2, []])
+  expect(unknown.stderr).toContain('foo is no kind of difference. fix: one of customer_missing')
   expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_2', '--reason', 'x'], { answers: found })).stderr).toContain(
     'No difference',
   )

@@ -30,10 +30,14 @@ test('list shows jobs and counts, passes filters on and prints the retry command
 
 test('a list without a match says that the counts are of all topics', async () => {
   const answers = { [`GET ${base}`]: { ...page, jobs: [], nextCursor: null } }
-  expect((await tenantry(['jobs', 'list', '--topic', 'x'], { answers })).stdout).toMatch(/^No jobs of this topic; all topics:\n\nTOPIC/)
-  expect((await tenantry(['jobs', 'list', '--state', 'away'], { answers })).stdout).toMatch(/^No jobs in this state; all topics:\n/)
+  expect((await tenantry(['jobs', 'list', '--topic', 'x'], { answers })).stdout).toMatch(
+    /^No unfinished jobs of this topic; all topics:\n\nTOPIC/,
+  )
+  expect((await tenantry(['jobs', 'list', '--state', 'away'], { answers })).stdout).toMatch(
+    /^No unfinished jobs in this state; all topics:\n/,
+  )
   const empty = { [`GET ${base}`]: { jobs: [], nextCursor: null, counts: [] } }
-  expect((await tenantry(['jobs', 'list', '--topic', 'x'], { answers: empty })).stdout).toBe('No jobs of this topic.\n')
+  expect((await tenantry(['jobs', 'list', '--topic', 'x'], { answers: empty })).stdout).toBe('No unfinished jobs of this topic.\n')
 })
 
 test('show prints the subject of a job and the retry command', async () => {

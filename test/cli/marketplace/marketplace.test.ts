@@ -107,13 +107,13 @@ describe('tenantry marketplace submissions', () => {
       [`POST ${base}/submissions/sbm_1/approve`]: approved,
     })
     expect(ran.asked[0]?.body).toEqual({ round: 2, notes: 'Good', vendorId: 'vnd_1' })
-    expect(ran.stdout).toContain('Submission sbm_1 is approved. The vendor gets a mail.')
+    expect(ran.stdout).toContain('Submission sbm_1 is approved. The vendor gets a mail (without a mail server, a file in')
     const refused = await run(['submissions', 'request-changes', 'sbm_1', '--notes', 'Say more'], {
       [`POST ${base}/submissions/sbm_1/request-changes`]: { success: true, status: 'needs-changes' },
     })
     expect([refused.asked[0]?.body, refused.stdout]).toEqual([
       { reason: 'Say more' },
-      'Submission sbm_1 is needs-changes. The vendor gets a mail.\n',
+      "Submission sbm_1 is needs-changes. The vendor gets a mail (without a mail server, a file in the daemon's mail folder).\n",
     ])
   })
 })

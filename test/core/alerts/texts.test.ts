@@ -102,7 +102,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   usage_late: alertOf.usage_late({
     ...{ slug: 'anna-schule', month: '2026-03', cents: 1050, currency: 'eur', subscriptionId: 'sub_1', invoiceItemId: 'ii_1' },
   }),
-  usage_unbilled: alertOf.usage_unbilled({ count: 3, cents: 2997, currency: 'eur' }),
+  usage_unbilled: alertOf.usage_unbilled({ count: 3, sums: [{ cents: 2997, currency: 'eur' }] }),
   usage_rejected: alertOf.usage_rejected({ meterId: 'mtr_1', subject: 'billing' }),
   vendor_restricted: alertOf.vendor_restricted({ vendorId: 'vnd_1', name: 'Flows', pastDue: ['external_account'] }),
   plan_ended: alertOf.plan_ended({ slug: 'anna-schule', plan: 'light', subscriptionId: 'sub_1', isSuspended: true }),

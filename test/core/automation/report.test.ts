@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import { eventAliasName, writeReport } from '../../../src/core/automation/index.ts'
 
-const facts = { eventId: 'e1', tenantName: 'School', createdAt: '2026-01-05T02:00:00.000Z', timeZone: 'Europe/Berlin', tasks: [] }
+const facts = {
+  eventId: 'e1',
+  tenantName: 'School',
+  createdAt: '2026-01-05T02:00:00.000Z',
+  timeZone: 'Europe/Berlin',
+  tasks: [],
+  counts: { all: 0, unfinished: 0 },
+}
 
 test('the default report has no open placeholder', () => {
   const { text, missing } = writeReport(facts, { variables: {} })
@@ -16,12 +23,24 @@ test('counts are numbers, and times those of the tenant, as in reports of runs',
     { ...shared, title: 'Lock', status: 'done', dueAt: null },
     { ...shared, title: 'Call', status: 'open', dueAt: '2026-01-05T23:30:00.000Z' },
   ] as unknown as Parameters<typeof writeReport>[0]['tasks']
-  const { text } = writeReport({ ...facts, tasks }, { template: '{taskCount}/{openTaskCount} {createdAt}\n{tasks}', variables: {} })
+  const { text } = writeReport(
+    { ...facts, tasks, counts: { all: 2, unfinished: 1 } },
+    { template: '{taskCount}/{openTaskCount} {createdAt}\n{tasks}', variables: {} },
+  )
   expect(text.replaceAll('\\', '').split('\n')).toEqual([
     '2/1 2026-01-05 03:00 (Europe/Berlin)',
     '- **Lock**: done, at 2026-07-05 04:00 (Europe/Berlin)',
     '- **Call**: open, due 2026-01-06 00:30 (Europe/Berlin)',
   ])
+})
+
+test('all tasks are counted, and a note says that older ones are not listed', () => {
+  const one = { assignedRole: null, escalationLevel: 0, updatedAt: '2026-07-05T02:00:00.000Z', title: 'Lock', status: 'done', dueAt: null }
+  const tasks = [one] as unknown as Parameters<typeof writeReport>[0]['tasks']
+  const template = '{taskCount}/{openTaskCount}\n{tasks}'
+  const { text } = writeReport({ ...facts, tasks, counts: { all: 1234, unfinished: 56 } }, { template, variables: {} })
+  expect(text.split('\n')[0]).toBe('1234/56')
+  expect(text).toMatch(/\*\*Lock\*\*.*\n\nThe newest 1 of 1234 tasks are listed\.$/)
 })
 
 test('variables replace names of the event; what is missing is listed once', () => {

@@ -212,6 +212,13 @@ describe('expressions', () => {
     "has(vars.note) && size(vars.note) > 1 && vars.note.substring(0, 2) == 'AB'",
     "has(vars.day) && timestamp(vars.day + 'T00:00:00Z').getDayOfWeek() == 1",
     'int(vars.people) > 10',
+    "!has(vars.note) || vars.note == 'x'",
+    "has(vars.note) ? vars.note == 'x' : false",
+    "!has(vars.note) ? false : vars.note == 'x'",
+    "!(!has(vars.note) || vars.note == '') && vars.people > 1",
+    "vars.note == 'x' && has(vars.note)",
+    'int(vars.people) != 0 && 10 / int(vars.people) > 1',
+    '10.0 / vars.people > 1.0 && int(vars.people) % 2 == 0',
     "timestamp('2026-11-27T08:00:00Z') + duration('1h30m') > timestamp(0)",
   ])('%s is accepted', (expression) => {
     expect(decide(expression)).toEqual([])
@@ -228,6 +235,12 @@ describe('expressions', () => {
     ['size(vars) > 1', 'EXPRESSION_INVALID'],
     [`vars.people > 1${' && vars.people > 1'.repeat(80)}`, 'EXPRESSION_INVALID'],
     ["vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+    ["has(vars.note) || vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+    ["!has(vars.note) && vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+    ["has(vars.note) ? true : vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+    ["(has(vars.note) || vars.people > 1) && vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+    ["has(vars.day) && timestamp(vars.day) > timestamp('2026-01-01T00:00:00Z')", 'EXPRESSION_INVALID'],
+    ['has(vars.day) && int(vars.day) > 1', 'EXPRESSION_INVALID'],
   ])('%s is refused', (expression, code) => {
     expect(decide(expression)).toEqual([`error ${code} d1`])
   })
@@ -238,6 +251,21 @@ describe('expressions', () => {
       expect(decide(`has(vars.note) && ${expression}`)).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
     },
   )
+
+  test.each(['10 / int(vars.people) > 1', '10 % int(vars.people) == 1', '10 / (int(vars.people) - 1) > 1'])(
+    '%s gets a warning: it fails the run for some number',
+    (expression) => {
+      expect(decide(expression)).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
+    },
+  )
+
+  test('a time of a date names the text that makes it one', () => {
+    const fields = [{ name: 'day', label: 'Day', kind: 'date', required: true }]
+    const text = (time: string) => `s > f1 > d1; d1 -timestamp(${time}) > timestamp('2026-01-01T00:00:00Z')-> e1; d1 -else-> e2`
+    const [fault] = checkBoard(sketch(text('vars.day'), { f1: { fields } }), context)
+    expect(fault?.message).toContain("fix: write timestamp(vars.day + 'T00:00:00Z')")
+    expect(found(text("vars.day + 'T00:00:00Z'"), { f1: { fields } })).toEqual([])
+  })
 
   test.each(costlyExpressions('vars.note'))('%s is refused', (expression) => {
     expect(decide(`has(vars.note) && ${expression}`)).toEqual(['error EXPRESSION_INVALID d1'])
@@ -261,6 +289,7 @@ const manyStates = (branch: (nth: number) => string) =>
 test('a board with more states than can be explored gets a warning', () => {
   const found = manyStates((nth) => `p1 > t${nth}a > d${nth}; d${nth} -1 > 2-> t${nth}b > t${nth}a; d${nth} -else-> j1`)
   expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
+  expect(found[0]).toMatchObject({ elementId: 's', message: expect.stringMatching(/ fix: use fewer parallel branches$/) })
 })
 
 test('a deadlock among more states than can be explored is still found, with its path, also where one step has them all', () => {
@@ -278,4 +307,10 @@ test('a loop of splits in which nothing waits is left when the work is used up',
   const board = JSON.parse(await readFile(new URL('loop-of-splits.json', import.meta.url), 'utf8'))
   const found = checkBoard(BoardDefinition.parse(board), context)
   expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
+  expect(found[0]).toMatchObject({
+    elementId: 'p1',
+    message: expect.stringMatching(
+      / fix: use fewer parallel branches, and let no edge lead back to parallel_split "p1" before a join of all its branches$/,
+    ),
+  })
 })

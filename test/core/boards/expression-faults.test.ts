@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest'
 import { eventExpressionFault } from '../../../src/core/boards/event-trigger.ts'
-import { expressionChecker } from '../../../src/core/boards/expression.ts'
+import { evaluate, expressionChecker } from '../../../src/core/boards/expression.ts'
 import type { VariableType } from '../../../src/core/boards/variables.ts'
 
-const check = expressionChecker(
-  new Map<string, VariableType>([
-    ['place', 'text'],
-    ['people', 'number'],
-  ]),
-)
+const types = new Map<string, VariableType>([
+  ['place', 'text'],
+  ['people', 'number'],
+])
+const check = expressionChecker(types)
 
 test.each([
   ['vars.peple > 10', 'reads vars.peple, which no form and no start variable sets (known: place, people)'],
@@ -36,4 +35,15 @@ test.each([
   ['status == "done"', 'reads status. fix: write event.status'],
 ])('of an event: %s', (expression, fault) => {
   expect(eventExpressionFault(expression)).toBe(fault)
+})
+
+test.each([
+  ["has(vars.place) && vars.place == 'x'", false],
+  ["vars.place == 'x' && has(vars.place)", false],
+  ["!has(vars.place) || vars.place == 'x'", true],
+  ["has(vars.place) ? vars.place == 'x' : true", true],
+  ["!(has(vars.place) && vars.people > 1) || vars.place == 'x'", true],
+])('a guarded condition has a value without its variable: %s', (expression, value) => {
+  expect([...check(expression).unguarded]).not.toContain('place')
+  expect(evaluate(expression, types, { people: 2 })).toBe(value)
 })

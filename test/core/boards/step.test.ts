@@ -285,6 +285,29 @@ describe('limits', () => {
     expect(stepRun({ board, now: later(60) }, { ...run, seq: 99_999 }, input).run.failure).toBeNull()
     expect(stepRun({ board, now: later(60) }, { ...run, seq: 100_000 }, input).run.failure).toMatchObject({ code: 'TOO_MUCH_WORK' })
   })
+
+  test('after 100,000 steps a run accepts nothing of users but a cancel', () => {
+    const board = compileBoard(sketch('s > t1 > e'))
+    const { run } = startRun({ board, now: start }, { by: 'anna', variables: {} })
+    const full = { ...run, seq: 100_000 }
+    expect(stepRun({ board, now: start }, { ...run, seq: 99_999 }, complete('t1')).run.status).toBe('completed')
+    expect(() => stepRun({ board, now: start }, full, complete('t1'))).toThrow(/100000 steps.*fix: cancel the run/)
+    expect(stepRun({ board, now: start }, full, { type: 'cancel' }).run.failure?.code).toBe('CANCELLED')
+  })
+
+  test('the forms of a run take at most 16 MB, all submissions together', () => {
+    const fields = [{ name: 'note', label: 'Note', kind: 'text', maxLength: 10_000 }]
+    const board = compileBoard(sketch('s > f1 > c1 > e; c1 -rejected-> f1', { f1: { fields } }))
+    const input: RunInput = { type: 'submit', elementId: 'f1', by: 'ben', values: { note: 'é'.repeat(1_000) } }
+    const { run } = startRun({ board, now: start }, { by: 'anna', variables: {} })
+    const after = stepRun({ board, now: start }, run, input).run
+    expect(after.submittedBytes).toBe(2_011)
+    const left = 16 * 1024 * 1024 - 2_011
+    expect(stepRun({ board, now: start }, { ...run, submittedBytes: left }, input).run.seq).toBe(2)
+    const over = () => stepRun({ board, now: start }, { ...run, submittedBytes: left + 1 }, input)
+    expect(codeOf(over)).toBe('PAYLOAD_TOO_LARGE')
+    expect(over).toThrow(/fix: cancel the run/)
+  })
 })
 
 describe('forms', () => {

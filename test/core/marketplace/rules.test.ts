@@ -27,6 +27,7 @@ const submissionMoves: Readonly<Record<string, SubmissionStatus>> = {
   'pending reject': 'rejected',
   'pending request-changes': 'needs-changes',
   'needs-changes revise': 'pending',
+  'needs-changes reject': 'rejected',
 }
 
 test('a submission moves by this table alone', () => {

@@ -210,6 +210,24 @@ onBothDialects('automation', (fresh) => {
     expect((await one.post('/events/e1/generate-report', bomb)).json.code).toBe('VALIDATION')
   })
 
+  test('a report counts all tasks of its event, and lists the newest 1,000', async () => {
+    const one = await room()
+    await one.post('/events/e1/create-tasks', { tasks })
+    const first = await one.db.selectFrom('tasks').selectAll().where('event_id', '=', 'e1').executeTakeFirstOrThrow()
+    const older = (n: number) => ({ ...first, id: `tsk_${n}`, created_at: '2020-01-01T00:00:00.000Z', external_id: null })
+    const many = Array.from({ length: 1_100 }, (_, n) => ({ ...older(n), title: 'Older', status: n < 100 ? 'open' : 'done' }) as const)
+    for (let n = 0; n < many.length; n += 500)
+      await one.db
+        .insertInto('tasks')
+        .values(many.slice(n, n + 500))
+        .execute()
+    const { json } = await one.post('/events/e1/generate-report', {})
+    expect(json.markdown).toContain('Tasks: 1102, unfinished: 102.')
+    expect(json.markdown).toContain('Lock the doors')
+    expect(json.markdown.match(/\*\*Older/g)).toHaveLength(998)
+    expect(json.markdown).toContain('The newest 1000 of 1102 tasks are listed.')
+  })
+
   test('the chat token of the automation user is the same until it is rotated', async () => {
     const one = await room()
     const first = await one.get('/matrix/credentials')

@@ -51,7 +51,7 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     const alerts = await room.db.selectFrom('alerts').select(['key', 'status', 'title']).orderBy('id').execute()
     expect(alerts).toEqual([
       expect.objectContaining({ key: 'usage_unbilled', status: 'closed' }),
-      { key: 'usage_unbilled:acme', status: 'open', title: 'acme is deleted with 2 unbilled module months (10.00 EUR)' },
+      { key: 'usage_unbilled:acme', status: 'open', title: 'acme is deleted with 2 unbilled amounts (10.00 EUR)' },
     ])
   })
 

@@ -76,3 +76,61 @@ onBothDialects('usage that was reported before its subscription was cancelled by
     expect(room.money()).toEqual([450, 315, 135])
   })
 })
+
+/** No daemon ran between 1 and 6 April: the four users of March are charged by an item of the next invoice. */
+async function withLateItem(...[db]: Parameters<typeof aBillingWorld>): Promise<Room> {
+  const room = await aBillingWorld(db, perUser)
+  await room.install()
+  await room.active(4)
+  await room.until('2026-04-06T00:00:00.000Z', (at) => at < '2026-04-01T00:00:00.000Z' || at >= '2026-04-06T00:00:00.000Z')
+  expect([room.money()[0], await room.alerts()]).toEqual([0, ['usage_late open']])
+  return room
+}
+
+onBothDialects('late usage whose invoice item waits when its subscription is cancelled by hand', (fresh) => {
+  test('is charged once on an invoice of its own, and its item is deleted', async () => {
+    const room = await withLateItem(await fresh())
+    await cancelByHand(room)
+    // Four users at 1.50 EUR.
+    expect(room.money()).toEqual([600, 420, 180])
+    expect((await room.provider.listInvoiceItems(room.customer.id)).filter(({ invoiceId }) => invoiceId === null)).toEqual([])
+    const [march] = await room.reports()
+    expect(march).toMatchObject({ month: '2026-03', claimed_cents: 600, invoice_id: expect.stringContaining('in_') })
+    expect(await room.alerts()).toEqual(['usage_late closed', 'usage_late open'])
+    await room.until('2026-06-10T00:00:00.000Z')
+    expect(room.money()).toEqual([600, 420, 180])
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+  })
+
+  test('is charged once with usage of the period that the cancellation ends', async () => {
+    const room = await withLateItem(await fresh())
+    await room.active(2)
+    await cancelByHand(room)
+    await room.until('2026-06-10T00:00:00.000Z')
+    expect(room.money()).toEqual([900, 630, 270])
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+  })
+
+  test('is not charged again if the next invoice had it', async () => {
+    const room = await withLateItem(await fresh())
+    await room.until('2026-05-20T00:00:00.000Z')
+    expect(room.money()).toEqual([600, 420, 180])
+    await cancelByHand(room)
+    await room.until('2026-06-10T00:00:00.000Z')
+    expect(room.money()).toEqual([600, 420, 180])
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+  })
+
+  test.each(['deleteInvoiceItem', 'createInvoice', 'createInvoiceItem', 'finishInvoice'] as const)(
+    'is charged once if %s gets no answer',
+    async (operation) => {
+      for (const kind of ['lost', 'answer lost', 'failed after'] as const) {
+        const room = await withLateItem(await fresh())
+        room.double.fault(operation, kind)
+        await cancelByHand(room).catch(() => undefined)
+        await room.until('2026-06-10T00:00:00.000Z')
+        expect([kind, room.money()]).toEqual([kind, [600, 420, 180]])
+      }
+    },
+  )
+})

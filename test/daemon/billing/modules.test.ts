@@ -43,6 +43,48 @@ onBothDialects('paid modules', (fresh) => {
     ])
   })
 
+  const changeCustomer = async (room: Awaited<ReturnType<typeof aBillingWorld>>) => {
+    const { id } = await room.provider.createCustomer({ key: 'other', name: 'Acme', email: 'b@acme.example', metadata: {} })
+    await room.db.updateTable('tenants').set({ payment_customer_id: id }).where('id', '=', 'ten_acme').execute()
+    return id
+  }
+
+  test.each([
+    ['createInvoiceItem', 10 * 60_000],
+    ['finishInvoice', 10 * 60_000],
+    ['finishInvoice', 25 * 60 * 60_000],
+  ] as const)(
+    'are charged once if the customer changes while the answer of %s is missing, retried after %s ms',
+    async (operation, laterMs) => {
+      const room = await aBillingWorld(await fresh())
+      await room.module('attendance', 500)
+      await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+      room.double.fault(operation, 'answer lost')
+      await room.run(aggregation)
+      const other = await changeCustomer(room)
+      await room.clock.advance(laterMs)
+      expect(await room.run(aggregation)).toContain('1 billed, 0 unbilled')
+      expect((await room.usage()).map(({ state, reason, customer_id }) => [state, reason, customer_id])).toEqual([
+        ['billed', null, room.customer.id],
+      ])
+      expect([room.double.paidBy(room.customer.id), room.double.paidBy(other)]).toEqual([500, 0])
+      // Later months are for the new customer.
+      await room.until('2026-05-02T00:00:00.000Z')
+      expect([room.double.paidBy(room.customer.id), room.double.paidBy(other)]).toEqual([500, 500])
+    },
+  )
+
+  test('that the former customer cannot pay any more are charged to the new one', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 500)
+    await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+    room.double.deleteCustomer(room.customer.id)
+    expect(await room.run(aggregation)).toContain('0 billed, 1 unbilled')
+    const other = await changeCustomer(room)
+    expect(await room.run(aggregation)).toContain('1 billed, 0 unbilled')
+    expect([room.double.paidBy(room.customer.id), room.double.paidBy(other)]).toEqual([0, 500])
+  })
+
   const withdraw = (room: Awaited<ReturnType<typeof aBillingWorld>>) =>
     room.db
       .insertInto('module_withdrawals')

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { alertOf } from '../../../src/core/alerts/index.ts'
 import { paymentFailure } from '../../../src/core/payments/index.ts'
+import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { type BillingDeps, billingFeature } from '../../../src/daemon/billing/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -97,6 +99,37 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
     await aReplica(room).cron('billing-usage-aggregation')
     await aReplica(room).drain()
     expect([(await room.usage()).map(({ state }) => state), await room.alerts()]).toEqual([['billed'], ['cron_failed closed']])
+  })
+
+  test('that died before its statements is not hidden by the daily transfers; the next run closes the alert', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer(null)
+    await room.module('attendance', 500)
+    await room.until('2026-04-04T00:00:00.000Z')
+    expect(await jobs(room)).toEqual([{ topic: 'billing.transfers', status: 'pending' }])
+    const failed = async () => (await room.alerts()).filter((one) => one.startsWith('cron_failed'))
+    await room.db
+      .transaction()
+      .execute((tx) => raiseAlert(tx, room.clock, alertOf.cron_failed({ jobKey: 'billing-developer-payouts', reason: 'dead' })))
+    for (let day = 0; day < 3; day++) {
+      await aReplica(room).drain()
+      await room.clock.advance(24 * 60 * 60_000)
+    }
+    expect(await failed()).toEqual(['cron_failed open'])
+    await aReplica(room).cron('billing-developer-payouts')
+    await aReplica(room).drain()
+    expect(await failed()).toEqual(['cron_failed closed'])
+  })
+
+  test.each([
+    ['billing-usage-aggregation', '--topic billing.modules, then --topic billing.unbilled-modules'],
+    ['marketplace-monthly-billing', '--topic billing.active-users, then --topic billing.unsent-reports'],
+    ['billing-developer-payouts', '--topic billing.paid-invoices, then --topic billing.statements'],
+    ['billing-period-end-warning', '--topic billing.announcements'],
+    ['billing-reconcile', '--topic billing.comparison'],
+  ])('%s names the topic of each of its steps', async (cron, topics) => {
+    const room = await aBillingWorld(await fresh())
+    expect(await aReplica(room).cron(cron)).toBe(`queued. Progress: tenantry jobs list ${topics}`)
   })
 
   test('is named by the comparison once it is not billed for a day', async () => {

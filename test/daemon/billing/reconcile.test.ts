@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { acceptDifference } from '../../../src/daemon/billing/accept-difference.ts'
 import { createPaymentCustomer, showTenantBilling } from '../../../src/daemon/billing/customers.ts'
-import { endPayments } from '../../../src/daemon/billing/index.ts'
+import { billingFeature, endPayments } from '../../../src/daemon/billing/index.ts'
 import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { changeItem } from '../../../src/daemon/marketplace/change-item.ts'
@@ -103,6 +103,26 @@ onBothDialects('the comparison with the provider', (fresh) => {
     expect((await room.alerts()).filter((alert) => alert.startsWith('billing_differs'))).toEqual(['billing_differs open'])
   })
 
+  test('the result of each night is the alert: it has the present number, and is closed without a difference', async () => {
+    const room = await aMonth(await fresh())
+    const night = async () => {
+      await room.run('billing-reconcile')
+      const { title, status } = await room.db
+        .selectFrom('alerts')
+        .select(['title', 'status'])
+        .where('kind', '=', 'billing_differs')
+        .executeTakeFirstOrThrow()
+      return [title, status]
+    }
+    change(room, room.sub, { applicationFeePercent: 5, cancelAtPeriodEnd: true })
+    expect(await night()).toEqual(['2 differences with the payment provider', 'open'])
+    change(room, room.sub, { cancelAtPeriodEnd: false })
+    expect(await night()).toEqual(['1 difference with the payment provider', 'open'])
+    await syncVendor(room.deps, operator, { id: 'ven_1' })
+    await room.runJobs()
+    expect(await night()).toEqual(['1 difference with the payment provider', 'closed'])
+  })
+
   type Fix = readonly [kind: string, differ: Act, fix: Act]
   const moduleInvoice = (room: Room) => [...room.double.invoices.values()].find(({ subscriptionId }) => subscriptionId === null)
   test.each<Fix>([
@@ -198,14 +218,34 @@ onBothDialects('the comparison with the provider', (fresh) => {
     expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([{ kind: 'transfer_differs' }])
   })
 
+  test('a cancelled item whose subscription continues at a former customer of the tenant is named', async () => {
+    const room = await aMonth(await fresh())
+    const { id } = await room.provider.createCustomer({ key: 'other', name: 'Acme', email: 'b@acme.example', metadata: {} })
+    await room.db.updateTable('tenants').set({ payment_customer_id: id }).where('id', '=', 'ten_acme').execute()
+    await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()
+    const there = `continues and charges the customer ${room.customer.id}`
+    const continues = { kind: 'subscription_continues', id: room.sub, there }
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([continues])
+    change(room, room.sub, { cancelAtPeriodEnd: true })
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences).toEqual([])
+  })
+
   test('a cancelled item whose subscription continues is named; without a provider there is nothing to compare', async () => {
     const room = await aMonth(await fresh())
     await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()
     expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([{ kind: 'subscription_continues', id: room.sub }])
+    await expect(reconcilePage({ ...room.deps, provider: noProvider }, { limit: 20, tenant: 'nope' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
     await expect(reconcilePage({ ...room.deps, provider: noProvider }, { limit: 20 })).rejects.toMatchObject({
       code: 'PAYMENTS_UNAVAILABLE',
     })
-    expect(await room.run('billing-reconcile', { ...room.deps, provider: noProvider })).toBe('no payment provider')
+    const without = { ...room.deps, provider: noProvider }
+    expect(await room.run('billing-reconcile', without)).toBe('no payment provider is configured: nothing to compare')
+    const payouts = billingFeature.crons?.(without as never).find(({ key }) => key === 'billing-developer-payouts')
+    expect(await payouts?.run({ signal: new AbortController().signal })).toBe(
+      'queued; no payment provider is configured: nothing is charged or sent to one. Progress: tenantry jobs list --topic billing.paid-invoices',
+    )
   })
 })
 
@@ -216,6 +256,10 @@ onBothDialects('the customer of a tenant', (fresh) => {
     const acme = { slug: 'acme' }
     await expect(createPaymentCustomer(room.deps, operator, acme)).rejects.toMatchObject({ code: 'CONFLICT' })
     const input = { ...acme, billingEmail: 'office@acme.example' }
+    await expect(createPaymentCustomer({ ...room.deps, provider: noProvider }, operator, input)).rejects.toMatchObject({
+      code: 'PAYMENTS_UNAVAILABLE',
+    })
+    expect(await showTenantBilling(room.deps, acme)).toMatchObject({ paymentCustomerId: null, billingEmail: null })
     room.double.fault('createCustomer', 'answer lost')
     await expect(createPaymentCustomer(room.deps, operator, input)).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     const first = await createPaymentCustomer(room.deps, operator, input)

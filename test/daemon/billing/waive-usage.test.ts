@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import { waiveUsage } from '../../../src/daemon/billing/waive-usage.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -47,6 +48,18 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     await expect(room.waive({ ...pilot, until: '2026-06' })).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
+  test('in two currencies have one sum for each, in the alert and in the audit log', async () => {
+    const room = await aPilot(await fresh())
+    await room.db.updateTable('billing_usage').set({ currency: 'chf' }).where('month', '=', '2026-03').execute()
+    await room.run('billing-usage-aggregation')
+    const { title } = await room.db.selectFrom('alerts').select('title').executeTakeFirstOrThrow()
+    expect(title).toBe('3 amounts are not billed (5.00 CHF and 10.00 EUR)')
+    await room.waive(pilot)
+    const { data } = await room.db.selectFrom('audit').select('data').where('action', '=', 'billing.usage-waived').executeTakeFirstOrThrow()
+    expect(JSON.parse(data)).toMatchObject({ rows: 3, amounts: ['5.00 CHF', '10.00 EUR'] })
+    expect(await room.alerts()).toEqual(['usage_unbilled closed'])
+  })
+
   test('are not waived while the answer of a call that bills them is missing', async () => {
     const room = await aPilot(await fresh())
     await room.addCustomer()
@@ -56,6 +69,21 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     await expect(room.waive(pilot)).rejects.toMatchObject({ code: 'CONFLICT' })
     await room.run('billing-usage-aggregation')
     expect(room.money()[0]).toBe(1500)
+  })
+
+  test('that are waived after their invoice was refused are named until the draft is deleted', async () => {
+    const room = await aPilot(await fresh())
+    await room.addCustomer()
+    room.double.fault('finishInvoice', 'refused')
+    await room.run('billing-usage-aggregation')
+    await room.waive(pilot)
+    const draft = [...room.double.invoices.values()].find(({ status }) => status === 'draft')
+    const named = async () => (await reconcilePage(room.deps, { limit: 10 })).differences.filter(({ kind }) => kind === 'module_waived')
+    expect(await named()).toMatchObject([
+      { subject: 'acme', id: draft?.id, there: 'draft invoice of 5.00 EUR', fix: expect.stringMatching(/^delete .* draft/) },
+    ])
+    room.double.invoices.delete(draft?.id as string)
+    expect(await named()).toEqual([])
   })
 
   test('are named with their amount before they are charged', async () => {

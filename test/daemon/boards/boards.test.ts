@@ -232,6 +232,33 @@ onBothDialects('boards', (fresh) => {
     expect([await publish('ben'), await publish('mia')]).toEqual(['BOARD_INVALID', 'ok'])
   })
 
+  test('a board that is archived or published while another user publishes it is checked again', async () => {
+    const one = await room()
+    await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
+    const mia = one.as('mia')
+    const { id } = await create(one, { definition: sketch('s > m1 > e', { m1: { room: '!hall:school' } }) })
+    const params = { id }
+    const whileChecked = async (act: () => Promise<unknown>) => {
+      const place = { spaceId: null, roomId: null, encryptedRooms: new Set<string>(), unknownRooms: new Set<string>() }
+      const triggerPlace = async () => {
+        await act()
+        return { ...place, timeZone: 'UTC', now: one.clock.now() }
+      }
+      return codeOf(publishBoard({ ...one, triggerPlace }, await principalOf(one.db, 'ben'), params))
+    }
+    const save = (version: number) =>
+      mia.saveBoard({ params, body: { name: 'B', version, definition: sketch('s > m1 > t1 > e', { m1: { room: '!hall:school' } }) } })
+    await mia.publishBoard({ params })
+    await save(1)
+    expect(await whileChecked(() => mia.archiveBoard({ params }))).toBe('CONFLICT')
+    expect(await mia.showBoard({ params })).toMatchObject({ status: 'archived', publishedVersion: 1 })
+    expect(await whileChecked(async () => undefined)).toBe('BOARD_INVALID')
+    // The same publication by both is none too many.
+    await mia.publishBoard({ params })
+    await save(2)
+    expect(await whileChecked(() => mia.publishBoard({ params }))).toBe('ok')
+  })
+
   test('only a draft that was never published is deleted, and only a published board is archived', async () => {
     const one = await room()
     const mia = one.as('mia')

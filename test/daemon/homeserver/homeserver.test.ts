@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { PlatformAddress } from '../../../src/core/homeserver/index.ts'
 import { secret } from '../../../src/core/kit/index.ts'
 import { showBox } from '../../../src/daemon/boxes/show-boxes.ts'
-import { makeHomeservers, plainNetworks } from '../../../src/daemon/homeserver/index.ts'
+import { homeserverProblem, makeHomeservers, plainNetworks } from '../../../src/daemon/homeserver/index.ts'
 import { listPlatformAddresses, setPlatformAddress } from '../../../src/daemon/homeserver/platform-address.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { aChatServer, type ChatServer } from '../../support/chat-server.ts'
@@ -103,11 +103,23 @@ describe('a fenced or unreachable box', () => {
     ['http://192.0.2.1:18001', /privateNetworks/],
     ['http://chat.internal:18001', /privateNetworks/],
     ['http://10.0.0.1:18001', /privateNetworks/],
-    ['http://127.0.0.1:1', /ECONNREFUSED/],
+    ['http://127.0.0.1:1', /^no server accepts connections at its address$/],
     [null, /no platform listener/],
   ])('%s', async (internal_url, reason) => {
     await set({ internal_url })
     expect(await login()).toMatchObject({ kind: 'unreachable', reason: expect.stringMatching(reason) })
+    await set({ internal_url: chat.origin })
+  })
+
+  test('of a simulated host is named so, and no retry is advised', async () => {
+    await set({ internal_url: 'http://127.0.0.1:1' })
+    const engine = (one: string | null) => world.db.updateTable('hosts').set({ engine: one }).execute()
+    await engine('{"engine":"simulated","compose":"simulated"}')
+    const fault = (await login()) as Parameters<typeof homeserverProblem>[0]
+    expect(homeserverProblem(fault, 'acme').message).toBe(
+      'The chat server of acme is unavailable: its box is simulated and has no chat server. fix: npm run demo -- --docker has real boxes',
+    )
+    await engine(null)
     await set({ internal_url: chat.origin })
   })
 

@@ -74,6 +74,7 @@ onBothDialects('operating jobs', (fresh) => {
   test('jobs due for more than an hour raise an alert, by one replica; it closes when none is', async () => {
     const db = await fresh()
     await aBacklog(db)
+    await db.deleteFrom('outbox').where('status', '=', 'dead').execute()
     await watchJobs({ db, clock, owner: 'replica_a' })
     await watchJobs({ db, clock, owner: 'replica_b' })
     await watchJobs({ db, clock, owner: 'replica_a' })
@@ -111,6 +112,26 @@ onBothDialects('operating jobs', (fresh) => {
     await clock.advance(3_600_000)
     await watch()
     expect((await raised()).at(-1)).toBe('followups_late:chat.space open 1')
+  })
+
+  test('a job that dies keeps an alert, which closes once it was retried and has run', async () => {
+    const db = await fresh()
+    const raised = async () => {
+      await watchJobs({ db, clock, owner: 'replica_a' })
+      await db.deleteFrom('outbox').where('topic', '=', notifyTopic).execute()
+      const rows = await db.selectFrom('alerts').select(['key', 'status']).orderBy('id').execute()
+      return rows.map(({ key, status }) => `${key} ${status}`)
+    }
+    await db.transaction().execute((tx) => enqueueJob(tx, clock, { topic: 'payments.cancellation', payload: {} }))
+    await clock.advance(3_600_000)
+    expect(await raised()).toEqual(['followups_late:payments.cancellation open'])
+    await db.updateTable('outbox').set({ status: 'dead' }).execute()
+    const both = ['followups_late:payments.cancellation closed', 'followups_late:payments.cancellation:dead open']
+    expect(await raised()).toEqual(both)
+    expect(await raised()).toEqual(both)
+    await retryJobs({ db, clock }, anna, { topic: 'payments.cancellation' })
+    await drainJobs({ db, clock, log: silentLogger(), handlers: { 'payments.cancellation': async () => undefined } })
+    expect(await raised()).toEqual(both.map((one) => one.replace('open', 'closed')))
   })
 
   test('an alert of an earlier version, which was one for all topics, is replaced', async () => {

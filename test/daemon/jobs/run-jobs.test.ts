@@ -120,6 +120,21 @@ onBothDialects('jobs', (fresh) => {
     expect((await db.selectFrom('outbox').select('last_error').executeTakeFirst())?.last_error).toBe('no such mailbox')
   })
 
+  test('a job that was taken 24 times without an end becomes a dead letter without another attempt', async () => {
+    const db = await fresh()
+    const [seen, deps] = [[] as unknown[], { db, clock, log: silentLogger() }]
+    const handlers = { mail: async (payload: unknown) => void seen.push(payload) }
+    const takenBefore = (attempts: number) => db.updateTable('outbox').set({ attempts }).execute()
+    await put(db, 'ends its process')
+    await takenBefore(24)
+    await drainJobs({ ...deps, handlers })
+    expect([seen, await statuses(db)]).toEqual([[], ['dead']])
+    await put(db, 'ends this time')
+    await takenBefore(23)
+    await drainJobs({ ...deps, handlers })
+    expect([seen, await statuses(db)]).toEqual([['ends this time'], ['dead']])
+  })
+
   test('a job of a killed process runs again when the lease expires, not before', async () => {
     const db = await fresh()
     await put(db, { n: 1 })

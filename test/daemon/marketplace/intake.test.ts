@@ -33,7 +33,7 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect((await room.operator.showMarketplaceSubmission({ params: { id } })).proven).toBe(true)
 
     await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Say more.' } })
-    expect(await codeOf(room.operator.rejectMarketplaceSubmission({ params: { id }, body: { reason: 'no' } }))).toBe('INVALID_TRANSITION')
+    expect(await codeOf(room.operator.approveMarketplaceSubmission({ params: { id } }))).toBe('INVALID_TRANSITION')
     await room.runJobs()
     const changes = room.mails.at(-1)
     expect(changes?.text).toContain('Say more.')
@@ -206,7 +206,23 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     const room = await aMarketplaceWorld(await fresh())
     const { submissionId: id, warnings } = await room.stranger.submitItem({ body: anApp() })
     expect(warnings[0]).toContain('No approved module has the feature flag attendance yet')
-    expect((await room.operator.showMarketplaceSubmission({ params: { id } })).warnings).toEqual(warnings)
+    const shown = async () => (await room.operator.showMarketplaceSubmission({ params: { id } })).warnings
+    expect(await shown()).toEqual(warnings)
+    await approve(room.db, aManifest(), 'ten_one')
+    expect(await shown()).toEqual(['The module attendance declares events:subscribe too; the app installs it without.'])
+  })
+
+  test('an app is not approved with permissions that its module, approved meanwhile, does not declare', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { submissionId: id } = await room.stranger.submitItem({ body: anApp() })
+    await approve(room.db, aManifest({ permissions: ['files:read'], events: undefined }), 'ten_one')
+    const { warnings } = await room.operator.showMarketplaceSubmission({ params: { id } })
+    expect(warnings[0]).toBe('The permission spaces:read is not declared by the module attendance 1.0.0: it cannot be approved like this.')
+    expect(await failure(room.operator.approveMarketplaceSubmission({ params: { id }, body: {} }))).toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining(`request-changes ${id}`),
+    })
+    await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Other permissions.' } })
   })
 
   test('parallel submissions pass the limit no more than one after the other', async () => {

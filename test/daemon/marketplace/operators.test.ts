@@ -193,4 +193,18 @@ onBothDialects('the marketplace for operators', (fresh) => {
     expect((await room.operator.listMarketplaceSubmissions({ query: { status: 'rejected' } })).submissions).toHaveLength(1)
     expect(await room.audited()).toEqual(['marketplace.submission-rejected'])
   })
+
+  test('a submission whose vendor does not answer a request for changes is rejected, and its token ends', async () => {
+    const room = await aRoom()
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+    await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Say more.' } })
+    await room.runJobs()
+    const token = /token=([^'\s]+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] ?? ''
+    await room.operator.rejectMarketplaceSubmission({ params: { id }, body: { reason: 'No answer.' } })
+    await room.runJobs()
+    expect(room.mails.at(-1)).toMatchObject({ subject: 'Visitors was rejected', text: expect.stringContaining('No answer.') })
+    const again = room.stranger.repeatSubmission({ params: { id }, query: { token }, body: aSubmission() })
+    expect(await codeOf(again)).toBe('INVALID_TRANSITION')
+    expect(await room.audited()).toEqual(['marketplace.submission-needs-changes', 'marketplace.submission-rejected'])
+  })
 })

@@ -198,3 +198,42 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
     expect([room.money()[0], await stuck()]).toMatchObject([0, [{ status: 'closed' }]])
   })
 })
+
+onBothDialects('the module of a paid app', (fresh) => {
+  /** The price of the module rises from 5.00 to 9.00 EUR while the installation waits. */
+  const raised = async (db: Parameters<typeof aPaymentsWorld>[0], wait: (room: Room) => void) => {
+    const room = await aPaymentsWorld(db)
+    room.faults.modulePriceCents = 500
+    wait(room)
+    await room.payments.installPaid(room.actor, await room.item(), { modulePriceCents: 500 }).catch(() => undefined)
+    const charged = room.money()[0]
+    room.faults.modulePriceCents = 900
+    await later(room)
+    await later(room)
+    return { ...room, charged }
+  }
+  const reasonOf = async (room: Room) => JSON.stringify((await room.attempts()).map(({ outcome, journal }) => [outcome, journal]))
+
+  test('whose price rises before the charge is not installed, and nothing is charged', async () => {
+    const room = await raised(await fresh(), ({ double }) => double.fault('listSubscriptions', 'lost'))
+    expect([room.charged, room.money(), await room.rows(), room.double.subscriptions.size]).toEqual([0, [0, 0, 0], [], 0])
+    expect(await reasonOf(room)).toContain('The module of Visits got another price before it was installed.')
+  })
+
+  test('whose price rises after the charge is not installed, and the item is refunded', async () => {
+    const room = await raised(await fresh(), ({ faults }) => {
+      faults.install = 1
+    })
+    expect([room.charged, room.money(), await room.rows()]).toEqual([1000, [0, 0, 0], []])
+    expect(room.double.liveSubscriptions(room.customer.id)).toEqual([])
+    expect(await reasonOf(room)).toContain('The module of Visits got another price before it was installed.')
+  })
+
+  test('whose price is not what the request accepted is refused before anything is begun', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    room.faults.modulePriceCents = 900
+    const installing = room.payments.installPaid(room.actor, await room.item(), { modulePriceCents: 500 })
+    await expect(installing).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('got another price') })
+    expect([room.money(), await room.attempts()]).toEqual([[0, 0, 0], []])
+  })
+})

@@ -135,6 +135,20 @@ onBothDialects('an uninstallation just before the end of its period', (fresh) =>
     expect(await refundsIn(room.db)).toMatchObject([{ subject: 'acme', refundedCents: 1000, itemName: 'Visits' }])
     expect(await room.alerts()).toEqual([])
   })
+
+  test('whose job comes more than a period too late pays none of the new periods', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.clock.advance(65 * dayMs)
+    expect(room.money()).toEqual([3000, 2100, 900])
+    for (let nth = 0; nth < 3; nth++) {
+      await room.deliver()
+      await room.clock.advance(60 * 60_000)
+    }
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[1000, 700, 300], []])
+    expect(await refundsIn(room.db)).toMatchObject([{ refundedCents: 1000 }, { refundedCents: 1000 }])
+  })
 })
 
 onBothDialects('a refund of an installation', (fresh) => {

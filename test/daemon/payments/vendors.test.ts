@@ -37,6 +37,16 @@ onBothDialects('accounts of vendors', (fresh) => {
     }
   })
 
+  test('a sync creates no account: its country could never change again', async () => {
+    const room = await aVendor(await fresh())
+    const message = expect.stringMatching(/ven_1 has no payment account.* fix: `tenantry marketplace vendors onboard ven_1`/)
+    await expect(room.sync()).rejects.toMatchObject({ code: 'CONFLICT', message })
+    expect([
+      (await room.vendor())?.paymentAccountId,
+      room.double.calls.filter(({ operation }) => operation === 'createAccount').length,
+    ]).toEqual([null, 1])
+  })
+
   test('onboarding, then the event of the account: active; past due: restricted; complete again: active', async () => {
     const room = await aVendor(await fresh())
     expect(await room.onboard()).toMatchObject({ url: expect.stringMatching(/^https:/) })
@@ -115,6 +125,9 @@ onBothDialects('accounts of vendors', (fresh) => {
     const room = await aVendor(await fresh())
     await expect(room.onboard({ ...room.deps, provider: noProvider })).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     room.double.fault('createAccount', 'lost')
+    await expect(room.onboard()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.onboard()
+    room.double.fault('getAccount', 'lost')
     await expect(room.sync()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
     room.double.fault('createAccountLink', 'refused')
     const { message, code } = await room.onboard().catch((error) => error)

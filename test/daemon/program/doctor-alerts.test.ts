@@ -43,6 +43,14 @@ test('missing alert recipients are a warning', async () => {
   expect(await check('alerts')).toMatchObject({ exit: 0, check: { state: 'warn', says: expect.stringContaining('into a folder') } })
 })
 
+test('without a mail server the doctor names the folder of the mails', async () => {
+  expect(await check('mail')).toMatchObject({
+    check: { state: 'warn', says: expect.stringContaining(`are files in ${join(env.TENANTRY_DATA_DIR as string, 'mail')}`) },
+  })
+  env.TENANTRY_MAIL_SMTP = 'smtps://u:hunter2@mx.example'
+  expect(await check('mail')).toMatchObject({ check: { state: 'ok', says: 'sent by mx.example' } })
+})
+
 test('alert recipients are shown without secrets', async () => {
   Object.assign(env, webhook, { TENANTRY_ALERTS_MAIL_TO: 'ops@school.example', TENANTRY_MAIL_SMTP: 'smtps://u:hunter2@mx.example' })
   const { check: found } = await check('alerts')

@@ -42,6 +42,21 @@ onBothDialects('runs for operators', (fresh) => {
     expect(await codeOf(one.operator.tenantRunHistory({ params: { slug: 'two', id: first.id } }))).toBe('NOT_FOUND')
   })
 
+  test('an element is found by its exact id, whatever its letters or those of a column are', async () => {
+    const one = await room()
+    const upper = await aRun(one, await aBoard(one, 's > tA > e'))
+    const lower = await aRun(one, await aBoard(one, 's > ta > e', {}, { columns: [{ id: 'ta', name: 'Column' }] }))
+    expect(await found(one, { element: 'tA' })).toEqual([upper.id])
+    expect(await found(one, { element: 'ta' })).toEqual([lower.id])
+    for (const element of ['elementIds', 'columnIds', 'TA']) expect(await found(one, { element }), element).toEqual([])
+    const condition = (id: string) => `s > ${id}; ${id} -bool(vars.note)-> e; ${id} -else-> e`
+    const note = { variables: [{ name: 'note', type: 'text', required: true }] }
+    const variables = { note: 'x' }
+    const failed = await aRun(one, await aBoard(one, condition('dA'), {}, note), { variables })
+    await aRun(one, await aBoard(one, condition('da'), {}, note), { variables })
+    expect(await found(one, { element: 'dA' })).toEqual([failed.id])
+  })
+
   test('an operator sees which elements are done and what was not delivered, without its text', async () => {
     const one = await room()
     await storedSpace(one, 'spc_4b')

@@ -5,7 +5,7 @@ import { compileBoard, type RunState, startRun, stepRun } from '../../../src/cor
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { advanceRun } from '../../../src/daemon/runs/advance-run.ts'
-import { type HistoryInput, historyAfter } from '../../../src/daemon/runs/history.repo.ts'
+import { firstSteps, type HistoryInput } from '../../../src/daemon/runs/history.repo.ts'
 import { fireTimers } from '../../../src/daemon/runs/index.ts'
 import { completeTask } from '../../../src/daemon/tasks/move-task.ts'
 import { boardText } from '../../core/boards/random-board.ts'
@@ -52,8 +52,9 @@ async function stateOf({ db }: TasksWorld, id: string): Promise<RunState> {
 async function replayed(room: TasksWorld, boardId: string, runId: string): Promise<RunState> {
   const { definition } = await room.as('mia').showBoard({ params: { id: boardId } })
   const board = compileBoard(definition)
-  const entries = await historyAfter(room.db, { tenantId: 'ten_one', runId }, { after: 0, limit: 10_000 })
-  const [first, ...rest] = entries.map(({ at, input }) => ({ at, input }))
+  const limits = { maxSteps: 10_000, maxCharacters: 100_000_000 }
+  const { steps } = await firstSteps(room.db, { tenantId: 'ten_one', runId }, limits)
+  const [first, ...rest] = steps.map(({ at, input }) => ({ at, input }))
   const begin = first?.input as Extract<HistoryInput, { type: 'start' }>
   return rest.reduce(
     (run, { at, input }) => stepRun({ board, now: at }, run, input as Exclude<HistoryInput, { type: 'start' }>).run,

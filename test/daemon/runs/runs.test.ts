@@ -15,6 +15,19 @@ import { aBoard, aRun, storedSpace } from './a-board.ts'
 /** A failure that a retry continues. */
 const stopped = { code: 'TOO_MANY_STEPS', elementId: 'd1', message: 'too many' }
 
+/** The database of the room, which counts the statements that it builds. */
+function counting({ db }: TasksWorld) {
+  let count = 0
+  const counter: KyselyPlugin = {
+    transformQuery: ({ node }) => {
+      count += 1
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  return { db: db.withPlugin(counter), statements: () => count }
+}
+
 onBothDialects('runs', (fresh) => {
   const room = async () => aTasksWorld(await fresh())
   const eventTypes = async ({ db }: TasksWorld) =>
@@ -58,6 +71,23 @@ onBothDialects('runs', (fresh) => {
     expect(await one.as('tim').listStartableBoards({ query: { limit: 1, cursor: first.nextCursor as string } })).toMatchObject({
       boards: [{ id: forAll }],
     })
+  })
+
+  test('a page of boards to start ends after 8 million characters of definitions', async () => {
+    const one = await room()
+    const ids: string[] = []
+    for (let nth = 0; nth < 3; nth++) {
+      ids.unshift(await aBoard(one, 's > t1 > e'))
+      await one.clock.advance(1000)
+    }
+    await one.db
+      .updateTable('board_versions')
+      .set({ definition: sql`definition || ${' '.repeat(4_000_000)}` })
+      .execute()
+    const { boards, nextCursor } = await one.as('tim').listStartableBoards()
+    expect(boards.map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    const next = await one.as('tim').listStartableBoards({ query: { cursor: nextCursor as string } })
+    expect([next.boards.map(({ id }) => id), next.nextCursor]).toEqual([ids.slice(2), null])
   })
 
   test('a board of a private space is started by its members, or by the roles that it names, to whom the space stays unknown', async () => {
@@ -354,6 +384,24 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(one.as('olga').startRun({ params: { id }, body: {} }))).toBe('NOT_FOUND')
   })
 
+  test('names of roles are compared with the roles of a run alone', async () => {
+    const one = await room()
+    const id = await aBoard(one, 's > t1 > e')
+    const run = await aRun(one, id)
+    const readers = JSON.stringify({ users: ['anna'], roles: ['roles'] })
+    await one.db.updateTable('runs').set({ readers }).execute()
+    const listed = async (...roles: string[]) => {
+      await one.db
+        .updateTable('users')
+        .set({ roles: JSON.stringify(roles) })
+        .where('id', '=', 'ben')
+        .execute()
+      return (await one.as('ben').listRuns({ params: { id } })).runs.map((each) => each.id)
+    }
+    for (const roles of [['users'], ['anna'], ['role'], []]) expect(await listed(...roles), roles.join()).toEqual([])
+    expect(await listed('users', 'roles')).toEqual([run.id])
+  })
+
   test('timers warn at 80 % once, escalate at the end, and a timer element goes on by itself', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > t1 > w1 > e', { t1: { dueAt: 'PT10H', escalationRole: 'head' } }))
@@ -502,23 +550,36 @@ onBothDialects('runs', (fresh) => {
     expect(audited.map(({ action }) => action)).toEqual(['board.published', 'run.skipped', 'run.cancelled'])
   })
 
+  test('the end of the time of a run escalates its elements together: their number adds no statements', async () => {
+    const one = await room()
+    const statements = async (tasks: number) => {
+      const ids = ['f', 't'].flatMap((kind) => Array.from({ length: tasks }, (_, n) => `${kind}${n}`))
+      const roles = Object.fromEntries(ids.map((id, n) => [id, { escalationRole: n === 1 ? 'school-principal' : 'head' }]))
+      const board = await aBoard(one, ['s > p1', ...ids.map((id) => `p1 > ${id} > j1`), 'j1 > e'].join('; '), roles, { sla: 'PT1H' })
+      const run = await aRun(one, board)
+      await one.clock.advance(3_600_001)
+      const counter = counting(one)
+      expect(await fireTimers({ ...one, db: counter.db })).toBe(1)
+      const rows = one.db.selectFrom('tasks').select(['title', 'role_key', 'escalation_level']).where('run_id', '=', run.id)
+      const count = async (title: string, level: number) =>
+        (await rows.where('title', 'like', title).where('escalation_level', '=', level).execute()).length
+      expect([await count('t%', 1), await count('Overdue: f%', 0)]).toEqual([tasks, tasks])
+      await one.as('mia').cancelRun({ params: { id: run.id } })
+      return counter.statements()
+    }
+    expect(await statements(300)).toBe(await statements(3))
+  })
+
   test('a cancel ends the tasks of a run together: their number adds no statements', async () => {
     const one = await room()
     const statements = async (tasks: number) => {
       const branches = Array.from({ length: tasks }, (_, n) => `p1 > t${n} > j1`).join('; ')
       const run = await aRun(one, await aBoard(one, `s > p1; ${branches}; j1 > e`))
-      let count = 0
-      const counter: KyselyPlugin = {
-        transformQuery: ({ node }) => {
-          count += 1
-          return node
-        },
-        transformResult: async ({ result }) => result,
-      }
-      await cancelRun({ ...one, db: one.db.withPlugin(counter) }, await principalOf(one.db, 'mia'), { id: run.id })
+      const counter = counting(one)
+      await cancelRun({ ...one, db: counter.db }, await principalOf(one.db, 'mia'), { id: run.id })
       const rows = await one.db.selectFrom('tasks').select(['status', 'updated_at']).where('run_id', '=', run.id).execute()
       expect(rows).toEqual(Array(tasks).fill({ status: 'cancelled', updated_at: one.clock.now().toISOString() }))
-      return count
+      return counter.statements()
     }
     expect(await statements(300)).toBe(await statements(3))
     expect(await one.db.selectFrom('events').select('seq').where('event_type', '=', 'task.updated').execute()).toHaveLength(303)
@@ -586,6 +647,34 @@ onBothDialects('runs', (fresh) => {
     expect(await codeOf(advance(one, 'ben', run.id, also))).toBe('NOT_FOUND')
     await one.as('ben').completeTask({ params: { id: second?.taskId as string } })
     expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed' })
+  })
+
+  test('an approval whose user lost the role, was disabled or submitted a form since is not counted', async () => {
+    const one = await room()
+    const roles = '["school-principal","teacher"]'
+    await one.db.updateTable('users').set({ roles }).where('id', 'in', ['ben', 'tim', 'mia']).execute()
+    const withRoles = (roles: string[]) =>
+      one.db
+        .updateTable('users')
+        .set({ roles: JSON.stringify(roles) })
+        .where('id', '=', 'mia')
+        .execute()
+    await withRoles(['head', 'school-principal'])
+    const id = await aBoard(one, 's > p1; p1 > c1 > e1; p1 > f1 > e2', { c1: { requiredApprovals: 5 } })
+    const run = await aRun(one, id)
+    for (const who of ['ben', 'tim', 'mia']) await advance(one, who, run.id, { elementId: 'c1', action: 'approve' })
+    const counted = async () => {
+      const { open } = await one.as('ben').showRun({ params: { id: run.id } })
+      const { checkpoints } = await one.as('ben').listCheckpoints()
+      return [...open, ...checkpoints].flatMap(({ approvals }) => approvals ?? [])
+    }
+    expect(await counted()).toEqual([3, 3])
+    await withRoles(['head'])
+    expect(await counted()).toEqual([2, 2])
+    await one.db.updateTable('users').set({ status: 'disabled' }).where('id', '=', 'tim').execute()
+    expect(await counted()).toEqual([1, 1])
+    await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
+    expect(await counted()).toEqual([0, 0])
   })
 
   test('approve, reject and complete take no values, which would be lost', async () => {

@@ -60,7 +60,12 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
     const cron = billingFeature.crons?.(logged).find((one) => one.key === key)
     if (!cron) throw new Error(`no cron ${key}`)
     const answer = await cron.run({ signal: new AbortController().signal })
-    const topics = [...(answer.match(/(?<=--topic )\S+/) ?? []), 'billing.unbilled-modules', 'billing.unsent-reports', 'billing.statements']
+    const topics = [
+      ...(answer.match(/(?<=--topic )[\w.-]+/) ?? []),
+      'billing.unbilled-modules',
+      'billing.unsent-reports',
+      'billing.statements',
+    ]
     const handlers = billingFeature.jobs?.(logged)
     for (;;) {
       const due = db.selectFrom('outbox').selectAll().where('next_at', '<=', isoNow(clock)).where('topic', 'in', topics)

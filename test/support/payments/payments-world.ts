@@ -77,7 +77,11 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
     })
     .execute()
   const activated: string[] = []
-  const faults: { install: number; plan: Error | null } = { install: 0, plan: null }
+  const faults: { install: number; plan: Error | null; modulePriceCents: number | null } = {
+    install: 0,
+    plan: null,
+    modulePriceCents: null,
+  }
   const deps: PaymentsDeps = {
     ...{
       db,
@@ -93,6 +97,7 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
     bundles: {
       plan: async () => {
         if (faults.plan) throw faults.plan
+        return { modulePriceCents: faults.modulePriceCents }
       },
       store: async (tx, { actor: { tenantId }, item, payment }) => {
         if (faults.install-- > 0) throw new Error('the database went away')

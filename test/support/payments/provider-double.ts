@@ -471,6 +471,13 @@ export function paymentDouble(
         return item
       }),
     getInvoiceItem: (item) => get('getInvoiceItem', item, () => invoiceItems.get(item) ?? null),
+    deleteInvoiceItem: (item) =>
+      get('deleteInvoiceItem', item, () => {
+        const found = invoiceItems.get(item)
+        const { status } = found?.invoiceId ? invoiceOf(found.invoiceId) : { status: 'draft' }
+        if (status !== 'draft') throw paymentFailure('invalid', `The invoice item ${item} is on a final invoice`)
+        invoiceItems.delete(item)
+      }),
     listInvoiceItems: (customer) =>
       get('listInvoiceItems', customer, () => newestFirst(invoiceItems.values()).filter(({ customerId }) => customerId === customer)),
     getCharge: (charge) =>

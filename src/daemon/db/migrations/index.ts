@@ -63,6 +63,7 @@ import { escalationRoles } from './0063-escalation-roles.ts'
 import { tenantLimits } from './0065-tenant-limits.ts'
 import { elementOwners } from './0066-element-owners.ts'
 import { billingLists } from './0068-billing-lists.ts'
+import { reportReasons } from './0069-report-reasons.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -132,4 +133,5 @@ export const migrations: readonly Migration[] = [
   tenantLimits,
   elementOwners,
   billingLists,
+  reportReasons,
 ]

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { cronFailedKey } from '../../../src/core/alerts/index.ts'
+import { listUsage } from '../../../src/daemon/billing/list-billing.ts'
+import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
+import { waiveUsage } from '../../../src/daemon/billing/waive-usage.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { anOperator } from '../../support/boxes-world.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld, perUser } from '../../support/payments/billing-world.ts'
+
+const waiver = { tenant: 'acme', until: '2026-03', reason: 'invoiced by hand' }
+
+/** Three users were active in March; the customer was deleted at the provider, which ends its subscriptions. */
+async function aDeletedCustomer(...[db]: Parameters<typeof aBillingWorld>) {
+  const room = await aBillingWorld(db, perUser)
+  const stored = await room.install()
+  await room.active(3)
+  await room.provider.cancelSubscription({ key: 'deleted', id: stored.paymentSubscriptionId as string })
+  room.double.deleteCustomer(room.customer.id)
+  const month = async (at: string) => {
+    await room.clock.advance(Date.parse(at) - room.clock.now().getTime())
+    return room.run('marketplace-monthly-billing')
+  }
+  const states = async () =>
+    (await listUsage(room.deps, { limit: 10 })).usage.filter(({ cents }) => cents > 0).map(({ state, reason }) => [state, reason])
+  return { ...room, month, states }
+}
+
+onBothDialects('usage of a payment customer that was deleted at the provider', (fresh) => {
+  test('is unbilled with its reason and one alert; the cron succeeds each month', async () => {
+    const room = await aDeletedCustomer(await fresh())
+    for (const at of ['2026-04-01T06:30:00.000Z', '2026-05-01T06:30:00.000Z'])
+      expect(await room.month(at)).toContain('0 reports sent, 1 unbilled')
+    expect(await room.states()).toEqual([['unbilled', `the payment customer ${room.customer.id} does not exist any more`]])
+    expect((await listUsage(room.deps, { limit: 10, state: 'unbilled' })).open).toEqual({ unbilled: 1, planned: 0 })
+    expect(await room.alerts()).toEqual(['usage_unbilled open'])
+    const { title, body } = await room.db.selectFrom('alerts').select(['title', 'body']).executeTakeFirstOrThrow()
+    expect(title).toBe('1 amount is not billed (4.50 EUR)')
+    expect(body).toContain('tenantry billing waive <tenant> --until <month> --kind users')
+    const { differences } = await reconcilePage(room.deps, { limit: 20 })
+    expect(differences.map(({ kind }) => kind)).not.toContain('usage_not_sent')
+  })
+
+  test('ends by a waiver of users, which leaves modules; no later event charges it', async () => {
+    const room = await aDeletedCustomer(await fresh())
+    await room.module('attendance', 500)
+    await room.month('2026-04-01T06:30:00.000Z')
+    await room.run('billing-usage-aggregation')
+    expect(await room.alerts()).toEqual(['usage_unbilled open'])
+    const { usage } = await waiveUsage(room.deps, anOperator, { ...waiver, kind: 'users' })
+    expect(usage.map(({ kind, cents, state, reason }) => [kind, cents, state, reason])).toEqual([
+      ['users', 450, 'waived', 'invoiced by hand'],
+    ])
+    expect((await room.usage()).map(({ state }) => state)).toEqual(['unbilled'])
+    expect(await room.alerts()).toEqual(['usage_unbilled open'])
+    await waiveUsage(room.deps, anOperator, { ...waiver, kind: 'module' })
+    expect(await room.alerts()).toEqual(['usage_unbilled closed'])
+    await room.deliver()
+    await room.clock.advance(3 * 3_600_000)
+    await room.runJobs()
+    expect(await room.month('2026-05-01T06:30:00.000Z')).toContain('0 reports sent, 0 unbilled')
+    expect((await room.states()).filter(([state]) => state !== 'waived')).toEqual([])
+    expect(room.money()[0]).toBe(0)
+  })
+
+  test('leaves no dead job when the subscription ends', async () => {
+    const room = await aDeletedCustomer(await fresh())
+    await room.deliver()
+    for (let hour = 0; hour < 30; hour++) {
+      await drainJobs({ db: room.db, clock: room.clock, log: room.deps.log, handlers: room.jobs })
+      await room.clock.advance(3_600_000)
+    }
+    expect(
+      await room.db
+        .selectFrom('outbox')
+        .select(['topic', 'status'])
+        .where('status', '=', 'dead')
+        .where('topic', 'like', 'billing.%')
+        .execute(),
+    ).toEqual([])
+    const failed = await room.db
+      .selectFrom('alerts')
+      .select('key')
+      .where('key', '=', cronFailedKey('marketplace-monthly-billing'))
+      .execute()
+    expect([await room.alerts(), failed]).toEqual([['usage_unbilled open'], []])
+  })
+})

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { previewBilling } from '../../../src/daemon/billing/preview.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aBillingWorld, perUser } from '../../support/payments/billing-world.ts'
+
+type Room = Awaited<ReturnType<typeof aBillingWorld>>
+
+/** The item was installed for a day, and again by a second subscription from the 10th; the same ten users call before, between and after. */
+async function installedTwice(...[db]: Parameters<typeof aBillingWorld>) {
+  const room = await aBillingWorld(db, { ...perUser, start: '2026-03-01T10:00:00.000Z' })
+  await room.active(10)
+  await room.until('2026-03-03T10:00:00.000Z')
+  await room.install()
+  await room.until('2026-03-04T10:00:00.000Z')
+  await room.uninstall()
+  await room.runJobs()
+  // Its period ended on the 5th.
+  await room.until('2026-03-10T10:00:00.000Z')
+  await room.install()
+  await room.active(10)
+  await room.until('2026-03-20T10:00:00.000Z')
+  return room
+}
+
+const previewOfMarch = async (room: Room) =>
+  (await previewBilling(room.deps, { month: '2026-03', limit: 50 })).previews.map(({ totalCents }) => totalCents)
+
+onBothDialects('two subscriptions of an item with a price per user in one month', (fresh) => {
+  test('users whose days also cover the first one, which did not count them, are charged once by the second one', async () => {
+    const room = await installedTwice(await fresh())
+    // Ten users at 1.50 EUR.
+    expect(await previewOfMarch(room)).toEqual([1500])
+    await room.until('2026-05-10T10:00:00.000Z')
+    expect((await room.reports()).map(({ month, quantity }) => [month, quantity])).toEqual([
+      ['2026-03', 0],
+      ['2026-03', 10],
+      ['2026-04', 0],
+    ])
+    expect(await previewOfMarch(room)).toEqual([1500])
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+    expect(room.money()).toEqual([1500, 1050, 450])
+  })
+
+  test('users whom the first one counted are not charged by the second one; the preview says so before and after', async () => {
+    const room = await aBillingWorld(await fresh(), { ...perUser, start: '2026-03-01T10:00:00.000Z' })
+    await room.install()
+    await room.active(4)
+    await room.until('2026-03-03T10:00:00.000Z')
+    await room.uninstall()
+    await room.runJobs()
+    await room.until('2026-03-10T10:00:00.000Z')
+    await room.install()
+    // Two of the four, and three others.
+    await room.active(5, 2)
+    expect(await previewOfMarch(room)).toEqual([1050])
+    await room.until('2026-05-10T10:00:00.000Z')
+    expect((await room.reports()).filter(({ month }) => month === '2026-03').map(({ quantity }) => quantity)).toEqual([4, 3])
+    expect(await previewOfMarch(room)).toEqual([1050])
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+    expect(room.money()).toEqual([1050, 735, 315])
+  })
+
+  test('both counted by one run charge each user once', async () => {
+    const room = await installedTwice(await fresh())
+    await room.db.deleteFrom('billing_reports').execute()
+    await room.until('2026-05-10T10:00:00.000Z')
+    expect(await previewOfMarch(room)).toEqual([1500])
+    expect(room.money()).toEqual([1500, 1050, 450])
+  })
+})
