@@ -73,7 +73,9 @@ test('a user finds the boards to start and what waits', async () => {
   expect(JSON.parse((await tim('startable', '--json')).stdout).boards).toHaveLength(2)
   expect((await tim('waiting')).stdout).toBe('No checkpoint or form waits for you. To list tasks: tenantry runs tasks\n')
   const { id } = JSON.parse((await tim('start', checkedId, '--json')).stdout)
-  expect((await tim('waiting')).stdout).toMatch(new RegExp(`${id} +c1 +checkpoint +c1 .* 0 of 2\n`))
+  expect((await tim('waiting')).stdout).toMatch(
+    new RegExp(`${id} +c1 +checkpoint +c1 .* 0 of 2\n[\\s\\S]*\nTo list tasks: tenantry runs tasks\n$`),
+  )
   expect(JSON.parse((await tim('waiting', '--json')).stdout).checkpoints).toMatchObject([{ runId: id, requiredApprovals: 2 }])
 })
 

@@ -293,6 +293,7 @@ onBothDialects('runs', (fresh) => {
     const id = await aBoard(one, 's > c1 > e', { c1: { assignedRole: 'teacher', requiredApprovals: 2 } })
     const run = await aRun(one, id)
     expect(run.warnings).toMatchObject([{ elementId: 'c1', code: 'TOO_FEW_APPROVERS' }])
+    expect(run.warnings[0]?.message).toBe('"c1" needs 2 approvals, but only 1 active user can give one.')
     await one.db.updateTable('users').set({ roles: '["teacher"]' }).where('id', '=', 'ben').execute()
     const approve = (who: string) => advance(one, who, run.id, { elementId: 'c1', action: 'approve' })
     expect((await one.as('tim').listCheckpoints()).checkpoints).toMatchObject([{ runId: run.id, elementId: 'c1', approvals: 0 }])
