@@ -42,6 +42,15 @@ export const marketplacePublicContract = {
     summary: 'Show the status of a submission',
     spec: '4.5',
   }),
+  showSubmissionPage: endpoint({
+    method: 'GET',
+    path: `${base}/:id/status`,
+    auth: open,
+    perAddress: 10,
+    params: one,
+    returns: text('text/html; charset=utf-8'),
+    summary: 'The page behind the status link of a receipt',
+  }),
   repeatSubmission: endpoint({
     method: 'PUT',
     path: `${base}/:id`,

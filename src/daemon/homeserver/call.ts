@@ -16,7 +16,7 @@ export type ChatTarget = Readonly<{
   edgeSecret: Secret
   /** Reported by the agent: the box takes no writes. */
   fenced: boolean
-  /** Of the demo: there may be no chat server at the address. */
+  /** The box is one of the demo: no chat server may be at its address. */
   simulated: boolean
 }>
 

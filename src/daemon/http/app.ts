@@ -5,6 +5,7 @@ import type { Logger } from '../../node/index.ts'
 import { noAnswerOf } from '../db/index.ts'
 import { limitBodyTime } from './body-time.ts'
 import type { HttpMetrics } from './metrics.ts'
+import { problemPage, wantsPage } from './problem-page.ts'
 import { asProblem, shownTo } from './problems.ts'
 import { type EndpointDeps, registerEndpoints } from './register-endpoints.ts'
 import type { Served } from './serve.ts'
@@ -103,7 +104,9 @@ function answerProblem({ log }: AppDeps) {
     else if (found.status === 503) response.set('retry-after', '5')
     response.set('cache-control', 'no-store')
     if (found.status === 401) response.set('www-authenticate', 'Bearer')
-    response.status(found.status).json(found.toBody())
+    response.status(found.status)
+    if (wantsPage(request)) response.type('html').send(problemPage(found))
+    else response.json(found.toBody())
   }
 }
 

@@ -1,9 +1,10 @@
 import { escapeHtml, isoNow } from '../../core/kit/index.ts'
+import type { SubmissionStatus } from '../../core/marketplace/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { assertToken } from './links.ts'
 import { findSubmission, lockSubmission, replaceSubmission } from './submissions.repo.ts'
-import { noSuchSubmission } from './submit-item.ts'
+import { noSuchSubmission, showSubmissionState } from './submit-item.ts'
 
 type Link = Readonly<{ id: string; token: string }>
 
@@ -35,6 +36,22 @@ export async function confirmAddress(deps: Pick<MarketplaceDeps, 'db' | 'clock' 
     await recordAudit(tx, deps.clock, { actor, action: 'marketplace.address-proven', subject: id, data: { submissionId: id } })
   })
   return pageOf(confirmed)
+}
+
+const nextSteps: Readonly<Record<SubmissionStatus, string>> = {
+  pending: 'A reviewer answers within 2 working days, by mail.',
+  'needs-changes': 'Correct your submission and send it again with the command of the mail.',
+  approved: 'There is nothing to do.',
+  rejected: 'You can send a new submission.',
+}
+
+/** The page behind the status link of a receipt: like the status, without address. Throws NOT_FOUND. */
+export async function showSubmissionPage(deps: Pick<MarketplaceDeps, 'db'>, one: Readonly<{ id: string }>): Promise<string> {
+  const { name, version, status, reviewNotes } = await showSubmissionState(deps, one)
+  const notes = reviewNotes ? `<p>Notes of the reviewer:</p>\n<pre>${escapeHtml(reviewNotes)}</pre>\n` : ''
+  return pageOf(`<h1>${escapeHtml(name)} ${escapeHtml(version)}</h1>
+<p>Status: ${status.replace('-', ' ')}. ${nextSteps[status]}</p>
+${notes}`)
 }
 
 const confirmed = '<h1>Address confirmed</h1>\n<p>Thank you. You can close this page.</p>'

@@ -7,7 +7,7 @@ import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { announce, announceTopic } from './announce-item.ts'
 import { changeItem, changeVendor, createVendor } from './change-item.ts'
-import { confirmAddress, showConfirmation } from './confirm-address.ts'
+import { confirmAddress, showConfirmation, showSubmissionPage } from './confirm-address.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { installItem } from './install-item.ts'
 import { deleteOldCounts } from './intake.ts'
@@ -57,6 +57,7 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
     ...serveContract(marketplacePublicContract, {
       submitItem: ({ body, address }) => submitItem(deps, body, { address }),
       showSubmissionState: ({ params }) => showSubmissionState(deps, params),
+      showSubmissionPage: ({ params }) => showSubmissionPage(deps, params),
       repeatSubmission: ({ params, query, body }) => repeatSubmission(deps, { ...params, ...query, body }),
       showAddressConfirmation: ({ params, query }) => showConfirmation(deps, { ...params, ...query }),
       confirmVendorAddress: ({ params, query }) => confirmAddress(deps, { ...params, ...query }),

@@ -17,10 +17,14 @@ type Deps = Readonly<{ keyring: Keyring; baseUrl: string }>
 
 /** Addresses in the mails about a submission. An address stays proven, so its link names no sending. */
 export function linksOf({ keyring, baseUrl }: Deps, named: Named) {
-  const statusUrl = `${baseUrl}/api/public/marketplace/submissions/${named.id}`
+  const url = `${baseUrl}/api/public/marketplace/submissions/${named.id}`
   const token = (purpose: Purpose) =>
     tokensOf(keyring, purpose, purpose === 'confirm' ? { ...named, round: 0 } : named)[0]?.toString('base64url')
-  return { statusUrl, confirmUrl: `${statusUrl}/confirm?token=${token('confirm')}`, repeatUrl: `${statusUrl}?token=${token('repeat')}` }
+  return {
+    statusUrl: `${url}/status`,
+    confirmUrl: `${url}/confirm?token=${token('confirm')}`,
+    repeatUrl: `${url}?token=${token('repeat')}`,
+  }
 }
 
 /** Throws FORBIDDEN unless a mail about this sending contained the token. */

@@ -202,6 +202,31 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(await room.audited()).toEqual(['marketplace.address-proven'])
   })
 
+  test('links of mails are pages in a browser, also when they are wrong, and JSON for programs', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission({ name: '<b>Visitors' }) })
+    await room.runJobs()
+    const { pathname } = linkIn(room.mails[0]?.text as string, '/status')
+    const open = async (path: string, accept: string) => {
+      const page = await fetch(`${room.url}${path}`, { headers: { accept, connection: 'close' } })
+      return [page.status, page.headers.get('content-type'), await page.text(), page.headers.get('content-security-policy')]
+    }
+    const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+    const policy = expect.stringContaining("default-src 'none'")
+    const html = 'text/html; charset=utf-8'
+    expect(await open(pathname, browser)).toEqual([200, html, expect.stringContaining('<p>Status: pending. A reviewer answers'), policy])
+    expect((await open(pathname, browser))[2]).toContain('&lt;b&gt;Visitors 1.0.0')
+    const wrong = pathname.replace('/status', '/confirm?token=wrong')
+    expect(await open(wrong, browser)).toEqual([403, html, expect.stringContaining('Next: use the link of the newest mail'), policy])
+    expect(await open(pathname.replace(id, 'sbm_%3Cb%3E'), browser)).toEqual([
+      404,
+      html,
+      expect.stringContaining('sbm_&lt;b&gt; does not'),
+      policy,
+    ])
+    expect((await open(wrong, '*/*')).slice(0, 2)).toEqual([403, 'application/json; charset=utf-8'])
+  })
+
   test('an app whose module is still to come has a warning for the reviewer', async () => {
     const room = await aMarketplaceWorld(await fresh())
     const { submissionId: id, warnings } = await room.stranger.submitItem({ body: anApp() })
