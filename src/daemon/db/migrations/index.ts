@@ -64,7 +64,7 @@ import { tenantLimits } from './0065-tenant-limits.ts'
 import { elementOwners } from './0066-element-owners.ts'
 import { billingLists } from './0068-billing-lists.ts'
 import { reportReasons } from './0069-report-reasons.ts'
-import { goneAccounts } from './0074-gone-accounts.ts'
+import { goneAccounts } from './0070-gone-accounts.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
