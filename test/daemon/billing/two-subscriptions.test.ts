@@ -69,7 +69,7 @@ onBothDialects('two subscriptions of an item with a price per user in one month'
   })
 
   test('random installations and calls of March: every user that called while it was installed is charged, and none twice', async () => {
-    for (let seed = 1; seed <= 6; seed++) {
+    for (let seed = 24; seed <= 29; seed++) {
       let state = seed
       const random = () => {
         state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
