@@ -8,13 +8,13 @@ import type { Keyring } from '../sealed/index.ts'
 import type { ItemRecord } from './items.repo.ts'
 import type { SubscriptionRecord } from './subscriptions.repo.ts'
 
+/** The price of the module of an app that the user accepted beside that of the app; null for nothing. */
+export type AcceptedModule = Readonly<{ modulePriceCents: number | null }>
+
 /**
  * The work that the marketplace asks of the payments feature. The functions with a `tx` only enqueue work in the transaction of the change; they never
  * call the provider.
  */
-/** What the user accepted that the module of an app costs beside it; null for nothing. */
-export type AcceptedModule = Readonly<{ modulePriceCents: number | null }>
-
 export type MarketplacePayments = Readonly<{
   /** ISO 4217, lower case. */
   currency: string

@@ -67,4 +67,40 @@ onBothDialects('two subscriptions of an item with a price per user in one month'
     expect(await previewOfMarch(room)).toEqual([1500])
     expect(room.money()).toEqual([1500, 1050, 450])
   })
+
+  test('random installations and calls of March: every user that called while it was installed is charged, and none twice', async () => {
+    for (let seed = 24; seed <= 29; seed++) {
+      let state = seed
+      const random = () => {
+        state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
+        return state / 4_294_967_296
+      }
+      const room = await aBillingWorld(await fresh(), { ...perUser, start: '2026-03-01T10:00:00.000Z' })
+      const [sure, called] = [new Set<number>(), new Set<number>()]
+      const isActive = async () => (await room.rows()).some(({ status }) => status === 'active')
+      for (let day = 2; day <= 30; day += 2) {
+        const isInstalled = await isActive()
+        const act = random()
+        if (act < 0.3 && !isInstalled) await room.install()
+        else if (act < 0.5 && isInstalled) await room.uninstall()
+        else {
+          const user = Math.floor(random() * 6)
+          await room.active(1, user)
+          called.add(user)
+          if (isInstalled) sure.add(user)
+        }
+        if (random() < 0.1) {
+          const [live] = room.double.liveSubscriptions(room.customer.id)
+          if (live) await room.provider.cancelSubscription({ key: `by hand ${day}`, id: live.id })
+        }
+        await room.until(`2026-03-${String(day).padStart(2, '0')}T10:00:00.000Z`)
+      }
+      if (await isActive()) await room.uninstall()
+      await room.until('2026-06-10T00:00:00.000Z')
+      const [paid] = room.money() as [number]
+      expect(paid, `seed ${seed}`).toBeGreaterThanOrEqual(sure.size * 150)
+      expect(paid, `seed ${seed}`).toBeLessThanOrEqual(called.size * 150)
+      expect(await room.run('billing-reconcile'), `seed ${seed}`).toBe('0 differences in 1 tenant')
+    }
+  }, 60_000)
 })
