@@ -59,7 +59,7 @@ const deliveryColumns = ({ now }: Style): Column<AlertDelivery>[] => [
   { title: 'ID', value: ({ id }) => id, priority: 4 },
 ]
 
-export function alertView({ alert, deliveries }: AlertDetail, style: Style): string {
+export function alertView({ alert, deliveries, summaryId }: AlertDetail, style: Style): string {
   const { paint, now } = style
   const head = `${paint[severityTint[alert.severity]](alert.severity.toUpperCase())} ${paint.bold(clean(alert.title))}`
   const facts = fields(style, [
@@ -74,7 +74,9 @@ export function alertView({ alert, deliveries }: AlertDetail, style: Style): str
   ])
   const notified =
     deliveries.length === 0
-      ? 'Not sent: no channel is configured, or a summary message covers it.'
+      ? summaryId === undefined
+        ? 'Not sent: no channel is configured.'
+        : `Not sent by itself: the message of alert ${summaryId} covers it.`
       : tableWithText(style, { columns: deliveryColumns(style), text: deliveryError }, deliveries)
   return sections(head, facts, notified, nextSteps(alert))
 }

@@ -19,7 +19,8 @@ export const words = {
   next: 'Next',
   details: 'Details',
   messages: 'Messages',
-  noMessages: 'Not sent: no channel is configured, or a summary message covers it.',
+  noMessages: (summaryId?: number) =>
+    summaryId === undefined ? 'Not sent: no channel is configured.' : `Not sent by itself: the message of alert ${summaryId} covers it.`,
   status: 'Status',
   deadJobs: 'Dead jobs',
 } as const

@@ -1,6 +1,6 @@
 import { versionMoves } from '../../core/boxes/index.ts'
 import { plural } from '../../core/kit/index.ts'
-import { type BoardModel, type BoardState, phaseOf } from '../../core/rollouts/index.ts'
+import { type BoardModel, type BoardState, phaseOf, updatedPercent } from '../../core/rollouts/index.ts'
 import { Ago, Icon, Status } from '../kit/index.ts'
 import { phaseTones } from './tones.ts'
 import { words } from './words.ts'
@@ -9,7 +9,7 @@ const { page: text } = words
 
 /** Each phase with its state, the commonest change of versions, and the progress. */
 export function Phases({ state, model }: Readonly<{ state: BoardState; model: BoardModel }>) {
-  const share = Math.floor(model.progress * 100)
+  const share = updatedPercent(model)
   return (
     <section className="section" aria-label={text.phases}>
       <ol className="phases">

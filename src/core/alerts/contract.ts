@@ -5,7 +5,11 @@ import { Alert, AlertChannel, AlertDelivery, AlertId, AlertKind, AlertStatus, De
 const base = '/api/admin/v1/alerts'
 const one = z.strictObject({ id: AlertId })
 
-export const AlertDetail = z.object({ alert: Alert, deliveries: z.array(AlertDelivery) })
+export const AlertDetail = z.object({
+  alert: Alert,
+  deliveries: z.array(AlertDelivery),
+  summaryId: z.int().optional().meta({ description: 'The alert whose message covers this one, which has none' }),
+})
 export type AlertDetail = z.infer<typeof AlertDetail>
 
 /** The result of one test message. */

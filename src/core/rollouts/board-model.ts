@@ -49,6 +49,10 @@ export type BoardModel = Readonly<{
   connected: boolean
 }>
 
+/** Whole percents of boxes updated, running ones in part: a failed box is over, and not updated. */
+export const updatedPercent = ({ progress, failedShare }: Pick<BoardModel, 'progress' | 'failedShare'>): number =>
+  Math.max(0, Math.floor((progress - failedShare) * 100 + 1e-9))
+
 export function boardModel(state: BoardState, localNowMs: number): BoardModel {
   const { rollout, plan } = state
   const nowMs = daemonNowMs(state, localNowMs)

@@ -13,7 +13,16 @@ export {
   RolloutAction,
   RolloutAttempt,
 } from './action.ts'
-export { type BoardModel, boardModel, type Failure, type PhaseLine, type PhaseState, type RunningBox, updatedText } from './board-model.ts'
+export {
+  type BoardModel,
+  boardModel,
+  type Failure,
+  type PhaseLine,
+  type PhaseState,
+  type RunningBox,
+  updatedPercent,
+  updatedText,
+} from './board-model.ts'
 export { allBoxes, type BoardMessage, type BoardState, boxesOf, boxOf, isBoardOver, openBoard, reduce } from './board-state.ts'
 export { type BoxRollbackSpan, buildTimeline, type PhaseBoxes, rollbackSpanOf, spreadOf, stepSpreads } from './build-report.ts'
 export { IdempotencyKey, RolloutDetail, rolloutsContract } from './contract.ts'

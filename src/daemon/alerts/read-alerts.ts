@@ -1,4 +1,12 @@
-import type { Alert, AlertDetail, AlertKind, AlertStatus, DeadLetter } from '../../core/alerts/index.ts'
+import {
+  type Alert,
+  type AlertDetail,
+  type AlertKind,
+  type AlertStatus,
+  type DeadLetter,
+  foldedTenant,
+  manyAlerts,
+} from '../../core/alerts/index.ts'
 import { pageOf } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
@@ -6,8 +14,27 @@ import { type AlertRow, alertById, countDeliveries, deadLetters, deliveriesOf, p
 
 /** An alert with its messages. Throws NOT_FOUND. */
 export async function showAlert({ db }: { db: DbOrTx }, { id }: { id: number }): Promise<AlertDetail> {
-  const [alert] = await describeAlerts(db, [await alertById(db, id)])
-  return { alert: alert as Alert, deliveries: await deliveriesOf(db, id) }
+  const row = await alertById(db, id)
+  const [alert] = await describeAlerts(db, [row])
+  const deliveries = await deliveriesOf(db, id)
+  const summaryId = deliveries.length === 0 ? await summaryOf(db, row) : undefined
+  return { alert: alert as Alert, deliveries, ...(summaryId !== undefined && { summaryId }) }
+}
+
+/** The folded alert that was raised since an alert without messages. */
+async function summaryOf(db: DbOrTx, { id, kind, subject, severity, first_at }: AlertRow): Promise<number | undefined> {
+  const { key } = manyAlerts({ kind, severity, tenant: foldedTenant({ kind, subject }) })
+  const found = await db
+    .selectFrom('alerts')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('key', '=', key)
+    .where('last_at', '>=', first_at)
+    .where('id', '!=', id)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return found && Number(found.id)
 }
 
 async function describeAlerts(db: DbOrTx, rows: readonly AlertRow[]): Promise<Alert[]> {

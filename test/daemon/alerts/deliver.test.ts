@@ -48,6 +48,9 @@ onBothDialects('alert delivery', (fresh) => {
     const rows = await db.selectFrom('alerts').select(['id', 'key', 'count', 'status']).orderBy('id').execute()
     expect(rows).toHaveLength(boxes + 1) // none is lost: each is listed
     expect(rows.find(({ key }) => key === 'many:action_rolled_back')).toMatchObject({ status: 'open', count: boxes - 20 })
+    const many = rows.find(({ key }) => key === 'many:action_rolled_back')
+    expect(await showAlert({ db }, { id: Number(rows[20]?.id) })).toMatchObject({ deliveries: [], summaryId: Number(many?.id) })
+    expect((await showAlert({ db }, { id: Number(rows[0]?.id) })).summaryId).toBeUndefined()
     await outbox.handlers['alerts.tell']?.({ alertId: rows[0]?.id }, { last: false })
     await raise(stuck)
     await drain()

@@ -11,6 +11,7 @@ import {
   rolloutTint,
   rolloutWord,
   stopText,
+  updatedPercent,
   updatedText,
 } from '../../../core/rollouts/index.ts'
 import { clean, type Paint, padEnd, padStart, shorten } from '../../kit/index.ts'
@@ -106,7 +107,7 @@ function Bar({ part: model, colour, width }: Part<BoardModel>) {
   const { progress, failedShare, rollback, etaMs, status } = model
   const eta = etaMs === undefined ? '' : `   about ${duration(roughly(etaMs))} left`
   const counted = rollback ? `${rollback.rolledBack} of ${plural(rollback.total, 'box', 'boxes')} rolled back` : updatedText(model)
-  const words = `${padStart(String(Math.floor(progress * 100)), 4)} %   ${counted}${eta}`
+  const words = `${padStart(String(updatedPercent(model)), 4)} %   ${counted}${eta}`
   const cells = Math.max(8, Math.min(32, width - words.length))
   const filled = Math.round(progress * cells)
   const failed = Math.min(filled, Math.ceil(failedShare * cells))
