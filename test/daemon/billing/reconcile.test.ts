@@ -243,8 +243,8 @@ onBothDialects('the comparison with the provider', (fresh) => {
     const without = { ...room.deps, provider: noProvider }
     expect(await room.run('billing-reconcile', without)).toBe('no payment provider is configured: nothing to compare')
     const payouts = billingFeature.crons?.(without as never).find(({ key }) => key === 'billing-developer-payouts')
-    expect(await payouts?.run({ signal: new AbortController().signal })).toBe(
-      'queued; no payment provider is configured: nothing is charged or sent to one. Progress: tenantry jobs list --topic billing.paid-invoices',
+    expect(await payouts?.run({ signal: new AbortController().signal })).toMatch(
+      /^queued; no payment provider is configured: nothing is charged or sent to one\. Progress: tenantry jobs list --topic billing\.paid-invoices/,
     )
   })
 })
