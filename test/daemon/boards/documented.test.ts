@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkBoard, SimulationScript, simulateBoard } from '../../../src/core/boards/index.ts'
+import { checkBoard } from '../../../src/core/boards/index.ts'
 import { loadRoleBook } from '../../../src/daemon/users/index.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -13,7 +13,7 @@ import { aSpace, aTasksWorld } from '../../support/tasks-world.ts'
 const root = resolve(import.meta.dirname, '../../..')
 const text = readFileSync(resolve(root, 'docs/boards.md'), 'utf8')
 const blocks = [...text.matchAll(/```json\n([\s\S]*?)```/g)].map(([, json]) => JSON.parse(json as string) as Record<string, unknown>)
-const [visitors, triggers] = blocks as [{ name: string; definition: Record<string, unknown> }, { triggers: object[] }]
+const [visitors, , triggers] = blocks as [{ name: string; definition: Record<string, unknown> }, object, { triggers: object[] }]
 const roles = new Set(Object.keys((await loadRoleBook(resolve(root, 'config/roles.yaml'))).roles))
 
 test('the triggers pass the check on a board with a space', () => {
@@ -21,16 +21,6 @@ test('the triggers pass the check on a board with a space', () => {
   const at = { timeZone: 'Europe/Berlin', now: new Date('2026-11-23T12:00:00Z') }
   const context = { roles, rooms: new Set(['!r:one']), place: { ...place, ...at } }
   expect(checkBoard(sketch('s > t1 > e', {}, triggers), context)).toEqual([])
-})
-
-test('the script of the simulation is one, and its board completes', () => {
-  const [, script] = /simulate -d '([\s\S]*?)'/.exec(text) as unknown as [string, string]
-  const configs = { principal: { assignedRole: 'principal', requiredApprovals: 2 } }
-  const definition = sketch('s > f1 > c1 > e', { c1: configs.principal })
-  const renamed = JSON.parse(JSON.stringify(definition).replaceAll('"f1"', '"alarm"').replaceAll('"c1"', '"principal"'))
-  expect(simulateBoard(renamed, SimulationScript.parse(JSON.parse(script)), '2026-01-05T00:00:00.000Z')).toMatchObject({
-    ...{ outcome: 'completed', unused: [], endedAt: '2026-01-05T05:00:00.000Z' },
-  })
 })
 
 onBothDialects('docs/boards.md', (fresh) => {
