@@ -97,7 +97,14 @@ export async function beginSteps(
   { finish }: Parameters<Cron['run']>[0],
 ): Promise<string> {
   const isOff = provider.name === 'none'
-  if (isOff && cron === comparison) return 'no payment provider is configured: nothing to compare'
+  if (isOff && cron === comparison) {
+    const nothing = 'no payment provider is configured: nothing to compare'
+    await db.transaction().execute(async (tx) => {
+      await closeFailed(tx, clock, cron)
+      await finish?.(tx, nothing)
+    })
+    return nothing
+  }
   const off = isOff ? '; no payment provider is configured: nothing is charged or sent to one' : ''
   const summary = `queued${off}. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
   await db.transaction().execute(async (tx) => {

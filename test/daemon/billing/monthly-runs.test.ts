@@ -4,6 +4,7 @@ import { paymentFailure } from '../../../src/core/payments/index.ts'
 import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { type BillingDeps, billingFeature } from '../../../src/daemon/billing/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -145,6 +146,19 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
 })
 
 onBothDialects('the run of a cron', (fresh) => {
+  test('closes the alert of a dead comparison once there is no provider to compare with', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.db
+      .transaction()
+      .execute((tx) => raiseAlert(tx, room.clock, alertOf.cron_failed({ jobKey: 'billing-reconcile', reason: 'dead' })))
+    const finished: string[] = []
+    const finish = async (_: unknown, summary: string) => finished.push(summary)
+    const cron = billingFeature.crons?.({ ...room.deps, provider: noProvider }).find(({ key }) => key === 'billing-reconcile')
+    const summary = await cron?.run({ signal: new AbortController().signal, finish })
+    expect([summary, finished]).toEqual([expect.stringContaining('nothing to compare'), [summary]])
+    expect([await jobs(room), await room.alerts()]).toEqual([[], ['cron_failed closed']])
+  })
+
   test('ends with what it enqueues: one that cannot end enqueues nothing', async () => {
     const room = await aBillingWorld(await fresh())
     const cron = billingFeature.crons?.(room.deps).find(({ key }) => key === 'billing-reconcile')
