@@ -66,6 +66,27 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     expect(await audited(room)).toEqual(expect.arrayContaining(['billing.usage-claimed']))
   })
 
+  test.each([
+    ['no later users', 0, 600],
+    ['users that are not reported', 2, 900],
+  ])(
+    'whose subscription was cancelled an hour before pays for late usage that waited for the next invoice: %s',
+    async (_, later, cents) => {
+      const room = await aBillingWorld(await fresh(), perUser)
+      await room.install()
+      await room.active(4)
+      await room.until('2026-04-06T00:00:00.000Z', (at) => at < '2026-04-01T00:00:00.000Z' || at >= '2026-04-06T00:00:00.000Z')
+      await room.active(later)
+      const [live] = room.double.liveSubscriptions(room.customer.id)
+      await room.provider.cancelSubscription({ key: 'by hand', id: live?.id as string })
+      await room.deliver()
+      await room.clock.advance(60 * 60_000)
+      await deleteTenant(room)
+      await room.until('2026-05-31T00:00:00.000Z')
+      expect(room.money()[0]).toBe(cents)
+    },
+  )
+
   test('that uninstalled an item before pays for its users too', async () => {
     const room = await aUsedItem(await fresh())
     await room.clock.advance(dayMs)
