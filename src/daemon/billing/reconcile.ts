@@ -8,7 +8,7 @@ import { orProblem } from '../payments/index.ts'
 import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
-import { ofSubscriptions } from './reconcile-subscriptions.ts'
+import { ofCancelledRows, ofSubscriptions } from './reconcile-subscriptions.ts'
 import { ofModules, ofPlanned, ofUsage, ofWaived } from './reconcile-usage.ts'
 import { type Comparison, ofPlatform } from './reconcile-vendors.ts'
 
@@ -102,18 +102,21 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
   const { slug, paymentCustomerId: customerId } = tenant
   const rows = (await subscriptionsOf(db, { tenantId: tenant.id })).filter(({ paymentSubscriptionId }) => paymentSubscriptionId !== null)
   if (customerId === null)
-    return rows
-      .filter(({ status }) => status === 'active')
-      .map((row) =>
-        difference(
-          'customer_missing',
-          { subject: slug, id: row.id },
-          {
-            ...{ here: 'a paid item is installed and the tenant has no payment customer', there: 'unknown' },
-            fix: `tenantry tenants update ${slug} --payment-customer <id>`,
-          },
+    return [
+      ...rows
+        .filter(({ status }) => status === 'active')
+        .map((row) =>
+          difference(
+            'customer_missing',
+            { subject: slug, id: row.id },
+            {
+              ...{ here: 'a paid item is installed and the tenant has no payment customer', there: 'unknown' },
+              fix: `tenantry tenants update ${slug} --payment-customer <id>`,
+            },
+          ),
         ),
-      )
+      ...(await ofCancelledRows(deps, slug, rows)),
+    ]
   const customer = await provider.getCustomer(customerId)
   if (!customer)
     return [
@@ -125,6 +128,7 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
           fix: `tenantry tenants billing ${slug} --create-customer`,
         },
       ),
+      ...(await ofCancelledRows(deps, slug, rows)),
     ]
   const all = await provider.listSubscriptions(customerId)
   const found = [...ofAddress(tenant, customer), ...(await ofSubscriptions(deps, tenant, { rows, all }))]
