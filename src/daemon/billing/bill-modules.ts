@@ -1,4 +1,4 @@
-import type { Month } from '../../core/billing/index.ts'
+import { type Month, monthBefore, monthOf } from '../../core/billing/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { isPaymentFailure, moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -12,6 +12,10 @@ type BillDeps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log' | 'currenc
 
 const system = { kind: 'system', name: 'billing' } as const
 
+/** Finished months that are priced and billed. */
+export const monthsBack = 12
+export const oldestBilled = (now: string): Month => monthBefore(monthOf(now), monthsBack)
+
 /** `isAway`: the provider did not answer for one of them. */
 export type Billed = Readonly<{ billed: number; unbilled: readonly ModuleUsageRow[]; isAway: boolean }>
 
@@ -20,7 +24,9 @@ type Tenant = Readonly<{ tenantId: string; month: Month }>
 /** Puts the rows of a tenant and month on an invoice; those that cannot be billed get the reason. */
 export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): Promise<Billed> {
   const all = await usageOfTenant(deps.db, { tenantId, month })
-  const rows = all.filter(({ state }) => state === 'planned' || state === 'unbilled')
+  const isTooOld = month < oldestBilled(isoNow(deps.clock))
+  // A planned one may be on an invoice already, whatever its age.
+  const rows = all.filter(({ state }) => state === 'planned' || (state === 'unbilled' && !isTooOld))
   const tenant = await tenantById(deps.db, tenantId)
   try {
     const payers = await payersOf(deps, { rows, customerId: tenant?.paymentCustomerId ?? null })

@@ -3,7 +3,7 @@ import { Month, monthEnd, monthOf, type Preview, periodEndMail } from '../../cor
 import { isoNow, plural } from '../../core/kit/index.ts'
 import { enqueueJob, type JobHandler } from '../db/index.ts'
 import { type TenantRecord, tenantById, tenantsAfter } from '../tenants/index.ts'
-import { oldestBilled } from './aggregate-usage.ts'
+import { oldestBilled } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import { previewOf } from './preview.ts'
 
