@@ -177,6 +177,27 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     expect([room.money()[0], (await room.usage()).map(({ id }) => id)]).toEqual([500, [billed.id]])
   })
 
+  test('pays for a month older than 12 months that a call may have charged, and its deletion ends', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    const [billed] = await room.usage()
+    if (!billed) throw new Error('nothing was billed')
+    const old = { ...billed, month: '2024-12', invoice_id: null, invoice_item_id: null }
+    await room.db
+      .insertInto('billing_usage')
+      .values([
+        { ...old, id: 'mus_planned', state: 'planned' },
+        { ...old, id: 'mus_unbilled', module_id: 'grades', state: 'unbilled', reason: 'older than 12 months' },
+      ])
+      .execute()
+    await room.clock.advance(dayMs)
+    await endPayments(room.deps, acme)
+    // March and the one of 2024, and the month of the deletion.
+    expect(room.money()[0]).toBe(1500)
+    expect((await room.usage()).find(({ id }) => id === 'mus_planned')).toMatchObject({ tenant_id: 'deleted:ten_acme', state: 'billed' })
+  })
+
   test('while an installation is open is not deleted; the installation charges nothing any more', async () => {
     const room = await aBillingWorld(await fresh())
     room.double.fault('findPrice', 'lost')
