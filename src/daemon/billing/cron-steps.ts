@@ -142,10 +142,14 @@ const handlerOf =
       })
       deps.log.info({ job: cron, topic }, summary)
     } catch (error) {
-      if (last && !signal.aborted && !isNoAnswer(error)) await alertFailed(deps, cron, error)
+      if (last && !signal.aborted && !isNoAnswer(error) && !isTransfers(topic, payload)) await alertFailed(deps, cron, error)
       throw error
     }
   }
+
+/** Transfers alone: `followups_late` names their dead job, and closes with it. */
+const isTransfers = (topic: string, payload: unknown): boolean =>
+  topic === transfersTopic || Payload.safeParse(payload).data?.isRetry === true
 
 /** The job waits for the provider as long as it takes. */
 const isNoAnswer = (error: unknown): boolean =>

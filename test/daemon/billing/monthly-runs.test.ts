@@ -3,6 +3,7 @@ import { alertOf } from '../../../src/core/alerts/index.ts'
 import { paymentFailure } from '../../../src/core/payments/index.ts'
 import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { type BillingDeps, billingFeature } from '../../../src/daemon/billing/index.ts'
+import { enqueueJob } from '../../../src/daemon/db/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -120,6 +121,21 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
     await aReplica(room).cron('billing-developer-payouts')
     await aReplica(room).drain()
     expect(await failed()).toEqual(['cron_failed closed'])
+  })
+
+  test.each([
+    ['billing.transfers', {}],
+    ['billing.statements', { isRetry: true }],
+  ] as const)('whose daily transfers die raises no alert that they cannot close: %s', async (topic, payload) => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.db.transaction().execute((tx) => enqueueJob(tx, room.clock, { topic, payload, key: topic }))
+    const broken = aReplica(room)
+    await room.db.schema.alterTable('billing_payouts').renameTo('billing_payouts_away').execute()
+    for (let minute = 0; minute < 5 * 60; minute += 10) {
+      await broken.drain()
+      await room.clock.advance(10 * 60_000)
+    }
+    expect([await jobs(room), await room.alerts()]).toEqual([[{ topic, status: 'dead' }], []])
   })
 
   test.each([
