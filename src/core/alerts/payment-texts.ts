@@ -205,8 +205,8 @@ const stillUnbilled = ({ count, sums }: Unbilled): NewAlert => ({
     'refused or did not answer, or there is none. The list names the reason of each.\n' +
     'Modules: remove the reason, then run tenantry crons run billing-usage-aggregation: it charges those of the last 12 months at once.\n' +
     'Older modules: no job charges them. Invoice by hand what is due, then waive them with --kind module.\n' +
-    'Users whose payment customer does not exist any more: no job charges them. Invoice them by hand, then run ' +
-    'tenantry billing waive <tenant> --until <month> --kind users --reason <why>.',
+    'Users whose payment customer does not exist: no job charges them while it is missing, and each run tries them again. Invoice them by hand ' +
+    'and waive them before the next run: tenantry billing waive <tenant> --until <month> --kind users --reason <why>.',
   command: 'tenantry billing usage --state unbilled',
   standing: true,
 })

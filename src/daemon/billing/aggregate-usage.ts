@@ -1,16 +1,13 @@
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, newId, plural, problem } from '../../core/kit/index.ts'
 import { tenantById } from '../tenants/index.ts'
-import { type Billed, billTenant, setUnbilled } from './bill-modules.ts'
+import { type Billed, billTenant, monthsBack, oldestBilled, setUnbilled } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import { type ActiveModule, insertRows, type ModuleUsageRow, uncountedModules, usageIn } from './module-usage.repo.ts'
 import { watchUnbilled } from './watch-unbilled.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
 
-/** Finished months that are priced and billed. */
-export const monthsBack = 12
-export const oldestBilled = (now: string): Month => monthBefore(monthOf(now), monthsBack)
 const tooOld = `older than ${monthsBack} months. fix: invoice it by hand if it is due, then waive it`
 const batch = 500
 
@@ -93,13 +90,14 @@ async function billRows(deps: Deps, signal: AbortSignal): Promise<Billed> {
     const rows = await usageIn(deps.db, ['planned', 'unbilled'], { after, limit: batch })
     for (const row of rows) {
       const { tenant_id: tenantId, month, state } = row
-      if (done.has(`${tenantId} ${month}`) || signal.aborted) continue
+      if (signal.aborted) continue
       // One that is planned may be on an invoice already: it is billed at any age.
       if (state === 'unbilled' && month < oldest) {
         await setUnbilled(deps, row, tooOld)
         unbilled.push(row)
         continue
       }
+      if (done.has(`${tenantId} ${month}`)) continue
       done.add(`${tenantId} ${month}`)
       // Its deletion bills it, and detaches what is billed.
       if ((await tenantById(deps.db, tenantId))?.status === 'deleting') continue

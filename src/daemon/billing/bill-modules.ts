@@ -1,4 +1,4 @@
-import type { Month } from '../../core/billing/index.ts'
+import { type Month, monthBefore, monthOf } from '../../core/billing/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { isPaymentFailure, moneyText, type ProviderInvoice } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -12,6 +12,10 @@ type BillDeps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log' | 'currenc
 
 const system = { kind: 'system', name: 'billing' } as const
 
+/** Finished months that are priced and billed. */
+export const monthsBack = 12
+export const oldestBilled = (now: string): Month => monthBefore(monthOf(now), monthsBack)
+
 /** `isAway`: the provider did not answer for one of them. */
 export type Billed = Readonly<{ billed: number; unbilled: readonly ModuleUsageRow[]; isAway: boolean }>
 
@@ -20,7 +24,9 @@ type Tenant = Readonly<{ tenantId: string; month: Month }>
 /** Puts the rows of a tenant and month on an invoice; those that cannot be billed get the reason. */
 export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): Promise<Billed> {
   const all = await usageOfTenant(deps.db, { tenantId, month })
-  const rows = all.filter(({ state }) => state === 'planned' || state === 'unbilled')
+  const isTooOld = month < oldestBilled(isoNow(deps.clock))
+  // A planned one may be on an invoice already, whatever its age.
+  const rows = all.filter(({ state }) => state === 'planned' || (state === 'unbilled' && !isTooOld))
   const tenant = await tenantById(deps.db, tenantId)
   try {
     const payers = await payersOf(deps, { rows, customerId: tenant?.paymentCustomerId ?? null })
@@ -40,7 +46,8 @@ export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): P
       }
       if (customerId === null) continue
       const billable = of.filter((row) => reasonOf(row) === null)
-      const done = await billCustomer(deps, { tenantId, month, slug: tenant?.slug ?? tenantId, customerId, rows: billable })
+      const isFormer = customerId !== tenant?.paymentCustomerId
+      const done = await billCustomer(deps, { tenantId, month, slug: tenant?.slug ?? tenantId, customerId, isFormer, rows: billable })
       total.billed += done.billed
       total.isAway ||= done.isAway
       refused.push(...done.unbilled)
@@ -64,10 +71,18 @@ async function billCustomer(deps: BillDeps, toBill: ToBill): Promise<Billed> {
     if (!isPaymentFailure(error)) throw error
     deps.log.warn({ tenantId, month, reason: error.message }, 'modules were not billed')
     // A call that may have been carried out leaves the rows planned; the next run looks for its objects.
-    if (!error.isRetryable) for (const row of rows) await setUnbilled(deps, row, error.message)
+    if (!error.isRetryable) for (const row of rows) await setUnbilled(deps, row, refusalOf(error.message, toBill))
     return { billed: 0, unbilled: rows, isAway: error.isRetryable }
   }
 }
+
+/** A refused draft at a former customer could still be finalised there: the rows are charged to another one only after it is gone. */
+const refusalOf = (message: string, { isFormer, customerId, month }: ToBill): string =>
+  isFormer
+    ? `${message} (former customer ${customerId}). fix: correct that customer in the Dashboard of the provider; or delete the invoice items and the draft "${titleOf(month)}" there, and the next run charges the customer that the tenant has then`
+    : message
+
+const titleOf = (month: Month): string => `Modules in ${month}`
 
 /**
  * Before the first call: from then on nothing may be waived or charged to another customer, because a call without answer may have charged it. Returns
@@ -97,7 +112,7 @@ export const setUnbilled = async ({ db, clock }: BillDeps, { id }: ModuleUsageRo
     .execute()
 }
 
-type ToBill = Tenant & Readonly<{ slug: string; customerId: string; rows: readonly ModuleUsageRow[] }>
+type ToBill = Tenant & Readonly<{ slug: string; customerId: string; isFormer: boolean; rows: readonly ModuleUsageRow[] }>
 
 /** An invoice of its own: on that of a subscription the price would be paid to the vendor of another item. */
 async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId, rows }: ToBill): Promise<void> {
@@ -118,7 +133,7 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
       `usage-invoice:${mark}:${customerId}:${before.length}`,
       (key) =>
         provider.createInvoice({
-          ...{ key, customerId, currency: deps.currency, description: `Modules in ${month}` },
+          ...{ key, customerId, currency: deps.currency, description: titleOf(month) },
           metadata: { svc_kind: 'usage', svc_modules: mark },
         }),
       async () => (await own()).find(({ status }) => status === 'draft'),

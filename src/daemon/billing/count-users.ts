@@ -1,6 +1,6 @@
 import { type Month, plannedQuantity } from '../../core/billing/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { keyOf, newestSpans, usersOf, usersOfItems } from './spans.repo.ts'
+import { keyOf, newestSpans, usersAloneOf, usersOf, usersOfItems } from './spans.repo.ts'
 
 /** `day`: what was reported on it is replaced. Without a day nothing is. */
 type Asked = Readonly<{ month: Month; ids: readonly string[]; day?: string }>
@@ -14,6 +14,7 @@ export async function usersToReport(db: DbOrTx, { month, ids, day }: Asked): Pro
   const spans = [...(await newestSpans(db, ids)).values()].sort((left, right) => (left.from_at < right.from_at ? -1 : 1))
   const tenantIds = [...new Set(spans.map(({ tenant_id }) => tenant_id))]
   const users = await usersOf(db, { month, ids })
+  const alone = await usersAloneOf(db, { month, ids })
   const usersOfItem = await usersOfItems(db, { month, tenantIds })
   const reported = await reportedIn(db, { month, tenantIds })
   const counted = new Map<string, number>()
@@ -21,7 +22,7 @@ export async function usersToReport(db: DbOrTx, { month, ids, day }: Asked): Pro
     const id = span.payment_subscription_id
     const rows = (reported.get(keyOf(span)) ?? []).filter((row) => row.id !== id || row.day !== day)
     const quantity = plannedQuantity({
-      own: { users: users.get(id) ?? 0, reported: sum(rows.filter((row) => row.id === id)) },
+      own: { users: users.get(id) ?? 0, alone: alone.get(id) ?? 0, reported: sum(rows.filter((row) => row.id === id)) },
       item: { users: usersOfItem.get(keyOf(span)) ?? 0, reported: sum(rows) },
     })
     reported.set(keyOf(span), [...rows, { id, day, quantity }])

@@ -97,7 +97,14 @@ export async function beginSteps(
   { finish }: Parameters<Cron['run']>[0],
 ): Promise<string> {
   const isOff = provider.name === 'none'
-  if (isOff && cron === comparison) return 'no payment provider is configured: nothing to compare'
+  if (isOff && cron === comparison) {
+    const nothing = 'no payment provider is configured: nothing to compare'
+    await db.transaction().execute(async (tx) => {
+      await closeFailed(tx, clock, cron)
+      await finish?.(tx, nothing)
+    })
+    return nothing
+  }
   const off = isOff ? '; no payment provider is configured: nothing is charged or sent to one' : ''
   const summary = `queued${off}. Progress: tenantry jobs list ${topicsOf(cron).join(', then ')}`
   await db.transaction().execute(async (tx) => {
@@ -135,10 +142,14 @@ const handlerOf =
       })
       deps.log.info({ job: cron, topic }, summary)
     } catch (error) {
-      if (last && !signal.aborted && !isNoAnswer(error)) await alertFailed(deps, cron, error)
+      if (last && !signal.aborted && !isNoAnswer(error) && !isTransfers(topic, payload)) await alertFailed(deps, cron, error)
       throw error
     }
   }
+
+/** Transfers alone: `followups_late` names their dead job, and closes with it. */
+const isTransfers = (topic: string, payload: unknown): boolean =>
+  topic === transfersTopic || Payload.safeParse(payload).data?.isRetry === true
 
 /** The job waits for the provider as long as it takes. */
 const isNoAnswer = (error: unknown): boolean =>

@@ -1,14 +1,12 @@
 import { sql } from 'kysely'
-import { type Month, monthBefore, monthOf, monthsBetween } from '../../core/billing/index.ts'
+import { type Month, monthOf, monthsBetween } from '../../core/billing/index.ts'
 import { isoNow, problem } from '../../core/kit/index.ts'
 import { pricedRows } from './aggregate-usage.ts'
-import { billTenant } from './bill-modules.ts'
+import { billTenant, oldestBilled } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import { insertRows, modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
-
-const monthsBack = 12
 
 /**
  * Bills the paid modules of a tenant that is deleted, up to and with the month in which its deletion began. What is billed stays without its tenant: developers are paid
@@ -17,14 +15,18 @@ const monthsBack = 12
 export async function endModules(deps: Deps, tenantId: string, signal: AbortSignal): Promise<void> {
   const { db, clock } = deps
   await deps.recordModules(signal)
-  const last = monthOf(isoNow(clock))
+  const now = isoNow(clock)
   await deleteRepeated(deps, tenantId)
-  for (const month of monthsBetween(monthBefore(last, monthsBack), last)) {
+  for (const month of monthsBetween(oldestBilled(now), monthOf(now))) {
     signal.throwIfAborted()
     await insertRows(db, await pricedRows(deps, month, await uncounted(deps, tenantId, month)))
     await billTenant(deps, { tenantId, month })
   }
-  const waiting = await ofTenant(deps, tenantId).where('state', '=', 'planned').executeTakeFirst()
+  for (const { month } of await plannedOf(deps, tenantId)) {
+    signal.throwIfAborted()
+    await billTenant(deps, { tenantId, month })
+  }
+  const [waiting] = await plannedOf(deps, tenantId)
   if (waiting) throw problem('PAYMENTS_UNAVAILABLE', `The modules of ${waiting.month} are not billed yet. fix: wait; the job is retried`)
   await db
     .updateTable('billing_usage')
@@ -61,4 +63,13 @@ async function uncounted({ db }: Deps, tenantId: string, month: Month) {
 
 const formerOf = (tenantId: string): string => `deleted:${tenantId}`
 
-const ofTenant = ({ db }: Deps, tenantId: string) => db.selectFrom('billing_usage').select('month').where('tenant_id', '=', tenantId)
+/** Months that may be on an invoice already, whatever their age: the deletion waits for them. */
+const plannedOf = ({ db }: Deps, tenantId: string) =>
+  db
+    .selectFrom('billing_usage')
+    .select('month')
+    .distinct()
+    .where('tenant_id', '=', tenantId)
+    .where('state', '=', 'planned')
+    .orderBy('month')
+    .execute()

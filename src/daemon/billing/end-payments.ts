@@ -98,7 +98,7 @@ async function end({ provider, clock }: Deps, { id, currentPeriodEnd }: Provider
 
 /** Counts and reports active users up to now, as an uninstallation does. Returns the subscriptions with a price per user. */
 async function reportLast(deps: Deps, tenantId: string, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  const { db, clock } = deps
+  const { db, clock, provider } = deps
   const spans = await db
     .selectFrom('billing_spans')
     .select('payment_subscription_id as id')
@@ -109,7 +109,9 @@ async function reportLast(deps: Deps, tenantId: string, signal: AbortSignal): Pr
   for (const { id } of spans) {
     signal.throwIfAborted()
     await db.transaction().execute((tx) => closeSpan(tx, { id, at: isoNow(clock) }))
-    await reportUntilEnd(deps, { id })
+    // One that has ended gets no invoice any more, and its own report of that may still wait.
+    const found = await provider.getSubscription(id)
+    await reportUntilEnd(deps, { id, isOver: found === null || !isLive(found) })
   }
   return new Set(spans.map(({ id }) => id))
 }

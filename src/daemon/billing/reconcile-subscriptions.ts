@@ -132,6 +132,14 @@ async function ofSubscription(
   return found
 }
 
+/** Uninstalled items of a tenant that has no customer now: a former one may still be charged. */
+export async function ofCancelledRows({ provider }: Pick<Deps, 'provider'>, slug: string, rows: readonly SubscriptionRecord[]) {
+  const found: Difference[] = []
+  for (const { status, paymentSubscriptionId: id } of rows)
+    if (status === 'cancelled' && id !== null) found.push(...ofCancelled(slug, id, await provider.getSubscription(id)))
+  return found
+}
+
 /** An uninstalled item whose subscription does not end, at the present or a former customer of the tenant. */
 const ofCancelled = (slug: string, id: string, found: ProviderSubscription | null): Difference[] =>
   found && isLive(found) && !found.cancelAtPeriodEnd

@@ -8,7 +8,7 @@ import { orProblem } from '../payments/index.ts'
 import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
-import { ofSubscriptions } from './reconcile-subscriptions.ts'
+import { ofCancelledRows, ofSubscriptions } from './reconcile-subscriptions.ts'
 import { ofModules, ofPlanned, ofUsage, ofWaived } from './reconcile-usage.ts'
 import { type Comparison, ofPlatform } from './reconcile-vendors.ts'
 
@@ -18,11 +18,14 @@ type Query = Readonly<{ cursor?: string | undefined; limit: number; tenant?: str
 /** Proxies end a request after a minute; a vendor or an item takes one call, and a tenant several. */
 const maxPageMs = 20_000
 
+/** A page for an API request. Changes nothing. Throws PAYMENTS_UNAVAILABLE, NOT_FOUND. */
+export const reconcilePage = (deps: Deps, query: Query) => orProblem(() => comparePage(deps, query))
+
 /**
- * Compares one tenant, or a page that ends after 20 seconds: vendors, items and transfers first, then tenants by slug. Changes nothing. Throws
- * PAYMENTS_UNAVAILABLE, NOT_FOUND.
+ * Compares one tenant, or a page that ends after 20 seconds: vendors, items and transfers first, then tenants by slug. Throws a PaymentFailure, with
+ * which a job waits for the provider, PAYMENTS_UNAVAILABLE without one, and NOT_FOUND.
  */
-export async function reconcilePage(deps: Deps, { limit, ...from }: Query) {
+async function comparePage(deps: Deps, { limit, ...from }: Query) {
   if (from.tenant !== undefined) await existingTenant(deps.db, from.tenant)
   if (deps.provider.name === 'none')
     throw problem(
@@ -32,16 +35,17 @@ export async function reconcilePage(deps: Deps, { limit, ...from }: Query) {
   const startedMs = deps.clock.monotonicMs()
   const compared: Difference[][] = []
   let checked = 0
-  const nextCursor = await orProblem(async () => {
-    let end: string | null = null
-    for await (const one of comparisons(deps, { ...from, limit: limit + 1 })) {
-      if (end !== null && (checked === limit || deps.clock.monotonicMs() - startedMs >= maxPageMs)) return end
-      compared.push(await one.compare())
-      if (one.isTenant) checked++
-      end = one.end
+  let nextCursor: string | null = null
+  let end: string | null = null
+  for await (const one of comparisons(deps, { ...from, limit: limit + 1 })) {
+    if (end !== null && (checked === limit || deps.clock.monotonicMs() - startedMs >= maxPageMs)) {
+      nextCursor = end
+      break
     }
-    return null
-  })
+    compared.push(await one.compare())
+    if (one.isTenant) checked++
+    end = one.end
+  }
   const differences = compared.flat()
   const open = await withoutAccepted(deps, differences)
   return { differences: open, accepted: differences.length - open.length, checked, nextCursor }
@@ -69,7 +73,7 @@ type Compared = Readonly<{
 /** Compares the next page of everything; after the last one it raises one alert, or closes it. */
 export async function reconcileNext(deps: Deps, { after, count = 0, checked = 0, first }: Compared) {
   if (deps.provider.name === 'none') return { summary: 'no payment provider', next: null }
-  const page = await reconcilePage(deps, { cursor: after, limit: pageSize })
+  const page = await comparePage(deps, { cursor: after, limit: pageSize })
   const [found] = page.differences
   const total = {
     ...{ count: count + page.differences.length, checked: checked + page.checked },
@@ -98,18 +102,21 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
   const { slug, paymentCustomerId: customerId } = tenant
   const rows = (await subscriptionsOf(db, { tenantId: tenant.id })).filter(({ paymentSubscriptionId }) => paymentSubscriptionId !== null)
   if (customerId === null)
-    return rows
-      .filter(({ status }) => status === 'active')
-      .map((row) =>
-        difference(
-          'customer_missing',
-          { subject: slug, id: row.id },
-          {
-            ...{ here: 'a paid item is installed and the tenant has no payment customer', there: 'unknown' },
-            fix: `tenantry tenants update ${slug} --payment-customer <id>`,
-          },
+    return [
+      ...rows
+        .filter(({ status }) => status === 'active')
+        .map((row) =>
+          difference(
+            'customer_missing',
+            { subject: slug, id: row.id },
+            {
+              ...{ here: 'a paid item is installed and the tenant has no payment customer', there: 'unknown' },
+              fix: `tenantry tenants update ${slug} --payment-customer <id>`,
+            },
+          ),
         ),
-      )
+      ...(await ofCancelledRows(deps, slug, rows)),
+    ]
   const customer = await provider.getCustomer(customerId)
   if (!customer)
     return [
@@ -121,6 +128,7 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
           fix: `tenantry tenants billing ${slug} --create-customer`,
         },
       ),
+      ...(await ofCancelledRows(deps, slug, rows)),
     ]
   const all = await provider.listSubscriptions(customerId)
   const found = [...ofAddress(tenant, customer), ...(await ofSubscriptions(deps, tenant, { rows, all }))]

@@ -85,18 +85,40 @@ export async function newestSpans(db: DbOrTx, ids: readonly string[]): Promise<M
   return new Map(rows.map((row) => [row.payment_subscription_id, row]))
 }
 
+type OfMonth = Readonly<{ month: Month; ids: readonly string[] }>
+
 /** Users of the month by subscription: those who were active while the item was installed by it, by days. */
-export async function usersOf(
-  db: DbOrTx,
-  { month, ids }: Readonly<{ month: Month; ids: readonly string[] }>,
-): Promise<Map<string, number>> {
+export async function usersOf(db: DbOrTx, { month, ids }: OfMonth): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map()
-  const rows = await usersWhileInstalled(db, month)
+  return bySubscription(usersWhileInstalled(db, month), ids)
+}
+
+/** As before, without those who were active while another subscription of the item had it installed. */
+export async function usersAloneOf(db: DbOrTx, { month, ids }: OfMonth): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map()
+  const alone = usersWhileInstalled(db, month).where(({ not, exists, selectFrom }) =>
+    not(
+      exists(
+        selectFrom('billing_spans as o')
+          .select('o.item_id')
+          .whereRef('o.tenant_id', '=', 's.tenant_id')
+          .whereRef('o.item_id', '=', 's.item_id')
+          .whereRef('o.payment_subscription_id', '<>', 's.payment_subscription_id')
+          .where('o.price_model', '=', 'per-active-user')
+          .where(isActiveIn('o')),
+      ),
+    ),
+  )
+  return bySubscription(alone, ids)
+}
+
+async function bySubscription(users: ReturnType<typeof usersWhileInstalled>, ids: readonly string[]): Promise<Map<string, number>> {
+  const rows = await users
     .select('s.payment_subscription_id as id')
     .where('s.payment_subscription_id', 'in', [...ids])
     .groupBy('s.payment_subscription_id')
     .execute()
-  return new Map(rows.map(({ id, users }) => [id, Number(users)]))
+  return new Map(rows.map((row) => [row.id, Number(row.users)]))
 }
 
 export type OfItem = Readonly<{ tenant_id: string; item_id: string }>
@@ -123,8 +145,11 @@ const usersWhileInstalled = (db: DbOrTx, month: Month) =>
     .innerJoin('billing_active_users as a', 'a.tenant_id', 's.tenant_id')
     .select(({ fn }) => fn.count('a.user_id').distinct().as('users'))
     .where('a.month', '=', month)
-    .where(sql<boolean>`a.last_day >= substr(s.from_at, 1, 10)`)
-    .where(sql<boolean>`(s.to_at is null or a.first_day <= substr(s.to_at, 1, 10))`)
+    .where(isActiveIn('s'))
+
+/** Whether a span has a day between the first and the last call of the user. */
+const isActiveIn = (span: string) =>
+  sql<boolean>`a.last_day >= substr(${sql.ref(`${span}.from_at`)}, 1, 10) and (${sql.ref(`${span}.to_at`)} is null or a.first_day <= substr(${sql.ref(`${span}.to_at`)}, 1, 10))`
 
 /** The first day of the month on which the item was installed, for a price per month. */
 export const isInstalledIn = ({ from_at, to_at }: Pick<SpanRow, 'from_at' | 'to_at'>, month: Month): boolean =>

@@ -43,7 +43,9 @@ export const storeClaim = (
       .executeTakeFirst()
     const slug = (await tenantById(tx, row.tenant_id))?.slug ?? row.tenant_id
     const facts = { slug, month: row.month, cents, currency: row.currency, subscriptionId: row.payment_subscription_id }
-    const keys = deleted.map(({ id }) => alertOf.usage_late({ ...facts, invoiceItemId: id }).key)
+    // The item of the report may have been deleted by a process that was killed before it stored that.
+    const gone = [...deleted.map(({ id }) => id), ...(former === undefined && row.invoice_item_id !== null ? [row.invoice_item_id] : [])]
+    const keys = gone.map((id) => alertOf.usage_late({ ...facts, invoiceItemId: id }).key)
     if (keys.length > 0) await closeAlerts(tx, clock, { subject: slug, keys, because: 'the subscription ended, and the item was deleted' })
     if (stored.numUpdatedRows === 0n || !item) return
     await raiseAlert(tx, clock, alertOf.usage_late({ ...facts, invoiceItemId: item.invoiceItemId }))

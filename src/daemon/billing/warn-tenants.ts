@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { Month, monthOf, periodEndMail } from '../../core/billing/index.ts'
+import { Month, monthEnd, monthOf, type Preview, periodEndMail } from '../../core/billing/index.ts'
 import { isoNow, plural } from '../../core/kit/index.ts'
 import { enqueueJob, type JobHandler } from '../db/index.ts'
-import { tenantById, tenantsAfter } from '../tenants/index.ts'
+import { type TenantRecord, tenantById, tenantsAfter } from '../tenants/index.ts'
+import { oldestBilled } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import { previewOf } from './preview.ts'
 
@@ -29,10 +30,17 @@ export async function warnTenants(deps: Deps, after: string | undefined, signal:
   for (const tenant of tenants) {
     signal.throwIfAborted()
     if (tenant.billingEmail === null || tenant.status === 'deleting') continue
-    const { totalCents, unbilled } = await previewOf(deps, tenant, month)
+    const { totalCents, unbilled } = await announcedOf(deps, tenant, month)
     if ((totalCents > 0 || unbilled.length > 0) && (await enqueueOnce(deps, { tenantId: tenant.id, month }))) mails++
   }
   return { summary: `${plural(mails, 'mail')} queued`, next: tenants.length === pageSize ? (tenants.at(-1)?.slug ?? null) : null }
+}
+
+/** The next run is in the next month, and bills no month that is too old by then. */
+async function announcedOf(deps: Deps, tenant: Pick<TenantRecord, 'id' | 'slug'>, month: Month): Promise<Preview> {
+  const preview = await previewOf(deps, tenant, month)
+  const oldest = oldestBilled(monthEnd(month))
+  return { ...preview, unbilled: preview.unbilled.filter((one) => one.month >= oldest) }
 }
 
 type Warned = Readonly<{ tenantId: string; month: string }>
@@ -58,7 +66,7 @@ export const mailWarning =
     const { tenantId, month } = Payload.parse(payload)
     const tenant = await tenantById(deps.db, tenantId)
     if (!tenant?.billingEmail) return
-    const mail = periodEndMail(await previewOf(deps, tenant, month), { tenantName: tenant.name, isTaxed: deps.automaticTax })
+    const mail = periodEndMail(await announcedOf(deps, tenant, month), { tenantName: tenant.name, isTaxed: deps.automaticTax })
     const id = `billing_${tenantId}_${month.replace('-', '_')}`
     await deps.mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }

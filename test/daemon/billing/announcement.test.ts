@@ -43,6 +43,25 @@ onBothDialects('the mail about the charges of a month', (fresh) => {
     expect(room.money()[0]).toBe(300)
   })
 
+  test('names no earlier month that is too old once the next run comes', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.db.updateTable('tenants').set({ billing_email: 'office@acme.example', payment_customer_id: null }).execute()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    const [first] = await room.usage()
+    if (!first) throw new Error('nothing was priced')
+    const old = ['2025-04', '2025-05'].map((month) => ({ ...first, id: `mus_${month}`, month }))
+    await room.db.insertInto('billing_usage').values(old).execute()
+    await room.until('2026-04-25T00:00:00.000Z')
+    expect(room.mails.at(-1)?.text).toContain('Modules in 2025-05: 5.00 EUR')
+    expect(room.mails.at(-1)?.text).not.toContain('2025-04')
+    await room.db.updateTable('tenants').set({ payment_customer_id: room.customer.id }).execute()
+    await room.until('2026-05-02T00:00:00.000Z')
+    expect((await room.usage()).map(({ month, state }) => `${month} ${state}`)).toEqual([
+      ...['2025-04 unbilled', '2025-05 billed', '2026-03 billed', '2026-04 billed'],
+    ])
+  })
+
   test('names what its total is without: tax and the plan', async () => {
     const taxed = await announced({ automaticTax: true, vendor: false }, '2026-03-25T00:00:00.000Z')
     expect(taxed.text).toContain('Total: 15.00 EUR')

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { cronFailedKey } from '../../../src/core/alerts/index.ts'
+import { paymentFailure } from '../../../src/core/payments/index.ts'
 import { listUsage } from '../../../src/daemon/billing/list-billing.ts'
 import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import { waiveUsage } from '../../../src/daemon/billing/waive-usage.ts'
@@ -36,6 +37,7 @@ onBothDialects('usage of a payment customer that was deleted at the provider', (
     expect(await room.alerts()).toEqual(['usage_unbilled open'])
     const { title, body } = await room.db.selectFrom('alerts').select(['title', 'body']).executeTakeFirstOrThrow()
     expect(title).toBe('1 amount is not billed (4.50 EUR)')
+    expect(body).toContain('no job charges them while it is missing, and each run tries them again')
     expect(body).toContain('tenantry billing waive <tenant> --until <month> --kind users')
     const { differences } = await reconcilePage(room.deps, { limit: 20 })
     expect(differences.map(({ kind }) => kind)).not.toContain('usage_not_sent')
@@ -61,6 +63,19 @@ onBothDialects('usage of a payment customer that was deleted at the provider', (
     expect(await room.month('2026-05-01T06:30:00.000Z')).toContain('0 reports sent, 0 unbilled')
     expect((await room.states()).filter(([state]) => state !== 'waived')).toEqual([])
     expect(room.money()[0]).toBe(0)
+  })
+
+  test('is charged by the next run that finds its customer, as after a wrong key', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(3)
+    await room.clock.advance(Date.parse('2026-04-01T06:30:00.000Z') - room.clock.now().getTime())
+    const reportUsage = () => Promise.reject(paymentFailure('not_found', 'No such customer'))
+    const provider = { ...room.provider, reportUsage, getCustomer: async () => null }
+    expect(await room.run('marketplace-monthly-billing', { ...room.deps, provider })).toContain('0 reports sent, 1 unbilled')
+    expect(await room.run('marketplace-monthly-billing')).toContain('1 report sent, 0 unbilled')
+    await room.until('2026-04-06T00:00:00.000Z')
+    expect([room.money()[0], await room.alerts()]).toEqual([450, ['usage_unbilled closed']])
   })
 
   test('leaves no dead job when the subscription ends', async () => {

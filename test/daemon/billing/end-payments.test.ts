@@ -66,6 +66,27 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     expect(await audited(room)).toEqual(expect.arrayContaining(['billing.usage-claimed']))
   })
 
+  test.each([
+    ['no later users', 0, 600],
+    ['users that are not reported', 2, 900],
+  ])(
+    'whose subscription was cancelled an hour before pays for late usage that waited for the next invoice: %s',
+    async (_, later, cents) => {
+      const room = await aBillingWorld(await fresh(), perUser)
+      await room.install()
+      await room.active(4)
+      await room.until('2026-04-06T00:00:00.000Z', (at) => at < '2026-04-01T00:00:00.000Z' || at >= '2026-04-06T00:00:00.000Z')
+      await room.active(later)
+      const [live] = room.double.liveSubscriptions(room.customer.id)
+      await room.provider.cancelSubscription({ key: 'by hand', id: live?.id as string })
+      await room.deliver()
+      await room.clock.advance(60 * 60_000)
+      await deleteTenant(room)
+      await room.until('2026-05-31T00:00:00.000Z')
+      expect(room.money()[0]).toBe(cents)
+    },
+  )
+
   test('that uninstalled an item before pays for its users too', async () => {
     const room = await aUsedItem(await fresh())
     await room.clock.advance(dayMs)
@@ -154,6 +175,27 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     await room.db.insertInto('billing_usage').values(repeated).execute()
     await endPayments(room.deps, acme)
     expect([room.money()[0], (await room.usage()).map(({ id }) => id)]).toEqual([500, [billed.id]])
+  })
+
+  test('pays for a month older than 12 months that a call may have charged, and its deletion ends', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    const [billed] = await room.usage()
+    if (!billed) throw new Error('nothing was billed')
+    const old = { ...billed, month: '2024-12', invoice_id: null, invoice_item_id: null }
+    await room.db
+      .insertInto('billing_usage')
+      .values([
+        { ...old, id: 'mus_planned', state: 'planned' },
+        { ...old, id: 'mus_unbilled', module_id: 'grades', state: 'unbilled', reason: 'older than 12 months' },
+      ])
+      .execute()
+    await room.clock.advance(dayMs)
+    await endPayments(room.deps, acme)
+    // March and the one of 2024, and the month of the deletion.
+    expect(room.money()[0]).toBe(1500)
+    expect((await room.usage()).find(({ id }) => id === 'mus_planned')).toMatchObject({ tenant_id: 'deleted:ten_acme', state: 'billed' })
   })
 
   test('while an installation is open is not deleted; the installation charges nothing any more', async () => {

@@ -130,6 +130,10 @@ onBothDialects('late usage whose invoice item waits when its subscription is can
         await cancelByHand(room).catch(() => undefined)
         await room.until('2026-06-10T00:00:00.000Z')
         expect([kind, room.money()]).toEqual([kind, [600, 420, 180]])
+        expect([kind, (await room.alerts()).filter((one) => one.startsWith('usage_late'))]).toEqual([
+          kind,
+          ['usage_late closed', 'usage_late open'],
+        ])
       }
     },
   )

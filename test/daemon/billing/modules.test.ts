@@ -85,6 +85,27 @@ onBothDialects('paid modules', (fresh) => {
     expect([room.double.paidBy(room.customer.id), room.double.paidBy(other)]).toEqual([0, 500])
   })
 
+  test('whose draft was refused at the former customer name it, and are charged to the new one once it is deleted', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.module('attendance', 500)
+    await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+    room.double.fault('finishInvoice', 'refused')
+    await room.run(aggregation)
+    const other = await changeCustomer(room)
+    await room.clock.advance(10 * 60_000)
+    room.double.fault('finishInvoice', 'refused')
+    expect(await room.run(aggregation)).toContain('0 billed, 1 unbilled')
+    const reason = (await room.usage())[0]?.reason
+    expect(reason).toContain(`(former customer ${room.customer.id}). fix: correct that customer`)
+    expect(reason).toContain('delete the invoice items and the draft "Modules in 2026-03" there')
+    const [draft] = await room.provider.listInvoices({ customerId: room.customer.id })
+    for (const { id } of await room.provider.listInvoiceItems(room.customer.id)) await room.provider.deleteInvoiceItem(id)
+    room.double.invoices.delete(draft?.id as string)
+    await room.clock.advance(10 * 60_000)
+    expect(await room.run(aggregation)).toContain('1 billed, 0 unbilled')
+    expect([room.double.paidBy(room.customer.id), room.double.paidBy(other)]).toEqual([0, 500])
+  })
+
   const withdraw = (room: Awaited<ReturnType<typeof aBillingWorld>>) =>
     room.db
       .insertInto('module_withdrawals')

@@ -3,7 +3,9 @@ import { alertOf } from '../../../src/core/alerts/index.ts'
 import { paymentFailure } from '../../../src/core/payments/index.ts'
 import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { type BillingDeps, billingFeature } from '../../../src/daemon/billing/index.ts'
+import { enqueueJob } from '../../../src/daemon/db/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { noProvider } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -122,6 +124,21 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
   })
 
   test.each([
+    ['billing.transfers', {}],
+    ['billing.statements', { isRetry: true }],
+  ] as const)('whose daily transfers die raises no alert that they cannot close: %s', async (topic, payload) => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.db.transaction().execute((tx) => enqueueJob(tx, room.clock, { topic, payload, key: topic }))
+    const broken = aReplica(room)
+    await room.db.schema.alterTable('billing_payouts').renameTo('billing_payouts_away').execute()
+    for (let minute = 0; minute < 5 * 60; minute += 10) {
+      await broken.drain()
+      await room.clock.advance(10 * 60_000)
+    }
+    expect([await jobs(room), await room.alerts()]).toEqual([[{ topic, status: 'dead' }], []])
+  })
+
+  test.each([
     ['billing-usage-aggregation', '--topic billing.modules, then --topic billing.unbilled-modules'],
     ['marketplace-monthly-billing', '--topic billing.active-users, then --topic billing.unsent-reports'],
     ['billing-developer-payouts', '--topic billing.paid-invoices, then --topic billing.statements'],
@@ -145,6 +162,19 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
 })
 
 onBothDialects('the run of a cron', (fresh) => {
+  test('closes the alert of a dead comparison once there is no provider to compare with', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.db
+      .transaction()
+      .execute((tx) => raiseAlert(tx, room.clock, alertOf.cron_failed({ jobKey: 'billing-reconcile', reason: 'dead' })))
+    const finished: string[] = []
+    const finish = async (_: unknown, summary: string) => finished.push(summary)
+    const cron = billingFeature.crons?.({ ...room.deps, provider: noProvider }).find(({ key }) => key === 'billing-reconcile')
+    const summary = await cron?.run({ signal: new AbortController().signal, finish })
+    expect([summary, finished]).toEqual([expect.stringContaining('nothing to compare'), [summary]])
+    expect([await jobs(room), await room.alerts()]).toEqual([[], ['cron_failed closed']])
+  })
+
   test('ends with what it enqueues: one that cannot end enqueues nothing', async () => {
     const room = await aBillingWorld(await fresh())
     const cron = billingFeature.crons?.(room.deps).find(({ key }) => key === 'billing-reconcile')

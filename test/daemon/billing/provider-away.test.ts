@@ -7,7 +7,7 @@ import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
 const minuteMs = 60_000
 type Room = Awaited<ReturnType<typeof aBillingWorld>>
-type Operation = 'reportUsage' | 'createInvoice'
+type Operation = 'reportUsage' | 'createInvoice' | 'getCustomer'
 
 /** Jobs by the real queue, with a provider of which one operation fails until `answer` is called. */
 function queueOf(room: Room, { operation, kind }: Readonly<{ operation: Operation; kind: PaymentFailure['kind'] }>) {
@@ -111,6 +111,17 @@ onBothDialects('while the provider does not answer for hours', (fresh) => {
     queue.answer()
     await queue.run(1)
     expect([room.money()[0], await jobs(room), await room.alerts()]).toEqual([500, [], ['usage_unbilled closed']])
+  })
+
+  test.each(['unreachable', 'denied'] as const)('the comparison waits, and ends when it answers: %s', async (kind) => {
+    const room = await aBillingWorld(await fresh())
+    const queue = queueOf(room, { operation: 'getCustomer', kind })
+    expect(await room.run('billing-reconcile', queue.deps)).toContain('it fails')
+    await queue.run(20)
+    expect([await jobs(room), await room.alerts()]).toEqual([[{ topic: 'billing.comparison', status: 'queued' }], []])
+    queue.answer()
+    await queue.run(1)
+    expect([await jobs(room), await room.alerts()]).toEqual([[], []])
   })
 
   test('a refusal is an answer: the job becomes a dead letter', async () => {

@@ -230,6 +230,16 @@ onBothDialects('the comparison with the provider', (fresh) => {
     expect((await reconcilePage(room.deps, { limit: 20 })).differences).toEqual([])
   })
 
+  test('a cancelled item whose subscription continues is named although the tenant has no customer, or one that was deleted', async () => {
+    const room = await aMonth(await fresh())
+    await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()
+    const continues = { kind: 'subscription_continues', id: room.sub }
+    await room.db.updateTable('tenants').set({ payment_customer_id: null }).where('id', '=', 'ten_acme').execute()
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([continues])
+    await room.db.updateTable('tenants').set({ payment_customer_id: 'cus_deleted' }).where('id', '=', 'ten_acme').execute()
+    expect((await reconcilePage(room.deps, { limit: 20 })).differences).toMatchObject([{ kind: 'customer_missing' }, continues])
+  })
+
   test('a cancelled item whose subscription continues is named; without a provider there is nothing to compare', async () => {
     const room = await aMonth(await fresh())
     await room.db.updateTable('marketplace_subscriptions').set({ status: 'cancelled' }).execute()

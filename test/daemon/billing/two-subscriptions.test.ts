@@ -60,6 +60,24 @@ onBothDialects('two subscriptions of an item with a price per user in one month'
     expect(room.money()).toEqual([1050, 735, 315])
   })
 
+  test('a user who was erased after the first one counted it hides no user of the second one', async () => {
+    const room = await aBillingWorld(await fresh(), { ...perUser, start: '2026-03-01T10:00:00.000Z' })
+    await room.install()
+    await room.active(5)
+    await room.until('2026-03-03T10:00:00.000Z')
+    await room.uninstall()
+    await room.runJobs()
+    await room.until('2026-03-10T10:00:00.000Z')
+    await room.install()
+    // One of the five comes again, and another one; two of the five are erased.
+    await room.active(2, 4)
+    await room.db.deleteFrom('billing_active_users').where('user_id', 'in', ['usr_ten_acme_0', 'usr_ten_acme_1']).execute()
+    expect(await previewOfMarch(room)).toEqual([900])
+    await room.until('2026-05-10T10:00:00.000Z')
+    expect((await room.reports()).filter(({ month }) => month === '2026-03').map(({ quantity }) => quantity)).toEqual([5, 1])
+    expect(room.money()[0]).toBe(900)
+  })
+
   test('both counted by one run charge each user once', async () => {
     const room = await installedTwice(await fresh())
     await room.db.deleteFrom('billing_reports').execute()
