@@ -115,7 +115,7 @@ export function riskIn(root: ASTNode, expression: string, types: Types): string 
   const call = riskyCallIn(root, types)
   if (call !== undefined)
     return `calls ${call}(), which fails the run for a text that does not fit. fix: check its size() first, or use a form field of another kind`
-  const divisor = riskyDivisorIn(root, expression)
+  const divisor = riskyDivisorIn(root, expression, types)
   return divisor && `divides by ${divisor}, which fails the run if it is 0. fix: write ${divisor} != 0 && …`
 }
 
@@ -130,7 +130,7 @@ function riskyCallIn(root: ASTNode, types: Types): string | undefined {
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>=']
 
 /** The divisor of whole numbers that may be 0. One that the expression compares counts as guarded. */
-function riskyDivisorIn(root: ASTNode, expression: string): string | undefined {
+function riskyDivisorIn(root: ASTNode, expression: string, types: Types): string | undefined {
   const textOf = ({ start, end }: ASTNode) => expression.slice(start, end)
   const divisorOf = ({ op, args }: ASTNode): ASTNode | undefined => (op === '/' || op === '%' ? args[1] : undefined)
   const isCompared = (divisor: ASTNode) =>
@@ -140,15 +140,41 @@ function riskyDivisorIn(root: ASTNode, expression: string): string | undefined {
     )
   const found = find(root, (node) => {
     const divisor = divisorOf(node)
-    return divisor !== undefined && mayBeZero(divisor) && !isCompared(divisor)
+    return divisor !== undefined && mayBeZero(divisor, types) && !isCompared(divisor)
   })
   const divisor = found && divisorOf(found)
   return divisor && textOf(divisor)
 }
 
 /** Whole numbers alone: a division of others by 0 has a value. */
-function mayBeZero(divisor: ASTNode): boolean {
-  const { op, args } = divisor
-  if (op === 'value') return args === 0n
-  return variableIn(divisor) === undefined && find(divisor, calls('double')) === undefined
+function mayBeZero(divisor: ASTNode, types: Types): boolean {
+  if (isFraction(divisor, types)) return false
+  const value = wholeNumberOf(divisor)
+  return value === undefined ? divisor.op !== 'value' : value === 0n
+}
+
+const arithmetic = ['+', '-', '*', '/'] as const
+type Arithmetic = Extract<ASTNode, { op: (typeof arithmetic)[number] }>
+const isArithmetic = (node: ASTNode): node is Arithmetic => (arithmetic as readonly string[]).includes(node.op)
+
+/** Number variables are fractions, and no expression calculates with both kinds. */
+function isFraction(node: ASTNode, types: Types): boolean {
+  if (node.op === 'value') return typeof node.args === 'number'
+  if (node.op === '-_') return isFraction(node.args, types)
+  if (isArithmetic(node)) return node.args.some((one) => isFraction(one, types))
+  return calls('double')(node) || types.get(variableOf(node)) === 'number'
+}
+
+/** The value of a calculation with whole numbers that the expression names. */
+function wholeNumberOf(node: ASTNode): bigint | undefined {
+  if (node.op === 'value') return typeof node.args === 'bigint' ? node.args : undefined
+  if (node.op === '-_') {
+    const value = wholeNumberOf(node.args)
+    return value === undefined ? undefined : -value
+  }
+  if (!isArithmetic(node)) return undefined
+  const [a, b] = [wholeNumberOf(node.args[0]), wholeNumberOf(node.args[1])]
+  if (a === undefined || b === undefined) return undefined
+  if (node.op === '/') return b === 0n ? undefined : a / b
+  return node.op === '+' ? a + b : node.op === '-' ? a - b : a * b
 }

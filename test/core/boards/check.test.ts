@@ -224,6 +224,8 @@ describe('expressions', () => {
     "(has(vars.note) ? vars.people > 1 : false) && vars.note == 'x'",
     "(!has(vars.note) ? true : false) || vars.note == 'x'",
     'int(vars.people) != 0 && 10 / int(vars.people) > 1',
+    '10.0 / (vars.people + 1.0) > 1.0 && 10.0 / (-vars.people * double(2)) > 1.0',
+    '10 / (3 + 2) > 1 && 10 / -(4 - 2) > 1 && 10 % 3 == 1',
     '10.0 / vars.people > 1.0 && int(vars.people) % 2 == 0',
     "timestamp('2026-11-27T08:00:00Z') + duration('1h30m') > timestamp(0)",
   ])('%s is accepted', (expression) => {
@@ -261,12 +263,15 @@ describe('expressions', () => {
     },
   )
 
-  test.each(['10 / int(vars.people) > 1', '10 % int(vars.people) == 1', '10 / (int(vars.people) - 1) > 1'])(
-    '%s gets a warning: it fails the run for some number',
-    (expression) => {
-      expect(decide(expression)).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
-    },
-  )
+  test.each([
+    '10 / int(vars.people) > 1',
+    '10 % int(vars.people) == 1',
+    '10 / (int(vars.people) - 1) > 1',
+    '10 / (3 - 3) > 1',
+    '10 / size([]) > 1',
+  ])('%s gets a warning: it fails the run for some number', (expression) => {
+    expect(decide(expression)).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
+  })
 
   test('a time of a date names the text that makes it one', () => {
     const fields = [{ name: 'day', label: 'Day', kind: 'date', required: true }]
