@@ -13,7 +13,7 @@ import { showAlert } from './read-alerts.ts'
  * Throws NOT_FOUND, and CONFLICT for a closed alert.
  */
 export const acknowledgeAlert = (
-  { db, clock }: Pick<AlertsDeps, 'db' | 'clock'>,
+  { db, clock, channels }: Pick<AlertsDeps, 'db' | 'clock' | 'channels'>,
   actor: Actor,
   { id }: { id: number },
 ): Promise<AlertDetail> =>
@@ -38,7 +38,7 @@ export const acknowledgeAlert = (
         data: { kind: alert.kind, about: alert.subject },
       })
     }
-    return showAlert({ db: tx }, { id })
+    return showAlert({ db: tx, channels }, { id })
   })
 
 type ResendDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels'>
@@ -53,7 +53,7 @@ export const resendAlert = (deps: ResendDeps, actor: Actor, { id, which }: Resen
     const alert = await lockAlert(tx, id)
     await (which === 'dead' ? retryDead(deps, tx, alert) : notifyAgain(deps, tx, alert))
     await recordAudit(tx, deps.clock, { actor, action: 'alert.resent', subject: String(id), data: { which, kind: alert.kind } })
-    return showAlert({ db: tx }, { id })
+    return showAlert({ ...deps, db: tx }, { id })
   })
 
 async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promise<void> {
