@@ -3,7 +3,7 @@ import { type AlertChannel, type AlertDetail, type AlertMessage, type TriedChann
 import { type Actor, actorLabel, isoNow, isProblem, newId, problem, type Random } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
-import { enqueueDelivery, makeDeliveries } from './alerts.jobs.ts'
+import { deliverTopic, enqueueDelivery, makeDeliveries } from './alerts.jobs.ts'
 import { type AlertRow, lockAlert } from './alerts.repo.ts'
 import { type AlertsDeps, type Channel, noChannels } from './channels.ts'
 import { showAlert } from './read-alerts.ts'
@@ -57,11 +57,18 @@ export const resendAlert = (deps: ResendDeps, actor: Actor, { id, which }: Resen
   })
 
 async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promise<void> {
+  // A process that dies at each attempt leaves the message pending when its job is abandoned.
+  const abandoned = tx
+    .selectFrom('outbox')
+    .select('key')
+    .where('topic', '=', deliverTopic)
+    .where('status', '=', 'dead')
+    .$castTo<{ key: string }>()
   const retried = await tx
     .updateTable('alert_deliveries')
     .set({ status: 'pending', attempts: 0 })
     .where('alert_id', '=', id)
-    .where('status', '=', 'dead')
+    .where((eb) => eb.or([eb('status', '=', 'dead'), eb.and([eb('status', '=', 'pending'), eb('id', 'in', abandoned)])]))
     .returning(['id', 'channel', 'target'])
     .execute()
   if (retried.length === 0) throw problem('CONFLICT', `alert ${id} has no dead message. fix: tenantry alerts resend ${id} --all`)

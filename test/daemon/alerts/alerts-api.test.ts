@@ -46,6 +46,19 @@ onBothDialects('operator actions on alerts', (fresh) => {
     expect(await codeOf(listAlerts({ db }, { limit: 3, cursor: 'x' }))).toBe('VALIDATION')
   })
 
+  test('resend takes a message that is pending although its job is abandoned', async () => {
+    const [db, hook] = [await fresh(), await webhookServer({ status: 500 }, { status: 204 })]
+    const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const id = await raise(stuck)
+    await drain()
+    expect(await codeOf(resendAlert(deps, anna, { id, which: 'dead' }))).toBe('CONFLICT')
+    await db.updateTable('outbox').set({ status: 'dead' }).where('topic', '=', 'alerts.deliver').execute()
+    await resendAlert(deps, anna, { id, which: 'dead' })
+    await clock.advance(60_000)
+    await drain()
+    expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'sent' }])
+  })
+
   test('acknowledge records who, once; a closed or unknown alert is refused', async () => {
     const db = await fresh()
     const { deps, clock, raise } = await alertsWorld(db, {})
