@@ -59,7 +59,7 @@ const deliveryColumns = ({ now }: Style): Column<AlertDelivery>[] => [
   { title: 'ID', value: ({ id }) => id, priority: 4 },
 ]
 
-export function alertView({ alert, deliveries, summaryId }: AlertDetail, style: Style): string {
+export function alertView({ alert, deliveries, summaryId, hasChannels }: AlertDetail, style: Style): string {
   const { paint, now } = style
   const head = `${paint[severityTint[alert.severity]](alert.severity.toUpperCase())} ${paint.bold(clean(alert.title))}`
   const facts = fields(style, [
@@ -72,10 +72,11 @@ export function alertView({ alert, deliveries, summaryId }: AlertDetail, style: 
     ['closed', alert.closedAt ? `${stamp(alert.closedAt, now)}: ${clean(alert.closedBecause ?? '')}` : undefined],
     ['details', alert.body.split('\n').map(clean).join('\n')],
   ])
+  const unsent = hasChannels ? 'Not sent yet.' : 'Not sent: no channel is configured.'
   const notified =
     deliveries.length === 0
       ? summaryId === undefined
-        ? 'Not sent: no channel is configured.'
+        ? unsent
         : `Not sent by itself: the message of alert ${summaryId} covers it.`
       : tableWithText(style, { columns: deliveryColumns(style), text: deliveryError }, deliveries)
   return sections(head, facts, notified, nextSteps(alert))

@@ -40,7 +40,7 @@ export function Page() {
   )
 }
 
-function Detail({ alert, deliveries, summaryId }: AlertDetail) {
+function Detail({ alert, deliveries, ...sending }: AlertDetail) {
   const { subject, kind, status, firstAt, lastAt, count, body, command, acknowledgedBy, acknowledgedAt, closedAt, closedBecause } = alert
   const page = subjectPage(kind, subject)
   return (
@@ -84,7 +84,7 @@ function Detail({ alert, deliveries, summaryId }: AlertDetail) {
         />
       </Section>
       <Section title={words.messages}>
-        {deliveries.length === 0 ? <p className="dim">{words.noMessages(summaryId)}</p> : <Deliveries deliveries={deliveries} />}
+        {deliveries.length === 0 ? <p className="dim">{words.noMessages(sending)}</p> : <Deliveries deliveries={deliveries} />}
       </Section>
     </>
   )

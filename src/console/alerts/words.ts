@@ -1,3 +1,4 @@
+import type { AlertDetail } from '../../core/alerts/index.ts'
 import { plural } from '../../core/kit/index.ts'
 
 export const words = {
@@ -19,8 +20,10 @@ export const words = {
   next: 'Next',
   details: 'Details',
   messages: 'Messages',
-  noMessages: (summaryId?: number) =>
-    summaryId === undefined ? 'Not sent: no channel is configured.' : `Not sent by itself: the message of alert ${summaryId} covers it.`,
+  noMessages: ({ summaryId, hasChannels }: Pick<AlertDetail, 'summaryId' | 'hasChannels'>) => {
+    if (summaryId !== undefined) return `Not sent by itself: the message of alert ${summaryId} covers it.`
+    return hasChannels ? 'Not sent yet.' : 'Not sent: no channel is configured.'
+  },
   status: 'Status',
   deadJobs: 'Dead jobs',
 } as const

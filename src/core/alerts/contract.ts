@@ -9,6 +9,7 @@ export const AlertDetail = z.object({
   alert: Alert,
   deliveries: z.array(AlertDelivery),
   summaryId: z.int().optional().meta({ description: 'The alert whose message covers this one, which has none' }),
+  hasChannels: z.boolean().meta({ description: 'Whether a channel is configured' }),
 })
 export type AlertDetail = z.infer<typeof AlertDetail>
 

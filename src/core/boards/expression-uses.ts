@@ -6,19 +6,41 @@ import type { VariableType } from './variables.ts'
 const variableIn = ({ op, args }: ASTNode): string | undefined =>
   op === '.' && args[0].op === 'id' && args[0].args === 'vars' ? args[1] : undefined
 
-const none: ReadonlySet<string> = new Set()
-const either = (a: ReadonlySet<string>, b: ReadonlySet<string>): ReadonlySet<string> => new Set([...a, ...b])
-const both = (a: ReadonlySet<string>, b: ReadonlySet<string>): ReadonlySet<string> => new Set([...a].filter((one) => b.has(one)))
+/** `all`: the condition never has the value. */
+type Needed = ReadonlySet<string> | 'all'
 
-/** The variables without which a condition is certainly not `value`: it is the opposite then, whatever fails in the rest of it. */
-function neededFor(value: boolean, node: ASTNode): ReadonlySet<string> {
+const none: Needed = new Set()
+const either = (a: Needed, b: Needed): Needed => (a === 'all' || b === 'all' ? 'all' : new Set([...a, ...b]))
+const both = (a: Needed, b: Needed): Needed => (a === 'all' ? b : b === 'all' ? a : new Set([...a].filter((one) => b.has(one))))
+
+type NeededFor = Readonly<{ true: Needed; false: Needed }>
+
+/**
+ * The variables without which a condition is certainly not true, and not false: it is the opposite then, whatever fails in the rest of it. Both
+ * at once, since a nested ?: asks for both of each condition.
+ */
+function neededFor(node: ASTNode): NeededFor {
   const { op, args } = node
-  if (op === 'call' && args[0] === 'has') return value ? new Set(args[1].flatMap((one) => variableIn(one) ?? [])) : none
-  if (op === '!_') return neededFor(!value, args)
-  if (op !== '&&' && op !== '||') return none
-  const [left, right] = [neededFor(value, args[0]), neededFor(value, args[1])]
-  return (op === '&&') === value ? either(left, right) : both(left, right)
+  if (op === 'value') return { true: args === false ? 'all' : none, false: args === true ? 'all' : none }
+  if (op === 'call' && args[0] === 'has') return { true: new Set(args[1].flatMap((one) => variableIn(one) ?? [])), false: none }
+  if (op === '!_') return opposite(neededFor(args))
+  if (op === '==' || op === '!=') {
+    const [literal, other] = args[0].op === 'value' ? args : [args[1], args[0]]
+    if (literal.op !== 'value' || typeof literal.args !== 'boolean') return { true: none, false: none }
+    return literal.args === (op === '==') ? neededFor(other) : opposite(neededFor(other))
+  }
+  if (op === '?:') {
+    const [condition, first, second] = args.map(neededFor) as [NeededFor, NeededFor, NeededFor]
+    const of = (value: 'true' | 'false') => both(either(condition.true, first[value]), either(condition.false, second[value]))
+    return { true: of('true'), false: of('false') }
+  }
+  if (op !== '&&' && op !== '||') return { true: none, false: none }
+  const [left, right] = [neededFor(args[0]), neededFor(args[1])]
+  const isAnd = op === '&&'
+  return { true: (isAnd ? either : both)(left.true, right.true), false: (isAnd ? both : either)(left.false, right.false) }
 }
+
+const opposite = (needed: NeededFor): NeededFor => ({ true: needed.false, false: needed.true })
 
 type Uses = Readonly<{ unguarded: ReadonlySet<string>; hasWhole: boolean }>
 
@@ -29,28 +51,30 @@ type Uses = Readonly<{ unguarded: ReadonlySet<string>; hasWhole: boolean }>
 export function usesIn(root: ASTNode): Uses {
   const unguarded = new Set<string>()
   let hasWhole = false
-  const visit = (node: unknown, guarded: ReadonlySet<string>): void => {
+  const visit = (node: unknown, guarded: Needed): void => {
     if (Array.isArray(node)) for (const one of node) visit(one, guarded)
     if (!isNode(node)) return
     const { op, args } = node
     const variable = variableIn(node)
     if (variable !== undefined) {
-      if (!guarded.has(variable)) unguarded.add(variable)
+      if (guarded !== 'all' && !guarded.has(variable)) unguarded.add(variable)
       return
     }
     if (op === 'id' && args === 'vars') hasWhole = true
     if (op === 'call' && args[0] === 'has') return
     if (op === '&&' || op === '||') {
       const [left, right] = args
-      visit(left, either(guarded, neededFor(op === '&&', right)))
-      visit(right, either(guarded, neededFor(op === '&&', left)))
+      const decided = op === '&&' ? 'true' : 'false'
+      visit(left, either(guarded, neededFor(right)[decided]))
+      visit(right, either(guarded, neededFor(left)[decided]))
       return
     }
     if (op === '?:') {
       const [condition, first, second] = args
       visit(condition, guarded)
-      visit(first, either(guarded, neededFor(true, condition)))
-      visit(second, either(guarded, neededFor(false, condition)))
+      const needed = neededFor(condition)
+      visit(first, either(guarded, needed.true))
+      visit(second, either(guarded, needed.false))
       return
     }
     visit(args, guarded)
@@ -91,7 +115,7 @@ export function riskIn(root: ASTNode, expression: string, types: Types): string 
   const call = riskyCallIn(root, types)
   if (call !== undefined)
     return `calls ${call}(), which fails the run for a text that does not fit. fix: check its size() first, or use a form field of another kind`
-  const divisor = riskyDivisorIn(root, expression)
+  const divisor = riskyDivisorIn(root, expression, types)
   return divisor && `divides by ${divisor}, which fails the run if it is 0. fix: write ${divisor} != 0 && …`
 }
 
@@ -106,7 +130,7 @@ function riskyCallIn(root: ASTNode, types: Types): string | undefined {
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>=']
 
 /** The divisor of whole numbers that may be 0. One that the expression compares counts as guarded. */
-function riskyDivisorIn(root: ASTNode, expression: string): string | undefined {
+function riskyDivisorIn(root: ASTNode, expression: string, types: Types): string | undefined {
   const textOf = ({ start, end }: ASTNode) => expression.slice(start, end)
   const divisorOf = ({ op, args }: ASTNode): ASTNode | undefined => (op === '/' || op === '%' ? args[1] : undefined)
   const isCompared = (divisor: ASTNode) =>
@@ -116,15 +140,41 @@ function riskyDivisorIn(root: ASTNode, expression: string): string | undefined {
     )
   const found = find(root, (node) => {
     const divisor = divisorOf(node)
-    return divisor !== undefined && mayBeZero(divisor) && !isCompared(divisor)
+    return divisor !== undefined && mayBeZero(divisor, types) && !isCompared(divisor)
   })
   const divisor = found && divisorOf(found)
   return divisor && textOf(divisor)
 }
 
 /** Whole numbers alone: a division of others by 0 has a value. */
-function mayBeZero(divisor: ASTNode): boolean {
-  const { op, args } = divisor
-  if (op === 'value') return args === 0n
-  return variableIn(divisor) === undefined && find(divisor, calls('double')) === undefined
+function mayBeZero(divisor: ASTNode, types: Types): boolean {
+  if (isFraction(divisor, types)) return false
+  const value = wholeNumberOf(divisor)
+  return value === undefined ? divisor.op !== 'value' : value === 0n
+}
+
+const arithmetic = ['+', '-', '*', '/'] as const
+type Arithmetic = Extract<ASTNode, { op: (typeof arithmetic)[number] }>
+const isArithmetic = (node: ASTNode): node is Arithmetic => (arithmetic as readonly string[]).includes(node.op)
+
+/** Number variables are fractions, and no expression calculates with both kinds. */
+function isFraction(node: ASTNode, types: Types): boolean {
+  if (node.op === 'value') return typeof node.args === 'number'
+  if (node.op === '-_') return isFraction(node.args, types)
+  if (isArithmetic(node)) return node.args.some((one) => isFraction(one, types))
+  return calls('double')(node) || types.get(variableOf(node)) === 'number'
+}
+
+/** The value of a calculation with whole numbers that the expression names. */
+function wholeNumberOf(node: ASTNode): bigint | undefined {
+  if (node.op === 'value') return typeof node.args === 'bigint' ? node.args : undefined
+  if (node.op === '-_') {
+    const value = wholeNumberOf(node.args)
+    return value === undefined ? undefined : -value
+  }
+  if (!isArithmetic(node)) return undefined
+  const [a, b] = [wholeNumberOf(node.args[0]), wholeNumberOf(node.args[1])]
+  if (a === undefined || b === undefined) return undefined
+  if (node.op === '/') return b === 0n ? undefined : a / b
+  return node.op === '+' ? a + b : node.op === '-' ? a - b : a * b
 }

@@ -9,7 +9,7 @@ import { notifyTopic, raiseAlert } from './raise-alert.ts'
 import { publicAlert } from './read-alerts.ts'
 
 /** Job: send one message to one recipient. */
-const deliverTopic = 'alerts.deliver'
+export const deliverTopic = 'alerts.deliver'
 
 type NotifyDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels' | 'repeatAfterMs'>
 

@@ -3,7 +3,7 @@ import { type AlertChannel, type AlertDetail, type AlertMessage, type TriedChann
 import { type Actor, actorLabel, isoNow, isProblem, newId, problem, type Random } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
-import { enqueueDelivery, makeDeliveries } from './alerts.jobs.ts'
+import { deliverTopic, enqueueDelivery, makeDeliveries } from './alerts.jobs.ts'
 import { type AlertRow, lockAlert } from './alerts.repo.ts'
 import { type AlertsDeps, type Channel, noChannels } from './channels.ts'
 import { showAlert } from './read-alerts.ts'
@@ -13,7 +13,7 @@ import { showAlert } from './read-alerts.ts'
  * Throws NOT_FOUND, and CONFLICT for a closed alert.
  */
 export const acknowledgeAlert = (
-  { db, clock }: Pick<AlertsDeps, 'db' | 'clock'>,
+  { db, clock, channels }: Pick<AlertsDeps, 'db' | 'clock' | 'channels'>,
   actor: Actor,
   { id }: { id: number },
 ): Promise<AlertDetail> =>
@@ -38,7 +38,7 @@ export const acknowledgeAlert = (
         data: { kind: alert.kind, about: alert.subject },
       })
     }
-    return showAlert({ db: tx }, { id })
+    return showAlert({ db: tx, channels }, { id })
   })
 
 type ResendDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels'>
@@ -53,15 +53,22 @@ export const resendAlert = (deps: ResendDeps, actor: Actor, { id, which }: Resen
     const alert = await lockAlert(tx, id)
     await (which === 'dead' ? retryDead(deps, tx, alert) : notifyAgain(deps, tx, alert))
     await recordAudit(tx, deps.clock, { actor, action: 'alert.resent', subject: String(id), data: { which, kind: alert.kind } })
-    return showAlert({ db: tx }, { id })
+    return showAlert({ ...deps, db: tx }, { id })
   })
 
 async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promise<void> {
+  // A process that dies at each attempt leaves the message pending when its job is abandoned.
+  const abandoned = tx
+    .selectFrom('outbox')
+    .select('key')
+    .where('topic', '=', deliverTopic)
+    .where('status', '=', 'dead')
+    .$castTo<{ key: string }>()
   const retried = await tx
     .updateTable('alert_deliveries')
     .set({ status: 'pending', attempts: 0 })
     .where('alert_id', '=', id)
-    .where('status', '=', 'dead')
+    .where((eb) => eb.or([eb('status', '=', 'dead'), eb.and([eb('status', '=', 'pending'), eb('id', 'in', abandoned)])]))
     .returning(['id', 'channel', 'target'])
     .execute()
   if (retried.length === 0) throw problem('CONFLICT', `alert ${id} has no dead message. fix: tenantry alerts resend ${id} --all`)

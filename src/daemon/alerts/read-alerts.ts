@@ -11,14 +11,17 @@ import { pageOf } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { type AlertRow, alertById, countDeliveries, deadLetters, deliveriesOf, pageOfAlerts } from './alerts.repo.ts'
+import type { AlertsDeps } from './channels.ts'
+
+type ShowDeps = Pick<AlertsDeps, 'channels'> & Readonly<{ db: DbOrTx }>
 
 /** An alert with its messages. Throws NOT_FOUND. */
-export async function showAlert({ db }: { db: DbOrTx }, { id }: { id: number }): Promise<AlertDetail> {
+export async function showAlert({ db, channels }: ShowDeps, { id }: { id: number }): Promise<AlertDetail> {
   const row = await alertById(db, id)
   const [alert] = await describeAlerts(db, [row])
   const deliveries = await deliveriesOf(db, id)
   const summaryId = deliveries.length === 0 ? await summaryOf(db, row) : undefined
-  return { alert: alert as Alert, deliveries, ...(summaryId !== undefined && { summaryId }) }
+  return { alert: alert as Alert, deliveries, hasChannels: channels.length > 0, ...(summaryId !== undefined && { summaryId }) }
 }
 
 /** The folded alert that was raised since an alert without messages. */

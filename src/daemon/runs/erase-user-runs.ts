@@ -1,6 +1,7 @@
 import { type Board, fillsLabels } from '../../core/boards/index.ts'
 import type { SystemActor } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
+import { findFile } from '../files/index.ts'
 import { replaceTitlesOfRun } from '../tasks/index.ts'
 import { manageLocked } from './advance-run.ts'
 import { boardOf } from './compiled-boards.ts'
@@ -72,7 +73,7 @@ async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
   await history.set({ input: began }).where('type', '=', 'start').execute()
   for await (const page of submissionsOf(tx, { tenantId, runId }))
     for (const { seq, input } of page) {
-      const without = JSON.stringify({ ...input, values: uploadsOf(board, input) })
+      const without = JSON.stringify({ ...input, values: await uploadsOf(tx, { run, board, input }) })
       await history.set({ input: without }).where('seq', '=', seq).execute()
     }
   if (fillsLabels(board)) await replaceTitlesOfRun(tx, { tenantId, runId, title: '(erased)' })
@@ -81,6 +82,17 @@ async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
   await messages.set({ body: '' }).execute()
 }
 
-/** Ids of files, by which the deletion of the run finds them. */
-const uploadsOf = ({ graph }: Board, input: SubmitInput): Readonly<Record<string, string>> =>
-  Object.fromEntries(filesIn(graph, input).flatMap(({ name, kind, id }) => (kind === 'file' ? [[name, id]] : [])))
+type Submitted = Readonly<{ run: RunRecord; board: Board; input: SubmitInput }>
+
+/**
+ * Ids of files, by which the deletion of the run finds them. Only of those that the submitter uploaded: all erased users get
+ * the same name, which files of others may have too then.
+ */
+async function uploadsOf(tx: Tx, { run: { tenantId, spaceId }, board, input }: Submitted): Promise<Readonly<Record<string, string>>> {
+  const own: Record<string, string> = {}
+  for (const { name, kind, id } of filesIn(board.graph, input)) {
+    const found = kind === 'file' && spaceId !== null ? await findFile(tx, { tenantId, spaceId, fileId: id }) : undefined
+    if (found?.file.createdBy === input.by) own[name] = id
+  }
+  return own
+}

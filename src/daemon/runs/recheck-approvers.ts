@@ -64,16 +64,20 @@ export const approverJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =
 })
 
 type OfRun = Readonly<{ tenantId: string; runId: string }>
-type Check = OfRun & Readonly<{ isGain?: boolean }>
+type Check = OfRun & Readonly<{ isGain?: boolean; movedTokenId?: string | null }>
 
-/** Raises the alert of a run with stalled elements, or closes it. `isGain`: no user was lost, so a known alert is not raised again. */
-export async function recheck(deps: StepDeps, tx: Tx, { tenantId, runId, isGain = false }: Check): Promise<void> {
+/**
+ * Raises the alert of a run with stalled elements, or closes it. A known alert is not raised again if no user was lost (`isGain`), nor for a
+ * move of a task that can be done: `movedTokenId` is of its element, null for a task without one.
+ */
+export async function recheck(deps: StepDeps, tx: Tx, { tenantId, runId, isGain = false, movedTokenId }: Check): Promise<void> {
   const run = await lockRun(tx, { tenantId, id: runId })
   if (!run || run.state.failure) return
   const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
   const stalled = await stalledOf(tx, { run, board, at: isoNow(deps.clock) })
   if (stalled.length === 0) return closeStalled(deps, tx, run)
-  if (isGain && run.active.stalled) return
+  const canBeDone = movedTokenId !== undefined && !stalled.some(({ tokenId }) => tokenId === movedTokenId)
+  if (run.active.stalled && (isGain || canBeDone)) return
   const writes = await escalateStalled(deps, tx, { run, stalled })
   const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
   await executeWrites(tx, [...writes, markStalled(run, { isStalled: true, roles })])

@@ -58,7 +58,7 @@ export type RunElementTable = {
   /** Empty: the element is for the user who started the run, in `starter_id`. */
   role_key: string
   starter_id: string | null
-  /** The role that may submit a form too, since it was overdue. */
+  /** The role that may submit a form too, since it was overdue; the one that a task was escalated to. */
   escalated_role: string | null
   required_approvals: number | null
   /** JSON array of user ids. */

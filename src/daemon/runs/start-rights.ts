@@ -41,14 +41,10 @@ export const mayStart = async ({ definition, actor, spaceState }: Asked): Promis
 const startRolesOf = (definition: Start): string[] =>
   definition.startRoles.map((ref) => boundRole(definition, ref)).filter((role) => role !== undefined)
 
-/** Throws FORBIDDEN. */
+/** Throws FORBIDDEN, which names neither a hidden board nor its roles. */
 export async function assertMayStart({ board, ...asked }: Asked & Readonly<{ board: BoardRecord }>): Promise<void> {
   if (await mayStart(asked)) return
-  const roles = startRolesOf(asked.definition)
-  throw problem(
-    'FORBIDDEN',
-    roles.length === 0
-      ? `Runs of board ${board.id} are started by the members of its space. fix: ask one of them to start it`
-      : `Runs of "${board.name}" are started by these roles: ${roles.join(', ')}.`,
-  )
+  if ((await asked.spaceState()) === 'hidden')
+    throw problem('FORBIDDEN', `You may not start runs of board ${board.id}. fix: ask a member of its space`)
+  throw problem('FORBIDDEN', `Runs of "${board.name}" are started by these roles: ${startRolesOf(asked.definition).join(', ')}.`)
 }

@@ -27,6 +27,6 @@ export const runTasks = (deps: StepDeps): RunTasks => ({
     // The check of a role that loses its users finds the element by it.
     if (element && role !== null && role !== (element.escalatedRole ?? element.role))
       await executeWrites(tx, [changeElement(element, { escalated_role: role })])
-    await recheck(deps, tx, { tenantId, runId, isGain })
+    await recheck(deps, tx, { tenantId, runId, isGain, movedTokenId: element?.tokenId ?? null })
   },
 })

@@ -19,8 +19,11 @@ export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Roun
   const { db, clock, log, homeservers } = deps
   const known = await readerOf(db, tenantId)
   const rooms = [...new Set((await roomTriggersOf(db, tenantId)).map(({ roomId }) => roomId))]
-  if (!known?.boxId || rooms.length === 0) return withoutRoomMs
+  if (!known) return withoutRoomMs
   const { reader, boxId } = known
+  // Its token would grow old: a room that is read later has messages from before its board was published.
+  if (rooms.length === 0 && reader.since !== null) await restartReader(db, clock, tenantId)
+  if (!boxId || rooms.length === 0) return withoutRoomMs
   if (reader.since !== null && reader.box_id !== boxId) {
     await restartReader(db, clock, tenantId)
     return 0

@@ -51,19 +51,25 @@ function rowOf(
   const roles = startRoles.map((ref) => (definition ? boundRole(definition, ref) : undefined))
   const room = trigger.kind === 'chat' && definition ? boundRoom(definition, trigger.room) : undefined
   const config = JSON.stringify(trigger)
+  const roomId = room === undefined || room === 'space' ? null : room
+  const isSame = (row: BoardTriggerTable) =>
+    trigger.kind === 'chat'
+      ? row.kind === 'chat' && row.room_id === roomId && row.space_id === spaceId
+      : row.trigger_id === trigger.id && row.config === config
   return {
     ...{ board_id: boardId, trigger_id: trigger.id, tenant_id: tenantId, kind: trigger.kind, space_id: spaceId, config },
-    room_id: room === undefined || room === 'space' ? null : room,
+    room_id: roomId,
     roles: JSON.stringify(roles),
-    ...scheduleOf(trigger, { zone, now: clock.now(), same: before.find((row) => row.trigger_id === trigger.id && row.config === config) }),
+    ...scheduleOf(trigger, { zone, now: clock.now(), same: before.find(isSame) }),
   }
 }
 
 type Scheduled = Readonly<{ zone: string; now: Date; same: BoardTriggerTable | undefined }>
 
-/** A time that is due at this moment is not lost by publishing again. */
+/** A time that is due at this moment is not lost by publishing again, nor is a message of a room that the board read before. */
 function scheduleOf(trigger: Trigger, { zone, now, same }: Scheduled): Pick<BoardTriggerTable, 'served_until' | 'next_at' | 'time_zone'> {
-  if (trigger.kind !== 'cron') return { served_until: null, next_at: null, time_zone: null }
+  if (trigger.kind === 'event') return { served_until: null, next_at: null, time_zone: null }
+  if (trigger.kind === 'chat') return { served_until: same ? same.served_until : now.toISOString(), next_at: null, time_zone: null }
   if (same) return { served_until: same.served_until, next_at: same.next_at, time_zone: same.time_zone }
   const next = nextOccurrence({ expression: trigger.expression, timeZone: zone }, now)
   return { served_until: now.toISOString(), next_at: next?.toISOString() ?? null, time_zone: zone }

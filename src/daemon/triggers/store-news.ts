@@ -44,7 +44,10 @@ export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Pr
 type Said = Readonly<{ tenantId: string; chatDomain: string; triggers: readonly RoomTrigger[]; message: ChatMessage }>
 
 async function startByMessage(deps: Deps, tx: Tx, { tenantId, chatDomain, triggers, message }: Said): Promise<void> {
-  const fitting = triggers.filter(({ roomId, trigger }) => roomId === message.roomId && saysOneOf(trigger.phrases, message.text))
+  // A read after an outage also has messages from before a board began to read the room.
+  const isRead = ({ roomId, readFrom }: RoomTrigger) =>
+    roomId === message.roomId && (readFrom === null || message.sentAtMs >= Date.parse(readFrom))
+  const fitting = triggers.filter((one) => isRead(one) && saysOneOf(one.trigger.phrases, message.text))
   const sender = fitting.length > 0 ? await senderOf(tx, { tenantId, chatDomain, chatId: message.sender }) : undefined
   if (!sender) return
   const skipped: Skipped[] = []

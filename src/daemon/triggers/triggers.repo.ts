@@ -41,8 +41,8 @@ export async function triggersOf<Kind extends Trigger['kind']>(
   return rows.map(toActive<Kind>)
 }
 
-/** A chat trigger with the room that it reads and the space of that room. */
-export type RoomTrigger = ActiveTrigger<'chat'> & Readonly<{ roomId: string; roomSpaceId: string }>
+/** A chat trigger with the room that it reads and the space of that room. `readFrom`: when the board began to read it, if known. */
+export type RoomTrigger = ActiveTrigger<'chat'> & Readonly<{ roomId: string; roomSpaceId: string; readFrom: string | null }>
 
 /** Triggers without a room, such as of a deleted space, are left out. */
 export async function roomTriggersOf(db: DbOrTx, tenantId: string): Promise<RoomTrigger[]> {
@@ -67,7 +67,10 @@ export async function roomTriggersOf(db: DbOrTx, tenantId: string): Promise<Room
     .orderBy('board_id')
     .orderBy('trigger_id')
     .execute()
-  return rows.map((row) => ({ ...toActive<'chat'>(row), roomId: row.chat_room_id as string, roomSpaceId: row.room_space_id }))
+  return rows.map((row) => ({
+    ...toActive<'chat'>(row),
+    ...{ roomId: row.chat_room_id as string, roomSpaceId: row.room_space_id, readFrom: row.served_until },
+  }))
 }
 
 export async function rowsOfBoard(

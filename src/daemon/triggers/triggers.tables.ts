@@ -13,7 +13,7 @@ export type BoardTriggerTable = {
   config: string
   /** JSON array of the roles that may start the board; empty: every user. */
   roles: string
-  /** Times of a cron up to here were handled. */
+  /** Times of a cron up to here were handled. Messages of a room before it start nothing; null: those since the reader began. */
   served_until: string | null
   /** The next time of a cron, computed in `time_zone`. */
   next_at: string | null

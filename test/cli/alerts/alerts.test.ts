@@ -63,6 +63,14 @@ test('show prints the alert, its deliveries and the next commands', async () => 
   ])
 })
 
+test.each([
+  [true, 'Not sent yet.'],
+  [false, 'Not sent: no channel is configured.'],
+])('an alert without messages, with channels: %s, is "%s"', async (hasChannels, text) => {
+  const answers = { [`GET ${base}/12`]: { alert: anAlert(), deliveries: [], hasChannels } }
+  expect((await tenantry(['alerts', 'show', '12'], { answers })).stdout).toContain(text)
+})
+
 test('acknowledge names the person', async () => {
   const alert = anAlert({ status: 'acknowledged', acknowledgedBy: 'admin:anna', acknowledgedAt: at('02:00:00') })
   const ran = await tenantry(['alerts', 'acknowledge', '12'], { answers: { [`POST ${base}/12/acknowledge`]: { alert, deliveries: [] } } })

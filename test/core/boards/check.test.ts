@@ -217,7 +217,15 @@ describe('expressions', () => {
     "!has(vars.note) ? false : vars.note == 'x'",
     "!(!has(vars.note) || vars.note == '') && vars.people > 1",
     "vars.note == 'x' && has(vars.note)",
+    "has(vars.note) == true && vars.note == 'x'",
+    "false != has(vars.note) && vars.note == 'x'",
+    "has(vars.note) == false || vars.note == 'x'",
+    "(has(vars.note) ? true : false) && vars.note == 'x'",
+    "(has(vars.note) ? vars.people > 1 : false) && vars.note == 'x'",
+    "(!has(vars.note) ? true : false) || vars.note == 'x'",
     'int(vars.people) != 0 && 10 / int(vars.people) > 1',
+    '10.0 / (vars.people + 1.0) > 1.0 && 10.0 / (-vars.people * double(2)) > 1.0',
+    '10 / (3 + 2) > 1 && 10 / -(4 - 2) > 1 && 10 % 3 == 1',
     '10.0 / vars.people > 1.0 && int(vars.people) % 2 == 0',
     "timestamp('2026-11-27T08:00:00Z') + duration('1h30m') > timestamp(0)",
   ])('%s is accepted', (expression) => {
@@ -238,6 +246,9 @@ describe('expressions', () => {
     ["has(vars.note) || vars.note == 'x'", 'VARIABLE_UNGUARDED'],
     ["!has(vars.note) && vars.note == 'x'", 'VARIABLE_UNGUARDED'],
     ["has(vars.note) ? true : vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+    ["has(vars.note) != true && vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+    ["(has(vars.note) ? true : vars.people > 1) && vars.note == 'x'", 'VARIABLE_UNGUARDED'],
+    ["(vars.people > 1 ? has(vars.note) : true) && vars.note == 'x'", 'VARIABLE_UNGUARDED'],
     ["(has(vars.note) || vars.people > 1) && vars.note == 'x'", 'VARIABLE_UNGUARDED'],
     ["has(vars.day) && timestamp(vars.day) > timestamp('2026-01-01T00:00:00Z')", 'EXPRESSION_INVALID'],
     ['has(vars.day) && int(vars.day) > 1', 'EXPRESSION_INVALID'],
@@ -252,12 +263,15 @@ describe('expressions', () => {
     },
   )
 
-  test.each(['10 / int(vars.people) > 1', '10 % int(vars.people) == 1', '10 / (int(vars.people) - 1) > 1'])(
-    '%s gets a warning: it fails the run for some number',
-    (expression) => {
-      expect(decide(expression)).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
-    },
-  )
+  test.each([
+    '10 / int(vars.people) > 1',
+    '10 % int(vars.people) == 1',
+    '10 / (int(vars.people) - 1) > 1',
+    '10 / (3 - 3) > 1',
+    '10 / size([]) > 1',
+  ])('%s gets a warning: it fails the run for some number', (expression) => {
+    expect(decide(expression)).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
+  })
 
   test('a time of a date names the text that makes it one', () => {
     const fields = [{ name: 'day', label: 'Day', kind: 'date', required: true }]

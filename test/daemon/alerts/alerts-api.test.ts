@@ -29,7 +29,7 @@ const actions = async (db: Db) =>
 onBothDialects('operator actions on alerts', (fresh) => {
   test('the list is paged, latest occurrence first, filtered by status, kind and subject', async () => {
     const db = await fresh()
-    const { clock, raise } = await alertsWorld(db, {})
+    const { clock, raise, deps } = await alertsWorld(db, {})
     const ids: number[] = []
     for (const attempt of [1, 2, 3, 4]) {
       ids.push(await raise(restored(attempt)))
@@ -41,15 +41,30 @@ onBothDialects('operator actions on alerts', (fresh) => {
     const second = await listAlerts({ db }, { limit: 3, kind: 'action_rolled_back', cursor: first.nextCursor as string })
     expect([second.alerts.map(({ id }) => id), second.nextCursor]).toEqual([[ids[0]], null])
     expect((await listAlerts({ db }, { limit: 9, subject: 'south' })).alerts).toMatchObject([{ kind: 'fence_stuck' }])
-    await acknowledgeAlert({ db, clock }, anna, { id: ids[0] as number })
+    await acknowledgeAlert(deps, anna, { id: ids[0] as number })
     expect((await listAlerts({ db }, { limit: 9, status: 'open' })).alerts).toHaveLength(4)
     expect(await codeOf(listAlerts({ db }, { limit: 3, cursor: 'x' }))).toBe('VALIDATION')
+  })
+
+  test('resend takes a message that is pending although its job is abandoned', async () => {
+    const [db, hook] = [await fresh(), await webhookServer({ status: 500 }, { status: 204 })]
+    const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const id = await raise(stuck)
+    await drain()
+    expect(await codeOf(resendAlert(deps, anna, { id, which: 'dead' }))).toBe('CONFLICT')
+    await db.updateTable('outbox').set({ status: 'dead' }).where('topic', '=', 'alerts.deliver').execute()
+    await resendAlert(deps, anna, { id, which: 'dead' })
+    await clock.advance(60_000)
+    await drain()
+    expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'sent' }])
   })
 
   test('acknowledge records who, once; a closed or unknown alert is refused', async () => {
     const db = await fresh()
     const { deps, clock, raise } = await alertsWorld(db, {})
     const id = await raise(stuck)
+    expect(await showAlert(deps, { id })).toMatchObject({ deliveries: [], hasChannels: deps.channels.length > 0 })
+    expect(await showAlert({ ...deps, channels: [] }, { id })).toMatchObject({ hasChannels: false })
     const at = clock.now().toISOString()
     expect(await acknowledgeAlert(deps, anna, { id })).toMatchObject({ alert: { status: 'acknowledged', acknowledgedBy: 'admin:anna' } })
     await clock.advance(1000)

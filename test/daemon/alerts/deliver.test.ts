@@ -49,8 +49,8 @@ onBothDialects('alert delivery', (fresh) => {
     expect(rows).toHaveLength(boxes + 1) // none is lost: each is listed
     expect(rows.find(({ key }) => key === 'many:action_rolled_back')).toMatchObject({ status: 'open', count: boxes - 20 })
     const many = rows.find(({ key }) => key === 'many:action_rolled_back')
-    expect(await showAlert({ db }, { id: Number(rows[20]?.id) })).toMatchObject({ deliveries: [], summaryId: Number(many?.id) })
-    expect((await showAlert({ db }, { id: Number(rows[0]?.id) })).summaryId).toBeUndefined()
+    expect(await showAlert(deps, { id: Number(rows[20]?.id) })).toMatchObject({ deliveries: [], summaryId: Number(many?.id) })
+    expect((await showAlert(deps, { id: Number(rows[0]?.id) })).summaryId).toBeUndefined()
     await outbox.handlers['alerts.tell']?.({ alertId: rows[0]?.id }, { last: false })
     await raise(stuck)
     await drain()
@@ -92,10 +92,10 @@ onBothDialects('alert delivery', (fresh) => {
 
   test('a webhook on a forbidden port fails with a reason that hides the path', async () => {
     const db = await fresh()
-    const { drain, raise } = await alertsWorld(db, { webhook: 'http://127.0.0.1:6667/hunter2' })
+    const { drain, raise, deps } = await alertsWorld(db, { webhook: 'http://127.0.0.1:6667/hunter2' })
     const alertId = await raise(stuck)
     await drain()
-    const [told] = (await showAlert({ db }, { id: alertId })).deliveries
+    const [told] = (await showAlert(deps, { id: alertId })).deliveries
     expect(told?.lastError).toMatch(
       /^the webhook at http:\/\/127\.0\.0\.1:6667 cannot be called: port 6667 is reserved for another protocol/,
     )

@@ -166,3 +166,26 @@ test.each(['sqlite', 'postgres'])('forms that were late before can be found by t
   const rows = await db.selectFrom('run_elements').select(['token_id', 'escalated_role']).orderBy('token_id').execute()
   expect(rows.map(({ escalated_role }) => escalated_role)).toEqual(['head', null, null])
 })
+
+test.each(['sqlite', 'postgres'])('tasks that were escalated by hand before can be found by their new role, on %s', async (dialect) => {
+  const db = await aRunBefore(dialect, '0071-escalated-tasks')
+  for (const [id, role] of [
+    ['tsk_1', 'head'],
+    ['tsk_2', 'teacher'],
+    ['tsk_3', null],
+  ])
+    await sql`insert into tasks (id, tenant_id, title, status, role_key, escalation_level, created_at, updated_at)
+      values (${id}, 'ten_1', 'Call', 'open', ${role}, 0, ${at(0)}, ${at(0)})`.execute(db)
+  for (const [token, kind, role, task] of [
+    ['t1', 'task', 'teacher', 'tsk_1'],
+    ['t2', 'task', 'teacher', 'tsk_2'],
+    ['t3', 'task', '', 'tsk_3'],
+    ['t4', 'task', '', 'tsk_1'],
+    ['t5', 'checkpoint', 'teacher', null],
+  ])
+    await sql`insert into run_elements (run_id, token_id, tenant_id, element_id, kind, label, role_key, approvals, opened_at, task_id)
+      values ('run_1', ${token}, 'ten_1', 'x', ${kind}, 'Call', ${role}, '[]', ${at(0)}, ${task})`.execute(db)
+  await migrate(db)
+  const rows = await db.selectFrom('run_elements').select(['token_id', 'escalated_role']).orderBy('token_id').execute()
+  expect(rows.map(({ escalated_role }) => escalated_role)).toEqual(['head', null, null, 'head', null])
+})

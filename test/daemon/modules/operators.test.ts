@@ -72,7 +72,7 @@ onBothDialects('modules for operators', (fresh) => {
     const withdraw = () => room.operator.withdrawModule({ params: { id: 'attendance' }, body: { reason: 'It sends data to strangers.' } })
     await withdraw()
     const { id } = await db.selectFrom('alerts').select('id').executeTakeFirstOrThrow()
-    await acknowledgeAlert(room, anOperator, { id: Number(id) })
+    await acknowledgeAlert({ ...room, channels: [] }, anOperator, { id: Number(id) })
     // The tenants use the next version, which is withdrawn too.
     await approve(db, aManifest({ version: '1.1.0' }), 'ten_two')
     await db.updateTable('module_installations').set({ version: '1.1.0' }).execute()

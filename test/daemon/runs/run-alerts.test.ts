@@ -104,6 +104,21 @@ onBothDialects('alerts of runs', (fresh) => {
     expect(body).toContain('So it is for 1 more')
   })
 
+  test('a task that can be done repeats no alert of another one, whoever gives it back or escalates it', async () => {
+    const one = await aTasksWorld(await fresh())
+    await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
+    await aRun(one, await aBoard(one, 's > p1; p1 > t1 > e1; p1 > t2 > e2', { t2: { assignedRole: 'school-principal' } }))
+    const count = async () => (await one.db.selectFrom('alerts').select('count').executeTakeFirstOrThrow()).count
+    const [task] = (await one.as('tim').listTasks()).tasks.filter(({ title }) => title === 't1')
+    const params = { id: task?.id as string }
+    await one.as('tim').startTask({ params })
+    await one.as('tim').assignTask({ params, body: { assigneeId: null } })
+    await one.as('mia').escalateTask({ params, body: { assignedRole: 'head' } })
+    expect(await count()).toBe(1)
+    await one.as('mia').escalateTask({ params, body: { assignedRole: 'school-principal' } })
+    expect(await count()).toBe(2)
+  })
+
   test('an approver who leaves while the run is failed is missed after the retry', async () => {
     const one = await aTasksWorld(await fresh())
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()

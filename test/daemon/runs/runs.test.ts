@@ -109,7 +109,19 @@ onBothDialects('runs', (fresh) => {
     const start = (who: string, id: string) => codeOf(one.as(who).startRun({ params: { id }, body: {} }))
     expect([await start('tim', forMembers), await start('tim', alarm)]).toEqual(['FORBIDDEN', 'ok'])
     expect([await start('anna', forMembers), await start('anna', alarm)]).toEqual(['ok', 'FORBIDDEN'])
+    const refusal = (who: string, id: string) =>
+      one
+        .as(who)
+        .startRun({ params: { id }, body: {} })
+        .catch(({ message }) => message)
+    for (const id of [forMembers, alarm]) {
+      const said = await refusal('ben', id)
+      expect(said).toContain(id)
+      expect(said).not.toMatch(/Crisis|teacher/)
+    }
+    expect(await refusal('anna', alarm)).toBe('Runs of "Crisis" are started by these roles: teacher.')
     await one.db.updateTable('spaces').set({ visibility: 'TENANT' }).execute()
+    expect(await refusal('ben', alarm)).toBe('Runs of "Crisis" are started by these roles: teacher.')
     expect(await shown('tim')).toEqual([
       { id: alarm, spaceId: 'spc_crisis' },
       { id: forMembers, spaceId: 'spc_crisis' },

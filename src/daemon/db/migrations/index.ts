@@ -65,6 +65,7 @@ import { elementOwners } from './0066-element-owners.ts'
 import { billingLists } from './0068-billing-lists.ts'
 import { reportReasons } from './0069-report-reasons.ts'
 import { goneAccounts } from './0070-gone-accounts.ts'
+import { escalatedTasks } from './0071-escalated-tasks.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -136,4 +137,5 @@ export const migrations: readonly Migration[] = [
   billingLists,
   reportReasons,
   goneAccounts,
+  escalatedTasks,
 ]
