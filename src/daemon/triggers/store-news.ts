@@ -43,10 +43,13 @@ export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Pr
 
 type Said = Readonly<{ tenantId: string; chatDomain: string; triggers: readonly RoomTrigger[]; message: ChatMessage }>
 
+/** How far the clock of a chat server may be behind: an alarm just after a publication is not lost. */
+const maxSkewMs = 60_000
+
 async function startByMessage(deps: Deps, tx: Tx, { tenantId, chatDomain, triggers, message }: Said): Promise<void> {
   // A read after an outage also has messages from before a board began to read the room.
   const isRead = ({ roomId, readFrom }: RoomTrigger) =>
-    roomId === message.roomId && (readFrom === null || message.sentAtMs >= Date.parse(readFrom))
+    roomId === message.roomId && (readFrom === null || message.sentAtMs >= Date.parse(readFrom) - maxSkewMs)
   const fitting = triggers.filter((one) => isRead(one) && saysOneOf(one.trigger.phrases, message.text))
   const sender = fitting.length > 0 ? await senderOf(tx, { tenantId, chatDomain, chatId: message.sender }) : undefined
   if (!sender) return
