@@ -84,8 +84,8 @@ onBothDialects('files in forms of an erased user', (fresh) => {
     const form = { assignedTo: 'starter', assignedRole: undefined, fields: [note, { ...note, name: 'other' }] }
     const run = await aRun(one, await aBoard(one, 's > f1 > e', { f1: form }, { retentionDays: 30 }), { spaceId: 'spc_4b' })
     await uploaded(one, 'fil_mine', { by: 'anna', at: run.startedAt })
-    await uploaded(one, 'fil_of_tim', { by: 'tim', at: run.startedAt })
-    const data = { note: 'fil_mine', other: 'fil_of_tim' }
+    await uploaded(one, 'fil_theirs', { by: 'tim', at: run.startedAt })
+    const data = { note: 'fil_mine', other: 'fil_theirs' }
     await one.as('anna').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data } })
     for (const id of ['anna', 'tim']) {
       await eraseUserRuns(deps, { ...anna, id })
@@ -93,6 +93,6 @@ onBothDialects('files in forms of an erased user', (fresh) => {
     }
     await one.clock.advance(31 * 86_400_000)
     await runsFeature.cleanup?.(deps)[0]?.(new AbortController().signal)
-    expect(await stored()).toEqual(['fil_of_tim'])
+    expect(await stored()).toEqual(['fil_theirs'])
   })
 })
