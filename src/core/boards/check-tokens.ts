@@ -56,7 +56,7 @@ export function* exploreTokens(board: Graph): Steps<TokenFault[]> {
     found.set(key, { state, from, via })
     queue.push(key)
   }
-  for (const outcome of outcomes(graph, atStart(graph), { into: graph.start.into, work })) arrive(null, outcome)
+  for (const outcome of outcomes(graph, emptyState(graph), { ...graph.start, work })) arrive(null, outcome)
   for (let at = 0; at < queue.length && found.size <= maxStates && work.left >= 0; at++) {
     const key = queue[at] as string
     const { state } = found.get(key) as Found
@@ -67,7 +67,7 @@ export function* exploreTokens(board: Graph): Steps<TokenFault[]> {
     for (const place of waiting) {
       const rest = without(state, place)
       for (const into of choices(graph, place.elementId))
-        for (const outcome of outcomes(graph, { state: rest, via: null }, { into, work })) arrive(key, outcome)
+        for (const outcome of outcomes(graph, rest, { from: place.elementId, into, work })) arrive(key, outcome)
     }
   }
   if (found.size > maxStates || work.left < 0) {
@@ -92,13 +92,16 @@ function pathTo(found: ReadonlyMap<string, Found>, key: string | null): string[]
     parts.push(idsOf(via))
     at = from
   }
-  return parts.toReversed().flat()
+  return withoutRepeats(parts.toReversed().flat())
 }
+
+/** A step begins at an element that waits, which the step before may have ended with. */
+const withoutRepeats = (ids: readonly string[]): string[] => ids.filter((id, at) => id !== ids[at - 1])
 
 function idsOf(via: Via): string[] {
   const parts: (readonly string[])[] = []
   for (let at = via; at !== null; at = at.before) parts.push([...at.through, at.id])
-  return parts.toReversed().flat()
+  return withoutRepeats(parts.toReversed().flat())
 }
 
 /** States from which no end can be reached; only meaningful where nothing else is wrong. */
@@ -190,7 +193,7 @@ const choices = (graph: TokenGraph, id: string): readonly (readonly TokenEdge[])
 
 type Broken = Readonly<{ code: 'TOKENS_MEET' | 'JOIN_TWICE'; elementId: string }>
 type Outcome = Readonly<{ state: State; via: Via; broken?: Broken }>
-type Moves = Readonly<{ into: readonly TokenEdge[]; work: Work }>
+type Moves = Start & Readonly<{ work: Work }>
 /** Edges that tokens are on: first the one that moves next. Equal keys: the same edges. */
 type Edges = Readonly<{ edge: TokenEdge; others: Edges; key: string }> | null
 /** `meets`: another choice may have led to the same state and edges. */
@@ -199,12 +202,10 @@ type Open = Readonly<{ state: State; via: Via; edges: Edges; meets?: boolean }>
 const ahead = (graph: PlacedGraph, edges: readonly TokenEdge[], others: Edges): Edges =>
   edges.reduceRight<Edges>((rest, edge) => ({ edge, others: rest, key: `${graph.nameOf.get(edge.id)}${rest?.key ?? ''}` }), others)
 
-const atStart = (graph: PlacedGraph): Outcome => ({ state: emptyState(graph), via: { id: graph.start.from, through: [], before: null } })
-
 /** Every state that is reached once the tokens on these edges have come to wait or to an end; some of them where the work is used up. */
-function outcomes(graph: PlacedGraph, { state, via }: Outcome, { into, work }: Moves): Outcome[] {
+function outcomes(graph: PlacedGraph, state: State, { from, into, work }: Moves): Outcome[] {
   const done: Outcome[] = []
-  const open: Open[] = [{ state, via, edges: ahead(graph, into, null) }]
+  const open: Open[] = [{ state, via: { id: from, through: [], before: null }, edges: ahead(graph, into, null) }]
   const seen = new Set<string>()
   for (let now = open.pop(); now !== undefined && work.left >= 0; now = open.pop()) {
     work.left -= workOf(graph) + (now.edges?.key.length ?? 0)
@@ -265,7 +266,7 @@ type Pick = <One>(all: readonly One[]) => One
 type Play = Readonly<{ work: Work; pick: Pick; maxMoves: number }>
 
 function playOnce(graph: PlacedGraph, fault: Report, { work, pick, maxMoves }: Play): void {
-  let { state, via, broken } = oneOutcome(graph, atStart(graph), { into: graph.start.into, work, pick })
+  let { state, via, broken } = oneOutcome(graph, { state: emptyState(graph), via: null }, { ...graph.start, work, pick })
   for (let moves = 0; moves < maxMoves && !broken && work.left >= 0; moves++) {
     const places = placesOf(graph, state)
     work.left -= graph.places.length
@@ -275,15 +276,16 @@ function playOnce(graph: PlacedGraph, fault: Report, { work, pick, maxMoves }: P
       return
     }
     const place = pick(waiting)
-    const into = pick(choices(graph, place.elementId))
-    ;({ state, via, broken } = oneOutcome(graph, { state: without(state, place), via }, { into, work, pick }))
+    const from = place.elementId
+    const into = pick(choices(graph, from))
+    ;({ state, via, broken } = oneOutcome(graph, { state: without(state, place), via }, { from, into, work, pick }))
   }
   if (broken) fault(broken.code, broken.elementId, () => idsOf(via))
 }
 
 /** One of the outcomes, chosen at random. */
-function oneOutcome(graph: PlacedGraph, { state, via }: Outcome, { into, work, pick }: Moves & Readonly<{ pick: Pick }>): Outcome {
-  let now: Open | Outcome = { state, via, edges: ahead(graph, into, null) }
+function oneOutcome(graph: PlacedGraph, { state, via }: Outcome, { from, into, work, pick }: Moves & Readonly<{ pick: Pick }>): Outcome {
+  let now: Open | Outcome = { state, via: { id: from, through: [], before: via }, edges: ahead(graph, into, null) }
   // A loop in which nothing waits has no end of its own.
   while (work.left >= 0 && 'edges' in now && now.edges !== null) {
     work.left -= workOf(graph)
