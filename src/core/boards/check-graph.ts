@@ -40,7 +40,7 @@ export const error = (code: string, elementId: string | null, message: string): 
 
 /**
  * `unlistedRoles`: those whose users do not see each other as contacts. `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs
- * of the board happen; a template has none. `now`: absent where it does not matter which moments of the board have passed.
+ * of the board happen; a template has none. `now`: without it, times of the board that have passed are accepted.
  */
 export type CheckContext = Readonly<{
   roles: ReadonlySet<string>

@@ -22,8 +22,8 @@ type Install = Accepted & Readonly<{ id: string }>
 
 /**
  * Installs a published item (spec 4.8). Repeated for an app whose module is not active, it activates the module. Throws NOT_FOUND, FORBIDDEN,
- * ALREADY_INSTALLED, CONFLICT (another price than the accepted one, or one that was not named), what `planBundle` throws, and for a paid item
- * what the payments feature throws.
+ * ALREADY_INSTALLED, CONFLICT (another price than the accepted one, or one that was not named), the errors of `planBundle`, and for a paid item
+ * those of the payments feature.
  */
 export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, ...accepted }: Install) {
   const item = await findItem(deps.db, id)

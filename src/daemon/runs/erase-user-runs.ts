@@ -17,8 +17,8 @@ const actor: SystemActor = { kind: 'system', name: 'privacy' }
 
 /**
  * Removes what an erased user left in runs. Runs that the user started are cancelled if they have not ended, and lose the values and signatures of
- * their forms, also in titles of tasks; steps, times and reports stay, and uploads until the run is deleted. Signatures that the user drew in other runs go too. It can be repeated until
- * the id is replaced.
+ * their forms, also in titles of tasks; steps, times and reports stay, and uploads until the run is deleted. Signatures that the user drew in
+ * other runs are deleted too. It can be repeated until the id is replaced.
  */
 export async function eraseUserRuns(deps: Deps, user: ErasedUser, signal?: AbortSignal): Promise<void> {
   const { id, tenantId } = user

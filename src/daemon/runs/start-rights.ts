@@ -32,8 +32,8 @@ type Start = Pick<BoardStart, 'startRoles' | 'bindings'>
 type Asked = Readonly<{ definition: Start; actor: PlatformPrincipal; spaceState: () => Promise<SpaceState> }>
 
 /**
- * Roles that the board names may start it without a membership, as staff may start an alarm of the crisis team. Without such roles all users
- * who see its space may.
+ * Users with a role that the board names may start it without being members of its space: staff start an alarm of the crisis team. If it names
+ * no role, every user who sees the space may start it.
  */
 export const mayStart = async ({ definition, actor, spaceState }: Asked): Promise<boolean> =>
   definition.startRoles.length === 0 ? (await spaceState()) !== 'hidden' : mayActOn(startRolesOf(definition), actor)

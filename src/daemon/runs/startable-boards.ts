@@ -12,8 +12,8 @@ const maxCharacters = 8_000_000
 
 /**
  * The active boards of which the caller may start a run, newest first. A private space is named to its members alone. A page may have fewer
- * of them than `limit` and be followed by another. It leaves the cache of compiled boards to runs: a list of all large boards of a tenant
- * would drop those of others. Throws VALIDATION for an invalid cursor.
+ * of them than `limit` and be followed by another. It does not use the cache of compiled boards: a list of many large boards would
+ * remove the boards of other tenants from it. Throws VALIDATION for an invalid cursor.
  */
 export async function listStartableBoards(deps: Pick<RunsDeps, 'db' | 'spacesOf'>, actor: PlatformPrincipal, { cursor, limit }: Page) {
   const { db } = deps
