@@ -3,6 +3,7 @@ import type { Task } from '../../core/tasks/index.ts'
 import type { Tx, WithTx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import type { TasksDeps } from './deps.ts'
+import { existingRole } from './move-task.ts'
 import { publishTaskEvents } from './publish-task.ts'
 import { taskView } from './read-tasks.ts'
 import { insertTask, insertTasks, type TaskRecord, taskByExternalId } from './tasks.repo.ts'
@@ -19,14 +20,16 @@ type TaskInput = Readonly<{
 }>
 
 /**
- * Creates a task. Throws VALIDATION (an assignee who is not of the tenant, a space that the caller is not in), ALREADY_EXISTS (the external id).
+ * Creates a task. Throws VALIDATION (a role that does not exist, an assignee who is not of the tenant, a space that the caller is not in),
+ * ALREADY_EXISTS (the external id).
  */
 export const createTask = (deps: TasksDeps, actor: PlatformPrincipal, input: TaskInput): Promise<Task> =>
   deps.db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
+    const assignedRole = input.assignedRole ? existingRole(deps.roles, input.assignedRole) : null
     if (input.spaceId) await assertSpaceMember({ ...deps, tx }, actor, input.spaceId)
     if (input.assigneeId) await assertAssignee(tx, tenantId, input.assigneeId)
-    const [made] = await ensureTasks(deps, tx, [{ ...input, tenantId, createdBy: userId }])
+    const [made] = await ensureTasks(deps, tx, [{ ...input, assignedRole, tenantId, createdBy: userId }])
     if (!made?.isNew)
       throw problem(
         'ALREADY_EXISTS',

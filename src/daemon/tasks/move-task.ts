@@ -66,18 +66,22 @@ export const assignTask = (deps: Deps, actor: PlatformPrincipal, { id, assigneeI
 
 type Escalation = Readonly<{ level?: number | undefined; assignedRole?: string | undefined }>
 
-/** Also throws VALIDATION for a role that does not exist: no user could do the task. */
+/** Also throws VALIDATION for a role that does not exist. */
 export async function escalateTask(
   { roles, ...deps }: Deps & Pick<TasksDeps, 'roles'>,
   actor: PlatformPrincipal,
   { id, level, assignedRole: name }: One & Escalation,
 ): Promise<Task> {
-  const assignedRole = name === undefined ? undefined : roleNamed(roles, name)
-  if (assignedRole !== undefined && unknownRoles(roles, [roleKey(assignedRole)]).length > 0) {
-    const reason = `the role ${assignedRole} does not exist. fix: use one of ${Object.keys(roles.roles).join(', ')}`
-    throw problem('VALIDATION', `assignedRole: ${reason}`, { details: [{ path: 'assignedRole', reason }] })
-  }
+  const assignedRole = name === undefined ? undefined : existingRole(roles, name)
   return move(deps, actor, { id, change: { type: 'escalate', at: isoNow(deps.clock), level, assignedRole } })
+}
+
+/** As `roleNamed`. Throws VALIDATION for a role that does not exist: no user could do its task. */
+export function existingRole(book: RoleBook, name: string): string {
+  const role = roleNamed(book, name)
+  if (unknownRoles(book, [roleKey(role)]).length === 0) return role
+  const reason = `the role ${role} does not exist. fix: use one of ${Object.keys(book.roles).join(', ')}`
+  throw problem('VALIDATION', `assignedRole: ${reason}`, { details: [{ path: 'assignedRole', reason }] })
 }
 
 /** The name as it was sent, or the role that has it as an alias. */

@@ -42,6 +42,14 @@ onBothDialects('tasks', (fresh) => {
     })
   })
 
+  test('a role that does not exist gets no task', async () => {
+    const one = await room()
+    const failed = make(one, { assignedRole: 'wizard' })
+    await expect(failed).rejects.toThrow('the role wizard does not exist. fix: use one of ')
+    expect(await codeOf(failed)).toBe('VALIDATION')
+    expect((await one.as('mia').listTasks({ query: {} as never })).tasks).toEqual([])
+  })
+
   test('an external id is taken once per event and tenant', async () => {
     const one = await room()
     const rows: readonly (readonly [string, string | undefined, string, string])[] = [
