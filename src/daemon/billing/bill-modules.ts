@@ -40,12 +40,13 @@ export async function billTenant(deps: BillDeps, { tenantId, month }: Tenant): P
           ? null
           : `the price is in ${currency.toUpperCase()}, and the platform bills ${deps.currency.toUpperCase()}`
       }
-      for (const row of of.filter((one) => reasonOf(one) !== null)) {
-        await setUnbilled(deps, row, reasonOf(row) as string)
-        refused.push(row)
+      const billable: ModuleUsageRow[] = []
+      for (const row of of) {
+        const reason = reasonOf(row)
+        if (reason !== null) await setUnbilled(deps, row, reason)
+        ;(reason === null ? billable : refused).push(row)
       }
       if (customerId === null) continue
-      const billable = of.filter((row) => reasonOf(row) === null)
       const isFormer = customerId !== tenant?.paymentCustomerId
       const done = await billCustomer(deps, { tenantId, month, slug: tenant?.slug ?? tenantId, customerId, isFormer, rows: billable })
       total.billed += done.billed
