@@ -1,10 +1,10 @@
 import type { FlowBundle } from '../../core/boards/index.ts'
-import { type Actor, isProblem, problem } from '../../core/kit/index.ts'
+import { type Actor, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import type { AppBundle } from '../../core/marketplace/index.ts'
 import { assertCompatible, type ModuleManifest, type Permission, priceOf } from '../../core/modules/index.ts'
 import { draftOf, storeBoard } from '../boards/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
-import { activateModule, assertFlagOfModule, endModuleIn, findInstallation, installModuleIn } from '../modules/index.ts'
+import { activateModule, assertFlagOfModule, deleteDataIn, endModuleIn, findInstallation, installModuleIn } from '../modules/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import type { ItemRecord } from './items.repo.ts'
 
@@ -23,7 +23,8 @@ export type BundlePlan = Readonly<
       moduleId: string
       permissions: readonly Permission[]
       modulePriceCents: number | null
-      status: 'none' | 'installed' | 'active' | 'deactivated'
+      /** `expired`: deactivated, and the retention of its data has ended. */
+      status: 'none' | 'expired' | 'installed' | 'active' | 'deactivated'
     }
 >
 
@@ -65,17 +66,18 @@ export async function planBundle(deps: Deps, { tenantId }: Readonly<{ tenantId: 
   return { kind: 'app', moduleId, permissions, modulePriceCents: priceOf(module)?.cents ?? null, status }
 }
 
-/** An installation stays at its version when its app is installed, unless it is being deleted. */
+/** An installation stays at its version when its app is installed, unless it is being deleted or its data has expired. */
 async function moduleOf(
-  deps: Pick<Deps, 'db' | 'approved'>,
+  deps: Pick<Deps, 'db' | 'clock' | 'approved'>,
   { tenantId, flag }: Readonly<{ tenantId: string; flag: string }>,
 ): Promise<ModuleOfApp | undefined> {
   const newest = await moduleWithFlag(deps, deps.db, flag)
   if (!newest) return undefined
   const { id: moduleId } = newest
   const installation = await findInstallation(deps.db, { tenantId, moduleId })
-  const { status, version } = installation ?? { status: 'deleted', version: newest.version }
+  const { status, version, dataDeleteAt = null } = installation ?? { status: 'deleted', version: newest.version }
   if (status === 'deleted' || status === 'pending_deletion') return { manifest: newest, withdrawn: null, status: 'none' }
+  if (dataDeleteAt !== null && dataDeleteAt <= isoNow(deps.clock)) return { manifest: newest, withdrawn: null, status: 'expired' }
   const { manifest = newest, withdrawn = null } = (await deps.approved.find(deps.db, moduleId, version)) ?? {}
   return { manifest, withdrawn, status }
 }
@@ -92,7 +94,7 @@ type Consent = Readonly<{ permissions: Permission[] | null; modulePrice: Readonl
  * flow, or while its module is not approved.
  */
 export async function consentOf(
-  deps: Pick<Deps, 'db' | 'approved'>,
+  deps: Pick<Deps, 'db' | 'clock' | 'approved'>,
   { tenantId }: Readonly<{ tenantId: string }>,
   item: ItemRecord,
 ): Promise<Consent> {
@@ -130,8 +132,11 @@ export async function applyBundle(deps: Deps, tx: Tx, { actor, plan }: Readonly<
     return { installedTemplateId: id, moduleId: null, ownsModule: false }
   }
   const { moduleId, permissions: approvedPermissions, modulePriceCents, status } = plan
-  const ownsModule = status === 'none' || (await isOfApp(tx, { tenantId: actor.tenantId, moduleId, status }))
-  if (status === 'none') await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions, modulePriceCents })
+  const { tenantId } = actor
+  const isNew = status === 'none' || status === 'expired'
+  const ownsModule = isNew || (await isOfApp(tx, { tenantId, moduleId, status }))
+  if (status === 'expired') await deleteDataIn(deps, tx, { tenantId, moduleId })
+  if (isNew) await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions, modulePriceCents })
   return { installedTemplateId: null, moduleId, ownsModule }
 }
 

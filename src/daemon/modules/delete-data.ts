@@ -28,15 +28,18 @@ export async function deleteDueData(deps: Deps, signal?: AbortSignal): Promise<s
       .execute()
     for (const { tenant_id: tenantId, module_id: moduleId } of due) {
       if (signal?.aborted) break
-      await deleteData(deps, { tenantId, moduleId }).then(
-        (isDeleted) => {
-          deleted += isDeleted ? 1 : 0
-        },
-        (err) => {
-          failed++
-          deps.log.error({ err, tenantId, moduleId }, 'the data of a module was not deleted; next attempt tomorrow')
-        },
-      )
+      await deps.db
+        .transaction()
+        .execute((tx) => deleteDataIn(deps, tx, { tenantId, moduleId }))
+        .then(
+          (isDeleted) => {
+            deleted += isDeleted ? 1 : 0
+          },
+          (err) => {
+            failed++
+            deps.log.error({ err, tenantId, moduleId }, 'the data of a module was not deleted; next attempt tomorrow')
+          },
+        )
     }
     last = due.length
     after = due.at(-1) ?? after
@@ -44,19 +47,18 @@ export async function deleteDueData(deps: Deps, signal?: AbortSignal): Promise<s
   return `data of ${plural(deleted, 'module')} deleted${failed > 0 ? `, ${failed} failed` : ''}`
 }
 
-/** Returns false if the module was installed or activated again meanwhile. */
-const deleteData = (deps: Deps, key: InstallationKey): Promise<boolean> =>
-  deps.db.transaction().execute(async (tx) => {
-    const former = await lockInstallation(tx, key)
-    const due = former && former.dataDeleteAt !== null && former.dataDeleteAt <= isoNow(deps.clock)
-    const change = due && decide(former, { moduleId: key.moduleId, verb: 'cleanup', now: isoNow(deps.clock) })
-    if (!change) return false
-    await deleteRows(tx, key)
-    const { manifest } = await installedVersion(deps, tx, former)
-    const empty = { settings: {}, dataGeneration: 0, dataVersion: 0, dataBytes: 0, former: null, formerUntil: null, permissions: [] }
-    await applyChange(deps, tx, { actor, former, next: { ...former, ...change.state, ...empty }, manifest, emits: change.emits })
-    return true
-  })
+/** Deletes the data of a module if its retention has ended. Returns false if the module was installed or activated again meanwhile. */
+export async function deleteDataIn(deps: Pick<Deps, 'clock' | 'approved' | 'changed'>, tx: Tx, key: InstallationKey): Promise<boolean> {
+  const former = await lockInstallation(tx, key)
+  const due = former && former.dataDeleteAt !== null && former.dataDeleteAt <= isoNow(deps.clock)
+  const change = due && decide(former, { moduleId: key.moduleId, verb: 'cleanup', now: isoNow(deps.clock) })
+  if (!change) return false
+  await deleteRows(tx, key)
+  const { manifest } = await installedVersion(deps, tx, former)
+  const empty = { settings: {}, dataGeneration: 0, dataVersion: 0, dataBytes: 0, former: null, formerUntil: null, permissions: [] }
+  await applyChange(deps, tx, { actor, former, next: { ...former, ...change.state, ...empty }, manifest, emits: change.emits })
+  return true
+}
 
 const tables = ['module_documents', 'module_secrets', 'module_runs', 'module_positions', 'module_dead_letters'] as const
 

@@ -22,6 +22,7 @@ import { announce, announceTopic, restoreModule, withdrawModule } from './withdr
 
 export { activateModule } from './activate-module.ts'
 export { recordMonthlyUsage } from './bill-usage.ts'
+export { deleteDataIn } from './delete-data.ts'
 export type { InstallationChange, ModulesDeps, Preparation, Prepared } from './deps.ts'
 export {
   bytesOfDocuments,

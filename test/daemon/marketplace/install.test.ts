@@ -96,6 +96,23 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect(await room.modules.row()).toMatchObject({ status: 'active', data_delete_at: null })
   })
 
+  test('an app is active again also between the end of its retention and the night that deletes its data, and begins empty', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const { id } = await room.published(anApp())
+    await approve(room.db, aManifest(), 'ten_one')
+    const { subscription } = await install(room, id)
+    await room.db.updateTable('module_installations').set({ settings: '{"old":true}' }).execute()
+    await room.as('mia').uninstallMarketplaceItem({ params: { id: subscription.id } })
+    await room.clock.advance(30 * 24 * 3_600_000)
+    expect((await install(room, id)).activation).toBeNull()
+    expect(await room.modules.row()).toMatchObject({
+      status: 'active',
+      data_delete_at: null,
+      settings: '{}',
+      permissions: '["spaces:read"]',
+    })
+  })
+
   test('an app whose module has a price of its own shows it; the reviewer is warned that both are charged', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await approve(room.db, aManifest({ billing: { model: 'subscription', monthlyPrice: 4.99, currency: 'EUR' } }), 'ten_one')
