@@ -105,7 +105,7 @@ const hasOneWorker = ({ assignedRole, assignedTo }: Readonly<{ assignedRole?: un
   (assignedRole === undefined) !== (assignedTo === undefined)
 const oneWorker = { path: ['assignedRole'], message: 'is required, or assignedTo: starter in its place' }
 const eitherWorker = { oneOf: [{ required: ['assignedRole'] }, { required: ['assignedTo'] }] }
-const none = z.strictObject({})
+const none = z.strictObject({}).default({})
 
 const element = <Kind extends string, Config extends z.ZodType>(kind: Kind, config: Config) =>
   z.strictObject({
@@ -149,7 +149,7 @@ export const BoardElement = z.discriminatedUnion('kind', [
   element('timer', z.strictObject({ until: When })),
   element('message', z.strictObject({ room: RoomRef, body: z.string().trim().min(1).max(4_000) })),
   element('report', z.strictObject({ title: Label, template: z.string().min(1).max(100_000) })),
-  element('end', z.strictObject({ terminate: z.boolean().default(false) })),
+  element('end', z.strictObject({ terminate: z.boolean().default(false) }).prefault({})),
 ])
 export type BoardElement = z.infer<typeof BoardElement>
 export type ElementKind = BoardElement['kind']

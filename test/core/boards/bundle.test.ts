@@ -103,6 +103,19 @@ describe('a bundle', () => {
     )
   })
 
+  test('needs no `config` for elements without settings, and is exported with it', () => {
+    const definition = sketch('s > p1 > d1 > e; p1 > j1; d1 -else-> j1; j1 > e2')
+    const full = bundleOf({ name: 'A', description: '', definition })
+    const components = full.templateExport.components.map(({ config: _, ...rest }) => rest)
+    const short = { templateExport: { ...full.templateExport, components } }
+    expect(new Ajv2020({ validateFormats: false, strict: false }).compile(schema())(short)).toBe(true)
+    expect(FlowBundle.parse(short)).toEqual(full)
+    const elements = definition.elements.map(({ config: _, ...rest }) => rest)
+    expect(BoardDefinition.parse({ ...definition, elements })).toEqual(definition)
+    const task = { id: 'a', kind: 'task', label: 'A' }
+    expect(BoardDefinition.safeParse({ elements: [task], edges: [] }).error?.issues).toMatchObject([{ path: ['elements', 0, 'config'] }])
+  })
+
   test('has bindings for its own parameters alone; those of the caller go first', () => {
     const definition = sketch('s > t1 > m1 > e', { t1: { assignedRole: { role: 'head' } }, m1: { room: '!hall:school' } })
     const bundle = bundleOf({

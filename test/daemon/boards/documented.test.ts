@@ -28,9 +28,8 @@ onBothDialects('docs/boards.md', (fresh) => {
     const one = await aTasksWorld(await fresh())
     const mia = one.as('mia')
     one.spaces.set('tim', [aSpace('spc_4b')])
-    const elements = z.array(z.looseObject({ config: z.looseObject({ assignedRole: z.string().optional() }) }))
-    for (const { config } of elements.parse(visitors.definition.elements))
-      if (config.assignedRole !== undefined) expect(roles).toContain(config.assignedRole)
+    const elements = z.array(z.looseObject({ config: z.looseObject({ assignedRole: z.string() }).optional() }))
+    for (const { config } of elements.parse(visitors.definition.elements)) if (config) expect(roles).toContain(config.assignedRole)
     const board = JSON.parse(JSON.stringify(visitors).replaceAll('"principal"', '"school-principal"')) as never
     const { id } = await mia.createBoard({ body: board })
     expect((await mia.checkBoard({ params: { id } })).findings).toEqual([])
