@@ -35,7 +35,7 @@ const undeliveredColumns = ({ now }: Style): Column<Undelivered>[] => [
   { title: 'AT', value: ({ at }) => ago(at, now), priority: 1 },
 ]
 
-type Shown = OperatorRun & Readonly<{ undelivered?: readonly Undelivered[] }>
+type Shown = Omit<OperatorRun, 'spaceName'> & Readonly<{ undelivered?: readonly Undelivered[] }>
 
 export function runView(run: Shown, style: Style, { tenant }: Readonly<{ tenant: string }>): string {
   const { paint, now } = style
@@ -143,7 +143,7 @@ export const historyView = (
 ): string =>
   sections(entries.length === 0 ? 'No steps.' : table(style, entryColumns, entries), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
 
-type Content = OperatorRun &
+type Content = Omit<OperatorRun, 'spaceName'> &
   Readonly<{
     startedBy: string | null
     users: Readonly<Record<string, string>>

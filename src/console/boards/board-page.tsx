@@ -6,6 +6,7 @@ import { Ago, CliLine, KeyValues, Link, Loaded, PageHeader, Section, Status } fr
 import { Elements } from './elements.tsx'
 import type { Mark } from './graph.tsx'
 import { boardQuery, boardTones, checkQuery } from './queries.ts'
+import { SpaceName } from './space-name.tsx'
 import { words } from './words.ts'
 
 export function Page() {
@@ -30,6 +31,7 @@ export function Page() {
                     {one.slug}
                   </Link>,
                 ],
+                ['Space', found.spaceId && <SpaceName key="space" of={found} />],
                 ['Version', `${found.version}${found.publishedVersion ? `, published ${found.publishedVersion}` : ''}`],
                 ['Saved', <Ago key="saved" at={found.updatedAt} />],
               ]}

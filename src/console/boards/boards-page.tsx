@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { BoardSummary } from '../../core/boards/index.ts'
+import type { OperatorBoard } from '../../core/boards/index.ts'
 import type { OperatorRun } from '../../core/runs/index.ts'
 import {
   agoColumn,
@@ -15,13 +15,17 @@ import {
   useSearchState,
 } from '../kit/index.ts'
 import { boardTones, runStatus, runTones, tenantChoicesQuery } from './queries.ts'
+import { SpaceName } from './space-name.tsx'
 import { words } from './words.ts'
 
-const boardColumns: readonly TableColumn<BoardSummary>[] = [
+const boardColumns: readonly TableColumn<OperatorBoard>[] = [
   { key: 'name', title: 'Board', width: 'minmax(180px, 2fr)', value: ({ name }) => name },
   statusColumn(({ status }) => status, boardTones, { width: '120px' }),
   { key: 'id', title: 'Id', width: '230px', value: ({ id }) => id },
-  { key: 'space', title: 'Space', width: 'minmax(140px, 1fr)', value: ({ spaceId }) => spaceId },
+  {
+    ...{ key: 'space', title: 'Space', width: 'minmax(140px, 1fr)', value: ({ spaceName }) => spaceName },
+    cell: (board) => <SpaceName of={board} />,
+  },
   { key: 'version', title: 'Version', width: '80px', align: 'right', value: ({ version }) => version },
   { key: 'published', title: 'Published', width: '90px', align: 'right', value: ({ publishedVersion }) => publishedVersion },
   agoColumn(['saved', 'Saved'], ({ updatedAt }) => updatedAt),

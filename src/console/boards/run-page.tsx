@@ -25,6 +25,7 @@ import { Elements } from './elements.tsx'
 import type { Mark } from './graph.tsx'
 import { passedElements } from './passed.ts'
 import { boardQuery, historyQuery, runStatus, runTones } from './queries.ts'
+import { SpaceName } from './space-name.tsx'
 import { words } from './words.ts'
 
 type One = Readonly<{ slug: string; id: string }>
@@ -87,6 +88,7 @@ const RunFacts = ({ run, slug }: Readonly<{ run: OperatorRunDetail; slug: string
         </Link>,
       ],
       ['Board', <Link key="board" to={`/boards/${slug}/${run.boardId}`}>{`${run.boardName}, version ${run.boardVersion}`}</Link>],
+      ['Space', run.spaceId && <SpaceName key="space" of={run} />],
       ['Trigger', run.trigger],
       ['Waits at', run.activeElementIds.join(', ')],
       ['Not delivered', run.undelivered.map(({ type, elementId }) => `${type} of ${elementId}`).join(', ')],

@@ -31,7 +31,7 @@ export { causeOf, eventStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
 export { readForm, readStartVariables } from './form.ts'
 export { occurrenceKey } from './occurrence.ts'
-export { type BoardStructure, operatorBoardsContract } from './operator-contract.ts'
+export { type BoardStructure, type OperatorBoard, operatorBoardsContract } from './operator-contract.ts'
 export {
   activeOf,
   type Board,

@@ -11,8 +11,14 @@ const base = '/api/admin/v1/tenants/:slug/boards'
 const ofTenant = z.object({ slug: Slug })
 const one = z.object({ slug: Slug, id: Id })
 
+/** A board of a tenant as operators list it. */
+const OperatorBoard = BoardSummary.extend({
+  spaceName: z.string().nullable().meta({ description: 'The name of the space in `spaceId`, also of a deleted one' }),
+})
+export type OperatorBoard = Readonly<z.infer<typeof OperatorBoard>>
+
 /** A board without its content: no roles, rooms, forms, texts and expressions. */
-const BoardStructure = BoardSummary.extend({
+const BoardStructure = OperatorBoard.extend({
   columns: BoardDefinition.shape.columns.unwrap(),
   elements: z.array(z.object({ id: z.string(), kind: z.string(), label: z.string(), columnId: z.string().nullable() })),
   edges: z.array(z.object({ source: z.string(), target: z.string(), condition: z.string() })),
@@ -29,7 +35,7 @@ export const operatorBoardsContract = {
     auth: admin('viewer'),
     params: ofTenant,
     query: Paging.extend({ status: BoardStatus.optional() }),
-    returns: z.object({ boards: z.array(BoardSummary), nextCursor: z.string().nullable() }),
+    returns: z.object({ boards: z.array(OperatorBoard), nextCursor: z.string().nullable() }),
     summary: 'List the boards of a tenant, newest first',
   }),
   importTenantBoard: endpoint({

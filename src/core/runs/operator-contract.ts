@@ -8,7 +8,9 @@ const ofTenant = z.object({ slug: Slug })
 const one = z.object({ slug: Slug, id: Id })
 
 /** A run without people: who started it and who may read it stay in the tenant. */
-const OperatorRun = RunSummary.omit({ startedBy: true })
+const OperatorRun = RunSummary.omit({ startedBy: true }).extend({
+  spaceName: z.string().nullable().meta({ description: 'The name of the space in `spaceId`, also of a deleted one' }),
+})
 export type OperatorRun = Readonly<z.infer<typeof OperatorRun>>
 
 const OperatorRunDetail = OperatorRun.extend({

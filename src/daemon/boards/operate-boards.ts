@@ -9,6 +9,7 @@ import {
 import { type AdminActor, isoNow, problem, type TokenActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { spaceNames } from '../spaces/index.ts'
 import { useSupportAccess } from '../support/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import { inSlices, oneOfTenant } from './board-work.ts'
@@ -30,8 +31,13 @@ async function tenantNamed(db: DbOrTx, slug: string): Promise<Readonly<{ id: str
   return { id: tenant.id, tenantId: tenant.id, slug }
 }
 
-export const listTenantBoards = async (deps: BoardsDeps, { slug, ...page }: Page) =>
-  listBoards(deps, await tenantNamed(deps.db, slug), page)
+/** Throws NOT_FOUND, VALIDATION for an invalid cursor. */
+export async function listTenantBoards(deps: BoardsDeps, { slug, ...page }: Page) {
+  const tenant = await tenantNamed(deps.db, slug)
+  const { boards, nextCursor } = await listBoards(deps, tenant, page)
+  const names = await spaceNames(deps.db, { ...tenant, ids: boards.map(({ spaceId }) => spaceId) })
+  return { boards: boards.map((board) => ({ ...board, spaceName: names.get(board.spaceId ?? '') ?? null })), nextCursor }
+}
 
 /** The structure of a version; default: the last saved one. Throws NOT_FOUND. */
 export async function showTenantBoard(
@@ -41,8 +47,10 @@ export async function showTenantBoard(
   const tenant = await tenantNamed(deps.db, slug)
   const { definition: last, ...summary } = await showBoard(deps, tenant, { id })
   const definition = version === undefined ? last : (await showVersion(deps, tenant, { id, version })).definition
+  const names = await spaceNames(deps.db, { ...tenant, ids: [summary.spaceId] })
   return {
     ...summary,
+    spaceName: names.get(summary.spaceId ?? '') ?? null,
     columns: definition.columns,
     elements: definition.elements.map(({ id: own, kind, label, columnId }) => ({ id: own, kind, label, columnId })),
     edges: definition.edges.map(({ source, target, condition }) => ({ source, target, condition: condition.type })),

@@ -1,5 +1,6 @@
 import { type FileUsage, type Quotas, type SpaceUsage, summarizeUsage } from '../../core/files/index.ts'
 import type { Db, Tx } from '../db/index.ts'
+import { spaceNames } from '../spaces/index.ts'
 import { readUsedBytes } from './files.repo.ts'
 import type { FileTable } from './files.tables.ts'
 
@@ -14,7 +15,9 @@ export const fileUsageOf =
       .setIsolationLevel('repeatable read')
       .execute(async (tx) => {
         const uses = summarizeUsage(await usageBySpace(tx, id))
-        const largestSpaces = await named(tx, uses.largestSpaces)
+        // Files of deleted spaces still use storage.
+        const names = await spaceNames(tx, { tenantId: id, ids: uses.largestSpaces.map((space) => space.id) })
+        const largestSpaces = uses.largestSpaces.map((space) => ({ ...space, name: names.get(space.id) ?? '' }))
         return { usedBytes: await readUsedBytes(tx, id), quotaBytes: quotas[plan], ...uses, largestSpaces }
       })
 
@@ -34,13 +37,4 @@ export async function usageBySpace(tx: Tx, tenantId: string): Promise<SpaceUsage
   return rows.map(({ space_id, state, count, bytes }) => ({
     ...{ spaceId: space_id, as: asWhat[state], count: Number(count), bytes: Number(bytes) },
   }))
-}
-
-/** Includes deleted spaces, whose files still use storage. */
-async function named<Use extends Readonly<{ id: string }>>(tx: Tx, uses: readonly Use[]): Promise<(Use & Readonly<{ name: string }>)[]> {
-  if (uses.length === 0) return []
-  const ids = uses.map(({ id }) => id)
-  const rows = await tx.selectFrom('spaces').select(['id', 'name']).where('id', 'in', ids).execute()
-  const names = new Map(rows.map(({ id, name }) => [id, name]))
-  return uses.map((use) => ({ ...use, name: names.get(use.id) ?? '' }))
 }

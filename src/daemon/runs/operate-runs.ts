@@ -3,6 +3,7 @@ import { noSuchPage, pageEnd, pageOf, readPageEnd } from '../../core/contract/in
 import { type AdminActor, isProblem, problem, type TokenActor } from '../../core/kit/index.ts'
 import { maxBulk, type OperatorRun, type RunSummary } from '../../core/runs/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { spaceNames } from '../spaces/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import { manageLocked, runFailed } from './advance-run.ts'
 import type { RunsDeps } from './deps.ts'
@@ -32,17 +33,24 @@ export async function tenantIdOf(db: DbOrTx, slug: string): Promise<string> {
 const operatorFailure = (failure: RunFailure): RunFailure =>
   failure.code === 'EXPRESSION_FAILED' ? { ...failure, message: 'a condition has no value for the variables of the run' } : failure
 
-export const withoutPeople = ({ startedBy: _, failure, ...run }: RunSummary): OperatorRun => ({
-  ...run,
-  failure: failure && operatorFailure(failure),
-})
+type OfTenant = Readonly<{ tenantId: string; runs: readonly RunSummary[] }>
+
+/** Runs with the names of their spaces, and without the users who started them. */
+export async function operatorRuns(db: DbOrTx, { tenantId, runs }: OfTenant): Promise<OperatorRun[]> {
+  const names = await spaceNames(db, { tenantId, ids: runs.map(({ spaceId }) => spaceId) })
+  return runs.map(({ startedBy: _, failure, ...run }) => ({
+    ...{ ...run, spaceName: names.get(run.spaceId ?? '') ?? null },
+    failure: failure && operatorFailure(failure),
+  }))
+}
 
 /** Throws NOT_FOUND, VALIDATION for an invalid cursor. */
 export async function listTenantRuns({ db }: Pick<Deps, 'db'>, { slug, cursor, limit, ...filter }: Page & Filter) {
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
-  const found = await searchRuns(db, { tenantId: await tenantIdOf(db, slug), ...filter, after, limit: limit + 1 })
+  const tenantId = await tenantIdOf(db, slug)
+  const found = await searchRuns(db, { tenantId, ...filter, after, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, ({ startedAt, id }) => pageEnd({ createdAt: startedAt, id }))
-  return { runs: page.map(withoutPeople), nextCursor }
+  return { runs: await operatorRuns(db, { tenantId, runs: page }), nextCursor }
 }
 
 export const noSuchRun = ({ slug, id }: Named) =>

@@ -1,6 +1,6 @@
-import type { OperatorRunDetail } from '../../core/runs/index.ts'
+import type { OperatorRun, OperatorRunDetail } from '../../core/runs/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
-import { type Named, noSuchRun, tenantIdOf, withoutPeople } from './operate-runs.ts'
+import { type Named, noSuchRun, operatorRuns, tenantIdOf } from './operate-runs.ts'
 import { findRun, summaryOf } from './runs.repo.ts'
 
 type OfRun = Readonly<{ tenantId: string; runId: string }>
@@ -11,7 +11,8 @@ export async function showTenantRun({ db }: Readonly<{ db: Db }>, named: Named):
   const run = await findRun(db, { tenantId, id: named.id })
   if (!run) throw noSuchRun(named)
   const of = { tenantId, runId: run.id }
-  return { ...withoutPeople(summaryOf(run)), doneElementIds: await doneElements(db, of), undelivered: await undeliveredOf(db, of) }
+  const [shown] = await operatorRuns(db, { tenantId, runs: [summaryOf(run)] })
+  return { ...(shown as OperatorRun), doneElementIds: await doneElements(db, of), undelivered: await undeliveredOf(db, of) }
 }
 
 async function doneElements(db: DbOrTx, { tenantId, runId }: OfRun): Promise<string[]> {

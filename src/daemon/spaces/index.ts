@@ -20,6 +20,7 @@ export {
   membersOf,
   roomsOfMember,
   roomsOfTenant,
+  spaceNames,
   spaceRoomsAfter,
   spacesOf,
 } from './spaces.repo.ts'

@@ -71,6 +71,17 @@ export async function spaceById(db: DbOrTx, spaceId: string): Promise<SpaceRecor
   return row && toSpace(row)
 }
 
+type Several = Readonly<{ tenantId: string; ids: readonly (string | null)[] }>
+
+/** The names of spaces of a tenant by id, also of deleted ones; null: no space. */
+export async function spaceNames(db: DbOrTx, { tenantId, ids }: Several): Promise<ReadonlyMap<string, string>> {
+  const wanted = [...new Set(ids)].filter((id) => id !== null)
+  if (wanted.length === 0) return new Map()
+  const query = db.selectFrom('spaces').select(['id', 'name']).where('tenant_id', '=', tenantId)
+  const rows = await query.where('id', 'in', wanted).execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 /** Locks the space against changes of it and its members until the transaction ends. Inserts that reference it are not blocked. */
 export async function lockSpace(tx: Tx, { tenantId, spaceId }: OneSpace): Promise<void> {
   const one = tx.selectFrom('spaces').select('id').where('id', '=', spaceId).where('tenant_id', '=', tenantId)

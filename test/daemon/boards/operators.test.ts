@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
+import { aSpace, aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
+import { storedSpace } from '../runs/a-board.ts'
 
 const secret = { t1: { assignedRole: 'teacher' }, m1: { room: 'space', body: 'Call {phone}' } }
 const definition = sketch('s > f1 > t1 > m1 > e', {
@@ -41,6 +42,19 @@ onBothDialects('boards for operators', (fresh) => {
       () => one.operator.listTenantBoards({ params: { slug: 'nobody' } }),
     ])
       expect(await codeOf(call())).toBe('NOT_FOUND')
+  })
+
+  test('a board is listed and shown with the name of its space, also of a deleted one', async () => {
+    const one = await room()
+    await storedSpace(one, 'spc_4b')
+    one.spaces.set('mia', [aSpace('spc_4b')])
+    const { id } = await one.as('mia').createBoard({ body: { name: 'Crisis', spaceId: 'spc_4b', definition } })
+    await one.as('mia').createBoard({ body: { name: 'Anywhere', definition } })
+    await one.db.updateTable('spaces').set({ name: 'Class 4b', deleted_at: one.clock.now().toISOString() }).execute()
+    const { boards } = await one.operator.listTenantBoards({ params: { slug: 'one' } })
+    const names = Object.fromEntries(boards.map(({ name, spaceName }) => [name, spaceName]))
+    expect(names).toEqual({ Crisis: 'Class 4b', Anywhere: null })
+    expect((await one.operator.showTenantBoard({ params: { slug: 'one', id } })).spaceName).toBe('Class 4b')
   })
 
   test('findings have no role, text and condition of a faulty board', async () => {

@@ -57,7 +57,7 @@ onBothDialects('runs for operators', (fresh) => {
     expect(await found(one, { element: 'dA' })).toEqual([failed.id])
   })
 
-  test('an operator sees which elements are done and what was not delivered, without its text', async () => {
+  test('an operator sees the name of the space, which elements are done and what was not delivered, without its text', async () => {
     const one = await room()
     await storedSpace(one, 'spc_4b')
     const texts = { m1: { body: 'Secret' }, r1: { title: 'Hidden', template: 'Secret' } }
@@ -65,6 +65,8 @@ onBothDialects('runs for operators', (fresh) => {
     await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
     const show = () => one.operator.showTenantRun({ params: { ...params, id: run.id } })
     expect(await show()).toMatchObject({ doneElementIds: ['t1'], undelivered: [] })
+    await one.db.updateTable('spaces').set({ name: 'Class 4b' }).execute()
+    expect([(await show()).spaceName, (await one.operator.listTenantRuns({ params })).runs[0]?.spaceName]).toEqual(['Class 4b', 'Class 4b'])
     await one.db.updateTable('run_messages').set({ status: 'failed' }).where('element_id', '=', 'm1').execute()
     await one.db.updateTable('run_reports').set({ status: 'failed' }).execute()
     const shown = await show()
