@@ -97,6 +97,45 @@ test('boards: the graph of a board with the findings of its check', async () => 
   await screenshots(page, 'board')
 })
 
+/** A run with so many steps, as the daemon answers; its board is `boardId`. */
+async function aLongRun(seq: number): Promise<string> {
+  const at = '2026-01-05T02:00:00.000Z'
+  const run = {
+    ...{ id: 'run_long', boardId, boardName: 'Crisis', boardVersion: 1, spaceId: 'spc_4b', spaceName: 'Class 4b', status: 'waiting' },
+    ...{ trigger: 'manual', activeColumnId: null, activeColumnIds: [], activeElementIds: ['alarm'], seq, failure: null, startedAt: at },
+    ...{ completedAt: null, slaDeadline: null, slaWarningAt: null, doneElementIds: [], undelivered: [] },
+  }
+  const path = `**/api/admin/v1/tenants/${slug}/runs/${run.id}`
+  await page.route(path, (route) => route.fulfill({ json: run }))
+  await page.route(`${path}/history?*`, (route) => {
+    const query = new URL(route.request().url()).searchParams
+    const first = Number(query.get('cursor') ?? 0) + 1
+    const count = Math.min(Number(query.get('limit')), seq - first + 1)
+    const entries = Array.from({ length: count }, (_, nth) => ({ seq: first + nth, at, type: 'submit', elementId: `step-${first + nth}` }))
+    return route.fulfill({ json: { entries, nextCursor: null } })
+  })
+  return run.id
+}
+
+test('runs: the space by its name, and older steps page by page', async () => {
+  const id = await aLongRun(450)
+  await see(`/runs/${slug}/${id}`, 'Crisis', 'run')
+  await page.getByTitle('spc_4b').getByText('Class 4b').waitFor()
+  const steps = page.getByRole('list', { name: 'Steps' }).getByRole('listitem')
+  await page.getByText('step-251', { exact: false }).waitFor()
+  await page.getByRole('button', { name: 'Show older steps' }).scrollIntoViewIfNeeded()
+  await screenshots(page, 'run-steps')
+  const shown = [await steps.count()]
+  for (const oldest of ['step-51', 'step-1']) {
+    await page.getByRole('button', { name: 'Show older steps' }).click()
+    await steps.last().getByText(`submit · ${oldest}`, { exact: true }).waitFor()
+    shown.push(await steps.count())
+  }
+  expect(shown).toEqual([200, 400, 450])
+  expect(await page.getByRole('button', { name: 'Show older steps' }).count()).toBe(0)
+  await assertAccessible(page)
+})
+
 test('marketplace: a submission is read as text and sent back', async () => {
   await see('/marketplace', 'Marketplace', 'marketplace')
   await see('/marketplace/vendors', 'Vendors', 'vendors')

@@ -39,9 +39,13 @@ export const tenantChoicesQuery = {
   },
 } as const
 
-/** The newest steps of a run that has `seq` of them, oldest first. */
-export const historyQuery = ({ slug, id, seq }: One & Readonly<{ seq: number }>) =>
+/** The newest steps of a run that has `seq` of them, oldest first. Steps never change, so they are read once. */
+export const historyQuery = ({ slug, id, seq, pages }: One & Readonly<{ seq: number; pages: number }>) =>
   ({
-    queryKey: ['runs', slug, 'history', id, seq],
-    queryFn: () => api.runs.tenantRunHistory({ params: { slug, id }, query: newestSteps(seq) }),
+    queryKey: ['runs', slug, 'history', id, seq, pages],
+    queryFn: async () => {
+      const read = newestSteps(seq, pages).map((query) => api.runs.tenantRunHistory({ params: { slug, id }, query }))
+      return (await Promise.all(read)).flatMap(({ entries }) => entries)
+    },
+    refetchInterval: false,
   }) as const

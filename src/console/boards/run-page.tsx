@@ -130,14 +130,22 @@ function marksOf({ board, run, now }: Marked): ReadonlyMap<string, Mark> {
 }
 
 function History({ slug, run: { id, seq } }: Readonly<{ slug: string; run: OperatorRunDetail }>) {
-  const history = useQuery({ ...historyQuery({ slug, id, seq }), placeholderData: (before) => before })
+  const [pages, setPages] = useState(1)
+  const history = useQuery({ ...historyQuery({ slug, id, seq, pages }), placeholderData: (before) => before })
   return (
     <Section title={words.steps}>
       <Loaded query={history} rows={6}>
-        {({ entries }) => (
+        {(entries) => (
           <>
             <Steps entries={entries} />
-            {entries.length < seq && <p className="dim">{words.newest(entries.length, `tenantry runs history ${id} --tenant ${slug}`)}</p>}
+            {entries.length < seq && (
+              <p>
+                <Button onPress={() => setPages(pages + 1)} isDisabled={history.isPlaceholderData}>
+                  {words.older}
+                </Button>{' '}
+                <span className="dim">{words.newest(entries.length, `tenantry runs history ${id} --tenant ${slug}`)}</span>
+              </p>
+            )}
           </>
         )}
       </Loaded>

@@ -14,6 +14,7 @@ export const words = {
   findings: 'Findings',
   graph: 'Graph',
   steps: 'Steps',
+  older: 'Show older steps',
   newest: (count: number, command: string) => `The newest ${count}. All: ${command}`,
   kept: 'Variables, forms and reports are not shown: they belong to the tenant.',
   cancel: 'Cancel run',
