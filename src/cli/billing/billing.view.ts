@@ -96,6 +96,7 @@ const payoutTints = { listed: 'yellow', waiting: 'yellow', transferred: 'green' 
 
 const payoutColumns: Column<Payout>[] = [
   { title: 'DEVELOPER', value: ({ developerId }) => developerId, priority: 1 },
+  { title: 'VENDOR', value: ({ vendorId }) => vendorId ?? 'none', priority: 2 },
   { title: 'MONTH', value: ({ month }) => month, priority: 1 },
   { title: 'GROSS', value: ({ grossCents, currency }) => money(grossCents, currency), priority: 2, align: 'right' },
   { title: 'FEE', value: ({ feeCents, currency }) => money(feeCents, currency), priority: 2, align: 'right' },
