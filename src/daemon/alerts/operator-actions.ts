@@ -72,6 +72,9 @@ async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promi
     .returning(['id', 'channel', 'target'])
     .execute()
   if (retried.length === 0) throw problem('CONFLICT', `alert ${id} has no dead message. fix: tenantry alerts resend ${id} --all`)
+  // The new jobs do the work of the abandoned ones.
+  const keys = retried.map((message) => message.id)
+  await tx.deleteFrom('outbox').where('topic', '=', deliverTopic).where('status', '=', 'dead').where('key', 'in', keys).execute()
   for (const message of retried) await enqueueDelivery(tx, clock, message)
 }
 

@@ -46,17 +46,21 @@ onBothDialects('operator actions on alerts', (fresh) => {
     expect(await codeOf(listAlerts({ db }, { limit: 3, cursor: 'x' }))).toBe('VALIDATION')
   })
 
-  test('resend takes a message that is pending although its job is abandoned', async () => {
+  test('resend takes a message that is pending although its job is abandoned, which is then no longer listed as dead', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 500 }, { status: 204 })]
     const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
     await drain()
     expect(await codeOf(resendAlert(deps, anna, { id, which: 'dead' }))).toBe('CONFLICT')
     await db.updateTable('outbox').set({ status: 'dead' }).where('topic', '=', 'alerts.deliver').execute()
+    const other = { topic: 'alerts.deliver', payload: { deliveryId: 'msg_other' }, key: 'msg_other' }
+    await db.transaction().execute((tx) => enqueueJob(tx, clock, other))
+    await db.updateTable('outbox').set({ status: 'dead' }).where('key', '=', 'msg_other').execute()
     await resendAlert(deps, anna, { id, which: 'dead' })
     await clock.advance(60_000)
     await drain()
     expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'sent' }])
+    expect(await db.selectFrom('outbox').select(['key', 'status']).execute()).toEqual([{ key: 'msg_other', status: 'dead' }])
   })
 
   test('acknowledge records who, once; a closed or unknown alert is refused', async () => {
