@@ -21,6 +21,8 @@ export const boardLimits = {
   versions: 100,
   /** Characters of the newest versions of a board; older ones without runs are deleted. A definition has up to 1,000,000. */
   versionText: 10_000_000,
+  /** Characters of all stored versions of a tenant; a board or version that exceeds them is refused. */
+  versionTextOfTenant: 200_000_000,
   /** Accepted inputs of a run: a loop of short timers, or of refused forms, would fill the history for ever. */
   inputsOfRun: 100_000,
   /** Values of all submitted forms of a run, as JSON: the history stores each of them. */

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { BoardDefinition, BoardStart, type BoardSummary } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { type DbOrTx, forNoKeyUpdate, newestFirst, readRow, type Tx } from '../db/index.ts'
@@ -79,41 +78,6 @@ export async function boardsOf(db: DbOrTx, { tenantId, status, after, limit }: L
 }
 
 export type BoardVersion = Readonly<{ version: number; definition: BoardDefinition; savedBy: string | null; savedAt: string }>
-
-export async function insertVersion(tx: Tx, { tenantId, id }: One, { version, definition, savedBy, savedAt }: BoardVersion): Promise<void> {
-  const saved = { version, definition: JSON.stringify(definition), saved_by: savedBy, saved_at: savedAt }
-  await tx
-    .insertInto('board_versions')
-    .values({ tenant_id: tenantId, board_id: id, ...saved })
-    .execute()
-}
-
-type Bounds = Readonly<{ atMost: number; text: number }>
-
-/** Deletes versions that are neither published, begun by a stored run, nor among the newest: at most `atMost`, with at most `text` characters. */
-export async function deleteUnusedVersions(tx: Tx, board: BoardRecord, bounds: Bounds): Promise<void> {
-  const { id, tenantId, publishedVersion } = board
-  const upTo = await lastBeyond(tx, board, bounds)
-  if (upTo === undefined) return
-  const begun = tx.selectFrom('runs').select('board_version').where('tenant_id', '=', tenantId).where('board_id', '=', id)
-  const old = tx.deleteFrom('board_versions').where('tenant_id', '=', tenantId).where('board_id', '=', id).where('version', '<=', upTo)
-  await old
-    .where('version', '!=', publishedVersion ?? 0)
-    .where('version', 'not in', begun)
-    .execute()
-}
-
-/** The newest version beyond the bounds. The last saved one is always within. */
-async function lastBeyond(tx: Tx, { tenantId, id, version: last }: BoardRecord, { atMost, text }: Bounds): Promise<number | undefined> {
-  const query = tx.selectFrom('board_versions').where('tenant_id', '=', tenantId).where('board_id', '=', id)
-  const sized = query.select(['version', sql<number>`length(definition)`.as('size')]).where('version', '>', last - atMost)
-  let used = 0
-  for (const { version, size } of await sized.orderBy('version', 'desc').execute()) {
-    used += Number(size)
-    if (used > text && Number(version) !== last) return Number(version)
-  }
-  return last > atMost ? last - atMost : undefined
-}
 
 /** One version of a board; it never changes. A field that the stored text lacks has its default. */
 export async function findVersion(db: DbOrTx, { tenantId, id }: One, version: number): Promise<BoardVersion | undefined> {

@@ -21,6 +21,8 @@ type BoardVersionTable = {
   version: number
   /** JSON of a `BoardDefinition`. */
   definition: string
+  /** The length of `definition`. */
+  characters: number
   saved_by: string | null
   saved_at: string
 }

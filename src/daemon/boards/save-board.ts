@@ -1,18 +1,11 @@
-import { type BoardDefinition, type BoardSummary, boardLimits } from '../../core/boards/index.ts'
+import type { BoardDefinition, BoardSummary } from '../../core/boards/index.ts'
 import { type Clock, isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import {
-  type BoardRecord,
-  deleteBoardRow,
-  deleteUnusedVersions,
-  insertBoard,
-  insertVersion,
-  lockBoard,
-  replaceBoard,
-} from './boards.repo.ts'
+import { type BoardRecord, deleteBoardRow, insertBoard, lockBoard, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { noSuchBoard, summaryOf } from './show-boards.ts'
+import { storeVersion } from './store-version.ts'
 
 type BoardInput = Readonly<{ name: string; description: string; spaceId: string | null; definition: BoardDefinition }>
 type Saved = BoardSummary & Readonly<{ definition: BoardDefinition }>
@@ -20,7 +13,7 @@ type Saved = BoardSummary & Readonly<{ definition: BoardDefinition }>
 /** Drafts and active boards of a tenant. Archived ones stay as records, so counting them would leave no way out. */
 const maxBoards = 500
 
-/** Creates a board as a draft. Throws VALIDATION for a space that the caller is not in, CONFLICT for too many boards. */
+/** Creates a board as a draft. Throws VALIDATION for a space that the caller is not in, CONFLICT for too many boards or characters. */
 export const createBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { definition, ...input }: BoardInput): Promise<Saved> =>
   deps.db.transaction().execute(async (tx) => {
     await assertOwnSpace(deps, tx, { actor, spaceId: input.spaceId })
@@ -29,7 +22,7 @@ export const createBoard = (deps: BoardsDeps, actor: PlatformPrincipal, { defini
 
 type NewBoard = Readonly<{ tenantId: string; by: string | null; input: BoardInput }>
 
-/** Stores a draft; the caller has checked its space. Throws CONFLICT for too many boards. */
+/** Stores a draft; the caller has checked its space. Throws CONFLICT for too many boards or characters. */
 export async function storeBoard(
   deps: Pick<BoardsDeps, 'clock' | 'random'>,
   tx: Tx,
@@ -48,7 +41,7 @@ export async function storeBoard(
     updatedAt: at,
   }
   await insertBoard(tx, board)
-  await insertVersion(tx, board, { version: 1, definition, savedBy: by, savedAt: at })
+  await storeVersion(tx, board, { version: 1, definition, savedBy: by, savedAt: at })
   await publishBoardEvent(tx, deps.clock, { board, type: 'board.created' })
   return { ...summaryOf(board), definition }
 }
@@ -69,8 +62,8 @@ export async function assertRoomForBoard(tx: Tx, tenantId: string): Promise<void
 }
 
 /**
- * Saves the next version of a board, and deletes old ones without runs. Runs and the published version stay as they are. Throws NOT_FOUND, CONFLICT (another user saved it since
- * that version), VALIDATION.
+ * Saves the next version of a board, and deletes old ones without runs. Runs and the published version stay as they are. Throws NOT_FOUND,
+ * CONFLICT (another user saved it since that version, or the tenant stores too many characters), VALIDATION.
  */
 export const saveBoard = (
   deps: BoardsDeps,
@@ -85,8 +78,7 @@ export const saveBoard = (
     const at = isoNow(deps.clock)
     const saved: BoardRecord = { ...board, ...input, version: version + 1, updatedAt: at }
     await replaceBoard(tx, saved)
-    await insertVersion(tx, saved, { version: saved.version, definition, savedBy: actor.userId, savedAt: at })
-    await deleteUnusedVersions(tx, saved, { atMost: boardLimits.versions, text: boardLimits.versionText })
+    await storeVersion(tx, saved, { version: saved.version, definition, savedBy: actor.userId, savedAt: at })
     await publishBoardEvent(tx, deps.clock, { board: saved, type: 'board.saved' })
     return { ...summaryOf(saved), definition }
   })

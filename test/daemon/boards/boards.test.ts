@@ -80,6 +80,29 @@ onBothDialects('boards', (fresh) => {
     expect(versions.map(({ version }) => version)).toEqual([16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 1])
   })
 
+  test('a tenant stores 200 million characters: a further board is refused, and a save that stores less is not', async () => {
+    const one = await room()
+    const mia = one.as('mia')
+    const [first, other] = [(await create(one)).id, (await create(one)).id]
+    const save = (id: string, version: number, definition = sketch('s > e')) =>
+      mia.saveBoard({ params: { id }, body: { name: 'Crisis', definition, version } })
+    await save(first, 1)
+    const stored = (id: string, version: number) =>
+      one.db.updateTable('board_versions').where('board_id', '=', id).where('version', '=', version)
+    await stored(first, 1).set({ characters: 150_000_000 }).execute()
+    await stored(first, 2).set({ characters: 60_000_000 }).execute()
+    const refused = 'have 210,00'
+    await expect(create(one)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining(refused) })
+    await expect(save(other, 1, sound)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('200,000,000') })
+    expect((await mia.listBoards()).boards).toHaveLength(2)
+    expect(await codeOf(one.as('olga').createBoard({ body: { name: 'Of another tenant', definition: sound } }))).toBe('ok')
+    await save(other, 1)
+    await save(first, 2)
+    const { versions } = await mia.listBoardVersions({ params: { id: first } })
+    expect(versions.map(({ version }) => version)).toEqual([3])
+    expect(await codeOf(create(one))).toBe('ok')
+  })
+
   test('the newest 100 versions are stored, the published one, and those that have runs', async () => {
     const one = await room()
     const mia = one.as('mia')
@@ -91,7 +114,7 @@ onBothDialects('boards', (fresh) => {
     await mia.publishBoard({ params })
     await one.db.updateTable('boards').set({ version: 200 }).execute()
     const { board_id, tenant_id, definition } = await one.db.selectFrom('board_versions').selectAll().limit(1).executeTakeFirstOrThrow()
-    const saved = { board_id, tenant_id, definition, saved_by: null, saved_at: '2026-01-05T02:00:00.000Z' }
+    const saved = { board_id, tenant_id, definition, characters: 10, saved_by: null, saved_at: '2026-01-05T02:00:00.000Z' }
     for (const version of [100, 101, 102, 200])
       await one.db
         .insertInto('board_versions')

@@ -189,3 +189,11 @@ test.each(['sqlite', 'postgres'])('tasks that were escalated by hand before can 
   const rows = await db.selectFrom('run_elements').select(['token_id', 'escalated_role']).orderBy('token_id').execute()
   expect(rows.map(({ escalated_role }) => escalated_role)).toEqual(['head', null, null, 'head', null])
 })
+
+test.each(['sqlite', 'postgres'])('the characters of saved versions of boards are counted, on %s', async (dialect) => {
+  const db = await aRunBefore(dialect, '0076-board-characters')
+  await sql`insert into board_versions (board_id, version, tenant_id, definition, saved_by, saved_at)
+    values ('brd_1', 1, 'ten_1', '{"ä":1}', null, ${at(0)})`.execute(db)
+  await migrate(db)
+  expect(await db.selectFrom('board_versions').select('characters').execute()).toEqual([{ characters: 7 }])
+})
