@@ -3,10 +3,11 @@ import type { Task } from '../../core/tasks/index.ts'
 import type { Tx, WithTx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import type { TasksDeps } from './deps.ts'
+import { taskByExternalId } from './event-tasks.repo.ts'
 import { existingRole } from './move-task.ts'
 import { publishTaskEvents } from './publish-task.ts'
 import { taskView } from './read-tasks.ts'
-import { insertTask, insertTasks, type TaskRecord, taskByExternalId } from './tasks.repo.ts'
+import { insertTask, insertTasks, type TaskRecord } from './tasks.repo.ts'
 
 type TaskInput = Readonly<{
   title: string

@@ -6,27 +6,21 @@ import { tasksContract as contract } from '../../core/tasks/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { createTask } from './create-task.ts'
+import { deleteOldTasks } from './delete-old-tasks.ts'
 import type { TasksDeps } from './deps.ts'
 import { assignTask, cancelTask, changeTask, completeTask, escalateTask, startTask } from './move-task.ts'
 import { listTasks, readTask, taskView } from './read-tasks.ts'
 import { taskJobs } from './return-tasks.ts'
-import { deleteOldTasks } from './tasks.repo.ts'
 
 export { ensureTasks } from './create-task.ts'
+export { deleteOldTasks } from './delete-old-tasks.ts'
 export type { RunTasks, SpacesOf } from './deps.ts'
+export { countTasksOfEvent, tasksOfEvent } from './event-tasks.repo.ts'
 export { escalateTasksOfRun, finishTasksOfRun, moveTask, roleNamed } from './move-task.ts'
 export { taskView } from './read-tasks.ts'
 export { enqueueTaskReturn, returnTasks } from './return-tasks.ts'
-export {
-  countTasksOfEvent,
-  deleteOldTasks,
-  findTask,
-  ownersOfTasks,
-  replaceTitlesOfRun,
-  type TaskOwner,
-  tasksOfEvent,
-  unfinishedTasksOf,
-} from './tasks.repo.ts'
+export { findTask, ownersOfTasks, replaceTitlesOfRun, type TaskOwner } from './tasks.repo.ts'
+export { unfinishedTasksOf } from './user-tasks.repo.ts'
 
 export const tasksFeature = feature<TasksDeps>({
   name: 'tasks',

@@ -4,7 +4,8 @@ import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { audienceOf, type Task, type TaskStatus } from '../../core/tasks/index.ts'
 import type { DbOrTx, WithTx } from '../db/index.ts'
 import type { SpacesOf, TasksDeps } from './deps.ts'
-import { findTask, lockTask, type TaskRecord, tasksFor } from './tasks.repo.ts'
+import { findTask, lockTask, type TaskRecord } from './tasks.repo.ts'
+import { tasksFor } from './user-tasks.repo.ts'
 
 /** A task as the API returns it. */
 export const taskView = ({ tenantId: _, createdBy: __, ...task }: TaskRecord): Task => task

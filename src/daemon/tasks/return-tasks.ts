@@ -4,7 +4,7 @@ import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import type { TasksDeps } from './deps.ts'
 import { moveTask } from './move-task.ts'
-import { takenTasks } from './tasks.repo.ts'
+import { takenTasks } from './user-tasks.repo.ts'
 
 /** Job: return the unfinished tasks of a disabled or erased user to their roles. */
 const returnTopic = 'tasks.return'

@@ -17,7 +17,7 @@ import { evidencePage, rolloutsPage } from '../../../src/daemon/rollouts/testing
 import { listSnapshots } from '../../../src/daemon/snapshots/list-snapshots.ts'
 import { membersAfter } from '../../../src/daemon/spaces/members.repo.ts'
 import { spacesAfter } from '../../../src/daemon/spaces/spaces.repo.ts'
-import { tasksFor } from '../../../src/daemon/tasks/tasks.repo.ts'
+import { tasksFor } from '../../../src/daemon/tasks/user-tasks.repo.ts'
 import { listTenants } from '../../../src/daemon/tenants/show-tenants.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 
