@@ -22,14 +22,14 @@ export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Roun
   if (!known) return withoutRoomMs
   const { reader, boxId } = known
   // Its token would grow old: a room that is read later has messages from before its board was published.
-  if (rooms.length === 0 && reader.since !== null) await restartReader(db, clock, tenantId)
+  if (rooms.length === 0 && reader.since !== null) await restartReader(db, clock, { tenantId })
   if (!boxId || rooms.length === 0) return withoutRoomMs
   if (reader.since !== null && reader.box_id !== boxId) {
-    await restartReader(db, clock, tenantId)
+    await restartReader(db, clock, { tenantId })
     return 0
   }
   const homeserver = homeservers.of(tenantId as TenantId)
-  const read = await fetchMessages({ homeserver, signal }, { rooms, since: reader.since })
+  const read = await fetchMessages({ homeserver, signal }, { rooms, since: reader.since, readFrom: reader.read_from })
   if (signal.aborted) return 0
   if (read.kind === 'retry') {
     log.debug({ tenantId, reason: read.reason }, 'the messages of a chat server were not read')
@@ -50,7 +50,7 @@ async function restart(
 ) {
   const tenant = await activeTenant(db, tenantId)
   await db.transaction().execute(async (tx) => {
-    await restartReader(tx, clock, tenantId)
+    await restartReader(tx, clock, { tenantId })
     if (since === null || !tenant) return
     for (const roomId of rooms) await raiseAlert(tx, clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
   })
