@@ -33,13 +33,9 @@ export async function readerOf(
   return { reader, boxId }
 }
 
+type Restart = Readonly<{ tenantId: string; from?: string }>
+
 /** Reading continues with the newest messages: the token belongs to another box or to replaced data. `from`: with those since then. */
 export async function restartReader(db: DbOrTx, clock: Clock, { tenantId, from = isoNow(clock) }: Restart): Promise<void> {
-  await db
-    .updateTable('chat_readers')
-    .set(({ eb }) => ({ since: null, read_from: eb.case().when('read_from', '<', from).then(from).else(eb.ref('read_from')).end() }))
-    .where('tenant_id', '=', tenantId)
-    .execute()
+  await db.updateTable('chat_readers').set({ since: null, read_from: from }).where('tenant_id', '=', tenantId).execute()
 }
-
-type Restart = Readonly<{ tenantId: string; from?: string }>

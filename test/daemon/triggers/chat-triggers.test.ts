@@ -451,6 +451,19 @@ onBothDialects('chat triggers', (fresh) => {
     },
   )
 
+  test('a board that is published during a restore reads no message from before it', async () => {
+    const one = await school()
+    const startedAt = isoIn(one.clock, 0)
+    await one.clock.advance(120_000)
+    one.say('alarm')
+    await one.clock.advance(120_000)
+    await one.publishAlarm({ cooldownMinutes: 0 })
+    const id = one.say('alarm')
+    await restartReader(one.db, one.clock, { tenantId: one.tenantId, from: startedAt })
+    await one.read()
+    expect(eventIds(one)).toEqual([id])
+  })
+
   test('a reader that was reset while it waited stores nothing of the former data', async () => {
     const one = await school()
     await one.publishAlarm()
