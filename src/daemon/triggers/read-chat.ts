@@ -14,6 +14,9 @@ type Round = Readonly<{ tenantId: string; lease: Lease; signal: AbortSignal }>
 /** Between two checks for rooms of spaces that are being created. */
 const withoutRoomMs = 5_000
 
+/** The reader of a suspended tenant ends within a second. */
+const suspendedMs = 5_000
+
 /** Waits for messages of one tenant once and starts what they cause. Returns how long to wait before the next round. */
 export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Round): Promise<number> {
   const { db, clock, log, homeservers } = deps
@@ -38,8 +41,8 @@ export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Roun
   if (read.kind === 'restart') return restart(deps, tenantId, { since: reader.since, rooms })
   const { news } = read
   const isNothing = news.messages.length === 0 && news.encrypted.length === 0 && news.unread.length === 0
-  if (!isNothing || news.next !== reader.since) await storeNews(deps, { lease, from: reader, boxId, news })
-  return 0
+  if (isNothing && news.next === reader.since) return 0
+  return (await storeNews(deps, { lease, from: reader, boxId, news })) ? 0 : suspendedMs
 }
 
 /** The server does not continue from the token, or has more than can be read: an alert names the unread rooms. */

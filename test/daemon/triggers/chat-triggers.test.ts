@@ -464,6 +464,20 @@ onBothDialects('chat triggers', (fresh) => {
     expect(eventIds(one)).toEqual([id])
   })
 
+  test('a message that is read when the tenant was just suspended starts a run once it is resumed', async () => {
+    const one = await school()
+    await one.publishAlarm()
+    await one.read()
+    const set = (status: 'active' | 'suspended') => one.db.updateTable('tenants').set({ status }).where('id', '=', one.tenantId).execute()
+    await set('suspended')
+    const id = one.say('alarm')
+    expect(await one.read()).toBe(5_000)
+    expect(eventIds(one)).toEqual([])
+    await set('active')
+    await one.read()
+    expect(eventIds(one)).toEqual([id])
+  })
+
   test('a reader that was reset while it waited stores nothing of the former data', async () => {
     const one = await school()
     await one.publishAlarm()
