@@ -99,7 +99,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   events: ['tenants', 'users'],
   files: ['spaces', 'tenants'],
   homeserver: ['boxes', 'hosts', 'tenants'],
-  jobs: ['alerts', 'tenants'],
+  jobs: ['alerts', 'boxes', 'tenants'],
   limits: ['tenants'],
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals', 'tenants'],
   modules: ['marketplace_subscriptions', 'tenants'],

@@ -5,6 +5,7 @@ import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, composeHandlers, makeCommandBus, notifyFailures, registrySecrets, secretsByKind } from '../hosts/index.ts'
+import { chatRetryListener } from '../jobs/index.ts'
 import {
   askRegistries,
   fixesOfEmergencies,
@@ -49,6 +50,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     userResyncListener(deps),
     spaceResyncListener(deps),
     readerRestartListener(deps),
+    chatRetryListener(deps),
   )
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, owner }
   const rollouts = {

@@ -12,6 +12,7 @@ import type { RunJobsDeps } from './work-queue.ts'
 
 export { jobsMetrics } from './jobs-metrics.ts'
 export { discardJobsOf } from './queues.repo.ts'
+export { chatRetryListener } from './retry-listener.ts'
 export { drainJobs, runJobs } from './run-jobs.ts'
 export { watchJobs } from './watch-jobs.ts'
 

@@ -51,12 +51,16 @@ async function assignSome(tx: Tx, clock: Clock): Promise<number> {
   }
   // Replicas insert in one order: otherwise two could deadlock on each other's queues.
   const sorted = [...queues.values()].toSorted((a, b) => (a.queue < b.queue ? -1 : 1))
-  if (sorted.length > 0) await makeDue(tx, now, sorted)
+  if (sorted.length > 0) await makeDue(tx, clock, sorted)
   return rows.length
 }
 
+/** A new job does not wait longer than this for a chat server that did not answer before: it may be back, and the job may be an alarm. */
+const chatRetryMs = 10_000
+
 /** A leased queue, or one whose server is unreachable, keeps its time: its worker reads the next due time before it releases the queue. */
-async function makeDue(tx: Tx, now: string, queues: readonly NewQueue[]): Promise<void> {
+async function makeDue(tx: Tx, clock: Clock, queues: readonly NewQueue[]): Promise<void> {
+  const [now, soon] = [isoNow(clock), isoIn(clock, chatRetryMs)]
   const values = queues.map(({ queue, lane, next_at }) => ({
     queue,
     lane,
@@ -70,8 +74,11 @@ async function makeDue(tx: Tx, now: string, queues: readonly NewQueue[]): Promis
     .values(values)
     .onConflict((c) =>
       c.column('queue').doUpdateSet({
-        due_at: sql`case when outbox_queues.held = 0 and outbox_queues.failures = 0 and outbox_queues.due_at > excluded.due_at
-          then excluded.due_at else outbox_queues.due_at end`,
+        due_at: sql`case
+          when outbox_queues.held = 0 and outbox_queues.failures = 0 and outbox_queues.due_at > excluded.due_at then excluded.due_at
+          when outbox_queues.held = 0 and outbox_queues.failures > 0 and outbox_queues.due_at > ${soon}
+            and excluded.lane = 'chat' and excluded.due_at <= ${soon} then ${soon}
+          else outbox_queues.due_at end`,
       }),
     )
     .execute()
@@ -135,6 +142,20 @@ async function nextDueAt(tx: Tx, queue: string): Promise<string | undefined> {
     .where(isFirstOfKey)
     .executeTakeFirst()
   return row?.next ?? undefined
+}
+
+/** Calls to the chat server of a tenant that wait because it did not answer are due now. Those that run now continue. */
+export async function retryChatQueues(tx: Tx, clock: Clock, tenantId: string): Promise<void> {
+  const { from, to } = chatQueuesOf(tenantId)
+  const waiting = tx.selectFrom('outbox_queues').select('queue').where('queue', '>=', from).where('queue', '<', to)
+  const free = await waiting.where('held', '=', 0).where('failures', '>', 0).modifyEnd(skipLocked(tx)).execute()
+  if (free.length === 0) return
+  const queues = free.map(({ queue }) => queue)
+  await tx
+    .updateTable('outbox_queues')
+    .set({ due_at: isoNow(clock), failures: 0 })
+    .where('queue', 'in', queues)
+    .execute()
 }
 
 /** Discards all jobs of a tenant for its chat server. A job that runs now may finish. */

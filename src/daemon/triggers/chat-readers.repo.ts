@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import type { DbOrTx } from '../db/index.ts'
 import { isOfActiveTenant } from './triggers.repo.ts'
 import type { ChatReaderTable } from './triggers.tables.ts'
 
@@ -33,11 +33,9 @@ export async function readerOf(
   return { reader, boxId }
 }
 
-/** Reading continues with the newest messages: the token belongs to another box or to replaced data. */
-export async function restartReader(db: DbOrTx | Tx, clock: Clock, tenantId: string): Promise<void> {
-  await db
-    .updateTable('chat_readers')
-    .set({ since: null, read_from: isoNow(clock) })
-    .where('tenant_id', '=', tenantId)
-    .execute()
+type Restart = Readonly<{ tenantId: string; from?: string }>
+
+/** Reading continues with the newest messages: the token belongs to another box or to replaced data. `from`: with those since then. */
+export async function restartReader(db: DbOrTx, clock: Clock, { tenantId, from = isoNow(clock) }: Restart): Promise<void> {
+  await db.updateTable('chat_readers').set({ since: null, read_from: from }).where('tenant_id', '=', tenantId).execute()
 }

@@ -20,7 +20,8 @@ export type Read =
   | Readonly<{ kind: 'restart' }>
 
 type Deps = Readonly<{ homeserver: Homeserver; signal: AbortSignal }>
-type From = Readonly<{ rooms: readonly string[]; since: string | null }>
+/** `readFrom`: without a token, messages before this time are not read. */
+type From = Readonly<{ rooms: readonly string[]; since: string | null; readFrom: string }>
 
 /** Waits for messages of the rooms and fills the gaps between them and the last read. */
 export async function fetchMessages(deps: Deps, from: From): Promise<Read> {
@@ -31,8 +32,10 @@ export async function fetchMessages(deps: Deps, from: From): Promise<Read> {
   const synced = readSync(answer.json)
   if (!synced) return { kind: 'retry', afterMs: faultMs, reason: 'its answer is not a sync response' }
   const news: { messages: ChatMessage[]; encrypted: string[]; unread: string[] } = { messages: [], encrypted: [], unread: [] }
-  for (const { roomId, messages, isEncrypted, gap } of synced.rooms.filter((one) => from.rooms.includes(one.roomId))) {
-    const filled = gap === null || from.since === null ? nothing : await fillGap(deps, { roomId, from: gap, to: from.since })
+  for (const room of synced.rooms.filter((one) => from.rooms.includes(one.roomId))) {
+    const { roomId, messages, isEncrypted, gap } = room
+    const isFilled = gap === null || reachesBack(from, room)
+    const filled = isFilled ? nothing : await fillGap(deps, from, { roomId, token: gap })
     if ('afterMs' in filled) return filled
     news.messages.push(...filled.messages, ...messages)
     if (isEncrypted || filled.isEncrypted) news.encrypted.push(roomId)
@@ -40,6 +43,10 @@ export async function fetchMessages(deps: Deps, from: From): Promise<Read> {
   }
   return { kind: 'news', news: { next: synced.next, ...news } }
 }
+
+/** At a new beginning: whether the oldest event that was read is from before it. */
+const reachesBack = ({ since, readFrom }: From, { oldestMs }: Readonly<{ oldestMs: number | undefined }>): boolean =>
+  since === null && oldestMs !== undefined && oldestMs < Date.parse(readFrom)
 
 const faultMs = 10_000
 type Retry = Extract<Read, { kind: 'retry' }>
@@ -70,19 +77,19 @@ type Filled = Readonly<{ messages: readonly ChatMessage[]; isEncrypted: boolean;
 const nothing: Filled = { messages: [], isEncrypted: false, isComplete: true }
 
 /** Reads back until the last read, also messages that are too old to start anything: their room is answered. */
-async function fillGap(deps: Deps, gap: Readonly<{ roomId: string; from: string; to: string }>): Promise<Filled | Retry> {
+async function fillGap(deps: Deps, last: From, { roomId, token }: Readonly<{ roomId: string; token: string }>): Promise<Filled | Retry> {
   const messages: ChatMessage[] = []
   let isEncrypted = false
-  for (let [from, count] = [gap.from as string | undefined, 0]; from !== undefined; ) {
+  for (let [from, count] = [token as string | undefined, 0]; from !== undefined; ) {
     if (count >= maxFilled) return { messages, isEncrypted, isComplete: false }
-    const answer = await ask(deps, messagesPath({ ...gap, from }))
+    const answer = await ask(deps, messagesPath({ roomId, from, to: last.since }))
     if ('afterMs' in answer) return answer
-    const page = answer.kind === 'ok' ? readPage(gap.roomId, answer.json) : undefined
+    const page = answer.kind === 'ok' ? readPage(roomId, answer.json) : undefined
     if (!page) return { messages, isEncrypted, isComplete: false }
     messages.unshift(...page.messages.toReversed())
     isEncrypted ||= page.isEncrypted
     count += page.count
-    from = page.count === 0 || page.end === from ? undefined : page.end
+    from = page.count === 0 || page.end === from || reachesBack(last, page) ? undefined : page.end
   }
   return { messages, isEncrypted, isComplete: true }
 }

@@ -14,6 +14,9 @@ type Round = Readonly<{ tenantId: string; lease: Lease; signal: AbortSignal }>
 /** Between two checks for rooms of spaces that are being created. */
 const withoutRoomMs = 5_000
 
+/** The reader of a suspended tenant ends within a second. */
+const suspendedMs = 5_000
+
 /** Waits for messages of one tenant once and starts what they cause. Returns how long to wait before the next round. */
 export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Round): Promise<number> {
   const { db, clock, log, homeservers } = deps
@@ -22,14 +25,14 @@ export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Roun
   if (!known) return withoutRoomMs
   const { reader, boxId } = known
   // Its token would grow old: a room that is read later has messages from before its board was published.
-  if (rooms.length === 0 && reader.since !== null) await restartReader(db, clock, tenantId)
+  if (rooms.length === 0 && reader.since !== null) await restartReader(db, clock, { tenantId })
   if (!boxId || rooms.length === 0) return withoutRoomMs
   if (reader.since !== null && reader.box_id !== boxId) {
-    await restartReader(db, clock, tenantId)
+    await restartReader(db, clock, { tenantId })
     return 0
   }
   const homeserver = homeservers.of(tenantId as TenantId)
-  const read = await fetchMessages({ homeserver, signal }, { rooms, since: reader.since })
+  const read = await fetchMessages({ homeserver, signal }, { rooms, since: reader.since, readFrom: reader.read_from })
   if (signal.aborted) return 0
   if (read.kind === 'retry') {
     log.debug({ tenantId, reason: read.reason }, 'the messages of a chat server were not read')
@@ -38,8 +41,8 @@ export async function readChatOnce(deps: Deps, { tenantId, lease, signal }: Roun
   if (read.kind === 'restart') return restart(deps, tenantId, { since: reader.since, rooms })
   const { news } = read
   const isNothing = news.messages.length === 0 && news.encrypted.length === 0 && news.unread.length === 0
-  if (!isNothing || news.next !== reader.since) await storeNews(deps, { lease, from: reader, boxId, news })
-  return 0
+  if (isNothing && news.next === reader.since) return 0
+  return (await storeNews(deps, { lease, from: reader, boxId, news })) ? 0 : suspendedMs
 }
 
 /** The server does not continue from the token, or has more than can be read: an alert names the unread rooms. */
@@ -50,7 +53,7 @@ async function restart(
 ) {
   const tenant = await activeTenant(db, tenantId)
   await db.transaction().execute(async (tx) => {
-    await restartReader(tx, clock, tenantId)
+    await restartReader(tx, clock, { tenantId })
     if (since === null || !tenant) return
     for (const roomId of rooms) await raiseAlert(tx, clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
   })

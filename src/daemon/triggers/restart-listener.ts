@@ -3,11 +3,14 @@ import type { Tx } from '../db/index.ts'
 import type { Command, CommandListener } from '../hosts/index.ts'
 import { restartReader } from './chat-readers.repo.ts'
 
-/** The token of a reader is invalid for restored data: reading continues with the newest messages. */
+/**
+ * The token of a reader is invalid for restored data: reading continues with the newest messages. Those since the command began are among them:
+ * clients send what waited for the end of the maintenance before the result arrives. A message that started a run starts none again.
+ */
 export function readerRestartListener({ clock }: Readonly<{ clock: Clock }>): CommandListener {
-  const restart = async (tx: Tx, { boxId }: Command): Promise<void> => {
+  const restart = async (tx: Tx, { boxId, startedAt, createdAt }: Command): Promise<void> => {
     const box = await tx.selectFrom('boxes').select('tenant_id').where('id', '=', boxId).executeTakeFirst()
-    if (box) await restartReader(tx, clock, box.tenant_id)
+    if (box) await restartReader(tx, clock, { tenantId: box.tenant_id, from: startedAt ?? createdAt })
   }
   const nothing = async (): Promise<void> => undefined
   return {

@@ -20,15 +20,19 @@ type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'startRun' | 'unfinishedRun'>
 /** The messages that a reader read. `from`: its row at that time. */
 export type Reading = Readonly<{ lease: Lease; from: ChatReaderTable; boxId: string; news: News }>
 
-/** Starts the runs that messages cause and stores the token, in one transaction. Does nothing if the reader was reset since it read. */
-export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Promise<void> =>
+/**
+ * Starts the runs that messages cause and stores the token, in one transaction. Does nothing if the reader was reset since it read. Returns false
+ * if the tenant was suspended: without the token the messages are read again once it is resumed.
+ */
+export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Promise<boolean> =>
   deps.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
+    const tenant = await activeTenant(tx, from.tenant_id)
+    if (!tenant) return false
     const stored = tx.updateTable('chat_readers').set({ since: news.next, box_id: boxId }).where('tenant_id', '=', from.tenant_id)
     const same = from.since === null ? stored.where('since', 'is', null) : stored.where('since', '=', from.since)
     const { numUpdatedRows } = await same.where('read_from', '=', from.read_from).executeTakeFirst()
-    const tenant = numUpdatedRows === 0n ? undefined : await activeTenant(tx, from.tenant_id)
-    if (!tenant) return
+    if (numUpdatedRows === 0n) return true
     const tenantTriggers = { ...tenant, tenantId: from.tenant_id, triggers: await roomTriggersOf(tx, from.tenant_id) }
     // Also with a token: Synapse may answer the first request from a cache, with a token from before.
     const isFresh = ({ sentAtMs }: ChatMessage) => sentAtMs >= Date.parse(from.read_from)
@@ -39,6 +43,7 @@ export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Pr
     const read = new Set(tenantTriggers.triggers.map(({ roomId }) => roomId))
     for (const roomId of news.encrypted) if (read.has(roomId)) await raiseEncrypted(tx, deps.clock, { slug: tenant.slug, roomId })
     for (const roomId of news.unread) await raiseAlert(tx, deps.clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
+    return true
   })
 
 type Said = Readonly<{ tenantId: string; chatDomain: string; triggers: readonly RoomTrigger[]; message: ChatMessage }>

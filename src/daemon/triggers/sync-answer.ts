@@ -28,11 +28,17 @@ export function syncPath({ rooms, since, limit }: Asked): string {
   return `/_matrix/client/v3/sync?${query}`
 }
 
-type Gap = Readonly<{ roomId: string; from: string; to: string }>
+type Gap = Readonly<{ roomId: string; from: string; to: string | null }>
 
-/** The messages of a room between two tokens, newest first. */
+/** The messages of a room between two tokens, newest first; without `to` all before `from`. */
 export function messagesPath({ roomId, from, to }: Gap): string {
-  const query = new URLSearchParams({ dir: 'b', from, to, limit: String(pageSize), filter: JSON.stringify({ types: timelineTypes }) })
+  const query = new URLSearchParams({
+    dir: 'b',
+    from,
+    ...(to === null ? {} : { to }),
+    limit: String(pageSize),
+    filter: JSON.stringify({ types: timelineTypes }),
+  })
   return `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/messages?${query}`
 }
 
@@ -49,8 +55,11 @@ const Synced = z.object({
     .default({ join: {} }),
 })
 
+/** `oldestMs`: when the oldest of all events was sent; undefined without events. */
+type Events = Readonly<{ messages: readonly ChatMessage[]; isEncrypted: boolean; oldestMs: number | undefined }>
+
 /** The messages of one room, oldest first. `gap`: messages before these are missing, back from this token. */
-type RoomNews = Readonly<{ roomId: string; messages: readonly ChatMessage[]; isEncrypted: boolean; gap: string | null }>
+type RoomNews = Events & Readonly<{ roomId: string; gap: string | null }>
 
 /** Undefined for an answer that is none of `/sync`. */
 export function readSync(json: unknown): Readonly<{ next: string; rooms: readonly RoomNews[] }> | undefined {
@@ -66,7 +75,7 @@ export function readSync(json: unknown): Readonly<{ next: string; rooms: readonl
 
 const Page = z.object({ chunk: z.array(z.unknown()).default([]), end: z.string().max(1_000).optional() })
 
-type PageNews = Readonly<{ messages: readonly ChatMessage[]; isEncrypted: boolean; count: number; end: string | undefined }>
+type PageNews = Events & Readonly<{ count: number; end: string | undefined }>
 
 /** A page of `/messages`. `end`: where older ones begin; undefined at the end. */
 export function readPage(roomId: string, json: unknown): PageNews | undefined {
@@ -77,7 +86,12 @@ export function readPage(roomId: string, json: unknown): PageNews | undefined {
 
 const StateEvent = z.object({ type: z.literal('m.room.encryption'), state_key: z.literal('') })
 
-const newsIn = (roomId: string, events: readonly unknown[]) => ({
+const Dated = z.object({ origin_server_ts: z.int() })
+
+const newsIn = (roomId: string, events: readonly unknown[]): Events => ({
   messages: events.map((event) => readChatMessage(roomId, event)).filter((one) => one !== undefined),
   isEncrypted: events.some((event) => StateEvent.safeParse(event).success),
+  oldestMs: events
+    .flatMap((event) => Dated.safeParse(event).data?.origin_server_ts ?? [])
+    .reduce<number | undefined>((oldest, at) => (oldest === undefined || at < oldest ? at : oldest), undefined),
 })

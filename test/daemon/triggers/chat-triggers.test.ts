@@ -1,13 +1,15 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { answerEveryMs } from '../../../src/core/boards/index.ts'
 import { isoIn } from '../../../src/core/kit/index.ts'
-import { acquireLease, type Db } from '../../../src/daemon/db/index.ts'
+import { acquireLease, type Db, type Tx } from '../../../src/daemon/db/index.ts'
+import type { Command } from '../../../src/daemon/hosts/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { answerJobs } from '../../../src/daemon/triggers/answer-room.ts'
 import { restartReader } from '../../../src/daemon/triggers/chat-readers.repo.ts'
 import { runChatReaders } from '../../../src/daemon/triggers/chat-readers.ts'
 import { failedStartJobs } from '../../../src/daemon/triggers/failed-starts.ts'
 import { readChatOnce } from '../../../src/daemon/triggers/read-chat.ts'
+import { readerRestartListener } from '../../../src/daemon/triggers/restart-listener.ts'
 import { insertUser } from '../../../src/daemon/users/users.repo.ts'
 import { systemClock } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -408,7 +410,7 @@ onBothDialects('chat triggers', (fresh) => {
     await one.read()
     one.say('alarm')
     await one.clock.advance(1_000)
-    await restartReader(one.db, one.clock, one.tenantId)
+    await restartReader(one.db, one.clock, { tenantId: one.tenantId })
     const second = one.say('alarm')
     await one.read()
     expect(eventIds(one)).toEqual([second])
@@ -421,6 +423,61 @@ onBothDialects('chat triggers', (fresh) => {
     expect(eventIds(one)).toEqual([second, third])
   })
 
+  test.each([
+    ['tenant-box.restore', { outcome: 'restored' }],
+    ['tenant-box.update', { rolledBack: true }],
+    ['tenant-box.take_over', { outcome: 'restored' }],
+  ] as const)(
+    'alarms that clients send when the maintenance of %s ends start runs, before and after its result arrives',
+    async (kind, result) => {
+      const one = await school()
+      await one.publishAlarm({ cooldownMinutes: 0 })
+      await one.read()
+      const read = one.say('alarm')
+      await one.read()
+      const startedAt = isoIn(one.clock, 0)
+      const boxId = (await one.db.selectFrom('boxes').select('id').where('live', '=', 1).executeTakeFirstOrThrow()).id
+      await one.clock.advance(600_000)
+      const waited = one.say('alarm')
+      for (let n = 0; n < 25; n++) one.say(`message ${n}`)
+      await one.clock.advance(5_000)
+      const handle = readerRestartListener(one).resultHandlers?.[kind] as (tx: Tx, command: Partial<Command>, of: unknown) => Promise<void>
+      await one.db.transaction().execute((tx) => handle(tx, { boxId, startedAt, createdAt: startedAt }, result))
+      const last = one.say('alarm')
+      await one.read()
+      expect(eventIds(one)).toEqual([read, waited, last])
+      expect((await one.seen()).map(({ outcome }) => outcome)).toEqual(['started', 'started', 'started'])
+      expect(await one.alerts()).toEqual([])
+    },
+  )
+
+  test('a board that is published during a restore reads no message from before it', async () => {
+    const one = await school()
+    const startedAt = isoIn(one.clock, 0)
+    await one.clock.advance(120_000)
+    one.say('alarm')
+    await one.clock.advance(120_000)
+    await one.publishAlarm({ cooldownMinutes: 0 })
+    const id = one.say('alarm')
+    await restartReader(one.db, one.clock, { tenantId: one.tenantId, from: startedAt })
+    await one.read()
+    expect(eventIds(one)).toEqual([id])
+  })
+
+  test('a message that is read when the tenant was just suspended starts a run once it is resumed', async () => {
+    const one = await school()
+    await one.publishAlarm()
+    await one.read()
+    const set = (status: 'active' | 'suspended') => one.db.updateTable('tenants').set({ status }).where('id', '=', one.tenantId).execute()
+    await set('suspended')
+    const id = one.say('alarm')
+    expect(await one.read()).toBe(5_000)
+    expect(eventIds(one)).toEqual([])
+    await set('active')
+    await one.read()
+    expect(eventIds(one)).toEqual([id])
+  })
+
   test('a reader that was reset while it waited stores nothing of the former data', async () => {
     const one = await school()
     await one.publishAlarm()
@@ -428,7 +485,7 @@ onBothDialects('chat triggers', (fresh) => {
     const waiting = one.read()
     await expect.poll(() => one.chat.timeline.waiting()).toBe(1)
     await one.clock.advance(1_000)
-    await restartReader(one.db, one.clock, one.tenantId)
+    await restartReader(one.db, one.clock, { tenantId: one.tenantId })
     one.say('alarm')
     await waiting
     expect(one.started).toEqual([])
