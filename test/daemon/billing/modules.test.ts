@@ -106,6 +106,24 @@ onBothDialects('paid modules', (fresh) => {
     expect([room.double.paidBy(room.customer.id), room.double.paidBy(other)]).toEqual([0, 500])
   })
 
+  test('whose refused draft was deleted are charged once, on an invoice of their own that pays no vendor of an item', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.developer(null)
+    await room.module('attendance', 500)
+    await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+    room.double.fault('finishInvoice', 'refused')
+    expect(await room.run(aggregation)).toContain('0 billed, 1 unbilled')
+    const [draft] = [...room.double.invoices.values()].filter(({ status }) => status === 'draft')
+    room.double.deleteDraft(draft?.id as string)
+    await room.clock.advance(2 * dayMs)
+    expect(await room.run(aggregation)).toContain('1 billed, 0 unbilled')
+    await room.until('2026-04-12T00:00:00.000Z')
+    // Two months of the item at 10.00 EUR, and the module.
+    expect(room.money()).toEqual([2500, 1400, 1100])
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+  })
+
   const withdraw = (room: Awaited<ReturnType<typeof aBillingWorld>>) =>
     room.db
       .insertInto('module_withdrawals')

@@ -1,0 +1,70 @@
+import { acceptFix, type Difference, difference } from '../../core/billing/index.ts'
+import { isoIn } from '../../core/kit/index.ts'
+import { type ListedInvoice, moneyText, type ProviderSubscription } from '../../core/payments/index.ts'
+import type { SubscriptionRecord } from '../marketplace/index.ts'
+import { usageCents } from './claim-usage.ts'
+import type { BillingDeps } from './deps.ts'
+
+type Deps = Pick<BillingDeps, 'clock' | 'provider'>
+type Compared = Readonly<{
+  slug: string
+  rows: readonly SubscriptionRecord[]
+  all: readonly ProviderSubscription[]
+  invoices: readonly ListedInvoice[]
+}>
+
+const dayMs = 86_400_000
+
+/**
+ * Invoices of subscriptions that stay drafts: the provider finalises none of an unpaid subscription, of one whose collection somebody paused, or of
+ * one that was cancelled within the hour of its draft. Their tenant is not charged for the period.
+ */
+export function ofDrafts({ clock }: Pick<Deps, 'clock'>, { slug, all, invoices }: Compared): Difference[] {
+  const own = new Set(all.filter(({ metadata }) => metadata.svc_kind === 'item' || metadata.svc_kind === 'plan').map(({ id }) => id))
+  return invoices
+    .filter((one) => one.status === 'draft' && own.has(one.subscriptionId ?? '') && one.createdAt < isoIn(clock, -dayMs))
+    .map(({ id, subscriptionId, createdAt, total }) =>
+      difference(
+        'invoice_not_final',
+        { subject: slug, id },
+        {
+          ...{ here: `an invoice of ${subscriptionId}`, there: `draft of ${moneyText(total)} since ${createdAt}` },
+          fix: 'finalise it and charge the customer in the Dashboard of the provider; to waive it, void it there after that',
+        },
+      ),
+    )
+}
+
+/** Invoices of items with a monthly price that charge another amount: somebody changed the quantity, or added a second price. */
+export async function ofMonthlyPrices({ provider }: Deps, { slug, rows, all, invoices }: Compared): Promise<Difference[]> {
+  const found: Difference[] = []
+  for (const row of rows.filter(({ priceModel }) => priceModel === 'flat-monthly')) {
+    const there = all.find(({ id }) => id === row.paymentSubscriptionId)
+    // Another price is a difference of its own.
+    if (!there || there.priceId !== row.paymentPriceId) continue
+    for (const invoice of invoices.filter(({ subscriptionId }) => subscriptionId === there.id)) {
+      const owed = row.priceCents ?? 0
+      const charged = usageCents(invoice)
+      const isFinal = invoice.finalizedAt !== null && invoice.status !== 'void'
+      if (!isFinal || charged === owed || invoice.lines.every(({ invoiceItemId }) => invoiceItemId !== null)) continue
+      const refunded = charged > owed ? ((await provider.getInvoice(invoice.id))?.refundedCents ?? 0) : 0
+      if (charged > owed && refunded >= charged - owed) continue
+      const accept = acceptFix('price_differs', invoice.id, slug)
+      found.push(
+        difference(
+          'price_differs',
+          { subject: slug, id: invoice.id },
+          {
+            here: `${row.itemId} costs ${moneyText({ ...invoice.total, cents: owed })} a month`,
+            there: `the invoice of ${invoice.createdAt} charges ${moneyText({ ...invoice.total, cents: charged })}`,
+            fix:
+              charged > owed
+                ? `in the Dashboard of the provider leave its price alone, with quantity 1, and refund the difference; or ${accept}`
+                : accept,
+          },
+        ),
+      )
+    }
+  }
+  return found
+}
