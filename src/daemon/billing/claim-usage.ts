@@ -65,7 +65,7 @@ const reportsOf = ({ db }: Deps, { payment_subscription_id: id }: ReportRow): Pr
   db.selectFrom('billing_reports').selectAll().where('payment_subscription_id', '=', id).execute()
 
 /** The first invoice of a subscription is made at the begin of its period, and has no usage. */
-const isOfPeriod = ({ createdAt, periodEnd }: ListedInvoice): boolean => createdAt >= periodEnd
+export const isOfPeriod = ({ createdAt, periodEnd }: ListedInvoice): boolean => createdAt >= periodEnd
 
 /** The item of a report: a process that was killed before it stored the claim finds it again. */
 const markOf = ({ id, revision }: ReportRow): string => `${id}:${revision}`

@@ -1,11 +1,12 @@
 import { acceptFix, type Difference, difference } from '../../core/billing/index.ts'
 import { isoIn } from '../../core/kit/index.ts'
-import { type ListedInvoice, moneyText, type ProviderSubscription } from '../../core/payments/index.ts'
+import { isLive, type ListedInvoice, moneyText, type ProviderSubscription } from '../../core/payments/index.ts'
 import type { SubscriptionRecord } from '../marketplace/index.ts'
-import { usageCents } from './claim-usage.ts'
+import { isOfPeriod, usageCents } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
+import { isWaived, type ReportRow } from './plan-reports.ts'
 
-type Deps = Pick<BillingDeps, 'clock' | 'provider'>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
 type Compared = Readonly<{
   slug: string
   rows: readonly SubscriptionRecord[]
@@ -67,4 +68,36 @@ export async function ofMonthlyPrices({ provider }: Deps, { slug, rows, all, inv
     }
   }
   return found
+}
+
+/** Users whose subscription ended without an invoice for them, as when it was cancelled by hand and the event of that never came. */
+export async function ofEnded({ db, clock }: Pick<Deps, 'db' | 'clock'>, { slug, all, invoices }: Compared): Promise<Difference[]> {
+  const ended = all.filter((one) => !isLive(one) && one.endedAt !== null && one.endedAt < isoIn(clock, -dayMs))
+  if (ended.length === 0) return []
+  const reports = await db
+    .selectFrom('billing_reports')
+    .selectAll()
+    .where(
+      'payment_subscription_id',
+      'in',
+      ended.map(({ id }) => id),
+    )
+    .where('sent_at', 'is not', null)
+    .orderBy('event_at')
+    .execute()
+  return ended.flatMap(({ id, endedAt }) => {
+    const periods = invoices.filter((one) => one.subscriptionId === id && isOfPeriod(one))
+    const isInvoiced = ({ event_at }: ReportRow) => periods.some((one) => event_at >= one.periodStart && event_at < one.periodEnd)
+    const own = reports.filter((row) => row.payment_subscription_id === id && !isWaived(row) && !isInvoiced(row))
+    // One claim charges all of them.
+    const cents = own.reduce((sum, row) => sum + row.quantity * row.unit_cents - row.claimed_cents, 0)
+    if (cents <= 0) return []
+    const users = own.filter(({ quantity }) => quantity > 0).map(({ quantity, month }) => `${quantity} users of ${month}`)
+    const text = {
+      here: `${users.join(', ')}: ${moneyText({ cents, currency: own[0]?.currency ?? '' })}`,
+      there: `ended on ${endedAt} without an invoice of them`,
+      fix: `tenantry webhooks list --type customer.subscription.deleted, then replay the event of ${id}; without one, invoice them in the Dashboard of the provider, then ${acceptFix('usage_not_invoiced', id, slug)}`,
+    }
+    return [difference('usage_not_invoiced', { subject: slug, id }, text)]
+  })
 }

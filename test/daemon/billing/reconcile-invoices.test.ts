@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aBillingWorld, perUser } from '../../support/payments/billing-world.ts'
+import { aBillingWorld, aUsedItem, perUser } from '../../support/payments/billing-world.ts'
 
 type Room = Awaited<ReturnType<typeof aBillingWorld>>
 
@@ -67,5 +67,23 @@ onBothDialects('the comparison of invoices of subscriptions', (fresh) => {
     await room.until('2026-06-12T00:00:00.000Z')
     // The month of April, with 19 % tax.
     expect([room.money()[0], await differences(room)]).toEqual([1190, []])
+  })
+
+  test('names users whose subscription was cancelled by hand, while the event of that is missing', async () => {
+    const room = await aUsedItem(await fresh())
+    await room.deliver()
+    const [live] = room.double.liveSubscriptions(room.customer.id)
+    await room.provider.cancelSubscription({ key: 'by hand', id: live?.id as string })
+    await room.clock.advance(2 * 86_400_000)
+    expect([room.money()[0], await differences(room)]).toMatchObject([
+      0,
+      [{ kind: 'usage_not_invoiced', id: live?.id, here: '3 users of 2026-03: 4.50 EUR', fix: expect.stringContaining('replay') }],
+    ])
+    await room.deliver()
+    await room.clock.advance(3 * 3_600_000)
+    await room.runJobs()
+    expect([room.money()[0], await differences(room)]).toEqual([450, []])
+    await room.until('2026-06-12T00:00:00.000Z')
+    expect([room.money()[0], await differences(room)]).toEqual([450, []])
   })
 })
