@@ -2,7 +2,7 @@ import { acceptFix, type Difference, difference } from '../../core/billing/index
 import { isoIn } from '../../core/kit/index.ts'
 import { isLive, type ListedInvoice, moneyText, type ProviderSubscription } from '../../core/payments/index.ts'
 import type { SubscriptionRecord } from '../marketplace/index.ts'
-import { isOfPeriod, usageCents } from './claim-usage.ts'
+import { lastEndOf, usageBesides, usageCents } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { isWaived, type ReportRow } from './plan-reports.ts'
 
@@ -15,6 +15,8 @@ type Compared = Readonly<{
 }>
 
 const dayMs = 86_400_000
+/** The provider waits an hour before it finalises a draft, and up to three days if its settings say so. */
+const draftMs = 4 * dayMs
 
 /**
  * Invoices of subscriptions that stay drafts: the provider finalises none of an unpaid subscription, of one whose collection somebody paused, or of
@@ -23,7 +25,7 @@ const dayMs = 86_400_000
 export function ofDrafts({ clock }: Pick<Deps, 'clock'>, { slug, all, invoices }: Compared): Difference[] {
   const own = new Set(all.filter(({ metadata }) => metadata.svc_kind === 'item' || metadata.svc_kind === 'plan').map(({ id }) => id))
   return invoices
-    .filter((one) => one.status === 'draft' && own.has(one.subscriptionId ?? '') && one.createdAt < isoIn(clock, -dayMs))
+    .filter((one) => one.status === 'draft' && own.has(one.subscriptionId ?? '') && one.createdAt < isoIn(clock, -draftMs))
     .map(({ id, subscriptionId, createdAt, total }) =>
       difference(
         'invoice_not_final',
@@ -86,11 +88,12 @@ export async function ofEnded({ db, clock }: Pick<Deps, 'db' | 'clock'>, { slug,
     .orderBy('event_at')
     .execute()
   return ended.flatMap(({ id, endedAt }) => {
-    const periods = invoices.filter((one) => one.subscriptionId === id && isOfPeriod(one))
-    const isInvoiced = ({ event_at }: ReportRow) => periods.some((one) => event_at >= one.periodStart && event_at < one.periodEnd)
-    const own = reports.filter((row) => row.payment_subscription_id === id && !isWaived(row) && !isInvoiced(row))
+    const ofSubscription = invoices.filter(({ subscriptionId }) => subscriptionId === id)
+    const isAfter = ({ event_at }: ReportRow) => event_at >= lastEndOf(ofSubscription)
+    const own = reports.filter((row) => row.payment_subscription_id === id && !isWaived(row) && isAfter(row))
     // One claim charges all of them.
-    const cents = own.reduce((sum, row) => sum + row.quantity * row.unit_cents - row.claimed_cents, 0)
+    const owed = own.reduce((sum, row) => sum + row.quantity * row.unit_cents - row.claimed_cents, 0)
+    const cents = owed - usageBesides(ofSubscription)
     if (cents <= 0) return []
     const users = own.filter(({ quantity }) => quantity > 0).map(({ quantity, month }) => `${quantity} users of ${month}`)
     const text = {

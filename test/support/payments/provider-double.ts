@@ -582,6 +582,19 @@ export function paymentDouble(
       methodsOf(customerId).stored.push(of.method)
       emit('checkout.session.completed', 'checkout.session', session)
     },
+    /** An operator cancels a subscription in the Dashboard and has its usage invoiced at once. */
+    cancelWithInvoice: (sub: string, { periodStart, periodEnd }: Readonly<{ periodStart: string; periodEnd: string }>) => {
+      settle()
+      const found = subscriptionOf(sub)
+      const invoice = draft(found, null)
+      const quantity = usedIn(found, found.currentPeriodStart, at())
+      Object.assign(invoice, { periodStart, periodEnd })
+      const cents = quantity * priceOf(found.priceId).unit.cents
+      addLine(invoice, { description: `${quantity} × usage`, cents, periodStart: found.currentPeriodStart, periodEnd: at() })
+      end(found)
+      invoice.finalizedAt = at()
+      pay(invoice)
+    },
     /** An operator deletes a draft in the Dashboard: its items wait for the next invoice of the customer. */
     deleteDraft: (invoice: string) => {
       invoices.delete(invoice)
