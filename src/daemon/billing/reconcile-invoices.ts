@@ -1,10 +1,11 @@
-import { acceptFix, type Difference, difference } from '../../core/billing/index.ts'
-import { isoIn } from '../../core/kit/index.ts'
+import { acceptFix, type Difference, difference, monthBefore, monthOf } from '../../core/billing/index.ts'
+import { isoIn, isoNow } from '../../core/kit/index.ts'
 import { isLive, type ListedInvoice, moneyText, type ProviderSubscription } from '../../core/payments/index.ts'
 import type { SubscriptionRecord } from '../marketplace/index.ts'
 import { lastEndOf, usageBesides, usageCents } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
 import { isWaived, type ReportRow } from './plan-reports.ts'
+import { monthsBack } from './read-invoices.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
 type Compared = Readonly<{
@@ -103,4 +104,31 @@ export async function ofEnded({ db, clock }: Pick<Deps, 'db' | 'clock'>, { slug,
     }
     return [difference('usage_not_invoiced', { subject: slug, id }, text)]
   })
+}
+
+/** Late users whose item on the next invoice somebody deleted. That waives nothing: the end of the subscription charges them. */
+export async function ofLateItems({ db, clock, provider }: Deps, { id: tenantId, slug }: Readonly<{ id: string; slug: string }>) {
+  const rows = await db
+    .selectFrom('billing_reports')
+    .select(['id', 'revision', 'month', 'claimed_cents', 'currency', 'invoice_item_id'])
+    .where('tenant_id', '=', tenantId)
+    .where('claimed_cents', '>', 0)
+    .where('invoice_id', 'is', null)
+    .where('month', '>=', monthBefore(monthOf(isoNow(clock)), monthsBack))
+    .orderBy('id')
+    .execute()
+  const found: Difference[] = []
+  for (const { id, revision, month, claimed_cents: cents, currency, invoice_item_id: itemId } of rows)
+    if (itemId !== null && !(await provider.getInvoiceItem(itemId)))
+      found.push(
+        difference(
+          'usage_not_invoiced',
+          { subject: slug, id },
+          {
+            ...{ here: `late users of ${month}: ${moneyText({ cents, currency })}`, there: `the invoice item ${itemId} was deleted` },
+            fix: `add an invoice item to the subscription in the Dashboard of the provider, with the metadata svc_report=${id}:${revision}, then ${acceptFix('usage_not_invoiced', id, slug)}`,
+          },
+        ),
+      )
+  return found
 }

@@ -8,7 +8,7 @@ import { orProblem } from '../payments/index.ts'
 import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
-import { ofDrafts, ofEnded, ofMonthlyPrices } from './reconcile-invoices.ts'
+import { ofDrafts, ofEnded, ofLateItems, ofMonthlyPrices } from './reconcile-invoices.ts'
 import { ofCancelledRows, ofSubscriptions } from './reconcile-subscriptions.ts'
 import { ofModules, ofPlanned, ofUsage, ofWaived } from './reconcile-usage.ts'
 import { type Comparison, ofPlatform } from './reconcile-vendors.ts'
@@ -141,6 +141,7 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
     ...ofDrafts(deps, { slug, rows, all, invoices }),
     ...(await ofMonthlyPrices(deps, { slug, rows, all, invoices })),
     ...(await ofEnded(deps, { slug, rows, all, invoices })),
+    ...(await ofLateItems(deps, tenant)),
   )
   return found
 }

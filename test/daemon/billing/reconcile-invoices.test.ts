@@ -86,4 +86,25 @@ onBothDialects('the comparison of invoices of subscriptions', (fresh) => {
     await room.until('2026-06-12T00:00:00.000Z')
     expect([room.money()[0], await differences(room)]).toEqual([450, []])
   })
+
+  test('names late users whose item was deleted, which the end of their subscription charges', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(4)
+    await room.until('2026-04-06T00:00:00.000Z', (at) => at < '2026-04-01T00:00:00.000Z' || at >= '2026-04-06T00:00:00.000Z')
+    expect(await differences(room)).toEqual([])
+    const [item] = await room.provider.listInvoiceItems(room.customer.id)
+    await room.provider.deleteInvoiceItem(item?.id as string)
+    const named = [
+      { kind: 'usage_not_invoiced', here: 'late users of 2026-03: 6.00 EUR', there: `the invoice item ${item?.id} was deleted` },
+    ]
+    expect(await differences(room)).toMatchObject(named)
+    await room.until('2026-05-10T00:00:00.000Z')
+    expect([room.money()[0], await differences(room)]).toMatchObject([0, named])
+    const [live] = room.double.liveSubscriptions(room.customer.id)
+    await room.provider.cancelSubscription({ key: 'by hand', id: live?.id as string })
+    await room.until('2026-05-11T00:00:00.000Z')
+    await room.until('2026-05-12T00:00:00.000Z')
+    expect([room.money()[0], await differences(room)]).toEqual([600, []])
+  })
 })
