@@ -366,6 +366,25 @@ onBothDialects('paid modules', (fresh) => {
     ])
   })
 
+  test('a payment that is lost in a dispute before any statement is not held any more, and pays no developer', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    const [march] = room.double.invoices.keys()
+    const dispute = room.double.dispute(march as string)
+    await room.until('2026-04-04T00:00:00.000Z')
+    room.double.dispute(march as string, 'lost', dispute)
+    await room.until('2026-06-04T00:00:00.000Z')
+    expect((await room.usage()).map(({ state }) => state)).toEqual(['void', 'paid', 'paid'])
+    expect((await room.payouts()).map((one) => [one.month, one.net_cents, one.held_cents])).toEqual([
+      ['2026-03', 0, 500],
+      ['2026-04', 350, 0],
+      ['2026-05', 350, 0],
+    ])
+    expect([room.money()[1], await room.run('billing-reconcile')]).toEqual([700, '0 differences in 1 tenant'])
+  })
+
   test('a disputed payment is held, and a statement with it is not transferred', async () => {
     const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()

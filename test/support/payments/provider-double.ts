@@ -112,6 +112,7 @@ export function paymentDouble(
         paidCents: 0,
         refundedCents: 0,
         isDisputed: false,
+        isLost: false,
         createdAt: at(),
         finalizedAt: null,
         dueAt: null,
@@ -428,6 +429,7 @@ export function paymentDouble(
           ...{
             refundedCents: 0,
             isDisputed: false,
+            isLost: false,
             createdAt: at(),
             finalizedAt: null,
             dueAt: null,
@@ -494,7 +496,7 @@ export function paymentDouble(
           .filter((one) =>
             (['customerId', 'subscriptionId', 'status'] as const).every((key) => filter[key] === undefined || one[key] === filter[key]),
           )
-          .map(({ refundedCents: _, isDisputed: __, ...listed }) => listed),
+          .map(({ refundedCents: _, isDisputed: __, isLost: ___, ...listed }) => listed),
       ),
     refundInvoice: (input) => keyed('refundInvoice', input, () => ({ refundedCents: refund(invoiceOf(input.invoiceId)) })),
     voidInvoice: (input) =>
@@ -617,7 +619,9 @@ export function paymentDouble(
       const { customerId, total } = invoiceOf(invoice)
       const isNew = !disputes.has(of)
       disputes.set(of, { id: of, status, reason: 'fraudulent', amount: total, customerId, invoiceId: invoice, dueBy: null })
-      invoiceOf(invoice).isDisputed = [...disputes.values()].some((one) => one.invoiceId === invoice && one.status !== 'won')
+      const own = [...disputes.values()].filter(({ invoiceId }) => invoiceId === invoice)
+      invoiceOf(invoice).isDisputed = own.some((one) => one.status !== 'won')
+      invoiceOf(invoice).isLost = own.some((one) => one.status === 'lost')
       emit(`charge.dispute.${isNew ? 'created' : status === 'open' ? 'updated' : 'closed'}`, 'dispute', of)
       return of
     },
