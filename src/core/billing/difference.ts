@@ -12,7 +12,7 @@ const kinds = [
     'transfer_differs',
     'plan_differs',
   ] as const),
-  ...(['item_price_differs', 'account_differs', 'billing_address_differs'] as const),
+  ...(['item_price_differs', 'account_differs', 'billing_address_differs', 'invoice_not_final'] as const),
 ] as const
 export const DifferenceKind = z.enum(kinds)
 type DifferenceKind = z.infer<typeof DifferenceKind>

@@ -9,7 +9,7 @@ export type UsageState = z.infer<typeof UsageState>
 /**
  * The usage of a month: users of an item, or a module. `planned`: not sent yet. `reported`: sent to the meter. `billed`: on an invoice.
  * `unbilled`: there is no payment customer or no provider. `paid`: the invoice is paid and not refunded.
- * `void`: the invoice was voided or marked uncollectible. `waived`: an operator waived it before it was billed.
+ * `void`: the invoice was voided or marked uncollectible, or its payment lost in a dispute. `waived`: an operator waived it before it was billed.
  */
 export const UsageRow = z.object({
   id: z.string(),

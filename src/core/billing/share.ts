@@ -1,6 +1,6 @@
 import type { ProviderInvoice } from '../payments/index.ts'
 
-type Invoice = Pick<ProviderInvoice, 'status' | 'isDisputed' | 'total' | 'taxCents' | 'paidCents' | 'refundedCents'>
+type Invoice = Pick<ProviderInvoice, 'status' | 'isDisputed' | 'isLost' | 'total' | 'taxCents' | 'paidCents' | 'refundedCents'>
 type Module = Readonly<{ id: string; priceCents: number }>
 export type Share = Readonly<{ id: string; state: 'billed' | 'paid' | 'refunded' | 'void'; refundedCents: number }>
 
@@ -22,8 +22,9 @@ export function sharesOf(invoice: Invoice | null, modules: readonly Module[]): S
   })
 }
 
-/** Nothing is collected any more. */
-const isGivenUp = (invoice: Invoice | null): boolean => invoice?.status === 'void' || invoice?.status === 'uncollectible'
+/** Nothing is collected any more, or it was taken back. */
+const isGivenUp = (invoice: Invoice | null): boolean =>
+  invoice?.status === 'void' || invoice?.status === 'uncollectible' || invoice?.isLost === true
 
 const refundOf = ({ paidCents, refundedCents }: Invoice, owedCents: number): number =>
   refundedCents >= paidCents ? owedCents : Math.min(owedCents, Math.ceil((refundedCents * owedCents) / Math.max(paidCents, owedCents)))

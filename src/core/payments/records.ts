@@ -70,6 +70,8 @@ export type ProviderInvoice = Readonly<{
   refundedCents: number
   /** The bank of the customer takes or took the payment back. False again once every dispute of it is won. */
   isDisputed: boolean
+  /** It took the whole payment back for good. */
+  isLost: boolean
   createdAt: string
   /** The time from which the invoice cannot change. */
   finalizedAt: string | null
@@ -90,7 +92,7 @@ export type ProviderInvoice = Readonly<{
 }>
 
 /** An invoice in a list. Refunds and disputes are fields of its payments, which each take a call of the provider. */
-export type ListedInvoice = Omit<ProviderInvoice, 'refundedCents' | 'isDisputed'>
+export type ListedInvoice = Omit<ProviderInvoice, 'refundedCents' | 'isDisputed' | 'isLost'>
 
 /** The bank of a customer takes a payment back. `warning` states of the provider count like those of a dispute. */
 export type ProviderDispute = Readonly<{

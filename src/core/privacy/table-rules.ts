@@ -111,7 +111,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   billing_active_users: {
     tenant: ofTenant,
     export: ['tenant_id', 'month', 'user_id'],
-    users: { user_id: 'row' },
+    users: { user_id: 'feature' },
   },
   billing_spans: { tenant: ofTenant, export: ['payment_subscription_id', 'from_at'] },
   billing_reports: { tenant: ofTenant, export: ['id'] },

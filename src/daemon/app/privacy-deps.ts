@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import { endPayments } from '../billing/index.ts'
+import { endPayments, eraseActiveUser } from '../billing/index.ts'
 import { boxesToErase } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
 import { eraseFilesOf, eraseTenantFiles } from '../files/index.ts'
@@ -46,4 +46,5 @@ const eraseSteps = (deps: Deps): PrivacyDeps['eraseSteps'] => [
   (user, signal) => leaveAllSpaces(deps, user, signal),
   (user) => deleteUserSessions(deps.db, user),
   (user) => eraseDeveloper(deps.db, user),
+  (user) => eraseActiveUser(deps, user),
 ]

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { dayOf, monthBefore, monthOf } from '../../core/billing/index.ts'
-import { type Clock, isoNow, type PlatformPrincipal } from '../../core/kit/index.ts'
+import { type Clock, isoNow, newId, type PlatformPrincipal, type Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type Db, deleteSome } from '../db/index.ts'
 import { type Loop, repeat } from '../feature/index.ts'
@@ -71,6 +71,22 @@ export function openActiveUsers({ db, clock, log }: Deps): ActiveUsers {
 
   const loop = repeat({ clock, log }, { everyMs: flushEveryMs, name: 'the record of active users', run: flush, atEnd: flush })
   return { record, flush, loop }
+}
+
+type Erasure = Readonly<{ db: Db; random: Random; activeUsers: Pick<ActiveUsers, 'flush'> }>
+
+/** An erased user stays charged for its months: each row gets a random id of its own, which leads to no user. It can be repeated. */
+export async function eraseActiveUser({ db, random, activeUsers }: Erasure, { id, tenantId }: Readonly<{ id: string; tenantId: string }>) {
+  await activeUsers.flush()
+  const own = db.selectFrom('billing_active_users').select('month').where('tenant_id', '=', tenantId).where('user_id', '=', id)
+  for (const { month } of await own.execute())
+    await db
+      .updateTable('billing_active_users')
+      .set({ user_id: newId(random, 'erased') })
+      .where('tenant_id', '=', tenantId)
+      .where('month', '=', month)
+      .where('user_id', '=', id)
+      .execute()
 }
 
 const monthsKept = 13

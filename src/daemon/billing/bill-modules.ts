@@ -123,13 +123,15 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
   const own = async () => (await provider.listInvoices({ customerId })).filter(({ metadata }) => metadata.svc_modules === mark)
   const before = await own()
   let draft = before.find(({ status }) => status === 'draft')
-  const placed = new Map<string, Readonly<{ itemId: string; invoiceId: string | null }>>()
+  const placed = new Map<string, Readonly<{ itemId: string; invoiceId: string }>>()
   for (const row of rows) {
     const item = known.get(row.id)
-    if (item) {
+    if (item && item.invoiceId !== null) {
       placed.set(row.id, { itemId: item.id, invoiceId: item.invoiceId })
       continue
     }
+    // Somebody deleted its draft: it waits for an invoice of any subscription, whose vendor would be paid for it.
+    if (item) await provider.deleteInvoiceItem(item.id)
     draft ??= await createOnce(
       `usage-invoice:${mark}:${customerId}:${before.length}`,
       (key) =>
@@ -141,7 +143,7 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
     )
     const on = { invoiceId: draft.id }
     const created = await createOnce(
-      `usage:${tenantId}:${row.module_id}:${month}:${customerId}`,
+      `usage:${tenantId}:${row.module_id}:${month}:${customerId}${item ? `:${item.id}` : ''}`,
       (key) =>
         provider.createInvoiceItem({
           ...{ key, customerId, amount: { cents: row.price_cents, currency: row.currency }, on },
@@ -151,8 +153,7 @@ async function billOnInvoice(deps: BillDeps, { tenantId, month, slug, customerId
     )
     placed.set(row.id, { itemId: created.id, invoiceId: draft.id })
   }
-  for (const invoiceId of new Set([...placed.values()].map((one) => one.invoiceId)))
-    if (invoiceId !== null) await finishDraft(deps, invoiceId)
+  for (const invoiceId of new Set([...placed.values()].map((one) => one.invoiceId))) await finishDraft(deps, invoiceId)
   await db.transaction().execute(async (tx) => {
     const stored: string[] = []
     for (const row of rows) {

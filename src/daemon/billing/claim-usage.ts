@@ -52,7 +52,7 @@ async function claimMissing(deps: Deps, row: ReportRow, lease: Lease): Promise<b
   for (const { id } of waiting) await deps.provider.deleteInvoiceItem(id)
   const items = listed.filter((item) => !waiting.includes(item))
   const known = items.find(({ metadata }) => metadata.svc_report === markOf(row))
-  const cents = known?.amount.cents ?? (isWaived ? 0 : missingOf({ own, periods, items, reports, isOver }))
+  const cents = known?.amount.cents ?? (isWaived ? 0 : missingOf({ own, invoices, items, reports, isOver }))
   if (!(await renewLease(deps, lease, leaseMs))) throw new Error('the claim took too long and is repeated')
   const item = cents > 0 ? await claim(deps, row, { cents, known, found }) : null
   const before = isOver ? itemCents(items, row) - (known?.amount.cents ?? 0) : row.claimed_cents
@@ -67,6 +67,18 @@ const reportsOf = ({ db }: Deps, { payment_subscription_id: id }: ReportRow): Pr
 /** The first invoice of a subscription is made at the begin of its period, and has no usage. */
 const isOfPeriod = ({ createdAt, periodEnd }: ListedInvoice): boolean => createdAt >= periodEnd
 
+/** The time from which no invoice of a subscription has usage. */
+export const lastEndOf = (invoices: readonly ListedInvoice[]): string =>
+  invoices
+    .filter(isOfPeriod)
+    .map(({ periodEnd }) => periodEnd)
+    .sort()
+    .at(-1) ?? ''
+
+/** Usage after that on an invoice that ends no period: somebody cancelled the subscription and had it invoiced at once. */
+export const usageBesides = (invoices: readonly ListedInvoice[]): number =>
+  invoices.filter((one) => !isOfPeriod(one) && one.status !== 'void').reduce((sum, one) => sum + usageCents(one), 0)
+
 /** The item of a report: a process that was killed before it stored the claim finds it again. */
 const markOf = ({ id, revision }: ReportRow): string => `${id}:${revision}`
 
@@ -75,24 +87,20 @@ const isItemOf = ({ metadata }: ProviderInvoiceItem, { id }: ReportRow): boolean
 /** `isOver`: the subscription has ended. Then a claim counts only if its item is on an invoice; before, also one whose item is not listed yet. */
 type Found = Readonly<{
   own: ListedInvoice | undefined
-  periods: readonly ListedInvoice[]
+  invoices: readonly ListedInvoice[]
   items: readonly ProviderInvoiceItem[]
   reports: readonly ReportRow[]
   isOver: boolean
 }>
 
-function missingOf({ own, periods, items, reports, isOver }: Found): number {
+function missingOf({ own, invoices, items, reports, isOver }: Found): number {
   // Without an invoice of its own the subscription was deleted: its usage since the last invoice is lost.
-  const lastEnd =
-    periods
-      .map(({ periodEnd }) => periodEnd)
-      .sort()
-      .at(-1) ?? ''
+  const lastEnd = lastEndOf(invoices)
   const isAlike = ({ event_at }: ReportRow) => (own ? event_at >= own.periodStart && event_at < own.periodEnd : event_at >= lastEnd)
   const alike = reports.filter((one) => isAlike(one) && !isWaived(one))
   return missingCents({
     owedCents: alike.reduce((sum, { quantity, unit_cents }) => sum + quantity * unit_cents, 0),
-    invoicedCents: own ? usageCents(own) : 0,
+    invoicedCents: own ? usageCents(own) : usageBesides(invoices),
     claimedCents: alike.reduce((sum, one) => sum + Math.max(isOver ? 0 : one.claimed_cents, itemCents(items, one)), 0),
   })
 }

@@ -21,7 +21,7 @@ import { reportEnded, reportTopic } from './report-usage.ts'
 import { waiveUsage } from './waive-usage.ts'
 import { mailWarning, warningTopic } from './warn-tenants.ts'
 
-export { openActiveUsers } from './active-users.ts'
+export { eraseActiveUser, openActiveUsers } from './active-users.ts'
 export type { BillingDeps } from './deps.ts'
 export { endPayments } from './end-payments.ts'
 export { billingHooks } from './hooks.ts'

@@ -8,6 +8,7 @@ import { orProblem } from '../payments/index.ts'
 import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
 import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
+import { ofDrafts, ofEnded, ofLateItems, ofMonthlyPrices } from './reconcile-invoices.ts'
 import { ofCancelledRows, ofSubscriptions } from './reconcile-subscriptions.ts'
 import { ofModules, ofPlanned, ofUsage, ofWaived } from './reconcile-usage.ts'
 import { type Comparison, ofPlatform } from './reconcile-vendors.ts'
@@ -137,6 +138,10 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
     ...(await ofUsage(deps, tenant, invoices)),
     ...(await ofModules(deps, tenant, invoices)),
     ...(await ofWaived(deps, tenant, invoices)),
+    ...ofDrafts(deps, { slug, rows, all, invoices }),
+    ...(await ofMonthlyPrices(deps, { slug, rows, all, invoices })),
+    ...(await ofEnded(deps, { slug, rows, all, invoices })),
+    ...(await ofLateItems(deps, tenant)),
   )
   return found
 }

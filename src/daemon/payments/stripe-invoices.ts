@@ -1,7 +1,18 @@
 import type Stripe from 'stripe'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
-import { chargesOf, idOrNull, isWon, toDispute, toInvoice, toInvoiceItem, toListedInvoice, toRefund, toTransfer } from './stripe-records.ts'
+import {
+  chargesOf,
+  idOrNull,
+  isLost,
+  isWon,
+  toDispute,
+  toInvoice,
+  toInvoiceItem,
+  toListedInvoice,
+  toRefund,
+  toTransfer,
+} from './stripe-records.ts'
 import { type Collection, daysUntilDue } from './stripe-subscriptions.ts'
 
 type InvoiceCalls = Pick<
@@ -33,15 +44,17 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
   const inFull = async (invoice: Stripe.Invoice) => {
     if (invoice.amount_paid === 0) return toInvoice(invoice, [])
     const payments = await stripe.invoicePayments.list({ invoice: invoice.id as string, limit: 100, expand: expandedCharges })
-    return toInvoice(invoice, payments.data, await isDisputed(payments.data))
+    return toInvoice(invoice, payments.data, await disputesOf(payments.data))
   }
   /** A charge stays `disputed` whatever the outcome: only its disputes know it. */
-  const isDisputed = async (payments: readonly Stripe.InvoicePayment[]): Promise<boolean> => {
-    for (const { id } of chargesOf(payments).filter(({ disputed }) => disputed)) {
+  const disputesOf = async (payments: readonly Stripe.InvoicePayment[]) => {
+    const found = { isDisputed: false, isLost: false }
+    for (const { id, amount } of chargesOf(payments).filter(({ disputed }) => disputed)) {
       const { data } = await stripe.disputes.list({ charge: id, limit: 100 })
-      if (data.length === 0 || !data.every(isWon)) return true
+      if (data.length === 0 || !data.every(isWon)) found.isDisputed = true
+      if (data.some((one) => isLost(one) && one.amount >= amount)) found.isLost = true
     }
-    return false
+    return found
   }
   const invoiceOf = async (intent: string | null): Promise<string | null> => {
     if (intent === null) return null

@@ -72,10 +72,14 @@ const addedTaxOf = ({ total_taxes: taxes }: Stripe.Invoice): number =>
   (taxes ?? []).reduce((sum, { amount, tax_behavior }) => (tax_behavior === 'exclusive' ? sum + amount : sum), 0)
 
 /** Refunds are fields of the charges that paid the invoice. */
-export const toInvoice = (invoice: Stripe.Invoice, payments: readonly Stripe.InvoicePayment[], isDisputed = false): ProviderInvoice => ({
+export const toInvoice = (
+  invoice: Stripe.Invoice,
+  payments: readonly Stripe.InvoicePayment[],
+  disputes: Pick<ProviderInvoice, 'isDisputed' | 'isLost'> = { isDisputed: false, isLost: false },
+): ProviderInvoice => ({
   ...toListedInvoice(invoice),
   refundedCents: chargesOf(payments).reduce((sum, { amount_refunded }) => sum + amount_refunded, 0),
-  isDisputed,
+  ...disputes,
 })
 
 export function toListedInvoice(invoice: Stripe.Invoice): ListedInvoice {
@@ -118,6 +122,7 @@ const disputeStates: Readonly<Partial<Record<Stripe.Dispute['status'], 'won' | '
 }
 
 export const isWon = ({ status }: Pick<Stripe.Dispute, 'status'>): boolean => disputeStates[status] === 'won'
+export const isLost = ({ status }: Pick<Stripe.Dispute, 'status'>): boolean => disputeStates[status] === 'lost'
 
 /** Read with `charge` expanded. */
 export const toDispute = (dispute: Stripe.Dispute, invoiceId: string | null): ProviderDispute => ({

@@ -7,7 +7,15 @@ const sum = (all: readonly number[]) => all.reduce((total, one) => total + one, 
 
 type Paid = Readonly<{ totalCents: number; taxCents?: number; paidCents?: number; refundedCents?: number }>
 const paidInvoice = ({ totalCents, taxCents = 0, paidCents = totalCents, refundedCents = 0 }: Paid) =>
-  ({ status: 'paid', isDisputed: false, total: { cents: totalCents, currency: 'eur' }, taxCents, paidCents, refundedCents }) as const
+  ({
+    status: 'paid',
+    isDisputed: false,
+    isLost: false,
+    total: { cents: totalCents, currency: 'eur' },
+    taxCents,
+    paidCents,
+    refundedCents,
+  }) as const
 
 describe('the share of modules in a refund', () => {
   test('adds up to the refund, and no module is refunded more than its price', () => {

@@ -50,6 +50,23 @@ onBothDialects('usage that was reported before its subscription was cancelled by
     expect(room.money()).toEqual([450, 315, 135])
   })
 
+  test.each([
+    ['until now', '2026-03-10T10:00:00.000Z', '2026-03-20T00:00:00.000Z'],
+    ['of that moment', '2026-03-20T00:00:00.000Z', '2026-03-20T00:00:00.000Z'],
+    ['that it would have had', '2026-03-10T10:00:00.000Z', '2026-04-05T12:00:00.000Z'],
+  ])(
+    'is not charged again if it was invoiced with the cancellation, whatever period the invoice has: %s',
+    async (_, periodStart, periodEnd) => {
+      const room = await aUsedItem(await fresh())
+      await room.until('2026-03-20T00:00:00.000Z')
+      const [live] = room.double.liveSubscriptions(room.customer.id)
+      room.double.cancelWithInvoice(live?.id as string, { periodStart, periodEnd })
+      await room.until('2026-06-01T00:00:00.000Z')
+      expect([room.money(), await room.alerts()]).toEqual([[450, 315, 135], []])
+      expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+    },
+  )
+
   test('is not charged again when its invoice came', async () => {
     const room = await aBillingWorld(await fresh(), perUser)
     await room.install()

@@ -106,6 +106,24 @@ onBothDialects('paid modules', (fresh) => {
     expect([room.double.paidBy(room.customer.id), room.double.paidBy(other)]).toEqual([0, 500])
   })
 
+  test('whose refused draft was deleted are charged once, on an invoice of their own that pays no vendor of an item', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.developer(null)
+    await room.module('attendance', 500)
+    await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
+    room.double.fault('finishInvoice', 'refused')
+    expect(await room.run(aggregation)).toContain('0 billed, 1 unbilled')
+    const [draft] = [...room.double.invoices.values()].filter(({ status }) => status === 'draft')
+    room.double.deleteDraft(draft?.id as string)
+    await room.clock.advance(2 * dayMs)
+    expect(await room.run(aggregation)).toContain('1 billed, 0 unbilled')
+    await room.until('2026-04-12T00:00:00.000Z')
+    // Two months of the item at 10.00 EUR, and the module.
+    expect(room.money()).toEqual([2500, 1400, 1100])
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
+  })
+
   const withdraw = (room: Awaited<ReturnType<typeof aBillingWorld>>) =>
     room.db
       .insertInto('module_withdrawals')
@@ -346,6 +364,25 @@ onBothDialects('paid modules', (fresh) => {
       { month: '2026-03', gross_cents: 0, held_cents: 900, state: 'listed' },
       { month: '2026-04', gross_cents: 900, net_cents: 630, held_cents: 900, state: 'transferred' },
     ])
+  })
+
+  test('a payment that is lost in a dispute before any statement is not held any more, and pays no developer', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    const [march] = room.double.invoices.keys()
+    const dispute = room.double.dispute(march as string)
+    await room.until('2026-04-04T00:00:00.000Z')
+    room.double.dispute(march as string, 'lost', dispute)
+    await room.until('2026-06-04T00:00:00.000Z')
+    expect((await room.usage()).map(({ state }) => state)).toEqual(['void', 'paid', 'paid'])
+    expect((await room.payouts()).map((one) => [one.month, one.net_cents, one.held_cents])).toEqual([
+      ['2026-03', 0, 500],
+      ['2026-04', 350, 0],
+      ['2026-05', 350, 0],
+    ])
+    expect([room.money()[1], await room.run('billing-reconcile')]).toEqual([700, '0 differences in 1 tenant'])
   })
 
   test('a disputed payment is held, and a statement with it is not transferred', async () => {

@@ -145,6 +145,7 @@ function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): s
       paidCents: 0,
       refundedCents: 0,
       isDisputed: false,
+      isLost: false,
     },
     ...{
       createdAt: at,

@@ -4,6 +4,8 @@ import type { Money, ProviderInvoice, ProviderSubscription } from '../../../src/
 type Payout = Readonly<{ destination: string }> & (Readonly<{ applicationFeePercent: number }> | Readonly<{ feeCents: number }>)
 export type Subscription = { -readonly [Key in keyof ProviderSubscription]: ProviderSubscription[Key] } & {
   anchor: Readonly<{ dayOfMonth: number; hour: number }> | null
+  /** Changed by hand; 1 if absent. */
+  quantity?: number
 }
 export type Invoice = { -readonly [Key in keyof ProviderInvoice]: ProviderInvoice[Key] } & { payout: Payout | null; vendorCents: number }
 

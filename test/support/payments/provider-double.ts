@@ -112,6 +112,7 @@ export function paymentDouble(
         paidCents: 0,
         refundedCents: 0,
         isDisputed: false,
+        isLost: false,
         createdAt: at(),
         finalizedAt: null,
         dueAt: null,
@@ -123,9 +124,9 @@ export function paymentDouble(
     invoices.set(invoice.id, invoice)
     sub.latestInvoiceId = invoice.id
     if (price.meterId === null && flatTo !== null)
-      addLine(invoice, { description: 'month', cents: price.unit.cents, periodStart: at(), periodEnd: flatTo })
+      addLine(invoice, { description: 'month', cents: price.unit.cents * (sub.quantity ?? 1), periodStart: at(), periodEnd: flatTo })
     for (const item of invoiceItems.values()) {
-      const isDue = item.invoiceId === null && item.customerId === sub.customerId && item.subscriptionId === sub.id
+      const isDue = item.invoiceId === null && item.customerId === sub.customerId && [sub.id, null].includes(item.subscriptionId)
       if (!isDue) continue
       item.invoiceId = invoice.id
       const line = { description: item.description, cents: item.amount.cents, invoiceItemId: item.id, metadata: item.metadata }
@@ -146,7 +147,8 @@ export function paymentDouble(
     }
     const isTaxed = sub?.isTaxed ?? (automaticTax && invoice.payout === null)
     const tax = Math.round(invoice.total.cents * 0.19)
-    if (isTaxed && tax > 0) addLine(invoice, { description: 'VAT 19 %', cents: tax, periodStart: at(), periodEnd: at() })
+    // Tax is no line of an invoice.
+    if (isTaxed && tax > 0) Object.assign(invoice, { taxCents: tax, total: { ...invoice.total, cents: invoice.total.cents + tax } })
     invoice.finalizedAt = at()
     invoice.status = 'open'
     if (collection === 'invoice') invoice.dueAt = new Date(Date.parse(at()) + daysUntilDue * 24 * hourMs).toISOString()
@@ -225,6 +227,8 @@ export function paymentDouble(
   }
 
   const isEnded = ({ status }: Subscription) => status === 'canceled' || status === 'incomplete_expired'
+  /** Its invoices stay drafts until somebody finalises them. */
+  const isUnpaid = (sub: string) => subscriptions.get(sub)?.status === 'unpaid'
   const finalizesAt = ({ createdAt }: Invoice) => new Date(Date.parse(createdAt) + hourMs).toISOString()
 
   /** Everything that is due by now, in order of time. */
@@ -235,7 +239,7 @@ export function paymentDouble(
         .filter((sub) => !isEnded(sub))
         .map((sub) => ({ due: sub.currentPeriodEnd, run: () => renew(sub) }))
       const drafts = [...invoices.values()]
-        .filter(({ status, subscriptionId }) => status === 'draft' && subscriptionId !== null)
+        .filter(({ status, subscriptionId }) => status === 'draft' && subscriptionId !== null && !isUnpaid(subscriptionId))
         .map((one) => ({ due: finalizesAt(one), run: () => finalize(one) }))
       const unpaid = [...invoices.values()]
         .filter(({ id, status, dueAt }) => status === 'open' && dueAt !== null && !overdue.has(id))
@@ -425,6 +429,7 @@ export function paymentDouble(
           ...{
             refundedCents: 0,
             isDisputed: false,
+            isLost: false,
             createdAt: at(),
             finalizedAt: null,
             dueAt: null,
@@ -491,7 +496,7 @@ export function paymentDouble(
           .filter((one) =>
             (['customerId', 'subscriptionId', 'status'] as const).every((key) => filter[key] === undefined || one[key] === filter[key]),
           )
-          .map(({ refundedCents: _, isDisputed: __, ...listed }) => listed),
+          .map(({ refundedCents: _, isDisputed: __, isLost: ___, ...listed }) => listed),
       ),
     refundInvoice: (input) => keyed('refundInvoice', input, () => ({ refundedCents: refund(invoiceOf(input.invoiceId)) })),
     voidInvoice: (input) =>
@@ -579,6 +584,24 @@ export function paymentDouble(
       methodsOf(customerId).stored.push(of.method)
       emit('checkout.session.completed', 'checkout.session', session)
     },
+    /** An operator cancels a subscription in the Dashboard and has its usage invoiced at once. */
+    cancelWithInvoice: (sub: string, { periodStart, periodEnd }: Readonly<{ periodStart: string; periodEnd: string }>) => {
+      settle()
+      const found = subscriptionOf(sub)
+      const invoice = draft(found, null)
+      const quantity = usedIn(found, found.currentPeriodStart, at())
+      Object.assign(invoice, { periodStart, periodEnd })
+      const cents = quantity * priceOf(found.priceId).unit.cents
+      addLine(invoice, { description: `${quantity} × usage`, cents, periodStart: found.currentPeriodStart, periodEnd: at() })
+      end(found)
+      invoice.finalizedAt = at()
+      pay(invoice)
+    },
+    /** An operator deletes a draft in the Dashboard: its items wait for the next invoice of the customer. */
+    deleteDraft: (invoice: string) => {
+      invoices.delete(invoice)
+      for (const item of invoiceItems.values()) if (item.invoiceId === invoice) item.invoiceId = null
+    },
     deleteCustomer: (customerId: string) => void customers.delete(customerId),
     /** An operator refunds a payment in the Dashboard, in full or in part. */
     refundInvoice: (invoice: string, cents?: number) => void refund(invoiceOf(invoice), cents),
@@ -596,7 +619,9 @@ export function paymentDouble(
       const { customerId, total } = invoiceOf(invoice)
       const isNew = !disputes.has(of)
       disputes.set(of, { id: of, status, reason: 'fraudulent', amount: total, customerId, invoiceId: invoice, dueBy: null })
-      invoiceOf(invoice).isDisputed = [...disputes.values()].some((one) => one.invoiceId === invoice && one.status !== 'won')
+      const own = [...disputes.values()].filter(({ invoiceId }) => invoiceId === invoice)
+      invoiceOf(invoice).isDisputed = own.some((one) => one.status !== 'won')
+      invoiceOf(invoice).isLost = own.some((one) => one.status === 'lost')
       emit(`charge.dispute.${isNew ? 'created' : status === 'open' ? 'updated' : 'closed'}`, 'dispute', of)
       return of
     },
