@@ -185,6 +185,29 @@ onBothDialects('the marketplace for operators', (fresh) => {
     expect(text).not.toContain('install it now')
   })
 
+  test('a submission that waits for a day raises an alert, which its review closes; one that was reviewed raises none', async () => {
+    const room = await aRoom()
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+    const { submissionId: other } = await room.stranger.submitItem({ body: aSubmission() })
+    await room.operator.rejectMarketplaceSubmission({ params: { id: other }, body: { reason: 'Twice.' } })
+    const alerts = () => room.db.selectFrom('alerts').select(['kind', 'subject', 'status', 'command']).execute()
+    const alert = { kind: 'review_due', subject: id, command: `tenantry marketplace submissions show ${id}` }
+    await room.clock.advance(23 * 3_600_000)
+    await room.runJobs()
+    expect(await alerts()).toEqual([])
+    await room.clock.advance(3_600_000)
+    await room.runJobs()
+    expect(await alerts()).toEqual([{ ...alert, status: 'open' }])
+    await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Say more.' } })
+    await room.runJobs()
+    expect(await alerts()).toEqual([{ ...alert, status: 'closed' }])
+    const token = /token=([^'\s]+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] ?? ''
+    await room.stranger.repeatSubmission({ params: { id }, query: { token }, body: aSubmission() })
+    await room.clock.advance(24 * 3_600_000)
+    await room.runJobs()
+    expect((await alerts()).map(({ status }) => status)).toEqual(['closed', 'open'])
+  })
+
   test('a rejected submission leads nowhere, and its mail has the reason', async () => {
     const room = await aRoom()
     const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
