@@ -12,5 +12,7 @@ export const wantsPage = (request: Request): boolean => request.path.startsWith(
 export function problemPage({ code, message }: Problem): string {
   const [what = message, fix] = message.split(/\s*\bfix: /, 2)
   const next = fix === undefined ? '' : `\n<p>Next: ${escapeHtml(fix)}</p>`
-  return htmlPage(`<h1>${escapeHtml(catalogue[code].title)}</h1>\n<p>${escapeHtml(what)}</p>${next}`)
+  // A link needs no account, only the token in it.
+  const title = code === 'FORBIDDEN' ? 'This link does not work' : catalogue[code].title
+  return htmlPage(`<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(what)}</p>${next}`)
 }

@@ -85,6 +85,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   payment_failed: alertOf.payment_failed({ slug: 'anna-schule', itemName: 'Visitors', subscriptionId: 'sub_1', isUnpaid: false }),
   payment_refunded: alertOf.payment_refunded({
     ...{ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', refundedCents: 499, currency: 'eur' },
+    reason: 'Tenant anna-schule is suspended, so nothing is bought for it. fix: resume the tenant, then repeat the request',
   }),
   payment_stuck: alertOf.payment_stuck({ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', reason: 'the balance is too low' }),
   payment_rejected: alertOf.payment_rejected({

@@ -224,6 +224,7 @@ onBothDialects('the intake of the marketplace', (fresh) => {
       expect.stringContaining('sbm_&lt;b&gt; does not'),
       policy,
     ])
+    expect((await open(wrong, browser))[2]).toContain('<h1>This link does not work</h1>')
     expect((await open(wrong, '*/*')).slice(0, 2)).toEqual([403, 'application/json; charset=utf-8'])
   })
 

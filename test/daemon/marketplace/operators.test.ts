@@ -105,6 +105,11 @@ onBothDialects('the marketplace for operators', (fresh) => {
     expect(await codeOf(change('draft'))).toBe('INVALID_TRANSITION')
     expect((await change('published')).status).toBe('published')
     expect((await update()).subscription.installedVersion).toBe('2.0.0')
+    await room.as('mia').uninstallMarketplaceItem({ params: { id: own?.id as string } })
+    await expect(update()).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/is uninstalled, .* fix: install it again/),
+    })
     await room.runJobs()
     const events = await room.db.selectFrom('events').select('tenant_id').where('event_type', '=', 'marketplace.item_changed').execute()
     expect(new Set(events.map(({ tenant_id }) => tenant_id))).toEqual(new Set(['ten_one', 'ten_two']))
