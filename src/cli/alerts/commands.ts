@@ -44,6 +44,7 @@ const kinds = Object.keys({
   module_data_not_deleted: 0,
   module_events_skipped: 0,
   paid_module_withdrawn: 0,
+  review_due: 0,
   payment_failed: 0,
   payment_refunded: 0,
   payment_stuck: 0,

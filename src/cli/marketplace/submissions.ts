@@ -102,9 +102,16 @@ function view(result: Listed | Submission | Reviewed, style: Style): string {
     return sections(
       `Submission ${clean(result.submission)} is ${result.status}. The vendor gets a mail (without a mail server, a file in the daemon's mail folder).`,
       result.item ? itemView(result.item, style) : '',
+      result.item ? afterApproval(result.item) : '',
     )
   return showView(result, style)
 }
+
+/** The mail promises the vendor a link, which only an operator makes. */
+const afterApproval = ({ priceModel, vendorId }: Item): string =>
+  priceModel === null || vendorId === null
+    ? ''
+    : `The item sells once the payment account of its vendor is complete. If it is not, send the vendor a link:\n  tenantry marketplace vendors onboard ${vendorId}`
 
 const listView = ({ submissions: found, nextCursor }: Listed, style: Style): string =>
   sections(

@@ -42,6 +42,7 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   module_data_not_deleted: 'tenant',
   module_events_skipped: 'tenant',
   paid_module_withdrawn: 'module',
+  review_due: null,
   payment_failed: 'tenant',
   payment_refunded: 'tenant',
   payment_stuck: 'tenant',

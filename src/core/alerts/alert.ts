@@ -41,6 +41,7 @@ export const AlertKind = z.enum([
   'module_data_not_deleted',
   'module_events_skipped',
   'paid_module_withdrawn',
+  'review_due',
   'payment_failed',
   'payment_refunded',
   'payment_stuck',

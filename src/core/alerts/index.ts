@@ -26,6 +26,6 @@ export {
 } from './message.ts'
 export { paidModuleWithdrawnKey } from './module-texts.ts'
 export { paymentDisputedKey, paymentFailedKey, paymentRejectedKey, paymentStuckKey } from './payment-texts.ts'
-export { cronFailedKey, lateJobsSubject } from './platform-texts.ts'
+export { cronFailedKey, lateJobsSubject, reviewDueKey } from './platform-texts.ts'
 export { failedKey, overdueKey, reportKey, stalledKey } from './run-texts.ts'
 export { alertOf } from './texts.ts'

@@ -46,17 +46,18 @@ function effectOf({ isPlan = false, isInstalled = true }: OfSubscription): strin
 const euros = (cents: number, currency: string): string =>
   `${Math.trunc(cents / 100)}.${String(Math.abs(cents) % 100).padStart(2, '0')} ${currency.toUpperCase()}`
 
-type Refunded = Readonly<{ slug: string; itemName: string; attemptId: string; refundedCents: number; currency: string }>
+/** `reason`: why the installation ended, as its tenant reads it. */
+type Refunded = Readonly<{ slug: string; itemName: string; attemptId: string; reason: string; refundedCents: number; currency: string }>
 
-/** An installation could not be finished within a day. */
-export const paymentRefunded = ({ slug, itemName, attemptId, refundedCents, currency }: Refunded): NewAlert => ({
+/** An installation could not be finished after its charge. */
+export const paymentRefunded = ({ slug, itemName, attemptId, reason, refundedCents, currency }: Refunded): NewAlert => ({
   kind: 'payment_refunded',
   key: `payment_refunded:${attemptId}`,
   subject: slug,
   severity: 'warning',
   title: `${itemName} could not be installed for ${slug} and was refunded`,
   body:
-    `The tenant was charged, but the installation failed for 24 hours (attempt ${attemptId}). The subscription was cancelled and ` +
+    `The tenant was charged, but the installation could not be finished (attempt ${attemptId}): ${reason.replace(/\.?( fix: .*)?$/s, '')}. The subscription was cancelled and ` +
     `${euros(refundedCents, currency)} were refunded, with the share of the vendor and the fee.\nThe log of the daemon has the cause.`,
   command: `tenantry audit list --subject ${slug}`,
 })

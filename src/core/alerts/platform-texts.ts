@@ -2,7 +2,7 @@ import { plural, printable } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 import { humanTime, quoted } from './rollout-texts.ts'
 
-// Alerts about the audit log, jobs, request budgets and users.
+// Alerts about the audit log, jobs, request budgets, users and submissions.
 
 type Head = Readonly<{ chain: string; count: number; hash: string; at: string; keyId: string; signature: string }>
 
@@ -207,4 +207,19 @@ export const triggerMessagesUnread = ({ slug, roomId }: TriggerRoom): NewAlert =
     'than 1,000, or the chat server did not return them. Reading continues with the newest messages. Ask in the room whether a run is missing, ' +
     'and start it by hand.',
   command: `tenantry tenants show ${slug}`,
+})
+
+export const reviewDueKey = (submissionId: string): string => `review_due:${submissionId}`
+
+/** The receipt promised the vendor an answer within 2 working days. */
+export const reviewDue = ({ submissionId, name }: Readonly<{ submissionId: string; name: string }>): NewAlert => ({
+  kind: 'review_due',
+  key: reviewDueKey(submissionId),
+  subject: submissionId,
+  severity: 'warning',
+  title: `The submission ${printable(name).slice(0, 50)} has waited a day for a review`,
+  body:
+    'Its vendor was promised an answer within 2 working days.\n' +
+    'A reviewer approves it, asks for changes or rejects it. The alert closes then.',
+  command: `tenantry marketplace submissions show ${submissionId}`,
 })

@@ -106,6 +106,7 @@ export const marketplaceAdminContract = {
     params: one,
     body: VendorChange,
     returns: Vendor,
+    problems: ['CONFLICT'],
     summary: 'Change name, contact address or fee of a vendor; live subscriptions get the fee',
   }),
 } as const satisfies Contract

@@ -63,7 +63,7 @@ const parts: Readonly<Record<MailKind, (facts: Facts) => Readonly<{ subject: str
   rejected: ({ name, notes }) => ({
     subject: `${name} was rejected`,
     body: [
-      { text: `A reviewer rejected "${name}". It is not listed.` },
+      { text: `A reviewer rejected your submission "${name}". It is not published.` },
       ...quoted('Reason:', notes),
       { text: 'You can send a new submission.' },
     ],

@@ -1,7 +1,7 @@
 // Payments: the port to the payment provider, its records in plain types, and the rules of accounts, prices and paid installs.
 // Money is integer cents with a currency. It decides nothing about items or invoices of the platform and calls nothing.
 export { type AccountState, accountStateOf, assertVendorIsPayable } from './account.ts'
-export { paymentsContract } from './contract.ts'
+export { paymentsContract, returnPath } from './contract.ts'
 export { Currency } from './currency.ts'
 export { isPaymentFailure, type PaymentFailure, paymentFailure } from './failure.ts'
 export {

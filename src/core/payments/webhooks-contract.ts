@@ -16,7 +16,7 @@ export const webhooksContract = {
     auth: open,
     unread: true,
     returns: z.object({ received: z.literal(true) }),
-    problems: ['PAYLOAD_TOO_LARGE', 'PAYMENTS_UNAVAILABLE'],
+    problems: ['VALIDATION', 'PAYLOAD_TOO_LARGE', 'PAYMENTS_UNAVAILABLE'],
     summary: 'Take an event of the payment provider, with its signature in `Stripe-Signature`',
     spec: '4.7',
   }),

@@ -3,7 +3,7 @@ import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import type { ProviderCustomer } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { JobHandler } from '../db/index.ts'
-import { createOnce, orProblem } from '../payments/index.ts'
+import { createOnce, orProblem, returnUrlsOf } from '../payments/index.ts'
 import { existingTenant, type TenantRecord, tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
@@ -37,7 +37,7 @@ export async function createPaymentCustomer(deps: Deps, actor: Actor, { slug, bi
     // A provider that refuses changes nothing here, the address included.
     const customerId = await ensureCustomer(deps, { tenant, email })
     await storeCustomer(deps, actor, { tenant, customerId, email })
-    return provider.createSetupLink({ customerId, returnUrl: baseUrl })
+    return provider.createSetupLink({ customerId, returnUrl: returnUrlsOf({ baseUrl }).returnUrl })
   })
   await db
     .transaction()

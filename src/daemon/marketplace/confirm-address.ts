@@ -1,6 +1,7 @@
 import { escapeHtml, isoNow } from '../../core/kit/index.ts'
 import type { SubmissionStatus } from '../../core/marketplace/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { htmlPage } from '../http/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { assertToken } from './links.ts'
 import { findSubmission, lockSubmission, replaceSubmission } from './submissions.repo.ts'
@@ -56,11 +57,5 @@ ${notes}`)
 
 const confirmed = '<h1>Address confirmed</h1>\n<p>Thank you. You can close this page.</p>'
 
-/** No script and nothing from elsewhere. The form has no address of its own: it posts to the link, also behind a proxy with a path. */
-const pageOf = (body: string): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Tenantry marketplace</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">
-<link rel="stylesheet" href="/docs/style.css"></head><body><main>
-${body}
-</main></body></html>
-`
+/** The form has no address of its own: it posts to the link, also behind a proxy with a path. */
+const pageOf = (body: string): string => htmlPage(body, 'Tenantry marketplace')

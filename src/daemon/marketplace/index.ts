@@ -15,6 +15,7 @@ import { uninstallItem, updateInstalled } from './leave-item.ts'
 import { mailTopic, mailVendor } from './mail-vendor.ts'
 import { listItems, listSubmissions, listVendors, showSubmission } from './operate-marketplace.ts'
 import { publishSeeds } from './publish-seeds.ts'
+import { remindOfReview, reviewDueTopic } from './review-due.ts'
 import { approveSubmission, rejectSubmission, requestChanges } from './review-submission.ts'
 import { listTenantItems, listTenantSubscriptions, showTenantItem } from './show-marketplace.ts'
 import { repeatSubmission, showSubmissionState, submitItem } from './submit-item.ts'
@@ -63,7 +64,7 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
       confirmVendorAddress: ({ params, query }) => confirmAddress(deps, { ...params, ...query }),
     }),
   ],
-  jobs: (deps) => ({ [mailTopic]: mailVendor(deps), [announceTopic]: announce(deps) }),
+  jobs: (deps) => ({ [mailTopic]: mailVendor(deps), [announceTopic]: announce(deps), [reviewDueTopic]: remindOfReview(deps) }),
   loops: (deps) => [() => publishSeeds(deps)],
   cleanup: (deps) => [(signal) => deleteOldCounts(deps, signal)],
 })

@@ -34,8 +34,10 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   if (own?.status === 'active' && (await isHalfInstalled(deps, own)))
     return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
   subscriptionAfter(own?.status ?? null, 'install')
-  const { modulePrice } = await consentOf(deps, actor, item)
-  assertPrice({ name: item.name, price: priceFor(item, own, deps.clock), modulePrice }, accepted)
+  const { permissions, modulePrice } = await consentOf(deps, actor, item)
+  // Without its module an app has no price to accept; the plan refuses it.
+  const hasNoModule = item.itemType === 'app' && permissions === null
+  assertPrice({ name: item.name, price: priceFor(item, own, deps.clock), modulePrice: hasNoModule ? undefined : modulePrice }, accepted)
   const module = { modulePriceCents: modulePrice?.cents ?? null }
   const subscription =
     item.priceModel === null ? await installFree(deps, actor, { id, ...module }) : await deps.payments.installPaid(actor, item, module)
@@ -53,12 +55,13 @@ async function assertTenantActive(db: DbOrTx, { tenantId, tenantSlug }: Pick<Ins
   )
 }
 
-type Costs = Readonly<{ name: string; price: Price; modulePrice: Awaited<ReturnType<typeof consentOf>>['modulePrice'] }>
+type Costs = Readonly<{ name: string; price: Price; modulePrice: Awaited<ReturnType<typeof consentOf>>['modulePrice'] | undefined }>
 
 function assertPrice({ name, price, modulePrice }: Costs, accepted: Accepted): void {
   const isAccepted = (shown: unknown, now: unknown) => shown === undefined || shown === now
   if (!isAccepted(accepted.priceCents, price.priceCents) || !isAccepted(accepted.priceModel, price.priceModel))
     throw otherPrice(name, price.priceModel === null ? 'free' : `${amount(price.priceCents ?? 0, price.currency)} (${price.priceModel})`)
+  if (modulePrice === undefined) return
   const shownCents = accepted.modulePriceCents
   const moduleCents = modulePrice?.cents ?? null
   if ((shownCents ?? null) === moduleCents) return

@@ -5,6 +5,8 @@ import { type Db, deleteSome, lockExclusive, type Tx } from '../db/index.ts'
 
 /** Submissions an hour from one address: an IPv4 address, or an IPv6 /64. Also answers an hour for one submission. */
 const maxSubmissions = 5
+/** Submissions an hour from all addresses: who has many networks must not fill the disk. */
+const maxOfAll = 100
 const hourMs = 3_600_000
 /** Receipts a day to one mail address: the forms of others cannot flood it. */
 const maxReceipts = 3
@@ -39,9 +41,11 @@ async function count({ clock, random }: Deps, tx: Tx, { kind, subject, max, with
   return delayMs
 }
 
-/** Throws RATE_LIMITED for the sixth submission within an hour from one address. */
-export const countSubmission = (deps: Deps, tx: Tx, { address }: Readonly<{ address: string }>): Promise<void> =>
-  countHourly(deps, tx, { subject: networkKey(address), sent: `This address has sent ${maxSubmissions} submissions` })
+/** Throws RATE_LIMITED for the sixth submission within an hour from one address, and for the 101st from all. */
+export async function countSubmission(deps: Deps, tx: Tx, { address }: Readonly<{ address: string }>): Promise<void> {
+  await countHourly(deps, tx, { subject: networkKey(address), sent: `This address has sent ${maxSubmissions} submissions` })
+  await countHourly(deps, tx, { subject: 'all', max: maxOfAll, sent: `The marketplace has got ${maxOfAll} submissions` })
+}
 
 /**
  * A vendor who answers a reviewer is known by the token, so the submissions of the address do not count. Throws RATE_LIMITED for the sixth
@@ -50,8 +54,10 @@ export const countSubmission = (deps: Deps, tx: Tx, { address }: Readonly<{ addr
 export const countAnswer = (deps: Deps, tx: Tx, { id }: Readonly<{ id: string }>): Promise<void> =>
   countHourly(deps, tx, { subject: `answer ${id}`, sent: `Submission ${id} was sent again ${maxSubmissions} times` })
 
-async function countHourly(deps: Deps, tx: Tx, { subject, sent }: Readonly<{ subject: string; sent: string }>): Promise<void> {
-  const delayMs = await count(deps, tx, { kind: 'submission', subject, max: maxSubmissions, withinMs: hourMs, maxDelayMs: 0 })
+type Hourly = Readonly<{ subject: string; sent: string; max?: number }>
+
+async function countHourly(deps: Deps, tx: Tx, { subject, sent, max = maxSubmissions }: Hourly): Promise<void> {
+  const delayMs = await count(deps, tx, { kind: 'submission', subject, max, withinMs: hourMs, maxDelayMs: 0 })
   if (delayMs === 0) return
   const retryAfterSeconds = Math.ceil(delayMs / 1000)
   throw problem('RATE_LIMITED', `${sent} within an hour. fix: retry in ${Math.ceil(retryAfterSeconds / 60)} min`, { retryAfterSeconds })

@@ -13,6 +13,12 @@ type One = Readonly<{ id: string }>
 const noSuchSubscription = (id: string) =>
   problem('NOT_FOUND', `Subscription ${id} does not exist. fix: list what is installed with GET …/marketplace/subscriptions`)
 
+const notInstalled = ({ id, name }: ItemRecord) =>
+  problem(
+    'CONFLICT',
+    `${name} is uninstalled, so there is nothing to update. fix: install it again with POST …/marketplace/items/${id}/install`,
+  )
+
 /** Uninstalls an item. A repeated call changes nothing. A copied flow stays; a module is deactivated, with 30 days of retention. Throws NOT_FOUND. */
 export const uninstallItem = (deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: One) =>
   deps.db.transaction().execute(async (tx) => {
@@ -57,9 +63,10 @@ export async function cancelInstallation(
 export async function updateInstalled(deps: MarketplaceDeps, actor: PlatformPrincipal, { id }: One) {
   const key = { tenantId: actor.tenantId, id }
   const found = await findSubscription(deps.db, key)
-  if (found?.status !== 'active') throw noSuchSubscription(id)
+  if (!found) throw noSuchSubscription(id)
   const item = (await findItem(deps.db, found.itemId)) as ItemRecord
   assertMayInstall(actor, item)
+  if (found.status !== 'active') throw notInstalled(item)
   if (item.status !== 'published' && hasUpdate(found, { ...item, status: 'published' })) throw noSuchItem(item.id)
   if (!hasUpdate(found, item)) return { subscription: subscriptionView(found, item) }
   const plan = await planBundle(deps, actor, item)
@@ -67,7 +74,7 @@ export async function updateInstalled(deps: MarketplaceDeps, actor: PlatformPrin
     // Lock order: an installation locks the item before the subscription.
     if ((await lockItem(tx, item.id))?.status !== 'published') throw noSuchItem(item.id)
     const locked = await lockSubscription(tx, key)
-    if (locked?.status !== 'active') throw noSuchSubscription(id)
+    if (locked?.status !== 'active') throw notInstalled(item)
     if (!hasUpdate(locked, item)) return { subscription: subscriptionView(locked, item) }
     const applied = plan.kind === 'flow' ? await applyBundle(deps, tx, { actor, plan }) : {}
     const next = { ...locked, ...applied, installedVersion: item.version, updatedAt: isoNow(deps.clock) }

@@ -22,6 +22,7 @@ import type { MarketplaceDeps } from './deps.ts'
 import { type ItemRecord, insertItem, lockItem, replaceItem, takenSlugs } from './items.repo.ts'
 import { mailTopic } from './mail-vendor.ts'
 import { itemView, noSuchSubmission } from './operate-marketplace.ts'
+import { endReminder } from './review-due.ts'
 import { lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
 import { insertVendor, lockVendor } from './vendors.repo.ts'
 
@@ -50,6 +51,7 @@ async function storeReview({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, { 
   await replaceSubmission(tx, { ...next, reviewedAt: now, reviewedBy: actorLabel(actor), updatedAt: now })
   const { id: submissionId, round, name, reviewNotes: notes } = next
   await enqueueJob(tx, clock, { topic: mailTopic, payload: { submissionId, kind: mailOf[action], round } })
+  await endReminder({ clock }, tx, next)
   const entry = `marketplace.submission-${mailOf[action]}`
   await recordAudit(tx, clock, { actor, action: entry, subject: submissionId, data: { submissionId, name, notes, ...data } })
 }

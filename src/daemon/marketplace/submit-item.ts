@@ -14,6 +14,7 @@ import type { MarketplaceDeps } from './deps.ts'
 import { countAnswer, countSubmission, nextReceiptAt } from './intake.ts'
 import { assertToken } from './links.ts'
 import { mailTopic } from './mail-vendor.ts'
+import { expectReview } from './review-due.ts'
 import { findSubmission, insertSubmission, lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
 
 type From = Readonly<{ address: string }>
@@ -56,6 +57,7 @@ export async function submitItem(deps: MarketplaceDeps, body: NewSubmission, fro
     }
     await insertSubmission(tx, one)
     await sendReceipt(deps, tx, one)
+    await expectReview(deps, tx, one)
     return { ...stateOf(one), warnings }
   })
 }
@@ -96,6 +98,7 @@ export async function repeatSubmission(deps: MarketplaceDeps, { id, token, body 
     const next: SubmissionRecord = { ...locked, ...content, warnings, status, round: locked.round + 1, updatedAt: isoNow(deps.clock) }
     await replaceSubmission(tx, next)
     await sendReceipt(deps, tx, next)
+    await expectReview(deps, tx, next)
     return { ...stateOf(next), warnings }
   })
 }

@@ -10,6 +10,7 @@ import type { PaymentsDeps } from './deps.ts'
 import { deleteOldEvents, listEvents, receiveEvent, replayEvent, showEvent } from './events.ts'
 import { continueInstall, installTopic } from './install-paid.ts'
 import { priceTopic, rotatePrice } from './prices.ts'
+import { returnPage } from './return-page.ts'
 import { changeSubscriptionTerms, changeTerms, subscriptionTermsTopic, termsTopic } from './terms.ts'
 import { createAccount, onboardVendor, syncVendor, vendorTopic } from './vendors.ts'
 
@@ -21,6 +22,7 @@ export { noProvider } from './no-provider.ts'
 export { openPaymentProvider } from './open-provider.ts'
 export { createOnce } from './prices.ts'
 export { orProblem } from './problems.ts'
+export { returnUrlsOf } from './return-page.ts'
 export { payoutOf as payoutOfItem } from './terms.ts'
 export { syncAccount } from './vendors.ts'
 export { eventVerifier } from './verify-event.ts'
@@ -31,6 +33,7 @@ export const paymentsFeature = feature<PaymentsDeps>({
     ...serveContract(paymentsContract, {
       onboardVendor: ({ actor, params }) => onboardVendor(deps, actor, params),
       syncVendor: ({ actor, params }) => syncVendor(deps, actor, params),
+      showReturnPage: async ({ query }) => returnPage(query),
     }),
     ...serveContract(webhooksContract, {
       receivePaymentEvent: ({ raw, header }) => receiveEvent(deps, { raw, signature: header('stripe-signature') ?? '' }),

@@ -4,6 +4,7 @@ import type { PriceModel } from '../../core/marketplace/index.ts'
 import {
   type InstallStep,
   installKey,
+  installSaga,
   isLive,
   isOfAttempt,
   isPaymentFailure,
@@ -15,6 +16,7 @@ import {
   paymentStatusOf,
   usageAnchor,
 } from '../../core/payments/index.ts'
+import { foldSaga } from '../../core/saga/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findItem, findSubscription, type ItemRecord } from '../marketplace/index.ts'
@@ -209,7 +211,8 @@ async function refund({ db, clock, provider }: PaymentsDeps, given: Given): Prom
       for (const one of refunded) newCents += await newlyRefunded(tx, clock, one)
       if (newCents <= 0) return
       const item = await findItem(tx, attempt.itemId)
-      const facts = { slug: actor.tenantSlug, itemName: item?.name ?? attempt.itemId, attemptId: attempt.id, refundedCents }
+      const reason = foldSaga(installSaga, given.journal).failure?.message ?? 'unknown'
+      const facts = { slug: actor.tenantSlug, itemName: item?.name ?? attempt.itemId, attemptId: attempt.id, reason, refundedCents }
       await raiseAlert(tx, clock, alertOf.payment_refunded({ ...facts, currency: item?.currency ?? '' }))
       await recordAudit(tx, clock, { actor: system, action: 'payment.refunded', subject: actor.tenantSlug, data: facts })
     })

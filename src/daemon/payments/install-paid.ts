@@ -77,23 +77,29 @@ export async function installPaid(deps: PaymentsDeps, actor: PlatformPrincipal, 
 type Accepted = Planned & Readonly<{ item: ItemRecord }>
 
 const inProgress = ({ name }: ItemRecord) =>
-  problem('CONFLICT', `Another request installs ${name} at the moment. fix: list what is installed, or repeat the request in a minute`)
+  problem('CONFLICT', `Another request installs ${name} at the moment. fix: list what is installed, or repeat the request in a few minutes`)
+
+const withoutFix = (message: string): string => message.replace(/ fix: .*/s, '')
 
 /** A repeated request finds the same attempt until then. */
 const payingBack = ({ name }: ItemRecord, error: SagaError) =>
   problem(
     asProblem(error).code,
-    `${error.message.replace(/ fix: .*/s, '')} What was paid for ${name} is being paid back. fix: install it again when that has ended; until then the operator has an alert if it cannot end`,
+    `${withoutFix(error.message)} What was paid for ${name} is being paid back. fix: install it again when that has ended; until then the operator has an alert if it cannot end`,
   )
 
 const asProblem = ({ code, message, retryable }: SagaError) =>
   problem(isProblemCode(code) && code !== 'COMMAND_EXPIRED' ? code : 'PAYMENT_FAILED', message, retryable === false ? { retryable } : {})
 
-const later = (error: SagaError | null) =>
-  problem(
+/** An operator has to remove the cause of a rejection; any other failure ends by itself. */
+function later(error: SagaError | null) {
+  const [what = '', fix] = (error?.message ?? 'retried soon').split(' fix: ', 2)
+  return problem(
     'PAYMENTS_UNAVAILABLE',
-    `The installation waits (${error?.message ?? 'retried soon'}). It continues by itself and is not charged twice. fix: repeat the request later`,
+    `The installation waits (${what.replace(/\.$/, '')}). It continues by itself and is not charged twice. ` +
+      `fix: ${(error?.retryable === false && fix) || 'repeat the request later'}`,
   )
+}
 
 async function begin(deps: PaymentsDeps, actor: PlatformPrincipal, { item, modulePriceCents }: Accepted): Promise<Attempt> {
   const { db, clock, random, provider, bundles } = deps

@@ -8,6 +8,7 @@ import { findVendor, isAccountGone, lockVendor, replaceVendor, storeAccountGone 
 import type { PaymentsDeps } from './deps.ts'
 import { createOnce } from './prices.ts'
 import { orProblem } from './problems.ts'
+import { returnUrlsOf } from './return-page.ts'
 import { termsTopic } from './terms.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl'>
@@ -68,7 +69,7 @@ export async function onboardVendor(deps: Deps, actor: Actor, { id }: One) {
   const link = await orProblem(async () => {
     const known = await ensureAccount(deps, { id })
     const accountId = (await provider.getAccount(known)) ? known : await replaceAccount(deps, { id, gone: known })
-    return provider.createAccountLink({ accountId, returnUrl: baseUrl, refreshUrl: baseUrl })
+    return provider.createAccountLink({ accountId, ...returnUrlsOf({ baseUrl }) })
   })
   await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: 'payment.onboarding-link', subject: id, data: {} }))
   return link

@@ -8,6 +8,7 @@ import type { Config } from '../config/index.ts'
 import { assertSnapshotsConfigured, reachesStore } from '../snapshots/index.ts'
 import { forwarding } from './doctor-forwarding.ts'
 import { objects } from './doctor-objects.ts'
+import { payments } from './doctor-payments.ts'
 import { storeSessions } from './doctor-sessions.ts'
 
 /** Checks without the database: files, keys, disk space, and the requirements of rollouts. */
@@ -23,6 +24,7 @@ export async function machineChecks(machine: Machine, config: Config, options: G
     approval(config),
     alerts(config),
     mails(config),
+    ...payments(config),
     await objects(config),
     await forwarding(machine, config),
   ]

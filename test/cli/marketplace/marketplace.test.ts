@@ -107,6 +107,7 @@ describe('tenantry marketplace submissions', () => {
       [`POST ${base}/submissions/sbm_1/approve`]: approved,
     })
     expect(ran.asked[0]?.body).toEqual({ round: 2, notes: 'Good', vendorId: 'vnd_1' })
+    expect(ran.stdout).toContain('send the vendor a link:\n  tenantry marketplace vendors onboard vnd_1')
     expect(ran.stdout).toContain('Submission sbm_1 is approved. The vendor gets a mail (without a mail server, a file in')
     const refused = await run(['submissions', 'request-changes', 'sbm_1', '--notes', 'Say more'], {
       [`POST ${base}/submissions/sbm_1/request-changes`]: { success: true, status: 'needs-changes' },

@@ -85,6 +85,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   payment_failed: alertOf.payment_failed({ slug: 'anna-schule', itemName: 'Visitors', subscriptionId: 'sub_1', isUnpaid: false }),
   payment_refunded: alertOf.payment_refunded({
     ...{ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', refundedCents: 499, currency: 'eur' },
+    reason: 'Tenant anna-schule is suspended, so nothing is bought for it. fix: resume the tenant, then repeat the request',
   }),
   payment_stuck: alertOf.payment_stuck({ slug: 'anna-schule', itemName: 'Visitors', attemptId: 'pay_1', reason: 'the balance is too low' }),
   payment_rejected: alertOf.payment_rejected({
@@ -104,6 +105,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   }),
   usage_unbilled: alertOf.usage_unbilled({ count: 3, sums: [{ cents: 2997, currency: 'eur' }] }),
   usage_rejected: alertOf.usage_rejected({ meterId: 'mtr_1', subject: 'billing' }),
+  review_due: alertOf.review_due({ submissionId: 'sbm_1', name: 'Visitors' }),
   vendor_restricted: alertOf.vendor_restricted({ vendorId: 'vnd_1', name: 'Flows', pastDue: ['external_account'] }),
   plan_ended: alertOf.plan_ended({ slug: 'anna-schule', plan: 'light', subscriptionId: 'sub_1', isSuspended: true }),
   plan_duplicate: alertOf.plan_duplicate({ slug: 'anna-schule', subscriptionId: 'sub_2', knownId: 'sub_1' }),

@@ -83,6 +83,8 @@ onBothDialects('installs of the marketplace', (fresh) => {
     const room = await aMarketplaceWorld(await fresh())
     const { id } = await room.published(anApp())
     expect(await codeOf(install(room, id))).toBe('MODULE_NOT_REGISTERED')
+    const shown = { params: { id }, body: { modulePriceCents: 499 } }
+    expect(await codeOf(room.as('mia').installMarketplaceItem(shown))).toBe('MODULE_NOT_REGISTERED')
     expect((await room.as('mia').showMarketplaceItem({ params: { id } })).obstacle?.code).toBe('MODULE_NOT_REGISTERED')
     await approve(room.db, aManifest(), 'ten_one')
     expect(await room.as('mia').showMarketplaceItem({ params: { id } })).toMatchObject({ permissions: ['spaces:read'], obstacle: null })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { countSubmission } from '../../../src/daemon/marketplace/intake.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aFlow, aMarketplaceWorld, anApp, aSubmission } from '../../support/marketplace-world.ts'
 import { aManifest, approve } from '../../support/modules-world.ts'
@@ -224,6 +225,7 @@ onBothDialects('the intake of the marketplace', (fresh) => {
       expect.stringContaining('sbm_&lt;b&gt; does not'),
       policy,
     ])
+    expect((await open(wrong, browser))[2]).toContain('<h1>This link does not work</h1>')
     expect((await open(wrong, '*/*')).slice(0, 2)).toEqual([403, 'application/json; charset=utf-8'])
   })
 
@@ -248,6 +250,15 @@ onBothDialects('the intake of the marketplace', (fresh) => {
       message: expect.stringContaining(`request-changes ${id}`),
     })
     await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Other permissions.' } })
+  })
+
+  test('of all addresses the 101st submission within an hour is refused', async () => {
+    const { db, deps, clock } = await aMarketplaceWorld(await fresh())
+    const sent = (nth: number) => codeOf(db.transaction().execute((tx) => countSubmission(deps, tx, { address: `10.0.${nth}.1` })))
+    for (let nth = 0; nth < 100; nth++) expect(await sent(nth)).toBe('ok')
+    expect(await sent(100)).toBe('RATE_LIMITED')
+    await clock.advance(3_600_000)
+    expect(await sent(100)).toBe('ok')
   })
 
   test('parallel submissions pass the limit no more than one after the other', async () => {

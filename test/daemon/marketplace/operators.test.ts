@@ -105,6 +105,11 @@ onBothDialects('the marketplace for operators', (fresh) => {
     expect(await codeOf(change('draft'))).toBe('INVALID_TRANSITION')
     expect((await change('published')).status).toBe('published')
     expect((await update()).subscription.installedVersion).toBe('2.0.0')
+    await room.as('mia').uninstallMarketplaceItem({ params: { id: own?.id as string } })
+    await expect(update()).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/is uninstalled, .* fix: install it again/),
+    })
     await room.runJobs()
     const events = await room.db.selectFrom('events').select('tenant_id').where('event_type', '=', 'marketplace.item_changed').execute()
     expect(new Set(events.map(({ tenant_id }) => tenant_id))).toEqual(new Set(['ten_one', 'ten_two']))
@@ -183,6 +188,29 @@ onBothDialects('the marketplace for operators', (fresh) => {
     expect(text).toContain('The item is not listed in the marketplace at present.')
     expect(text).toContain('Organisations can neither install it nor update to this version until the platform lists the item again.')
     expect(text).not.toContain('install it now')
+  })
+
+  test('a submission that waits for a day raises an alert, which its review closes; one that was reviewed raises none', async () => {
+    const room = await aRoom()
+    const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+    const { submissionId: other } = await room.stranger.submitItem({ body: aSubmission() })
+    await room.operator.rejectMarketplaceSubmission({ params: { id: other }, body: { reason: 'Twice.' } })
+    const alerts = () => room.db.selectFrom('alerts').select(['kind', 'subject', 'status', 'command']).execute()
+    const alert = { kind: 'review_due', subject: id, command: `tenantry marketplace submissions show ${id}` }
+    await room.clock.advance(23 * 3_600_000)
+    await room.runJobs()
+    expect(await alerts()).toEqual([])
+    await room.clock.advance(3_600_000)
+    await room.runJobs()
+    expect(await alerts()).toEqual([{ ...alert, status: 'open' }])
+    await room.operator.requestMarketplaceChanges({ params: { id }, body: { reason: 'Say more.' } })
+    await room.runJobs()
+    expect(await alerts()).toEqual([{ ...alert, status: 'closed' }])
+    const token = /token=([^'\s]+)/.exec(room.mails.at(-1)?.text ?? '')?.[1] ?? ''
+    await room.stranger.repeatSubmission({ params: { id }, query: { token }, body: aSubmission() })
+    await room.clock.advance(24 * 3_600_000)
+    await room.runJobs()
+    expect((await alerts()).map(({ status }) => status)).toEqual(['closed', 'open'])
   })
 
   test('a rejected submission leads nowhere, and its mail has the reason', async () => {

@@ -250,6 +250,9 @@ onBothDialects('the module of a paid app', (fresh) => {
     expect([room.charged, room.money(), await room.rows()]).toEqual([1000, [0, 0, 0], []])
     expect(room.double.liveSubscriptions(room.customer.id)).toEqual([])
     expect(await reasonOf(room)).toContain('The module of Visits got another price before it was installed.')
+    const { body } = await room.db.selectFrom('alerts').select('body').executeTakeFirstOrThrow()
+    expect(body).toContain('could not be finished (attempt pay_')
+    expect(body).toContain('): The module of Visits got another price before it was installed. The subscription was cancelled')
   })
 
   test('whose price is not what the request accepted is refused before anything is begun', async () => {

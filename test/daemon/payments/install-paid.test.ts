@@ -108,7 +108,11 @@ onBothDialects('a paid installation', (fresh) => {
   test('a repeated request continues the attempt', async () => {
     const room = await aPaymentsWorld(await fresh())
     room.double.fault('createSubscription', 'answer lost')
-    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE', retryable: true })
+    await expect(room.install()).rejects.toMatchObject({
+      ...{ code: 'PAYMENTS_UNAVAILABLE', retryable: true },
+      message:
+        'The installation waits (The payment provider did not answer). It continues by itself and is not charged twice. fix: repeat the request later',
+    })
     await room.clock.advance(2000)
     expect(await room.install()).toMatchObject({ status: 'active' })
     expect([room.money(), (await room.attempts()).length]).toEqual([[1000, 700, 300], 1])

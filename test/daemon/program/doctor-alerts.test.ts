@@ -51,6 +51,16 @@ test('without a mail server the doctor names the folder of the mails', async () 
   expect(await check('mail')).toMatchObject({ check: { state: 'ok', says: 'sent by mx.example' } })
 })
 
+test('with a key of Stripe the doctor names webhook secrets that are missing; without one it says nothing of payments', async () => {
+  expect((await check('payments')).check).toBeUndefined()
+  env.TENANTRY_STRIPE_SECRET_KEY = 'sk_test_t0psecret'
+  env.TENANTRY_STRIPE_WEBHOOK_SECRETS = 'platform=whsec_12345678'
+  const says = 'no webhook secret of connect and thin: changes of vendor accounts and rejected usage are not noticed'
+  expect(await check('payments')).toMatchObject({ exit: 0, check: { state: 'warn', says } })
+  env.TENANTRY_STRIPE_WEBHOOK_SECRETS = 'platform=whsec_12345678,connect=whsec_12345679,thin=whsec_12345670'
+  expect((await check('payments')).check).toMatchObject({ state: 'ok', says: 'Stripe in test mode, EUR, with all webhook secrets' })
+})
+
 test('alert recipients are shown without secrets', async () => {
   Object.assign(env, webhook, { TENANTRY_ALERTS_MAIL_TO: 'ops@school.example', TENANTRY_MAIL_SMTP: 'smtps://u:hunter2@mx.example' })
   const { check: found } = await check('alerts')
