@@ -103,7 +103,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // marketplace; one that references another stands behind it
   marketplace_vendors: platform('vendors of the platform; they have no account of a tenant'),
   marketplace_items: platform('items of vendors, for all tenants'),
-  marketplace_submissions: platform('sent by strangers without an account; reviewers are operators'),
+  marketplace_submissions: platform('sent by strangers without an account, deleted a year after a rejection; reviewers are operators'),
   marketplace_intake: platform('counts by address, deleted after a day'),
   marketplace_subscriptions: { tenant: ofTenant, export: ['id'], users: { installed_by: 'replace' } },
   payment_attempts: { tenant: ofTenant, internal: true },

@@ -8,6 +8,7 @@ import { serveContract } from '../http/index.ts'
 import { announce, announceTopic } from './announce-item.ts'
 import { changeItem, changeVendor, createVendor } from './change-item.ts'
 import { confirmAddress, showConfirmation, showSubmissionPage } from './confirm-address.ts'
+import { deleteOldSubmissions } from './delete-old-submissions.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import { installItem } from './install-item.ts'
 import { deleteOldCounts } from './intake.ts'
@@ -66,5 +67,5 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
   ],
   jobs: (deps) => ({ [mailTopic]: mailVendor(deps), [announceTopic]: announce(deps), [reviewDueTopic]: remindOfReview(deps) }),
   loops: (deps) => [() => publishSeeds(deps)],
-  cleanup: (deps) => [(signal) => deleteOldCounts(deps, signal)],
+  cleanup: (deps) => [(signal) => deleteOldCounts(deps, signal), (signal) => deleteOldSubmissions(deps, signal)],
 })

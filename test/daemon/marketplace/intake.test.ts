@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { deleteOldSubmissions } from '../../../src/daemon/marketplace/delete-old-submissions.ts'
 import { countSubmission } from '../../../src/daemon/marketplace/intake.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aFlow, aMarketplaceWorld, anApp, aSubmission } from '../../support/marketplace-world.ts'
@@ -13,6 +14,25 @@ const failure = (work: Promise<unknown>) =>
 const linkIn = (text: string, part: string) => new URL(/https:\S+/g[Symbol.match](text)?.find((one) => one.includes(part)) as string)
 
 onBothDialects('the intake of the marketplace', (fresh) => {
+  test('a year after their rejection, or without an answer, submissions are deleted; others stay', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const ids: string[] = []
+    for (const name of ['rejected', 'unanswered', 'approved', 'pending'])
+      ids.push((await room.stranger.submitItem({ body: aSubmission({ name }) })).submissionId)
+    const [rejected = '', unanswered = '', approved = '', pending = ''] = ids
+    await room.operator.rejectMarketplaceSubmission({ params: { id: rejected }, body: { reason: 'It copies.' } })
+    await room.operator.requestMarketplaceChanges({ params: { id: unanswered }, body: { reason: 'Say more.' } })
+    await room.operator.approveMarketplaceSubmission({ params: { id: approved }, body: {} })
+    const kept = async () => {
+      await deleteOldSubmissions(room, new AbortController().signal)
+      return (await room.operator.listMarketplaceSubmissions({ query: { limit: 10 } })).submissions.map(({ id }) => id)
+    }
+    await room.clock.advance(365 * 24 * 3_600_000)
+    expect((await kept()).toSorted()).toEqual(ids.toSorted())
+    await room.clock.advance(1000)
+    expect((await kept()).toSorted()).toEqual([approved, pending].toSorted())
+  })
+
   test('a receipt proves the address, a request for changes has a token, and an approval publishes the item', async () => {
     const room = await aMarketplaceWorld(await fresh())
     const { submissionId: id, ...state } = await room.stranger.submitItem({ body: aSubmission() })

@@ -1,0 +1,15 @@
+import { sql } from 'kysely'
+import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
+import { type Db, deleteSome } from '../db/index.ts'
+
+const keptMs = 365 * 24 * 3_600_000
+
+/** Deletes submissions that were rejected, or whose vendor did not answer, with the name and address of their sender, a year after their last change. */
+export async function deleteOldSubmissions({ db, clock }: Readonly<{ db: Db; clock: Clock }>, signal: AbortSignal): Promise<string> {
+  const [limit, before] = [500, isoIn(clock, -keptMs)]
+  const where = sql`status in ('rejected', 'needs-changes') and updated_at < ${before}`
+  let deleted = 0
+  for (let last = limit; last === limit && !signal.aborted; deleted += last)
+    last = await deleteSome(db, { table: 'marketplace_submissions', where, limit })
+  return plural(deleted, 'old submission')
+}
