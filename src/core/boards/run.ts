@@ -90,8 +90,8 @@ export function activeOf({ definition }: Board, { tokens }: Pick<RunState, 'toke
 }
 
 export type RunInput =
-  /** `by`: null when automation completed the task. */
-  | Readonly<{ type: 'complete'; elementId: string; by: string | null }>
+  /** `by`: null when automation completed the task. `tokenId`: whose task it is, where an element that was not checked waits twice. */
+  | Readonly<{ type: 'complete'; elementId: string; tokenId?: string; by: string | null }>
   | Readonly<{ type: 'skip' | 'reject'; elementId: string; by: string }>
   | Readonly<{ type: 'submit'; elementId: string; by: string; values: unknown }>
   /** `eligible`: the active users in the role of the checkpoint at this time. */

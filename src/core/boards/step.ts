@@ -95,10 +95,12 @@ const fixFor = (kind: ElementKind): string => {
 /** The label with its values: a caller has part in the run. */
 const shownLabel = ({ names = noNames }: At, run: RunState, element: BoardElement): string => labelOf(element, { ...run, names })
 
-function activeElement(at: At, run: RunState, { type, elementId }: PersonInput): { token: Token; element: BoardElement } {
+function activeElement(at: At, run: RunState, input: PersonInput): { token: Token; element: BoardElement } {
+  const { type, elementId } = input
+  const tokenId = input.type === 'complete' ? input.tokenId : undefined
   const element = at.board.graph.elements.get(elementId)
   if (!element) throw problem('NOT_FOUND', `The board has no element ${elementId}.`)
-  const token = run.tokens.find((one) => one.elementId === elementId)
+  const token = run.tokens.find((one) => one.elementId === elementId && one.id === (tokenId ?? one.id))
   if (!token) throw problem('INVALID_TRANSITION', `The run does not wait at "${shownLabel(at, run, element)}".`)
   if (!kindFor[type].includes(element.kind)) {
     const what = `"${shownLabel(at, run, element)}" is a ${element.kind}`

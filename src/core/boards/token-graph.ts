@@ -63,6 +63,13 @@ export function tokenGraph(graph: Graph, startId: string, work = { left: maxFold
     add,
     remove,
     drop: (id) => nodes.delete(id),
+    hasWaitBefore: (id, except) => {
+      for (const { source } of ins.get(id) ?? []) {
+        work.left -= 1
+        if (source !== except && nodes.get(source)?.role === 'wait') return true
+      }
+      return false
+    },
   }
   const queue = new Set(nodes.keys())
   for (const id of queue) {
@@ -78,7 +85,14 @@ export function tokenGraph(graph: Graph, startId: string, work = { left: maxFold
   return folding
 }
 
-type Folding = TokenGraph & Readonly<{ add(edge: TokenEdge): void; remove(edge: TokenEdge): void; drop(id: string): void }>
+type Folding = TokenGraph &
+  Readonly<{
+    add(edge: TokenEdge): void
+    remove(edge: TokenEdge): void
+    drop(id: string): void
+    /** Whether an edge leads from a waiting element to this one. */
+    hasWaitBefore(id: string, except: string): boolean
+  }>
 
 const fold = (graph: Folding, id: string): boolean =>
   dropTwins(graph, id) ||
@@ -86,6 +100,7 @@ const fold = (graph: Folding, id: string): boolean =>
   passThrough(graph, id) ||
   fuseChain(graph, id) ||
   leaveJoinPlace(graph, id) ||
+  dropWayToJoin(graph, id) ||
   dropAlternatives(graph, id)
 
 /** Two edges of one choice to one element are one; so are two of a split to one join. */
@@ -136,13 +151,34 @@ function fuseChain(graph: Folding, id: string): boolean {
   return true
 }
 
-/** A token before a join waits at the join. */
+/**
+ * A token before a join waits at the join, as long as another waiting element leads straight to it: the join still fires as late as any
+ * of them can end. The last one stays, else a second token could come while the first still waits, and not be found.
+ */
 function leaveJoinPlace(graph: Folding, id: string): boolean {
   const [[next, ...others], into] = [graph.out(id), graph.into(id)]
   if (graph.node(id).role !== 'wait' || !next || others.length > 0 || into.length !== 1) return false
   if (graph.node(next.target).role !== 'join' || into[0]?.source === next.target) return false
+  if (!graph.hasWaitBefore(next.target, id)) return false
   redirect(graph, id, next)
   return true
+}
+
+/** An edge of a split to a join adds nothing to a branch of the same split that waits once and leads to the join as well. */
+function dropWayToJoin(graph: Folding, id: string): boolean {
+  if (graph.node(id).role !== 'split') return false
+  const edges = graph.out(id)
+  const toJoin = new Map(edges.flatMap((edge) => (graph.node(edge.target).role === 'join' ? [[edge.target, edge] as const] : [])))
+  if (toJoin.size === 0) return false
+  for (const { target } of edges) {
+    if (graph.node(target).role !== 'wait' || graph.into(target).length > 1) continue
+    const [next, ...others] = graph.out(target)
+    const edge = next && others.length === 0 ? toJoin.get(next.target) : undefined
+    if (!edge) continue
+    graph.remove(edge)
+    return true
+  }
+  return false
 }
 
 /** Several waiting elements between the same two count as one; an edge around them equals leaving at once. */

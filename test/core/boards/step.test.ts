@@ -458,6 +458,16 @@ test('a cancelled run closes everything and stays cancelled', () => {
   expect(look()).toEqual(['closed t1', 'timers_cleared', 'closed c1', 'timers_cleared', 'timers_cleared', 'ended'])
 })
 
+test('of two tokens at one element the completed task ends its own', () => {
+  const board = compileBoard(sketch('s > p1 > t1 > e; p1 > t1'))
+  const { run } = startRun({ board, now: start }, { by: 'anna', variables: {} })
+  const [first, second] = run.tokens.map(({ id }) => id)
+  const complete = (at: typeof run, tokenId?: string) =>
+    stepRun({ board, now: start }, at, { type: 'complete', elementId: 't1', by: 'ben', ...(tokenId === undefined ? {} : { tokenId }) }).run
+  expect(complete(run, second).tokens.map(({ id }) => id)).toEqual([first])
+  expect(complete(complete(run, second)).status).toBe('completed')
+})
+
 test('texts are filled with the variables of the run; a report lists what is missing', () => {
   const board = compileBoard(
     sketch(

@@ -53,6 +53,18 @@ onBothDialects('runs', (fresh) => {
     ])
   })
 
+  test('a run that waits twice at one element ends with the last of its tasks', async () => {
+    const one = await room()
+    const boardId = await aBoard(one, 's > t1 > e')
+    // The check refuses such a board where it can explore it.
+    const definition = JSON.stringify(sketch('s > p1 > t1 > e; p1 > t1'))
+    await one.db.updateTable('board_versions').set({ definition }).where('board_id', '=', boardId).execute()
+    const run = await aRun(one, boardId)
+    const { open } = await one.as('anna').showRun({ params: { id: run.id } })
+    for (const { taskId } of open.toReversed()) await one.as('tim').completeTask({ params: { id: taskId as string } })
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed', open: [] })
+  })
+
   test('users list the active boards that they may start, with the variables of a start', async () => {
     const one = await room()
     const variables = [{ name: 'place', type: 'text' as const, required: true }]
