@@ -236,6 +236,9 @@ describe('expressions', () => {
 
   test.each([
     ['vars.persons > 10', 'EXPRESSION_INVALID'],
+    ['has(vars.persons)', 'EXPRESSION_INVALID'],
+    ['has(vars.persons) && vars.people > 10', 'EXPRESSION_INVALID'],
+    ['!has(vars.people.note)', 'EXPRESSION_INVALID'],
     ['vars.people + 1.0', 'EXPRESSION_INVALID'],
     ["vars.people == 'ten'", 'EXPRESSION_INVALID'],
     ['vars.people >', 'EXPRESSION_INVALID'],
