@@ -146,7 +146,7 @@ type Submitted = Readonly<{ token: Token; element: ElementOf<'form'>; by: string
 
 function submit(at: At, run: RunState, { token, element, by, values }: Submitted): Stepped {
   const accepted = readForm(element.config.fields, values)
-  const variables = { ...run.variables, ...accepted }
+  const variables = { ...othersThan(at.board, element, run.variables), ...accepted }
   assertSize(variables)
   const submittedBytes = (run.submittedBytes ?? 0) + bytesOf(accepted)
   assertFewBytes(submittedBytes)
@@ -156,6 +156,15 @@ function submit(at: At, run: RunState, { token, element, by, values }: Submitted
     draft.submitters = [...new Set([...run.submitters, by])]
     leave(draft, token, 'done')
   })
+}
+
+/**
+ * The variables without those that the form alone sets: a field that is left out this time keeps no earlier value. No condition counts on such
+ * a value, since the field is optional wherever it is set.
+ */
+const othersThan = ({ shared }: Board, { config }: ElementOf<'form'>, variables: Variables): Variables => {
+  const own = new Set(config.fields.flatMap(({ name }) => (shared.has(name) ? [] : [name])))
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => !own.has(name)))
 }
 
 function assertFewBytes(bytes: number): void {

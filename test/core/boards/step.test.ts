@@ -328,6 +328,21 @@ describe('forms', () => {
     expect(submit(values)).toEqual(values)
   })
 
+  test('that are submitted again keep no earlier value of a field that is left out, unless others set it too', () => {
+    const f1 = { fields: [...fields, { name: 'first', label: 'First', kind: 'text' }] }
+    const f2 = { fields: [{ name: 'where', label: 'Where', kind: 'choice', options: ['inside', 'outside'] }] }
+    const { on, run } = play(['s > f1 > f2 > c1 > e; c1 -rejected-> f1', { f1, f2 }, { variables: [{ name: 'first', type: 'text' }] }], {
+      first: 'a',
+    })
+    const submit = (elementId: string, values: unknown) => on({ type: 'submit', elementId, by: 'ben', values })
+    submit('f1', { people: 3, note: 'late', when: '2026-11-23', where: 'inside' })
+    submit('f2', {})
+    expect(run().variables).toEqual({ first: 'a', people: 3, note: 'late', when: '2026-11-23', where: 'inside' })
+    on({ type: 'reject', elementId: 'c1', by: 'carla' })
+    submit('f1', { people: 4 })
+    expect(run().variables).toEqual({ first: 'a', people: 4, where: 'inside' })
+  })
+
   test.each([
     [{}, 'data.people', 'is missing'],
     [{ people: 0 }, 'data.people', 'must be at least 1'],
