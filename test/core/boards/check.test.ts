@@ -26,6 +26,11 @@ describe('sound boards', () => {
     expect(found(`s > p1; ${Array.from({ length: 10 }, (_, nth) => branch(nth)).join(';')}; j1 > e`)).toEqual([])
   })
 
+  test('forty branches with a choice before their join are one place', () => {
+    const branch = (nth: number) => `p1 > d${nth}; d${nth} -else-> t${nth} > m${nth} > j1; d${nth} -1 > 2-> w${nth} > m${nth}x > m${nth}`
+    expect(found(`s > p1; ${Array.from({ length: 40 }, (_, nth) => branch(nth)).join(';')}; j1 > e`)).toEqual([])
+  })
+
   test('twenty decisions one after the other are twenty, not a million, paths', () => {
     const diamond = (nth: number) => `d${nth} -1 > 2-> m${nth} > d${nth + 1}; d${nth} -else-> d${nth + 1}`
     const last = 'd20 -1 > 2-> e; d20 -else-> e'
