@@ -139,6 +139,19 @@ describe('branches', () => {
     expect(on({ type: 'submit', elementId: 'f1', by: 'ben', values: { people } })).toEqual(expected)
   })
 
+  test('of edges without an order the first of the list is tried first, whatever their ids are', () => {
+    const definition = sketch(
+      's > d1; d1 -vars.amount > 1000-> t1 > e; d1 -vars.amount > 100-> t2 > e; d1 -else-> e',
+      {},
+      { variables: [] },
+    )
+    const ids: Record<string, string> = { t1: 'to-principal', t2: 'to-office' }
+    const edges = definition.edges.map((edge) => ({ ...edge, id: ids[edge.target] ?? edge.id, sortOrder: 0 }))
+    const board = compileBoard({ ...definition, edges, variables: [{ name: 'amount', type: 'number', required: true }] })
+    const { run } = startRun({ board, now: start }, { by: 'anna', variables: { amount: 5000 } })
+    expect(run.tokens.map(({ elementId }) => elementId)).toEqual(['t1'])
+  })
+
   test('a condition without a value fails the run, and a retry tries it again', () => {
     const { on, run } = play([
       's > t1 > d1; d1 -vars.people > 10-> t2 > e; d1 -else-> e',
