@@ -267,7 +267,7 @@ const earliest = <Timed extends Readonly<{ at: string }>>(all: readonly Timed[])
 
 const orderOfTimers: readonly Timer['name'][] = ['warn', 'elapsed', 'due']
 
-/** Of timers of the same time the one that a daemon fires first. */
+/** The timer that a daemon fires first: at the same time by its name. */
 const firstTimer = (timers: readonly Timer[]): Timer | undefined =>
   orderOfTimers.reduce<Timer | undefined>((first, name) => {
     const next = earliest(timers.filter((timer) => timer.name === name))
