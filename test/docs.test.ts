@@ -112,7 +112,7 @@ test('the boards of docs/boards.md are what the page says', async () => {
   const found = (board: typeof visitors) =>
     board && checkBoard(board.definition, context).map(({ code, path }) => [code, path?.join(' > ')])
   expect([visitors?.name, found(visitors)]).toEqual(['Visitors', []])
-  const path = 'start > alarm > which > clear > meet'
+  const path = 'start > alarm > which > call > meet'
   expect([crisis?.name, found(crisis)]).toEqual(['Crisis', [['DEADLOCK', path]]])
   expect(page).toContain(`  ${path}\n`)
   const [, answers = '{}'] = /simulate -d '([\s\S]*?)'\n/.exec(page) ?? []

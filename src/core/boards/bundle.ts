@@ -13,6 +13,7 @@ import {
   type RoleRef,
   type RoomRef,
 } from './definition.ts'
+import { byOrder } from './graph.ts'
 
 // The flow bundle of spec 2.9: columns are components of the kind `column`, and an element names its column by `groupLocalId`. Room ids are
 // those of one tenant, so a bundle has parameters in their place.
@@ -83,8 +84,7 @@ export function bundleOf({ name, description, definition }: Template): FlowBundl
       return { ...component, config: { ...component.config, room: withoutRoom(component.config.room) } }
     }),
   ]
-  const inOrder = edges.toSorted((a, b) => a.sortOrder - b.sortOrder || (a.id < b.id ? -1 : 1))
-  const links = inOrder.map(({ source, target, ...edge }) => ({
+  const links = edges.toSorted(byOrder).map(({ source, target, ...edge }) => ({
     ...{ sourceLocalId: source, targetLocalId: target, condition: edge.condition, sortOrder: edge.sortOrder },
   }))
   const triggers = settings.triggers.map((one) => (one.kind === 'chat' ? { ...one, room: withoutRoom(one.room) } : one))
@@ -212,7 +212,6 @@ export function boardFromBundle({ templateExport }: FlowBundle, bindings: BoardB
   return { name: template.name, description: template.description, definition }
 }
 
-/** Sorts as its number: edges of one sort order are taken in the order of their ids. */
 const edgeId = (nth: number): string => `edge-${String(nth + 1).padStart(4, '0')}`
 
 function assertNone(faults: readonly FieldReason[]): void {

@@ -108,6 +108,16 @@ export function refusedDateIn(root: ASTNode, types: Types): string | undefined {
   return undefined
 }
 
+/** The name in a `has()` of no variable, which is false for ever: empty if it names none as `vars.<name>`. */
+export function unknownGuardIn(root: ASTNode, types: Types): string | undefined {
+  const guardedBy = (node: ASTNode) => (node.op === 'call' && node.args[0] === 'has' ? variableOf(node.args[1][0]) : undefined)
+  const found = find(root, (node) => {
+    const name = guardedBy(node)
+    return name !== undefined && !types.has(name)
+  })
+  return found && guardedBy(found)
+}
+
 const variableOf = (node: ASTNode | undefined): string => (node && variableIn(node)) ?? ''
 
 /** A part of an expression that fails the run for some value of a user, and what to do. */

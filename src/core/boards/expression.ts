@@ -1,7 +1,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import { expressionFault, type Readable, word } from './expression-faults.ts'
 import { refusedCallIn } from './expression-functions.ts'
-import { refusedDateIn, riskIn, usesIn } from './expression-uses.ts'
+import { refusedDateIn, riskIn, unknownGuardIn, usesIn } from './expression-uses.ts'
 import { type VariableType, variableFault } from './variables.ts'
 
 // Conditions are CEL over `vars`, the variables of the run: `vars.people > 10`, `has(vars.note) && vars.note != ''`.
@@ -35,7 +35,9 @@ export function expressionChecker(types: Types): (expression: string) => Compile
     if (read.error !== null) return { ...nothing, error: read.error }
     const { unguarded, hasWhole } = usesIn(read.ast)
     const whole = hasWhole ? 'uses vars without a name; write vars.<name>' : undefined
-    const refused = refusedCallIn(read.ast) ?? whole ?? refusedDateIn(read.ast, types)
+    const unknown = unknownGuardIn(read.ast, types)
+    const neverTrue = unknown === undefined ? undefined : expressionFault(`No such key: ${unknown || '<name>'}`, readable)
+    const refused = refusedCallIn(read.ast) ?? whole ?? neverTrue ?? refusedDateIn(read.ast, types)
     return refused === undefined ? { unguarded, risk: riskIn(read.ast, expression, types), error: null } : { ...nothing, error: refused }
   }
 }

@@ -1,6 +1,6 @@
 import type { BoardDefinition, BoardEdge, BoardElement, ConditionType, ElementKind } from './definition.ts'
 
-/** A board with its edges by element, in their sort order. Edges that name a missing element are left out. */
+/** A board with its edges by element, in their sort order, then that of the list. Edges that name a missing element are left out. */
 export type Graph = Readonly<{
   elements: ReadonlyMap<string, BoardElement>
   edges: ReadonlyMap<string, BoardEdge>
@@ -31,7 +31,8 @@ export function graphOf({ elements, edges }: Pick<BoardDefinition, 'elements' | 
   }
 }
 
-const byOrder = (a: BoardEdge, b: BoardEdge): number => a.sortOrder - b.sortOrder || (a.id < b.id ? -1 : 1)
+/** Edges of one sort order stay in the order of the list. */
+export const byOrder = (a: Pick<BoardEdge, 'sortOrder'>, b: Pick<BoardEdge, 'sortOrder'>): number => a.sortOrder - b.sortOrder
 
 /** Elements at which a token waits: for a person, or for a time. */
 const waitingKinds: readonly ElementKind[] = ['task', 'checkpoint', 'form', 'timer']

@@ -2,7 +2,7 @@ import { type BoardDefinition, type BoardElement, isWork } from './definition.ts
 import type { Variables } from './expression.ts'
 import { type Graph, graphOf } from './graph.ts'
 import { namesIn } from './template.ts'
-import { declaredVariables, type VariableType } from './variables.ts'
+import { declaredVariables, sharedVariables, type VariableType } from './variables.ts'
 
 /** `waiting`: for a person; `running`: for a time only. */
 export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed'
@@ -58,6 +58,8 @@ export type Board = Readonly<{
   definition: BoardDefinition
   graph: Graph
   types: ReadonlyMap<string, VariableType>
+  /** Variables that more than one form, or a form and the start, set. */
+  shared: ReadonlySet<string>
   /** The names in its messages, reports and labels of work. */
   names: ReadonlySet<string>
 }>
@@ -66,6 +68,7 @@ export const compileBoard = (definition: BoardDefinition): Board => ({
   definition,
   graph: graphOf(definition),
   types: new Map([...declaredVariables(definition)].map(([name, [type]]) => [name, type as VariableType])),
+  shared: sharedVariables(definition),
   names: new Set(definition.elements.flatMap(textsOf).flatMap(namesIn)),
 })
 
@@ -90,8 +93,8 @@ export function activeOf({ definition }: Board, { tokens }: Pick<RunState, 'toke
 }
 
 export type RunInput =
-  /** `by`: null when automation completed the task. */
-  | Readonly<{ type: 'complete'; elementId: string; by: string | null }>
+  /** `by`: null when automation completed the task. `tokenId`: whose task it is, where an element that was not checked waits twice. */
+  | Readonly<{ type: 'complete'; elementId: string; tokenId?: string; by: string | null }>
   | Readonly<{ type: 'skip' | 'reject'; elementId: string; by: string }>
   | Readonly<{ type: 'submit'; elementId: string; by: string; values: unknown }>
   /** `eligible`: the active users in the role of the checkpoint at this time. */

@@ -176,7 +176,7 @@ class Play {
     const run = this.#run
     if (!run || run.status === 'completed' || run.status === 'failed') return undefined
     const answer = earliest(run.tokens.flatMap((token) => this.#answerOf(token)))
-    const timer = earliest([...this.#timers.values()].flat())
+    const timer = firstTimer([...this.#timers.values()].flat())
     return earliest([...(answer ? [answer] : []), ...(timer ? [this.#timerInput(timer, run)] : [])])
   }
 
@@ -264,6 +264,15 @@ const userOf = (elementId: string, nth: number): string => `${elementId}-${nth +
 /** The first of those with the earliest time. */
 const earliest = <Timed extends Readonly<{ at: string }>>(all: readonly Timed[]): Timed | undefined =>
   all.reduce<Timed | undefined>((first, one) => (first && first.at <= one.at ? first : one), undefined)
+
+const orderOfTimers: readonly Timer['name'][] = ['warn', 'elapsed', 'due']
+
+/** The timer that a daemon fires first: at the same time by its name. */
+const firstTimer = (timers: readonly Timer[]): Timer | undefined =>
+  orderOfTimers.reduce<Timer | undefined>((first, name) => {
+    const next = earliest(timers.filter((timer) => timer.name === name))
+    return first && next ? earliest([first, next]) : (first ?? next)
+  }, undefined)
 
 const later = (a: string, b: string): string => (a > b ? a : b)
 

@@ -95,10 +95,12 @@ const fixFor = (kind: ElementKind): string => {
 /** The label with its values: a caller has part in the run. */
 const shownLabel = ({ names = noNames }: At, run: RunState, element: BoardElement): string => labelOf(element, { ...run, names })
 
-function activeElement(at: At, run: RunState, { type, elementId }: PersonInput): { token: Token; element: BoardElement } {
+function activeElement(at: At, run: RunState, input: PersonInput): { token: Token; element: BoardElement } {
+  const { type, elementId } = input
+  const tokenId = input.type === 'complete' ? input.tokenId : undefined
   const element = at.board.graph.elements.get(elementId)
   if (!element) throw problem('NOT_FOUND', `The board has no element ${elementId}.`)
-  const token = run.tokens.find((one) => one.elementId === elementId)
+  const token = run.tokens.find((one) => one.elementId === elementId && one.id === (tokenId ?? one.id))
   if (!token) throw problem('INVALID_TRANSITION', `The run does not wait at "${shownLabel(at, run, element)}".`)
   if (!kindFor[type].includes(element.kind)) {
     const what = `"${shownLabel(at, run, element)}" is a ${element.kind}`
@@ -144,7 +146,7 @@ type Submitted = Readonly<{ token: Token; element: ElementOf<'form'>; by: string
 
 function submit(at: At, run: RunState, { token, element, by, values }: Submitted): Stepped {
   const accepted = readForm(element.config.fields, values)
-  const variables = { ...run.variables, ...accepted }
+  const variables = { ...othersThan(at.board, element, run.variables), ...accepted }
   assertSize(variables)
   const submittedBytes = (run.submittedBytes ?? 0) + bytesOf(accepted)
   assertFewBytes(submittedBytes)
@@ -154,6 +156,15 @@ function submit(at: At, run: RunState, { token, element, by, values }: Submitted
     draft.submitters = [...new Set([...run.submitters, by])]
     leave(draft, token, 'done')
   })
+}
+
+/**
+ * The variables without those that the form alone sets: a field that is left out this time keeps no earlier value. No condition counts on such
+ * a value, since the field is optional wherever it is set.
+ */
+const othersThan = ({ shared }: Board, { config }: ElementOf<'form'>, variables: Variables): Variables => {
+  const own = new Set(config.fields.flatMap(({ name }) => (shared.has(name) ? [] : [name])))
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => !own.has(name)))
 }
 
 function assertFewBytes(bytes: number): void {

@@ -40,14 +40,17 @@ export function tokenGraph(graph: Graph, startId: string, work = { left: maxFold
     outs.set(id, new Set())
     ins.set(id, new Set())
   }
+  const touched = new Set<string>()
   const add = (edge: TokenEdge) => {
     work.left -= edge.through.length
     outs.get(edge.source)?.add(edge)
     ins.get(edge.target)?.add(edge)
+    touched.add(edge.source).add(edge.target)
   }
   const remove = (edge: TokenEdge) => {
     outs.get(edge.source)?.delete(edge)
     ins.get(edge.target)?.delete(edge)
+    touched.add(edge.source).add(edge.target)
   }
   const counted = (edges: ReadonlySet<TokenEdge> = new Set()) => {
     work.left -= edges.size + 1
@@ -55,6 +58,14 @@ export function tokenGraph(graph: Graph, startId: string, work = { left: maxFold
   }
   for (const id of nodes.keys())
     for (const edge of graph.out(id)) add({ id: edge.id, source: edge.source, target: edge.target, through: [] })
+  const waitsBefore = (id: string) => {
+    const found: string[] = []
+    for (const { source } of ins.get(id) ?? []) {
+      work.left -= 1
+      if (nodes.get(source)?.role === 'wait' && found.push(source) === 2) break
+    }
+    return found
+  }
   const folding: Folding = {
     node: (id) => nodes.get(id) as TokenNode,
     out: (id) => counted(outs.get(id)),
@@ -63,22 +74,33 @@ export function tokenGraph(graph: Graph, startId: string, work = { left: maxFold
     add,
     remove,
     drop: (id) => nodes.delete(id),
+    waitsBefore,
   }
   const queue = new Set(nodes.keys())
   for (const id of queue) {
     if (work.left < 0) break
     queue.delete(id)
     if (!nodes.has(id)) continue
-    const near = [...folding.out(id).map(({ target }) => target), ...folding.into(id).map(({ source }) => source)]
+    touched.clear()
     if (!fold(folding, id)) continue
-    // A rule reads the edges of the elements behind its own only where one edge alone leads to them.
-    const before = near.flatMap((other) => (ins.get(other)?.size === 1 ? folding.into(other).map(({ source }) => source) : []))
-    for (const one of [id, ...near, ...before]) if (nodes.has(one)) queue.add(one)
+    for (const one of touched) {
+      if (nodes.has(one)) queue.add(one)
+      // A rule reads the edges of the elements behind its own only where one edge alone leads to them, or before a join.
+      if (ins.get(one)?.size === 1) for (const { source } of ins.get(one) ?? []) queue.add(source)
+      if (nodes.get(one)?.role === 'join') for (const source of waitsBefore(one)) queue.add(source)
+    }
   }
   return folding
 }
 
-type Folding = TokenGraph & Readonly<{ add(edge: TokenEdge): void; remove(edge: TokenEdge): void; drop(id: string): void }>
+type Folding = TokenGraph &
+  Readonly<{
+    add(edge: TokenEdge): void
+    remove(edge: TokenEdge): void
+    drop(id: string): void
+    /** Waiting elements whose edges lead to this one: the first two. */
+    waitsBefore(id: string): readonly string[]
+  }>
 
 const fold = (graph: Folding, id: string): boolean =>
   dropTwins(graph, id) ||
@@ -86,6 +108,7 @@ const fold = (graph: Folding, id: string): boolean =>
   passThrough(graph, id) ||
   fuseChain(graph, id) ||
   leaveJoinPlace(graph, id) ||
+  dropWayToJoin(graph, id) ||
   dropAlternatives(graph, id)
 
 /** Two edges of one choice to one element are one; so are two of a split to one join. */
@@ -136,13 +159,34 @@ function fuseChain(graph: Folding, id: string): boolean {
   return true
 }
 
-/** A token before a join waits at the join. */
+/**
+ * A token before a join waits at the join, as long as another waiting element leads straight to it: the join still fires as late as any
+ * of them can end. The last one stays, else a second token could come while the first still waits, and not be found.
+ */
 function leaveJoinPlace(graph: Folding, id: string): boolean {
   const [[next, ...others], into] = [graph.out(id), graph.into(id)]
   if (graph.node(id).role !== 'wait' || !next || others.length > 0 || into.length !== 1) return false
   if (graph.node(next.target).role !== 'join' || into[0]?.source === next.target) return false
+  if (!graph.waitsBefore(next.target).some((other) => other !== id)) return false
   redirect(graph, id, next)
   return true
+}
+
+/** An edge of a split to a join adds nothing to a branch of the same split that waits once and leads to the join as well. */
+function dropWayToJoin(graph: Folding, id: string): boolean {
+  if (graph.node(id).role !== 'split') return false
+  const edges = graph.out(id)
+  const toJoin = new Map(edges.flatMap((edge) => (graph.node(edge.target).role === 'join' ? [[edge.target, edge] as const] : [])))
+  if (toJoin.size === 0) return false
+  for (const { target } of edges) {
+    if (graph.node(target).role !== 'wait' || graph.into(target).length > 1) continue
+    const [next, ...others] = graph.out(target)
+    const edge = next && others.length === 0 ? toJoin.get(next.target) : undefined
+    if (!edge) continue
+    graph.remove(edge)
+    return true
+  }
+  return false
 }
 
 /** Several waiting elements between the same two count as one; an edge around them equals leaving at once. */

@@ -18,6 +18,15 @@ export function declaredVariables({
   return declared
 }
 
+/** The variables that more than one form sets, or a form and the start. */
+export function sharedVariables({ variables, elements }: Pick<BoardDefinition, 'variables' | 'elements'>): Set<string> {
+  const known = new Set(variables.map(({ name }) => name))
+  const shared = new Set<string>()
+  for (const element of elements)
+    if (element.kind === 'form') for (const { name } of element.config.fields) (known.has(name) ? shared : known).add(name)
+  return shared
+}
+
 /** Why a board has too many different variables: every environment of its conditions has all of them. */
 export const variableFault = ({ size }: Readonly<{ size: number }>): string | undefined =>
   size <= boardLimits.variables

@@ -19,7 +19,9 @@ export const runTasks = (deps: StepDeps): RunTasks => ({
       // Without the reason, which may quote variables: the assignee may have no part in the run.
       throw runFailed(run, { ...run.state.failure, message: run.state.failure.code })
     }
-    if (run) await advanceLocked(deps, tx, { run, input: { type: 'complete', elementId: element.elementId, by } })
+    if (!run) return
+    const { elementId, tokenId } = element
+    await advanceLocked(deps, tx, { run, input: { type: 'complete', elementId, tokenId, by } })
   },
   moved: async (tx, { tenantId, runId, id, assignedRole }, { isGain }) => {
     const element = (await openElements(tx, { tenantId, runId })).find(({ taskId }) => taskId === id)

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { TimerName } from '../../core/boards/index.ts'
 import { type Db, type DbOrTx, deleteRows, insertRows, type Tx, type Write } from '../db/index.ts'
 
@@ -81,6 +82,9 @@ export async function timersDue(tx: Tx, { tenantId, runId }: OfRun, now: string)
     .where('due_at', '<=', now)
     .orderBy('due_at')
     .orderBy('name', 'desc')
+    // The order in which the tokens began: `t2` is before `t10`.
+    .orderBy(sql`length(token_id)`)
+    .orderBy('token_id')
     .execute()
   return rows.map((row) => ({ tokenId: row.token_id === '' ? null : row.token_id, name: row.name, at: row.due_at }))
 }

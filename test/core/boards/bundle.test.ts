@@ -74,7 +74,7 @@ function content({ columns, elements, edges, ...rest }: BoardDefinition, rooms: 
       ...bound(own as BoardElement),
       column: columns.findIndex((one) => one.id === columnId),
     })),
-    edges: edges.toSorted((a, b) => a.sortOrder - b.sortOrder || (a.id < b.id ? -1 : 1)).map(({ id: _, ...edge }) => edge),
+    edges: edges.toSorted((a, b) => a.sortOrder - b.sortOrder).map(({ id: _, ...edge }) => edge),
   }
 }
 

@@ -26,6 +26,11 @@ describe('sound boards', () => {
     expect(found(`s > p1; ${Array.from({ length: 10 }, (_, nth) => branch(nth)).join(';')}; j1 > e`)).toEqual([])
   })
 
+  test('forty branches with a choice before their join are one place', () => {
+    const branch = (nth: number) => `p1 > d${nth}; d${nth} -else-> t${nth} > m${nth} > j1; d${nth} -1 > 2-> w${nth} > m${nth}x > m${nth}`
+    expect(found(`s > p1; ${Array.from({ length: 40 }, (_, nth) => branch(nth)).join(';')}; j1 > e`)).toEqual([])
+  })
+
   test('twenty decisions one after the other are twenty, not a million, paths', () => {
     const diamond = (nth: number) => `d${nth} -1 > 2-> m${nth} > d${nth + 1}; d${nth} -else-> d${nth + 1}`
     const last = 'd20 -1 > 2-> e; d20 -else-> e'
@@ -37,6 +42,8 @@ test.each([
   ['s > d1; d1 -1 > 2-> t1 > j1; d1 -else-> t2 > j1; j1 > e', ['error DEADLOCK j1']],
   ['s > p1 > t1 > j1 > e; p1 > c1 > j1; c1 -rejected-> e2', ['error DEADLOCK j1']],
   ['s > p1 > t1 > t3 > e; p1 > t2 > t3', ['error TOKENS_MEET t3']],
+  // The join of the second block does not hide that both of its tasks can open twice.
+  ['s > p1 > t1 > p2; p1 > t2 > p2; p2 > t3 > j1; p2 > t4 > j1; j1 > e', [expect.stringMatching(/^error TOKENS_MEET t[34]$/)]],
   ['s > p1 > t1 > j1 > e; p1 > t2 > j1; t1 -timed_out-> p1', expect.arrayContaining(['error JOIN_TWICE j1'])],
   ['s > t1 > t2 > t1; s2 > e', expect.arrayContaining(['error START_REPEATED s2'])],
   ['s > t1; t1 -timed_out-> e; t1 > t1', ['error DUE_MISSING t1']],
@@ -234,6 +241,9 @@ describe('expressions', () => {
 
   test.each([
     ['vars.persons > 10', 'EXPRESSION_INVALID'],
+    ['has(vars.persons)', 'EXPRESSION_INVALID'],
+    ['has(vars.persons) && vars.people > 10', 'EXPRESSION_INVALID'],
+    ['!has(vars.people.note)', 'EXPRESSION_INVALID'],
     ['vars.people + 1.0', 'EXPRESSION_INVALID'],
     ["vars.people == 'ten'", 'EXPRESSION_INVALID'],
     ['vars.people >', 'EXPRESSION_INVALID'],
@@ -310,18 +320,22 @@ test('a deadlock among more states than can be explored is still found, with its
   const found = manyStates((nth) => `p1 > d${nth}; d${nth} -1 > 2-> t${nth}x > j1; d${nth} -else-> t${nth}y > j1`)
   expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['error DEADLOCK', 'warning TOO_MANY_STATES'])
   expect(found[0]?.path?.slice(0, 2)).toEqual(['s', 'p1'])
-  expect(found[0]?.path).toContain('t39x')
+  expect(found[0]?.path?.filter((id) => id.startsWith('t39'))).toHaveLength(1)
 })
 
 test.each(['constructor', 'toString', '__proto__'])('a field cannot be named %s', (name) => {
   expect(() => sketch('s > f1 > e', { f1: { fields: [{ name, label: 'X', kind: 'text' }] } })).toThrow(/must be (another|a) name/)
 })
 
-test('a loop of splits in which nothing waits is left when the work is used up', async () => {
+test('tokens that meet are found in a loop of splits', async () => {
   const board = JSON.parse(await readFile(new URL('loop-of-splits.json', import.meta.url), 'utf8'))
   const found = checkBoard(BoardDefinition.parse(board), context)
-  expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(['warning TOO_MANY_STATES'])
-  expect(found[0]).toMatchObject({
+  expect(found.map(({ code, elementId }) => `${code} ${elementId}`)).toEqual(['TOKENS_MEET f16', 'TOKENS_MEET t22'])
+})
+
+test('of too many states in a loop of a split the warning names the split', () => {
+  const found = manyStates((nth) => `p1 > t${nth}a > d${nth}; d${nth} -1 > 2-> ${nth === 0 ? 'p1' : `t${nth}a`}; d${nth} -else-> j1`)
+  expect(found.find(({ code }) => code === 'TOO_MANY_STATES')).toMatchObject({
     elementId: 'p1',
     message: expect.stringMatching(
       / fix: use fewer parallel branches, and let no edge lead back to parallel_split "p1" before a join of all its branches$/,

@@ -96,6 +96,18 @@ function playBlindly({ edges, elements }: BoardDefinition, chance: () => number)
   return 'endless'
 }
 
+/** Whether a run of the board ever waits twice at one element. */
+function waitsTwice(definition: BoardDefinition, chance: () => number): boolean {
+  const board = compileBoard(definition)
+  let { run } = startRun({ board, now }, { by: 'anna', variables: { pick: chance() % 3 } })
+  for (let moves = 0; run.tokens.length > 0 && !run.failure && moves < 200; moves++) {
+    if (new Set(run.tokens.map(({ elementId }) => elementId)).size < run.tokens.length) return true
+    const possible = inputsOf(board, run)
+    run = stepRun({ board, now }, run, possible[chance() % possible.length] as RunInput).run
+  }
+  return false
+}
+
 /** A sound board of which some edges lead elsewhere. */
 const anyBoard = fc.tuple(soundBoard, fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: 3 })).map(([board, changes]) => {
   const edges = [...board.edges]
@@ -118,6 +130,7 @@ describe('a board that somebody changed at random', () => {
         if (findings.length === 0) {
           verdicts.sound += 1
           expect(plays().filter((end) => end === 'stuck')).toEqual([])
+          expect(Array.from({ length: 20 }, () => waitsTwice(board, chance))).not.toContain(true)
         } else if (findings.every(({ code }) => code === 'DEADLOCK')) {
           verdicts.deadlock += 1
           expect(Array.from({ length: 20 }, plays).flat()).toContain('stuck')

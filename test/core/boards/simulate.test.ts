@@ -55,6 +55,18 @@ describe('a simulation', () => {
     })
   })
 
+  test('fires timers of the same time in the order of a run', () => {
+    const t1 = { assignedRole: 'teacher', dueAt: 'PT1H' }
+    const board = sketch('s > p1 > t1 > e; t1 -timed_out-> e2; p1 > w1 > m1 > e; p1 > w2 > e', { t1, e2: { terminate: true } })
+    expect(inputs(play(board))).toEqual([
+      '23T08:00 start',
+      '23T08:48 warn t1',
+      '23T09:00 elapsed w1',
+      '23T09:00 elapsed w2',
+      '23T09:00 due t1',
+    ])
+  })
+
   test('shows a refused answer and goes on with the next', () => {
     const played = play(alarm, { answers: { f1: [{ data: { persons: 1 } }, { data: { people: 1 } }], t1: [{ action: 'approve' }] } })
     expect(inputs(played).slice(0, 4)).toEqual([

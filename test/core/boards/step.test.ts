@@ -139,6 +139,19 @@ describe('branches', () => {
     expect(on({ type: 'submit', elementId: 'f1', by: 'ben', values: { people } })).toEqual(expected)
   })
 
+  test('of edges without an order the first of the list is tried first, whatever their ids are', () => {
+    const definition = sketch(
+      's > d1; d1 -vars.amount > 1000-> t1 > e; d1 -vars.amount > 100-> t2 > e; d1 -else-> e',
+      {},
+      { variables: [] },
+    )
+    const ids: Record<string, string> = { t1: 'to-principal', t2: 'to-office' }
+    const edges = definition.edges.map((edge) => ({ ...edge, id: ids[edge.target] ?? edge.id, sortOrder: 0 }))
+    const board = compileBoard({ ...definition, edges, variables: [{ name: 'amount', type: 'number', required: true }] })
+    const { run } = startRun({ board, now: start }, { by: 'anna', variables: { amount: 5000 } })
+    expect(run.tokens.map(({ elementId }) => elementId)).toEqual(['t1'])
+  })
+
   test('a condition without a value fails the run, and a retry tries it again', () => {
     const { on, run } = play([
       's > t1 > d1; d1 -vars.people > 10-> t2 > e; d1 -else-> e',
@@ -328,6 +341,21 @@ describe('forms', () => {
     expect(submit(values)).toEqual(values)
   })
 
+  test('that are submitted again keep no earlier value of a field that is left out, unless others set it too', () => {
+    const f1 = { fields: [...fields, { name: 'first', label: 'First', kind: 'text' }] }
+    const f2 = { fields: [{ name: 'where', label: 'Where', kind: 'choice', options: ['inside', 'outside'] }] }
+    const { on, run } = play(['s > f1 > f2 > c1 > e; c1 -rejected-> f1', { f1, f2 }, { variables: [{ name: 'first', type: 'text' }] }], {
+      first: 'a',
+    })
+    const submit = (elementId: string, values: unknown) => on({ type: 'submit', elementId, by: 'ben', values })
+    submit('f1', { people: 3, note: 'late', when: '2026-11-23', where: 'inside' })
+    submit('f2', {})
+    expect(run().variables).toEqual({ first: 'a', people: 3, note: 'late', when: '2026-11-23', where: 'inside' })
+    on({ type: 'reject', elementId: 'c1', by: 'carla' })
+    submit('f1', { people: 4 })
+    expect(run().variables).toEqual({ first: 'a', people: 4, where: 'inside' })
+  })
+
   test.each([
     [{}, 'data.people', 'is missing'],
     [{ people: 0 }, 'data.people', 'must be at least 1'],
@@ -456,6 +484,16 @@ test('a cancelled run closes everything and stays cancelled', () => {
   on({ type: 'cancel' })
   expect(run()).toMatchObject({ status: 'failed', failure: { code: 'CANCELLED' }, tokens: [], joins: {} })
   expect(look()).toEqual(['closed t1', 'timers_cleared', 'closed c1', 'timers_cleared', 'timers_cleared', 'ended'])
+})
+
+test('of two tokens at one element the completed task ends its own', () => {
+  const board = compileBoard(sketch('s > p1 > t1 > e; p1 > t1'))
+  const { run } = startRun({ board, now: start }, { by: 'anna', variables: {} })
+  const [first, second] = run.tokens.map(({ id }) => id)
+  const complete = (at: typeof run, tokenId?: string) =>
+    stepRun({ board, now: start }, at, { type: 'complete', elementId: 't1', by: 'ben', ...(tokenId === undefined ? {} : { tokenId }) }).run
+  expect(complete(run, second).tokens.map(({ id }) => id)).toEqual([first])
+  expect(complete(complete(run, second)).status).toBe('completed')
 })
 
 test('texts are filled with the variables of the run; a report lists what is missing', () => {

@@ -53,6 +53,37 @@ onBothDialects('runs', (fresh) => {
     ])
   })
 
+  test('a run that waits twice at one element ends with the last of its tasks', async () => {
+    const one = await room()
+    const boardId = await aBoard(one, 's > t1 > e')
+    // The check refuses such a board where it can explore it.
+    const definition = JSON.stringify(sketch('s > p1 > t1 > e; p1 > t1'))
+    await one.db.updateTable('board_versions').set({ definition }).where('board_id', '=', boardId).execute()
+    const run = await aRun(one, boardId)
+    const { open } = await one.as('anna').showRun({ params: { id: run.id } })
+    for (const { taskId } of open.toReversed()) await one.as('tim').completeTask({ params: { id: taskId as string } })
+    expect(await one.as('anna').showRun({ params: { id: run.id } })).toMatchObject({ status: 'completed', open: [] })
+  })
+
+  test('timers of the same time fire as in a simulation, the oldest element first', async () => {
+    const one = await room()
+    const branches = Array.from({ length: 12 }, (_, nth) => `p1 > w${nth} > e`)
+    const configs = { t1: { assignedRole: 'teacher', dueAt: 'PT1H' }, e2: { terminate: true } }
+    const boardId = await aBoard(one, `s > p1 > t1 > e; t1 -timed_out-> e2; ${branches.join('; ')}`, configs)
+    const { id } = await aRun(one, boardId)
+    await one.clock.advance(3_600_000)
+    await fireTimers(one)
+    const { state } = await one.db.selectFrom('runs').select('state').where('id', '=', id).executeTakeFirstOrThrow()
+    expect(JSON.parse(state)).toMatchObject({ status: 'completed', seq: 15 })
+    const history = await one.db.selectFrom('run_history').select('input').where('run_id', '=', id).orderBy('seq').execute()
+    const fired = history.slice(1).map(({ input }) => JSON.parse(input))
+    expect(fired.map(({ name, tokenId }) => `${name} ${tokenId}`)).toEqual([
+      'warn t1',
+      ...Array.from({ length: 12 }, (_, nth) => `elapsed t${nth + 2}`),
+      'due t1',
+    ])
+  })
+
   test('users list the active boards that they may start, with the variables of a start', async () => {
     const one = await room()
     const variables = [{ name: 'place', type: 'text' as const, required: true }]
