@@ -70,7 +70,7 @@ export type ProviderInvoice = Readonly<{
   refundedCents: number
   /** The bank of the customer takes or took the payment back. False again once every dispute of it is won. */
   isDisputed: boolean
-  /** It took the whole payment back for good. */
+  /** The bank took back for good what was not refunded of the payment. */
   isLost: boolean
   createdAt: string
   /** The time from which the invoice cannot change. */

@@ -75,9 +75,12 @@ export const lastEndOf = (invoices: readonly ListedInvoice[]): string =>
     .sort()
     .at(-1) ?? ''
 
-/** Usage after that on an invoice that ends no period: somebody cancelled the subscription and had it invoiced at once. */
+/**
+ * Usage after that on an invoice that ends no period: somebody cancelled the subscription and had it invoiced at once. An operator who voids that
+ * invoice waives its usage.
+ */
 export const usageBesides = (invoices: readonly ListedInvoice[]): number =>
-  invoices.filter((one) => !isOfPeriod(one) && one.status !== 'void').reduce((sum, one) => sum + usageCents(one), 0)
+  invoices.filter((one) => !isOfPeriod(one)).reduce((sum, one) => sum + usageCents(one), 0)
 
 /** The item of a report: a process that was killed before it stored the claim finds it again. */
 const markOf = ({ id, revision }: ReportRow): string => `${id}:${revision}`

@@ -144,7 +144,8 @@ export async function storeCounted(tx: Tx, { rows, changes, payoutId }: Stored):
   for (const { id, cents } of changes.filter((one) => one.cents < 0)) {
     const row = byId.get(id) as ModuleUsageRow
     const counted = row.counted_cents + cents
-    const statement = counted === 0 && row.state === 'billed' ? null : (row.payout_id ?? payoutId)
+    const isUnpaid = row.state === 'billed' || row.state === 'void'
+    const statement = counted === 0 && isUnpaid ? null : (row.payout_id ?? payoutId)
     await tx.updateTable('billing_usage').set({ counted_cents: counted, payout_id: statement }).where('id', '=', id).execute()
   }
 }

@@ -106,8 +106,16 @@ export async function ofEnded({ db, clock }: Pick<Deps, 'db' | 'clock'>, { slug,
   })
 }
 
-/** Late users whose item on the next invoice somebody deleted. That waives nothing: the end of the subscription charges them. */
-export async function ofLateItems({ db, clock, provider }: Deps, { id: tenantId, slug }: Readonly<{ id: string; slug: string }>) {
+/**
+ * Late users whose item on the next invoice somebody deleted. That waives nothing: the end of the subscription charges them. An item that an invoice
+ * lists exists: a month that was late for all tenants takes no call for each of its items every night.
+ */
+export async function ofLateItems(
+  { db, clock, provider }: Deps,
+  { id: tenantId, slug }: Readonly<{ id: string; slug: string }>,
+  invoices: readonly ListedInvoice[],
+) {
+  const listed = new Set(invoices.flatMap(({ lines }) => lines.map(({ invoiceItemId }) => invoiceItemId)))
   const rows = await db
     .selectFrom('billing_reports')
     .select(['id', 'revision', 'month', 'claimed_cents', 'currency', 'invoice_item_id'])
@@ -119,7 +127,7 @@ export async function ofLateItems({ db, clock, provider }: Deps, { id: tenantId,
     .execute()
   const found: Difference[] = []
   for (const { id, revision, month, claimed_cents: cents, currency, invoice_item_id: itemId } of rows)
-    if (itemId !== null && !(await provider.getInvoiceItem(itemId)))
+    if (itemId !== null && !listed.has(itemId) && !(await provider.getInvoiceItem(itemId)))
       found.push(
         difference(
           'usage_not_invoiced',

@@ -141,7 +141,7 @@ async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[
     ...ofDrafts(deps, { slug, rows, all, invoices }),
     ...(await ofMonthlyPrices(deps, { slug, rows, all, invoices })),
     ...(await ofEnded(deps, { slug, rows, all, invoices })),
-    ...(await ofLateItems(deps, tenant)),
+    ...(await ofLateItems(deps, tenant, invoices)),
   )
   return found
 }

@@ -144,7 +144,10 @@ async function nextDueAt(tx: Tx, queue: string): Promise<string | undefined> {
   return row?.next ?? undefined
 }
 
-/** Calls to the chat server of a tenant that wait because it did not answer are due now. Those that run now continue. */
+/**
+ * Calls to the chat server of a tenant that wait because it did not answer are due now, in their own pool: they do not wait behind servers that are
+ * still away. Those that run now continue.
+ */
 export async function retryChatQueues(tx: Tx, clock: Clock, tenantId: string): Promise<void> {
   const { from, to } = chatQueuesOf(tenantId)
   const waiting = tx.selectFrom('outbox_queues').select('queue').where('queue', '>=', from).where('queue', '<', to)
@@ -153,7 +156,7 @@ export async function retryChatQueues(tx: Tx, clock: Clock, tenantId: string): P
   const queues = free.map(({ queue }) => queue)
   await tx
     .updateTable('outbox_queues')
-    .set({ due_at: isoNow(clock), failures: 0 })
+    .set({ due_at: isoNow(clock), failures: 0, lane: 'chat' })
     .where('queue', 'in', queues)
     .execute()
 }

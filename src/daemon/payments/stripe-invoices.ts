@@ -49,10 +49,10 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
   /** A charge stays `disputed` whatever the outcome: only its disputes know it. */
   const disputesOf = async (payments: readonly Stripe.InvoicePayment[]) => {
     const found = { isDisputed: false, isLost: false }
-    for (const { id, amount } of chargesOf(payments).filter(({ disputed }) => disputed)) {
+    for (const { id, amount, amount_refunded: refunded } of chargesOf(payments).filter(({ disputed }) => disputed)) {
       const { data } = await stripe.disputes.list({ charge: id, limit: 100 })
       if (data.length === 0 || !data.every(isWon)) found.isDisputed = true
-      if (data.some((one) => isLost(one) && one.amount >= amount)) found.isLost = true
+      if (data.some((one) => isLost(one) && one.amount >= amount - refunded)) found.isLost = true
     }
     return found
   }

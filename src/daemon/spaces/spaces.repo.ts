@@ -75,10 +75,10 @@ type Several = Readonly<{ tenantId: string; ids: readonly (string | null)[] }>
 
 /** The names of spaces of a tenant by id, also of deleted ones; null: no space. */
 export async function spaceNames(db: DbOrTx, { tenantId, ids }: Several): Promise<ReadonlyMap<string, string>> {
-  const wanted = [...new Set(ids)].filter((id) => id !== null)
-  if (wanted.length === 0) return new Map()
+  const distinct = [...new Set(ids)].filter((id) => id !== null)
+  if (distinct.length === 0) return new Map()
   const query = db.selectFrom('spaces').select(['id', 'name']).where('tenant_id', '=', tenantId)
-  const rows = await query.where('id', 'in', wanted).execute()
+  const rows = await query.where('id', 'in', distinct).execute()
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 

@@ -67,6 +67,17 @@ onBothDialects('usage that was reported before its subscription was cancelled by
     },
   )
 
+  test('is not charged again if the invoice of the cancellation was voided, which waives it', async () => {
+    const room = await aUsedItem(await fresh())
+    await room.until('2026-03-20T00:00:00.000Z')
+    const [live] = room.double.liveSubscriptions(room.customer.id)
+    const period = { periodStart: '2026-03-10T10:00:00.000Z', periodEnd: '2026-04-05T12:00:00.000Z' }
+    const invoiceId = room.double.cancelWithInvoice(live?.id as string, { ...period, isPaid: false })
+    await room.provider.voidInvoice({ key: 'waived', invoiceId })
+    await room.until('2026-06-01T00:00:00.000Z')
+    expect([room.money()[0], await room.run('billing-reconcile')]).toEqual([0, '0 differences in 1 tenant'])
+  })
+
   test('is not charged again when its invoice came', async () => {
     const room = await aBillingWorld(await fresh(), perUser)
     await room.install()

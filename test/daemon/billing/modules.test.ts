@@ -385,6 +385,27 @@ onBothDialects('paid modules', (fresh) => {
     expect([room.money()[1], await room.run('billing-reconcile')]).toEqual([700, '0 differences in 1 tenant'])
   })
 
+  test('a payment that is lost in a dispute while its statement waits is in no statement, so nothing is taken back from the developer', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    room.double.setAccount(room.account.id, { payoutsEnabled: false })
+    await room.until('2026-04-04T00:00:00.000Z')
+    expect(await room.payouts()).toMatchObject([{ net_cents: 350, state: 'waiting' }])
+    const [march] = room.double.invoices.keys()
+    const dispute = room.double.dispute(march as string)
+    await room.until('2026-04-20T00:00:00.000Z')
+    room.double.dispute(march as string, 'lost', dispute)
+    await room.deliver()
+    room.double.setAccount(room.account.id, readyAccount)
+    await room.until('2026-05-04T00:00:00.000Z')
+    expect((await room.payouts()).map((one) => [one.month, one.net_cents, one.held_cents])).toEqual([
+      ['2026-03', 0, 0],
+      ['2026-04', 350, 0],
+    ])
+    expect([room.money()[1], await room.run('billing-reconcile')]).toEqual([350, '0 differences in 1 tenant'])
+  })
+
   test('a disputed payment is held, and a statement with it is not transferred', async () => {
     const room = await aBillingWorld(await fresh(), { transferPayouts: true })
     await room.developer()

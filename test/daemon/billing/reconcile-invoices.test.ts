@@ -107,4 +107,24 @@ onBothDialects('the comparison of invoices of subscriptions', (fresh) => {
     await room.until('2026-05-12T00:00:00.000Z')
     expect([room.money()[0], await differences(room)]).toEqual([600, []])
   })
+
+  test('asks for the item of late users until an invoice lists it', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(4)
+    await room.until('2026-04-06T00:00:00.000Z', (at) => at < '2026-04-01T00:00:00.000Z' || at >= '2026-04-06T00:00:00.000Z')
+    let calls = 0
+    const { provider } = room.deps
+    const counted = {
+      ...provider,
+      getInvoiceItem: (id: string) => {
+        calls++
+        return provider.getInvoiceItem(id)
+      },
+    }
+    const compare = async () => (await reconcilePage({ ...room.deps, provider: counted }, { limit: 20 })).differences
+    expect([await compare(), calls]).toEqual([[], 1])
+    await room.until('2026-05-10T00:00:00.000Z')
+    expect([room.money()[0], await compare(), calls]).toEqual([600, [], 1])
+  })
 })

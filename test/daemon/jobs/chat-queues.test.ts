@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { chatQueue } from '../../../src/core/jobs/index.ts'
-import { problem } from '../../../src/core/kit/index.ts'
+import { chatQueue, workersPerPool } from '../../../src/core/jobs/index.ts'
+import { isoIn, problem } from '../../../src/core/kit/index.ts'
 import { enqueueJob, type Tx } from '../../../src/daemon/db/index.ts'
 import type { Command } from '../../../src/daemon/hosts/index.ts'
 import { chatRetryListener, drainJobs } from '../../../src/daemon/jobs/index.ts'
@@ -72,4 +72,38 @@ onBothDialects('jobs for a chat server that is away', (fresh) => {
       expect(server.sent).toEqual(['old'])
     },
   )
+
+  test('the messages of a box that is open do not wait behind other servers that are still away', async () => {
+    const { db, clock, log } = await outage()
+    const sent: string[] = []
+    const timeout = new AbortController()
+    const hanging = new Promise((resolve) => timeout.signal.addEventListener('abort', resolve))
+    const handlers = {
+      'chat.run-message': async (payload: unknown) => {
+        if (payload === 'hangs') await hanging
+        sent.push(payload as string)
+      },
+    }
+    const away = { held: 0, turn: 0, failures: 9, lane: 'away' as const, due_at: isoIn(clock, -1_000) }
+    for (let nth = 0; nth < workersPerPool.away; nth++) {
+      const { queue, key } = chatQueue({ tenantId: `ten_away_${nth}`, what: 'messages', key: '1' })
+      await db
+        .transaction()
+        .execute((tx) => enqueueJob(tx, clock, { topic: 'chat.run-message', payload: 'hangs', queue, key, pool: 'chat' }))
+      await db
+        .insertInto('outbox_queues')
+        .values({ queue, ...away })
+        .execute()
+    }
+    const { id: boxId } = await db.selectFrom('boxes').select('id').where('live', '=', 1).executeTakeFirstOrThrow()
+    const handle = chatRetryListener({ clock }).resultHandlers?.['tenant-box.update'] as (
+      tx: Tx,
+      command: Partial<Command>,
+    ) => Promise<void>
+    await db.transaction().execute((tx) => handle(tx, { boxId }))
+    const drained = drainJobs({ db, clock, log, handlers })
+    await expect.poll(() => sent).toEqual(['old'])
+    timeout.abort()
+    await drained
+  })
 })

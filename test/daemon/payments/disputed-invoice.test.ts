@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { stripeInvoices } from '../../../src/daemon/payments/stripe-invoices.ts'
 
 /** A paid invoice at the provider, whose charge stays `disputed` whatever the outcome. */
-async function disputeOf(disputed: boolean, states: readonly string[], lostCents = 500) {
-  const charge = { id: 'ch_1', amount: 500, amount_refunded: 0, disputed }
+async function disputeOf(disputed: boolean, states: readonly string[], { lostCents = 500, refundedCents = 0 } = {}) {
+  const charge = { id: 'ch_1', amount: 500, amount_refunded: refundedCents, disputed }
   const payment = { id: 'inpay_1', payment: { payment_intent: { id: 'pi_1', latest_charge: charge } } }
   const invoice = { id: 'in_1', status: 'paid', amount_paid: 500, total: 500, currency: 'eur', created: 1, period_start: 1, period_end: 1 }
   const stripe = {
@@ -36,11 +36,16 @@ test.each([
 })
 
 test.each([
-  [['needs_response'], 500, false],
-  [['won'], 500, false],
-  [['lost'], 500, true],
-  [['lost', 'needs_response'], 500, true],
-  [['lost'], 100, false],
-] as const)('disputes %j of %s cents of a payment of 500: it is lost: %s', async (states, cents, expected) => {
-  expect((await disputeOf(true, states, cents))[1]).toBe(expected)
-})
+  [['needs_response'], 500, 0, false],
+  [['won'], 500, 0, false],
+  [['lost'], 500, 0, true],
+  [['lost', 'needs_response'], 500, 0, true],
+  [['lost'], 100, 0, false],
+  [['lost'], 400, 100, true],
+  [['lost'], 300, 100, false],
+] as const)(
+  'disputes %j of %s cents of a payment of 500 with %s refunded: it is lost: %s',
+  async (states, lostCents, refundedCents, expected) => {
+    expect((await disputeOf(true, states, { lostCents, refundedCents }))[1]).toBe(expected)
+  },
+)

@@ -585,7 +585,10 @@ export function paymentDouble(
       emit('checkout.session.completed', 'checkout.session', session)
     },
     /** An operator cancels a subscription in the Dashboard and has its usage invoiced at once. */
-    cancelWithInvoice: (sub: string, { periodStart, periodEnd }: Readonly<{ periodStart: string; periodEnd: string }>) => {
+    cancelWithInvoice: (
+      sub: string,
+      { periodStart, periodEnd, isPaid = true }: Readonly<{ periodStart: string; periodEnd: string; isPaid?: boolean }>,
+    ) => {
       settle()
       const found = subscriptionOf(sub)
       const invoice = draft(found, null)
@@ -595,7 +598,9 @@ export function paymentDouble(
       addLine(invoice, { description: `${quantity} × usage`, cents, periodStart: found.currentPeriodStart, periodEnd: at() })
       end(found)
       invoice.finalizedAt = at()
-      pay(invoice)
+      invoice.status = 'open'
+      if (isPaid) pay(invoice)
+      return invoice.id
     },
     /** An operator deletes a draft in the Dashboard: its items wait for the next invoice of the customer. */
     deleteDraft: (invoice: string) => {
