@@ -10,6 +10,7 @@ test.each([
   ['run_failed', 'school-4/run_1', '/runs/school-4/run_1'],
   ['trigger_failed', 'school-4/brd_1', '/boards/school-4/brd_1'],
   ['chat_refused', 'school-4/anna', '/tenants/school-4'],
+  ['review_due', 'sbm_1', '/marketplace/submissions/sbm_1'],
   ['usage_unbilled', 'billing', undefined],
   ['vendor_restricted', 'ven_1', undefined],
 ] as const)('the subject of %s, %s, leads to %s', (kind, subject, page) => {

@@ -1,6 +1,6 @@
 import type { AlertKind } from '../../core/alerts/index.ts'
 
-type Page = 'box' | 'rollout' | 'host' | 'tenant' | 'board' | 'run' | 'module' | null
+type Page = 'box' | 'rollout' | 'host' | 'tenant' | 'board' | 'run' | 'module' | 'submission' | null
 
 /** The page that shows the subject of an alert; null where there is none. */
 const pages: Readonly<Record<AlertKind, Page>> = {
@@ -42,7 +42,7 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   module_data_not_deleted: 'tenant',
   module_events_skipped: 'tenant',
   paid_module_withdrawn: 'module',
-  review_due: null,
+  review_due: 'submission',
   payment_failed: 'tenant',
   payment_refunded: 'tenant',
   payment_stuck: 'tenant',
@@ -67,5 +67,6 @@ export function subjectPage(kind: AlertKind, subject: string): string | undefine
   if (page === 'board') return `/boards/${slug}/${rest}`
   if (page === 'run' && rest !== undefined) return `/runs/${slug}/${rest}`
   if (page === 'run' || page === 'tenant') return `/tenants/${slug}`
+  if (page === 'submission') return `/marketplace/submissions/${subject}`
   return `/${page === 'box' ? 'boxes' : `${page}s`}/${subject}`
 }

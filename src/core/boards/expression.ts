@@ -25,6 +25,8 @@ export const expressionLimits = { maxAstNodes: 300, maxDepth: 30, maxListElement
 
 type Types = ReadonlyMap<string, VariableType>
 
+const noGuard = 'calls has() of something that is no variable. fix: write has(vars.<name>)'
+
 /** Type checks expressions of one board; one checker serves all of them. */
 export function expressionChecker(types: Types): (expression: string) => Compiled {
   const environment = environmentOf(types)
@@ -36,7 +38,7 @@ export function expressionChecker(types: Types): (expression: string) => Compile
     const { unguarded, hasWhole } = usesIn(read.ast)
     const whole = hasWhole ? 'uses vars without a name; write vars.<name>' : undefined
     const unknown = unknownGuardIn(read.ast, types)
-    const neverTrue = unknown === undefined ? undefined : expressionFault(`No such key: ${unknown || '<name>'}`, readable)
+    const neverTrue = unknown === undefined ? undefined : unknown === '' ? noGuard : expressionFault(`No such key: ${unknown}`, readable)
     const refused = refusedCallIn(read.ast) ?? whole ?? neverTrue ?? refusedDateIn(read.ast, types)
     return refused === undefined ? { unguarded, risk: riskIn(read.ast, expression, types), error: null } : { ...nothing, error: refused }
   }

@@ -5,7 +5,10 @@ import { type Db, deleteSome, lockExclusive, type Tx } from '../db/index.ts'
 
 /** Submissions an hour from one address: an IPv4 address, or an IPv6 /64. Also answers an hour for one submission. */
 const maxSubmissions = 5
-/** Submissions an hour from all addresses: who has many networks must not fill the disk. */
+/** Submissions an hour from one network, which has as many addresses as its owner likes: it must not use up those of all. */
+const maxOfNetwork = 20
+const network = { v4: 24, v6: 48 }
+/** Submissions an hour from all addresses: the owner of many networks must not fill the disk. */
 const maxOfAll = 100
 const hourMs = 3_600_000
 /** Receipts a day to one mail address: the forms of others cannot flood it. */
@@ -41,10 +44,12 @@ async function count({ clock, random }: Deps, tx: Tx, { kind, subject, max, with
   return delayMs
 }
 
-/** Throws RATE_LIMITED for the sixth submission within an hour from one address, and for the 101st from all. */
+/** Throws RATE_LIMITED for the sixth submission within an hour from one address, the 21st from one network, and the 101st from all. */
 export async function countSubmission(deps: Deps, tx: Tx, { address }: Readonly<{ address: string }>): Promise<void> {
   await countHourly(deps, tx, { subject: networkKey(address), sent: `This address has sent ${maxSubmissions} submissions` })
-  await countHourly(deps, tx, { subject: 'all', max: maxOfAll, sent: `The marketplace has got ${maxOfAll} submissions` })
+  const ofNetwork = { subject: `network ${networkKey(address, network)}`, max: maxOfNetwork }
+  await countHourly(deps, tx, { ...ofNetwork, sent: `The network of this address has sent ${maxOfNetwork} submissions` })
+  await countHourly(deps, tx, { subject: 'all', max: maxOfAll, sent: `The marketplace has received ${maxOfAll} submissions` })
 }
 
 /**

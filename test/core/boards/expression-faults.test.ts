@@ -11,6 +11,7 @@ const check = expressionChecker(types)
 
 test.each([
   ['vars.peple > 10', 'reads vars.peple, which no form and no start variable sets (known: place, people)'],
+  ['has(vars.place.note)', 'calls has() of something that is no variable. fix: write has(vars.<name>)'],
   ['has(vars.peple) && vars.people > 10', 'reads vars.peple, which no form and no start variable sets (known: place, people)'],
   ['vars.people > 10 &&', 'ends too early'],
   ['vars.place > 10', 'uses > with a text and a whole number'],

@@ -13,6 +13,7 @@ import { filesAfter } from '../../../src/daemon/files/files.repo.ts'
 import { commandsOfBox } from '../../../src/daemon/hosts/commands.repo.ts'
 import { jobsAfter } from '../../../src/daemon/jobs/testing.ts'
 import { tenantsBeside } from '../../../src/daemon/limits/busy-tenants.repo.ts'
+import { deleteOldSubmissions } from '../../../src/daemon/marketplace/delete-old-submissions.ts'
 import { evidencePage, rolloutsPage } from '../../../src/daemon/rollouts/testing.ts'
 import { listSnapshots } from '../../../src/daemon/snapshots/list-snapshots.ts'
 import { membersAfter } from '../../../src/daemon/spaces/members.repo.ts'
@@ -96,25 +97,33 @@ for (const [name, dialect] of Object.entries(dialects))
     afterAll(() => db.destroy())
 
     /** The scans and sorts in the plans of the statements of the work. */
-    async function badIn(work: (db: Db) => Promise<unknown>): Promise<string[]> {
+    const badIn = async (work: (db: Db) => Promise<unknown>) => (await plansOf(work)).filter(dialect.isBad)
+
+    /** The lines of the plans of the statements of the work. */
+    async function plansOf(work: (db: Db) => Promise<unknown>): Promise<string[]> {
       said = []
       await work(db)
       const asked = [...said]
       expect(asked.length).toBeGreaterThan(0)
       return db.connection().execute(async (one) => {
         for (const way of dialect.set) await sql.raw(`set ${way} = off`).execute(one)
-        const bad: string[] = []
+        const lines: string[] = []
         for (const node of asked) {
           const query = one.getExecutor().compileQuery(node, { queryId: 'plan' })
           const { rows } = await one.executeQuery<Record<string, string>>({ ...query, sql: `${dialect.explain} ${query.sql}` })
-          bad.push(...rows.map((row) => row.detail ?? row['QUERY PLAN'] ?? '').filter(dialect.isBad))
+          lines.push(...rows.map((row) => row.detail ?? row['QUERY PLAN'] ?? ''))
         }
-        return bad
+        return lines
       })
     }
 
     test.each(lists)('%s: no table scan, no sort', async (_, ask) => {
       expect(await badIn(ask)).toEqual([])
+    })
+
+    test('the deletion of old submissions reads none of the last year', async () => {
+      const plans = await plansOf((one) => deleteOldSubmissions({ db: one, clock: manualClock() }, new AbortController().signal))
+      expect(plans).toContainEqual(expect.stringMatching(/(USING.* INDEX|Index Cond).*created_at/))
     })
 
     test('a list without an index is detected', async () => {

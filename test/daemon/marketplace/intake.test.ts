@@ -281,6 +281,17 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(await sent(100)).toBe('ok')
   })
 
+  test('of one network the 21st submission within an hour is refused, and those of others are not', async () => {
+    const { db, deps } = await aMarketplaceWorld(await fresh())
+    const sent = (address: string) => codeOf(db.transaction().execute((tx) => countSubmission(deps, tx, { address })))
+    for (let nth = 1; nth <= 20; nth++) expect(await sent(`2001:db8:7:${nth}::1`)).toBe('ok')
+    expect(await sent('2001:db8:7:99::1')).toBe('RATE_LIMITED')
+    expect(await sent('2001:db8:8:99::1')).toBe('ok')
+    for (let nth = 1; nth <= 20; nth++) expect(await sent(`192.0.2.${nth}`)).toBe('ok')
+    expect(await sent('192.0.2.99')).toBe('RATE_LIMITED')
+    expect(await sent('198.51.100.99')).toBe('ok')
+  })
+
   test('parallel submissions pass the limit no more than one after the other', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await Promise.all([1, 2, 3].map(() => room.stranger.submitItem({ body: aSubmission() })))
