@@ -191,7 +191,7 @@ test.each(['sqlite', 'postgres'])('tasks that were escalated by hand before can 
 })
 
 test.each(['sqlite', 'postgres'])('the characters of saved versions of boards are counted, on %s', async (dialect) => {
-  const db = await aRunBefore(dialect, '0076-board-characters')
+  const db = await aRunBefore(dialect, '0072-board-characters')
   await sql`insert into board_versions (board_id, version, tenant_id, definition, saved_by, saved_at)
     values ('brd_1', 1, 'ten_1', '{"ä":1}', null, ${at(0)})`.execute(db)
   await migrate(db)

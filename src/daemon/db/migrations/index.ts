@@ -66,7 +66,7 @@ import { billingLists } from './0068-billing-lists.ts'
 import { reportReasons } from './0069-report-reasons.ts'
 import { goneAccounts } from './0070-gone-accounts.ts'
 import { escalatedTasks } from './0071-escalated-tasks.ts'
-import { boardCharacters } from './0076-board-characters.ts'
+import { boardCharacters } from './0072-board-characters.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */

@@ -3,7 +3,7 @@ import type { Migration } from './migration.ts'
 
 /** Characters of each saved version of a board: their total of a tenant is read from the index, without the definitions. */
 export const boardCharacters: Migration = {
-  name: '0076-board-characters',
+  name: '0072-board-characters',
   async up(db) {
     await db.schema
       .alterTable('board_versions')
