@@ -42,7 +42,7 @@ test('text that is not ours is shown as text', async () => {
   await page.getByRole('link', { name: 'kita-regenbogen' }).click()
   // The list shows the text too.
   await page.waitForURL(/\/boxes\/kita-regenbogen/)
-  await page.waitForFunction("document.title.includes('kita-regenbogen')")
+  await expect.poll(() => page.title(), { timeout: 10_000 }).toContain('kita-regenbogen')
   await page.getByText(hostile).first().waitFor()
   assertClean(page)
 })
