@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { dayOf, monthBefore, monthOf } from '../../core/billing/index.ts'
 import { type Clock, isoNow, newId, type PlatformPrincipal, type Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import { type Db, deleteSome } from '../db/index.ts'
+import { type Db, deleteInBatches } from '../db/index.ts'
 import { type Loop, repeat } from '../feature/index.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; log: Logger }>
@@ -94,8 +94,6 @@ const monthsKept = 13
 /** Deletes the users of months that are no longer billed. */
 export async function deleteOldUsers({ db, clock }: Pick<Deps, 'db' | 'clock'>, signal: AbortSignal): Promise<string> {
   const before = monthBefore(monthOf(isoNow(clock)), monthsKept)
-  let deleted = 0
-  for (let last = batch; last === batch && !signal.aborted; deleted += last)
-    last = await deleteSome(db, { table: 'billing_active_users', where: sql`month < ${before}`, limit: batch })
+  const deleted = await deleteInBatches(db, { table: 'billing_active_users', where: sql`month < ${before}`, signal })
   return `${deleted} active users of old months deleted`
 }

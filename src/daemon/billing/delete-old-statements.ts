@@ -1,11 +1,10 @@
 import { sql } from 'kysely'
 import { monthBefore, monthOf } from '../../core/billing/index.ts'
 import { isoNow, plural } from '../../core/kit/index.ts'
-import { deleteSome } from '../db/index.ts'
+import { deleteInBatches } from '../db/index.ts'
 import type { BillingDeps } from './deps.ts'
 
 const monthsKept = 120
-const batch = 1000
 
 /** Deletes statements of developers after ten years, and the usage that they count. A statement that was never paid stays. */
 export async function deleteOldStatements({ db, clock }: Pick<BillingDeps, 'db' | 'clock'>, signal: AbortSignal): Promise<string> {
@@ -15,7 +14,6 @@ export async function deleteOldStatements({ db, clock }: Pick<BillingDeps, 'db' 
     billing_usage: sql`month < ${before} and not exists (select 1 from billing_payouts as p where p.id = billing_usage.payout_id)`,
   }
   let deleted = 0
-  for (const [table, where] of Object.entries(isOld))
-    for (let last = batch; last === batch && !signal.aborted; deleted += last) last = await deleteSome(db, { table, where, limit: batch })
+  for (const [table, where] of Object.entries(isOld)) deleted += await deleteInBatches(db, { table, where, signal })
   return plural(deleted, 'old row of statements', 'old rows of statements')
 }

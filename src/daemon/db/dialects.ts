@@ -67,6 +67,19 @@ export async function deleteSome(
   return rows.length
 }
 
+const rowsAtOnce = 500
+
+/** Deletes all rows of a condition by `deleteSome`, until none is left or the signal aborts. Returns their number. */
+export async function deleteInBatches(
+  db: DbOrTx,
+  { table, where, signal }: Readonly<{ table: string; where: RawBuilder<unknown>; signal: AbortSignal }>,
+): Promise<number> {
+  let deleted = 0
+  for (let last = rowsAtOnce; last === rowsAtOnce && !signal.aborted; deleted += last)
+    last = await deleteSome(db, { table, where, limit: rowsAtOnce })
+  return deleted
+}
+
 /** Rows in groups small enough for one insert: SQLite takes up to 32,766 values in a statement. */
 export const inBatches = <Row>(rows: readonly Row[], size = 500): (readonly Row[])[] =>
   Array.from({ length: Math.ceil(rows.length / size) }, (_, n) => rows.slice(n * size, (n + 1) * size))

@@ -6,6 +6,7 @@ export type { Db, DbOrTx, Tx, WithTx } from './database.ts'
 export {
   contains,
   type DialectName,
+  deleteInBatches,
   deleteSome,
   dialectOf,
   forNoKeyUpdate,

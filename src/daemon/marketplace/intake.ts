@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, newId, problem, type Random } from '../../core/kit/index.ts'
 import { networkKey } from '../../core/limits/index.ts'
-import { type Db, deleteSome, lockExclusive, type Tx } from '../db/index.ts'
+import { type Db, deleteInBatches, lockExclusive, type Tx } from '../db/index.ts'
 
 /** Submissions an hour from one address: an IPv4 address, or an IPv6 /64. Also answers an hour for one submission. */
 const maxSubmissions = 5
@@ -78,9 +78,6 @@ export async function nextReceiptAt(deps: Deps, tx: Tx, email: string): Promise<
 
 /** Deletes counts that no limit reads any more. */
 export async function deleteOldCounts({ db, clock }: Readonly<{ db: Db; clock: Clock }>, signal: AbortSignal): Promise<string> {
-  const limit = 500
-  let deleted = 0
-  for (let last = limit; last === limit && !signal.aborted; deleted += last)
-    last = await deleteSome(db, { table: 'marketplace_intake', where: sql`created_at < ${isoIn(clock, -24 * hourMs)}`, limit })
+  const deleted = await deleteInBatches(db, { table: 'marketplace_intake', where: sql`created_at < ${isoIn(clock, -24 * hourMs)}`, signal })
   return `${deleted} counts of marketplace submissions`
 }

@@ -10,7 +10,7 @@ import {
   type ProviderEvent,
 } from '../../core/payments/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type DbOrTx, deleteSome, forUpdate, newestFirst, type Tx } from '../db/index.ts'
+import { type DbOrTx, deleteInBatches, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { RawRequest } from '../http/index.ts'
 import { enqueueEvent } from './apply-event.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -103,9 +103,6 @@ const keptMs = 90 * 24 * 60 * 60_000
 
 /** Deletes events that the provider does not send again. */
 export async function deleteOldEvents({ db, clock }: Pick<Deps, 'db' | 'clock'>, signal: AbortSignal): Promise<string> {
-  const limit = 500
-  let deleted = 0
-  for (let last = limit; last === limit && !signal.aborted; deleted += last)
-    last = await deleteSome(db, { table: 'payment_events', where: sql`created_at < ${isoIn(clock, -keptMs)}`, limit })
+  const deleted = await deleteInBatches(db, { table: 'payment_events', where: sql`created_at < ${isoIn(clock, -keptMs)}`, signal })
   return `${deleted} payment events deleted`
 }
