@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { catalogue, isProblem, type Problem } from '../../core/kit/index.ts'
+import { catalogue, isProblem, type Problem, splitFix } from '../../core/kit/index.ts'
 import type { ShownProblem } from './api.ts'
 import { Button, CliLine, Id } from './controls.tsx'
 import { Icon, type Tone } from './status.tsx'
@@ -25,18 +25,12 @@ export const Loading = ({ rows = 3, label = 'Loading' }: Readonly<{ rows?: numbe
   </div>
 )
 
-/** Splits `… fix: …` into what failed and the next step. */
-export function partsOf(message: string): Readonly<{ what: string; fix: string | undefined }> {
-  const [what = message, fix] = message.split(/\s*\bfix: /, 2)
-  return { what, fix }
-}
-
 const commandIn = (text: string | undefined) => /`(tenantryd? [^`]+)`/.exec(text ?? '')?.[1]
 
 /** A typed failure: what failed, why, the next step, and the id to find it in the log. */
 export function ProblemView({ error, onRetry }: Readonly<{ error: unknown; onRetry?: (() => void) | undefined }>) {
   if (!isProblem(error)) return <Bug error={error} onRetry={onRetry} />
-  const { what, fix } = partsOf(error.message)
+  const { what, fix } = splitFix(error.message)
   const command = commandIn(error.message)
   return (
     <div className="problem" role="alert">

@@ -1,4 +1,4 @@
-import { plural, printable } from '../kit/index.ts'
+import { plural, printable, splitFix } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 
 /** `id`: the subscription, or the invoice of one that has none. */
@@ -57,7 +57,7 @@ export const paymentRefunded = ({ slug, itemName, attemptId, reason, refundedCen
   severity: 'warning',
   title: `${itemName} could not be installed for ${slug} and was refunded`,
   body:
-    `The tenant was charged, but the installation could not be finished (attempt ${attemptId}): ${reason.replace(/\.?( fix: .*)?$/s, '')}. The subscription was cancelled and ` +
+    `The tenant was charged, but the installation could not be finished (attempt ${attemptId}): ${splitFix(reason).what.replace(/\.$/, '')}. The subscription was cancelled and ` +
     `${euros(refundedCents, currency)} were refunded, with the share of the vendor and the fee.\nThe log of the daemon has the cause.`,
   command: `tenantry audit list --subject ${slug}`,
 })

@@ -32,6 +32,7 @@ export {
   type ProblemCode,
   type ProblemViolation,
   problem,
+  splitFix,
 } from './problem.ts'
 export { reasonLength } from './reason.ts'
 export { Secret, secret } from './secret.ts'

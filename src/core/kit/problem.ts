@@ -215,4 +215,10 @@ export const problem = (code: ProblemCode, message: string, extras?: Extras): Pr
 export const isProblem = (error: unknown, code?: ProblemCode): error is Problem =>
   error instanceof Problem && (code === undefined || error.code === code)
 
+/** Splits the message of a problem, `… fix: …`, into what failed and what to do next. */
+export function splitFix(message: string): Readonly<{ what: string; fix: string | undefined }> {
+  const [what = message, fix] = message.split(/\s*\bfix: /, 2)
+  return { what, fix }
+}
+
 export const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(catalogue, code)

@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import { catalogue, escapeHtml, type Problem } from '../../core/kit/index.ts'
+import { catalogue, escapeHtml, type Problem, splitFix } from '../../core/kit/index.ts'
 import { htmlPage } from './html-page.ts'
 
 /** People open links of mails below this path in browsers. */
@@ -10,7 +10,7 @@ export const wantsPage = (request: Request): boolean => request.path.startsWith(
 
 /** A problem for a person. */
 export function problemPage({ code, message }: Problem): string {
-  const [what = message, fix] = message.split(/\s*\bfix: /, 2)
+  const { what, fix } = splitFix(message)
   const next = fix === undefined ? '' : `\n<p>Next: ${escapeHtml(fix)}</p>`
   // A link needs no account, only the token in it.
   const title = code === 'FORBIDDEN' ? 'This link does not work' : catalogue[code].title

@@ -1,4 +1,4 @@
-import { isoIn, isoNow, isProblemCode, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { isoIn, isoNow, isProblemCode, newId, type PlatformPrincipal, problem, splitFix } from '../../core/kit/index.ts'
 import { assertVendorIsPayable } from '../../core/payments/index.ts'
 import type { SagaEntry, SagaError } from '../../core/saga/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -79,13 +79,11 @@ type Accepted = Planned & Readonly<{ item: ItemRecord }>
 const inProgress = ({ name }: ItemRecord) =>
   problem('CONFLICT', `Another request installs ${name} at the moment. fix: list what is installed, or repeat the request in a few minutes`)
 
-const withoutFix = (message: string): string => message.replace(/ fix: .*/s, '')
-
 /** A repeated request finds the same attempt until then. */
 const payingBack = ({ name }: ItemRecord, error: SagaError) =>
   problem(
     asProblem(error).code,
-    `${withoutFix(error.message)} What was paid for ${name} is being paid back. fix: install it again when that has ended; until then the operator has an alert if it cannot end`,
+    `${splitFix(error.message).what} What was paid for ${name} is being paid back. fix: install it again when that has ended; until then the operator has an alert if it cannot end`,
   )
 
 const asProblem = ({ code, message, retryable }: SagaError) =>
@@ -93,7 +91,7 @@ const asProblem = ({ code, message, retryable }: SagaError) =>
 
 /** An operator has to remove the cause of a rejection; any other failure ends by itself. */
 function later(error: SagaError | null) {
-  const [what = '', fix] = (error?.message ?? 'retried soon').split(' fix: ', 2)
+  const { what, fix } = splitFix(error?.message ?? 'retried soon')
   return problem(
     'PAYMENTS_UNAVAILABLE',
     `The installation waits (${what.replace(/\.$/, '')}). It continues by itself and is not charged twice. ` +
