@@ -3,13 +3,14 @@ import {
   type BoardSummary,
   bundleOf,
   type FlowBundle,
+  type OperatorBoard,
   type SimulationScript,
   simulateInSteps,
 } from '../../core/boards/index.ts'
 import { type AdminActor, isoNow, problem, type TokenActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { spaceNames } from '../spaces/index.ts'
+import { withSpaceNames } from '../spaces/index.ts'
 import { useSupportAccess } from '../support/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import { inSlices, oneOfTenant } from './board-work.ts'
@@ -35,8 +36,7 @@ async function tenantNamed(db: DbOrTx, slug: string): Promise<Readonly<{ id: str
 export async function listTenantBoards(deps: BoardsDeps, { slug, ...page }: Page) {
   const tenant = await tenantNamed(deps.db, slug)
   const { boards, nextCursor } = await listBoards(deps, tenant, page)
-  const names = await spaceNames(deps.db, { ...tenant, ids: boards.map(({ spaceId }) => spaceId) })
-  return { boards: boards.map((board) => ({ ...board, spaceName: names.get(board.spaceId ?? '') ?? null })), nextCursor }
+  return { boards: await withSpaceNames(deps.db, { ...tenant, rows: boards }), nextCursor }
 }
 
 /** The structure of a version; default: the last saved one. Throws NOT_FOUND. */
@@ -47,10 +47,9 @@ export async function showTenantBoard(
   const tenant = await tenantNamed(deps.db, slug)
   const { definition: last, ...summary } = await showBoard(deps, tenant, { id })
   const definition = version === undefined ? last : (await showVersion(deps, tenant, { id, version })).definition
-  const names = await spaceNames(deps.db, { ...tenant, ids: [summary.spaceId] })
+  const [named] = await withSpaceNames(deps.db, { ...tenant, rows: [summary] })
   return {
-    ...summary,
-    spaceName: names.get(summary.spaceId ?? '') ?? null,
+    ...(named as OperatorBoard),
     columns: definition.columns,
     elements: definition.elements.map(({ id: own, kind, label, columnId }) => ({ id: own, kind, label, columnId })),
     edges: definition.edges.map(({ source, target, condition }) => ({ source, target, condition: condition.type })),

@@ -3,7 +3,7 @@ import { noSuchPage, pageEnd, pageOf, readPageEnd } from '../../core/contract/in
 import { type AdminActor, isProblem, problem, type TokenActor } from '../../core/kit/index.ts'
 import { maxBulk, type OperatorRun, type RunSummary } from '../../core/runs/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { spaceNames } from '../spaces/index.ts'
+import { withSpaceNames } from '../spaces/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import { manageLocked, runFailed } from './advance-run.ts'
 import type { RunsDeps } from './deps.ts'
@@ -37,11 +37,8 @@ type OfTenant = Readonly<{ tenantId: string; runs: readonly RunSummary[] }>
 
 /** Runs with the names of their spaces, and without the users who started them. */
 export async function operatorRuns(db: DbOrTx, { tenantId, runs }: OfTenant): Promise<OperatorRun[]> {
-  const names = await spaceNames(db, { tenantId, ids: runs.map(({ spaceId }) => spaceId) })
-  return runs.map(({ startedBy: _, failure, ...run }) => ({
-    ...{ ...run, spaceName: names.get(run.spaceId ?? '') ?? null },
-    failure: failure && operatorFailure(failure),
-  }))
+  const rows = await withSpaceNames(db, { tenantId, rows: runs })
+  return rows.map(({ startedBy: _, failure, ...run }) => ({ ...run, failure: failure && operatorFailure(failure) }))
 }
 
 /** Throws NOT_FOUND, VALIDATION for an invalid cursor. */

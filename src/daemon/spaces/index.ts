@@ -23,6 +23,7 @@ export {
   spaceNames,
   spaceRoomsAfter,
   spacesOf,
+  withSpaceNames,
 } from './spaces.repo.ts'
 export { spacesRoutes } from './spaces.routes.ts'
 export { enqueueTenantSync, spaceResyncListener, spaceSyncJobs, spacesJobs } from './sync-jobs.ts'

@@ -82,6 +82,17 @@ export async function spaceNames(db: DbOrTx, { tenantId, ids }: Several): Promis
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
+type Placed = Readonly<{ spaceId: string | null }>
+
+/** Rows of a tenant with the names of their spaces. */
+export async function withSpaceNames<Row extends Placed>(
+  db: DbOrTx,
+  { tenantId, rows }: Readonly<{ tenantId: string; rows: readonly Row[] }>,
+): Promise<(Row & Readonly<{ spaceName: string | null }>)[]> {
+  const names = await spaceNames(db, { tenantId, ids: rows.map(({ spaceId }) => spaceId) })
+  return rows.map((row) => ({ ...row, spaceName: names.get(row.spaceId ?? '') ?? null }))
+}
+
 /** Locks the space against changes of it and its members until the transaction ends. Inserts that reference it are not blocked. */
 export async function lockSpace(tx: Tx, { tenantId, spaceId }: OneSpace): Promise<void> {
   const one = tx.selectFrom('spaces').select('id').where('id', '=', spaceId).where('tenant_id', '=', tenantId)
