@@ -1,3 +1,4 @@
+import type { QueryClient } from '@tanstack/react-query'
 import type { BoardSummary } from '../../core/boards/index.ts'
 import type { OperatorRun } from '../../core/runs/index.ts'
 import { allPages, api, type Tone } from '../kit/index.ts'
@@ -43,8 +44,13 @@ export const tenantChoicesQuery = {
 export const historyQuery = ({ slug, id, seq, pages }: One & Readonly<{ seq: number; pages: number }>) =>
   ({
     queryKey: ['runs', slug, 'history', id, seq, pages],
-    queryFn: async () => {
-      const read = newestSteps(seq, pages).map((query) => api.runs.tenantRunHistory({ params: { slug, id }, query }))
+    queryFn: async ({ client }: Readonly<{ client: QueryClient }>) => {
+      const read = newestSteps(seq, pages).map((query) =>
+        client.ensureQueryData({
+          queryKey: ['runs', slug, 'history', id, query],
+          queryFn: () => api.runs.tenantRunHistory({ params: { slug, id }, query }),
+        }),
+      )
       return (await Promise.all(read)).flatMap(({ entries }) => entries)
     },
     refetchInterval: false,
