@@ -265,14 +265,9 @@ const userOf = (elementId: string, nth: number): string => `${elementId}-${nth +
 const earliest = <Timed extends Readonly<{ at: string }>>(all: readonly Timed[]): Timed | undefined =>
   all.reduce<Timed | undefined>((first, one) => (first && first.at <= one.at ? first : one), undefined)
 
-const orderOfTimers: readonly Timer['name'][] = ['warn', 'elapsed', 'due']
-
-/** The timer that a daemon fires first: at the same time by its name. */
+/** The timer that a daemon fires first: at the same time `warn` before `elapsed` before `due`. */
 const firstTimer = (timers: readonly Timer[]): Timer | undefined =>
-  orderOfTimers.reduce<Timer | undefined>((first, name) => {
-    const next = earliest(timers.filter((timer) => timer.name === name))
-    return first && next ? earliest([first, next]) : (first ?? next)
-  }, undefined)
+  earliest(timers.toSorted((a, b) => (a.name === b.name ? 0 : a.name < b.name ? 1 : -1)))
 
 const later = (a: string, b: string): string => (a > b ? a : b)
 

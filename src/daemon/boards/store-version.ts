@@ -17,7 +17,7 @@ export async function storeVersion(tx: Tx, board: BoardRecord, { version, defini
     .execute()
   await deleteUnusedVersions(tx, board, { atMost: boardLimits.versions, text: boardLimits.versionText })
   const max = boardLimits.versionTextOfTenant
-  if ((await charactersOf(tx, board)) <= max) return
+  if (before + text.length <= max || (await charactersOf(tx, board)) <= max) return
   await deleteUnusedVersions(tx, board, { atMost: 1, text: 0 })
   const after = await charactersOf(tx, board)
   // A save that stores less than before is a way out.
