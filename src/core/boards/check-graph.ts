@@ -40,7 +40,7 @@ export const error = (code: string, elementId: string | null, message: string): 
 
 /**
  * `unlistedRoles`: those whose users do not see each other as contacts. `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs
- * of the board happen; a template has none. `now`: without it, times of the board that have passed are accepted.
+ * of the board happen; none for a template. `now`: without it, no time of the board counts as passed.
  */
 export type CheckContext = Readonly<{
   roles: ReadonlySet<string>

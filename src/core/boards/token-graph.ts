@@ -160,8 +160,8 @@ function fuseChain(graph: Folding, id: string): boolean {
 }
 
 /**
- * A token before a join waits at the join, as long as another waiting element leads straight to it: the join still fires as late as any
- * of them can end. The last one stays, else a second token could come while the first still waits, and not be found.
+ * Leaves out a waiting element before a join while another one leads straight to the join: that one stands for both, since the join fires when the
+ * last of them ends. One stays, because only there a second token is found that arrives while the first still waits.
  */
 function leaveJoinPlace(graph: Folding, id: string): boolean {
   const [[next, ...others], into] = [graph.out(id), graph.into(id)]

@@ -4,7 +4,7 @@ import { isLive, type ListedInvoice, moneyText, type ProviderSubscription } from
 import type { SubscriptionRecord } from '../marketplace/index.ts'
 import { lastEndOf, usageBesides, usageCents } from './claim-usage.ts'
 import type { BillingDeps } from './deps.ts'
-import { isWaived, type ReportRow } from './plan-reports.ts'
+import { isWaived } from './plan-reports.ts'
 import { monthsBack } from './read-invoices.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
@@ -90,8 +90,8 @@ export async function ofEnded({ db, clock }: Pick<Deps, 'db' | 'clock'>, { slug,
     .execute()
   return ended.flatMap(({ id, endedAt }) => {
     const ofSubscription = invoices.filter(({ subscriptionId }) => subscriptionId === id)
-    const isAfter = ({ event_at }: ReportRow) => event_at >= lastEndOf(ofSubscription)
-    const own = reports.filter((row) => row.payment_subscription_id === id && !isWaived(row) && isAfter(row))
+    const lastEnd = lastEndOf(ofSubscription)
+    const own = reports.filter((row) => row.payment_subscription_id === id && !isWaived(row) && row.event_at >= lastEnd)
     // One claim charges all of them.
     const owed = own.reduce((sum, row) => sum + row.quantity * row.unit_cents - row.claimed_cents, 0)
     const cents = owed - usageBesides(ofSubscription)

@@ -12,7 +12,7 @@ const maxCharacters = 8_000_000
 
 /**
  * The active boards of which the caller may start a run, newest first. A private space is named to its members alone. A page may have fewer
- * of them than `limit` and be followed by another. It does not use the cache of compiled boards: a list of many large boards would
+ * than `limit` boards although there is a next one. It does not use the cache of compiled boards: a list of many large boards would
  * remove the boards of other tenants from it. Throws VALIDATION for an invalid cursor.
  */
 export async function listStartableBoards(deps: Pick<RunsDeps, 'db' | 'spacesOf'>, actor: PlatformPrincipal, { cursor, limit }: Page) {
