@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import module from 'node:module'
+import './check-node.js'
 
 // The board uses React, whose development build is slower and prints warnings.
 process.env.NODE_ENV ??= 'production'

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import module from 'node:module'
+import './check-node.js'
 
 module.enableCompileCache?.()
 // The AWS SDK is pinned by the lockfile; its warning about future Node versions means nothing to operators.

@@ -1,10 +1,21 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { satisfies } from 'semver'
 import { expect, test } from 'vitest'
 
 const root = resolve(import.meta.dirname, '..')
 const read = (...path: string[]) => readFileSync(resolve(root, ...path), 'utf8')
-const { bin, files = [] } = JSON.parse(read('package.json')) as { bin: Record<string, string>; files?: string[] }
+const {
+  bin,
+  files = [],
+  engines,
+} = JSON.parse(read('package.json')) as {
+  bin: Record<string, string>
+  files?: string[]
+  engines: { node: string }
+}
 
 /** What is named in files of a folder; the first group of the pattern is a path from the package's root. */
 const named = (folder: string, pattern: RegExp) =>
@@ -21,4 +32,27 @@ test('the package that npm packs holds what its programs are, import and read, a
   const folders = new Set(needed.map((path) => path.split('/')[0] as string))
   expect([...folders].sort()).toEqual(['bin', 'config', 'dist'])
   expect(files).toEqual(expect.arrayContaining([...folders]))
+})
+
+test.each([
+  ['20.18.0', false],
+  ['20.19.0', true],
+  ['22.23.0', true],
+  ['24.18.0', true],
+  ['24.19.0', false],
+  ['24.21.0', false],
+])('Node.js %s is supported: %s', (version, isSupported) => {
+  expect(satisfies(version, engines.node)).toBe(isSupported)
+})
+
+test.each(Object.entries(bin))('%s, its doctor included, refuses a version of Node.js that it does not support', (_, file) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tenantry-engines-'))
+  cpSync(resolve(root, 'bin'), join(folder, 'bin'), { recursive: true })
+  symlinkSync(resolve(root, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', engines: { node: '>=99' } }))
+  const { status, stderr } = spawnSync(process.execPath, [join(folder, file), 'doctor'], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: `Node.js ${process.version} (${process.execPath}) cannot run Tenantry, which needs >=99. fix: install such a version\n`,
+  })
 })
