@@ -1,5 +1,6 @@
 // What the machine itself takes at this hour: a program is only as fast as that, and the hours of a shared machine differ by half.
 import { execFileSync } from 'node:child_process'
+import { sized } from './size.js'
 
 /** CPU time in milliseconds, user and system, of one `node <args>`, as the shell accounts for it. */
 export function cpuMs(...args) {
@@ -13,7 +14,7 @@ export function cpuMs(...args) {
 
 export const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]
 
-const runs = 7
+const runs = sized(7, 1)
 /** Always the same work, in code that is compiled: no start, no memory, no disk. */
 const loop = 'let sum = 0; for (let n = 0; n < 4e7; n++) sum = (sum * 31 + n) | 0; process.exitCode = sum === 1 ? 1 : 0'
 

@@ -4,9 +4,10 @@
 import { paintWith } from '../dist/cli/kit/index.js'
 import { showBoard } from '../dist/cli/rollouts/board/show-board.js'
 import { systemClock } from '../dist/node/index.js'
+import { sized } from './size.js'
 
-const boxes = 10_000
-const [eventEveryMs, warmMs, measuredMs] = [700, 4000, 20_000]
+const boxes = sized(10_000, 100)
+const [eventEveryMs, warmMs, measuredMs] = sized([700, 4000, 20_000], [100, 500, 500])
 const versions = { migrationsHead: '0000', postgres: '15.18', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 const now = () => new Date().toISOString()
 const slugs = Array.from({ length: boxes }, (_, n) => `tenant-${String(n).padStart(5, '0')}`)
@@ -52,15 +53,18 @@ async function* events(signal) {
 // As a terminal has it: of one that does not say, the drawing asks a program of its own, anew for each frame.
 process.stdout.columns = 120
 const ending = new AbortController()
+/** @satisfies {Partial<import('../dist/cli/kit/index.js').Context>} */
 const context = {
-  api: { rollouts: { getRollout: async () => detail, rolloutEvents: async () => events(ending.signal) } },
+  api: /** @type {any} what the board calls */ ({
+    rollouts: { getRollout: async () => detail, rolloutEvents: async () => events(ending.signal) },
+  }),
   url: 'http://bench',
   clock: systemClock,
   signal: ending.signal,
   stdout: { columns: 120, rows: 40, write: () => true },
-  look: () => ({ width: 120, colour: true, paint: paintWith(true), now: new Date() }),
+  style: () => ({ width: 120, colour: true, paint: paintWith(true), now: new Date() }),
 }
-const showing = showBoard(context, detail.id)
+const showing = showBoard(/** @type {any} what the board reads */ (context), detail.id)
 await systemClock.sleep(warmMs)
 const [begun, beganMs] = [process.cpuUsage(), performance.now()]
 await systemClock.sleep(measuredMs)

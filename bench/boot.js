@@ -2,12 +2,13 @@ import { sql } from 'kysely'
 import { openDatabase } from '../dist/daemon/db/index.js'
 import { cpuSeconds, startDaemon, wait } from './daemon-process.js'
 import { idOf, seedRegistry } from './registry-seed.js'
+import { sized } from './size.js'
 
-const users = 1_000_000
-const events = 100_000
-const turns = 5
+const users = sized(1_000_000, 1000)
+const events = sized(100_000, 100)
+const turns = sized(5, 1)
 /** By then each background loop has run once. */
-const settleMs = 5000
+const settleMs = sized(5000, 0)
 const most = 1.2
 
 /** A registry of 10,000 tenants with a box each, 1,000,000 users and what happened last. */
@@ -49,7 +50,8 @@ export async function boot() {
   }
 }
 
-function row(what, [empty, grown]) {
+function row(what, durations) {
+  const [empty, grown] = durations
   const ratio = median(grown) / median(empty)
   return { what, measured: `${ratio.toFixed(2)} ×`, reach: `at most ${most} ×`, ok: ratio <= most }
 }

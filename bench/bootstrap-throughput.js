@@ -5,9 +5,10 @@ import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 import { cpuSeconds, startDaemon } from './daemon-process.js'
 import { seedSchools } from './school-seed.js'
+import { sized } from './size.js'
 
-const school = { tenants: 60, usersPerTenant: 40, spacesPerUser: 6, tasksPerUser: 8 }
-const [amount, rounds, connections] = [4800, 9, 20]
+const school = { tenants: sized(60, 2), usersPerTenant: 40, spacesPerUser: 6, tasksPerUser: 8 }
+const [amount, rounds, connections] = sized([4800, 9, 20], [80, 1, 20])
 const [daemonPort, barePort] = [18_441, 18_442]
 const path = '/api/platform/v1/bootstrap'
 const least = 0.6

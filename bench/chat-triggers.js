@@ -7,11 +7,12 @@ import { openDatabase } from '../dist/daemon/db/index.js'
 import { loadKeyring } from '../dist/daemon/sealed/index.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
 import { cpuSeconds, startDaemon, wait } from './daemon-process.js'
+import { sized } from './size.js'
 
-const tenants = 500
+const tenants = sized(500, 5)
 const chatPort = 18_442
-const measureMs = 60_000
-const messages = 20
+const measureMs = sized(60_000, 500)
+const messages = sized(20, 2)
 const at = '2026-01-05T08:00:00.000Z'
 
 /** Each tenant has an address of its own, as boxes have: a reader keeps one connection to each. */
@@ -31,8 +32,9 @@ const definition = {
 /** Tenants with a live box, a space with its room, a user, and a published board that the word alarm starts. */
 async function seed({ databaseUrl, folder }) {
   const { db, close } = openDatabase(databaseUrl)
-  const keyring = await loadKeyring({ random: systemRandom }, { dataDir: join(folder, 'data') })
+  const keyring = await loadKeyring({ random: systemRandom }, { dataDir: join(folder, 'data'), production: false })
   const deps = { clock: systemClock, random: systemRandom, keyring }
+  const boxId = (id) => /** @type {import('../dist/core/boxes/index.js').BoxId} */ (id)
   await db.transaction().execute(async (tx) => {
     const into = (table, row) => tx.insertInto(table).values(row).execute()
     await into('hosts', {
@@ -63,7 +65,7 @@ async function seed({ databaseUrl, folder }) {
         ...{ set_up_command: `cmd_${n}`, set_up_attempt: 1, installed_migrations_head: '0000', installed_postgres: '15' },
         ...{ installed_synapse: '1.157.1', installed_minio: '1', drift_severity: 'unknown', drift_revision: 0, created_at: at },
       })
-      await sealOutputs({ ...deps, tx }, `box_${n}`, {
+      await sealOutputs({ ...deps, tx }, boxId(`box_${n}`), {
         edgeSecret: 'e'.repeat(40),
         appserviceToken: 'a'.repeat(40),
         registrationSharedSecret: 'r'.repeat(40),
@@ -113,7 +115,7 @@ async function latencies(chat, databaseUrl) {
   const { db, close } = openDatabase(databaseUrl)
   const found = []
   for (let n = 0; n < messages; n++) {
-    const tenant = n * 7
+    const tenant = (n * 7) % tenants
     const { sent } = await sendMessage(chat, tenant)
     if (!sent) throw new Error(`nobody reads the messages of tenant ${tenant}`)
     const sentMs = performance.now()

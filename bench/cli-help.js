@@ -1,6 +1,7 @@
 import { cpuMs, median } from './bare-node.js'
+import { sized } from './size.js'
 
-const runs = 15
+const runs = sized(15, 1)
 const bin = new URL('../bin/tenantry.js', import.meta.url).pathname
 
 /** `tenantry --help`, beside a Node.js that does nothing. */

@@ -1,10 +1,11 @@
 import { wait } from './daemon-process.js'
+import { sized } from './size.js'
 
 // A rollout of 1,000 boxes in the browser, at 20 events a second: 100 boxes in progress, each reporting a step every five seconds.
 
-const boxes = 1000
+const boxes = sized(1000, 20)
 const id = 'ro_0123456789abcdefghjk'
-const [eventEveryMs, warmMs, measuredMs] = [50, 4000, 10_000]
+const [eventEveryMs, warmMs, measuredMs] = sized([50, 4000, 10_000], [50, 500, 500])
 const versions = { migrationsHead: '0000', postgres: '15.18', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 
 /** Runs in the page: answers the calls of the rollout's page and sends its events. */
@@ -56,7 +57,7 @@ function answerInPage({ boxes, id, eventEveryMs, versions }) {
           const event = { type: 'rollout.action', at: now(), rolloutId: id, status: 'free_100', previousStatus: null, reason: null }
           const data = { ...event, action: one, progress: one.progress }
           controller.enqueue(encoder.encode(`id: ${++n + 1}\nevent: rollout.action\ndata: ${JSON.stringify(data)}\n\n`))
-          window.sentEvents = n
+          Object.assign(window, { sentEvents: n })
         }
         setInterval(send, eventEveryMs)
       },

@@ -3,13 +3,14 @@ import { gzipSync } from 'node:zlib'
 import { chromium } from 'playwright-core'
 import { liveRollout } from './console-rollout.js'
 import { startDaemon, wait } from './daemon-process.js'
+import { sized } from './size.js'
 
 const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const [mostBytes, mostLoadMs, mostFrameMs] = [200 * 1024, 1000, 50]
 const mostShare = 0.3
-const boxes = 10_000
+const boxes = sized(10_000, 20)
 /** The least of so many runs: another process may take the core in the middle of a task. */
-const scrolls = 3
+const scrolls = sized(3, 1)
 const built = new URL('../dist/console/', import.meta.url)
 
 /** Compressed JavaScript of the entry and of all that it imports without being asked to. */

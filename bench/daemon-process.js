@@ -9,7 +9,11 @@ export const wait = (ms) => new Promise((next) => setTimeout(next, ms))
 
 const password = 'a long password for benches'
 
-/** A daemon of its own on embedded defaults, with one admin; `close` removes all of it. `seed` fills its database before it starts. */
+/**
+ * A daemon of its own on embedded defaults, with one admin; `close` removes all of it. `seed` fills its database before it starts.
+ * @param {number} port
+ * @param {{ seed?: (daemon: { databaseUrl: string, url: string, folder: string }) => Promise<unknown>, settings?: Record<string, string> }} [options]
+ */
 export async function startDaemon(port, { seed, settings = {} } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'tenantry-bench-'))
   const url = `http://127.0.0.1:${port}`

@@ -1,8 +1,9 @@
 // 5,000 clients that listen. Says when all streams are open, and each time that all of them heard so many events more.
 import { connect } from 'node:net'
+import { sized } from './size.js'
 
 const [port, ...rounds] = process.argv.slice(2).map(Number)
-const count = 5000
+const count = sized(5000, 50)
 const atOnce = 100
 let [open, begun, heard, bytes] = [0, 0, 0, 0]
 let awaited = count * rounds.shift()

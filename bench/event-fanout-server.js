@@ -8,8 +8,9 @@ import { migrate, openDatabase } from '../dist/daemon/db/index.js'
 import { eventsRoutes, makeEventBus, makeEventStreams, recordEvent } from '../dist/daemon/events/index.js'
 import { buildApp, makeMetrics } from '../dist/daemon/http/index.js'
 import { silentLogger, systemClock, systemRandom } from '../dist/node/index.js'
+import { sized } from './size.js'
 
-const streams = 5000
+const streams = sized(5000, 50)
 const [kind, ...rounds] = process.argv.slice(2)
 
 const listening = (server) =>
@@ -36,9 +37,19 @@ async function ours() {
   const { db } = openDatabase('sqlite::memory:')
   await migrate(db)
   const log = silentLogger()
+  /** @returns {any} */
   const principalOf = (authorization) => {
     const { userId } = JSON.parse(Buffer.from(authorization.split('.')[1], 'base64url').toString())
-    return { kind: 'user', userId, tenantId: 't1', tenantSlug: 't1', sessionId: `s${userId}`, roles: [], capabilities: [] }
+    return {
+      kind: 'user',
+      userId,
+      matrixUserId: `@${userId}:chat.example`,
+      tenantId: 't1',
+      tenantSlug: 't1',
+      sessionId: `s${userId}`,
+      roles: [],
+      capabilities: [],
+    }
   }
   const authenticate = async (authorization) => principalOf(authorization)
   const revocations = { position: () => 0, fresh: () => true, readNow: async () => undefined, onRevoked: () => undefined }
@@ -50,12 +61,13 @@ async function ours() {
   const all = makeEventStreams({ ...deps, bus })
   const app = buildApp(eventsRoutes({ ...deps, streams: all, tenantIdOf: async () => undefined }), {
     ...deps,
-    authenticate: { platform: authenticate },
+    authenticate: /** @type {any} no other kind of caller */ ({ platform: authenticate }),
     metrics: makeMetrics(),
     draining: new AbortController().signal,
     trustedProxies: [],
   })
   const publish = async () => {
+    /** @type {any} */
     const event = { tenantId: 't1', type: 'space.created', payload: { spaceId: 's1', name: 'Class 3b' }, audience: 'tenant' }
     await db.transaction().execute((tx) => recordEvent(tx, systemClock, event))
     await bus.poll()

@@ -6,10 +6,11 @@ import { api } from '../dist/core/api.js'
 import { makeClient } from '../dist/core/contract/index.js'
 import { cpuSeconds, residentBytes, startDaemon, wait } from './daemon-process.js'
 import { seedFleet } from './fleet-seed.js'
+import { sized } from './size.js'
 
-const fleet = { hosts: 1000, boxesPerHost: 10 }
-const steadyMs = 60_000
-const asked = 200
+const fleet = sized({ hosts: 1000, boxesPerHost: 10 }, { hosts: 10, boxesPerHost: 2 })
+const steadyMs = sized(60_000, 500)
+const asked = sized(200, 5)
 
 const clientOf = (url, room, token) =>
   makeClient(api[room], { baseUrl: url, headers: () => (token ? { authorization: `Bearer ${token}` } : {}) })

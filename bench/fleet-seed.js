@@ -31,14 +31,16 @@ export async function seedFleet(databaseUrl, daemonUrl, { hosts, boxesPerHost })
 }
 
 // Exported afterwards, a key may stop the process for good: a collection in the middle of it waits for the key's lock, which the export holds.
+/** @type {any} */
 const encoded = { publicKeyEncoding: { format: 'jwk' }, privateKeyEncoding: { format: 'jwk' } }
 
 async function makeHost(nth, daemonUrl) {
-  const { kty, crv, x, d } = generateKeyPairSync('ed25519', encoded).privateKey
+  const { kty, crv, x, d } = /** @type {any} */ (generateKeyPairSync('ed25519', encoded).privateKey)
   const name = `host-${String(nth).padStart(4, '0')}`
   return { hostId: `host_${nth}`, name, keyId: await calculateJwkThumbprint({ kty, crv, x }), daemonUrl, privateKey: { kty, crv, x, d } }
 }
 
+/** @returns {any} */
 const hostRow = ({ hostId, name, keyId, privateKey: { kty, crv, x } }, at) => ({
   id: hostId,
   name,
@@ -50,6 +52,7 @@ const hostRow = ({ hostId, name, keyId, privateKey: { kty, crv, x } }, at) => ({
   key_since: at,
 })
 
+/** @returns {any} */
 const tenantRow = (slug, at) => ({
   id: `ten_${slug}`,
   slug,
@@ -60,6 +63,7 @@ const tenantRow = (slug, at) => ({
   created_at: at,
 })
 
+/** @returns {any} */
 const boxRow = (slug, hostId, at) => ({
   id: `box_${slug}`,
   tenant_id: `ten_${slug}`,

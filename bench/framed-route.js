@@ -2,7 +2,7 @@
 // metrics, problems. It reads nothing from the database, so what is measured is the frame. Prints the token to call it with.
 import { z } from 'zod'
 import { admin, endpoint } from '../dist/core/contract/index.js'
-import { adminRoutes, authenticateAdmin, createAccountWithPassword } from '../dist/daemon/admin/index.js'
+import { adminRoutes, authenticateAdmin, consoleAccess, createAccountWithPassword } from '../dist/daemon/admin/index.js'
 import { openSigningKeys, watchRevocations } from '../dist/daemon/auth/index.js'
 import { migrate, openDatabase } from '../dist/daemon/db/index.js'
 import { buildApp, makeMetrics, serve } from '../dist/daemon/http/index.js'
@@ -23,6 +23,7 @@ const deps = {
   keys: await openSigningKeys(sealing, 'admin'),
   revocations: await watchRevocations(machine, draining),
   totpRequired: false,
+  console: consoleAccess(`http://127.0.0.1:${port}`),
 }
 
 const route = endpoint({

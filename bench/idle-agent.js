@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { api } from '../dist/core/api.js'
 import { makeClient } from '../dist/core/contract/index.js'
 import { startDaemon, wait } from './daemon-process.js'
+import { sized } from './size.js'
 
 const bin = new URL('../bin/tenantry-agent.js', import.meta.url).pathname
 // Node.js gives memory back some seconds after the last work.
-const settleMs = 20_000
+const settleMs = sized(20_000, 500)
 
 /** Resident memory of an agent without boxes that waits for commands. */
 export async function idleAgent() {

@@ -1,7 +1,8 @@
 import { residentBytes, startDaemon, wait } from './daemon-process.js'
+import { sized } from './size.js'
 
 // Node.js gives memory back some seconds after the last work.
-const settleMs = 20_000
+const settleMs = sized(20_000, 500)
 
 /** Resident memory of a daemon on embedded defaults that nobody asks for anything. */
 export async function idleDaemon() {

@@ -7,11 +7,12 @@ import { loadKeyring } from '../dist/daemon/sealed/index.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
 import { startDaemon } from './daemon-process.js'
 import { makeBox, readTestbed } from './real-box.js'
+import { sized } from './size.js'
 
 const [slug, chatDomain] = ['bench-login', 'bench-login.test']
 const ports = { public: 18_451, platform: 18_452, probe: 18_453 }
 const daemonPort = 18_454
-const [users, rounds, most] = [8, 15, 1.1]
+const [users, rounds, most] = sized([8, 15, 1.1], [2, 1, 1.1])
 const password = 'correct horse battery'
 const what = ['login through the platform against a login at Synapse itself', 'the same, eight people at once']
 const reach = `at most ${most} ×`
@@ -98,10 +99,12 @@ async function addressOf({ docker, dockerHost }, { engine, project }) {
 
 async function seedTenant({ databaseUrl, folder }, { edgeSecret, appserviceToken, registrationSharedSecret }) {
   const { db, close } = openDatabase(databaseUrl)
-  const keyring = await loadKeyring({ random: systemRandom }, { dataDir: join(folder, 'data') })
+  const keyring = await loadKeyring({ random: systemRandom }, { dataDir: join(folder, 'data'), production: false })
   const deps = { clock: systemClock, random: systemRandom, keyring }
+  const boxId = (id) => /** @type {import('../dist/core/boxes/index.js').BoxId} */ (id)
   const [tenant, id] = [`ten_${slug}`, `box_${slug}`]
   await db.transaction().execute(async (tx) => {
+    /** @type {any} */
     const known = { slug, chat_domain: chatDomain, name: slug, plan: 'dedicated', status: 'active' }
     await tx
       .insertInto('tenants')
@@ -116,7 +119,7 @@ async function seedTenant({ databaseUrl, folder }, { edgeSecret, appserviceToken
         ...{ installed_synapse: '1.163.2', installed_minio: '1', drift_severity: 'unknown', drift_revision: 0, created_at: at },
       })
       .execute()
-    await sealOutputs({ ...deps, tx }, id, { edgeSecret, appserviceToken, registrationSharedSecret })
+    await sealOutputs({ ...deps, tx }, boxId(id), { edgeSecret, appserviceToken, registrationSharedSecret })
   })
   await close()
 }

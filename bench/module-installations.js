@@ -3,10 +3,11 @@ import { openDatabase } from '../dist/daemon/db/index.js'
 import { cpuSeconds, residentBytes, startDaemon, wait } from './daemon-process.js'
 import { seedModules } from './module-seed.js'
 import { seedSchools } from './school-seed.js'
+import { sized } from './size.js'
 
 const [port, tenants] = [18_462, 10_000]
 const most = { bytes: 20e6, cpu: 0.05 }
-const settleMs = 20_000
+const settleMs = sized(20_000, 500)
 const school = { tenants, usersPerTenant: 0, spacesPerUser: 0, tasksPerUser: 0 }
 const tenantId = (n) => `ten_${String(n).padStart(8, '0')}${'0'.repeat(18)}`
 

@@ -4,9 +4,11 @@ import { median } from './bare-node.js'
 import { startDaemon } from './daemon-process.js'
 import { seedModules } from './module-seed.js'
 import { seedSchools } from './school-seed.js'
+import { sized } from './size.js'
 
 const school = { tenants: 9, usersPerTenant: 40, spacesPerUser: 6, tasksPerUser: 8 }
-const [port, amount, rounds, connections] = [18_461, 2400, 5, 10]
+const [port, connections] = [18_461, 10]
+const [amount, rounds] = sized([2400, 5], [40, 1])
 const least = 0.8
 const path = '/api/platform/v1/bootstrap'
 const tenantId = (n) => `ten_${String(n).padStart(8, '0')}${'0'.repeat(18)}`

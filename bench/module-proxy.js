@@ -6,10 +6,11 @@ import { median } from './bare-node.js'
 import { cpuSeconds, startDaemon } from './daemon-process.js'
 import { seedModules } from './module-seed.js'
 import { seedSchools } from './school-seed.js'
+import { sized } from './size.js'
 
 const school = { tenants: 1, usersPerTenant: 20, spacesPerUser: 1, tasksPerUser: 1 }
 const ports = { daemon: 18_463, bare: 18_464, service: 18_465 }
-const [amount, rounds, connections, serviceMs] = [1200, 5, 10, 25]
+const [amount, rounds, connections, serviceMs] = sized([1200, 5, 10, 25], [20, 1, 10, 25])
 const most = 1.2
 const path = '/api/platform/v1/module-api/attendance/lessons'
 const noLimit = '10000000'

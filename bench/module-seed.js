@@ -19,7 +19,7 @@ export async function seedModules({ databaseUrl, folder }, modules) {
   const dataDir = join(folder, 'data')
   const { db, close } = openDatabase(databaseUrl)
   const objects = await openObjectStore({ dataDir })
-  const keyring = await loadKeyring({ random: systemRandom }, { dataDir })
+  const keyring = await loadKeyring({ random: systemRandom }, { dataDir, production: false })
   for (const one of modules) await addModule({ db, dataDir, objects, keyring }, one)
   await close()
 }
@@ -55,7 +55,7 @@ async function addModule({ db, dataDir, objects, keyring }, { id, tenantIds, cod
     await publishVersion(
       tx,
       { clock: systemClock, dataDir },
-      { moduleId: id, version, manifest, developerId, submissionId, artifactId, checksum },
+      /** @type {any} what publishing reads of it */ ({ moduleId: id, version, manifest, developerId, submissionId, artifactId, checksum }),
     )
     const host = upstream && new URL(upstream).host
     for (const tenant_id of tenantIds) {

@@ -2,10 +2,9 @@
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { hostDisk } from '../dist/agent/backup/index.js'
 import { boxServers } from '../dist/agent/box-servers/index.js'
 import { readBoxSecrets } from '../dist/agent/boxes/box-secrets.js'
-import { composeRecord, factFinder, localBoxes, portInUse, provision } from '../dist/agent/boxes/index.js'
+import { composeRecord, localBoxes, portInUse, provision } from '../dist/agent/boxes/index.js'
 import { dockerEngine } from '../dist/agent/docker/index.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
 
@@ -24,7 +23,7 @@ export async function makeBox(
   const boxes = localBoxes(join(folder, 'state'))
   const compose = composeRecord({ stateFolder: join(folder, 'state'), boxes })
   const clock = systemClock
-  const look = { engine, boxes, clock, servers: boxServers({ engine, clock, random: systemRandom }) }
+  const servers = boxServers({ engine, clock, random: systemRandom })
   const settings = {
     boxesFolder: join(folder, 'boxes'),
     templateFolder: new URL('../config/box-template', import.meta.url).pathname,
@@ -32,8 +31,7 @@ export async function makeBox(
     binds: { public: '127.0.0.1', platform: '127.0.0.1' },
     maxUploadMegabytes: 50,
   }
-  const findFacts = factFinder({ engine, clock, disk: hostDisk, compose })
-  const making = provision({ ...look, findFacts, portInUse, random: systemRandom, settings })
+  const making = provision({ engine, boxes, clock, servers, portInUse, random: systemRandom, settings })
   const remove = async () => {
     const made = await boxes.find(slug)
     if (made) await engine.down(made.project, { volumes: true })
@@ -55,7 +53,7 @@ export async function makeBox(
     const provided = { ...context, secrets: async () => ({}), migrations: async () => [] }
     await compose.around(slug, context.commandId, () => making(provided, order))
     const { project } = await boxes.find(slug)
-    return { remove, engine, project, secrets: await readBoxSecrets(project), folder, boxes, servers: look.servers }
+    return { remove, engine, project, secrets: await readBoxSecrets(project), folder, boxes, servers }
   } catch (error) {
     await remove()
     throw error

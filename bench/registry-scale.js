@@ -16,9 +16,10 @@ import { listTenants } from '../dist/daemon/tenants/show-tenants.js'
 import { existingUser, listUsers } from '../dist/daemon/users/show-users.js'
 import { silentLogger, systemClock, systemRandom } from '../dist/node/index.js'
 import { loggedIn, seedRegistry } from './registry-seed.js'
+import { sized } from './size.js'
 
-const [fewUsers, manyUsers] = [1000, 1_000_000]
-const turns = 250
+const [fewUsers, manyUsers] = sized([1000, 1_000_000], [200, 1000])
+const turns = sized(250, 2)
 const most = 1.5
 
 const roles = { defaultRole: 'member', roles: { member: { title: 'Member', capabilities: [] } } }
@@ -89,7 +90,7 @@ const questions = {
   },
   'sessions of a user': async ({ deps, anyone }) => {
     const { slug, localpart } = anyone()
-    return { work: () => listUserSessions(deps, { slug, user: localpart, limit: 50 }) }
+    return { work: () => listUserSessions(deps, { slug, user: localpart, ended: false, limit: 50 }) }
   },
   'a page of tenants': async ({ deps, anyone }) => {
     const { slug } = anyone()

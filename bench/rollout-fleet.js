@@ -11,6 +11,7 @@ import { packageRoot, silentLogger, systemClock, systemRandom } from '../dist/no
 import { seedFleet } from './fleet-seed.js'
 
 const schemas = parseSynapseSchemas(parse(readFileSync(packageRoot('config/synapse-schema.yaml'), 'utf8')))
+/** @type {{ kind: 'system', name: string }} */
 const actor = { kind: 'system', name: 'bench' }
 const versions = { migrationsHead: '0000', postgres: '15.18', synapse: '1.163.2', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 const images = {
@@ -20,8 +21,10 @@ const images = {
   minio: 'registry.bench/minio:{version}',
 }
 
-/** All that rollouts need of a daemon. Minutes count as milliseconds. */
-export const rolloutNeeds = (db, owner, change = {}) => ({
+const everyTier = (value) => ({ free: value, pro: value, enterprise: value })
+
+/** Dependencies of rollouts. @returns {import('../dist/daemon/rollouts/index.js').RolloutsDeps} */
+export const rolloutDeps = (db, owner) => ({
   db,
   clock: systemClock,
   random: systemRandom,
@@ -40,7 +43,8 @@ export const rolloutNeeds = (db, owner, change = {}) => ({
   windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   approvalTokenSha256: undefined,
   assertSnapshotsConfigured: () => undefined,
-  ...change,
+  fences: everyTier('auto'),
+  snapshots: everyTier('auto'),
 })
 
 /** Answers the id of the started rollout. */
@@ -51,8 +55,8 @@ export async function seedRollout(databaseUrl, { hosts, boxesPerHost }) {
   const at = new Date().toISOString()
   await db.updateTable('boxes').set({ reported_at: at }).execute()
   await db.updateTable('hosts').set({ last_seen_at: at, protocol_version: 1, agent_version: '0.1.0' }).execute()
-  const deps = rolloutNeeds(db, 'seed')
-  await applyManifest(deps, actor, { images, tiers: { free: versions, pro: versions, enterprise: versions } })
+  const deps = rolloutDeps(db, 'seed')
+  await applyManifest(deps, actor, { images, tiers: everyTier(versions) })
   const { id } = await createRollout(deps, actor, { skipRefused: false, allowLongFence: false, failureThreshold: 1 })
   await startRollout(deps, actor, { id })
   await close()

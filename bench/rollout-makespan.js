@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RehearsalRequest } from '../dist/core/rollouts/index.js'
 import { rehearseInWorker } from '../dist/daemon/rehearse-in-worker.js'
-import { rolloutNeeds, seedRollout } from './rollout-fleet.js'
+import { rehearsals } from '../dist/daemon/rollouts/testing.js'
+import { rolloutDeps, seedRollout } from './rollout-fleet.js'
+import { sized } from './size.js'
 
-const fleet = { hosts: 100, boxesPerHost: 10 }
+const fleet = sized({ hosts: 100, boxesPerHost: 10 }, { hosts: 3, boxesPerHost: 2 })
 const boxes = fleet.hosts * fleet.boxesPerHost
 const [maxRatio, maxSeconds] = [1.02, 30]
 
@@ -20,13 +22,9 @@ export async function rolloutMakespan() {
   try {
     const databaseUrl = `sqlite:${join(folder, 'tenantry.db')}`
     await seedRollout(databaseUrl, fleet)
-    const given = {
-      settings: settingsOf(rolloutNeeds(undefined, 'bench')),
-      wanted: RehearsalRequest.parse({}),
-      startIso: new Date().toISOString(),
-    }
+    const rehearse = rehearsals({ ...rolloutDeps(undefined, 'bench'), rehearse: rehearseInWorker(databaseUrl) })
     const begun = process.cpuUsage()
-    const played = await rehearseInWorker(databaseUrl)(given, new AbortController().signal)
+    const played = await rehearse(RehearsalRequest.parse({}), new AbortController().signal)
     const { user, system } = process.cpuUsage(begun)
     const seconds = (user + system) / 1e6
     const ratio = played.makespanMs / boundMs(played)
@@ -48,22 +46,6 @@ export async function rolloutMakespan() {
     rmSync(folder, { recursive: true, force: true })
   }
 }
-
-/** Of all that a daemon has, what can go to the thread of a rehearsal: values alone. */
-const settingsOf = ({
-  probe,
-  staleAfterMs,
-  offlineAfterMs,
-  fenceMaxMs,
-  windows,
-  schemas,
-  migrations,
-  daemonVersion,
-  settings: rollouts,
-}) => ({
-  ...{ rollouts, probe, staleAfterMs, offlineAfterMs },
-  ...{ fenceMaxMs, windows, schemas, migrations, daemonVersion },
-})
 
 function boundMs({ phases, boxes }) {
   return phases.reduce((sum, { phase }) => {

@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
+import { sized } from './size.js'
 
-const seconds = 4
-const rounds = 5
+const seconds = sized(4, 0.2)
+const rounds = sized(5, 1)
 const [framedPort, barePort] = [18_432, 18_433]
 
 const bareRoute = `

@@ -3,15 +3,17 @@ import { openSandbox } from '../dist/node/sandbox/index.js'
 import { loadInterpreter } from '../dist/node/sandbox/interpreter.js'
 import { runInInterpreter } from '../dist/node/sandbox/run.js'
 import { median } from './bare-node.js'
+import { sized } from './size.js'
 
 // An empty handler on one warm thread of the pool, beside the same runs in this thread: interpreter, fresh context and `svc`, without a pool.
 
 const maxMs = 5
 const minShare = 1 / 3
-const rounds = 5
-const runsPerRound = 400
+const rounds = sized(5, 1)
+const runsPerRound = sized(400, 5)
 
 const code = `export const on = { 'space.created': async () => undefined }`
+/** @type {import('../dist/node/sandbox/task.js').Run} */
 const run = {
   files: { 'index.js': code },
   main: 'index.js',
@@ -40,7 +42,7 @@ export async function sandbox() {
     await Promise.all([worker(), worker()])
   }
   const bare = async (count) => {
-    for (let n = 0; n < count; n++) await runInInterpreter(quickjs, { ...run, limits: runLimits }, noCalls)
+    for (let n = 0; n < count; n++) await runInInterpreter(quickjs, { ...run, limits: runLimits }, async () => ({ json: 'null' }))
   }
   try {
     await inSandbox(100)

@@ -1,8 +1,9 @@
 import { scanInWorker, zipOf } from '../dist/node/module-package/index.js'
+import { sized } from './size.js'
 
 // A package with 50 MB of code in small files, scanned in its own thread. Memory is that of the whole process at its peak.
 
-const totalBytes = 50e6
+const totalBytes = sized(50e6, 1e6)
 const fileBytes = 50_000
 const maxSeconds = 30
 const maxMegabytes = 500

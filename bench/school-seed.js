@@ -49,7 +49,12 @@ export async function seedSchools({ databaseUrl, dataDir }, { tenants, usersPerT
       )
     }
   })
-  const deps = { db, clock: systemClock, random: systemRandom, keyring: await loadKeyring({ random: systemRandom }, { dataDir }) }
+  const deps = {
+    db,
+    clock: systemClock,
+    random: systemRandom,
+    keyring: await loadKeyring({ random: systemRandom }, { dataDir, production: false }),
+  }
   const keys = await openSigningKeys(deps, 'platform')
   const headers = []
   for (const tenant of numbers(tenants)) for (const user of numbers(usersPerTenant)) headers.push(await authorization(keys, tenant, user))

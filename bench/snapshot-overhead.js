@@ -21,15 +21,16 @@ import { fillVolumes } from '../dist/agent/rebuild/index.js'
 import { resticSnapshots } from '../dist/agent/snapshots/index.js'
 import { syncDisk } from '../dist/agent/snapshots/restic-snapshots.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
+import { sized } from './size.js'
 import { timedPort, timeStep, timeSteps } from './step-times.js'
 
-const rounds = 3
-const rows = 1_000_000
+const rounds = sized(3, 1)
+const rows = sized(1_000_000, 1000)
 /** In media and objects, half of them in each: `[how many, bytes]` of thumbnails, photos and papers, and films. */
 const files = [
-  [1_000, 30_000],
-  [400, 2_000_000],
-  [20, 50_000_000],
+  [sized(1_000, 10), 30_000],
+  [sized(400, 2), 2_000_000],
+  [sized(20, 0), 50_000_000],
 ]
 const most = 1.1
 const what = [
@@ -159,6 +160,7 @@ function byHand({ folder, box, folders, restic, repository, docker, dockerHost, 
     timeStep(`restic ${args[0]}`, () =>
       execa(restic, ['-r', join(at, 'repository'), '--cache-dir', join(at, 'cache'), ...args], { input: 'a key\n' }),
     )
+  /** @returns {[string, string[], { env: Record<string, string>, buffer: false, reject: false }]} */
   const inBox = (...args) => [docker, ['exec', '-i', id, ...args], { env: { DOCKER_HOST: dockerHost }, buffer: false, reject: false }]
   const toFile = async (name, ...args) => {
     const child = execa(...inBox(...args))
@@ -183,7 +185,7 @@ function byHand({ folder, box, folders, restic, repository, docker, dockerHost, 
         if ((await child).failed) throw new Error('pg_restore failed')
       })
       // Whoever brings a database back sees to its statistics: without them it is slow for hours.
-      await timeStep('analyze', () => execa(...inBox('psql', ...login, '-d', 'synapse', '-c', 'analyze')))
+      await timeStep('analyze', () => execa(...inBox('psql', ...login, '-d', 'synapse', '-c', 'analyze')).then())
     },
   }
 }
@@ -192,7 +194,7 @@ function throughAgent({ folder, engine, servers, box, restic, repository: empty 
   const at = join(folder, `through-agent-${round}`)
   cpSync(empty, join(at, 'repository'), { recursive: true })
   const repository = { repository: `file:${join(at, 'repository')}`, password: 'a key', env: {} }
-  const sync = (...args) => timeStep('sync of the disk', () => syncDisk(...args))
+  const sync = (folder, environment) => timeStep('sync of the disk', () => syncDisk(folder, environment))
   const snapshots = timedPort(resticSnapshots({ program: restic, owner: at, cacheFolder: join(at, 'cache'), sync }))
   const deps = { engine, servers, snapshots, clock: systemClock, workFolder: join(at, 'work') }
   const installed = { migrationsHead: '0000', postgres: '15', synapse: 'unknown', minio: 'unknown' }
@@ -202,6 +204,7 @@ function throughAgent({ folder, engine, servers, box, restic, repository: empty 
     folder: at,
     take: async () => {
       await snapshots.prepare(repository)
+      /** @type {import('../dist/agent/backup/take-box-snapshot.js').BoxSnapshotRequest} */
       const request = {
         box: { ...box, migrationsHead: '0000' },
         repository,

@@ -5,10 +5,11 @@ import { execa } from 'execa'
 import { sha256Hex } from '../dist/core/kit/index.js'
 import { systemRandom } from '../dist/node/index.js'
 import { verifySnapshot } from '../dist/node/restic/index.js'
+import { sized } from './size.js'
 
-const rounds = 3
+const rounds = sized(3, 1)
 /** Thumbnails, each in a folder of its own as Synapse stores them, and photos. */
-const [thumbnails, photos, dumpBytes] = [4_000, 300, 300_000_000]
+const [thumbnails, photos, dumpBytes] = sized([4_000, 300, 300_000_000], [20, 5, 1_000_000])
 const most = 0.25
 const what = 'verification of a new snapshot against the backup that made it'
 const reach = `at most ${most}×`

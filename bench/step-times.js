@@ -23,13 +23,17 @@ export async function timeStep(name, work) {
   }
 }
 
-/** The same port with each call measured; `nameOf` names a call more precisely than its method. */
+/**
+ * The same port with each call measured; `nameOf` names a call more precisely than its method.
+ * @param {any} port
+ * @param {(method: string, args: any[]) => string} [nameOf]
+ */
 export const timedPort = (port, nameOf = (method) => method) =>
   isAsked
     ? new Proxy(port, {
         get: (target, method) => {
           const call = target[method]
-          return typeof call === 'function' ? (...args) => timeStep(nameOf(method, args), () => call.apply(target, args)) : call
+          return typeof call === 'function' ? (...args) => timeStep(nameOf(String(method), args), () => call.apply(target, args)) : call
         },
       })
     : port

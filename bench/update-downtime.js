@@ -9,11 +9,12 @@ import { resticSnapshots } from '../dist/agent/snapshots/index.js'
 import { update } from '../dist/agent/update/index.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
 import { makeBox, readTestbed } from './real-box.js'
+import { isQuick, sized } from './size.js'
 
 const [former, target] = ['synapse-1.157.1', 'synapse-1.163.2']
 const installed = { migrationsHead: '0000', postgres: '15', synapse: 'unknown', minio: 'unknown' }
 /** Rows of about 350 bytes with their index: a database of 1 GB. */
-const rows = 3_000_000
+const rows = sized(3_000_000, 1000)
 const mediaBytes = 324e6
 
 const table = new URL('../config/synapse-schema.yaml', import.meta.url)
@@ -29,7 +30,7 @@ const all = [
 ]
 
 /** `BENCH_CASES=1` measures the first only. */
-const cases = all.slice(0, Number(process.env.BENCH_CASES ?? all.length))
+const cases = all.slice(0, Number(process.env.BENCH_CASES ?? sized(all.length, 1)))
 
 /** With `BENCH_TIMELINE=1`: prints begin and length of each call to a port, to find what an update waits for. */
 const traced = (name, port) =>
@@ -56,14 +57,13 @@ const progress = ({ step, detail }) => {
   if (process.env.BENCH_TIMELINE === '1' && detail) console.error(`${performance.now().toFixed(0).padStart(7)} ${step}: ${detail}`)
 }
 
-/** `BENCH_GB=1` measures the box with 1 GB too. */
 export async function updateDowntime() {
   const testbed = readTestbed()
   if (!testbed) return [{ what: 'downtime of an update', measured: 'no test bed', reach: 'at most 5 s', ok: undefined }]
   const box = await openBox(testbed)
   try {
     const measured = await measureAll(box, 'empty')
-    if (process.env.BENCH_GB !== '1') return measured
+    if (isQuick) return measured
     await box.fill()
     return [...measured, ...(await measureAll(box, 'full'))]
   } finally {
@@ -162,6 +162,7 @@ async function openBox(testbed) {
     },
     throughAgent: async (key, fence = {}) => {
       const { ref, digest } = images[key]
+      /** @type {any} */
       const payload = {
         ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, deadlineMs: 3_600_000 },
         targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },

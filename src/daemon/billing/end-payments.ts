@@ -18,7 +18,11 @@ const system = { kind: 'system', name: 'billing' } as const
  * its subscription ends with the period, so that the last invoice has it; every other one ends at once. Throws while the provider does not answer and
  * while an installation is open; it can be repeated.
  */
-export async function endPayments(deps: Deps, { id }: Pick<TenantRecord, 'id'>, signal = new AbortController().signal): Promise<void> {
+export async function endPayments(
+  deps: Deps,
+  { id }: Pick<TenantRecord, 'id'>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<void> {
   const { db, clock, provider } = deps
   const tenant = await tenantById(db, id)
   const slug = tenant?.slug ?? id
