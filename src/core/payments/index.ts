@@ -33,6 +33,6 @@ export type {
   ProviderTransfer,
   WebhookEndpoint,
 } from './records.ts'
-export { isLive } from './records.ts'
+export { daysUntilDue, isLive } from './records.ts'
 export { objectToRead, PaymentEvent, type PaymentEventState, paymentStatusOf } from './webhook.ts'
 export { maxEventBytes, webhooksContract } from './webhooks-contract.ts'

@@ -146,6 +146,9 @@ export type ProviderEvent = Readonly<{
   livemode: boolean
 }>
 
+/** An invoice is due after this many days. */
+export const daysUntilDue = 14
+
 /** Whether a subscription still charges or may charge again. */
 export const isLive = ({ status }: Pick<ProviderSubscription, 'status'>): boolean =>
   status !== 'canceled' && status !== 'incomplete_expired'

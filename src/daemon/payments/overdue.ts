@@ -1,11 +1,10 @@
 import { isoIn, type Problem, problem } from '../../core/kit/index.ts'
-import { isPaymentFailure, type ListedInvoice, moneyText } from '../../core/payments/index.ts'
+import { daysUntilDue, isPaymentFailure, type ListedInvoice, moneyText } from '../../core/payments/index.ts'
 import { openPaymentFailures } from '../alerts/index.ts'
 import type { Db } from '../db/index.ts'
 import { subscriptionsOf } from '../marketplace/index.ts'
 import { type Given, mayHaveCharged, Refused } from './agreement.ts'
 import type { PaymentsDeps } from './deps.ts'
-import { daysUntilDue } from './stripe-subscriptions.ts'
 
 const dayMs = 24 * 60 * 60_000
 

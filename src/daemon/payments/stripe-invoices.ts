@@ -1,5 +1,5 @@
 import type Stripe from 'stripe'
-import type { PaymentProvider } from '../../core/payments/index.ts'
+import { daysUntilDue, type PaymentProvider } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
 import {
   chargesOf,
@@ -13,7 +13,7 @@ import {
   toRefund,
   toTransfer,
 } from './stripe-records.ts'
-import { type Collection, daysUntilDue } from './stripe-subscriptions.ts'
+import type { Collection } from './stripe-subscriptions.ts'
 
 type InvoiceCalls = Pick<
   PaymentProvider,

@@ -1,5 +1,5 @@
 import type Stripe from 'stripe'
-import { type PaymentProvider, paymentFailure } from '../../core/payments/index.ts'
+import { daysUntilDue, type PaymentProvider, paymentFailure } from '../../core/payments/index.ts'
 import { asFailure, orNull } from './stripe-failures.ts'
 import { toSubscription } from './stripe-records.ts'
 
@@ -9,9 +9,6 @@ type SubscriptionCalls = Pick<
 >
 
 export type Collection = Readonly<{ collection: 'charge' | 'invoice'; automaticTax: boolean }>
-
-/** An invoice is due after this many days. */
-export const daysUntilDue = 14
 
 type Payout = Readonly<{ destination: string; applicationFeePercent: number }> | null | undefined
 

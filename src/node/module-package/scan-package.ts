@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Finding, finding, scanFile } from '../../core/scan/index.ts'
+import { type Finding, finding, loadScan } from '../../core/scan/index.ts'
 import { readArchive } from './read-archive.ts'
 
 type ScannedFile = Readonly<{ name: string; bytes: number; sha256: string }>
@@ -23,6 +23,7 @@ const maxManifestBytes = 262_144
 
 /** Scans a package. Takes seconds of CPU for a large one: servers use `scanInWorker`. */
 export async function scanPackage(zip: Buffer): Promise<ScanReport> {
+  const scanFile = await loadScan()
   const found: Finding[] = []
   const files: ScannedFile[] = []
   let manifest: string | null = null

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { scanFile } from '../../../src/core/scan/index.ts'
+import { loadScan } from '../../../src/core/scan/index.ts'
+
+const scanFile = await loadScan()
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 /** `rule line:column` of each finding. */
