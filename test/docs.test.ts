@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { AgentSettings } from '../src/agent/program/settings.ts'
-import { globalOptions } from '../src/cli/first-page.ts'
-import { wholeTree } from '../src/cli/nouns.ts'
 import { BoardDefinition, checkBoard, SimulationScript, simulateBoard } from '../src/core/boards/index.ts'
 import { loadConfig, variableNames } from '../src/daemon/config/load.ts'
+import { commandChecker } from './support/named-commands.ts'
 
 const text = readFileSync('docs/settings.md', 'utf8')
 const row = (variable: string) => text.split('\n').find((line) => line.startsWith('|') && line.includes(`\`${variable}\``)) ?? ''
@@ -37,34 +36,21 @@ describe('docs/settings.md has every setting, with its default', () => {
 })
 
 describe('every command that is shown is one', async () => {
-  const { nouns, alone } = await wholeTree()
-  const commands = new Map([
-    ...nouns.flatMap((noun) => noun.verbs.map((verb) => [`${noun.name} ${verb.name}`, verb] as const)),
-    ...alone.map((command) => [command.name, command] as const),
-  ])
-  const everywhere = Object.values(globalOptions).flatMap(([flags]) => /--[a-z-]+/.exec(flags) ?? [])
+  const wrongWith = await commandChecker()
 
   /** In a console or between backticks, one line each. */
   const shownIn = (page: string) =>
-    [...page.matchAll(/(?:^\$ |`)tenantry ([a-z][^`\n]*)/gm)].map(([, line]) => (line as string).replace(/ #.*| \|.*/, '').trim())
-
-  const wrongWith = (line: string): string[] => {
-    const [noun, verb] = line.split(' ')
-    if (noun === 'help') return verb === undefined ? [] : wrongWith(line.replace(/^help /, ''))
-    if (verb?.includes('|')) return verb.split('|').flatMap((one) => wrongWith(`${noun} ${one}`))
-    const command = commands.get(`${noun} ${verb}`) ?? commands.get(`${noun}`)
-    if (!command) return nouns.some(({ name }) => name === noun) && (!verb || /^[<…]/.test(verb)) ? [] : [line]
-    const taken = [...everywhere, ...Object.values(command.options).map(({ flags }) => flags.split(' ')[0] as string)]
-    return [...line.matchAll(/ (--[a-z-]+)/g)].flatMap(([, flag]) => (taken.includes(flag as string) ? [] : [`${line}: ${flag}`]))
-  }
+    [...page.matchAll(/(?:^\$ |`)((?:tenantryd|tenantry-agent|tenantry) [a-z][^`\n]*)/gm)].map(([, line]) =>
+      (line as string).replace(/ #.*| \|.*/, '').trim(),
+    )
 
   test.each([
     'README.md',
     ...readdirSync('docs')
       .filter((name) => name.endsWith('.md'))
       .map((name) => `docs/${name}`),
-  ])('%s', (path) => {
-    expect(shownIn(readFileSync(path, 'utf8')).flatMap(wrongWith)).toEqual([])
+  ])('%s', async (path) => {
+    expect((await Promise.all(shownIn(readFileSync(path, 'utf8')).map(wrongWith))).flat()).toEqual([])
   })
 })
 
