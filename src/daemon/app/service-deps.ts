@@ -13,7 +13,12 @@ export function serviceDeps(deps: Shared): ServicesDeps {
   draining.addEventListener('abort', connections.close)
   return {
     ...deps,
-    ...{ baseUrl: config.baseUrl, call: openServiceCalls(connections), proxy: openProxy(connections), signToken: openModuleTokens(deps, config.baseUrl) },
+    ...{
+      baseUrl: config.baseUrl,
+      call: openServiceCalls(connections),
+      proxy: openProxy(connections),
+      signToken: openModuleTokens(deps, config.baseUrl),
+    },
     manifestOf: async (db, moduleId, version) => (await approvedModule(db, moduleId, version))?.manifest,
   }
 }

@@ -75,7 +75,7 @@ function sendBody(request: IncomingMessage, outgoing: ClientRequest, framing: Fr
   request.pipe(counter).pipe(outgoing)
 }
 
-/** What is left of a body that nobody reads any more would hold up the connection of the caller. */
+/** The unread rest of a body would hold up the connection of the caller. */
 function dropBody(request: IncomingMessage, response: ServerResponse): void {
   if (request.complete) return
   if (!response.headersSent) response.setHeader('connection', 'close')
