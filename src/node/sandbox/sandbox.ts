@@ -11,7 +11,7 @@ import type { FromRun, Run, Task, ToRun } from './task.ts'
 /** The interpreter ends a run by itself at its limits; only what it cannot interrupt lives until the thread is ended. */
 const graceMs = 250
 const maxWaiting = 1000
-/** Of a thread, beside the memory of its interpreter. */
+/** Memory of a thread beside that of its interpreter. */
 const heapMb = 64
 /** Calls of one run, before other work of the thread gets its turn. */
 const sliceMs = 4
