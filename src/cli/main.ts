@@ -5,6 +5,7 @@ import { names, treeFor } from './nouns.ts'
 /** The `tenantry` command. The framework is loaded only to run a command, so that help is instant. */
 export async function main(): Promise<ExitCode> {
   exitQuietlyOnClosedPipe()
+  exitOnUnhandled()
   const words = process.argv.slice(2)
   if (!asksFirstPage(words)) return run(words)
   process.stdout.write(firstPage(names(), helpColumns(process.stdout)))
@@ -29,6 +30,15 @@ async function run(words: readonly string[]): Promise<ExitCode> {
     stderr,
     signal: interrupted.signal,
     clock: systemClock,
+  })
+}
+
+/** The last resort: an error that no command handles is one line, as its other errors are. */
+function exitOnUnhandled(): void {
+  process.on('uncaughtException', (error) => {
+    const text = process.env.TENANTRY_DEBUG ? (error?.stack ?? error) : (error?.message ?? error)
+    process.stderr.write(`error: internal error: ${text}\nnext:  run it again with TENANTRY_DEBUG=1 and report the output\n`)
+    process.exit(1)
   })
 }
 

@@ -88,7 +88,7 @@ export async function startDaemon({
       trustedProxies,
       validateAnswers,
     }
-    const server = await listen(buildApp(served, deps), config)
+    const server = await listen(buildApp(served, deps), { config, log })
     const loops = begin()
     log.info({ url: config.baseUrl, database: config.databaseUrl.split(':')[0] }, 'tenantryd is ready')
     const close = async () => {
@@ -113,7 +113,10 @@ const maxPerNetwork = maxConnections / 10
 /** The largest file over the slowest line that is to do: 50 MB at 256 kbit/s. Who may call is asked again when a body was slow. */
 const maxRequestMs = 30 * 60_000
 
-async function listen(app: ReturnType<typeof buildApp>, { listen: address, trustedProxies }: Config): Promise<Server> {
+type Listening = Pick<DaemonDeps, 'config' | 'log'>
+
+async function listen(app: ReturnType<typeof buildApp>, { config, log }: Listening): Promise<Server> {
+  const { listen: address, trustedProxies } = config
   const at = address.lastIndexOf(':')
   const server = app.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''))
   server.requestTimeout = maxRequestMs
@@ -123,6 +126,8 @@ async function listen(app: ReturnType<typeof buildApp>, { listen: address, trust
     server.once('listening', ready)
     server.once('error', ({ code }: NodeJS.ErrnoException) => failed(cannotListen(address, code)))
   })
+  // Such as no free file handle for a new connection; those that are open continue.
+  server.on('error', (err) => log.error({ err }, 'a connection was not accepted'))
   return server
 }
 

@@ -30,7 +30,7 @@ export const rehearseInWorker =
       worker.once('message', (answer: Answer) =>
         end(() => ('rehearsal' in answer ? resolve(answer.rehearsal) : reject(problemOf(answer.problem)))),
       )
-      worker.once('error', (cause) => end(() => reject(broken(cause))))
+      worker.on('error', (cause) => end(() => reject(broken(cause))))
       worker.once('exit', () => end(() => reject(broken())))
     })
 

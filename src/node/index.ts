@@ -5,6 +5,7 @@ export { acceleratedClock, systemClock, type VirtualClock, virtualClock, yieldUn
 export { type Egress, egressRules } from './egress.ts'
 export { settlingFetch } from './fetch.ts'
 export { readIfThere, syncFile, syncFolder, writeFileAtomic } from './files.ts'
+export { installLastResort } from './last-resort.ts'
 export { type Logger, makeLogger, silentLogger } from './logger.ts'
 export { packageRoot, packageVersion } from './package.ts'
 export { nativeSha256Hex, systemRandom } from './random.ts'

@@ -157,6 +157,7 @@ async function atOneMoment(run: SqlRun, sql: string, work: (snapshot: string) =>
 
 function exportSnapshot(run: SqlRun) {
   const stdin = new PassThrough()
+  stdin.on('error', () => undefined) // the session reports its end
   const first = firstLine()
   const abandonment = new AbortController()
   const signal = run.signal ? AbortSignal.any([run.signal, abandonment.signal]) : abandonment.signal

@@ -40,6 +40,8 @@ async function streamed(
   options: ExecOptions,
 ): Promise<ExecResult> {
   const { stdin, stdoutFile, onStdout, signal } = options
+  // A file that cannot be read fails before the program is created; `feed` reports it.
+  if (stdin instanceof Readable) stdin.on('error', () => undefined)
   if (signal?.aborted) destroyInput(stdin)
   signal?.throwIfAborted()
   const out = stdoutFile === undefined ? keeper(onStdout) : { stream: createWriteStream(stdoutFile, { mode: 0o600 }), text: () => '' }
@@ -56,6 +58,7 @@ async function streamed(
       const stream = await streams
         .getExec(exec.id)
         .start({ hijack: true, stdin: stdin !== undefined, ...(signal ? { abortSignal: signal } : {}) })
+      stream.on('error', () => undefined) // `demux` and `feed` report it; a later one has no meaning
       cutOnAbort(stream, signal)
       await Promise.all([demux(stream, out.stream, err.stream), feed(stream, stdin)]).catch(async (error) => {
         // The engine resets the connection of a program that exited before it read all its input.

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { boxCommands, type VersionsReport } from '../../core/boxes/index.ts'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
-import { type Logger, makeLogger } from '../../node/index.ts'
+import { installLastResort, type Logger, makeLogger } from '../../node/index.ts'
 import { packageVersion } from '../../node/package.ts'
 import { hostDisk } from '../backup/index.ts'
 import { knownMirrors, mayBeFenced, portInUse, reportVersions } from '../boxes/index.ts'
@@ -24,23 +24,27 @@ import { boxExecutors } from './executors.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
 import { type AgentSettings, type Globals, type Machine, settingsOf } from './settings.ts'
 
-/** Runs the agent of this host until SIGTERM. */
+/** Runs the agent of this host until SIGTERM, or an error that nothing handled. */
 export async function run(machine: Machine, options: Globals): Promise<ExitCode> {
   const settings = settingsOf(machine, options)
   const host = localHost(machine, settings)
   const alone = await lockAgent(host.owner)
+  const log = loggerOf(machine, settings)
+  const lastResort = installLastResort(log)
   try {
-    await serve(machine, settings, host)
+    await serve({ ...machine, signal: AbortSignal.any([machine.signal, lastResort.signal]) }, { settings, host, log })
   } finally {
     await alone.release()
+    lastResort.remove()
   }
-  return 0
+  return lastResort.signal.aborted ? 1 : 0
 }
 
-async function serve(machine: Machine, settings: AgentSettings, host: LocalHost) {
+type Served = Readonly<{ settings: AgentSettings; host: LocalHost; log: Logger }>
+
+async function serve(machine: Machine, { settings, host, log }: Served) {
   const identity = await readSigningIdentity(settings.stateDir)
   const { clock, random, signal } = machine
-  const log = loggerOf(machine, settings)
   const onDamaged = (path: string) => log.error({ path }, 'a file cannot be read and was set aside: check the box it belongs to')
   const diskReserve = fileDiskReserve(join(host.owner, 'ballast'))
   await diskReserve.refill()

@@ -49,7 +49,15 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   })
   try {
     if ((await handle.stat()).isDirectory()) throw unreadable('EISDIR')
-    yield* createInterface({ input: handle.createReadStream({ encoding: 'utf8', autoClose: false }), crlfDelay: Number.POSITIVE_INFINITY })
+    const input = handle.createReadStream({ encoding: 'utf8', autoClose: false })
+    const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+    let failure: NodeJS.ErrnoException | undefined
+    input.on('error', (error) => {
+      failure = error
+      lines.close()
+    })
+    yield* lines
+    if (failure) throw unreadable(failure.code)
   } finally {
     await handle.close()
   }

@@ -26,8 +26,9 @@ function whyInvalid(rest: string): string | undefined {
   return undefined
 }
 
-/** They belong to one connection (RFC 9110, 7.6.1). */
+/** They belong to one connection (RFC 9110, 7.6.1), and the framing of a message is that of its sender. */
 const hopByHop = [
+  'content-length',
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -61,14 +62,28 @@ const named = (connection: string | readonly string[] | undefined): readonly str
     .split(',')
     .map((name) => name.trim())
 
-/** The headers of a request that reach the service, and `ours`. `content-length` stays even if `Connection` names it: the body must not change its end. */
+/** The headers of a request that reach the service, and `ours`, without the framing. */
 export function forwardedHeaders(incoming: Headers, ours: Readonly<Record<string, string>>): Record<string, string | string[]> {
-  const omitted = new Set([...hopByHop, ...dropped, ...named(incoming.connection)].filter((name) => name !== 'content-length'))
+  const omitted = new Set([...hopByHop, ...dropped, ...named(incoming.connection)])
   const passes = (name: string) => !omitted.has(name) && !/^(?:x-forwarded-|x-tenantry-|sec-|origin$|referer$)/.test(name)
   const entries = Object.entries(incoming).flatMap(([name, value]) =>
     value !== undefined && passes(name) ? [[name, typeof value === 'string' ? value : [...value]] as const] : [],
   )
   return { ...Object.fromEntries(entries), 'accept-encoding': 'identity', ...ours }
+}
+
+type Framing = Readonly<{ 'content-length'?: string; 'transfer-encoding'?: 'chunked' }>
+
+/**
+ * How the body of a request is sent on: each request says where it ends, whatever its method. Throws VALIDATION for a body of GET or HEAD: servers
+ * disagree on whether to read it, and one that does not takes it for the next request.
+ */
+export function bodyFraming(method: string, incoming: Headers): Framing {
+  const isChunked = incoming['transfer-encoding'] !== undefined
+  const length = Number(incoming['content-length'] ?? 0)
+  if (method !== 'GET' && method !== 'HEAD') return isChunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(length) }
+  if (isChunked || length > 0) throw problem('VALIDATION', `A ${method} request to a module has no body. fix: send it with POST`)
+  return {}
 }
 
 /** 304 answers a question about a tag. */

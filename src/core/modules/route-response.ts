@@ -9,11 +9,9 @@ type RouteResponse = Readonly<{ status: number; headers: Readonly<Record<string,
 /** The answer of a type A module as it is sent. */
 export function routeResponse({ status, headers, body }: ModuleResponse): RouteResponse {
   const type = headers['content-type'] ?? (typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json')
-  // The length is that of the body below.
-  const { 'content-length': _, ...own } = headers
   return {
     status,
-    headers: { 'cache-control': 'no-store', ...answerHeaders({ ...own, 'content-type': type }) },
+    headers: answerHeaders({ ...headers, 'content-type': type }),
     body: withoutBody.has(status) ? '' : bodyOf(body, type),
   }
 }

@@ -28,13 +28,15 @@ export type RawResponse =
 /** `segments`: of the path of the endpoint, with the leading empty one. */
 export function rawRequest(request: Request, response: Response, segments: number): RawRequest {
   const { originalUrl, method, headers } = request
-  const queryAt = originalUrl.indexOf('?')
-  const path = queryAt < 0 ? originalUrl : originalUrl.slice(0, queryAt)
+  // The target may be a whole address (RFC 9112, 3.2.2).
+  const target = originalUrl.replace(/^https?:\/\/[^/?]*/i, '')
+  const queryAt = target.indexOf('?')
+  const path = queryAt < 0 ? target : target.slice(0, queryAt)
   const parts = path.split('/')
   return {
     ...{ method, headers, request },
     rest: parts.length > segments ? `/${parts.slice(segments).join('/')}` : '',
-    search: queryAt < 0 ? '' : originalUrl.slice(queryAt),
+    search: queryAt < 0 ? '' : target.slice(queryAt),
     readBody: (maxBytes) => readBody(request, maxBytes),
     allowSlowBody: () => allowSlowBody(response),
   }
@@ -54,6 +56,8 @@ async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buf
 }
 
 export async function sendRaw(response: Response, answer: RawResponse): Promise<void> {
+  // A browser that several users share stores it for one of them.
+  response.vary('authorization')
   if (typeof answer === 'function') return answer(response)
   response.writeHead(answer.status, answer.headers)
   response.end(answer.body)

@@ -30,7 +30,7 @@ export async function callModuleService(deps: Deps, { moduleId, actor, raw, sign
   const url = apiUrl(upstream, path) + raw.search
   return (response) =>
     counted(deps, { tenantId, moduleId, version, response, signal }, () =>
-      deps.proxy({ request: raw.request, response, moduleId, url, headers, signal }),
+      deps.proxy({ request: raw.request, response, moduleId, tenantId, url, headers, signal }),
     )
 }
 

@@ -89,7 +89,7 @@ async function deliver(deps: DeliveryDeps, { upstream, lease, signal }: Recipien
   if (depth > maxDepth) return stopLoop(deps, lease, { ...begun, ms: 0 })
   const startedMs = clock.monotonicMs()
   const answer = await deps.call({
-    ...{ upstream: upstream.url, secret: openSecret(deps.keyring, upstream).reveal(), id },
+    ...{ upstream: upstream.url, tenantId, moduleId, secret: openSecret(deps.keyring, upstream).reveal(), id },
     body: messageBody(id, { type, at, tenantId, moduleId, version, payload: shownPayload(event), seq }),
     ...{ at: clock.now(), timeoutMs: deliveryMs, signal },
   })

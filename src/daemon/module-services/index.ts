@@ -13,6 +13,7 @@ import { setUpstream, showUpstream } from './set-upstream.ts'
 
 export { callModuleService } from './call-module-service.ts'
 export { openServiceCalls } from './call-service.ts'
+export { openConnections } from './connections.ts'
 export type { ServicesDeps } from './deps.ts'
 export { activateService, queueCalls } from './life-cycle.ts'
 export { openProxy } from './proxy-request.ts'

@@ -113,7 +113,11 @@ type Sent = Readonly<{ id: string; message: Message; timeoutMs: number; signal?:
 async function send(deps: ServicesDeps, upstream: Upstream, { id, message, timeoutMs, signal }: Sent): Promise<Failure | undefined> {
   const secret = openSecret(deps.keyring, upstream).reveal()
   const body = messageBody(id, message)
-  const answer = await deps.call({ upstream: upstream.url, secret, id, body, at: deps.clock.now(), timeoutMs, signal })
+  const { tenantId, moduleId } = message
+  const answer = await deps.call({
+    ...{ upstream: upstream.url, tenantId, moduleId, secret, id, body },
+    ...{ at: deps.clock.now(), timeoutMs, signal },
+  })
   if (answer.ok) {
     if (upstream.failures > 0) await recordAnswer(deps.db, upstream.moduleId)
     return undefined

@@ -1,19 +1,17 @@
-import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
-import { createRequire } from 'node:module'
-import { type Readable, Transform } from 'node:stream'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { ProxyServer } from 'http-proxy-3'
-import { type Problem, problem } from '../../core/kit/index.ts'
-import { forwardedHeaders, isRedirect, maxBodyBytes, proxyTimeoutMs } from '../../core/module-services/index.ts'
+import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import { bodyFraming, forwardedHeaders, isRedirect, maxBodyBytes, proxyTimeoutMs } from '../../core/module-services/index.ts'
 import { answerHeaders } from '../../core/modules/index.ts'
-import type { Egress } from '../../node/index.ts'
+import type { Connections } from './connections.ts'
 
 /** One request of a user to the service of a module. `url`: at the service. `headers`: those that the platform sets. */
 type ProxiedRequest = Readonly<{
   request: IncomingMessage
   response: ServerResponse
   moduleId: string
+  tenantId: string
   url: string
   headers: Readonly<Record<string, string>>
   /** Aborts when the caller has left or lost access. */
@@ -23,99 +21,66 @@ type ProxiedRequest = Readonly<{
 /** Resolves when the answer was sent or the connection has ended. Throws a problem while nothing of the answer was sent. */
 export type ProxyRequest = (proxied: ProxiedRequest) => Promise<void>
 
-type Exchange = { outgoing?: ClientRequest; settle: (answer: IncomingMessage) => void; fail: (error: Error) => void }
-
-/** Forwards requests with http-proxy-3. Paths, headers, sizes and time are checked here; the library only carries the bytes. */
-export function openProxy({ lookup, assertHost }: Egress, timeoutMs = proxyTimeoutMs): { proxy: ProxyRequest; close(): void } {
-  const options = { keepAlive: true, keepAliveMsecs: 10_000, maxSockets: 64, timeout: timeoutMs, lookup }
-  const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) }
-  const exchanges = new WeakMap<ServerResponse, Exchange>()
-  let opened: ProxyServer | undefined
-  const proxy: ProxyRequest = async (proxied) => {
-    assertForwardable(proxied.request)
-    opened ??= openServer(exchanges)
-    const carrier = opened
-    const target = new URL(proxied.url)
+/** Forwards requests. Method, headers and framing of both messages are set here: nothing of them is copied without being read. */
+export const openProxy =
+  ({ send }: Pick<Connections, 'send'>, timeoutMs = proxyTimeoutMs): ProxyRequest =>
+  async (proxied) => {
+    const { request, response, moduleId, tenantId, url } = proxied
+    const { method = 'GET' } = request
     const late = AbortSignal.timeout(timeoutMs)
     const signal = AbortSignal.any([proxied.signal, late])
-    const { response } = proxied
-    const exchange: Exchange = { settle: () => undefined, fail: () => undefined }
-    const answered = new Promise<IncomingMessage>((settle, fail) => Object.assign(exchange, { settle, fail }))
-    exchanges.set(response, exchange)
-    const stop = () => {
-      exchange.outgoing?.destroy()
-      exchange.fail(late.aborted ? unusable(proxied, `did not answer within ${timeoutMs / 1000} s`) : new CallerLeft())
-    }
-    signal.addEventListener('abort', stop)
     try {
-      assertHost(target.hostname)
-      const buffer = limitedBody(proxied.request, exchange)
-      const agent = agents[target.protocol as 'http:' | 'https:']
-      carrier.web(outgoingForm(proxied), response as never, {
-        target,
-        agent,
-        buffer,
-        ignorePath: true,
-        selfHandleResponse: true,
-        changeOrigin: true,
+      const framing = framingOf(request)
+      const answer = await send({
+        ...{ url, method, owner: `${tenantId} ${moduleId}`, isRepeatable: method === 'GET', signal },
+        headers: { ...forwardedHeaders(request.headers, proxied.headers), ...framing },
+        write: (outgoing) => sendBody(request, outgoing, framing),
       })
-      await sendAnswer(proxied, await answered, signal)
+      await sendAnswer(proxied, answer, signal)
     } catch (error) {
-      exchange.outgoing?.destroy()
-      if (error instanceof CallerLeft || response.headersSent) response.destroy()
-      else throw isOurs(error) ? error : unusable(proxied, whyUnreachable(error as Error & { code?: string }))
+      if (response.headersSent || proxied.signal.aborted) return void response.destroy()
+      if (isProblem(error)) throw error
+      throw unusable(proxied, late.aborted ? `did not answer within ${timeoutMs / 1000} s` : whyUnreachable(error as Failure))
     } finally {
-      signal.removeEventListener('abort', stop)
+      dropBody(request, response)
     }
   }
-  const close = () => {
-    for (const agent of Object.values(agents)) agent.destroy()
-  }
-  return { proxy, close }
-}
 
-class CallerLeft extends Error {}
-
-const isOurs = (error: unknown): boolean => (error as Error).name === 'Problem'
+type Failure = Error & { code?: string }
 
 const unusable = ({ moduleId }: Pick<ProxiedRequest, 'moduleId'>, reason: string): Problem =>
   problem('MODULE_SERVICE_FAILED', `The service of the module ${moduleId} ${reason}.`)
 
-const whyUnreachable = ({ code, message }: Error & { code?: string }): string =>
+const whyUnreachable = ({ code, message }: Failure): string =>
   code === 'EPRIVATE' ? `is not called: ${message}` : `is not reachable (${code ?? 'no connection'})`
 
-/** Loaded by the first request. Events of the library name the response, which finds the exchange. */
-function openServer(exchanges: WeakMap<ServerResponse, Exchange>): ProxyServer {
-  const library: typeof import('http-proxy-3') = createRequire(import.meta.url)('http-proxy-3')
-  const server = library.createProxyServer({})
-  server.on('proxyReq', (outgoing, _, response) => {
-    const exchange = exchanges.get(response)
-    if (exchange) exchange.outgoing = outgoing
-  })
-  server.on('proxyRes', (answer, _, response) => exchanges.get(response)?.settle(answer))
-  server.on('econnreset', (error, _, response) => exchanges.get(response as ServerResponse)?.fail(error))
-  server.on('error', (error, _, response) => exchanges.get(response as ServerResponse)?.fail(error))
-  return server
-}
+type Framing = ReturnType<typeof bodyFraming>
 
-/** Throws NOT_IMPLEMENTED for an upgrade such as a WebSocket, PAYLOAD_TOO_LARGE by the declared length. */
-function assertForwardable({ headers }: IncomingMessage): void {
+/** Throws NOT_IMPLEMENTED for an upgrade such as a WebSocket, VALIDATION for a body that has no meaning, PAYLOAD_TOO_LARGE by the declared length. */
+function framingOf({ method = 'GET', headers }: IncomingMessage): Framing {
   if (headers.upgrade !== undefined)
     throw problem('NOT_IMPLEMENTED', 'Requests to modules cannot be upgraded: WebSockets are not supported.')
   if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge()
+  return bodyFraming(method, headers)
 }
 
 const tooLarge = () => problem('PAYLOAD_TOO_LARGE', `The body exceeds the limit of ${maxBodyBytes / 1_048_576} MB.`)
 
-/** Node.js ends a body at its declared length; only a body without one is counted. */
-function limitedBody(request: IncomingMessage, exchange: Exchange): Readable {
-  if (request.headers['transfer-encoding'] === undefined) return request
-  const counter = limitBytes(() => {
-    exchange.fail(tooLarge())
-    return tooLarge()
-  })
-  counter.on('error', () => exchange.outgoing?.destroy())
-  return request.pipe(counter)
+/** Node.js ends a body at its declared length; only a body without one is counted. A body that is cut off never ends: `signal` aborts it. */
+function sendBody(request: IncomingMessage, outgoing: ClientRequest, framing: Framing): void {
+  if (framing['content-length'] === '0' || !('content-length' in framing || 'transfer-encoding' in framing)) return void outgoing.end()
+  if ('content-length' in framing) return void request.pipe(outgoing)
+  const counter = limitBytes(tooLarge)
+  counter.on('error', (error) => outgoing.destroy(error))
+  request.pipe(counter).pipe(outgoing)
+}
+
+/** The unread rest of a body would hold up the connection of the caller. */
+function dropBody(request: IncomingMessage, response: ServerResponse): void {
+  if (request.complete) return
+  if (!response.headersSent) response.setHeader('connection', 'close')
+  request.unpipe()
+  request.resume()
 }
 
 function limitBytes(error: () => Error): Transform {
@@ -129,23 +94,8 @@ function limitBytes(error: () => Error): Transform {
   })
 }
 
-/** The request as the library is to send it. A copy, because the caller is authenticated again by the headers of the original. */
-function outgoingForm({ request, headers }: ProxiedRequest): never {
-  const { method, socket } = request
-  const forwarded: OutgoingHttpHeaders = forwardedHeaders(request.headers, headers)
-  if (request.headers['transfer-encoding'] !== undefined) delete forwarded['content-length']
-  const copy = {
-    method,
-    socket,
-    connection: socket,
-    headers: forwarded,
-    url: '/',
-    httpVersion: '1.1',
-    httpVersionMajor: 1,
-    on: request.on.bind(request),
-  }
-  return copy as never
-}
+/** Their answers have no body. */
+const withoutBody = new Set([204, 205, 304])
 
 async function sendAnswer(proxied: ProxiedRequest, answer: IncomingMessage, signal: AbortSignal): Promise<void> {
   const { response, request } = proxied
@@ -155,22 +105,28 @@ async function sendAnswer(proxied: ProxiedRequest, answer: IncomingMessage, sign
     answer.destroy()
     throw unusable(proxied, reason)
   }
+  const length = headers['transfer-encoding'] === undefined ? headers['content-length'] : undefined
+  const isEmpty = withoutBody.has(status)
+  const framing = length === undefined || isEmpty ? {} : { 'content-length': length }
   // Headers that the frame sets, such as its own policy, are replaced.
   response.removeHeader('content-security-policy')
-  response.writeHead(status, { 'cache-control': 'no-store', ...answerHeaders(headers) })
-  if (request.method === 'HEAD') {
-    answer.resume()
+  // An answer before the end of the request is the last one of this connection.
+  const last = request.complete ? {} : { connection: 'close' }
+  response.writeHead(status, { ...answerHeaders(headers), ...framing, ...last })
+  if (isEmpty || request.method === 'HEAD') {
+    // Bytes that follow belong to no answer.
+    answer.destroy()
     return void response.end()
   }
-  const isSized = headers['content-length'] !== undefined
-  const limited = isSized ? [] : [limitBytes(() => new Error('the answer is too large'))]
+  const limited = length === undefined ? [limitBytes(() => new Error('the answer is too large'))] : []
   await pipeline([answer, ...limited, response], { signal })
 }
 
 function whyUnusable(status: number, headers: IncomingMessage['headers']): string | undefined {
   if (isRedirect(status)) return `answered with a redirect (${status}), which is not followed`
-  if (status < 200) return `answered ${status}`
+  if (status < 200 || status > 599) return `answered ${status}`
   if (!['', 'identity'].includes(headers['content-encoding'] ?? '')) return `encoded its answer as ${headers['content-encoding']}`
+  if (!['', 'chunked'].includes(headers['transfer-encoding'] ?? '')) return `encoded its answer as ${headers['transfer-encoding']}`
   if (Number(headers['content-length'] ?? 0) > maxBodyBytes) return `sent more than ${maxBodyBytes / 1_048_576} MB`
   return undefined
 }

@@ -29,7 +29,7 @@ export function scanInWorker(zip: Buffer, options: Options = {}): Promise<ScanRe
     const timer = setTimeout(() => failed('the scan took too long'), timeoutMs)
     signal?.addEventListener('abort', aborted, { once: true })
     worker.once('message', (report: ScanReport) => end(() => resolve(report)))
-    worker.once('error', (error: NodeJS.ErrnoException) =>
+    worker.on('error', (error: NodeJS.ErrnoException) =>
       error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? failed('the scan needs too much memory') : end(() => reject(error)),
     )
     worker.once('exit', () => end(() => reject(new Error('the thread of the scan ended'))))

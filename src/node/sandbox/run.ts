@@ -48,6 +48,9 @@ function isReleased(dispose: () => void): boolean {
   }
 }
 
+/** A part of a text keeps the whole text in memory. */
+const copyOf = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le')
+
 class OpenRun {
   private readonly meter: Meter
   private readonly context: QuickJSContext
@@ -148,7 +151,7 @@ class OpenRun {
     const textOf = (handle: QuickJSHandle) => (context.typeof(handle) === 'string' ? context.getString(handle) : '')
     const [name, json] = [textOf(nameHandle), textOf(jsonHandle)]
     if (name === 'log') {
-      if (this.log.length < task.limits.logLines) this.log.push(json.slice(0, maxLogCharacters))
+      if (this.log.length < task.limits.logLines) this.log.push(copyOf(json.slice(0, maxLogCharacters)))
       return context.undefined
     }
     if (++this.calls > task.limits.calls) meter.break('calls', `more than ${task.limits.calls} calls of svc`)

@@ -4,13 +4,15 @@ import { fileURLToPath } from 'node:url'
 import { MessageChannel } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { problem } from '../../core/kit/index.ts'
-import { type RunLimits, type RunResult, runLimits, type ServeCall } from '../../core/modules/index.ts'
+import { type RunLimits, type RunResult, runLimits, type ServeCall, type Violation } from '../../core/modules/index.ts'
 import { Pace } from './pace.ts'
 import type { FromRun, Run, Task, ToRun } from './task.ts'
 
 /** The interpreter ends a run by itself at its limits; only what it cannot interrupt lives until the thread is ended. */
 const graceMs = 250
 const maxWaiting = 1000
+/** Memory of a thread beside that of its interpreter. */
+const heapMb = 64
 /** Calls of one run, before other work of the thread gets its turn. */
 const sliceMs = 4
 
@@ -32,12 +34,15 @@ export function openSandbox(options: Options = {}): Sandbox {
   const { limits = runLimits, threads = Math.max(1, availableParallelism() - 1) } = options
   const { workerFile = fileURLToPath(new URL('./worker.js', import.meta.url)) } = options
   let pool: Piscina | undefined
-  const open = () =>
-    new Piscina({
+  const open = () => {
+    const opened = new Piscina({
       ...{ filename: workerFile, name: 'runModule', minThreads: 1, maxThreads: threads, idleTimeout: 60_000, maxQueue: maxWaiting },
       ...{ env: {}, argv: [], execArgv: [], recordTiming: false },
-      resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
     })
+    // A thread that ends without a run, such as one out of memory whose run was ended before: the pool replaces it.
+    return opened.on('error', () => undefined)
+  }
   return {
     run: (run, serve, signal) => {
       pool ??= open()
@@ -60,6 +65,7 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
     let turn: Promise<void> = Promise.resolve()
     let spentMs = 0
     const pace = new Pace()
+    const queuedMs = performance.now()
     let hostFailure: { cause: unknown } | undefined
     const end = (settle: () => void, { keepThread = false } = {}) => {
       isOver = true
@@ -107,7 +113,8 @@ function runOn(pool: Piscina, { run, limits, serve, signal }: Ordered): Promise<
     const task: Task = { ...run, limits, port: port2 }
     pool.run(task, { transferList: [port2], signal: thread.signal }).then(
       (result: RunResult) => finish(result, true),
-      (error: unknown) => end(() => reject(error)),
+      (error: unknown) =>
+        isOutOfMemory(error) ? finish(outOfMemory(performance.now() - queuedMs, calls), false) : end(() => reject(error)),
     )
   })
 }
@@ -126,16 +133,17 @@ const withViolation = async (answer: ReturnType<ServeCall>) => {
   return 'error' in answered ? answered : { ...answered, violation: undefined }
 }
 
+const isOutOfMemory = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
+
+/** The module filled the memory of the thread, outside of the interpreter. */
+const outOfMemory = (ms: number, calls: number): RunResult =>
+  ended({ kind: 'memory', message: `more than ${heapMb} MB of memory in texts of svc; the thread was ended` }, ms, calls)
+
 /** The interpreter was inside one operation that it cannot interrupt. */
-const killed = ({ wallMs }: RunLimits, calls: number): RunResult => {
-  const message = `more than ${wallMs} ms in one operation; the thread was ended`
-  return {
-    outcome: 'limit',
-    message,
-    violations: [{ kind: 'wall_time', message }],
-    ms: wallMs + graceMs,
-    interpreterMs: wallMs + graceMs,
-    calls,
-    log: [],
-  }
-}
+const killed = ({ wallMs }: RunLimits, calls: number): RunResult =>
+  ended({ kind: 'wall_time', message: `more than ${wallMs} ms in one operation; the thread was ended` }, wallMs + graceMs, calls)
+
+const ended = (violation: Violation, ms: number, calls: number): RunResult => ({
+  ...{ outcome: 'limit', message: violation.message, violations: [violation] },
+  ...{ ms, interpreterMs: ms, calls, log: [] },
+})

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { forwardedHeaders, isRedirect, servicePath, UpstreamUrl } from '../../../src/core/module-services/index.ts'
+import { bodyFraming, forwardedHeaders, isRedirect, servicePath, UpstreamUrl } from '../../../src/core/module-services/index.ts'
 import { answerHeaders } from '../../../src/core/modules/index.ts'
 
 describe('the path at the service', () => {
@@ -27,7 +27,6 @@ describe('request headers', () => {
     ...{
       accept: 'application/json',
       'content-type': 'application/json',
-      'content-length': '2',
       'if-none-match': '"a"',
       'x-mine': ['1', '2'],
     },
@@ -37,6 +36,7 @@ describe('request headers', () => {
     const given = {
       ...{ authorization: 'Bearer platform', cookie: 'a=b', host: 'school.example', connection: 'keep-alive, X-Secret', 'x-secret': '1' },
       ...{ 'x-forwarded-for': '10.0.0.1', 'x-forwarded-host': 'x', forwarded: 'for=x', te: 'trailers', trailer: 'x', upgrade: 'h2c' },
+      ...{ 'content-length': '2', 'transfer-encoding': 'chunked' },
       ...{
         'proxy-authorization': 'Basic x',
         'x-real-ip': '10.0.0.1',
@@ -49,18 +49,36 @@ describe('request headers', () => {
     expect(forwardedHeaders({ ...given, ...harmless }, ours)).toEqual({ ...harmless, 'accept-encoding': 'identity', ...ours })
   })
 
-  test('a caller cannot drop the length or the token by naming them in Connection', () => {
-    const sent = forwardedHeaders({ connection: 'content-length, authorization', 'content-length': '7' }, ours)
-    expect(sent).toMatchObject({ 'content-length': '7', authorization: 'Bearer ours' })
+  test('a caller cannot drop the token by naming it in Connection', () =>
+    expect(forwardedHeaders({ connection: 'close, authorization' }, ours)).toMatchObject(ours))
+})
+
+describe('the framing of a request', () => {
+  test.each([
+    ['GET', {}, {}],
+    ['HEAD', { 'content-length': '0' }, {}],
+    ['POST', {}, { 'content-length': '0' }],
+    ['DELETE', { 'content-length': '007' }, { 'content-length': '7' }],
+    ['DELETE', { 'transfer-encoding': 'chunked' }, { 'transfer-encoding': 'chunked' }],
+    ['PUT', { 'transfer-encoding': 'chunked', connection: 'transfer-encoding' }, { 'transfer-encoding': 'chunked' }],
+  ])('%s with %o is sent on with %o', (method, incoming, sent) => expect(bodyFraming(method, incoming)).toEqual(sent))
+
+  test.each(['GET', 'HEAD'])('%s has no body', (method) => {
+    for (const incoming of [{ 'content-length': '1' }, { 'transfer-encoding': 'chunked' }])
+      expect(() => bodyFraming(method, incoming)).toThrow('has no body')
   })
 })
 
 describe('answer headers', () => {
-  const always = { 'x-content-type-options': 'nosniff', 'content-security-policy': "sandbox; default-src 'none'" }
+  const always = {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "sandbox; default-src 'none'",
+  }
 
   test('only type, length, tag, cache and x-module headers pass', () => {
     const passed = {
-      ...{ 'content-type': 'application/json', 'content-length': '2', etag: '"a"', 'cache-control': 'no-store', 'x-module-page': '2' },
+      ...{ 'content-type': 'application/json', etag: '"a"', 'cache-control': 'no-store', 'x-module-page': '2' },
     }
     const given = {
       ...{
@@ -70,6 +88,7 @@ describe('answer headers', () => {
         'content-security-policy': 'none',
         link: '<x>',
       },
+      ...{ 'content-length': '2', 'transfer-encoding': 'chunked' },
       ...{
         'x-content-type-options': 'x',
         'clear-site-data': '"*"',
@@ -80,6 +99,15 @@ describe('answer headers', () => {
     }
     expect(answerHeaders({ ...given, ...passed })).toEqual({ ...passed, ...always })
   })
+
+  test.each([
+    ['public, max-age=60', 'private, max-age=60'],
+    ['Public, S-MaxAge=60, Max-Age=60, immutable', 'private, max-age=60, immutable'],
+    ['no-cache="set-cookie", max-age=5', 'private, max-age=5'],
+    ['public', 'no-store'],
+    ['max-age=60, no-store', 'no-store'],
+    ['private, no-cache', 'private, no-cache'],
+  ])('cache-control: %s becomes %s', (given, sent) => expect(answerHeaders({ 'cache-control': given })['cache-control']).toBe(sent))
 
   test.each(['application/json; charset=utf-8', 'text/plain', 'TEXT/CSV', 'image/png'])('%s is shown', (type) =>
     expect(answerHeaders({ 'content-type': type })).toEqual({ 'content-type': type, ...always }),

@@ -6,11 +6,10 @@ import { isoNow, manualClock } from '../../../src/core/kit/index.ts'
 import { moduleServicesContract } from '../../../src/core/module-services/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { forgetEvents, recordEvent } from '../../../src/daemon/events/index.ts'
-import { openServiceCalls } from '../../../src/daemon/module-services/call-service.ts'
 import type { DeliveryDeps } from '../../../src/daemon/module-services/deliver-event.ts'
 import { deliverToService } from '../../../src/daemon/module-services/deliver-events.ts'
 import { dueServices } from '../../../src/daemon/module-services/due-services.ts'
-import { moduleServicesFeature } from '../../../src/daemon/module-services/index.ts'
+import { moduleServicesFeature, openConnections, openServiceCalls } from '../../../src/daemon/module-services/index.ts'
 import { findUpstream, newSecret, openSecret, sealSecret, storeUpstream } from '../../../src/daemon/module-services/upstreams.repo.ts'
 import { RunCounts } from '../../../src/daemon/modules/index.ts'
 import { egressRules, silentLogger, systemRandom } from '../../../src/node/index.ts'
@@ -57,10 +56,10 @@ async function aWorld(db: Db, reply: (got: Got) => Reply | 'hang up' = () => ({ 
   const keyring = aKeyring()
   const secret = newSecret(systemRandom)
   const service = await aService(() => secret, reply)
-  const calls = openServiceCalls(egressRules())
-  onTestFinished(calls.close)
+  const connections = openConnections(egressRules())
+  onTestFinished(connections.close)
   const deps: DeliveryDeps = {
-    ...{ db, clock, keyring, random: systemRandom, log: silentLogger(), owner: 'replica_1', call: calls.call },
+    ...{ db, clock, keyring, random: systemRandom, log: silentLogger(), owner: 'replica_1', call: openServiceCalls(connections) },
     counts: new RunCounts(),
     manifestOf: async () => manifest,
   }

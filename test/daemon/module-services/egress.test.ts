@@ -2,9 +2,11 @@ import type { lookup } from 'node:dns'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { openProxy, openServiceCalls } from '../../../src/daemon/module-services/index.ts'
+import { openConnections, openProxy, openServiceCalls } from '../../../src/daemon/module-services/index.ts'
 import { newSecret } from '../../../src/daemon/module-services/upstreams.repo.ts'
 import { egressRules, systemRandom } from '../../../src/node/index.ts'
+
+const owner = { tenantId: 'ten_1', moduleId: 'x' }
 
 /** A server on loopback that must not be called, and callers for which every name resolves to it. */
 async function aPrivateServer(
@@ -21,24 +23,24 @@ async function aPrivateServer(
   const resolve = ((_: string, __: unknown, done: (error: null, found: object[]) => void) =>
     done(null, [{ address: '127.0.0.1', family: 4 }])) as never as typeof lookup
   const rules = egressRules(allow, resolve)
-  const calls = openServiceCalls(rules)
-  const { proxy, close } = openProxy(rules, 2000)
+  const connections = openConnections(rules)
+  const deliver = openServiceCalls(connections)
+  const proxy = openProxy(connections, 2000)
   const front = createServer((request, response) => {
     const url = `${request.headers['x-to']}/api`
-    const proxied = { request, response, moduleId: 'x', url, headers: {}, signal: new AbortController().signal }
+    const proxied = { request, response, ...owner, url, headers: {}, signal: new AbortController().signal }
     proxy(proxied).catch((error) => response.writeHead(error.status).end(error.message))
   })
   await new Promise<void>((ready) => front.listen(0, '127.0.0.1', ready))
-  onTestFinished(async () => {
-    close()
+  onTestFinished(() => {
+    connections.close()
     for (const one of [server, front]) {
       one.closeAllConnections()
       one.close()
     }
-    await calls.close()
   })
   const call = (upstream: string) =>
-    calls.call({ upstream, secret: newSecret(systemRandom), id: 'msg_1', body: '{}', at: new Date(0), timeoutMs: 2000 })
+    deliver({ upstream, ...owner, secret: newSecret(systemRandom), id: 'msg_1', body: '{}', at: new Date(0), timeoutMs: 2000 })
   const get = async (upstream: string) => {
     const { port: to } = front.address() as AddressInfo
     const response = await fetch(`http://127.0.0.1:${to}/`, { headers: { 'x-to': upstream } })

@@ -1,4 +1,5 @@
 import { mkdtemp } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -27,6 +28,32 @@ async function newInstallation(dialect: string): Promise<Record<string, string>>
     ...(dialect === 'postgres' ? postgres : {}),
   }
 }
+
+test('an error that nothing handles is logged with its stack; running requests are answered, leases handed back, and the exit code is 1', async () => {
+  const env = await newInstallation('sqlite')
+  const failing = encodeURIComponent(`process.on('SIGUSR2', () => { throw new Error('lost at postgres://u:hid' + 'den@db/x') })`)
+  const daemon = tenantryd(['serve'], { ...env, NODE_OPTIONS: `--import=data:text/javascript,${failing}` })
+  onTestFinished(() => daemon.stop('SIGKILL'))
+  await daemon.says('tenantryd is ready')
+  const socket = connect(Number(env.TENANTRY_LISTEN?.split(':')[1]), '127.0.0.1')
+  const answered = new Promise<string>((done) => socket.once('data', (data) => done(String(data))))
+  socket.write(
+    'POST /api/admin/v1/login HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{',
+  )
+  await new Promise((heard) => setTimeout(heard, 200))
+  daemon.stop('SIGUSR2')
+  await daemon.says('unexpected error')
+  socket.write('}')
+  expect(await answered).toMatch(/^HTTP\/1.1 400/)
+  const { exit, out } = await daemon.ended
+  expect([exit, out.includes('hidden')]).toEqual([1, false])
+  expect(out).toMatch(/"stack":"Error: lost at .*secret.*data:text/)
+  expect(out).toContain('"stopped"')
+  const { db, close } = databaseOf(env)
+  onTestFinished(close)
+  const leases = await db.selectFrom('leases').select('expires_at').execute()
+  expect(leases.filter(({ expires_at: until }) => until > new Date().toISOString())).toEqual([])
+})
 
 const databaseOf = (env: Record<string, string>) => openDatabase(env.TENANTRY_DATABASE ?? `sqlite:${env.TENANTRY_DATA_DIR}/tenantry.db`)
 

@@ -221,6 +221,11 @@ describe('a run that takes too much is ended as a typed violation', () => {
     expect(result.log.every((line) => line.length === 1000)).toBe(true)
   })
 
+  test('the texts of a log take no memory but that of their beginnings', async () => {
+    const result = await answerOf(sandbox, `const x = 'x'.repeat(8e6); for (let n = 0; n < 10; n++) svc.log(x)`)
+    expect([result.violations, result.log.length]).toEqual([[], 10])
+  })
+
   test('one that is ended holds up the others for no longer than its limits', async () => {
     const two = sandboxWith({}, 2)
     try {
