@@ -108,7 +108,7 @@ async function install() {
       tenantSlug: `t${n}`,
       sessionId: 's',
     },
-    ...{ roles: [], capabilities: ['manageMarketplace', 'manageBoards'] },
+    ...{ roles: [], capabilities: ['manageMarketplace', 'manageBoards', 'manageRuns'] },
   })
   const warm = installs / 4
   for (let n = 0; n < warm; n++) await payments.installPaid(actorOf(n), item)
