@@ -79,7 +79,10 @@ export type BoardReader = Readonly<{ tenantId: string; userId: string | null }>
 export async function seesBoard(db: DbOrTx, { tenantId, userId }: BoardReader, board: BoardRecord): Promise<boolean> {
   if (userId === null) return true
   for (const spaceId of new Set([board.spaceId, board.publishedSpaceId]))
-    if (!(await findsSpace(db, { tenantId, userId }, spaceId)) && !(board.createdBy === userId && (await isDeleted(db, { tenantId, spaceId }))))
+    if (
+      !(await findsSpace(db, { tenantId, userId }, spaceId)) &&
+      !(board.createdBy === userId && (await isDeleted(db, { tenantId, spaceId })))
+    )
       return false
   return true
 }
@@ -102,7 +105,7 @@ export async function boardsOf(db: DbOrTx, { tenantId, userId, status, after, li
   if (status) query = query.where('status', '=', status)
   if (userId !== null)
     for (const column of ['space_id', 'published_space_id'] as const)
-      query = query.where(({ eb, or, and }) => 
+      query = query.where(({ eb, or, and }) =>
         or([
           eb(column, 'is', null),
           eb(column, 'in', foundSpaces(db, { tenantId, userId })),
