@@ -55,7 +55,7 @@ async function ours() {
   const revocations = { position: () => 0, fresh: () => true, readNow: async () => undefined, onRevoked: () => undefined }
   const deps = {
     ...{ db, clock: systemClock, random: systemRandom, log, replica: 'bench' },
-    ...{ membersOf: async () => new Map(), revocations, authenticate },
+    ...{ membersOf: async () => new Map(), privateOf: async () => new Set(), revocations, authenticate },
   }
   const bus = makeEventBus(deps)
   const all = makeEventStreams({ ...deps, bus })

@@ -45,8 +45,13 @@ const subject = () => ({
 const fence = (on: boolean) => (on ? writeFile(fenceFile(project), '{}\n', { mode: 0o644 }) : rm(fenceFile(project)))
 
 async function loseAdminToken() {
-  const lost = await world.homeserver.send({ method: 'POST', path: '/_matrix/client/v3/logout/all', body: {}, admin: true })
+  const lost = await world.homeserver.send({ method: 'POST', path: '/_matrix/client/v3/logout/all', body: {}, by: 'admin' })
   if (lost.kind !== 'ok') throw new Error('the administrator is still logged in')
+}
+
+async function restart() {
+  await compose(readTestbed(), project.folder)('restart', 'synapse')
+  await eventually('the chat server answers', async () => (await fetch(`${subject().publicUrl}/_matrix/client/versions`)).ok)
 }
 
 /** Restores only the chat server's database, which holds all its rooms. */
@@ -65,7 +70,7 @@ async function backUp() {
 }
 
 describe('a real chat server', () => {
-  homeserverSuite(() => ({ ...subject(), loseAdminToken }))
+  homeserverSuite(() => ({ ...subject(), loseAdminToken, restart }))
 })
 
 describe('rooms in a real chat server', () => {

@@ -6,7 +6,7 @@ type Body = Record<string, unknown>
 type Reply = readonly [status: number, body: Body]
 type StateEvent = Readonly<{ type: string; state_key: string; sender: string; origin_server_ts: number; content: Body }>
 type Room = Map<string, StateEvent>
-type Caller = Readonly<{ userId: string; admin: boolean }>
+type Caller = Readonly<{ userId: string; deviceId: string; admin: boolean }>
 type Asked = Readonly<{ method: string; place: string; body: Body; caller: Caller | undefined }>
 
 const error = (status: number, errcode: string, text: string): Reply => [status, { errcode, error: text }]
@@ -48,10 +48,10 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     return [200, { room_id: roomId }]
   }
 
-  /** One event for each transaction id of a sender. */
-  function send(roomId: string, rest: string, body: Body, { userId }: Caller): Reply {
+  /** One event for each transaction id of a device. */
+  function send(roomId: string, rest: string, body: Body, { userId, deviceId }: Caller): Reply {
     if (place(roomId, userId) !== 'join') return error(403, 'M_FORBIDDEN', `User ${userId} not in room ${roomId}`)
-    const key = `${userId} ${roomId} ${rest}`
+    const key = `${deviceId} ${userId} ${roomId} ${rest}`
     const known = messages.findIndex((one) => one.key === key)
     if (known === -1) messages.push({ key, roomId, sender: userId, body })
     return [200, { event_id: `$${known === -1 ? messages.length : known + 1}` }]
@@ -130,6 +130,10 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     reply,
     ids: () => [...rooms.keys()],
     aliases: () => aliases,
+    /** After a restart a server remembers the transaction ids of devices alone. */
+    restart: () => {
+      for (const one of messages) if (one.key.startsWith('service ')) one.key = 'forgotten'
+    },
     messages: () => messages.map(({ roomId, sender, body }) => ({ roomId, sender, text: body.body })),
     nameOf: (roomId: string) => rooms.get(roomId)?.get('m.room.name|')?.content.name,
     stateOf: (roomId: string, type: string, key = '') => rooms.get(roomId)?.get(`${type}|${key}`)?.content,

@@ -46,10 +46,14 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
 
   const who = (authorization: string | undefined): Session | undefined => sessions.get((authorization ?? '').replace(/^Bearer /, ''))
 
-  function login({ identifier, password, initial_device_display_name: _, device_id }: Body): Reply {
+  function login(
+    { type, identifier, password, initial_device_display_name: _, device_id }: Body,
+    authorization: string | undefined,
+  ): Reply {
     const userId = (identifier as { user: string }).user
     const account = accounts.get(userId)
-    if (!account || account.deactivated || account.password !== password) return forbidden
+    const isService = type === 'm.login.application_service' && authorization === `Bearer ${secrets.appserviceToken}`
+    if (!account || account.deactivated || (!isService && account.password !== password)) return forbidden
     if (account.locked) return error(401, 'M_USER_LOCKED', 'User account has been locked', { soft_logout: true })
     const token = newToken()
     const deviceId = typeof device_id === 'string' ? device_id : randomBytes(5).toString('hex').toUpperCase()
@@ -123,7 +127,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     if (state.fence) return fenced()
     if (state.down) return down
     const place = path.split('?')[0] as string
-    if (place === '/_matrix/client/v3/login') return login(body)
+    if (place === '/_matrix/client/v3/login') return login(body, authorization)
     if (place === '/_synapse/admin/v1/register' && method === 'GET') {
       const nonce = randomBytes(16).toString('hex')
       nonces.add(nonce)
@@ -142,7 +146,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     if (place === '/_matrix/client/v3/sync')
       return caller ? timeline.sync(path) : error(401, 'M_UNKNOWN_TOKEN', 'Invalid access token passed.', { soft_logout: false })
     if (caller && /\/v3\/rooms\/[^/]+\/messages$/.test(place)) return timeline.messages(path)
-    const asker = caller && { userId: caller.userId, admin: accounts.get(caller.userId)?.admin === true }
+    const asker = caller && { userId: caller.userId, deviceId: caller.deviceId, admin: accounts.get(caller.userId)?.admin === true }
     return rooms.reply({ method, place, body, caller: asker }) ?? error(404, 'M_UNRECOGNIZED', 'Unrecognized request')
   }
 

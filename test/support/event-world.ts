@@ -149,8 +149,9 @@ export function aReplica(db: Db, clock: Clock, members: Members = new Map(), rep
     if (refused.has(principal.sessionId)) throw problem('UNAUTHENTICATED', 'the session has ended')
     return { ...principal, capabilities: rights.get(principal.userId) ?? principal.capabilities }
   }
-  const bus = makeEventBus({ db, clock, log: silentLogger(), membersOf, revocations })
-  const deps = { db, clock, log: silentLogger(), membersOf, revocations, random: systemRandom }
+  const privateOf = async (_: Db, spaceIds: readonly string[]) => new Set(spaceIds.filter((id) => id !== 'open'))
+  const bus = makeEventBus({ db, clock, log: silentLogger(), membersOf, privateOf, revocations })
+  const deps = { db, clock, log: silentLogger(), membersOf, privateOf, revocations, random: systemRandom }
   const streams = makeEventStreams({ ...deps, bus, replica, authenticate })
   const connect = async (token = aToken(), lastEventId?: string) =>
     new HearingClient(await streams.open(principalOf(token), { authorization: token, lastEventId }))

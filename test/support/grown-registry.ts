@@ -15,6 +15,7 @@ const sizes = {
   box_restores: 2000,
   box_secrets: 2000,
   homeserver_tokens: 2000,
+  bot_tokens: 2000,
   users: 5000,
   user_passwords: 5000,
   sessions: 5000,

@@ -40,9 +40,9 @@ export const anApp = (changed: object = {}) =>
 
 /** Capabilities of users of the tenants `one` and `two`. */
 const held: Readonly<Record<string, Capability[]>> = {
-  mia: ['manageMarketplace', 'manageModules', 'manageBoards'],
-  tim: ['manageMarketplace', 'manageBoards'],
-  olga: ['manageMarketplace', 'manageModules', 'manageBoards'],
+  mia: ['manageMarketplace', 'manageModules', 'manageBoards', 'manageRuns'],
+  tim: ['manageMarketplace', 'manageBoards', 'manageRuns'],
+  olga: ['manageMarketplace', 'manageModules', 'manageBoards', 'manageRuns'],
 }
 
 type Changed = Readonly<{ isFirst?: boolean; clock?: ReturnType<typeof manualClock>; deps?: Partial<MarketplaceDeps> }>

@@ -32,7 +32,8 @@ const taskRoles = RoleBook.parse({
     member: {},
     teacher: { listed: true },
     'school-principal': { listed: true },
-    head: { listed: true, capabilities: ['manageBoards', 'manageUsers'] },
+    builder: { capabilities: ['manageBoards'] },
+    head: { listed: true, capabilities: ['manageBoards', 'manageRuns', 'manageUsers'] },
   },
 })
 

@@ -20,7 +20,7 @@ export const aRoleBook: RoleBook = {
   defaultRole: 'member',
   roles: {
     member: { capabilities: [] },
-    teacher: { capabilities: ['manageSpaces', 'manageBoards'] },
+    teacher: { capabilities: ['manageSpaces', 'manageBoards', 'manageRuns'] },
     'tenant-admin': { capabilities: ['manageUsers', 'manageSpaces'] },
   },
 }

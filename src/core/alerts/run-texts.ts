@@ -37,7 +37,7 @@ export function checkpointStalled(of: StalledRun): NewAlert {
       (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
       'The run waits until that changes. Other runs are not affected.\n' +
       'The command below lists the users. Give one of them the role, or enable the user; ' +
-      'a user of the school with manageBoards can assign its tasks to others, or cancel the run.',
+      'a user of the school with manageRuns can assign its tasks to others, or cancel the run.',
     command: `tenantry users list ${of.slug}`,
   }
 }
@@ -73,7 +73,7 @@ export function runOverdue(of: LateRun): NewAlert {
       (first ? `The element ${first.elementId} of run ${of.runId} was not done in time. ${doers(first)} ${lacksUsers(first)}` : '') +
       (others.length > 0 ? `So it is for ${others.length} more of its elements. ` : '') +
       'The run continues to wait. Nothing else is affected.\n' +
-      'Ask the school to continue it; a user of the school with manageBoards can cancel it.',
+      'Ask the school to continue it; a user of the school with manageRuns can cancel it.',
     command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
   }
 }

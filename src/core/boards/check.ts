@@ -10,7 +10,7 @@ import { type Graph, graphOf } from './graph.ts'
 import { textsOf } from './run.ts'
 import { runSteps, type Steps } from './steps.ts'
 import { namesIn, runNames } from './template.ts'
-import { certainVariables, declaredVariables, type VariableType, variableFault } from './variables.ts'
+import { certainVariables, declaredVariables, nonZeroVariables, type VariableType, variableFault } from './variables.ts'
 
 /**
  * Every fault of a board that can be known before it runs (spec 2.12). Without errors each run ends and no token is ever stuck, whatever
@@ -80,7 +80,7 @@ function* checkTexts({ elements }: BoardDefinition, names: ReadonlySet<string>):
 }
 
 function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Findings {
-  const check = expressionChecker(types)
+  const check = expressionChecker(types, nonZeroVariables(board))
   const checked: { id: string; name: string; wrong: string | null; risk: string | undefined; unguarded: readonly string[] }[] = []
   for (const element of graph.elements.values())
     for (const { condition } of graph.out(element.id)) {

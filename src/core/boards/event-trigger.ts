@@ -3,6 +3,7 @@ import { isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../events/
 import type { TriggerOf } from './definition.ts'
 import { expressionLimits, parseAllowed, parseBoolean } from './expression.ts'
 import { refusedCallIn } from './expression-functions.ts'
+import { misfitIn } from './expression-literals.ts'
 
 // An event trigger starts a run for each event of its type whose expression is true: `event.status == 'done'`.
 
@@ -20,7 +21,7 @@ const environment = new Environment({ limits: expressionLimits, unlistedVariable
 /** Why the expression cannot be used; undefined if it can. */
 export function eventExpressionFault(expression: string): string | undefined {
   const read = parseBoolean(environment, expression, { root: 'event', known: undefined })
-  return read.error ?? refusedCallIn(read.ast)
+  return read.error ?? refusedCallIn(read.ast) ?? misfitIn(read.ast, { expression, environment })
 }
 
 type Fields = Readonly<Record<string, string | number | boolean | null>>

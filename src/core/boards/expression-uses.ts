@@ -3,7 +3,7 @@ import { isNode } from './expression-functions.ts'
 import type { VariableType } from './variables.ts'
 
 /** `vars.people` names `people`. */
-const variableIn = ({ op, args }: ASTNode): string | undefined =>
+export const variableIn = ({ op, args }: ASTNode): string | undefined =>
   op === '.' && args[0].op === 'id' && args[0].args === 'vars' ? args[1] : undefined
 
 /** `all`: the condition never has the value. */
@@ -83,10 +83,17 @@ export function usesIn(root: ASTNode): Uses {
   return { unguarded, hasWhole }
 }
 
-function find(node: unknown, fits: (one: ASTNode) => boolean): ASTNode | undefined {
-  if (Array.isArray(node)) return node.map((one) => find(one, fits)).find((one) => one !== undefined)
-  if (!isNode(node)) return undefined
-  return fits(node) ? node : find(node.args, fits)
+/** The parts of a part. */
+export const childrenOf = ({ args }: ASTNode): ASTNode[] => [args].flat(3).filter(isNode)
+
+/** The first part that fits, from the outside. */
+export function findNode(node: ASTNode, fits: (one: ASTNode) => boolean): ASTNode | undefined {
+  if (fits(node)) return node
+  for (const one of childrenOf(node)) {
+    const found = findNode(one, fits)
+    if (found) return found
+  }
+  return undefined
 }
 
 type Types = ReadonlyMap<string, VariableType>
@@ -96,22 +103,10 @@ const conversions = ['int', 'uint', 'double', 'bool', 'timestamp'] as const
 
 const calls = (name: string) => (node: ASTNode) => (node.op === 'call' || node.op === 'rcall') && node.args[0] === name
 
-/** A conversion that fails for every date: `2026-11-27` alone is neither a time nor a number. */
-export function refusedDateIn(root: ASTNode, types: Types): string | undefined {
-  for (const name of conversions) {
-    const isOfDate = (node: ASTNode) => calls(name)(node) && node.op === 'call' && types.get(variableOf(node.args[1][0])) === 'date'
-    const found = find(root, isOfDate)
-    if (found?.op !== 'call') continue
-    const variable = variableOf(found.args[1][0])
-    return `calls ${name}(vars.${variable}), which fails for every date. fix: write timestamp(vars.${variable} + 'T00:00:00Z')`
-  }
-  return undefined
-}
-
 /** The name in a `has()` of no variable, which is false for ever: empty if it names none as `vars.<name>`. */
 export function unknownGuardIn(root: ASTNode, types: Types): string | undefined {
   const guardedBy = (node: ASTNode) => (node.op === 'call' && node.args[0] === 'has' ? variableOf(node.args[1][0]) : undefined)
-  const found = find(root, (node) => {
+  const found = findNode(root, (node) => {
     const name = guardedBy(node)
     return name !== undefined && !types.has(name)
   })
@@ -120,47 +115,52 @@ export function unknownGuardIn(root: ASTNode, types: Types): string | undefined 
 
 const variableOf = (node: ASTNode | undefined): string => (node && variableIn(node)) ?? ''
 
-/** A part of an expression that fails the run for some value of a user, and what to do. */
-export function riskIn(root: ASTNode, expression: string, types: Types): string | undefined {
-  const call = riskyCallIn(root, types)
+/** `nonZero`: the variables that are never 0. */
+export type Risky = Readonly<{ expression: string; types: Types; nonZero: ReadonlySet<string> }>
+
+/** A part of an expression that has no usable value for some value of a user, and what to do. */
+export function riskIn(root: ASTNode, risky: Risky): string | undefined {
+  const call = riskyCallIn(root, risky.types)
   if (call !== undefined)
     return `calls ${call}(), which fails the run for a text that does not fit. fix: check its size() first, or use a form field of another kind`
-  const divisor = riskyDivisorIn(root, expression, types)
-  return divisor && `divides by ${divisor}, which fails the run if it is 0. fix: write ${divisor} != 0 && …`
+  const found = riskyDivisorIn(root, risky)
+  if (!found) return undefined
+  const { divisor, isWhole } = found
+  return `divides by ${divisor}, which ${isWhole ? 'fails the run' : 'gives Infinity'} if it is 0. fix: write ${divisor} != 0 && …`
 }
 
 /** One beside a call of `size` counts as guarded; a date always has the same form. */
 function riskyCallIn(root: ASTNode, types: Types): string | undefined {
   const isText = (node: ASTNode) => types.get(variableOf(node)) === 'text'
-  if (find(root, calls('size'))) return undefined
-  if (find(root, calls('substring'))) return 'substring'
-  return conversions.find((name) => find(root, (node) => calls(name)(node) && find(node.args, isText) !== undefined))
+  if (findNode(root, calls('size'))) return undefined
+  if (findNode(root, calls('substring'))) return 'substring'
+  return conversions.find((name) =>
+    findNode(root, (node) => calls(name)(node) && childrenOf(node).some((one) => findNode(one, isText) !== undefined)),
+  )
 }
 
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>=']
 
-/** The divisor of whole numbers that may be 0. One that the expression compares counts as guarded. */
-function riskyDivisorIn(root: ASTNode, expression: string, types: Types): string | undefined {
+/** The divisor that may be 0. One that the expression compares counts as guarded. */
+function riskyDivisorIn(root: ASTNode, { expression, types, nonZero }: Risky) {
   const textOf = ({ start, end }: ASTNode) => expression.slice(start, end)
   const divisorOf = ({ op, args }: ASTNode): ASTNode | undefined => (op === '/' || op === '%' ? args[1] : undefined)
   const isCompared = (divisor: ASTNode) =>
-    find(
-      root,
-      ({ op, args }) => comparisons.includes(op) && Array.isArray(args) && args.some((one) => textOf(one as ASTNode) === textOf(divisor)),
-    )
-  const found = find(root, (node) => {
+    findNode(root, (node) => comparisons.includes(node.op) && childrenOf(node).some((one) => textOf(one) === textOf(divisor))) !== undefined
+  const found = findNode(root, (node) => {
     const divisor = divisorOf(node)
-    return divisor !== undefined && mayBeZero(divisor, types) && !isCompared(divisor)
+    return divisor !== undefined && mayBeZero(divisor, nonZero) && !isCompared(divisor)
   })
   const divisor = found && divisorOf(found)
-  return divisor && textOf(divisor)
+  return divisor && { divisor: textOf(divisor), isWhole: !isFraction(divisor, types) }
 }
 
-/** Whole numbers alone: a division of others by 0 has a value. */
-function mayBeZero(divisor: ASTNode, types: Types): boolean {
-  if (isFraction(divisor, types)) return false
-  const value = wholeNumberOf(divisor)
-  return value === undefined ? divisor.op !== 'value' : value === 0n
+function mayBeZero(divisor: ASTNode, nonZero: ReadonlySet<string>): boolean {
+  const bare = divisor.op === '-_' ? divisor.args : divisor
+  const variable = variableIn(bare)
+  if (variable !== undefined) return !nonZero.has(variable)
+  const value = numberOf(divisor)
+  return value === undefined ? divisor.op !== 'value' : Number(value) === 0
 }
 
 const arithmetic = ['+', '-', '*', '/'] as const
@@ -175,16 +175,20 @@ function isFraction(node: ASTNode, types: Types): boolean {
   return calls('double')(node) || types.get(variableOf(node)) === 'number'
 }
 
-/** The value of a calculation with whole numbers that the expression names. */
-function wholeNumberOf(node: ASTNode): bigint | undefined {
-  if (node.op === 'value') return typeof node.args === 'bigint' ? node.args : undefined
+/** The value of a calculation with the numbers that the expression names, all whole or all fractions. */
+function numberOf(node: ASTNode): bigint | number | undefined {
+  if (node.op === 'value') return typeof node.args === 'bigint' || typeof node.args === 'number' ? node.args : undefined
   if (node.op === '-_') {
-    const value = wholeNumberOf(node.args)
+    const value = numberOf(node.args)
     return value === undefined ? undefined : -value
   }
   if (!isArithmetic(node)) return undefined
-  const [a, b] = [wholeNumberOf(node.args[0]), wholeNumberOf(node.args[1])]
-  if (a === undefined || b === undefined) return undefined
-  if (node.op === '/') return b === 0n ? undefined : a / b
-  return node.op === '+' ? a + b : node.op === '-' ? a - b : a * b
+  const [a, b] = [numberOf(node.args[0]), numberOf(node.args[1])]
+  if (typeof a === 'bigint' && typeof b === 'bigint') return node.op === '/' && b === 0n ? undefined : calculate(node.op, a, b)
+  return typeof a === 'number' && typeof b === 'number' ? calculate(node.op, a, b) : undefined
+}
+
+function calculate<N extends bigint | number>(op: Arithmetic['op'], a: N, b: N): N {
+  const [x, y] = [a as number, b as number]
+  return (op === '/' ? x / y : op === '+' ? x + y : op === '-' ? x - y : x * y) as N
 }

@@ -1,7 +1,8 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js'
 import { expressionFault, type Readable, word } from './expression-faults.ts'
 import { refusedCallIn } from './expression-functions.ts'
-import { refusedDateIn, riskIn, unknownGuardIn, usesIn } from './expression-uses.ts'
+import { misfitIn, textOfDateIn } from './expression-literals.ts'
+import { riskIn, unknownGuardIn, usesIn } from './expression-uses.ts'
 import { type VariableType, variableFault } from './variables.ts'
 
 // Conditions are CEL over `vars`, the variables of the run: `vars.people > 10`, `has(vars.note) && vars.note != ''`.
@@ -27,8 +28,8 @@ type Types = ReadonlyMap<string, VariableType>
 
 const noGuard = 'calls has() of something that is no variable. fix: write has(vars.<name>)'
 
-/** Type checks expressions of one board; one checker serves all of them. */
-export function expressionChecker(types: Types): (expression: string) => Compiled {
+/** Type checks expressions of one board; one checker serves all of them. `nonZero`: its variables that are never 0. */
+export function expressionChecker(types: Types, nonZero: ReadonlySet<string> = new Set()): (expression: string) => Compiled {
   const environment = environmentOf(types)
   const readable = { root: 'vars', known: [...types.keys()] }
   return (expression) => {
@@ -39,8 +40,9 @@ export function expressionChecker(types: Types): (expression: string) => Compile
     const whole = hasWhole ? 'uses vars without a name; write vars.<name>' : undefined
     const unknown = unknownGuardIn(read.ast, types)
     const neverTrue = unknown === undefined ? undefined : unknown === '' ? noGuard : expressionFault(`No such key: ${unknown}`, readable)
-    const refused = refusedCallIn(read.ast) ?? whole ?? neverTrue ?? refusedDateIn(read.ast, types)
-    return refused === undefined ? { unguarded, risk: riskIn(read.ast, expression, types), error: null } : { ...nothing, error: refused }
+    const refused = refusedCallIn(read.ast) ?? whole ?? neverTrue ?? misfitIn(read.ast, { expression, environment, types })
+    if (refused !== undefined) return { ...nothing, error: refused }
+    return { unguarded, risk: riskIn(read.ast, { expression, types, nonZero }) ?? textOfDateIn(read.ast, types), error: null }
   }
 }
 

@@ -27,6 +27,14 @@ export function sharedVariables({ variables, elements }: Pick<BoardDefinition, '
   return shared
 }
 
+/** The variables that no form takes 0 for. A start variable takes every number. */
+export function nonZeroVariables({ variables, elements }: Pick<BoardDefinition, 'variables' | 'elements'>): Set<string> {
+  const fields = elements.flatMap((element) => (element.kind === 'form' ? element.config.fields : []))
+  const takesZero = (field: FormField) => field.kind !== 'number' || ((field.min ?? 0) <= 0 && (field.max ?? 0) >= 0)
+  const zero = new Set([...variables.map(({ name }) => name), ...fields.filter(takesZero).map(({ name }) => name)])
+  return new Set(fields.map(({ name }) => name).filter((name) => !zero.has(name)))
+}
+
 /** Why a board has too many different variables: every environment of its conditions has all of them. */
 export const variableFault = ({ size }: Readonly<{ size: number }>): string | undefined =>
   size <= boardLimits.variables

@@ -14,6 +14,8 @@ export const Audience = z.union([
     users: z.array(z.string()).min(1).optional(),
     /** Users whose roles grant this capability. */
     capability: Capability.optional(),
+    /** The capability counts for users who find all of these spaces: a private one is found by its members alone. */
+    within: z.array(z.string()).min(1).optional(),
     /** Users with one of these roles of the role book. */
     roles: z.array(z.string()).min(1).optional(),
   }),
@@ -24,14 +26,15 @@ export type Reader = Readonly<{ userId: string; roles: readonly string[]; capabi
 /** True if a user is a member of a space now. */
 export type IsMember = (spaceId: string, userId: string) => boolean
 
+/** The caller has left out the spaces of `within` that are not private. */
 export function reaches(audience: Audience | null, { userId, roles, capabilities }: Reader, isMember: IsMember): boolean {
   if (audience === null) return false
   if (audience === 'tenant') return true
-  const { spaces = [], users = [], capability, roles: audienceRoles = [] } = audience
+  const { spaces = [], users = [], capability, within = [], roles: audienceRoles = [] } = audience
   return (
     users.includes(userId) ||
     spaces.some((spaceId) => isMember(spaceId, userId)) ||
-    (capability !== undefined && capabilities.includes(capability)) ||
+    (capability !== undefined && capabilities.includes(capability) && within.every((spaceId) => isMember(spaceId, userId))) ||
     audienceRoles.some((role) => roles.includes(role))
   )
 }

@@ -31,15 +31,14 @@ export type Done = Readonly<{ kind: 'ok' | 'absent' }> | Readonly<{ kind: 'refus
 
 export type NewChatUser = Readonly<{ localpart: string; password: Secret; displayName?: string | null | undefined }>
 
-/** A request of the platform's application service, exempt from rate limits. `as`: the user it acts for, itself or one of its own users. */
+/** A request of the platform's application service, exempt from rate limits. */
 export type ServiceRequest = Readonly<{
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Begins with `/_matrix/` or `/_synapse/`. The caller encodes ids. */
   path: string
   body?: unknown
-  as?: string
-  /** Use the token of the box's administrator instead of the application service's. */
-  admin?: boolean
+  /** The token in place of that of the application service: the box's administrator's, or that of the bot's device. */
+  by?: 'admin' | 'bot'
 }>
 
 export type ServiceAnswer =

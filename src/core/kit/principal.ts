@@ -9,6 +9,7 @@ export const capabilities = [
   'manageMarketplace',
   'manageSpaces',
   'manageBoards',
+  'manageRuns',
   'manageUsers',
   'readContacts',
   'reviewStore',

@@ -112,7 +112,7 @@ const manages = <const Path extends string, const Code extends 'RUN_FAILED' = ne
   endpoint({
     method: 'POST',
     path: `${root}/runs/:id/${path}`,
-    auth: platform('manageBoards'),
+    auth: platform('manageRuns'),
     params: one,
     returns: RunSummary,
     problems: ['INVALID_TRANSITION', 'RUN_ENDED', ...codes],
@@ -166,7 +166,7 @@ export const runsContract = {
     params: one,
     query: Paging.extend({ status: RunStatus.optional() }),
     returns: z.object({ runs: z.array(RunSummary), nextCursor: z.string().nullable() }),
-    summary: 'List the runs of a board that you have a part in, newest first; with manageBoards all',
+    summary: 'List the runs of a board that you have a part in, newest first; with manageRuns those of every space that you find',
     spec: '4.9',
   }),
   showRun: endpoint({

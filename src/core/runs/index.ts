@@ -2,4 +2,4 @@
 // The steps of a run are decided in core/boards. It stores nothing.
 export { type RunDetail, type RunSummary, runsContract, type StartableBoard } from './contract.ts'
 export { maxBulk, type OperatorRun, type OperatorRunDetail, operatorRunsContract } from './operator-contract.ts'
-export { canRetry, mayActOn, mayRead, type Readers, retryableCodes, withReaders } from './rules.ts'
+export { canRetry, hasPart, mayActOn, type Readers, readsRuns, retryableCodes, withReaders } from './rules.ts'

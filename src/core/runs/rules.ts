@@ -6,9 +6,12 @@ export type Readers = Readonly<{ users: readonly string[]; roles: readonly strin
 
 type Caller = Pick<PlatformPrincipal, 'userId' | 'roles' | 'capabilities'>
 
-/** True for users with a part in the run or with `manageBoards`. */
-export const mayRead = ({ users, roles }: Readers, caller: Caller): boolean =>
-  caller.capabilities.includes('manageBoards') || users.includes(caller.userId) || roles.some((role) => caller.roles.includes(role))
+/** True for users with a part in the run. */
+export const hasPart = ({ users, roles }: Readers, caller: Caller): boolean =>
+  users.includes(caller.userId) || roles.some((role) => caller.roles.includes(role))
+
+/** True for users who read the runs of every space that they find: a private one is found by its members alone. */
+export const readsRuns = ({ capabilities }: Pick<Caller, 'capabilities'>): boolean => capabilities.includes('manageRuns')
 
 /** True if one of the roles is the caller's. Capabilities grant nothing here: only the role of an element decides it. */
 export const mayActOn = (roles: readonly (string | null)[], caller: Caller): boolean =>

@@ -8,17 +8,17 @@ export type TaskCaller = Readonly<{ userId: string; roles: readonly string[]; ca
 
 type Placed = Pick<Task, 'spaceId' | 'assignedRole' | 'assigneeId'> & Readonly<{ createdBy: string | null }>
 
-/** Users with `manageBoards` may change every task they may read. */
-const manages = ({ capabilities }: TaskCaller): boolean => capabilities.includes('manageBoards')
+/** Users with `manageRuns` may change every task they may read. */
+const manages = ({ capabilities }: TaskCaller): boolean => capabilities.includes('manageRuns')
 
 /**
  * The readers of a task, who also receive its events: assignee or role, creator, and the members of its space. Without a space: users with
- * `manageBoards`, who do not see tasks of private spaces they are not in.
+ * `manageRuns`, who do not see tasks of private spaces they are not in.
  */
 export function audienceOf({ spaceId, assignedRole, assigneeId, createdBy }: Placed): Exclude<Audience, 'tenant'> {
   const users = [...new Set([assigneeId, createdBy])].filter((id) => id !== null)
   return {
-    ...(spaceId === null ? { capability: 'manageBoards' as const } : { spaces: [spaceId] }),
+    ...(spaceId === null ? { capability: 'manageRuns' as const } : { spaces: [spaceId] }),
     ...(users.length > 0 ? { users } : {}),
     ...(assignedRole === null ? {} : { roles: [roleKey(assignedRole)] }),
   }

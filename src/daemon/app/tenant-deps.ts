@@ -9,7 +9,7 @@ import { openLimits } from '../limits/index.ts'
 import { openObjectStore } from '../objects/index.ts'
 import { enqueueApproverCheck, enqueueStalledCheck } from '../runs/index.ts'
 import { authenticateUser, endUserSessions, loginWaiters, unlockLogin } from '../sessions/index.ts'
-import { enqueueTenantSync, membersOf } from '../spaces/index.ts'
+import { enqueueTenantSync, membersOf, privateOf } from '../spaces/index.ts'
 import { enqueueTaskReturn } from '../tasks/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import type { BaseDeps } from './deps.ts'
@@ -57,7 +57,7 @@ export async function tenantDeps(deps: Shared) {
     activeUsers,
     limits,
     budgets: { db, clock, owner, store: limits.store, budgets: config.limits },
-    events: { ...openEvents({ ...deps, replica: owner, registry, revocations, authenticate: platform, membersOf }), tenantIdOf },
+    events: { ...openEvents({ ...deps, replica: owner, registry, revocations, authenticate: platform, membersOf, privateOf }), tenantIdOf },
     edge: openEdge({ ...deps, revocations }),
   }
 }

@@ -1,6 +1,7 @@
 import { BoardDefinition, BoardStart, type BoardSummary } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import { type DbOrTx, forNoKeyUpdate, newestFirst, readRow, type Tx } from '../db/index.ts'
+import { findSpace, findsSpace, foundSpaces, presentSpaces } from '../spaces/index.ts'
 import type { BoardTable } from './boards.tables.ts'
 
 export type BoardRecord = BoardSummary & Readonly<{ tenantId: string; createdBy: string | null; publishedSpaceId: string | null }>
@@ -68,12 +69,49 @@ export async function deleteBoardRow(tx: Tx, { tenantId, id }: One): Promise<voi
   await tx.deleteFrom('boards').where('tenant_id', '=', tenantId).where('id', '=', id).execute()
 }
 
-type Listing = Readonly<{ tenantId: string; status?: BoardSummary['status'] | undefined; after?: PageEnd | undefined; limit: number }>
+/** A user; null for an operator, who reads the boards of every space. */
+export type BoardReader = Readonly<{ tenantId: string; userId: string | null }>
+
+/**
+ * True unless the board is, or its new runs are, in a private space that the user is no member of. A deleted space has no members: then its author
+ * saves it with another one, or archives it.
+ */
+export async function seesBoard(db: DbOrTx, { tenantId, userId }: BoardReader, board: BoardRecord): Promise<boolean> {
+  if (userId === null) return true
+  for (const spaceId of new Set([board.spaceId, board.publishedSpaceId]))
+    if (
+      !(await findsSpace(db, { tenantId, userId }, spaceId)) &&
+      !(board.createdBy === userId && (await isDeleted(db, { tenantId, spaceId })))
+    )
+      return false
+  return true
+}
+
+const isDeleted = async (db: DbOrTx, { tenantId, spaceId }: Readonly<{ tenantId: string; spaceId: string | null }>): Promise<boolean> =>
+  spaceId !== null && (await findSpace(db, { tenantId, spaceId })) === undefined
+
+type Listing = Readonly<{
+  tenantId: string
+  /** Only boards that this user sees (`seesBoard`); null: all. */
+  userId: string | null
+  status?: BoardSummary['status'] | undefined
+  after?: PageEnd | undefined
+  limit: number
+}>
 
 /** Boards of a tenant, newest first. */
-export async function boardsOf(db: DbOrTx, { tenantId, status, after, limit }: Listing): Promise<BoardRecord[]> {
+export async function boardsOf(db: DbOrTx, { tenantId, userId, status, after, limit }: Listing): Promise<BoardRecord[]> {
   let query = newestFirst(db.selectFrom('boards').selectAll().where('tenant_id', '=', tenantId), { after, limit })
   if (status) query = query.where('status', '=', status)
+  if (userId !== null)
+    for (const column of ['space_id', 'published_space_id'] as const)
+      query = query.where(({ eb, or, and }) =>
+        or([
+          eb(column, 'is', null),
+          eb(column, 'in', foundSpaces(db, { tenantId, userId })),
+          and([eb('created_by', '=', userId), eb(column, 'not in', presentSpaces(db, { tenantId }))]),
+        ]),
+      )
   return (await query.execute()).map(toBoard)
 }
 

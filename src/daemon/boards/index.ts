@@ -20,7 +20,7 @@ import { exportBoard, importBoard, simulateBoard } from './transfer-board.ts'
 
 export { type BoardRecord, boardsOf, findBoard, findStart, findVersion } from './boards.repo.ts'
 export { storeBoard } from './save-board.ts'
-export { noSuchBoard, noSuchStartable } from './show-boards.ts'
+export { noSuchBoard, noSuchStartable, readBoard } from './show-boards.ts'
 
 export { draftOf } from './transfer-board.ts'
 

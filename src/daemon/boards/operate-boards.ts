@@ -26,10 +26,10 @@ type Operator = AdminActor | TokenActor
 type Named = Readonly<{ slug: string; id: string }>
 type Page = Readonly<{ slug: string; cursor?: string | undefined; limit: number; status?: BoardSummary['status'] | undefined }>
 
-async function tenantNamed(db: DbOrTx, slug: string): Promise<Readonly<{ id: string; tenantId: string; slug: string }>> {
+async function tenantNamed(db: DbOrTx, slug: string): Promise<Readonly<{ id: string; tenantId: string; userId: null; slug: string }>> {
   const tenant = await tenantBySlug(db, slug)
   if (!tenant) throw problem('NOT_FOUND', `Tenant ${slug} does not exist. fix: tenantry tenants list`)
-  return { id: tenant.id, tenantId: tenant.id, slug }
+  return { id: tenant.id, tenantId: tenant.id, userId: null, slug }
 }
 
 /** Throws NOT_FOUND, VALIDATION for an invalid cursor. */

@@ -4,28 +4,27 @@ import { listedRoles } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findSpace } from '../spaces/index.ts'
 import { inSlices, oneOfTenant } from './board-work.ts'
-import { type BoardRecord, findBoard, replaceBoard } from './boards.repo.ts'
+import { type BoardReader, type BoardRecord, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { foreignSpaces } from './foreign-spaces.ts'
 import { assertRoomForBoard, lockOwnBoard, publishBoardEvent } from './save-board.ts'
-import { noSuchBoard, summaryOf, versionOf } from './show-boards.ts'
+import { readBoard, summaryOf, versionOf } from './show-boards.ts'
 
 type One = Readonly<{ id: string }>
 
 /** The faults of the last saved version. Throws NOT_FOUND, RATE_LIMITED (too many at once). */
 export async function checkBoard(
   deps: BoardsDeps,
-  { tenantId, userId }: Readonly<{ tenantId: string; userId?: string }>,
+  reader: BoardReader,
   { id }: One,
 ): Promise<{ name: string; version: number; findings: BoardFinding[] }> {
-  const board = await findBoard(deps.db, { tenantId, id })
-  if (!board) throw noSuchBoard(id)
-  return { name: board.name, version: board.version, findings: (await checked(deps, { board, userId })).findings }
+  const board = await readBoard(deps.db, reader, id)
+  return { name: board.name, version: board.version, findings: (await checked(deps, { board, userId: reader.userId })).findings }
 }
 
-type Checked = Readonly<{ board: BoardRecord; userId: string | undefined }>
+type Checked = Readonly<{ board: BoardRecord; userId: string | null }>
 
-/** `userId`: the user who would publish the board; undefined for an operator, who only reads the findings. */
+/** `userId`: the user who would publish the board; null for an operator, who only reads the findings. */
 async function checked(deps: BoardsDeps, { board, userId }: Checked) {
   const { db, roles, roomsOf, triggerPlace } = deps
   const { definition } = await versionOf(db, board, board.version)
@@ -36,7 +35,7 @@ async function checked(deps: BoardsDeps, { board, userId }: Checked) {
   const unlistedRoles = new Set(names.filter((name) => !listed.has(name)))
   const context = { roles: new Set(names), unlistedRoles, rooms, place, now: place.now }
   const findings = await oneOfTenant(board, () => inSlices(deps, checkInSteps(definition, context)))
-  const foreign = userId === undefined ? [] : await foreignSpaces(deps, definition, { board, userId })
+  const foreign = userId === null ? [] : await foreignSpaces(deps, definition, { board, userId })
   return { definition, findings: [...(await deletedSpace(deps, board)), ...findings, ...foreign] }
 }
 
@@ -51,8 +50,7 @@ async function deletedSpace({ db }: BoardsDeps, { tenantId, spaceId }: BoardReco
  * RATE_LIMITED (too many at once).
  */
 export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) {
-  const found = await findBoard(deps.db, { tenantId: actor.tenantId, id })
-  if (!found) throw noSuchBoard(id)
+  const found = await readBoard(deps.db, actor, id)
   const { definition, findings } = await checked(deps, { board: found, userId: actor.userId })
   assertSound(found, findings)
   return deps.db.transaction().execute(async (tx) => {

@@ -2,7 +2,7 @@ import type { BoardDefinition, BoardSummary } from '../../core/boards/index.ts'
 import { type Clock, isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { type BoardRecord, deleteBoardRow, insertBoard, lockBoard, replaceBoard } from './boards.repo.ts'
+import { type BoardRecord, deleteBoardRow, insertBoard, lockBoard, replaceBoard, seesBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { noSuchBoard, summaryOf } from './show-boards.ts'
 import { storeVersion } from './store-version.ts'
@@ -102,10 +102,10 @@ export const deleteBoard = (
     await publishBoardEvent(tx, clock, { board, type: 'board.saved' })
   })
 
-/** The board of the caller's tenant, locked until the transaction ends. Throws NOT_FOUND. */
-export async function lockOwnBoard(tx: Tx, { tenantId }: PlatformPrincipal, { id }: Readonly<{ id: string }>): Promise<BoardRecord> {
-  const board = await lockBoard(tx, { tenantId, id })
-  if (!board) throw noSuchBoard(id)
+/** A board that the caller sees, locked until the transaction ends. Throws NOT_FOUND. */
+export async function lockOwnBoard(tx: Tx, actor: PlatformPrincipal, { id }: Readonly<{ id: string }>): Promise<BoardRecord> {
+  const board = await lockBoard(tx, { tenantId: actor.tenantId, id })
+  if (!board || !(await seesBoard(tx, actor, board))) throw noSuchBoard(id)
   return board
 }
 
@@ -119,7 +119,10 @@ async function assertOwnSpace({ spacesOf }: Pick<BoardsDeps, 'spacesOf'>, tx: Tx
 
 type Happened = Readonly<{ board: BoardRecord; type: 'board.created' | 'board.saved' | 'board.published' | 'board.archived' }>
 
-/** Boards are read by users with `manageBoards`, so they get the events. */
+/** Boards are read by users with `manageBoards` who find its spaces, so they get the events. */
 export async function publishBoardEvent(tx: Tx, clock: Clock, { board, type }: Happened): Promise<void> {
-  await recordEvent(tx, clock, { tenantId: board.tenantId, type, payload: { boardId: board.id }, audience: { capability: 'manageBoards' } })
+  const { tenantId, id: boardId, spaceId, publishedSpaceId } = board
+  const spaces = [...new Set([spaceId, publishedSpaceId])].filter((one) => one !== null)
+  const audience = { capability: 'manageBoards' as const, ...(spaces.length > 0 ? { within: spaces } : {}) }
+  await recordEvent(tx, clock, { tenantId, type, payload: { boardId, spaceId: spaceId ?? publishedSpaceId }, audience })
 }

@@ -2,12 +2,20 @@ import type { BoardDefinition, BoardSummary } from '../../core/boards/index.ts'
 import { noSuchPage, pageEnd, pageOf, readPageEnd } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { type BoardRecord, type BoardVersion, boardsOf, findBoard, findVersion, versionsOf } from './boards.repo.ts'
+import {
+  type BoardReader,
+  type BoardRecord,
+  type BoardVersion,
+  boardsOf,
+  findBoard,
+  findVersion,
+  seesBoard,
+  versionsOf,
+} from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 
 type Deps = Pick<BoardsDeps, 'db'>
 type One = Readonly<{ id: string }>
-type Tenant = Readonly<{ tenantId: string }>
 type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** A board as lists return it. */
@@ -19,22 +27,28 @@ export const noSuchBoard = (id: string, fix = 'list the boards') => problem('NOT
 export const noSuchStartable = (id: string) =>
   noSuchBoard(id, '`tenantry runs startable` lists the boards that you may start (GET /cascade-boards/startable)')
 
-/** A page of the tenant's boards, newest first. Throws VALIDATION for an invalid cursor. */
+/** A page of the tenant's boards that the caller sees, newest first. Throws VALIDATION for an invalid cursor. */
 export async function listBoards(
   { db }: Deps,
-  { tenantId }: Tenant,
+  { tenantId, userId }: BoardReader,
   { cursor, limit, status }: Page & Readonly<{ status?: BoardSummary['status'] | undefined }>,
 ) {
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
-  const found = await boardsOf(db, { tenantId, status, after, limit: limit + 1 })
+  const found = await boardsOf(db, { tenantId, userId, status, after, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, pageEnd)
   return { boards: page.map(summaryOf), nextCursor }
 }
 
+/** A board that the caller sees. The same answer for a missing one and one of a private space. Throws NOT_FOUND. */
+export async function readBoard(db: DbOrTx, reader: BoardReader, id: string): Promise<BoardRecord> {
+  const board = await findBoard(db, { tenantId: reader.tenantId, id })
+  if (!board || !(await seesBoard(db, reader, board))) throw noSuchBoard(id)
+  return board
+}
+
 /** A board with its last saved definition. Throws NOT_FOUND. */
-export async function showBoard({ db }: Deps, { tenantId }: Tenant, { id }: One): Promise<BoardSummary & { definition: BoardDefinition }> {
-  const board = await findBoard(db, { tenantId, id })
-  if (!board) throw noSuchBoard(id)
+export async function showBoard({ db }: Deps, reader: BoardReader, { id }: One): Promise<BoardSummary & { definition: BoardDefinition }> {
+  const board = await readBoard(db, reader, id)
   const { definition } = await versionOf(db, board, board.version)
   return { ...summaryOf(board), definition }
 }
@@ -47,10 +61,10 @@ export async function versionOf(db: DbOrTx, board: BoardRecord, version: number)
 }
 
 /** A page of the versions of a board, newest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */
-export async function listVersions({ db }: Deps, { tenantId }: Tenant, { id, cursor, limit }: One & Page) {
-  if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
+export async function listVersions({ db }: Deps, reader: BoardReader, { id, cursor, limit }: One & Page) {
+  const board = await readBoard(db, reader, id)
   if (cursor !== undefined && !/^\d{1,9}$/.test(cursor)) throw noSuchPage()
-  const found = await versionsOf(db, { tenantId, id }, { before: cursor === undefined ? undefined : Number(cursor), limit: limit + 1 })
+  const found = await versionsOf(db, board, { before: cursor === undefined ? undefined : Number(cursor), limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, ({ version }) => String(version))
   return { versions: page, nextCursor }
 }
@@ -58,11 +72,10 @@ export async function listVersions({ db }: Deps, { tenantId }: Tenant, { id, cur
 /** One version of a board. Throws NOT_FOUND. */
 export async function showVersion(
   { db }: Deps,
-  { tenantId }: Tenant,
+  reader: BoardReader,
   { id, version }: One & Readonly<{ version: number }>,
 ): Promise<BoardVersion> {
-  if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
-  const found = await findVersion(db, { tenantId, id }, version)
+  const found = await findVersion(db, await readBoard(db, reader, id), version)
   if (!found) throw problem('NOT_FOUND', `Board ${id} has no version ${version}. fix: list its versions`)
   return found
 }

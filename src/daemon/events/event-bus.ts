@@ -3,13 +3,14 @@ import type { Clock } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Revocations } from '../auth/index.ts'
 import { type Db, headOf } from '../db/index.ts'
-import { type MembersOf, type Page, readPage, Topic } from './topic.ts'
+import { type MembersOf, type Page, type PrivateOf, readPage, Topic } from './topic.ts'
 
 export type BusDeps = Readonly<{
   db: Db
   clock: Clock
   log: Logger
   membersOf: MembersOf
+  privateOf: PrivateOf
   /** Revocations are read before events are published. */
   revocations: Revocations
 }>

@@ -141,6 +141,13 @@ function describer(db: Db): (event: StoredEvent) => Promise<StreamMessage<EventR
 const audienceWords = (audience: Audience | null): string => {
   if (audience === null) return 'none'
   if (audience === 'tenant') return 'tenant'
-  const { spaces, users, capability, roles } = audience
-  return [spaces && 'spaces', users && 'users', capability && `capability:${capability}`, roles && 'roles'].filter(Boolean).join('+')
+  const { spaces, users, capability, within, roles } = audience
+  return [
+    spaces && 'spaces',
+    users && 'users',
+    capability && `capability:${capability}${within ? ' (of private spaces: members)' : ''}`,
+    roles && 'roles',
+  ]
+    .filter(Boolean)
+    .join('+')
 }

@@ -44,20 +44,24 @@ export type Page = Readonly<{ events: readonly OutgoingEvent[]; isMember: IsMemb
 
 /** Current members by space. */
 export type MembersOf = (db: Db, spaceIds: readonly string[]) => Promise<ReadonlyMap<string, ReadonlySet<string>>>
+/** Those that their members alone find. */
+export type PrivateOf = (db: Db, spaceIds: readonly string[]) => Promise<ReadonlySet<string>>
 
 const pageSize = 500
 
 /** Reads the next page of a stream. Numbers have no gaps and become visible in order, so a missing one was deleted. */
 export async function readPage(
-  { db, membersOf }: Readonly<{ db: Db; membersOf: MembersOf }>,
+  { db, membersOf, privateOf }: Readonly<{ db: Db; membersOf: MembersOf; privateOf: PrivateOf }>,
   { stream, after }: Readonly<{ stream: string; after: number }>,
 ): Promise<Page> {
   const events = await eventsAfter(db, { stream, after, limit: pageSize })
+  const within = new Set(events.flatMap(({ audience }) => partsOf(audience).within ?? []))
+  const hidden = within.size > 0 ? await privateOf(db, [...within]) : new Set<string>()
   const outgoing = events.map((event) => {
     const message = event.audience === null ? undefined : messageOf(event)
-    return { seq: event.seq, audience: event.audience, bytes: message === undefined ? undefined : Buffer.from(message) }
+    return { seq: event.seq, audience: narrowed(event.audience, hidden), bytes: message === undefined ? undefined : Buffer.from(message) }
   })
-  const spaceIds = new Set(outgoing.flatMap(({ audience }) => spacesOf(audience)))
+  const spaceIds = new Set(outgoing.flatMap(({ audience }) => [...(partsOf(audience).spaces ?? []), ...(partsOf(audience).within ?? [])]))
   const members = spaceIds.size > 0 ? await membersOf(db, [...spaceIds]) : new Map<string, ReadonlySet<string>>()
   return {
     events: outgoing,
@@ -67,5 +71,10 @@ export async function readPage(
   }
 }
 
-const spacesOf = (audience: Audience | null): readonly string[] =>
-  audience === null || audience === 'tenant' ? [] : (audience.spaces ?? [])
+const partsOf = (audience: Audience | null): Exclude<Audience, 'tenant'> => (audience === null || audience === 'tenant' ? {} : audience)
+
+/** Spaces that are not private are found by every user. */
+function narrowed(audience: Audience | null, hidden: ReadonlySet<string>): Audience | null {
+  if (audience === null || audience === 'tenant' || !audience.within) return audience
+  return { ...audience, within: audience.within.filter((spaceId) => hidden.has(spaceId)) }
+}

@@ -1,21 +1,16 @@
 import { createHmac } from 'node:crypto'
 import { type ChatAnswer, errcodeOf, type Fault, faultOf, unexpected } from '../../core/homeserver/index.ts'
-import { type Clock, isoNow, type Random, Secret } from '../../core/kit/index.ts'
+import { Secret } from '../../core/kit/index.ts'
 import { boxSecret } from '../boxes/index.ts'
-import type { Db } from '../db/index.ts'
-import { type Keyring, type SealedColumn, seal, unseal } from '../sealed/index.ts'
 import type { ChatTarget } from './call.ts'
 import type { ChatRequest } from './chat-client.ts'
-
-/** The administrator's token of a box's chat server, sealed to the box. */
-type HomeserverTokenTable = { box_id: string; sealed: string; updated_at: string }
+import type { TokenDeps } from './stored-tokens.ts'
 
 /** Addresses of platform listeners on hosts that are not reached on loopback. */
 type PlatformAddressTable = { host_id: string; address: string; updated_at: string; updated_by: string }
 
 declare module '../db/database.ts' {
   interface Tables {
-    homeserver_tokens: HomeserverTokenTable
     platform_addresses: PlatformAddressTable
   }
 }
@@ -43,27 +38,16 @@ export async function registerAccount(
   return ask({ method: 'POST', path, body })
 }
 
-type Deps = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }>
 type SendToTarget = (request: Omit<ChatRequest, 'headers'> & { headers?: Record<string, string> }) => Promise<ChatAnswer>
 
 /** The platform's administrator in each box. The name is outside the application service's namespace, whose users cannot be administrators. */
 export const adminLocalpart = 'tenantry.admin'
 
-/** The sealed columns of this feature, for `tenantryd rekey`. */
-export const homeserverSealedColumns: readonly SealedColumn[] = [{ table: 'homeserver_tokens', column: 'sealed', key: 'box_id' }]
-
-const place = (boxId: string) => ({ table: 'homeserver_tokens', row: boxId, column: 'sealed' })
-
-export async function storedAdminToken({ db, keyring }: Deps, { boxId }: ChatTarget): Promise<Secret | undefined> {
-  const row = await db.selectFrom('homeserver_tokens').select('sealed').where('box_id', '=', boxId).executeTakeFirst()
-  return row && unseal(keyring, place(boxId), row.sealed)
-}
-
 /**
- * Gets a new administrator token and stores it sealed. The password is derived from the box's registration secret, so that after any restore the
+ * Gets a new administrator token. The password is derived from the box's registration secret, so that after any restore the
  * login works, or the account is missing and is created again.
  */
-export async function renewAdminToken(deps: Deps, ask: SendToTarget, target: ChatTarget): Promise<Secret | Fault> {
+export async function loginAdmin(deps: TokenDeps, ask: SendToTarget, target: ChatTarget): Promise<Secret | Fault> {
   const registration = await boxSecret(deps, target.boxId, 'registrationSharedSecret')
   if (!registration) return { kind: 'unreachable', retryAfterSeconds: 60, reason: 'its host has not delivered its registration secret' }
   const password = new Secret(createHmac('sha256', registration.reveal()).update('tenantry.admin').digest('base64url'))
@@ -75,7 +59,6 @@ export async function renewAdminToken(deps: Deps, ask: SendToTarget, target: Cha
   }
   const { access_token } = answer.json ?? {}
   if (answer.status !== 200 || typeof access_token !== 'string') return faultOf(answer) ?? unexpected(answer)
-  await keep(deps, target, access_token)
   return new Secret(access_token)
 }
 
@@ -84,13 +67,4 @@ const login = (ask: SendToTarget, { chatDomain }: ChatTarget, password: Secret) 
   const device = { device_id: 'TENANTRYD', initial_device_display_name: 'Tenantry' }
   const body = { type: 'm.login.password', identifier, password: password.reveal(), ...device }
   return ask({ method: 'POST', path: '/_matrix/client/v3/login', body })
-}
-
-async function keep({ db, clock, random, keyring }: Deps, { boxId }: ChatTarget, token: string): Promise<void> {
-  const row = { sealed: seal({ keyring, random }, place(boxId), token), updated_at: isoNow(clock) }
-  await db
-    .insertInto('homeserver_tokens')
-    .values({ box_id: boxId, ...row })
-    .onConflict((c) => c.column('box_id').doUpdateSet(row))
-    .execute()
 }

@@ -1,21 +1,16 @@
 import { type Homeserver, isFault, type ServiceRequest } from '../../core/homeserver/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { matrixUserIdOf } from '../../core/users/index.ts'
+import { botOf } from './bot-token.ts'
 import { homeserverProblem } from './call.ts'
 
-/** The account that sends the platform's messages, in the namespace of the application service. */
-const botLocalpart = 'tenantry-bot'
-
 type Chat = Readonly<{ homeserver: Homeserver; chatDomain: string }>
-
-export const botOf = ({ chatDomain }: Pick<Chat, 'chatDomain'>): string => matrixUserIdOf(botLocalpart, chatDomain)
 
 type BotMessage = Readonly<{
   /** A room that the platform made. */
   roomId: string
   body: string
   html?: string | undefined
-  /** The same id again sends nothing and returns the same event id. */
+  /** The same id within a day sends nothing and returns the same event id, also over a restart of the chat server. */
   transactionId: string
 }>
 
@@ -56,18 +51,20 @@ function assertFits(message: BotMessage): void {
 async function put(chat: Chat, message: BotMessage) {
   const { roomId, transactionId } = message
   const path = `/_matrix/client/v3/rooms/${enc(roomId)}/send/m.room.message/${enc(transactionId)}`
-  const answer = await ask(chat, { method: 'PUT', path, body: contentOf(message), as: botOf(chat) })
+  const answer = await ask(chat, { method: 'PUT', path, body: contentOf(message), by: 'bot' })
   if (answer.kind === 'ok' && typeof answer.json.event_id === 'string') return { eventId: answer.json.event_id, reason: '' }
   return { eventId: undefined, reason: answer.kind === 'ok' ? 'no event id' : `${answer.errcode} ${answer.reason}` }
 }
 
-/** Creates the account, which may exist, and lets the administrator join it to the room, where it may be. */
+/** Lets the administrator join the bot to the room, where it may be. Its device has limits that an application service does not have. */
 async function enter(chat: Chat, roomId: string): Promise<void> {
-  const account = { type: 'm.login.application_service', username: botLocalpart, inhibit_login: true }
-  const made = await ask(chat, { method: 'POST', path: '/_matrix/client/v3/register', body: account })
-  if (made.kind === 'refused' && made.errcode !== 'M_USER_IN_USE')
-    throw new Error(`the chat server did not create the account of the bot: ${made.errcode} ${made.reason}`)
-  await ask(chat, { method: 'POST', path: `/_synapse/admin/v1/join/${enc(roomId)}`, body: { user_id: botOf(chat) }, admin: true })
+  const unlimited = { messages_per_second: 0, burst_count: 0 }
+  const limits = `/_synapse/admin/v1/users/${enc(botOf(chat))}/override_ratelimit`
+  // Read first: concurrent writes of the limit conflict in the server's database.
+  const now = await ask(chat, { method: 'GET', path: limits, by: 'admin' })
+  if (now.kind !== 'ok' || now.json.messages_per_second !== 0)
+    await ask(chat, { method: 'POST', path: limits, body: unlimited, by: 'admin' })
+  await ask(chat, { method: 'POST', path: `/_synapse/admin/v1/join/${enc(roomId)}`, body: { user_id: botOf(chat) }, by: 'admin' })
 }
 
 async function ask({ homeserver, chatDomain }: Chat, request: ServiceRequest) {

@@ -4,9 +4,11 @@ import { type Clock, type Problem, problem, type Random, Secret, type TenantId }
 import { boxSecret } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'
-import { renewAdminToken, storedAdminToken } from './admin-token.ts'
+import { loginAdmin } from './admin-token.ts'
+import { loginBot } from './bot-token.ts'
 import { type Ask, type ChatRequest, NoAnswer, QueueFull } from './chat-client.ts'
 import { type PlainNetworks, whyForbidden } from './plain-networks.ts'
+import { storedToken, storeToken, type TokenOf } from './stored-tokens.ts'
 
 /** Address and secret of a chat server's platform listener, at the edge of its box. */
 export type ChatTarget = Readonly<{
@@ -63,7 +65,7 @@ export const homeserverProblem = ({ retryAfterSeconds, reason, fix = 'try again 
 export type CallDeps = TargetDeps & Readonly<{ clock: Clock; random: Random; ask: Ask }>
 
 /** The token to send. */
-type As = 'anonymous' | 'admin' | 'service' | Secret
+type As = 'anonymous' | 'service' | TokenOf | Secret
 
 type Call = Omit<ChatRequest, 'headers'> & Readonly<{ as: As }>
 
@@ -90,8 +92,8 @@ async function callWithToken(deps: CallDeps, target: ChatTarget, { as, ...reques
     const token = await tokenOf(deps, target, as)
     if (token && 'kind' in token) return token
     const answer = await sendWithToken(deps, target, { request, token })
-    if (as !== 'admin' || errcodeOf(answer) !== 'M_UNKNOWN_TOKEN') return faultOf(answer) ?? answer
-    return await retryWithNewToken(deps, target, request)
+    if ((as !== 'admin' && as !== 'bot') || errcodeOf(answer) !== 'M_UNKNOWN_TOKEN') return faultOf(answer) ?? answer
+    return await retryWithNewToken(deps, target, { request, of: as })
   } catch (error) {
     if (error instanceof QueueFull) return { kind: 'limited', retryAfterSeconds: 5, reason: error.message }
     if (error instanceof NoAnswer)
@@ -100,9 +102,11 @@ async function callWithToken(deps: CallDeps, target: ChatTarget, { as, ...reques
   }
 }
 
-/** A restore may have invalidated the administrator's token. */
-async function retryWithNewToken(deps: CallDeps, target: ChatTarget, request: Omit<ChatRequest, 'headers'>): Promise<ChatAnswer | Fault> {
-  const token = await renewAdminToken(deps, (one) => sendWithToken(deps, target, { request: one }), target)
+type Retried = Readonly<{ request: Omit<ChatRequest, 'headers'>; of: TokenOf }>
+
+/** A restore or a move may have invalidated a stored token. */
+async function retryWithNewToken(deps: CallDeps, target: ChatTarget, { request, of }: Retried): Promise<ChatAnswer | Fault> {
+  const token = await renewToken(deps, target, of)
   if (!(token instanceof Secret)) return token
   const answer = await sendWithToken(deps, target, { request, token })
   return faultOf(answer) ?? answer
@@ -127,8 +131,16 @@ async function tokenOf(deps: CallDeps, target: ChatTarget, as: As): Promise<Secr
         reason: 'its host has not delivered the token of the application service',
       }
     )
-  if (as !== 'admin') return as
-  return (await storedAdminToken(deps, target)) ?? renewAdminToken(deps, (one) => sendWithToken(deps, target, { request: one }), target)
+  if (as instanceof Secret) return as
+  return (await storedToken(deps, as, target)) ?? renewToken(deps, target, as)
+}
+
+async function renewToken(deps: CallDeps, target: ChatTarget, of: TokenOf): Promise<Secret | Fault> {
+  const ask = (request: Omit<ChatRequest, 'headers'>, token?: Secret) =>
+    sendWithToken(deps, target, { request, ...(token ? { token } : {}) })
+  const token = of === 'admin' ? await loginAdmin(deps, (request) => ask(request), target) : await loginBot(deps, ask, target)
+  if (token instanceof Secret) await storeToken(deps, { of, boxId: target.boxId, token })
+  return token
 }
 
 export const isAnswer = (result: ChatAnswer | Fault): result is ChatAnswer => 'status' in result

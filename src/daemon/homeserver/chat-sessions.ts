@@ -65,13 +65,12 @@ export async function whoIs(deps: CallDeps, tenantId: TenantId, token: Secret): 
   return kind ? { kind } : unexpected(answer)
 }
 
-/** Sends a request as the application service or as the box's administrator. */
+/** Sends a request as the application service, as the box's administrator or as the bot. */
 export async function sendToChat(deps: CallDeps, tenantId: TenantId, request: ServiceRequest): Promise<ServiceAnswer> {
-  const { method, path, body, as, admin = false } = request
+  const { method, path, body, by = 'service' } = request
   const connection = await connect(deps, tenantId, method === 'GET' ? 'read' : 'write')
   if (!isConnection(connection)) return connection
-  const asked = as === undefined ? path : `${path}${path.includes('?') ? '&' : '?'}user_id=${encodeURIComponent(as)}`
-  const answer = await connection.call({ method, path: asked, ...(body === undefined ? {} : { body }), as: admin ? 'admin' : 'service' })
+  const answer = await connection.call({ method, path, ...(body === undefined ? {} : { body }), as: by })
   if (!isAnswer(answer)) return answer
   if (answer.status >= 200 && answer.status < 300) return { kind: 'ok', json: answer.json ?? {} }
   return { kind: 'refused', status: answer.status, errcode: errcodeOf(answer), reason: errorOf(answer) }

@@ -28,7 +28,7 @@ export async function firstHeard(db: DbOrTx, { installation, manifest, page }: H
 function spacesOfEvent({ payload, audience }: StoredEvent): readonly string[] {
   const { spaceId } = payload as { spaceId?: unknown }
   const named = typeof spaceId === 'string' ? [spaceId] : []
-  return audience === null || audience === 'tenant' ? named : [...named, ...(audience.spaces ?? [])]
+  return audience === null || audience === 'tenant' ? named : [...named, ...(audience.spaces ?? []), ...(audience.within ?? [])]
 }
 
 /** Ids of an event of the platform; what another module sent in one of its own. */

@@ -10,7 +10,7 @@ import {
   workerRole,
 } from '../../core/boards/index.ts'
 import { type Actor, isoNow, isProblem, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { canRetry, mayActOn, mayRead, type RunSummary } from '../../core/runs/index.ts'
+import { canRetry, mayActOn, type RunSummary } from '../../core/runs/index.ts'
 import { mayMove } from '../../core/tasks/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
@@ -24,7 +24,7 @@ import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { takeRecentRun } from './recent-runs.ts'
 import { namesOfRun } from './run-names.ts'
 import { findRun, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
-import { noSuchRun } from './show-runs.ts'
+import { mayRead, noSuchRun } from './show-runs.ts'
 import { eligibleFor } from './stalled-elements.ts'
 
 type Action = 'complete' | 'approve' | 'reject' | 'submit' | 'skip'
@@ -116,7 +116,7 @@ async function submitTo(
   { id, actor, advance, keyed }: Once,
 ): Promise<RunSummary | undefined> {
   const { db } = deps
-  const run = assertReadable(found, actor, id)
+  const run = await assertReadable(db, actor, { id, run: found })
   const { board, element } = await openElement(db, run, advance)
   await assertRole(db, actor, { run, element })
   const input = await inputOf(db, { run, board, actor, advance })
@@ -128,11 +128,13 @@ async function submitTo(
 
 /** The caller may read the run, which is locked. Throws NOT_FOUND for a missing run and one that the caller may not read. */
 async function lockReadableRun(tx: Tx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
-  return assertReadable(await lockRun(tx, { tenantId: actor.tenantId, id }), actor, id)
+  return assertReadable(tx, actor, { id, run: await lockRun(tx, { tenantId: actor.tenantId, id }) })
 }
 
-function assertReadable(run: RunRecord | undefined, actor: PlatformPrincipal, id: string): RunRecord {
-  if (!run || !mayRead(run.readers, actor)) throw noSuchRun(id)
+type Found = Readonly<{ id: string; run: RunRecord | undefined }>
+
+async function assertReadable(db: DbOrTx, actor: PlatformPrincipal, { id, run }: Found): Promise<RunRecord> {
+  if (!run || !(await mayRead(db, actor, run))) throw noSuchRun(id)
   return run
 }
 
@@ -170,7 +172,7 @@ const openIn = ({ active }: RunRecord): string => `the run waits for: ${active.e
 export const runFailed = ({ id }: Pick<RunRecord, 'id'>, failure: RunFailure) =>
   problem(
     'RUN_FAILED',
-    `Run ${id} failed: ${failure.message}. fix: a user with manageBoards ${canRetry(failure) ? 'retries or cancels it' : 'cancels it and starts a new run'}`,
+    `Run ${id} failed: ${failure.message}. fix: a user with manageRuns ${canRetry(failure) ? 'retries or cancels it' : 'cancels it and starts a new run'}`,
   )
 
 /** An element that waits for a user. `role`: null for the user who started the run. `escalationRole`: only once it was escalated. */
@@ -259,7 +261,7 @@ const manage = (deps: Deps, actor: PlatformPrincipal, { id, type }: Readonly<{ i
 const cannotRetry = ({ id }: RunRecord, { code }: RunFailure) =>
   problem(
     'RUN_FAILED',
-    `Run ${id} failed with ${code}, so a retry fails again. fix: a user with manageBoards cancels it and starts a new run`,
+    `Run ${id} failed with ${code}, so a retry fails again. fix: a user with manageRuns cancels it and starts a new run`,
   )
 
 type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor; slug: string }>

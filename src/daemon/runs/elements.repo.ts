@@ -107,7 +107,7 @@ export async function openFor(db: DbOrTx, { tenantId, userId, roles, kinds, afte
   return (await query.execute()).map(toElement)
 }
 
-/** Runs that others started, with open tasks of their starters that a user with `manageBoards` assigned to this user. */
+/** Runs that others started, with open tasks of their starters that a user with `manageRuns` assigned to this user. */
 export async function runsAssignedTo(db: DbOrTx, { tenantId, userId }: Readonly<{ tenantId: string; userId: string }>): Promise<string[]> {
   const rows = await db
     .selectFrom('run_elements')

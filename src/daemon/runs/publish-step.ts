@@ -60,8 +60,9 @@ function eventsOf(
 }
 
 /** Those who may read the run (`mayRead`). */
-const audienceOf = ({ readers: { users, roles } }: RunRecord) => ({
-  capability: 'manageBoards' as const,
+const audienceOf = ({ spaceId, readers: { users, roles } }: RunRecord) => ({
+  capability: 'manageRuns' as const,
+  ...(spaceId === null ? {} : { within: [spaceId] }),
   ...(users.length > 0 ? { users: [...users] } : {}),
   ...(roles.length > 0 ? { roles: [...roles] } : {}),
 })

@@ -1,7 +1,9 @@
 import type { RunFailure, RunState, RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
-import { type Readers, type RunSummary, retryableCodes, withReaders } from '../../core/runs/index.ts'
+import type { PlatformPrincipal } from '../../core/kit/index.ts'
+import { type Readers, type RunSummary, readsRuns, retryableCodes, withReaders } from '../../core/runs/index.ts'
 import { contains, type DbOrTx, insertRows, jsonArrayHas, jsonText, readRow, type Tx, updateRows, type Write } from '../db/index.ts'
+import { foundSpaces } from '../spaces/index.ts'
 import type { RunTable } from './runs.tables.ts'
 
 /** How a run began. A trigger names its occurrence; a chat trigger also the message and its sender. */
@@ -204,8 +206,8 @@ type Listing = Readonly<{
   tenantId: string
   boardId: string
   status?: RunStatus | undefined
-  /** Only runs in which this user or one of these roles has a part. */
-  reader?: Readonly<{ userId: string; roles: readonly string[] }> | undefined
+  /** Only runs that this user may read (`mayRead`). */
+  reader: Pick<PlatformPrincipal, 'tenantId' | 'userId' | 'roles' | 'capabilities'>
   after?: PageEnd | undefined
   limit: number
 }>
@@ -221,7 +223,12 @@ export async function runsOf(db: DbOrTx, { tenantId, boardId, status, reader, af
     .orderBy('id', 'desc')
     .limit(limit)
   if (status) query = query.where('status', '=', status)
-  if (reader) query = query.where(({ or }) => or(isReadBy(db, reader)))
+  query = query.where(({ eb, or }) =>
+    or([
+      ...isReadBy(db, reader),
+      ...(readsRuns(reader) ? [eb('space_id', 'is', null), eb('space_id', 'in', foundSpaces(db, reader))] : []),
+    ]),
+  )
   if (after)
     query = query.where(({ eb, or, and }) =>
       or([eb('started_at', '<', after.createdAt), and([eb('started_at', '=', after.createdAt), eb('id', '<', after.id)])]),
@@ -230,7 +237,7 @@ export async function runsOf(db: DbOrTx, { tenantId, boardId, status, reader, af
 }
 
 /** An empty list of roles is no condition. */
-const isReadBy = (db: DbOrTx, { userId, roles }: NonNullable<Listing['reader']>) => [
+const isReadBy = (db: DbOrTx, { userId, roles }: Listing['reader']) => [
   jsonArrayHas(db, { column: 'readers', key: 'users' }, [userId]),
   ...(roles.length > 0 ? [jsonArrayHas(db, { column: 'readers', key: 'roles' }, roles)] : []),
 ]

@@ -42,7 +42,7 @@ const maxRefusals = 5
 
 /**
  * The job waits while the chat server is not available, such as during an update of the box. The transaction id is that of the token, so a job that
- * runs twice sends once. A message that the server still refuses is marked as failed, so that the next one to that room is sent; the run continued
+ * runs twice within a day sends once: the chat server remembers it for the bot's device. A message that the server still refuses is marked as failed, so that the next one to that room is sent; the run continued
  * long ago.
  */
 export const messageJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({

@@ -1,9 +1,10 @@
 import type { Board, RunStatus } from '../../core/boards/index.ts'
 import { noSuchPage, pageEnd, readPageEnd } from '../../core/contract/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { mayRead, type RunDetail } from '../../core/runs/index.ts'
+import { hasPart, type RunDetail, readsRuns } from '../../core/runs/index.ts'
 import { findBoard, noSuchBoard } from '../boards/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { findsSpace } from '../spaces/index.ts'
 import { ownersOfTasks, type TaskOwner } from '../tasks/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import { countApprovals } from './counted-approvals.ts'
@@ -25,9 +26,13 @@ const listsOfWork = '`tenantry runs waiting` and `tenantry runs tasks` list what
 
 async function readableRun(db: DbOrTx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
   const run = await findRun(db, { tenantId: actor.tenantId, id })
-  if (!run || !mayRead(run.readers, actor)) throw noSuchRun(id)
+  if (!run || !(await mayRead(db, actor, run))) throw noSuchRun(id)
   return run
 }
+
+/** True for users with a part in the run, and for those with `manageRuns` who find its space. */
+export const mayRead = async (db: DbOrTx, actor: PlatformPrincipal, { readers, spaceId }: RunRecord): Promise<boolean> =>
+  hasPart(readers, actor) || (readsRuns(actor) && (await findsSpace(db, actor, spaceId)))
 
 /** A page of the runs of a board that the caller may read, newest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */
 export async function listRuns(
@@ -35,11 +40,10 @@ export async function listRuns(
   actor: PlatformPrincipal,
   { id, cursor, limit, status }: One & Page & Readonly<{ status?: RunStatus | undefined }>,
 ) {
-  const { tenantId, capabilities } = actor
+  const { tenantId } = actor
   if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
-  const reader = capabilities.includes('manageBoards') ? undefined : actor
-  const found = await runsOf(db, { tenantId, boardId: id, status, reader, after, limit: limit + 1 })
+  const found = await runsOf(db, { tenantId, boardId: id, status, reader: actor, after, limit: limit + 1 })
   const page = found.slice(0, limit)
   const last = page.at(-1)
   return { runs: page, nextCursor: found.length > limit && last ? pageEnd({ createdAt: last.startedAt, id: last.id }) : null }
@@ -124,6 +128,7 @@ function readPlace(cursor: string) {
 export async function showReport({ db }: Deps, actor: PlatformPrincipal, { id }: One) {
   const report = await findReport(db, { tenantId: actor.tenantId, id })
   const run = report && (await findRun(db, { tenantId: actor.tenantId, id: report.runId }))
-  if (!report || !run || !mayRead(run.readers, actor)) throw problem('NOT_FOUND', `Report ${id} does not exist, or you may not read it.`)
+  if (!report || !run || !(await mayRead(db, actor, run)))
+    throw problem('NOT_FOUND', `Report ${id} does not exist, or you may not read it.`)
   return { ...report, spaceId: run.spaceId }
 }

@@ -19,7 +19,8 @@ export async function listStartableBoards(deps: Pick<RunsDeps, 'db' | 'spacesOf'
   const { db } = deps
   const { tenantId } = actor
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
-  const found = await boardsOf(db, { tenantId, status: 'active', after, limit: limit + 1 })
+  // Users start boards of private spaces too; `mayStart` decides.
+  const found = await boardsOf(db, { tenantId, userId: null, status: 'active', after, limit: limit + 1 })
   const stateOf = spaceStates(deps, db, actor)
   const boards: StartableBoard[] = []
   let [read, characters] = [0, 0]

@@ -13,7 +13,7 @@ type Answer = Exclude<ServiceAnswer, { retryAfterSeconds: number }>
 
 /** Sends a request. A refusal is a result. Throws HOMESERVER_UNREACHABLE. */
 async function send({ homeserver, chatDomain }: Chat, request: ServiceRequest): Promise<Answer> {
-  const answer = await homeserver.send({ ...request, admin: true })
+  const answer = await homeserver.send({ ...request, by: 'admin' })
   if (isFault(answer)) throw homeserverProblem(answer, chatDomain)
   return answer as Answer
 }

@@ -15,9 +15,13 @@ export { createToolSpace, listAllSpaces, putToolMember } from './platform-change
 export { authorizeSpace } from './show-spaces.ts'
 export {
   findSpace,
+  findsSpace,
+  foundSpaces,
   hasSpaceRoom,
   isPrivateSpace,
   membersOf,
+  presentSpaces,
+  privateOf,
   roomsOfMember,
   roomsOfTenant,
   spaceNames,

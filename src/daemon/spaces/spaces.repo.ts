@@ -232,6 +232,38 @@ export async function roomsOfMember(db: DbOrTx, { tenantId, userId }: Readonly<{
   return rows.map(({ chat_room_id }) => chat_room_id as string)
 }
 
+/** Those of the spaces that their members alone find. */
+export async function privateOf(db: DbOrTx, spaceIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const query = db
+    .selectFrom('spaces')
+    .select('id')
+    .where('id', 'in', [...spaceIds])
+    .where('visibility', '!=', 'PRIVATE')
+  const open = new Set((await query.execute()).map(({ id }) => id))
+  return new Set(spaceIds.filter((id) => !open.has(id)))
+}
+
+type Viewer = Readonly<{ tenantId: string; userId: string }>
+
+/** Ids of the spaces that are not private, and of those that the user is a member of, as a part of another statement. */
+export const foundSpaces = (db: DbOrTx, { tenantId, userId }: Viewer) =>
+  db
+    .selectFrom('spaces')
+    .leftJoin('space_members', (join) => join.onRef('space_id', '=', 'spaces.id').on('user_id', '=', userId))
+    .select('spaces.id')
+    .where('spaces.tenant_id', '=', tenantId)
+    .where(({ eb, or }) => or([eb('visibility', '!=', 'PRIVATE'), eb('user_id', 'is not', null)]))
+
+/** Ids of the spaces of a tenant that were not deleted, as a part of another statement. */
+export const presentSpaces = (db: DbOrTx, { tenantId }: Pick<Viewer, 'tenantId'>) =>
+  db.selectFrom('spaces').select('spaces.id').where('spaces.tenant_id', '=', tenantId).where('deleted_at', 'is', null)
+
+/** True if the space is not private, or the user is its member. What is in no space hides nothing. */
+export async function findsSpace(db: DbOrTx, { tenantId, userId }: Viewer, spaceId: string | null): Promise<boolean> {
+  if (spaceId === null) return true
+  return (await foundSpaces(db, { tenantId, userId }).where('spaces.id', '=', spaceId).executeTakeFirst()) !== undefined
+}
+
 /** True if the members alone find the space, also if it was deleted or is unknown. */
 export async function isPrivateSpace(db: DbOrTx, { tenantId, spaceId }: OneSpace): Promise<boolean> {
   const query = db.selectFrom('spaces').select('visibility').where('id', '=', spaceId).where('tenant_id', '=', tenantId)

@@ -51,9 +51,9 @@ const todo = 'Only the assignee may do this task, or users with its role while i
 const refusals = {
   start: todo,
   complete: todo,
-  assign: 'You may take a task of your role or give yours back; assigning it to others needs the capability manageBoards.',
-  cancel: 'Only the creator of a task may cancel it, or users with the capability manageBoards.',
-  escalate: 'Only the creator or the assignee of a task may escalate it, or users with the capability manageBoards.',
+  assign: 'You may take a task of your role or give yours back; assigning it to others needs the capability manageRuns.',
+  cancel: 'Only the creator of a task may cancel it, or users with the capability manageRuns.',
+  escalate: 'Only the creator or the assignee of a task may escalate it, or users with the capability manageRuns.',
 } as const satisfies Record<TaskMove['type'], string>
 
 export const startTask = (deps: Deps, actor: PlatformPrincipal, one: One) =>

@@ -62,7 +62,7 @@ export async function listTasks(
   const { tenantId, userId, roles, capabilities } = actor
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
   const spaceIds = (await spacesOf(db, actor)).map(({ id }) => id)
-  const reader = { tenantId, userId, roles, spaceIds, manages: capabilities.includes('manageBoards') }
+  const reader = { tenantId, userId, roles, spaceIds, manages: capabilities.includes('manageRuns') }
   const assigneeId = assignee === 'me' ? userId : assignee
   const found = await tasksFor(db, reader, { ...filters, assigneeId, after, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, pageEnd)

@@ -28,7 +28,7 @@ export const taskJobs = (deps: Deps): Readonly<Record<string, JobHandler>> => ({
   },
 })
 
-/** Each task is returned in a transaction of its own. A task without a role stays: only users with `manageBoards` may assign it. */
+/** Each task is returned in a transaction of its own. A task without a role stays: only users with `manageRuns` may assign it. */
 export async function returnTasks(deps: Deps, { tenantId, userId }: Owner, signal?: AbortSignal): Promise<void> {
   for (const id of await takenTasks(deps.db, { tenantId, userId })) {
     if (signal?.aborted) throw new Error('stopped before all tasks were returned')

@@ -16,7 +16,7 @@ export async function readEncryption(
 ): Promise<Rooms> {
   const [encryptedRooms, unknownRooms] = [new Set<string>(), new Set<string>()]
   for (const roomId of new Set(roomIds)) {
-    const answer = await homeservers.of(tenantId as TenantId).send({ method: 'GET', path: pathOf(roomId), admin: true })
+    const answer = await homeservers.of(tenantId as TenantId).send({ method: 'GET', path: pathOf(roomId), by: 'admin' })
     if (answer.kind === 'ok') encryptedRooms.add(roomId)
     else if (answer.kind !== 'refused' || answer.errcode !== 'M_NOT_FOUND') unknownRooms.add(roomId)
   }

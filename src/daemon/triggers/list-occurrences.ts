@@ -1,14 +1,14 @@
 import { noSuchPage, type PageEnd, pageEnd, pageOf } from '../../core/contract/index.ts'
 import type { PlatformPrincipal } from '../../core/kit/index.ts'
-import { findBoard, noSuchBoard } from '../boards/index.ts'
+import { readBoard } from '../boards/index.ts'
 import type { Db } from '../db/index.ts'
 import { occurrencesOf } from './occurrences.repo.ts'
 
 type Listing = Readonly<{ id: string; cursor?: string | undefined; limit: number }>
 
 /** A page of what the triggers of a board saw, newest first. Throws NOT_FOUND, VALIDATION for an invalid cursor. */
-export async function listOccurrences({ db }: Readonly<{ db: Db }>, { tenantId }: PlatformPrincipal, { id, cursor, limit }: Listing) {
-  if (!(await findBoard(db, { tenantId, id }))) throw noSuchBoard(id)
+export async function listOccurrences({ db }: Readonly<{ db: Db }>, actor: PlatformPrincipal, { id, cursor, limit }: Listing) {
+  const { tenantId } = await readBoard(db, actor, id)
   const after = cursor === undefined ? undefined : readCursor(cursor)
   const found = await occurrencesOf(db, { tenantId, boardId: id, after, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, ({ at, key }) => pageEnd({ createdAt: at, id: key }))

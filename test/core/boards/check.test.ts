@@ -205,6 +205,7 @@ describe('expressions', () => {
           { name: 'people', label: 'People', kind: 'number', required },
           { name: 'note', label: 'Note', kind: 'text' },
           { name: 'day', label: 'Day', kind: 'date' },
+          { name: 'until', label: 'Until', kind: 'date' },
         ],
       },
     })
@@ -231,9 +232,12 @@ describe('expressions', () => {
     "(has(vars.note) ? vars.people > 1 : false) && vars.note == 'x'",
     "(!has(vars.note) ? true : false) || vars.note == 'x'",
     'int(vars.people) != 0 && 10 / int(vars.people) > 1',
-    '10.0 / (vars.people + 1.0) > 1.0 && 10.0 / (-vars.people * double(2)) > 1.0',
-    '10 / (3 + 2) > 1 && 10 / -(4 - 2) > 1 && 10 % 3 == 1',
-    '10.0 / vars.people > 1.0 && int(vars.people) % 2 == 0',
+    'vars.people + 1.0 != 0 && 10.0 / (vars.people + 1.0) > 1.0',
+    '10 / (3 + 2) > 1 && 10 / -(4 - 2) > 1 && 10 % 3 == 1 && vars.people / (1.5 + 0.5) > 1',
+    'vars.people > 0 && 10.0 / vars.people > 1.0 && int(vars.people) % 2 == 0',
+    "has(vars.day) && vars.day >= '2026-12-01' && vars.day != '' && vars.day.startsWith('2026-1') && vars.day.endsWith('-01')",
+    "has(vars.day) && (vars.day in ['2026-12-24', '2026-12-25'] || vars.day.contains('-12-'))",
+    'has(vars.day) && has(vars.until) && vars.day <= vars.until',
     "timestamp('2026-11-27T08:00:00Z') + duration('1h30m') > timestamp(0)",
   ])('%s is accepted', (expression) => {
     expect(decide(expression)).toEqual([])
@@ -262,6 +266,18 @@ describe('expressions', () => {
     ["(has(vars.note) || vars.people > 1) && vars.note == 'x'", 'VARIABLE_UNGUARDED'],
     ["has(vars.day) && timestamp(vars.day) > timestamp('2026-01-01T00:00:00Z')", 'EXPRESSION_INVALID'],
     ['has(vars.day) && int(vars.day) > 1', 'EXPRESSION_INVALID'],
+    ["has(vars.day) && timestamp(vars.day + 'T25:00:00Z') > timestamp(0)", 'EXPRESSION_INVALID'],
+    ["has(vars.day) && timestamp(vars.day + ' 10:00:00') > timestamp(0)", 'EXPRESSION_INVALID'],
+    ["timestamp('2026-02-30T00:00:00Z') > timestamp(0)", 'EXPRESSION_INVALID'],
+    ["timestamp('Nov 27 2026 10:00:00') > timestamp(0)", 'EXPRESSION_INVALID'],
+    ["duration('abc') > duration('1h')", 'EXPRESSION_INVALID'],
+    ["vars.people > 1 && int('ten') > 1", 'EXPRESSION_INVALID'],
+    ["has(vars.day) && vars.day == '01.12.2026'", 'EXPRESSION_INVALID'],
+    ["has(vars.day) && '2026-1-5' <= vars.day", 'EXPRESSION_INVALID'],
+    ["has(vars.day) && vars.day != '2026-02-30'", 'EXPRESSION_INVALID'],
+    ["has(vars.day) && vars.day in ['2026-12-24', '25.12.2026']", 'EXPRESSION_INVALID'],
+    ["has(vars.day) && vars.day.startsWith('01.12.')", 'EXPRESSION_INVALID'],
+    ["(has(vars.day) ? string(vars.day) : '') > (vars.people > 1 ? '2026-12-01' : 'Dec 1')", 'EXPRESSION_INVALID'],
   ])('%s is refused', (expression, code) => {
     expect(decide(expression)).toEqual([`error ${code} d1`])
   })
@@ -279,8 +295,25 @@ describe('expressions', () => {
     '10 / (int(vars.people) - 1) > 1',
     '10 / (3 - 3) > 1',
     '10 / size([]) > 1',
-  ])('%s gets a warning: it fails the run for some number', (expression) => {
+    '10.0 / vars.people > 1.0',
+    '10.0 / (vars.people - 1.0) > 1.0',
+    '10.0 / (-vars.people * double(2)) > 1.0',
+    'vars.people / (0.5 - 0.5) > 1',
+  ])('%s gets a warning: it has no usable value for some number', (expression) => {
     expect(decide(expression)).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
+  })
+
+  test('a number that no form takes 0 for divides without a warning', () => {
+    const withField = (bounds: object) => {
+      const fields = [{ name: 'rooms', label: 'Rooms', kind: 'number', required: true, ...bounds }]
+      return found('s > f1 > d1; d1 -10.0 / vars.rooms > 2-> e1; d1 -else-> e2', { f1: { fields } })
+    }
+    expect([{ min: 1 }, { max: -1 }].flatMap(withField)).toEqual([])
+    expect(withField({ min: 0 })).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
+  })
+
+  test('a date that is compared with a text variable gets a warning', () => {
+    expect(decide('has(vars.day) && has(vars.note) && vars.day == vars.note')).toEqual(['warning EXPRESSION_MAY_FAIL d1'])
   })
 
   test('a time of a date names the text that makes it one', () => {

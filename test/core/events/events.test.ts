@@ -104,6 +104,8 @@ const audiences: readonly (readonly [string, Audience | null, boolean])[] = [
   ['other users', { users: ['u2'] }, false],
   ['those with a capability that the user has', { capability: 'manageModules' }, true],
   ['those with another capability', { capability: 'manageBoards' }, false],
+  ['those with a capability in a private space that the user is in', { capability: 'manageModules', within: ['mine'] }, true],
+  ['those with a capability in another private space', { capability: 'manageModules', within: ['mine', 'other'] }, false],
   ['those with a role that the user has', { roles: ['parent', 'teacher'] }, true],
   ['those with another role', { roles: ['parent'] }, false],
   ['members of another space and the user', { spaces: ['other'], users: ['u1'] }, true],

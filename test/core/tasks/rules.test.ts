@@ -18,7 +18,7 @@ const aTask = (more: Partial<Parameters<typeof audienceOf>[0]> = {}) => ({
 const callers = {
   anna: { userId: 'anna', roles: ['member'], capabilities: [] },
   teacher: { userId: 'tim', roles: ['teacher'], capabilities: [] },
-  manager: { userId: 'mia', roles: ['head'], capabilities: ['manageBoards'] },
+  manager: { userId: 'mia', roles: ['head'], capabilities: ['manageRuns'] },
   inSpace: { userId: 'sam', roles: ['member'], capabilities: [] },
   stranger: { userId: 'zoe', roles: ['member'], capabilities: ['manageUsers'] },
 } as const satisfies Record<string, TaskCaller>
@@ -45,7 +45,7 @@ test.each(readers)('a task %s is readable by %j only', (_, task, expected) => {
 test('a reassignment is also published to the former assignee', () => {
   const before = aTask({ assigneeId: 'anna', assignedRole: 'teacher' })
   const after = aTask({ assigneeId: 'ben', assignedRole: 'CUSTODIAN' })
-  expect(audienceOfChange(before, after)).toEqual({ capability: 'manageBoards', users: ['ben', 'anna'], roles: ['custodian', 'teacher'] })
+  expect(audienceOfChange(before, after)).toEqual({ capability: 'manageRuns', users: ['ben', 'anna'], roles: ['custodian', 'teacher'] })
 })
 
 test.each([

@@ -34,6 +34,12 @@ test('the shipped role book is valid, and its default role grants nothing', asyn
   expect(new Set(may({ ...shipped, operatorTenant: 'acme' }, Object.keys(shipped.roles)))).toEqual(new Set(capabilities))
 })
 
+test('in the shipped role book teachers build boards, and do not read the runs of others', async () => {
+  const shipped = await loadRoleBook('config/roles.yaml')
+  expect([may(shipped, ['teacher']), may(shipped, ['principal'])].map((all) => all.includes('manageRuns'))).toEqual([false, true])
+  expect(may(shipped, ['teacher'])).toContain('manageBoards')
+})
+
 describe('an invalid role book stops the start and names the fields', () => {
   test.each([
     [{}, /defaultRole is missing; roles is missing/],

@@ -5,7 +5,7 @@ import { roomsOfMember } from '../../../src/daemon/spaces/index.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksWorld, codeOf, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
-import { storedSpace } from '../runs/a-board.ts'
+import { joined, storedSpace } from '../runs/a-board.ts'
 
 const sound = sketch('s > t1 > c1 > e', { c1: { assignedRole: 'school-principal' } })
 const deadlocked = sketch('s > d1; d1 -1 > 2-> t1 > j1; d1 -else-> t2 > j1; j1 > e')
@@ -205,7 +205,8 @@ onBothDialects('boards', (fresh) => {
     const one = await room()
     await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
     await storedSpace(one, 'spc_1', '!hall:school')
-    one.spaces.set('mia', [aSpace('spc_1')])
+    await joined(one, 'mia', 'spc_1')
+    await one.db.updateTable('spaces').set({ visibility: 'TENANT' }).execute()
     const place = { spaceId: 'spc_1', roomId: '!hall:school', encryptedRooms: new Set<string>(), unknownRooms: new Set<string>() }
     const triggerPlace = async () => ({ ...place, timeZone: 'UTC', now: one.clock.now() })
     const { id } = await create(one, { spaceId: 'spc_1', definition: sketch('s > t1 > e') })

@@ -97,7 +97,7 @@ onBothDialects('bootstrap', (fresh) => {
         { id: due.id, title: 'First', status: 'open', assignedRole: null, dueAt: '2026-02-01T00:00:00.000Z' },
         { id: late.id, title: 'Second', status: 'open', assignedRole: 'HEAD', dueAt: null },
       ],
-      permissions: ['manageBoards', 'manageUsers'],
+      permissions: ['manageBoards', 'manageRuns', 'manageUsers'],
       profile: { displayName: null, avatarUrl: null, locale: null },
     })
   })

@@ -31,6 +31,7 @@ describe('the simulated chat server', () => {
     fence: async (on) => {
       chat.state.fence = on
     },
+    restart: async () => chat.rooms.restart(),
     loseAdminToken: async () => {
       for (const [token, { userId }] of chat.sessions) if (userId === chat.id('tenantry.admin')) chat.sessions.delete(token)
       chat.accounts.delete(chat.id('tenantry.admin'))

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Homeserver } from '../../../src/core/homeserver/index.ts'
 import { secret } from '../../../src/core/kit/index.ts'
+import { sendAsBot } from '../../../src/daemon/homeserver/index.ts'
 
 export type Subject = Readonly<{
   homeserver: Homeserver
@@ -9,6 +10,8 @@ export type Subject = Readonly<{
   fence(on: boolean): Promise<void>
   /** Simulates a restore to a time before the platform’s administrator had logged in. */
   loseAdminToken(): Promise<void>
+  /** Restarts the chat server. */
+  restart(): Promise<void>
 }>
 
 const right = secret('a good password')
@@ -107,7 +110,7 @@ export function homeserverSuite(subject: () => Subject): void {
     const localpart = await aUser()
     expect(await subject().homeserver.setDisplayName({ localpart, displayName: 'Ben' })).toEqual({ kind: 'ok' })
     const path = `/_synapse/admin/v2/users/${encodeURIComponent(`@${localpart}:${subject().chatDomain}`)}`
-    const seen = await subject().homeserver.send({ method: 'GET', path, admin: true })
+    const seen = await subject().homeserver.send({ method: 'GET', path, by: 'admin' })
     expect(seen).toMatchObject({ kind: 'ok', json: { displayname: 'Ben' } })
   })
 
@@ -158,5 +161,28 @@ export function homeserverSuite(subject: () => Subject): void {
     await fence(false)
     expect(await login(localpart)).toMatchObject({ kind: 'ok' })
     expect(await homeserver.whoami(accessToken)).toMatchObject({ kind: 'ok' })
+  })
+
+  test('a message of the bot is written once, also over a restart of the server and a lost token', async () => {
+    const { homeserver, chatDomain, restart } = subject()
+    const limits = `/_synapse/admin/v1/users/${encodeURIComponent(`@tenantry.admin:${chatDomain}`)}/override_ratelimit`
+    await homeserver.send({ method: 'POST', path: limits, body: { messages_per_second: 0, burst_count: 0 }, by: 'admin' })
+    const made = await homeserver.send({
+      method: 'POST',
+      path: '/_matrix/client/v3/createRoom',
+      body: { preset: 'private_chat' },
+      by: 'admin',
+    })
+    if (made.kind !== 'ok') throw new Error(`no room: ${made.kind}`)
+    const roomId = String(made.json.room_id)
+    const say = (transactionId: string) => sendAsBot({ homeserver, chatDomain }, { roomId, body: transactionId, transactionId })
+    const first = await say('run_1.t1')
+    await restart()
+    expect(await say('run_1.t1')).toBe(first)
+    await homeserver.send({ method: 'POST', path: '/_matrix/client/v3/logout', body: {}, by: 'bot' })
+    expect(await say('run_1.t2')).not.toBe(first)
+    // An application service may send as fast as it likes; so must the bot.
+    const sent = await Promise.all(Array.from({ length: 25 }, (_, n) => say(`run_2.t${n}`)))
+    expect(new Set(sent).size).toBe(25)
   })
 }

@@ -54,7 +54,7 @@ onBothDialects('profile', (fresh) => {
 
   test('permissions are those of the current record', async () => {
     const one = await room()
-    expect(await one.as('mia').showPermissions()).toEqual({ roles: ['head'], permissions: ['manageBoards', 'manageUsers'] })
+    expect(await one.as('mia').showPermissions()).toEqual({ roles: ['head'], permissions: ['manageBoards', 'manageRuns', 'manageUsers'] })
     await one.db.updateTable('users').set({ roles: '["member","of-old"]' }).where('id', '=', 'mia').execute()
     expect(await one.as('mia').showPermissions()).toEqual({ roles: ['member', 'of-old'], permissions: [] })
   })

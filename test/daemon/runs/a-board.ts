@@ -16,7 +16,6 @@ export const aRun = (room: TasksWorld, boardId: string, body: Parameters<ReturnT
 
 /** Stores a space with a chat room, of which anna is a member. */
 export async function storedSpace(room: TasksWorld, id: string, roomId = '!room:one'): Promise<void> {
-  room.spaces.set('anna', [...(room.spaces.get('anna') ?? []), aSpace(id)])
   const at = '2026-01-05T00:00:00.000Z'
   const names = { id, tenant_id: 'ten_one', name: id, type: 'CLASSROOM', visibility: 'PRIVATE' } as const
   const chat = { revision: 1, chat_revision: 1, chat_space_id: `!s${id}:one`, chat_room_id: roomId }
@@ -24,5 +23,22 @@ export async function storedSpace(room: TasksWorld, id: string, roomId = '!room:
   await room.db
     .insertInto('spaces')
     .values({ ...names, ...chat, ...times } as never)
+    .execute()
+  await joined(room, 'anna', id)
+}
+
+/** Makes a user a member of stored spaces. */
+export async function joined(room: TasksWorld, who: string, ...ids: string[]): Promise<void> {
+  room.spaces.set(who, [...(room.spaces.get(who) ?? []), ...ids.map((id) => aSpace(id))])
+  const rest = {
+    tenant_id: 'ten_one',
+    role: 'member',
+    joined_at: '2026-01-05T00:00:00.000Z',
+    chat_joined_at: null,
+    chat_refused_at: null,
+  } as const
+  await room.db
+    .insertInto('space_members')
+    .values(ids.map((id) => ({ space_id: id, user_id: who, ...rest })))
     .execute()
 }

@@ -10,7 +10,7 @@ import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { withTransaction } from '../../support/dying.ts'
 import { aSpace, aTasksWorld, codeOf, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
-import { aBoard, aRun, storedSpace } from './a-board.ts'
+import { aBoard, aRun, joined, storedSpace } from './a-board.ts'
 
 /** A failure that a retry continues. */
 const stopped = { code: 'TOO_MANY_STEPS', elementId: 'd1', message: 'too many' }
@@ -124,7 +124,7 @@ onBothDialects('runs', (fresh) => {
   test('a board of a private space is started by its members, or by the roles that it names, to whom the space stays unknown', async () => {
     const one = await room()
     await storedSpace(one, 'spc_crisis')
-    one.spaces.set('mia', one.spaces.get('anna') ?? [])
+    await joined(one, 'mia', 'spc_crisis')
     const boardFor = async (startRoles: readonly string[]) => {
       const definition = sketch('s > t1 > e', {}, { startRoles })
       const { id } = await one.as('mia').createBoard({ body: { name: 'Crisis', spaceId: 'spc_crisis', definition } })
@@ -264,7 +264,7 @@ onBothDialects('runs', (fresh) => {
     const one = await room()
     const mia = one.as('mia')
     for (const id of ['spc_4b', 'spc_5c']) await storedSpace(one, id)
-    one.spaces.set('mia', [aSpace('spc_4b'), aSpace('spc_5c')])
+    await joined(one, 'mia', 'spc_4b', 'spc_5c')
     const id = await aBoard(one, 's > r1 > t1 > e')
     const params = { id }
     const { definition } = await mia.showBoard({ params })
@@ -290,6 +290,7 @@ onBothDialects('runs', (fresh) => {
   test('each event of a run names its space, so it starts no run of a board in another space', async () => {
     const one = await room()
     await storedSpace(one, 'spc_4b')
+    await joined(one, 'mia', 'spc_4b')
     const run = await aRun(one, await aBoard(one, 's > c1 > e', { c1: { dueAt: 'PT10H' } }), { spaceId: 'spc_4b' })
     await one.clock.advance(9 * 3_600_000)
     await fireTimers(one)
@@ -739,12 +740,16 @@ onBothDialects('runs', (fresh) => {
   test('a board of a deleted space is a finding, and starts no run', async () => {
     const one = await room()
     await storedSpace(one, 'spc_1')
-    one.spaces.set('mia', [aSpace('spc_1')])
+    await joined(one, 'mia', 'spc_1')
     const { id } = await one.as('mia').createBoard({ body: { name: 'B', spaceId: 'spc_1', definition: sketch('s > t1 > e') } })
     await one.as('mia').publishBoard({ params: { id } })
     await aRun(one, id)
     await one.db.updateTable('spaces').set({ deleted_at: '2026-01-05T00:00:00.000Z' }).execute()
+    await one.db.deleteFrom('space_members').execute()
     one.spaces.clear()
+    await one.db.updateTable('users').set({ roles: '["head"]' }).where('id', '=', 'ben').execute()
+    expect((await one.as('ben').listBoards()).boards).toEqual([])
+    expect((await one.as('mia').listBoards()).boards).toMatchObject([{ id }])
     const { findings } = await one.as('mia').checkBoard({ params: { id } })
     expect(findings).toMatchObject([{ severity: 'error', code: 'SPACE_DELETED' }])
     await expect(aRun(one, id)).rejects.toMatchObject({ code: 'BOARD_NOT_ACTIVE', message: expect.stringContaining('was deleted') })

@@ -6,6 +6,7 @@ import { FlowBundle } from '../../../src/core/boards/index.ts'
 import { fireTimers } from '../../../src/daemon/runs/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
+import { joined, storedSpace } from './a-board.ts'
 
 // The shipped crisis flow, from the check of a broken copy to its report.
 
@@ -21,7 +22,9 @@ onBothDialects('the crisis flow', (fresh) => {
     const one = await aTasksWorld(await fresh())
     for (const id of ['anna', 'ben'])
       await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', id).execute()
-    for (const id of ['tim', 'olga']) one.spaces.set(id, [aSpace('spc_staff')])
+    await storedSpace(one, 'spc_staff')
+    for (const id of ['tim', 'mia']) await joined(one, id, 'spc_staff')
+    one.spaces.set('olga', [aSpace('spc_staff')])
     return one
   }
   async function publish(one: TasksWorld, who: string) {

@@ -39,7 +39,7 @@ onBothDialects('tasks', (fresh) => {
     expect(events[0]).toMatchObject({
       source: 'core',
       payload: { taskId: task.id, eventId: 'e1', spaceId: null, runId: null, assigneeId: null, role: 'teacher', by: 'mia' },
-      audience: { capability: 'manageBoards', users: ['mia'], roles: ['teacher'] },
+      audience: { capability: 'manageRuns', users: ['mia'], roles: ['teacher'] },
     })
   })
 
@@ -153,7 +153,7 @@ onBothDialects('tasks', (fresh) => {
     expect(await one.as('mia').escalateTask(call)).toEqual(escalated)
     const events = await told(one)
     expect(events.map(({ eventType }) => eventType)).toEqual(['task.created', 'task.escalated'])
-    expect(events[1]?.audience).toEqual({ capability: 'manageBoards', users: ['mia', 'anna'], roles: ['school-principal'] })
+    expect(events[1]?.audience).toEqual({ capability: 'manageRuns', users: ['mia', 'anna'], roles: ['school-principal'] })
   })
 
   test('a task of a space is read by its members, and by no manager who is not in it', async () => {
@@ -251,7 +251,7 @@ onBothDialects('tasks', (fresh) => {
           for (const task of tasks) await insertTask(tx, task)
         })
         const actor = await principalOf(one.db, who)
-        const reader = { ...actor, spaceIds: ['s1'], manages: actor.capabilities.includes('manageBoards') }
+        const reader = { ...actor, spaceIds: ['s1'], manages: actor.capabilities.includes('manageRuns') }
         const isMember = (spaceId: string, userId: string) => spaceId === 's1' && userId === who
         const allowed = tasks.filter((task) => task.tenantId === actor.tenantId && reaches(audienceOf(task), actor, isMember))
         const ids = (found: readonly TaskRecord[]) => found.map(({ id }) => id).sort()
