@@ -32,6 +32,7 @@ export const catalogue = {
   // admin accounts
   LOGIN_FAILED: entry(401, 4, 'The login failed'),
   ACCOUNT_LOCKED: retryable(429, 4, 'Too many failed logins'),
+  WRONG_PASSWORD: entry(401, 4, 'The current password is wrong'),
   SETUP_REQUIRED: entry(403, 4, 'The account set-up is incomplete'),
   TOTP_REQUIRED: entry(401, 4, 'A TOTP code is required'),
   // sessions of tenants' users

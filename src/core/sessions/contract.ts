@@ -93,7 +93,7 @@ const own = {
     auth: platform(),
     body: z.strictObject({ currentPassword: Password, newPassword: NewPassword }),
     returns: empty,
-    problems: loginProblems,
+    problems: ['WRONG_PASSWORD', 'ACCOUNT_LOCKED', 'HOMESERVER_UNREACHABLE'],
     summary: 'Change your password; sessions and chat tokens stay valid',
     spec: '4.1',
   }),
