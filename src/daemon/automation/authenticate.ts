@@ -1,5 +1,6 @@
 import { automationContract } from '../../core/automation/index.ts'
 import { type Problem, problem } from '../../core/kit/index.ts'
+import { tenantSuspended } from '../../core/tenants/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type TenantOfCall, trustOf } from '../http/index.ts'
 import { type TenantRecord, tenantByChatDomain, tenantById, tenantBySlug } from '../tenants/index.ts'
@@ -61,6 +62,7 @@ async function onlyTenantOf(db: StoreDeps['db'], key: ValidKey | undefined): Pro
 
 function assertActive(tenant: TenantRecord): TenantRecord {
   if (tenant.status === 'active') return tenant
+  if (tenant.status === 'suspended') throw tenantSuspended(tenant)
   throw problem('FORBIDDEN', `Tenant ${tenant.slug} is ${tenant.status}.`)
 }
 
