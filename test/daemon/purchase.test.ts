@@ -103,7 +103,7 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
     /^https:/,
   )
   let anna = await user()
-  const install = { params: { id: item.id } }
+  const install = { params: { id: item.id }, body: { priceCents: item.priceCents } }
   expect(await codeOf(anna.marketplace.installMarketplaceItem(install))).toBe('VENDOR_INACTIVE')
   const account = (await operator.marketplace.listVendors({})).vendors[0]?.paymentAccountId as string
   const stateOfVendor = async () => (await operator.marketplace.listVendors({})).vendors[0]?.paymentAccountStatus
@@ -246,7 +246,7 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
   // 8. Without a provider free things work, paid ones wait.
   await restart(noProvider)
   anna = await user()
-  expect(await codeOf(anna.marketplace.installMarketplaceItem(install))).toBe('PAYMENTS_UNAVAILABLE')
+  expect(await codeOf(anna.marketplace.installMarketplaceItem({ params: install.params }))).toBe('PAYMENTS_UNAVAILABLE')
   const third = items.filter(({ isSeed }) => isSeed)[2]
   expect((await anna.marketplace.installMarketplaceItem({ params: { id: third?.id as string } })).status).toBe('active')
   if (hasStripeMock)

@@ -57,6 +57,7 @@ const kinds = Object.keys({
   usage_rejected: 0,
   vendor_restricted: 0,
   plan_ended: 0,
+  suspended_again: 0,
   plan_duplicate: 0,
   billing_differs: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]

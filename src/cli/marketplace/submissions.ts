@@ -39,7 +39,7 @@ export const submissions = command(
     options: {
       status: oneOf('--status <status>', 'list: only these', ['pending', 'needs-changes', 'approved', 'rejected']),
       notes: text('--notes <text>', 'notes or reason for the vendor'),
-      vendor: text('--vendor <vendor>', 'approve: join this vendor (default: a new one)'),
+      vendor: text('--vendor <vendor>', 'approve: join this vendor, or `new` (default: by address)'),
       item: text('--item <item>', 'approve: publish as the next version of this item'),
       round: count('--round <round>', 'approve: the round that you read (default: 1)'),
       limit: count('--limit <count>', 'max results'),
@@ -68,7 +68,7 @@ function named({ submission }: Input): string {
 
 async function approve({ api }: Context, input: Input): Promise<Reviewed> {
   const id = named(input)
-  const body = { round: input.round, notes: input.notes, vendorId: input.vendor, itemId: input.item }
+  const body = { round: input.round, notes: input.notes, vendorId: input.vendor === 'new' ? null : input.vendor, itemId: input.item }
   const { item, status } = await api.marketplace.approveMarketplaceSubmission({ params: { id }, body })
   return { submission: id, status, item }
 }

@@ -81,7 +81,7 @@ const taskColumns = ({ now }: Style): Column<Task>[] => [
 ]
 
 export const tasks = command('tasks', 'List the unfinished tasks that you may read', {
-  options: { run: text('--run <id>', 'only tasks of this run'), mine: flag('--mine', 'only tasks assigned to you'), ...paging },
+  options: { run: text('--run <id>', 'only tasks of this run'), mine: flag('--mine', 'only tasks of you and of your roles'), ...paging },
   run: async (context, { run, mine, ...page }) => {
     const filter = { status: 'unfinished', ...(run === undefined ? {} : { runId: run }), ...(mine ? { assignee: 'me' } : {}) } as const
     return context.api.tasks.listTasks({ query: { ...filter, ...page } }, await asUser(context))

@@ -80,6 +80,16 @@ export const suspend = command('suspend <slug>', 'Block logins and tokens of all
 })
 
 export const resume = command('resume <slug>', 'Lift a suspension; existing sessions work again', {
-  run: ({ api }, { slug }) => api.tenants.resumeTenant({ params: { slug } }),
+  options: { until: text('--until <date>', 'for a time: suspended again at the end of this day (UTC)') },
+  run: ({ api }, { slug, until }) =>
+    api.tenants.resumeTenant({ params: { slug }, body: until === undefined ? {} : { until: endOfTime(until) } }),
   view: tenantView,
+  examples: ['resume anna-schule', 'resume anna-schule --until 2026-12-24'],
 })
+
+/** The end of a day, or a time. */
+function endOfTime(text: string): string {
+  const at = new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T23:59:59Z` : text)
+  if (Number.isNaN(at.getTime())) throw problem('USAGE', `invalid --until ${text}; write a day such as 2026-12-24`)
+  return at.toISOString()
+}

@@ -1,6 +1,6 @@
 import { type FileUsage, formatSize } from '../../core/files/index.ts'
 import { plural } from '../../core/kit/index.ts'
-import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
+import { liftOf, type Tenant, type TenantInFull } from '../../core/tenants/index.ts'
 import { momentText, windowText } from '../../core/wall-clock/index.ts'
 import type { BoxWindow } from '../../core/windows/index.ts'
 import { ago, type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
@@ -29,7 +29,8 @@ export const tenantView = (tenant: Tenant, style: Style): string =>
     ['tenant', style.paint.bold(tenant.slug)],
     ['name', clean(tenant.name)],
     ['plan', `${tenant.plan} (tier ${tenant.tier})`],
-    ['status', tenant.suspendedReason ? `${tenant.status}: ${clean(tenant.suspendedReason)}` : tenant.status],
+    ['status', statusWords(tenant, style.now)],
+    ['', tenant.suspendedCause && `cause: ${tenant.suspendedCause}; to lift it: ${liftOf(tenant)}`],
     ['chat domain', clean(tenant.chatDomain)],
     ['homeserver', homeserverWords(tenant)],
     ['display name', clean(tenant.branding.tenantName)],
@@ -44,6 +45,11 @@ export const tenantView = (tenant: Tenant, style: Style): string =>
     ['created', stamp(tenant.createdAt, style.now)],
     ['id', tenant.id, 'detail'],
   ])
+
+function statusWords({ status, suspendedReason, resumedUntil }: Tenant, now: Date): string {
+  if (resumedUntil !== null) return `active until ${stamp(resumedUntil, now)}, then suspended again: ${clean(suspendedReason ?? '')}`
+  return suspendedReason ? `${status}: ${clean(suspendedReason)}` : status
+}
 
 export const tenantInFull = (tenant: TenantInFull, style: Style): string =>
   sections(tenantView(tenant, style), fileUsage(tenant.files, style))

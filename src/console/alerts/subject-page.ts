@@ -55,6 +55,7 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   usage_rejected: null,
   vendor_restricted: null,
   plan_ended: 'tenant',
+  suspended_again: 'tenant',
   plan_duplicate: 'tenant',
   billing_differs: null,
 }

@@ -46,10 +46,10 @@ function decisionsOf({ id, name, round, vendors, status }: Submission): readonly
     ...{ verb, title: words.statusTitle(name, verb), consequence, reason: 'required' as const },
     cli: (reason: string) => `tenantry marketplace submissions ${action} ${id} --notes ${quoted(reason)}`,
   })
-  const approval = (verb: string, consequence: string, target: Readonly<{ vendorId?: string; itemId?: string }>): Decision => ({
+  const approval = (verb: string, consequence: string, target: Readonly<{ vendorId?: string | null; itemId?: string }>): Decision => ({
     ...{ verb, title: words.statusTitle(name, verb), consequence },
     cli: () =>
-      `tenantry marketplace submissions approve ${id} --round ${round}${target.vendorId ? ` --vendor ${target.vendorId}` : ''}${target.itemId ? ` --item ${target.itemId}` : ''}`,
+      `tenantry marketplace submissions approve ${id} --round ${round}${target.vendorId === undefined ? '' : ` --vendor ${target.vendorId ?? 'new'}`}${target.itemId ? ` --item ${target.itemId}` : ''}`,
     run: () => api.marketplace.approveMarketplaceSubmission({ params, body: { round, ...target } }).then(again),
   })
   const reject: Decision = {
@@ -73,7 +73,7 @@ function decisionsOf({ id, name, round, vendors, status }: Submission): readonly
     ]),
     vendors.length === 0
       ? { ...approval(words.approve, words.approveConsequence, {}), look: 'primary' as const }
-      : approval(words.approveSecond, words.approveSecondConsequence, {}),
+      : approval(words.approveSecond, words.approveSecondConsequence, { vendorId: null }),
   ]
 }
 

@@ -1,9 +1,10 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
+import { Input, Label, TextField } from 'react-aria-components'
 import { type FileUsage, formatSize } from '../../core/files/index.ts'
 import { plural } from '../../core/kit/index.ts'
-import type { TenantInFull } from '../../core/tenants/index.ts'
+import { liftOf, type TenantInFull } from '../../core/tenants/index.ts'
 import type { User, UserStatus } from '../../core/users/index.ts'
 import { windowText } from '../../core/wall-clock/index.ts'
 import {
@@ -38,25 +39,31 @@ import { words } from './words.ts'
 export function Page() {
   const { slug } = useParams({ strict: false }) as { slug: string }
   const tenant = useQuery(tenantQuery(slug))
-  const [asking, setAsking] = useState(false)
+  const [asking, setAsking] = useState<'suspend' | 'resume'>()
+  const close = () => setAsking(undefined)
   const { why } = useMay('tenants', 'suspendTenant')
   const status = tenant.data?.status
   return (
     <>
       <PageHeader
         title={slug}
-        answer={
-          tenant.data && (
-            <Status tone={tenantTones[tenant.data.status]}>
-              {[tenant.data.status, tenant.data.suspendedReason].filter(Boolean).join(': ')}
-            </Status>
-          )
-        }
+        answer={tenant.data && <Status tone={tenantTones[tenant.data.status]}>{statusWords(tenant.data)}</Status>}
         actions={
           (status === 'active' || status === 'suspended') && (
-            <Button look={status === 'active' ? 'plain' : 'primary'} why={why} onPress={() => setAsking(true)}>
-              {status === 'active' ? words.suspend : words.resume}…
-            </Button>
+            <>
+              {tenant.data?.resumedUntil && (
+                <Button why={why} onPress={() => setAsking('resume')}>
+                  {words.resume}…
+                </Button>
+              )}
+              <Button
+                look={status === 'active' ? 'plain' : 'primary'}
+                why={why}
+                onPress={() => setAsking(status === 'active' ? 'suspend' : 'resume')}
+              >
+                {status === 'active' ? words.suspend : words.resume}…
+              </Button>
+            </>
           )
         }
       />
@@ -71,13 +78,20 @@ export function Page() {
         )}
       </Loaded>
       <Users slug={slug} />
-      {asking && status === 'active' && <Suspend slug={slug} onClose={() => setAsking(false)} />}
-      {asking && status === 'suspended' && <Resume slug={slug} onClose={() => setAsking(false)} />}
+      {asking === 'suspend' && <Suspend slug={slug} onClose={close} />}
+      {asking === 'resume' && tenant.data && <Resume tenant={tenant.data} onClose={close} />}
     </>
   )
 }
 
+function statusWords({ status, suspendedReason, resumedUntil }: TenantInFull): string {
+  if (resumedUntil !== null) return words.activeUntil(resumedUntil.slice(0, 10), suspendedReason ?? '')
+  return [status, suspendedReason].filter(Boolean).join(': ')
+}
+
 const tenantFacts = (tenant: TenantInFull): readonly Fact[] => [
+  ['Suspension', tenant.suspendedCause && words.causes[tenant.suspendedCause]],
+  ['Lifted by', tenant.suspendedCause && liftOf(tenant)],
   ['Name', tenant.name],
   ['Plan', `${tenant.plan} (tier ${tenant.tier})`],
   ['Chat domain', tenant.chatDomain],
@@ -138,19 +152,31 @@ const Suspend = ({ slug, onClose }: Readonly<{ slug: string; onClose(): void }>)
   />
 )
 
-const Resume = ({ slug, onClose }: Readonly<{ slug: string; onClose(): void }>) => (
-  <ActionDialog
-    title={words.resumeTitle(slug)}
-    consequence={words.resumeConsequence}
-    confirm={words.resume}
-    cli={() => `tenantry tenants resume ${slug}`}
-    run={async () => {
-      await api.tenants.resumeTenant({ params: { slug } })
-      await queryClient.invalidateQueries({ queryKey: ['tenants'] })
-    }}
-    onClose={onClose}
-  />
-)
+/** A Light tenant whose plan ended is resumed for a time only. */
+function Resume({ tenant, onClose }: Readonly<{ tenant: TenantInFull; onClose(): void }>) {
+  const { slug, plan, suspendedCause } = tenant
+  const [day, setDay] = useState('')
+  const needsDay = suspendedCause === 'plan_ended' && plan === 'light'
+  return (
+    <ActionDialog
+      title={words.resumeTitle(slug)}
+      consequence={needsDay ? words.resumeForTime : words.resumeConsequence}
+      confirm={words.resume}
+      isComplete={!needsDay || day !== ''}
+      cli={() => `tenantry tenants resume ${slug}${day === '' ? '' : ` --until ${day}`}`}
+      run={async () => {
+        await api.tenants.resumeTenant({ params: { slug }, body: day === '' ? {} : { until: `${day}T23:59:59Z` } })
+        await queryClient.invalidateQueries({ queryKey: ['tenants'] })
+      }}
+      onClose={onClose}
+    >
+      <TextField className="field" type="date" value={day} onChange={setDay}>
+        <Label>{needsDay ? words.until : words.untilOptional}</Label>
+        <Input />
+      </TextField>
+    </ActionDialog>
+  )
+}
 
 export const userTones = { active: 'ok', disabled: 'failed', erased: 'off' } as const satisfies Record<UserStatus, Tone>
 

@@ -1,5 +1,6 @@
 import { plural } from '../../core/kit/index.ts'
 import type { EndedBy } from '../../core/sessions/index.ts'
+import type { SuspensionCause } from '../../core/tenants/index.ts'
 
 export const words = {
   title: 'Tenants',
@@ -20,6 +21,12 @@ export const words = {
   resume: 'Resume',
   resumeTitle: (slug: string) => `Resume ${slug}?`,
   resumeConsequence: 'Its users can log in again. Sessions that have not expired continue.',
+  resumeForTime:
+    'The subscription of its plan ended: only a new one lifts the suspension for good. Until the day below its users can log in again.',
+  until: 'Until the end of (UTC), at most 90 days ahead',
+  untilOptional: 'Until the end of (UTC; empty: for good)',
+  activeUntil: (day: string, reason: string) => `active until ${day}, then suspended again: ${reason}`,
+  causes: { operator: 'by an operator', plan_ended: 'the subscription of its plan ended' } satisfies Record<SuspensionCause, string>,
   disable: 'Disable',
   disableTitle: (user: string) => `Disable ${user}?`,
   disableConsequence: 'Ends all sessions within a second and locks the chat account. Messages and files stay; enabling reverses it.',

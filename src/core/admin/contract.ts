@@ -60,7 +60,7 @@ const own = {
     perAddress: 5,
     body: z.strictObject({ currentPassword: Password, newPassword: NewPassword }),
     returns: empty,
-    problems: ['LOGIN_FAILED', 'ACCOUNT_LOCKED'],
+    problems: ['WRONG_PASSWORD', 'ACCOUNT_LOCKED'],
     summary: 'Change your password; your other sessions end',
   }),
   enrolTotp: endpoint({
@@ -70,7 +70,7 @@ const own = {
     perAddress: 5,
     body: z.strictObject({ password: Password }),
     returns: z.object({ secret: z.string(), uri: z.string().meta({ description: 'otpauth:// address, for a QR code' }) }),
-    problems: ['LOGIN_FAILED', 'ACCOUNT_LOCKED', 'CONFLICT'],
+    problems: ['WRONG_PASSWORD', 'ACCOUNT_LOCKED', 'CONFLICT'],
     summary: 'Start TOTP enrolment; returns the secret, shown once',
   }),
   confirmTotp: endpoint({
@@ -90,7 +90,7 @@ const own = {
     perAddress: 5,
     body: z.strictObject({ password: Password, totp: Code }),
     returns: empty,
-    problems: ['LOGIN_FAILED', 'ACCOUNT_LOCKED', 'CONFLICT'],
+    problems: ['WRONG_PASSWORD', 'LOGIN_FAILED', 'ACCOUNT_LOCKED', 'CONFLICT'],
     summary: 'Disable TOTP, where the role does not require it',
   }),
   listSessions: endpoint({

@@ -54,6 +54,7 @@ export const AlertKind = z.enum([
   'usage_rejected',
   'vendor_restricted',
   'plan_ended',
+  'suspended_again',
   'plan_duplicate',
   'billing_differs',
 ])

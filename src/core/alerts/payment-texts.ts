@@ -237,9 +237,23 @@ export const planEnded = ({ slug, plan, subscriptionId, isSuspended }: Ended): N
   body:
     `The subscription ${subscriptionId} ended at the payment provider. ` +
     (isSuspended
-      ? 'The tenant was suspended; its box and chat keep running. A new subscription of its plan resumes it.'
+      ? 'The tenant was suspended; its box and chat keep running. A new subscription of its plan lifts that, and you may resume it for a time.'
       : 'Nothing was taken away: a tenant with this plan is never suspended by itself. Decide with the tenant.'),
   command: `tenantry tenants billing ${slug}`,
+  standing: true,
+})
+
+type Again = Readonly<{ slug: string; lift: string }>
+
+/** The time for which a tenant was resumed has ended. */
+export const suspendedAgain = ({ slug, lift }: Again): NewAlert => ({
+  kind: 'suspended_again',
+  key: `suspended_again:${slug}`,
+  subject: slug,
+  severity: 'warning',
+  title: `${slug} is suspended again`,
+  body: `The time for which the tenant was resumed has ended, and the cause is left. Its box and chat keep running. To lift it: ${lift}`,
+  command: `tenantry tenants show ${slug}`,
   standing: true,
 })
 

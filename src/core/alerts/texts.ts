@@ -21,6 +21,7 @@ import {
   planDuplicate,
   planEnded,
   refundFailed,
+  suspendedAgain,
   usageLate,
   usageRejected,
   usageUnbilled,
@@ -108,6 +109,7 @@ export const alertOf = {
   usage_rejected: usageRejected,
   vendor_restricted: vendorRestricted,
   plan_ended: planEnded,
+  suspended_again: suspendedAgain,
   plan_duplicate: planDuplicate,
   billing_differs: billingDiffers,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

@@ -161,11 +161,11 @@ const tenants = {
     query: z
       .strictObject({ tenantId: TenantKey.optional(), slug: z.string().max(40).optional(), chatDomain: z.string().max(253).optional() })
       .refine(
-        (named) => Object.values(named).filter((one) => one !== undefined).length === 1,
+        (named) => Object.values(named).filter((one) => one !== undefined).length <= 1,
         'must name one of tenantId, slug, chatDomain',
       ),
     returns: TenantInfo,
-    summary: 'Look up a tenant by its id, slug or chat domain',
+    summary: 'Look up a tenant by its id, slug or chat domain; without them the only tenant of the key',
     spec,
   }),
   listTenantSpaces: endpoint({

@@ -32,4 +32,16 @@ export {
 export { formatStreamMessage } from './event-stream.ts'
 export { openApiDocument, problemsOf } from './openapi.ts'
 export { noSuchPage, type PageEnd, pageEnd, pageOf, readPageEnd } from './page-end.ts'
-export { Capability, Counter, CounterText, Email, fieldReasons, Paging, pagingBy, parsePart, Timestamp, YesNo } from './validate.ts'
+export {
+  Capability,
+  Counter,
+  CounterText,
+  Email,
+  fieldReasons,
+  Paging,
+  pagingBy,
+  parsePart,
+  parseQuery,
+  Timestamp,
+  YesNo,
+} from './validate.ts'

@@ -192,7 +192,7 @@ function authProblems(auth: Auth): readonly ProblemCode[] {
   if (auth.kind === 'none') return []
   // CONFLICT asks an agent to say hello first.
   if (auth.kind === 'agent') return ['UNAUTHENTICATED', 'HOST_REVOKED', 'HOST_FROZEN', 'CLOCK_SKEW', 'CONFLICT']
-  if (auth.kind === 'automation') return ['UNAUTHENTICATED', 'FORBIDDEN', 'VALIDATION']
+  if (auth.kind === 'automation') return ['UNAUTHENTICATED', 'FORBIDDEN', 'TENANT_SUSPENDED', 'VALIDATION']
   if (auth.kind === 'platform')
     return auth.capability || auth.developer || auth.orAdmin
       ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN']

@@ -73,6 +73,13 @@ export function parsePart<Schema extends z.ZodType>(schema: Schema, value: unkno
   )
 }
 
+/** Parses the query of a request. Unknown parameters are ignored: proxies, browsers and older clients add some. Throws VALIDATION. */
+export function parseQuery<Schema extends z.ZodType>(schema: Schema, query: Readonly<Record<string, unknown>>): z.output<Schema> {
+  const issues = schema.safeParse(query).error?.issues ?? []
+  const unknown = new Set(issues.flatMap((issue) => (issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [])))
+  return parsePart(schema, Object.fromEntries(Object.entries(query).filter(([name]) => !unknown.has(name))), '')
+}
+
 /** A page of a list: `limit` at most 200, `cursor` as the page before returned it. */
 export const Paging = z.strictObject({
   limit: z.coerce.number().int().min(1).max(200).default(50),

@@ -1,6 +1,9 @@
 /** The host of an origin as browsers write that of a tenant's web chat: `https`, lower case, no port, no path. */
 export const chatHostOf = (origin: string): string | undefined => /^https:\/\/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/.exec(origin)?.[1]
 
+/** Spec 5.11. No page of the web has an origin with such a scheme: the web view of an app sends it. */
+export const defaultNativeOrigins = ['capacitor://localhost', 'ionic://localhost'] as const
+
 const nativeForm = /^([a-z][a-z0-9+.-]*):\/\/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(:[1-9][0-9]{0,4})?$/
 /** Pages opened from a disk or created by a script have the origin `null`, which every page can send. */
 const nobodys = new Set(['file', 'data', 'blob', 'about', 'javascript', 'filesystem'])

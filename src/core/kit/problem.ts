@@ -32,9 +32,11 @@ export const catalogue = {
   // admin accounts
   LOGIN_FAILED: entry(401, 4, 'The login failed'),
   ACCOUNT_LOCKED: retryable(429, 4, 'Too many failed logins'),
+  WRONG_PASSWORD: entry(401, 4, 'The current password is wrong'),
   SETUP_REQUIRED: entry(403, 4, 'The account set-up is incomplete'),
   TOTP_REQUIRED: entry(401, 4, 'A TOTP code is required'),
   // sessions of tenants' users
+  TENANT_SUSPENDED: entry(403, 4, 'The organisation is suspended'),
   INVALID_MATRIX_TOKEN: entry(401, 4, 'A chat token was sent instead of a platform token'),
   REFRESH_TOKEN_INVALID: entry(401, 4, 'The refresh token is unknown or has expired'),
   REFRESH_TOKEN_REUSED: entry(401, 4, 'The refresh token was used before'),

@@ -72,7 +72,7 @@ export const marketplaceContract = {
           .int()
           .nullable()
           .optional()
-          .meta({ description: 'The price that the user was shown, null for free: CONFLICT if it changed' }),
+          .meta({ description: 'The price that the user was shown, null for free; required if it has one. CONFLICT if it changed' }),
         priceModel: PriceModel.nullable().optional().meta({ description: 'What it is a price of, as shown: CONFLICT if it changed' }),
         modulePriceCents: z.int().nullable().optional().meta({
           description:

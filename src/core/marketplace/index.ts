@@ -6,7 +6,7 @@ export { appWarnings, checkApp, checkFlow, undeclaredBy } from './check-bundle.t
 export { type ItemDetail, marketplaceContract, type TenantItem } from './contract.ts'
 export { changesStatus, type Item, type ItemChange, type ItemStatus, type ItemType } from './item.ts'
 export { statusOfMail, submissionMail } from './mails.ts'
-export { assertCharged, type PriceModel } from './pricing.ts'
+export { assertCharged, type PriceModel, storedCents } from './pricing.ts'
 export { marketplacePublicContract } from './public-contract.ts'
 export { SeedFile } from './seed.ts'
 export { freeSlug, slugOf } from './slug.ts'

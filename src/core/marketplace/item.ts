@@ -39,11 +39,16 @@ export const paragraph = (max: number) =>
     .trim()
     .regex(/^[^\0]*$/, 'must not contain NUL')
 
-/** A semantic version of at most 20 characters. */
+const ofPreRelease = String.raw`(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)`
+
+/** A semantic version of at most 20 characters, without build metadata. */
 export const ItemVersion = z
   .string()
   .max(20)
-  .regex(/^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$/, 'must be a version such as 1.4.0')
+  .regex(
+    new RegExp(String.raw`^(?:0|[1-9]\d{0,5})(?:\.(?:0|[1-9]\d{0,5})){2}(?:-${ofPreRelease}(?:\.${ofPreRelease})*)?$`),
+    'must be a version such as 1.4.0 or 2.0.0-beta.1',
+  )
 
 /** One emoji as a person sees it, also one of several characters such as a flag. */
 const oneEmoji =

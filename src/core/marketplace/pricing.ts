@@ -42,10 +42,14 @@ export function assertCharged({ priceModel, priceCents }: PriceFields, currency:
 
 type PriceFields = Readonly<{ priceModel?: PriceModel | null | undefined; priceCents?: number | null | undefined }>
 
-/** The faults of a price, by field: a free item has neither model nor cents. */
+/** Cents as they are stored: null for a free item, whose vendor may have sent 0. */
+export const storedCents = ({ priceModel = null, priceCents = null }: PriceFields): number | null =>
+  priceModel === null ? null : priceCents
+
+/** The faults of a price, by field: a free item has no model, and no cents or 0. */
 function priceFaults({ priceModel = null, priceCents = null }: PriceFields): { path: string; reason: string }[] {
   if (priceModel === null)
-    return priceCents === null ? [] : [{ path: 'priceModel', reason: 'is missing; a free item has no priceCents either' }]
+    return (priceCents ?? 0) === 0 ? [] : [{ path: 'priceModel', reason: 'is missing; a free item has no priceCents, or 0' }]
   const { min, max } = priceBounds[priceModel]
   if (priceCents === null) return [{ path: 'priceCents', reason: `is missing: from ${min} to ${max} cents for ${priceModel}` }]
   if (priceCents < min || priceCents > max) return [{ path: 'priceCents', reason: `must be from ${min} to ${max} cents for ${priceModel}` }]

@@ -48,8 +48,11 @@ const common = {
   vendorName: line(120),
   vendorEmail: Email,
   vendorCountry: Country.default('DE').meta({ description: 'ISO 3166-1 alpha-2' }),
-  priceModel: PriceModel.optional().meta({ description: 'Absent for a free item' }),
-  priceCents: z.int().optional().meta({ description: 'Flat: 50 to 100000 a month; per active user: 1 to 10000 a month' }),
+  priceModel: PriceModel.nullish().meta({ description: 'Absent or null for a free item' }),
+  priceCents: z
+    .int()
+    .nullish()
+    .meta({ description: 'Free: absent, null or 0. Flat: 50 to 100000 a month; per active user: 1 to 10000 a month' }),
 }
 
 const byType = [
@@ -129,8 +132,9 @@ export const Approval = z.strictObject({
     .default(1)
     .meta({ description: 'The round that was read: a submission that was sent again meanwhile is not approved. Default: the first' }),
   notes: Notes.default('').meta({ description: 'For the vendor' }),
-  vendorId: z.string().min(1).max(100).optional().meta({
-    description: 'The vendor that the item joins; its contact address must be the proven one of the submission. Default: a new vendor',
+  vendorId: z.string().min(1).max(100).nullish().meta({
+    description:
+      'The vendor that the item joins; its contact address must be the proven one of the submission. Null: a new vendor. Default: the vendor of the address, else a new one',
   }),
   itemId: z
     .string()

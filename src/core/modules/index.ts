@@ -28,7 +28,16 @@ export {
   type Violation,
   type ViolationKind,
 } from './limits.ts'
-export { assertSameManifest, EventName, ModuleId, ModuleManifest, manifestFile, moduleCategories, readModuleManifest } from './manifest.ts'
+export {
+  assertSameManifest,
+  EventName,
+  ModuleCategory,
+  ModuleId,
+  ModuleManifest,
+  manifestFile,
+  moduleCategories,
+  readModuleManifest,
+} from './manifest.ts'
 export { MemoryTenant, type Published } from './memory-tenant.ts'
 export { moduleRunsContract } from './module-runs-contract.ts'
 export { approvedAfterUpdate, approvedOf, Permission, permissionDifference } from './permissions.ts'

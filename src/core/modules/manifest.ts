@@ -36,7 +36,10 @@ const Version = z
 const Range = z
   .string()
   .max(100)
-  .refine((range) => range.trim() !== '' && semver.validRange(range) !== null, 'must be a range such as >=1.0.0')
+  .refine(
+    (range) => range.trim() !== '' && semver.validRange(range) !== null && semver.valid(range) === null,
+    'must be a range such as >=1.0.0, not one version',
+  )
 
 const FlagName = z.string().regex(/^[a-z][A-Za-z0-9._-]{0,79}$/, 'must be a name such as attendance, starting with a lower-case letter')
 
@@ -55,6 +58,8 @@ const SubscribedType = z
   .refine((type) => streamTypeOf(type) !== undefined, 'must be an event such as space.created; docs/module-authors.md lists all')
 
 export const moduleCategories = ['communication', 'organization', 'analytics', 'integration', 'security', 'other'] as const
+
+export const ModuleCategory = z.enum(moduleCategories)
 
 const Billing = z.strictObject({
   model: z.literal('subscription'),
@@ -76,7 +81,7 @@ export const ModuleManifest = z
     description: line(500),
     author: z.strictObject({ name: line(100), email: Email }),
     license: line(100),
-    category: z.enum(moduleCategories),
+    category: ModuleCategory.default('other'),
     billing: Billing.nullable().default(null),
     permissions: z.array(Permission).refine(unique, distinct),
     featureFlag: FlagName,

@@ -17,9 +17,6 @@ const Username = z
 const SessionId = z.string().regex(/^ses_[0-9a-z]{20}$/, 'must be the id of a session')
 const RefreshToken = z.string().min(1).max(512)
 
-/** A refused login returns nothing but the code (SECURITY). An account locks whether it exists or not. */
-const loginProblems = ['LOGIN_FAILED', 'ACCOUNT_LOCKED', 'HOMESERVER_UNREACHABLE'] as const
-
 export const Session = z.object({
   id: SessionId,
   deviceName: z.string(),
@@ -55,6 +52,7 @@ const own = {
       issueRefreshToken: z.boolean().default(false),
       chat: z.boolean().default(true).meta({ description: 'false: for programs that do not chat; no device stays in the chat' }),
     }),
+    // A refused login returns nothing but the code. An account locks whether it exists or not. Only the right password shows a suspension.
     returns: z.object({
       token: z.string(),
       expiresIn: z.int().meta({ description: 'Seconds' }),
@@ -64,7 +62,7 @@ const own = {
       refreshToken: z.string().optional(),
       refreshTokenExpiresAt: Timestamp.optional(),
     }),
-    problems: loginProblems,
+    problems: ['LOGIN_FAILED', 'TENANT_SUSPENDED', 'ACCOUNT_LOCKED', 'HOMESERVER_UNREACHABLE'],
     summary: 'Log in to platform and chat',
     spec: '4.1',
   }),
@@ -93,7 +91,7 @@ const own = {
     auth: platform(),
     body: z.strictObject({ currentPassword: Password, newPassword: NewPassword }),
     returns: empty,
-    problems: loginProblems,
+    problems: ['WRONG_PASSWORD', 'ACCOUNT_LOCKED', 'HOMESERVER_UNREACHABLE'],
     summary: 'Change your password; sessions and chat tokens stay valid',
     spec: '4.1',
   }),

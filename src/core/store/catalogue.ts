@@ -1,16 +1,15 @@
 import { z } from 'zod'
 import { type Contract, empty, endpoint, platform, Timestamp } from '../contract/index.ts'
 import { isVisible, visiblePattern } from '../kit/index.ts'
-import { ModuleManifest } from '../modules/index.ts'
+import { ModuleCategory, ModuleManifest } from '../modules/index.ts'
 import { storeReviewer } from './reviewer.ts'
 
 const base = '/api/platform/v1/store'
 
-const Category = ModuleManifest.shape.category
 const ModuleKey = z.string().regex(/^[a-z][a-z0-9-]{2,49}$/, 'must be the id of a module')
 
 export const CatalogueQuery = z.strictObject({
-  category: Category.optional(),
+  category: ModuleCategory.optional(),
   search: z
     .string()
     .max(100)
@@ -86,7 +85,7 @@ export const catalogueContract = {
     method: 'GET',
     path: `${base}/categories`,
     auth: platform(),
-    returns: z.object({ categories: z.array(Category) }),
+    returns: z.object({ categories: z.array(ModuleCategory) }),
     summary: 'List the categories of the store',
     spec: '4.3',
   }),

@@ -31,7 +31,7 @@ const Filters = Paging.extend({
     .enum([...TaskStatus.options, 'unfinished'])
     .optional()
     .meta({ description: '`unfinished`: open or in progress' }),
-  assignee: Id.optional().meta({ description: 'The id of a user, or `me`' }),
+  assignee: Id.optional().meta({ description: 'The id of a user, or `me`: assigned to you, or to one of your roles and to no user' }),
   eventId: OuterTaskId.optional(),
   spaceId: Id.optional(),
   runId: Id.optional(),

@@ -3,13 +3,11 @@ import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
 import { admin, type Contract, Email, endpoint, pagingBy, Timestamp } from '../contract/index.ts'
 import { FileUsage } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
+import { SuspensionCause } from './suspension.ts'
 
 /** `deleting`: a job deletes everything it has; it can neither be changed nor resumed. */
 export const TenantStatus = z.enum(['active', 'suspended', 'deleting'])
 export type TenantStatus = z.infer<typeof TenantStatus>
-
-/** The reason of a suspension that only a paid plan lifts. */
-export const suspendedByBilling = 'billing: the subscription of the plan ended'
 
 /** The tenant's appearance in clients (spec 2.6). */
 export const Branding = z.strictObject({ tenantName: z.string().trim().min(1).max(100) })
@@ -34,6 +32,8 @@ export const Tenant = z.object({
   status: TenantStatus,
   /** Why it is suspended or deleted. */
   suspendedReason: z.string().nullable(),
+  suspendedCause: SuspensionCause.nullable().meta({ description: '`operator`, or `plan_ended`: the subscription of its plan ended' }),
+  resumedUntil: Timestamp.nullable().meta({ description: 'Active until then although its cause is left; then suspended again' }),
   schoolId: z.string(),
   orgId: z.string(),
   branding: Branding,
@@ -139,8 +139,13 @@ export const tenantsContract = {
     path: '/api/admin/v1/tenants/:slug/resume',
     auth: admin('operator'),
     params: z.object({ slug: Slug }),
+    body: z
+      .strictObject({
+        until: Timestamp.optional().meta({ description: 'Suspended again at this time, at most 90 days ahead, if the cause is left' }),
+      })
+      .prefault({}),
     returns: Tenant,
     problems: ['CONFLICT'],
-    summary: 'Accept its users again; sessions that have not expired continue',
+    summary: 'Accept its users again, for good or for a time; sessions that have not expired continue',
   }),
 } as const satisfies Contract

@@ -1,4 +1,15 @@
 // Tenants: the organisations that the platform serves, with their plan, branding, feature flags and maintenance window.
 // Decides which fields and changes are valid. The plan of a tenant sets its tier.
 // Knows no box: boxes refer to their tenant.
-export { Branding, FeatureFlags, suspendedByBilling, Tenant, type TenantInFull, TenantStatus, tenantsContract } from './contract.ts'
+export { Branding, FeatureFlags, Tenant, type TenantInFull, TenantStatus, tenantsContract } from './contract.ts'
+export {
+  active,
+  afterPlanEnded,
+  afterResumedTime,
+  liftOf,
+  resumed,
+  type Standing,
+  SuspensionCause,
+  suspendedBy,
+  tenantSuspended,
+} from './suspension.ts'

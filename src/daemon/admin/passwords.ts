@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2'
-import { type AdminActor, type Clock, isoNow, type Problem, problem, type Random, randomText } from '../../core/kit/index.ts'
+import { type AdminActor, type Clock, isoNow, isProblem, type Problem, problem, type Random, randomText } from '../../core/kit/index.ts'
 
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
@@ -43,6 +43,12 @@ export async function verifyPassword(deps: ProofDeps, { name, password, address,
   throw await recordFailedAttempt(deps, { attempt, account, address })
 }
 
+/** Verifies the password of a person who is logged in. Throws ACCOUNT_LOCKED or WRONG_PASSWORD. */
+export const verifyOwnPassword = (deps: ProofDeps, { account, ...proof }: Omit<Proof, 'name'> & Readonly<{ account: StoredAccount }>) =>
+  verifyPassword(deps, { ...proof, name: account.name, account }).catch((error) => {
+    throw isProblem(error, 'LOGIN_FAILED') ? problem('WRONG_PASSWORD', 'The current password is wrong; nothing was changed.') : error
+  })
+
 /** Audits the attempt that locks an account; the typed name is recorded only if such an account exists. Returns the error to throw. */
 export async function recordFailedAttempt(
   { db, clock }: ProofDeps,
@@ -60,7 +66,7 @@ export async function recordFailedAttempt(
 type ChangePasswordDeps = Pick<AdminDeps, 'db' | 'clock' | 'revocations'>
 type Change = Readonly<{ currentPassword: string; newPassword: string; address: string }>
 
-/** Changes the caller's password and ends the account's other sessions. Throws LOGIN_FAILED, VALIDATION, CONFLICT. */
+/** Changes the caller's password and ends the account's other sessions. Throws WRONG_PASSWORD, VALIDATION, CONFLICT. */
 export async function changePassword(
   deps: ChangePasswordDeps,
   actor: AdminActor,
@@ -68,7 +74,7 @@ export async function changePassword(
 ): Promise<void> {
   const { db, clock, revocations } = deps
   const account = await accountById(db, actor.accountId)
-  const attempt = await verifyPassword(deps, { name: account.name, password: currentPassword, address, account })
+  const attempt = await verifyOwnPassword(deps, { password: currentPassword, address, account })
   if (newPassword === currentPassword) {
     const details = [{ path: 'newPassword', reason: 'must differ from the current password' }]
     throw problem('VALIDATION', 'newPassword must differ from the current password', { details })

@@ -19,7 +19,7 @@ import { accountById, accountByName, type StoredAccount } from './accounts.repo.
 import type { AdminDeps } from './deps.ts'
 import { clearFailures } from './login-attempts.ts'
 
-import { grouped, recordFailedAttempt, verifyPassword } from './passwords.ts'
+import { grouped, recordFailedAttempt, verifyOwnPassword } from './passwords.ts'
 
 import { endSessions } from './sessions.ts'
 
@@ -100,7 +100,7 @@ async function clearTotp(tx: Tx, accountId: string): Promise<void> {
 
 type EnrolTotpDeps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'keyring'>
 
-/** Creates a TOTP secret, used only after `confirmTotp`; a second call replaces it. Throws LOGIN_FAILED, CONFLICT. */
+/** Creates a TOTP secret, used only after `confirmTotp`; a second call replaces it. Throws WRONG_PASSWORD, CONFLICT. */
 export async function enrolTotp(
   deps: EnrolTotpDeps,
   actor: AdminActor,
@@ -108,7 +108,7 @@ export async function enrolTotp(
 ): Promise<{ secret: string; uri: string }> {
   const { db, clock, random, keyring } = deps
   const account = await accountById(db, actor.accountId)
-  const attempt = await verifyPassword(deps, { name: account.name, password, address, account })
+  const attempt = await verifyOwnPassword(deps, { password, address, account })
   const secret = makeTotpSecret(random)
   await db.transaction().execute(async (tx) => {
     const begun = await tx
@@ -158,7 +158,7 @@ export async function confirmTotp(
 type DisableTotpDeps = Pick<AdminDeps, 'db' | 'clock' | 'keyring' | 'totpRequired'>
 type Disable = Readonly<{ password: string; totp: string; address: string }>
 
-/** Disables the caller's TOTP, with password and code, where the role does not require it. Throws LOGIN_FAILED, CONFLICT. */
+/** Disables the caller's TOTP, with password and code, where the role does not require it. Throws WRONG_PASSWORD, LOGIN_FAILED (the code), CONFLICT. */
 export async function disableTotp(deps: DisableTotpDeps, actor: AdminActor, { password, totp, address }: Disable): Promise<void> {
   const { db, clock, totpRequired } = deps
   const account = await accountById(db, actor.accountId)
@@ -168,7 +168,7 @@ export async function disableTotp(deps: DisableTotpDeps, actor: AdminActor, { pa
       'CONFLICT',
       `The role ${account.role} requires TOTP. fix: for a new phone, run \`tenantryd admin reset-totp\` on the daemon's machine`,
     )
-  const attempt = await verifyPassword(deps, { name: account.name, password, address, account })
+  const attempt = await verifyOwnPassword(deps, { password, address, account })
   const done = await db.transaction().execute(async (tx) => {
     if (!(await consumeCode({ ...deps, tx }, account, totp))) return false
     await clearFailures(tx, attempt)

@@ -1,5 +1,6 @@
 import { automationContract } from '../../core/automation/index.ts'
 import { type Problem, problem } from '../../core/kit/index.ts'
+import { tenantSuspended } from '../../core/tenants/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type TenantOfCall, trustOf } from '../http/index.ts'
 import { type TenantRecord, tenantByChatDomain, tenantById, tenantBySlug } from '../tenants/index.ts'
@@ -40,14 +41,29 @@ async function tenantFor({ db }: StoreDeps, key: ValidKey | undefined, { named, 
       'tenantId',
       isLookup ? 'pass exactly one of tenantId, slug, chatDomain' : 'pass it alone, without slug and chatDomain',
     )
-  if (isLookup && selector === undefined) throw noTenantNamed('tenantId', 'is missing (slug or chatDomain serve too)')
+  if (isLookup && selector === undefined) return actorOf(await onlyTenantOf(db, key), key)
   if (selector === undefined || (!isLookup && selector !== 'tenantId')) throw noTenantNamed('tenantId', 'is missing')
   // Checked before the database sees it: the contract parses the call only after its tenant is known.
   if (typeof value !== 'string' || !/^[!-~]{1,253}$/.test(value)) throw noTenantNamed(selector, reasonOf[selector])
   const tenant = await tenantBy[selector as keyof typeof tenantBy](db, value)
   if (!tenant || (key && !key.tenantIds.has(tenant.id))) throw notThisTenant(key)
-  if (tenant.status !== 'active') throw problem('FORBIDDEN', `Tenant ${tenant.slug} is ${tenant.status}.`)
-  return actorOf(tenant, key)
+  return actorOf(assertActive(tenant), key)
+}
+
+/** A key of one tenant need not name it to look it up. Throws VALIDATION for any other caller. */
+async function onlyTenantOf(db: StoreDeps['db'], key: ValidKey | undefined): Promise<TenantRecord> {
+  const [id, ...others] = key?.tenantIds ?? []
+  if (id === undefined || others.length > 0)
+    throw noTenantNamed('tenantId', 'is missing: a key of several tenants names one by tenantId, slug or chatDomain')
+  const tenant = await tenantById(db, id)
+  if (!tenant) throw notThisTenant(key)
+  return assertActive(tenant)
+}
+
+function assertActive(tenant: TenantRecord): TenantRecord {
+  if (tenant.status === 'active') return tenant
+  if (tenant.status === 'suspended') throw tenantSuspended(tenant)
+  throw problem('FORBIDDEN', `Tenant ${tenant.slug} is ${tenant.status}.`)
 }
 
 const actorOf = ({ id, slug, chatDomain }: TenantRecord, key: ValidKey | undefined) => ({

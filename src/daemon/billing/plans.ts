@@ -2,7 +2,7 @@ import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
 import { planAfter } from '../../core/billing/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { isLive, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
-import { suspendedByBilling } from '../../core/tenants/index.ts'
+import { active, afterPlanEnded } from '../../core/tenants/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, forUpdate, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
@@ -81,8 +81,8 @@ async function follow(deps: WithTx<Deps>, tenant: TenantRecord, { found, plan, b
     await setPlanIn({ tx, clock }, system, { tenant, plan })
     happened.push(`plan ${plan}`)
   }
-  if (tenant.status === 'suspended' && tenant.suspendedReason === suspendedByBilling) {
-    await setTenantStatusIn({ tx, clock }, system, { tenant, to: { status: 'active', suspendedReason: null } })
+  if (tenant.suspendedCause === 'plan_ended') {
+    await setTenantStatusIn({ tx, clock }, system, { tenant, to: active })
     happened.push('resumed')
   }
   return `${tenant.slug}: ${[`subscription ${found.id} is ${found.status}`, ...happened].join(', ')}`
@@ -109,10 +109,11 @@ const closeFailed = ({ clock, tx }: WithTx<Deps>, { slug }: TenantRecord, { id }
 async function ended(deps: WithTx<Deps>, tenant: TenantRecord, found: ProviderSubscription): Promise<string> {
   const { clock, tx } = deps
   await closeFailed(deps, tenant, found)
-  const isSuspended = tenant.plan === 'light' && tenant.status === 'active'
+  const isActiveLight = tenant.plan === 'light' && tenant.status === 'active'
+  const to = afterPlanEnded(tenant)
+  const isSuspended = isActiveLight && to.status === 'suspended'
   await raiseAlert(tx, clock, alertOf.plan_ended({ slug: tenant.slug, plan: tenant.plan, subscriptionId: found.id, isSuspended }))
-  const to = { status: 'suspended' as const, suspendedReason: suspendedByBilling }
-  if (isSuspended) await setTenantStatusIn({ tx, clock }, system, { tenant, to })
+  if (isActiveLight) await setTenantStatusIn({ tx, clock }, system, { tenant, to })
   else {
     const data = { tenantId: tenant.id, subscriptionId: found.id }
     await recordAudit(tx, clock, { actor: system, action: 'billing.plan-ended', subject: tenant.slug, data })

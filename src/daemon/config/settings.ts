@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug, SnapshotMode } from '../../core/boxes/index.ts'
-import { wrongNativeOrigin } from '../../core/edge/index.ts'
+import { defaultNativeOrigins, wrongNativeOrigin } from '../../core/edge/index.ts'
 import { RequestedFenceInput } from '../../core/rollouts/index.ts'
 import { readStoreAddress, sessionsAddressError } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
@@ -267,7 +267,7 @@ export const Settings = z.strictObject({
     })
     .prefault({}),
   /** Whose web pages and apps may read answers besides tenants' own web chats. */
-  cors: z.strictObject({ nativeOrigins: List.pipe(z.array(NativeOrigin)).default([]) }).prefault({}),
+  cors: z.strictObject({ nativeOrigins: List.pipe(z.array(NativeOrigin)).default([...defaultNativeOrigins]) }).prefault({}),
   homeservers: z
     .strictObject({
       /** Networks besides loopback over which chat servers are reached by `http`. */

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { type EndpointShape, isSchema, parsePart } from '../../core/contract/index.ts'
+import { type EndpointShape, isSchema, parsePart, parseQuery } from '../../core/contract/index.ts'
 import type { Actor } from '../../core/kit/index.ts'
 import { type RawRequest, rawRequest } from './raw.ts'
 import { openUpload, type Upload } from './receive-upload.ts'
@@ -32,7 +32,7 @@ export class IncomingCall {
     // Before it is parsed, because a deep value ends the stack.
     if (endpoint.auth.kind !== 'agent') assertShallow(request.body)
     this.params = endpoint.params && parsePart(endpoint.params, namedParams(request), '')
-    this.query = endpoint.query && parsePart(endpoint.query, request.query, '')
+    this.query = endpoint.query && parseQuery(endpoint.query, request.query)
     this.body = endpoint.body && parsePart(endpoint.body, request.body === undefined ? {} : request.body, '')
     assertStorable(this.params)
     assertStorable(this.query)

@@ -5,6 +5,7 @@ import {
   type Item,
   type ItemChange,
   type NewVendor,
+  storedCents,
   type Vendor,
   type VendorChange,
 } from '../../core/marketplace/index.ts'
@@ -55,7 +56,7 @@ const statusAfter = (item: ItemRecord, { status }: ItemChange, now: string): Par
 /** The item sells only once the provider has the new price. */
 function priceAfter(item: ItemRecord, { priceModel, priceCents }: ItemChange, currency: string): Partial<ItemRecord> {
   if (priceModel === undefined) return {}
-  const price = { priceModel, priceCents: priceCents ?? null, currency: priceModel === null ? null : currency }
+  const price = { priceModel, priceCents: storedCents({ priceModel, priceCents }), currency: priceModel === null ? null : currency }
   assertCharged(price, currency)
   const isSame = item.priceModel === price.priceModel && item.priceCents === price.priceCents && item.currency === price.currency
   return isSame ? {} : { ...price, paymentPriceId: null }

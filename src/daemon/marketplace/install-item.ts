@@ -12,7 +12,7 @@ import { type Price, priceFor } from './own-price.ts'
 import { noSuchItem, subscriptionView } from './show-marketplace.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from './subscriptions.repo.ts'
 
-/** The prices that the user was shown. One of the item that is absent is not compared; the price of a module must be named. */
+/** The prices that the user was shown; each must be named, that of the item and that of its module. */
 type Accepted = Readonly<{
   priceCents?: number | null | undefined
   priceModel?: ItemRecord['priceModel'] | undefined
@@ -35,6 +35,8 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
     return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, own)) }
   subscriptionAfter(own?.status ?? null, 'install')
   const { permissions, modulePrice } = await consentOf(deps, actor, item)
+  // Why the tenant cannot buy the item at all comes before the price that the request lacks.
+  if (item.priceModel !== null && accepted.priceCents === undefined) await deps.payments.assertBuyable(actor, item)
   // Without its module an app has no price to accept; the plan refuses it.
   const hasNoModule = item.itemType === 'app' && permissions === null
   assertPrice({ name: item.name, price: priceFor(item, own, deps.clock), modulePrice: hasNoModule ? undefined : modulePrice }, accepted)
@@ -58,9 +60,8 @@ async function assertTenantActive(db: DbOrTx, { tenantId, tenantSlug }: Pick<Ins
 type Costs = Readonly<{ name: string; price: Price; modulePrice: Awaited<ReturnType<typeof consentOf>>['modulePrice'] | undefined }>
 
 function assertPrice({ name, price, modulePrice }: Costs, accepted: Accepted): void {
-  const isAccepted = (shown: unknown, now: unknown) => shown === undefined || shown === now
-  if (!isAccepted(accepted.priceCents, price.priceCents) || !isAccepted(accepted.priceModel, price.priceModel))
-    throw otherPrice(name, price.priceModel === null ? 'free' : `${amount(price.priceCents ?? 0, price.currency)} (${price.priceModel})`)
+  const isOtherModel = accepted.priceModel !== undefined && accepted.priceModel !== price.priceModel
+  if (isOtherModel || (accepted.priceCents || null) !== price.priceCents) throw notAccepted(name, price, accepted)
   if (modulePrice === undefined) return
   const shownCents = accepted.modulePriceCents
   const moduleCents = modulePrice?.cents ?? null
@@ -75,8 +76,14 @@ function assertPrice({ name, price, modulePrice }: Costs, accepted: Accepted): v
 
 const amount = (cents: number, currency: string | null) => `${(cents / 100).toFixed(2)} ${currency?.toUpperCase()}`
 
-const otherPrice = (what: string, price: string) =>
-  problem('CONFLICT', `${what} has another price now: ${price}. Nothing was charged. fix: show the new price and repeat the request`)
+function notAccepted(name: string, { priceCents, priceModel, currency }: Price, accepted: Accepted) {
+  const cost = priceModel === null ? 'is free' : `costs ${amount(priceCents ?? 0, currency)} (${priceModel})`
+  const reason = accepted.priceCents === undefined ? 'and the request names no price' : 'not what was shown'
+  return problem(
+    'CONFLICT',
+    `${name} ${cost}, ${reason}. Nothing was charged. fix: show the price and repeat the request with priceCents: ${priceCents}`,
+  )
+}
 
 /** An app approves permissions of its module, so it needs the right to. Throws FORBIDDEN. */
 export function assertMayInstall({ capabilities }: Pick<PlatformPrincipal, 'capabilities'>, { itemType, name }: ItemRecord): void {

@@ -11,8 +11,8 @@ const network = { v4: 24, v6: 48 }
 /** Submissions an hour from all addresses: the owner of many networks must not fill the disk. */
 const maxOfAll = 100
 const hourMs = 3_600_000
-/** Receipts a day to one mail address: the forms of others cannot flood it. */
-const maxReceipts = 3
+/** Receipts a day to one mail address, as many as one sender may cause in an hour: the forms of others cannot flood it. */
+const maxReceipts = maxSubmissions
 /** A receipt that would have to wait longer is not sent. */
 const maxReceiptDelayMs = 7 * 24 * hourMs
 

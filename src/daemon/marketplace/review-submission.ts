@@ -24,7 +24,7 @@ import { mailTopic } from './mail-vendor.ts'
 import { itemView, noSuchSubmission } from './operate-marketplace.ts'
 import { endReminder } from './review-due.ts'
 import { lockSubmission, replaceSubmission, type SubmissionRecord } from './submissions.repo.ts'
-import { insertVendor, lockVendor } from './vendors.repo.ts'
+import { insertVendor, lockVendor, vendorOfAddress } from './vendors.repo.ts'
 
 type One = Readonly<{ id: string }>
 
@@ -83,7 +83,7 @@ export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, rou
     const { found, status } = await lockForReview(tx, { id, action: 'approve' })
     assertRead(found, round)
     const warnings = await assertOfModule({ ...deps, tx }, found)
-    const vendor = vendorId === undefined ? await newVendor(deps, tx, found) : await vendorToJoin(tx, found, vendorId)
+    const vendor = await vendorFor(deps, tx, { found, vendorId })
     const item =
       itemId === undefined ? await newItem({ ...deps, tx }, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
     await announceItem(deps, tx, item.id)
@@ -114,6 +114,18 @@ async function assertOfModule({ approved, tx }: WithTx<Pick<MarketplaceDeps, 'ap
     'CONFLICT',
     `The permissions of submission ${found.id} are not those of its module: ${first.reason}. fix: tenantry marketplace submissions request-changes ${found.id} --notes <text>`,
   )
+}
+
+type VendorChoice = Readonly<{ found: SubmissionRecord; vendorId: string | null | undefined }>
+
+/** Approvals for one address run one after the other, so that they make one vendor. */
+async function vendorFor(deps: MarketplaceDeps, tx: Tx, { found, vendorId }: VendorChoice): Promise<Vendor> {
+  if (vendorId) return vendorToJoin(tx, found, vendorId)
+  const email = found.vendorEmail.toLowerCase()
+  await lockExclusive(tx, `marketplace-vendor ${email}`)
+  const known = vendorId === null ? undefined : await vendorOfAddress(tx, { email, proven: found.provenAt !== null })
+  const vendor = known === undefined ? undefined : await lockVendor(tx, known)
+  return vendor ?? newVendor(deps, tx, found)
 }
 
 async function vendorToJoin(tx: Tx, { id, provenAt, vendorEmail }: SubmissionRecord, vendorId: string): Promise<Vendor> {

@@ -6,6 +6,7 @@ import {
   checkFlow,
   type NewSubmission,
   type SubmissionState,
+  storedCents,
   submissionAfter,
 } from '../../core/marketplace/index.ts'
 import { enqueueJob, type Tx } from '../db/index.ts'
@@ -36,8 +37,8 @@ async function checkBundle(deps: Pick<MarketplaceDeps, 'db' | 'roles' | 'approve
 const contentOf = (body: NewSubmission, currency: string) => ({
   ...{ itemType: body.itemType, name: body.name, description: body.description, iconEmoji: body.iconEmoji, category: body.category },
   ...{ version: body.version, vendorName: body.vendorName, vendorEmail: body.vendorEmail, vendorCountry: body.vendorCountry },
-  ...{ priceModel: body.priceModel ?? null, priceCents: body.priceCents ?? null },
-  currency: body.priceModel === undefined ? null : currency,
+  ...{ priceModel: body.priceModel ?? null, priceCents: storedCents(body) },
+  currency: body.priceModel ? currency : null,
   bundle: body.bundle as FlowBundle | Record<string, unknown>,
 })
 

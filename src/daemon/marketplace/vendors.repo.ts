@@ -55,6 +55,27 @@ export async function vendorsWithAddress(db: DbOrTx, { email, itemType }: Contac
   }))
 }
 
+/**
+ * The id of the oldest vendor with an address that a submission joins by itself. One whose address is not proven joins only a vendor that other
+ * such submissions made: it must not take the name of a vendor that is known by more.
+ */
+export async function vendorOfAddress(
+  tx: Tx,
+  { email, proven }: Readonly<{ email: string; proven: boolean }>,
+): Promise<string | undefined> {
+  const all = tx
+    .selectFrom('marketplace_vendors')
+    .select('id')
+    .where(({ fn }) => fn<string>('lower', ['contact_email']), '=', email)
+    .orderBy('created_at')
+    .orderBy('id')
+  const unproven = all.where('payment_account_id', 'is', null).where(({ exists, not, and, selectFrom }) => {
+    const ofVendor = selectFrom('marketplace_submissions').select('id').whereRef('vendor_id', '=', 'marketplace_vendors.id')
+    return and([exists(ofVendor), not(exists(ofVendor.where('proven_at', 'is not', null)))])
+  })
+  return (await (proven ? all : unproven).executeTakeFirst())?.id
+}
+
 export async function findVendor(db: DbOrTx, key: Readonly<{ id: string } | { paymentAccountId: string }>): Promise<Vendor | undefined> {
   const query = db.selectFrom('marketplace_vendors').selectAll()
   const found = 'id' in key ? query.where('id', '=', key.id) : query.where('payment_account_id', '=', key.paymentAccountId)

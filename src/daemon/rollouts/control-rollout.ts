@@ -11,9 +11,12 @@ import { rolloutsInPhase } from './open-rollouts.repo.ts'
 import { cancelPending, closeRolloutAlerts, publishEvent, recordRolloutAudit, streamOf, updateAction } from './publish.ts'
 import { replaceRollout } from './rollouts.repo.ts'
 
+type Stop = Readonly<{ id: string; reason?: string | undefined }>
+
 /** Starts no further box; boxes in flight finish. Alerts the operators with the name of who paused it. Throws INVALID_TRANSITION. */
-export const pauseRollout = (deps: VerbDeps, actor: Actor, { id, reason }: { id: string; reason: string }): Promise<Rollout> =>
+export const pauseRollout = (deps: VerbDeps, actor: Actor, { id, reason: why }: Stop): Promise<Rollout> =>
   changeRollout(deps, id, async ({ tx, clock, rollout }) => {
+    const reason = why ?? `paused by ${actorLabel(actor)}`
     const paused = { tx, clock, rollout: transition(rollout, { type: 'pause', reason, at: isoNow(clock) }) }
     await replaceRollout(tx, rollout, paused.rollout)
     await publishEvent(paused, { type: 'rollout.paused', reason })
@@ -28,10 +31,8 @@ export async function pauseRunningRollouts(deps: VerbDeps, actor: Actor, reason:
   return ids
 }
 
-type Abort = Readonly<{ id: string; reason?: string | undefined }>
-
 /** Ends the rollout as `failed`. Boxes in flight finish and are recorded; pending ones are cancelled. Throws INVALID_TRANSITION. */
-export const abortRollout = (deps: VerbDeps, actor: Actor, { id, reason: why }: Abort): Promise<Rollout> =>
+export const abortRollout = (deps: VerbDeps, actor: Actor, { id, reason: why }: Stop): Promise<Rollout> =>
   changeRollout(deps, id, async (step) => {
     const { tx, clock, rollout } = step
     const reason = why ?? `aborted by ${actorLabel(actor)}`

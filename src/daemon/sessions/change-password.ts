@@ -1,4 +1,4 @@
-import { type PlatformPrincipal, problem, secret } from '../../core/kit/index.ts'
+import { isProblem, type PlatformPrincipal, problem, secret } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
@@ -25,35 +25,39 @@ type Change = Readonly<{ currentPassword: string; newPassword: string; address: 
 const deviceName = 'Password check'
 
 /**
- * Sets a new password in the chat server. Sessions, devices and chat tokens stay valid (spec 5.5). Throws LOGIN_FAILED for a wrong current
+ * Sets a new password in the chat server. Sessions, devices and chat tokens stay valid (spec 5.5). Throws WRONG_PASSWORD for a wrong current
  * password, counted and delayed like a login; VALIDATION when the chat server rejects the new one; UNAVAILABLE after a concurrent change.
  */
 export const changePassword = (deps: Deps, actor: PlatformPrincipal, change: Change): Promise<void> =>
-  withConstantTimeRefusal(deps, async () => {
-    const { tenantSlug, userId } = actor
-    const user = await findUserById(deps.db, userId)
-    const version = await readPasswordVersion(deps, userId)
-    if (user && version === undefined) throw await passwordBusy(deps, userId)
-    const credentials = {
-      tenant: await tenantBySlug(deps.db, tenantSlug),
-      tenantEntered: tenantSlug,
-      username: user?.localpart ?? '',
-      password: change.currentPassword,
-      deviceName,
-      address: change.address,
-      signal: change.signal,
-    }
-    const { proof, used } = await provePassword(deps, credentials, (proof) => acquireLease(deps, actor, { proof, version }))
-    try {
-      if (!used.isSessionValid) throw problem('UNAUTHENTICATED', 'The session has ended. fix: log in again')
-      const { lease } = used
-      if (!lease) throw await passwordBusy(deps, userId)
-      await writeUnderLease(deps, lease, () => setPassword(deps, proof, change.newPassword))
-      await recordUnderLease(deps, lease, () => recordChange(deps, actor, { proof, lease }))
-    } finally {
-      await logoutDevice(deps, proof)
-    }
+  withConstantTimeRefusal(deps, () => proveAndChange(deps, actor, change)).catch((error) => {
+    throw isProblem(error, 'LOGIN_FAILED') ? problem('WRONG_PASSWORD', 'The current password is wrong; nothing was changed.') : error
   })
+
+async function proveAndChange(deps: Deps, actor: PlatformPrincipal, change: Change): Promise<void> {
+  const { tenantSlug, userId } = actor
+  const user = await findUserById(deps.db, userId)
+  const version = await readPasswordVersion(deps, userId)
+  if (user && version === undefined) throw await passwordBusy(deps, userId)
+  const credentials = {
+    tenant: await tenantBySlug(deps.db, tenantSlug),
+    tenantEntered: tenantSlug,
+    username: user?.localpart ?? '',
+    password: change.currentPassword,
+    deviceName,
+    address: change.address,
+    signal: change.signal,
+  }
+  const { proof, used } = await provePassword(deps, credentials, (proof) => acquireLease(deps, actor, { proof, version }))
+  try {
+    if (!used.isSessionValid) throw problem('UNAUTHENTICATED', 'The session has ended. fix: log in again')
+    const { lease } = used
+    if (!lease) throw await passwordBusy(deps, userId)
+    await writeUnderLease(deps, lease, () => setPassword(deps, proof, change.newPassword))
+    await recordUnderLease(deps, lease, () => recordChange(deps, actor, { proof, lease }))
+  } finally {
+    await logoutDevice(deps, proof)
+  }
+}
 
 type Proved = Readonly<{ proof: Proof; version: number | undefined }>
 

@@ -1,10 +1,11 @@
 import { type Clock, isoNow, newId, problem } from '../../core/kit/index.ts'
 import { deviceNameOf, networkOf, sessionEnd } from '../../core/sessions/index.ts'
+import { tenantSuspended } from '../../core/tenants/index.ts'
 import { canonicalLocalpart, matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx, type WithTx } from '../db/index.ts'
 import { publicHostOf } from '../homeserver/index.ts'
-import { type TenantRecord, tenantByChatDomain, tenantBySlug } from '../tenants/index.ts'
+import { type TenantRecord, tenantByChatDomain, tenantById, tenantBySlug } from '../tenants/index.ts'
 import { ensureUser, findUser, type UserRecord } from '../users/index.ts'
 import type { SessionsDeps } from './deps.ts'
 import { endSessions } from './end-sessions.ts'
@@ -37,7 +38,7 @@ type LoginResult = Readonly<{
   refreshTokenExpiresAt?: string
 }>
 
-/** Logs in to platform and chat (spec 2.2, 2.3). All refusals are alike, in content and in response time. */
+/** Logs in to platform and chat (spec 2.2, 2.3). All refusals are alike, in content and in response time; only the right password shows that a tenant is suspended. */
 export const login = (deps: SessionsDeps, input: LoginInput): Promise<LoginResult> =>
   withConstantTimeRefusal(deps, () => logIn(deps, input))
 
@@ -77,7 +78,7 @@ type SessionInput = Readonly<{ deviceName: string; issueRefreshToken: boolean; a
 async function openSession(deps: WithTx<SessionsDeps>, { attempt, tenant, localpart }: Proof, input: SessionInput) {
   const { tx } = deps
   const { clock, random, rules } = deps
-  if (!(await isActive(tx, tenant.id))) return refused
+  if (!(await mayOpen(tx, tenant, localpart))) return refused
   const { user, made } = await ensureUser(deps, tx, { tenantId: tenant.id, localpart })
   const locked = await lockUserRow(tx, user.id)
   if (locked.status !== 'active') return refused
@@ -95,9 +96,13 @@ async function openSession(deps: WithTx<SessionsDeps>, { attempt, tenant, localp
   return { id, tenantId: tenant.id, chatDomain: tenant.chatDomain, expiresAt, ...refreshToken }
 }
 
-async function isActive(tx: Tx, tenantId: string): Promise<boolean> {
-  const tenant = await tx.selectFrom('tenants').select('status').where('id', '=', tenantId).executeTakeFirst()
-  return tenant?.status === 'active'
+/** False for a tenant that is deleted. The password is proven: an active user of a suspended tenant learns of it. Throws TENANT_SUSPENDED. */
+async function mayOpen(tx: Tx, { id }: TenantRecord, localpart: string): Promise<boolean> {
+  const tenant = await tenantById(tx, id)
+  if (tenant?.status !== 'suspended') return tenant?.status === 'active'
+  const user = await findUser(tx, { tenantId: id, localpart })
+  if (user && user.status !== 'active') return false
+  throw tenantSuspended(tenant)
 }
 
 /** A concurrent disable waits for this lock and then ends the new session too. A suspended tenant is checked at every request. */

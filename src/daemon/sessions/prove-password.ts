@@ -25,8 +25,8 @@ type ChatDevice = Extract<LoggedIn, { kind: 'ok' }>
 export type Proof = Readonly<{ attempt: Attempt; chat: ChatDevice; tenant: TenantRecord; localpart: string }>
 
 /**
- * The only place that sends a password to a chat server, under one login attempt. Unknown and suspended tenants, invalid names, platform accounts
- * and locked chat accounts are refused like a wrong password. `use` runs with the proof: it calls `recordSuccess`, or returns `refused`. Unless
+ * The only place that sends a password to a chat server, under one login attempt. Unknown and deleted tenants, invalid names, platform accounts and
+ * locked chat accounts are refused like a wrong password; whether the tenant is suspended is decided by `use`, after the proof. `use` runs with the proof: it calls `recordSuccess`, or returns `refused`. Unless
  * it succeeds, the new chat device is logged out; afterwards that is up to the caller. Throws ACCOUNT_LOCKED, LOGIN_FAILED or, when the chat
  * server does not answer, HOMESERVER_UNREACHABLE.
  */
@@ -55,7 +55,7 @@ const possibleName = /^[a-z0-9._=/+-]{1,255}$/
 
 async function loginToChat({ homeservers, log }: Deps, credentials: Credentials, localpart: string): Promise<LoggedIn> {
   const { tenant, password, deviceName, signal } = credentials
-  if (tenant?.status !== 'active' || !possibleName.test(localpart) || isPlatformAccount(localpart)) return { kind: 'refused' }
+  if (!tenant || tenant.status === 'deleting' || !possibleName.test(localpart) || isPlatformAccount(localpart)) return { kind: 'refused' }
   const homeserver = homeservers.of(tenant.id)
   const answer = await homeserver.login({ localpart, password: secret(password), deviceName, signal })
   if (answer.kind !== 'ok' || answer.userId === matrixUserIdOf(localpart, tenant.chatDomain)) return answer

@@ -16,13 +16,15 @@ export async function submitPackage(
   { developerId }: DeveloperActor,
   { manifest, artifactPath, sourceFiles = {}, signal }: NewSubmission & Readonly<{ signal: AbortSignal }>,
 ) {
+  const sent = readModuleManifest(JSON.stringify(manifest))
+  // First, so that forbidden code is named (spec 3.2) whatever else the request lacks.
+  await examiner.scanSources({ sourceFiles, signal })
   const one = await findSubmission(db, { artifactId: artifactPath })
   if (one?.developerId !== developerId)
     throw problem('NOT_FOUND', `You uploaded no package ${artifactPath}. fix: upload it with POST …/store/developer/upload`)
   // The stored manifest has its defaults.
-  assertSameManifest(readModuleManifest(JSON.stringify(manifest)), one.manifest)
+  assertSameManifest(sent, one.manifest)
   if (one.status !== 'in_review')
     throw problem('INVALID_TRANSITION', `Submission ${one.id} of this package is ${one.status}. fix: upload the package again`)
-  await examiner.scanSources({ sourceFiles, signal })
   return { submissionId: one.id, status: 'in_review' as const }
 }

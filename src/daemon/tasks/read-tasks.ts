@@ -57,14 +57,13 @@ type ListInput = Readonly<{
 export async function listTasks(
   { db, spacesOf }: Pick<TasksDeps, 'db' | 'spacesOf'>,
   actor: PlatformPrincipal,
-  { cursor, limit, assignee, ...filters }: ListInput,
+  { cursor, limit, ...filters }: ListInput,
 ): Promise<{ tasks: Task[]; nextCursor: string | null }> {
   const { tenantId, userId, roles, capabilities } = actor
   const after = cursor === undefined ? undefined : readPageEnd(cursor)
   const spaceIds = (await spacesOf(db, actor)).map(({ id }) => id)
   const reader = { tenantId, userId, roles, spaceIds, manages: capabilities.includes('manageRuns') }
-  const assigneeId = assignee === 'me' ? userId : assignee
-  const found = await tasksFor(db, reader, { ...filters, assigneeId, after, limit: limit + 1 })
+  const found = await tasksFor(db, reader, { ...filters, after, limit: limit + 1 })
   const { page, nextCursor } = pageOf(found, limit, pageEnd)
   return { tasks: page.map(taskView), nextCursor }
 }

@@ -28,9 +28,19 @@ const readable =
       ...(manages ? [eb('space_id', 'is', null)] : []),
     ])
 
+/** The rule of `isAssignedTo` in SQL. */
+const assignedTo =
+  ({ userId, roles }: Readonly<{ userId: string; roles: readonly string[] }>) =>
+  ({ eb, or, and }: Condition) =>
+    or([
+      eb('assignee_id', '=', userId),
+      ...(roles.length > 0 ? [and([eb('assignee_id', 'is', null), eb('role_key', 'in', [...roles])])] : []),
+    ])
+
 type Wanted = Readonly<{
   status?: TaskStatus | 'unfinished' | undefined
-  assigneeId?: string | undefined
+  /** `me`: assigned to the reader, or to a role of the reader and to nobody yet. */
+  assignee?: string | undefined
   eventId?: string | undefined
   spaceId?: string | undefined
   runId?: string | undefined
@@ -40,11 +50,11 @@ type Wanted = Readonly<{
 
 /** Tasks that the reader may read, newest first. */
 export async function tasksFor(db: DbOrTx, reader: TaskReader, input: Wanted): Promise<TaskRecord[]> {
-  const { status, assigneeId, eventId, spaceId, runId, after, limit } = input
+  const { status, assignee, eventId, spaceId, runId, after, limit } = input
   const ofReader = db.selectFrom('tasks').selectAll().where('tenant_id', '=', reader.tenantId).where(readable(reader))
   let query = newestFirst(ofReader, { after, limit })
   if (status) query = query.where('status', 'in', status === 'unfinished' ? [...unfinished] : [status])
-  if (assigneeId) query = query.where('assignee_id', '=', assigneeId)
+  if (assignee) query = assignee === 'me' ? query.where(assignedTo(reader)) : query.where('assignee_id', '=', assignee)
   if (eventId) query = query.where('event_id', '=', eventId)
   if (spaceId) query = query.where('space_id', '=', spaceId)
   if (runId) query = query.where('run_id', '=', runId)
@@ -67,12 +77,7 @@ export async function unfinishedTasksOf(db: DbOrTx, { tenantId, userId, roles }:
     .selectAll()
     .where('tenant_id', '=', tenantId)
     .where('status', 'in', [...unfinished])
-    .where(({ eb, or, and }) =>
-      or([
-        eb('assignee_id', '=', userId),
-        ...(roles.length > 0 ? [and([eb('assignee_id', 'is', null), eb('role_key', 'in', [...roles])])] : []),
-      ]),
-    )
+    .where(assignedTo({ userId, roles }))
     .orderBy(sql`coalesce(due_at, '9999')`)
     .orderBy('id')
     .limit(limit)

@@ -1,7 +1,8 @@
 import type { Plan } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoNow, problem, type Random } from '../../core/kit/index.ts'
-import { type Branding, type FeatureFlags, suspendedByBilling, type Tenant } from '../../core/tenants/index.ts'
+import { type Branding, type FeatureFlags, resumed, type Standing, suspendedBy, type Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
+import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import { type Db, enqueueJob, isUniqueViolation, type Tx } from '../db/index.ts'
@@ -100,11 +101,19 @@ type Suspension = Readonly<{ slug: string; reason: string }>
 
 /** Refuses logins and tokens of its users within a second; their sessions are kept. Box and chat keep running. Throws NOT_FOUND. */
 export const suspendTenant = (deps: TenantsDeps, actor: Actor, { slug, reason }: Suspension): Promise<Tenant> =>
-  toStatus(deps, actor, { slug, to: { status: 'suspended', suspendedReason: reason } })
+  changeStanding(deps, actor, { slug, next: (tenant) => (tenant.status === 'active' ? suspendedBy(tenant, reason) : tenant) })
 
-/** Accepts its users and their sessions again. Throws NOT_FOUND, CONFLICT while its plan is not paid. */
-export const resumeTenant = (deps: TenantsDeps, actor: Actor, { slug }: Readonly<{ slug: string }>): Promise<Tenant> =>
-  toStatus(deps, actor, { slug, to: { status: 'active', suspendedReason: null } })
+type Resumption = Readonly<{ slug: string; until?: string | undefined }>
+
+/**
+ * Accepts its users and their sessions again, for good or until a time. Throws NOT_FOUND, VALIDATION, CONFLICT: a Light tenant whose plan ended is
+ * resumed for a time only; for tenants of other plans an operator decides.
+ */
+export const resumeTenant = (deps: TenantsDeps, actor: Actor, { slug, until }: Resumption): Promise<Tenant> =>
+  changeStanding(deps, actor, {
+    slug,
+    next: (tenant) => resumed(tenant, { until, isPaid: tenant.plan !== 'light', now: isoNow(deps.clock) }),
+  })
 
 /** Suspends or resumes a locked tenant in the transaction of the cause. */
 export async function setTenantStatusIn(
@@ -114,12 +123,19 @@ export async function setTenantStatusIn(
 ): Promise<void> {
   await setStatus(tx, tenant.id, { ...to, updatedAt: isoNow(clock) })
   await publishRevocation(tx, clock, { kind: 'tenant', subject: tenant.id })
+  const { resumedUntil: until, suspendedReason: reason, suspendedCause: cause } = to
+  if (until !== null) await enqueueJob(tx, clock, { topic: resumedTimeTopic, payload: { tenantId: tenant.id }, runAt: until })
+  if (to.status === 'active')
+    await closeAlerts(tx, clock, { subject: tenant.slug, kinds: ['suspended_again'], because: 'the tenant was resumed' })
   const action = to.status === 'suspended' ? 'tenant.suspended' : 'tenant.resumed'
-  const data = to.suspendedReason === null ? {} : { reason: to.suspendedReason }
+  const data = { ...(reason === null ? {} : { reason, cause }), ...(until === null ? {} : { until }) }
   await recordAudit(tx, clock, { actor, action, subject: tenant.slug, data })
 }
 
-type StatusChange = Readonly<{ tenant: TenantRecord; to: Status }>
+type StatusChange = Readonly<{ tenant: TenantRecord; to: Standing }>
+
+/** Suspends a tenant again when the time that an operator granted has ended. */
+export const resumedTimeTopic = 'tenants.resumed-time'
 
 /** Sets the plan of a locked tenant in the transaction of the cause. */
 export const setPlanIn = (
@@ -128,16 +144,15 @@ export const setPlanIn = (
   { tenant, plan }: Readonly<{ tenant: TenantRecord; plan: Plan }>,
 ): Promise<void> => changeDetails({ clock }, tx, { actor, tenant, known: { plan } })
 
-type Status = Pick<TenantRecord, 'status' | 'suspendedReason'>
+const standingOf = ({ status, suspendedReason, suspendedCause, resumedUntil }: Standing): string =>
+  JSON.stringify([status, suspendedReason, suspendedCause, resumedUntil])
 
-const toStatus = (deps: TenantsDeps, actor: Actor, { slug, to }: Readonly<{ slug: string; to: Status }>): Promise<Tenant> =>
+type StandingChange = Readonly<{ slug: string; next: (tenant: TenantRecord) => Standing }>
+
+const changeStanding = (deps: TenantsDeps, actor: Actor, { slug, next }: StandingChange): Promise<Tenant> =>
   deps.db.transaction().execute(async (tx) => {
     const tenant = await lockAndReadTenant(tx, slug)
-    if (to.status === 'active' && tenant.suspendedReason === suspendedByBilling)
-      throw problem(
-        'CONFLICT',
-        `${slug} is suspended because its plan is not paid. fix: create a subscription of its plan at the payment provider`,
-      )
-    if (tenant.status !== to.status) await setTenantStatusIn({ tx, clock: deps.clock }, actor, { tenant, to })
+    const to = next(tenant)
+    if (standingOf(to) !== standingOf(tenant)) await setTenantStatusIn({ tx, clock: deps.clock }, actor, { tenant, to })
     return tenantView(deps, tx, await existingTenant(tx, slug))
   })

@@ -39,6 +39,8 @@ export async function createTenant({ clock, random }: Deps, tx: Tx, input: NewTe
     tier: tierOf(plan),
     status: 'active',
     suspendedReason: null,
+    suspendedCause: null,
+    resumedUntil: null,
     schoolId: schoolId ?? id,
     orgId: orgId ?? id,
     branding: { tenantName: name },

@@ -1,4 +1,5 @@
 import { type Clock, isoNow, problem, type TenantId } from '../../core/kit/index.ts'
+import { active } from '../../core/tenants/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import type { Tx } from '../db/index.ts'
 import { setStatus, type TenantRecord } from './tenants.repo.ts'
@@ -11,6 +12,6 @@ export function assertNotDeleting({ slug, status }: Pick<TenantRecord, 'slug' | 
 
 /** From now on the tenant can neither be changed nor resumed, and no box or user can be created for it. */
 export async function startTenantDeletion(tx: Tx, clock: Clock, { id, reason }: Readonly<{ id: TenantId; reason: string }>): Promise<void> {
-  await setStatus(tx, id, { status: 'deleting', suspendedReason: reason, updatedAt: isoNow(clock) })
+  await setStatus(tx, id, { ...active, status: 'deleting', suspendedReason: reason, updatedAt: isoNow(clock) })
   await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
 }

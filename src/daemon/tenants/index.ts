@@ -4,13 +4,15 @@ import './tenants.tables.ts'
 import { tenantsContract } from '../../core/tenants/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
-import { changeTenant, resumeTenant, suspendTenant, type TenantsDeps } from './change-tenant.ts'
+import { changeTenant, resumedTimeTopic, resumeTenant, suspendTenant, type TenantsDeps } from './change-tenant.ts'
 import { registerTenant } from './create-tenant.ts'
+import { endResumedTime } from './resumed-time.ts'
 import { type FileUsageOf, listTenants, showTenant } from './show-tenants.ts'
 
-export { billingAddressTopic, changeTenant, setPlanIn, setTenantStatusIn } from './change-tenant.ts'
+export { billingAddressTopic, changeTenant, resumedTimeTopic, setPlanIn, setTenantStatusIn } from './change-tenant.ts'
 export { createTenant, deleteTenant } from './create-tenant.ts'
 export { assertNotDeleting, startTenantDeletion } from './delete-tenant.ts'
+export { endResumedTime } from './resumed-time.ts'
 export { existingTenant } from './show-tenants.ts'
 export {
   lockTenant,
@@ -30,7 +32,11 @@ export const tenantsRoutes = (deps: TenantsDeps & Readonly<{ fileUsageOf: FileUs
     showTenant: ({ params }) => showTenant(deps, params),
     changeTenant: ({ actor, params, body }) => changeTenant(deps, actor, { ...params, ...body }),
     suspendTenant: ({ actor, params, body }) => suspendTenant(deps, actor, { ...params, ...body }),
-    resumeTenant: ({ actor, params }) => resumeTenant(deps, actor, params),
+    resumeTenant: ({ actor, params, body }) => resumeTenant(deps, actor, { ...params, ...body }),
   })
 
-export const tenantsFeature = feature<Parameters<typeof tenantsRoutes>[0]>({ name: 'tenants', routes: tenantsRoutes })
+export const tenantsFeature = feature<Parameters<typeof tenantsRoutes>[0]>({
+  name: 'tenants',
+  routes: tenantsRoutes,
+  jobs: (deps) => ({ [resumedTimeTopic]: endResumedTime(deps) }),
+})

@@ -1,6 +1,6 @@
 import { type Plan, tierOf } from '../../core/boxes/index.ts'
 import type { TenantId } from '../../core/kit/index.ts'
-import type { Tenant } from '../../core/tenants/index.ts'
+import type { Standing, Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow } from '../../core/windows/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { TenantRow } from './tenants.tables.ts'
@@ -17,6 +17,8 @@ const toTenant = (row: TenantRow): TenantRecord => ({
   tier: tierOf(row.plan),
   status: row.status,
   suspendedReason: row.suspended_reason,
+  suspendedCause: row.suspended_cause,
+  resumedUntil: row.resumed_until,
   schoolId: row.school_id ?? row.id,
   orgId: row.org_id ?? row.id,
   branding: row.branding === null ? { tenantName: row.name } : JSON.parse(row.branding),
@@ -98,12 +100,10 @@ export async function updateDetails(
     .execute()
 }
 
-export async function setStatus(
-  tx: Tx,
-  id: TenantId,
-  { status, suspendedReason, updatedAt }: Pick<TenantRecord, 'status' | 'suspendedReason'> & Readonly<{ updatedAt: string }>,
-): Promise<void> {
-  await tx.updateTable('tenants').set({ status, suspended_reason: suspendedReason, updated_at: updatedAt }).where('id', '=', id).execute()
+export async function setStatus(tx: Tx, id: TenantId, { updatedAt, ...to }: Standing & Readonly<{ updatedAt: string }>): Promise<void> {
+  const { status, suspendedReason: suspended_reason, suspendedCause: suspended_cause, resumedUntil: resumed_until } = to
+  const state = { status, suspended_reason, suspended_cause, resumed_until, updated_at: updatedAt }
+  await tx.updateTable('tenants').set(state).where('id', '=', id).execute()
 }
 
 /** The live box of each tenant, by tenant id. */

@@ -1,6 +1,6 @@
 import type { Generated, Selectable } from 'kysely'
 import type { Plan } from '../../core/boxes/index.ts'
-import type { TenantStatus } from '../../core/tenants/index.ts'
+import type { SuspensionCause, TenantStatus } from '../../core/tenants/index.ts'
 
 type TenantTable = {
   id: string
@@ -14,6 +14,9 @@ type TenantTable = {
   maintenance_window: string | null
   created_at: string
   suspended_reason: Generated<string | null>
+  suspended_cause: Generated<SuspensionCause | null>
+  /** Active until then although the cause is left. */
+  resumed_until: Generated<string | null>
   /** Never null in rows written by the migration or the daemon. */
   school_id: Generated<string | null>
   org_id: Generated<string | null>

@@ -4,7 +4,7 @@ import { maxPackageBytes } from '../../core/modules/index.ts'
 import { type Finding, finding } from '../../core/scan/index.ts'
 
 /** Limits of a package: the zip, its content, one file, the number of files, and the ratio of compression. */
-export const packageLimits = { zipBytes: maxPackageBytes, contentBytes: 200e6, fileBytes: 20e6, files: 5000, ratio: 100 }
+export const packageLimits = { zipBytes: maxPackageBytes, contentBytes: 200e6, fileBytes: maxPackageBytes, files: 5000, ratio: 100 }
 
 /** A small file may compress well without being a bomb. */
 const ratioFromBytes = 1e6
@@ -69,7 +69,7 @@ const shown = (name: string) => name.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 function limitFault({ fileName, uncompressedSize, compressedSize }: Entry, zipBytes: number, readBytes: number): Finding | undefined {
   const { contentBytes, fileBytes, ratio } = packageLimits
   const total = readBytes + uncompressedSize
-  if (uncompressedSize > fileBytes) return finding('archive-limit', fileName, { detail: 'the file has more than 20 MB' })
+  if (uncompressedSize > fileBytes) return finding('archive-limit', fileName, { detail: 'the file has more than 50 MB' })
   if (total > contentBytes) return finding('archive-limit', fileName, { detail: 'the content has more than 200 MB' })
   const isBomb = (bytes: number, compressed: number) => bytes > ratioFromBytes && bytes > ratio * compressed
   if (isBomb(uncompressedSize, compressedSize) || isBomb(total, zipBytes))

@@ -25,6 +25,8 @@ const aTenant = (given: Partial<Tenant> = {}): Tenant => ({
   tier: 'free',
   status: 'active',
   suspendedReason: null,
+  suspendedCause: null,
+  resumedUntil: null,
   schoolId: 'ten_1',
   orgId: 'ten_1',
   branding: { tenantName: 'Anna-Schule' },
@@ -191,6 +193,14 @@ describe('tenant fields', () => {
     expect(ran.stdout).toContain('suspended: unpaid')
     const resumed = { 'POST /api/admin/v1/tenants/anna-schule/resume': aTenant() }
     expect((await tenantry(['tenants', 'resume', 'anna-schule'], { answers: resumed })).exit).toBe(0)
+    const ended = { suspendedReason: 'billing', suspendedCause: 'plan_ended', resumedUntil: '2026-01-24T23:59:59.000Z' } as const
+    const forTime = { 'POST /api/admin/v1/tenants/anna-schule/resume': aTenant(ended) }
+    const timed = await tenantry(['tenants', 'resume', 'anna-schule', '--until', '2026-01-24'], { answers: forTime })
+    expect(timed.asked[0]?.body).toEqual({ until: '2026-01-24T23:59:59.000Z' })
+    expect(timed.stdout).toMatch(
+      /active until 2026-01-24 .*then suspended again: billing[\s\S]*cause: plan_ended; to lift it: create a subscription/,
+    )
+    expect((await tenantry(['tenants', 'resume', 'anna-schule', '--until', 'soon'], { answers: forTime })).exit).toBe(2)
   })
 })
 

@@ -107,6 +107,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   usage_rejected: alertOf.usage_rejected({ meterId: 'mtr_1', subject: 'billing' }),
   review_due: alertOf.review_due({ submissionId: 'sbm_1', name: 'Visitors' }),
   vendor_restricted: alertOf.vendor_restricted({ vendorId: 'vnd_1', name: 'Flows', pastDue: ['external_account'] }),
+  suspended_again: alertOf.suspended_again({ slug: 'anna-schule', lift: 'tenantry tenants resume anna-schule' }),
   plan_ended: alertOf.plan_ended({ slug: 'anna-schule', plan: 'light', subscriptionId: 'sub_1', isSuspended: true }),
   plan_duplicate: alertOf.plan_duplicate({ slug: 'anna-schule', subscriptionId: 'sub_2', knownId: 'sub_1' }),
   billing_differs: alertOf.billing_differs({ count: 2, first: 'price_differs of anna-schule (sub_1)' }),

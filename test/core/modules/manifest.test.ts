@@ -36,8 +36,10 @@ function wrongIn(change: Record<string, unknown>): readonly string[] {
   }
 }
 
-test('a minimal manifest has defaults for everything else', () => {
-  expect(readModuleManifest(JSON.stringify(minimal))).toMatchObject({
+test('a manifest of the fields that every module has gets defaults for everything else', () => {
+  const { category: _, ...required } = minimal
+  expect(readModuleManifest(JSON.stringify(required))).toMatchObject({
+    category: 'other',
     billing: null,
     main: 'index.js',
     events: { subscribes: [], publishes: [] },
@@ -53,6 +55,7 @@ test.each([
   ['an id of the platform', { id: 'svc-mail' }, 'id'],
   ['a version that is none', { version: '1.0' }, 'version'],
   ['a range that is none', { svcCoreVersion: 'new' }, 'svcCoreVersion'],
+  ['one version in place of a range', { svcCoreVersion: '1.0.0' }, 'svcCoreVersion'],
   ['an unknown permission', { permissions: ['users:read'] }, 'permissions.0'],
   ['a permission twice', { permissions: ['spaces:read', 'spaces:read'] }, 'permissions'],
   ['an unknown field', { permission: [] }, 'module.json'],

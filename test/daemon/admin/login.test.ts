@@ -124,7 +124,8 @@ onBothDialects('login', (fresh) => {
     await anAccount(room)
     const { actor } = await aSession(room)
     const guess = () => changePassword(room, actor, { currentPassword: 'wrong', newPassword: aPassword, address: '192.0.2.1' })
-    for (let n = 0; n < 10; n++) await expect(guess()).rejects.toMatchObject({ code: 'LOGIN_FAILED' })
+    for (let n = 0; n < 10; n++)
+      await expect(guess()).rejects.toMatchObject({ code: 'WRONG_PASSWORD', message: expect.stringContaining('current password') })
     await expect(guess()).rejects.toMatchObject({ code: 'ACCOUNT_LOCKED' })
   })
 

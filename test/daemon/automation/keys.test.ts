@@ -11,6 +11,7 @@ onBothDialects('automation keys', (fresh) => {
     expect(own).toMatch(/^tak_[\w-]{43}$/)
     expect(JSON.stringify(await one.db.selectFrom('automation_keys').selectAll().execute())).not.toContain(own)
     expect((await one.call(own, `${info}acme`)).json).toMatchObject({ tenantId: one.tenantId, slug: 'acme', chatDomain: 'acme.example' })
+    expect((await one.call(both, 'GET /tenant-info')).json.message).toContain('a key of several tenants names one')
     expect((await one.call(both, 'GET /tenant-info?chatDomain=other.example')).json).toMatchObject({ tenantId: one.other.tenantId })
     // A tenant of somebody else and none at all are answered alike.
     for (const odd of ['%00', '%20', 'a'.repeat(300), '']) expect((await one.call(own, `${info}${odd}`)).status).toBe(400)

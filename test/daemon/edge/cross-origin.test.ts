@@ -105,6 +105,17 @@ test.each(['/api/admin/v1/tenants', '/healthz', '/.well-known/jwks.json', '/api/
   },
 )
 
+test('apps of the usual web views may read without a setting, and a setting replaces them', async () => {
+  const read = async (env: Record<string, string>) => {
+    const edge = await anEdge(db, clock, { env })
+    const origins = ['capacitor://localhost', 'ionic://localhost', 'https://localhost']
+    const answers = await Promise.all(origins.map((origin) => preflight(edge, served[0] as string, origin)))
+    return answers.map(({ headers }) => headers['access-control-allow-origin'])
+  }
+  expect(await read({})).toEqual(['capacitor://localhost', 'ionic://localhost', undefined])
+  expect(await read({ TENANTRY_CORS_NATIVE_ORIGINS: '' })).toEqual([undefined, undefined, undefined])
+})
+
 test('who asks without an origin is told nothing of it', async () => {
   const { headers, status } = await (await started()).ask('/api/public/v1/shown')
   expect([status, corsOf(headers), headers.vary]).toEqual([200, [], 'Origin'])

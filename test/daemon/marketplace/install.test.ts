@@ -245,7 +245,7 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect(await codeOf(join({ vendorId, itemId: item.id }))).toBe('CONFLICT')
     const { contactEmail } = (await room.operator.listVendors({ query: {} })).vendors[0] as { contactEmail: string }
     await room.db.updateTable('marketplace_submissions').set({ vendor_email: contactEmail.toUpperCase() }).execute()
-    await expect(join({ itemId: item.id })).rejects.toMatchObject({
+    await expect(join({ vendorId: null, itemId: item.id })).rejects.toMatchObject({
       ...{ code: 'VALIDATION', message: expect.stringContaining(`belongs to another vendor. fix: pass its vendor ${vendorId}`) },
     })
     await expect(join({ vendorId, itemId: 'itm_nope' })).rejects.toMatchObject({
@@ -296,10 +296,12 @@ onBothDialects('installs of the marketplace', (fresh) => {
     const room = await aMarketplaceWorld(await fresh())
     const { id } = await room.published(aSubmission({ priceModel: 'flat-monthly', priceCents: 500 }))
     const free = await room.published()
-    const accept = (item: string, priceCents: number | null) =>
+    const accept = (item: string, priceCents: number | null | undefined) =>
       codeOf(room.as('mia').installMarketplaceItem({ params: { id: item }, body: { priceCents } }))
     expect([await accept(id, 400), await accept(id, null), await accept(free.id, 100)]).toEqual(['CONFLICT', 'CONFLICT', 'CONFLICT'])
     expect((await stateOf(room)).subscriptions).toEqual([])
+    // A paid item is not bought by a request that names no price; why it cannot be bought comes first.
+    expect(await accept(id, undefined)).toBe('PAYMENTS_UNAVAILABLE')
     expect([await accept(id, 500), await accept(free.id, null)]).toEqual(['PAYMENTS_UNAVAILABLE', 'ok'])
   })
 

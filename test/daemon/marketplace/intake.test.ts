@@ -92,7 +92,7 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     await room.clock.advance(55 * 60_000)
     await send()
     await room.runJobs()
-    expect(room.mails).toHaveLength(3)
+    expect(room.mails, 'as many receipts as one sender may cause in an hour').toHaveLength(5)
   })
 
   test('an answer to the reviewer is not refused for other submissions of its address, and has a limit of its own', async () => {
@@ -126,6 +126,40 @@ onBothDialects('the intake of the marketplace', (fresh) => {
       await room.clock.advance(1000)
     }
     expect(await send()).toBe('RATE_LIMITED')
+  })
+
+  test('a free item may say that it costs 0, and a version may be a pre-release', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    for (const price of [{ priceCents: 0 }, { priceModel: null, priceCents: null }] as const) {
+      await room.clock.advance(1000)
+      const { submissionId: id, version } = await room.stranger.submitItem({ body: aSubmission({ ...price, version: '1.0.0-beta.1' }) })
+      expect(version).toBe('1.0.0-beta.1')
+      const { item } = await room.operator.approveMarketplaceSubmission({ params: { id }, body: {} })
+      expect(item).toMatchObject({ version: '1.0.0-beta.1', priceModel: null, priceCents: null, currency: null })
+    }
+    await room.clock.advance(1000)
+    expect(await codeOf(room.stranger.submitItem({ body: aSubmission({ version: '1.0.0+build' }) }))).toBe('VALIDATION')
+  })
+
+  test('approvals for one address make one vendor; an unproven one takes the name of no vendor that is known by more', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    const sent = async (proven: boolean) => {
+      await room.clock.advance(1_000)
+      const { submissionId: id } = await room.stranger.submitItem({ body: aSubmission() })
+      if (proven)
+        await room.db.updateTable('marketplace_submissions').set({ proven_at: '2026-11-27T08:00:00.000Z' }).where('id', '=', id).execute()
+      return id
+    }
+    const approved = async (id: string, body: { vendorId?: null } = {}) =>
+      (await room.operator.approveMarketplaceSubmission({ params: { id }, body })).vendorId
+    const first = await approved(await sent(false))
+    expect([await approved(await sent(false)), await approved(await sent(true))]).toEqual([first, first])
+    expect(await approved(await sent(true)), 'now known by a proven address').toBe(first)
+    expect(await approved(await sent(false))).not.toBe(first)
+    await room.clock.advance(3_600_000)
+    expect(await approved(await sent(true), { vendorId: null })).not.toBe(first)
+    const both = await Promise.all([approved(await sent(true)), approved(await sent(true))])
+    expect(both).toEqual([first, first])
   })
 
   test('bad input gets its path and reason, and is not stored', async () => {
@@ -170,27 +204,28 @@ onBothDialects('the intake of the marketplace', (fresh) => {
     expect(await post(deep)).toMatch(/VALIDATION|BAD_JSON/)
   })
 
-  test('the fourth receipt of a day to one address waits, and so does each later one', async () => {
+  test('the sixth receipt of a day to one address waits, and so does each later one', async () => {
     const room = await aMarketplaceWorld(await fresh())
     const hourMs = 3_600_000
     const ids: string[] = []
     const receipts = () => room.mails.filter(({ subject }) => subject.startsWith('We received')).map(({ subject }) => subject.slice(-1))
-    for (let n = 0; n < 8; n++) {
+    for (let n = 0; n < 9; n++) {
       ids.push((await room.stranger.submitItem({ body: aSubmission({ name: `Flow ${n}` }) })).submissionId)
       await room.runJobs()
       await room.clock.advance(hourMs)
     }
-    expect(receipts()).toEqual(['0', '1', '2'])
-    await room.operator.rejectMarketplaceSubmission({ params: { id: ids[4] as string }, body: { reason: 'Twice.' } })
+    const first = ['0', '1', '2', '3', '4']
+    expect(receipts()).toEqual(first)
+    await room.operator.rejectMarketplaceSubmission({ params: { id: ids[6] as string }, body: { reason: 'Twice.' } })
     await room.clock.advance(18 * hourMs)
     await room.runJobs()
-    // Flow 4 was rejected meanwhile.
-    expect(receipts()).toEqual(['0', '1', '2', '3', '5'])
-    await room.clock.advance(23 * hourMs)
-    await room.runJobs()
-    expect(receipts()).toEqual(['0', '1', '2', '3', '5', '6', '7'])
-    const token = linkIn(room.mails.at(-1)?.text as string, 'confirm').searchParams.get('token') as string
-    expect(await room.stranger.confirmVendorAddress({ params: { id: ids[7] as string }, query: { token } })).toMatch(/confirmed/)
+    // Flow 6 was rejected meanwhile.
+    expect(receipts()).toEqual([...first, '5', '7', '8'])
+    const token = linkIn(
+      room.mails.findLast(({ subject }) => subject === 'We received Flow 8')?.text as string,
+      'confirm',
+    ).searchParams.get('token') as string
+    expect(await room.stranger.confirmVendorAddress({ params: { id: ids[8] as string }, query: { token } })).toMatch(/confirmed/)
   })
 
   test('HTML in names is text in mails, and the subject stays one line', async () => {

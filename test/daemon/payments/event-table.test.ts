@@ -225,6 +225,13 @@ onBothDialects('subscriptions of plans', (fresh) => {
     ])
     await happen(room, { plan: 'light', id: 'sub_2' })
     expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], ['plan_ended closed']])
+    // Resumed for a time in between: a new subscription lifts the suspension for good.
+    await happen(room, { plan: 'light', id: 'sub_2', state: 'canceled' })
+    expect((await state(room))[1]).toBe('suspended')
+    await room.db.updateTable('tenants').set({ status: 'active', resumed_until: '2099-01-01T00:00:00.000Z' }).execute()
+    await happen(room, { plan: 'light', id: 'sub_3' })
+    const { suspended_cause: cause, resumed_until: until } = await room.db.selectFrom('tenants').selectAll().executeTakeFirstOrThrow()
+    expect([await state(room), cause, until]).toEqual([['light', 'active', null], null, null])
     // A former subscription that is reported again changes nothing.
     await happen(room, { plan: 'pro', state: 'canceled' })
     expect((await state(room))[1]).toBe('active')
@@ -233,7 +240,7 @@ onBothDialects('subscriptions of plans', (fresh) => {
   test('a tenant that an operator suspended stays suspended', async () => {
     const room = await aBillingWorld(await fresh())
     await happen(room, { plan: 'light' })
-    await room.db.updateTable('tenants').set({ status: 'suspended', suspended_reason: 'abuse' }).execute()
+    await room.db.updateTable('tenants').set({ status: 'suspended', suspended_reason: 'abuse', suspended_cause: 'operator' }).execute()
     await happen(room, { plan: 'light', state: 'canceled' })
     await happen(room, { plan: 'light', id: 'sub_2' })
     expect(await state(room)).toEqual(['light', 'suspended', 'abuse'])

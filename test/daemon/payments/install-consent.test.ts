@@ -23,6 +23,17 @@ const later = async (room: Room, ms = 61_000) => {
 const statuses = async (room: Room) => (await room.rows()).map(({ status }) => status)
 
 onBothDialects('a tenant pays what it was shown', (fresh) => {
+  test('an item that costs is bought only by a request that names its price, which the refusal names', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    await expect(installItem(shop(room), room.actor, { id: 'item_1' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(/costs 10\.00 EUR .* names no price.* priceCents: 1000$/),
+    })
+    expect([room.money(), await room.rows()]).toEqual([[0, 0, 0], []])
+    await installItem(shop(room), room.actor, { id: 'item_1', priceCents: 1000 })
+    expect(room.money()[0]).toBe(1000)
+  })
+
   test('a price that rises while the request asks the provider is not charged', async () => {
     const room = await aPaymentsWorld(await fresh())
     const provider = {

@@ -131,7 +131,9 @@ test('two processes charge once, store once and count once, also when one is kil
 
   // 1. Twelve parallel installations, six at each.
   const at = [await user(one), await user(other)]
-  const installs = Array.from({ length: 12 }, (_, n) => at[n % 2]?.marketplace.installMarketplaceItem({ params: { id: flat } }))
+  const installs = Array.from({ length: 12 }, (_, n) =>
+    at[n % 2]?.marketplace.installMarketplaceItem({ params: { id: flat }, body: { priceCents: 1000 } }),
+  )
   const outcomes = await Promise.allSettled(installs)
   expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0)
   for (const outcome of outcomes)
@@ -149,7 +151,7 @@ test('two processes charge once, store once and count once, also when one is kil
 
   // 3. One is killed after the provider charged, and before the answer. The other finishes the installation once the lease has expired.
   const charged = stripe.holdNext('POST subscriptions')
-  const dying = at[0]?.marketplace.installMarketplaceItem({ params: { id: used } }).catch((error) => error)
+  const dying = at[0]?.marketplace.installMarketplaceItem({ params: { id: used }, body: { priceCents: 150 } }).catch((error) => error)
   expect((await charged).secretKey).toBe(one.secretKey)
   one.process.stop('SIGKILL')
   await Promise.all([dying, one.process.ended])

@@ -143,7 +143,7 @@ onBothDialects('login', (fresh) => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)
     chat.during(() => db.updateTable('tenants').set({ status: 'suspended' }).where('slug', '=', 'one').execute())
-    expect(await outcomeOf(room.clock, () => logIn(room))).toBe('LOGIN_FAILED')
+    expect(await outcomeOf(room.clock, () => logIn(room))).toBe('TENANT_SUSPENDED')
     expect(await db.selectFrom('users').select('localpart').execute()).toEqual([])
     expect(chat.tokens.size).toBe(0)
   })
@@ -195,6 +195,16 @@ onBothDialects('login', (fresh) => {
     'the password of the namesake in another tenant': () => ({ password: 'another password' }),
     'suspended tenant': async (_, db) => {
       await db.updateTable('tenants').set({ status: 'suspended' }).where('slug', '=', 'one').execute()
+      return { password: 'wrong' }
+    },
+    'disabled user of a suspended tenant': async ({ room }, db) => {
+      await logIn(room)
+      await db.updateTable('users').set({ status: 'disabled' }).execute()
+      await db.updateTable('tenants').set({ status: 'suspended' }).where('slug', '=', 'one').execute()
+      return {}
+    },
+    'deleted tenant': async (_, db) => {
+      await db.updateTable('tenants').set({ status: 'deleting' }).where('slug', '=', 'one').execute()
       return {}
     },
     'disabled user': async ({ room }, db) => {
@@ -239,6 +249,24 @@ onBothDialects('login', (fresh) => {
       expect(await counters(db), what).toContainEqual({ network: '', failures: 1, pending: 0 })
       world.room.stop()
     }
+  })
+
+  test.each([
+    ['operator', /suspended by the operator of the platform/],
+    ['plan_ended', /the subscription of its plan ended; a new subscription lifts it/],
+  ] as const)('the right password shows that the tenant is suspended (%s), and never the words of an operator', async (cause, why) => {
+    const db = await fresh()
+    const { room, chat } = await aWorld(db)
+    const suspended = { status: 'suspended', suspended_cause: cause, suspended_reason: 'owes us 300 euros' } as const
+    await db.updateTable('tenants').set(suspended).where('slug', '=', 'one').execute()
+    const refused = await attemptOf(
+      room,
+      logIn(room).catch((error) => error),
+    )
+    expect(refused).toMatchObject({ code: 'TENANT_SUSPENDED', status: 403, message: expect.stringMatching(why) })
+    expect((refused as Error).message).not.toContain('300')
+    expect(chat.tokens.size).toBe(0)
+    expect(await counters(db)).toEqual([{ network: '', failures: 0, pending: 0 }])
   })
 
   test('the refusal of a slow chat server is sent at the next full second', async () => {

@@ -56,9 +56,10 @@ onBothDialects('change-password', (fresh) => {
   test('a wrong current password is 401 at one second, counts as a failed login, and locks logins too', async () => {
     const { room, chat, actor } = await anna(await fresh())
     const began = room.clock.monotonicMs()
-    expect(await outcomeOf(room.clock, () => changePassword(room, actor, change('wrong')))).toBe('LOGIN_FAILED')
+    expect(await outcomeOf(room.clock, () => changePassword(room, actor, change('wrong')))).toBe('WRONG_PASSWORD')
     expect(room.clock.monotonicMs() - began).toBe(1000)
-    for (let n = 0; n < 4; n++) expect(await outcomeOf(room.clock, () => changePassword(room, actor, change('wrong')))).toBe('LOGIN_FAILED')
+    for (let n = 0; n < 4; n++)
+      expect(await outcomeOf(room.clock, () => changePassword(room, actor, change('wrong')))).toBe('WRONG_PASSWORD')
     for (let n = 0; n < 5; n++) expect(await outcomeOf(room.clock, () => logIn(room, { password: 'wrong' }))).toBe('LOGIN_FAILED')
     expect(await outcomeOf(room.clock, () => logIn(room))).toBe('ACCOUNT_LOCKED')
     expect(await outcomeOf(room.clock, () => changePassword(room, actor, change(aPassword)))).toBe('ACCOUNT_LOCKED')

@@ -192,7 +192,7 @@ describe('POST /change-password', () => {
     for (let n = 0; n < 10; n++)
       expect(await post('/change-password', { ...change, currentPassword: 'wrong' }, token)).toMatchObject({
         status: 401,
-        body: failure('LOGIN_FAILED'),
+        body: failure('WRONG_PASSWORD'),
       })
     expect(await post('/change-password', change, token)).toMatchObject({ status: 429, body: failure('ACCOUNT_LOCKED', true) })
   })

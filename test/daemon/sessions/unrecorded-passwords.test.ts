@@ -66,7 +66,7 @@ onBothDialects('a written password that the database did not record', (fresh) =>
         expect(await expectQuiet(room.db, localpart)).toEqual({ openSessions: 0 })
       },
     )
-    expect([...seen]).toEqual(expect.arrayContaining(['LOGIN_FAILED done', 'done done']))
+    expect([...seen]).toEqual(expect.arrayContaining(['WRONG_PASSWORD done', 'done done']))
     expect((await audited(room.db)).sort()).toEqual(changed.sort())
   })
 
@@ -83,7 +83,7 @@ onBothDialects('a written password that the database did not record', (fresh) =>
         expect(await expectQuiet(room.db, localpart)).toEqual({ openSessions: 0 })
       },
     )
-    expect([...seen]).toEqual(expect.arrayContaining(['done LOGIN_FAILED', 'done UNAVAILABLE', 'done done']))
+    expect([...seen]).toEqual(expect.arrayContaining(['done WRONG_PASSWORD', 'done UNAVAILABLE', 'done done']))
   })
 
   test('is valid meanwhile: its caller gets an error after ten seconds, others get Retry-After, and it is recorded once possible', async () => {

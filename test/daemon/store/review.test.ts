@@ -119,6 +119,8 @@ onBothDialects('reviews of the store', (fresh) => {
     await expect(other).rejects.toMatchObject(refused('MANIFEST_MISMATCH'))
     await expect(ben.submitModule({ body: { manifest, artifactPath } })).rejects.toMatchObject(refused('NOT_FOUND'))
     await expect(anna.submitModule({ body: { manifest, artifactPath: '../x' } })).rejects.toMatchObject(refused('NOT_FOUND'))
+    const forbidden = { manifest, artifactPath: 'none', sourceFiles: { 'src/index.ts': "eval('1')" } }
+    await expect(anna.submitModule({ body: forbidden })).rejects.toMatchObject(refused('SCAN_FAILED'))
     await room.as('rita').reviewSubmission({ params: { id: submissionId }, body: { action: 'reject', notes: 'no' } })
     await expect(submit()).rejects.toMatchObject(refused('INVALID_TRANSITION'))
   })

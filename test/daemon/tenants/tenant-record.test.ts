@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { recordAudit } from '../../../src/daemon/audit/index.ts'
 import { endUserSessions } from '../../../src/daemon/sessions/index.ts'
+import { endResumedTime, resumedTimeTopic } from '../../../src/daemon/tenants/index.ts'
 import { aBoxesWorld, aLiveBox, anApi, anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -131,6 +132,54 @@ onBothDialects('the record of a tenant', (fresh) => {
     await expect(api.resumeTenant({ params: { slug: 'nobody' } })).rejects.toSatisfy(
       refusedWith('NOT_FOUND', /Tenant nobody does not exist/),
     )
+  })
+
+  test('a tenant is resumed for a time: at its end it is suspended again with an alert, unless the time was extended', async () => {
+    const { room, api } = await aRoom()
+    const { id: tenantId } = await api.createTenant({ body: wanted })
+    const until = (days: number) => new Date(room.clock.now().getTime() + days * 86_400_000).toISOString()
+    const resume = (time?: string) => api.resumeTenant({ ...acme, body: time ? { until: time } : {} })
+    const end = () => endResumedTime(room)({ tenantId }, { last: false } as never)
+    const alerts = () => room.db.selectFrom('alerts').select(['kind', 'status']).execute()
+    await expect(resume(until(1)), 'it was never suspended').rejects.toSatisfy(refusedWith('CONFLICT', /was not suspended/))
+    await api.suspendTenant({ ...acme, body: { reason: 'unpaid' } })
+    for (const days of [0, -1, 91]) await expect(resume(until(days))).rejects.toSatisfy(refusedWith('VALIDATION', /at most 90 days/))
+    const cause = { suspendedReason: 'unpaid', suspendedCause: 'operator' }
+    expect(await resume(until(1))).toMatchObject({ ...cause, status: 'active', resumedUntil: until(1) })
+    await room.clock.advance(12 * 3_600_000)
+    expect(await resume(until(1))).toMatchObject({ resumedUntil: until(1) })
+    await room.clock.advance(12 * 3_600_000)
+    await end()
+    expect([(await api.showTenant(acme)).status, await alerts()]).toEqual(['active', []])
+    await room.clock.advance(12 * 3_600_000)
+    for (const _ of [1, 2]) await end()
+    expect(await api.showTenant(acme)).toMatchObject({ ...cause, status: 'suspended', resumedUntil: null })
+    expect(await alerts()).toEqual([{ kind: 'suspended_again', status: 'open' }])
+    expect(await resume()).toMatchObject({ status: 'active', suspendedReason: null, suspendedCause: null, resumedUntil: null })
+    expect(await alerts()).toEqual([{ kind: 'suspended_again', status: 'closed' }])
+    const audit = await room.db.selectFrom('audit').select(['actor', 'action']).where('subject', '=', 'acme').orderBy('seq').execute()
+    expect(audit.map(({ action }) => action).slice(1)).toEqual([
+      ...['tenant.suspended', 'tenant.resumed', 'tenant.resumed', 'tenant.suspended', 'tenant.resumed'],
+    ])
+    const jobs = await room.db.selectFrom('outbox').select(['topic', 'run_at']).where('topic', '=', resumedTimeTopic).execute()
+    expect(jobs).toHaveLength(2)
+  })
+
+  test('a Light tenant whose plan ended is resumed for a time only; of a larger plan an operator decides', async () => {
+    const { room, api } = await aRoom()
+    await api.createTenant({ body: wanted })
+    const ended = { status: 'suspended', suspended_reason: 'billing', suspended_cause: 'plan_ended' } as const
+    await room.db.updateTable('tenants').set(ended).execute()
+    await expect(api.resumeTenant(acme)).rejects.toSatisfy(
+      refusedWith('CONFLICT', /subscription of its plan ended. fix: create a subscription .* tenantry tenants resume acme --until <date>/),
+    )
+    const until = new Date(room.clock.now().getTime() + 86_400_000).toISOString()
+    expect(await api.resumeTenant({ ...acme, body: { until } })).toMatchObject({ status: 'active', suspendedCause: 'plan_ended' })
+    // An operator who suspends it early does not pay its plan.
+    await api.suspendTenant({ ...acme, body: { reason: 'too early' } })
+    await expect(api.resumeTenant(acme)).rejects.toSatisfy(refusedWith('CONFLICT', /subscription of its plan ended/))
+    await api.changeTenant({ ...acme, body: { plan: 'pro' } })
+    expect(await api.resumeTenant(acme)).toMatchObject({ status: 'active', suspendedCause: null })
   })
 
   test.each([

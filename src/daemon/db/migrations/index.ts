@@ -68,6 +68,7 @@ import { goneAccounts } from './0070-gone-accounts.ts'
 import { escalatedTasks } from './0071-escalated-tasks.ts'
 import { boardCharacters } from './0072-board-characters.ts'
 import { botTokens } from './0076-bot-tokens.ts'
+import { suspensionCauses } from './0078-suspension-causes.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -142,4 +143,5 @@ export const migrations: readonly Migration[] = [
   escalatedTasks,
   boardCharacters,
   botTokens,
+  suspensionCauses,
 ]
