@@ -3,6 +3,7 @@
 // Ratios are taken in one run on one machine, so they mean the same everywhere; absolute figures name the machine.
 import { writeFileSync } from 'node:fs'
 import { cpus, loadavg, totalmem } from 'node:os'
+import { anonymousLoadBench } from './anonymous-load.js'
 import { bareNode, hourOf } from './bare-node.js'
 import { boards } from './boards.js'
 import { boot } from './boot.js'
@@ -40,6 +41,7 @@ const benchmarks = {
   'idle-agent': idleAgent,
   'route-throughput': routeThroughput,
   'bootstrap-throughput': bootstrapThroughput,
+  'anonymous-load': anonymousLoadBench,
   'login-overhead': loginOverhead,
   'event-fanout': eventFanout,
   'chat-triggers': chatTriggers,

@@ -31,8 +31,10 @@ export async function automationOver<Given extends Base>(files: Given, { require
   const passed: string[] = []
   const limits = {
     addresses: () => undefined,
+    anonymous: (_: unknown, __: unknown, next: () => void) => next(),
+    paceRefusal: async () => true,
     show: async () => undefined,
-    pass: async (_: unknown, tenantId: string) => passed.push(tenantId) > 0,
+    pass: async (_: unknown, { tenantId }: Readonly<{ tenantId: string }>) => passed.push(tenantId) > 0,
   }
   const { url } = await servedApp(automationFeature.routes?.(deps) ?? [], { authenticate, limits, clock: files.clock })
 

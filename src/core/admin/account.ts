@@ -9,8 +9,40 @@ export const AccountName = z
   .toLowerCase()
   .regex(accountNameForm, 'must be 2 to 64 letters, digits or . _ @ + -, beginning with a letter or digit')
 
+/** Words that begin most guessed passwords. */
+const commonWords =
+  /^(?:pass(?:word|wort)?|kennwort|geheim|secret|admin(?:istrator)?|root|user|login|welcome|willkommen|hallo|hello|change ?me|let ?me ?in|qwert[yz]u?(?:iop)?|asdf(?:gh)?(?:jkl)?|iloveyou|tenantry|master|default|test(?:ing)?|abc(?:def)?|monkey|dragon|football|sommer|summer|winter)$/
+
+/** What a guesser tries first: common words, digits, repetitions and sequences make up all of it. */
+function isEasilyGuessed(password: string): boolean {
+  const plain = password.toLowerCase()
+  if (new Set(plain).size < 5) return true
+  // One part, repeated.
+  if (/^(.{1,8}?)\1+.{0,2}$/.test(plain)) return true
+  const parts = plain.match(/[a-z]+|[0-9]+|[^a-z0-9]+/g) ?? []
+  const isWeak = (part: string) =>
+    /^[0-9]+$/.test(part) ? isSequence(part) || part.length <= 4 : !/[a-z]/.test(part) || isCommon(part) || isSequence(part)
+  return parts.every((part) => isWeak(part) && part.length <= 24)
+}
+
+const isCommon = (letters: string): boolean => {
+  for (let n = 1; n <= letters.length; n++)
+    if (commonWords.test(letters.slice(0, n)) && (n === letters.length || isCommon(letters.slice(n)))) return true
+  return false
+}
+
+/** Each character is the one after, before or equal to the previous one. */
+const isSequence = (text: string): boolean => {
+  const steps = [...text].slice(1).map((character, n) => character.charCodeAt(0) - text.charCodeAt(n))
+  return steps.every((step) => step === steps[0] && Math.abs(step) <= 1)
+}
+
 /** The upper bound keeps hashing cheap. */
-export const NewPassword = z.string().min(12, 'must have at least 12 characters').max(256, 'must have at most 256 characters')
+export const NewPassword = z
+  .string()
+  .min(12, 'must have at least 12 characters')
+  .max(256, 'must have at most 256 characters')
+  .refine((password) => !isEasilyGuessed(password), 'is easily guessed: use several words, or a password manager')
 
 export const AccountId = z.string().regex(/^acc_[0-9a-z]{20}$/, 'must be an account id')
 export const SessionId = z.string().regex(/^ses_[0-9a-z]{20}$/, 'must be a session id')

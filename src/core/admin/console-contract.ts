@@ -16,6 +16,7 @@ export const consoleContract = {
     method: 'POST',
     path: `${base}/login`,
     auth: open,
+    cost: 'password',
     perAddress: 5,
     body: LoginBody,
     returns: Opened,

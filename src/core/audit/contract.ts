@@ -52,6 +52,7 @@ export const auditContract = {
     method: 'GET',
     path: '/api/admin/v1/audit/verify',
     auth: admin('viewer'),
+    cost: 'export',
     takesLong: true,
     perAddress: 1,
     query: z.strictObject({ chain: ChainName.optional() }),
@@ -63,6 +64,7 @@ export const auditContract = {
     method: 'GET',
     path: '/api/admin/v1/audit/export',
     auth: admin('viewer'),
+    cost: 'export',
     query: z.strictObject({
       chain: ChainName.default('admin'),
       after: z.coerce.number().int().min(0).default(0).meta({ description: 'Number of the last entry of the previous page' }),

@@ -130,6 +130,7 @@ const events = {
     method: 'POST',
     path: `${base}/events/:eventId/generate-report`,
     auth: automation,
+    cost: 'render',
     params: ofEvent,
     body: ofTenant.extend({
       title: SpaceName.optional(),

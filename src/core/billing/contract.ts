@@ -28,6 +28,7 @@ export const billingContract = {
     method: 'GET',
     path: `${base}/preview`,
     auth: admin('viewer'),
+    cost: 'export',
     query: BySlug.extend({ month: Month.optional(), tenant: Slug.optional() }),
     returns: z.object({ month: Month, previews: z.array(Preview), nextCursor: z.string().nullable() }),
     problems: ['NOT_FOUND'],
@@ -81,6 +82,7 @@ export const billingContract = {
     method: 'GET',
     path: `${base}/reconcile`,
     auth: admin('operator'),
+    cost: 'export',
     takesLong: true,
     query: pagingBy(Compared).extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
     returns: z.object({

@@ -89,6 +89,7 @@ export const lifecycleContract = {
     method: 'POST',
     path: `${ofBox}/move/plan`,
     auth: admin('operator'),
+    cost: 'plan',
     params: bySlug,
     body: MoveBody.omit({ reason: true }),
     returns: MovePlan,

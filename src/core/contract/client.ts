@@ -68,9 +68,13 @@ async function send(
     headers,
     ...bodyOf(endpoint, call),
     ...(options.signal ? { signal: options.signal } : {}),
-  }
+    // A redirect would take the body, such as a password, to another server.
+    redirect: 'manual',
+  } as const
   try {
-    return await (deps.fetch ?? globalThis.fetch)(urlOf(deps.baseUrl, endpoint, call), request)
+    const response = await (deps.fetch ?? globalThis.fetch)(urlOf(deps.baseUrl, endpoint, call), request)
+    if (response.type === 'opaqueredirect' || redirects.has(response.status)) throw redirected(deps.baseUrl, response)
+    return response
   } catch (error) {
     if (options.signal?.aborted || error instanceof Problem) throw error
     throw problem(
@@ -81,6 +85,16 @@ async function send(
       },
     )
   }
+}
+
+const redirects = new Set([301, 302, 303, 307, 308])
+
+function redirected(baseUrl: string, { headers }: Response): Problem {
+  const to = headers.get('location')
+  return problem(
+    'UNREACHABLE',
+    `${baseUrl} redirects${to ? ` to ${to}` : ''}, and redirects are not followed. fix: use the address of the daemon itself`,
+  )
 }
 
 /** Prefers the error code, such as `ERR_SSL_WRONG_VERSION_NUMBER`, to OpenSSL's long message. */

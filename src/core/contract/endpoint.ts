@@ -9,6 +9,7 @@ import type {
   ProblemCode,
   TokenActor,
 } from '../kit/index.ts'
+import type { Cost } from './cost.ts'
 
 /** Admin roles from least to most; each may do all that the ones before it may (SECURITY, Identity). */
 export const adminRoles = ['viewer', 'reviewer', 'operator', 'admin'] as const
@@ -84,6 +85,8 @@ export type EndpointShape = Readonly<{
   /** Every path below `path` too. The rest arrives as it was sent, not decoded. */
   rest?: true
   auth: Auth
+  /** Class of work, which has a bound (`costs`); the default is by method and answer. */
+  cost?: Cost
   /** Its answer may take minutes, so callers wait for it. */
   takesLong?: true
   params?: z.ZodType

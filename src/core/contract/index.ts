@@ -1,6 +1,7 @@
 // The contract: each endpoint declared once with zod; validation, OpenAPI and the typed client are made from it.
 // It knows no server, and of rooms only who can be calling; rooms declare, `src/daemon/http` mounts, `src/core/api.ts` gathers.
 export { type Client, makeClient } from './client.ts'
+export { type Bound, boundOf, type Cost, costOf, costs } from './cost.ts'
 export {
   type ActorOf,
   type AdminRole,
@@ -30,7 +31,7 @@ export {
   text,
 } from './endpoint.ts'
 export { formatStreamMessage } from './event-stream.ts'
-export { openApiDocument, problemsOf } from './openapi.ts'
+export { openApiDocument, openApiInSteps, problemsOf } from './openapi.ts'
 export { noSuchPage, type PageEnd, pageEnd, pageOf, readPageEnd } from './page-end.ts'
 export {
   Capability,

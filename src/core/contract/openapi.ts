@@ -23,10 +23,19 @@ const ErrorBody = z.object({
 })
 
 /** The OpenAPI 3.1 document of a contract. `rooms` maps a room's name (its tag) to its endpoints. */
-export function openApiDocument(
-  rooms: Readonly<Record<string, Contract>>,
-  info: { title: string; version: string },
-): Record<string, unknown> {
+export function openApiDocument(rooms: Rooms, info: Info): Record<string, unknown> {
+  const steps = openApiInSteps(rooms, info)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+type Rooms = Readonly<Record<string, Contract>>
+type Info = Readonly<{ title: string; version: string }>
+
+/** The same in small steps: as a whole it takes a second or two of the thread. */
+export function* openApiInSteps(rooms: Rooms, info: Info): Generator<undefined, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const [room, contract] of Object.entries(rooms)) {
     for (const [name, shape] of Object.entries(contract)) {
@@ -34,6 +43,7 @@ export function openApiDocument(
       for (const method of shape.anyMethod ? methods : [shape.method]) {
         const operationId = shape.anyMethod ? `${name}${method[0]}${method.slice(1).toLowerCase()}` : name
         paths[path] = { ...paths[path], [method.toLowerCase()]: operation(room, operationId, { ...shape, method }) }
+        yield
       }
     }
   }

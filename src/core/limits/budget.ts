@@ -23,6 +23,13 @@ export function delayMs(used: number, budget: number): number {
   return Math.min(maxDelayMs, Math.max(1, delay))
 }
 
+/** Above this utilisation, in percent, the rest of the budget is for members who used less than half of it. */
+const reservedFrom = 90
+
+/** True for a member who must leave the rest of the budget to the others. A member who is alone has the whole budget. */
+export const isOverShare = ({ used, budget, own, isAlone }: Readonly<{ used: number; budget: number; own: number; isAlone: boolean }>) =>
+  !isAlone && 2 * own > budget && utilisation(used, budget) >= reservedFrom
+
 /** Accepted after `delayMs`, or refused if `retryAfterSeconds` is set. */
 export type Verdict = Readonly<{ budget: number; remaining: number; delayMs: number; retryAfterSeconds?: number }>
 

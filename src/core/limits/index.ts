@@ -5,6 +5,7 @@ export {
   type Budgets,
   defaultBudgets,
   delayMs,
+  isOverShare,
   limitHeaders,
   slowdownFrom,
   unchecked,

@@ -67,6 +67,7 @@ export const privacyContract = {
     method: 'POST',
     path: '/api/admin/v1/tenants/:slug/export',
     auth: adminPerson('admin'),
+    cost: 'export',
     params: z.object({ slug: Slug }),
     body: z.strictObject({ cursor: z.string().max(2000).optional() }).default({}),
     returns: z.object({

@@ -75,6 +75,7 @@ export const rolloutsContract = {
     method: 'POST',
     path: `${base}/plan`,
     auth: admin('viewer'),
+    cost: 'plan',
     body: PlanBody,
     returns: RolloutPlan,
     problems: ['NOT_FOUND'],
@@ -84,6 +85,7 @@ export const rolloutsContract = {
     method: 'POST',
     path: '/api/admin/v1/manifest/resolve',
     auth: admin('viewer'),
+    cost: 'plan',
     body: z.strictObject({ manifest: z.unknown().meta({ description: 'A manifest; see GET for its schema' }) }),
     returns: z.object({ images: z.array(PlannedImage) }),
     problems: ['MANIFEST_INVALID'],
@@ -93,6 +95,7 @@ export const rolloutsContract = {
     method: 'POST',
     path: base,
     auth: admin('operator'),
+    cost: 'plan',
     body: z.strictObject({
       targetSlugs: TargetSlugs.optional(),
       /** Skips the boxes that the plan blocks, which otherwise keep the rollout from starting. */
@@ -213,6 +216,7 @@ export const rolloutsContract = {
     method: 'POST',
     path: `${base}/:id/rollback`,
     auth: admin('operator'),
+    cost: 'plan',
     params: one,
     body: z.strictObject({
       reason: Reason,
@@ -230,6 +234,7 @@ export const rolloutsContract = {
     method: 'POST',
     path: `${base}/:id/rollback/plan`,
     auth: admin('viewer'),
+    cost: 'plan',
     params: one,
     body: z.strictObject({ boxes: RollbackMode }),
     returns: RollbackPlan,

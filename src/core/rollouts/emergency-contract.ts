@@ -36,6 +36,7 @@ export const emergencyContract = {
     method: 'POST',
     path: '/admin/v1/tenant-boxes/cve-hotpath',
     auth: adminPerson('admin'),
+    cost: 'plan',
     body: EmergencyBody,
     returns: RolloutDetail,
     status: 201,

@@ -110,10 +110,11 @@ export const rehearseRollout = endpoint({
   method: 'POST',
   path: '/admin/tenant-boxes/rollouts/rehearse',
   auth: admin('operator'),
+  cost: 'rehearsal',
   body: RehearsalRequest,
   perAddress: 1,
   returns: Rehearsal,
-  problems: ['NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+  problems: ['NOT_FOUND', 'UNAVAILABLE'],
   summary: 'Rehearse a staged rollout to the current manifest on a simulated copy of the fleet in virtual time (stores nothing)',
 })
 

@@ -99,6 +99,7 @@ export const proofContract = {
     method: 'GET',
     path: `${base}/:id/report`,
     auth: admin('viewer'),
+    cost: 'export',
     params: one,
     returns: RolloutReport,
     summary: 'Report a rollout: timeline, phases, pauses, downtime, steps and the most relevant boxes',

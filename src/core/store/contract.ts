@@ -36,6 +36,7 @@ export const storeContract = {
     method: 'POST',
     path: `${base}/developer/upload`,
     auth: developer,
+    cost: 'examination',
     multipart: {
       part: 'artifact',
       maxBytes: maxPackageBytes,
@@ -55,6 +56,7 @@ export const storeContract = {
     method: 'POST',
     path: `${base}/developer/submit`,
     auth: developer,
+    cost: 'examination',
     body: NewSubmission,
     bodyLimit: 1024 * 1024,
     returns: z.object({ submissionId: z.string(), status: z.literal('in_review') }),

@@ -71,6 +71,7 @@ export const usersContract = {
     method: 'POST',
     path: '/api/admin/v1/tenants/:slug/user-imports',
     auth: adminPerson('admin'),
+    cost: 'import',
     params: ofTenant,
     body: ImportBody,
     bodyLimit: 12_000_000,
@@ -115,6 +116,7 @@ export const usersContract = {
     method: 'POST',
     path: '/api/admin/v1/boxes/:slug/reconcile',
     auth: admin('operator'),
+    cost: 'import',
     params: ofTenant,
     body: z
       .strictObject({

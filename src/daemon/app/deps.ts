@@ -1,6 +1,6 @@
 import { api } from '../../core/api.ts'
 import type { BoxMigration, SynapseSchemas } from '../../core/boxes/index.ts'
-import { openApiDocument } from '../../core/contract/index.ts'
+import { openApiInSteps } from '../../core/contract/index.ts'
 import { type Clock, newId, type Random } from '../../core/kit/index.ts'
 import type { PaymentProvider } from '../../core/payments/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
@@ -67,7 +67,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     spacesOf,
     modulesOf: modulesOfTenant,
     runs: trackRuns((err) => base.log.error({ err }, 'the end of a cron run was not stored')),
-    openApi: openApiDocument(api, { title: 'Tenantry', version }),
+    openApi: () => openApiInSteps(api, { title: 'Tenantry', version }),
     version,
     fileUsageOf: fileUsageOf(tenant.files.quotas),
     ...(await operatorDeps(shared)),

@@ -5,7 +5,7 @@ import type { Db } from '../db/index.ts'
 import { eraseFilesOf, eraseTenantFiles } from '../files/index.ts'
 import { discardJobsOf } from '../jobs/index.ts'
 import { installedElsewhere } from '../modules/index.ts'
-import type { DeletionDeps, PrivacyDeps } from '../privacy/index.ts'
+import type { DeletionDeps, ExportDeps, PrivacyDeps } from '../privacy/index.ts'
 import { eraseUserRuns, runTasks } from '../runs/index.ts'
 import { deleteUserSessions } from '../sessions/index.ts'
 import { eraseSnapshots, snapshotsOnHosts } from '../snapshots/index.ts'
@@ -15,7 +15,7 @@ import { returnTasks } from '../tasks/index.ts'
 import { billingDeps } from './billing-deps.ts'
 import type { Deps } from './deps.ts'
 
-export const privacyDeps = (deps: Deps): PrivacyDeps & DeletionDeps => ({
+export const privacyDeps = (deps: Deps): PrivacyDeps & DeletionDeps & ExportDeps => ({
   ...deps.users,
   eraseSteps: eraseSteps(deps),
   blockers: [boxesToErase, modulesInUse],

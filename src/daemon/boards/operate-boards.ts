@@ -13,7 +13,7 @@ import type { DbOrTx } from '../db/index.ts'
 import { withSpaceNames } from '../spaces/index.ts'
 import { useSupportAccess } from '../support/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
-import { inSlices, oneOfTenant } from './board-work.ts'
+import { inSlices } from './board-work.ts'
 import type { BoardsDeps } from './deps.ts'
 import { checkBoard } from './publish-board.ts'
 import { storeBoard } from './save-board.ts'
@@ -56,7 +56,7 @@ export async function showTenantBoard(
   }
 }
 
-/** Messages quote roles, texts and conditions, which are content. Throws NOT_FOUND, RATE_LIMITED (too many at once). */
+/** Messages quote roles, texts and conditions, which are content. Throws NOT_FOUND. */
 export async function checkTenantBoard(deps: BoardsDeps, { slug, id }: Named) {
   const { name, version, findings } = await checkBoard(deps, await tenantNamed(deps.db, slug), { id })
   return { name, version, findings: findings.map((finding) => ({ ...finding, message: withoutContent })) }
@@ -83,16 +83,15 @@ export async function importTenantBoard(
 export const exportTenantBoard = async (deps: BoardsDeps, actor: Operator, named: Named): Promise<FlowBundle> =>
   bundleOf(await contentFor(deps, actor, { ...named, use: 'export' }))
 
-/** Throws NOT_FOUND, FORBIDDEN (no support access), BOARD_INVALID, VALIDATION, RATE_LIMITED (too many at once). */
-export const simulateTenantBoard = async (
+/** Throws NOT_FOUND, FORBIDDEN (no support access), BOARD_INVALID, VALIDATION. */
+export async function simulateTenantBoard(
   deps: BoardsDeps,
   actor: Operator,
   { script, ...named }: Named & Readonly<{ script: SimulationScript }>,
-) =>
-  oneOfTenant(await tenantNamed(deps.db, named.slug), async () => {
-    const { definition } = await contentFor(deps, actor, { ...named, use: 'simulate' })
-    return inSlices(deps, simulateInSteps(definition, script, isoNow(deps.clock)))
-  })
+) {
+  const { definition } = await contentFor(deps, actor, { ...named, use: 'simulate' })
+  return inSlices(deps, simulateInSteps(definition, script, isoNow(deps.clock)))
+}
 
 async function contentFor({ db, clock }: BoardsDeps, actor: Operator, { slug, id, use }: Named & Readonly<{ use: string }>) {
   const tenant = await tenantNamed(db, slug)

@@ -3,7 +3,7 @@ import { isoNow, type PlatformPrincipal, plural, problem } from '../../core/kit/
 import { listedRoles } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findSpace } from '../spaces/index.ts'
-import { inSlices, oneOfTenant } from './board-work.ts'
+import { inSlices } from './board-work.ts'
 import { type BoardReader, type BoardRecord, replaceBoard } from './boards.repo.ts'
 import type { BoardsDeps } from './deps.ts'
 import { foreignSpaces } from './foreign-spaces.ts'
@@ -12,7 +12,7 @@ import { readBoard, summaryOf, versionOf } from './show-boards.ts'
 
 type One = Readonly<{ id: string }>
 
-/** The faults of the last saved version. Throws NOT_FOUND, RATE_LIMITED (too many at once). */
+/** The faults of the last saved version. Throws NOT_FOUND. */
 export async function checkBoard(
   deps: BoardsDeps,
   reader: BoardReader,
@@ -34,7 +34,7 @@ async function checked(deps: BoardsDeps, { board, userId }: Checked) {
   const names = Object.keys(roles.roles)
   const unlistedRoles = new Set(names.filter((name) => !listed.has(name)))
   const context = { roles: new Set(names), unlistedRoles, rooms, place, now: place.now }
-  const findings = await oneOfTenant(board, () => inSlices(deps, checkInSteps(definition, context)))
+  const findings = await inSlices(deps, checkInSteps(definition, context))
   const foreign = userId === null ? [] : await foreignSpaces(deps, definition, { board, userId })
   return { definition, findings: [...(await deletedSpace(deps, board)), ...findings, ...foreign] }
 }
@@ -46,8 +46,7 @@ async function deletedSpace({ db }: BoardsDeps, { tenantId, spaceId }: BoardReco
 }
 
 /**
- * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved, published or archived meanwhile, too many boards),
- * RATE_LIMITED (too many at once).
+ * Makes the last saved version the one that runs begin with. Throws NOT_FOUND, BOARD_INVALID with each fault, CONFLICT (saved, published or archived meanwhile, too many boards).
  */
 export async function publishBoard(deps: BoardsDeps, actor: PlatformPrincipal, { id }: One) {
   const found = await readBoard(deps.db, actor, id)

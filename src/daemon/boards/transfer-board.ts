@@ -9,7 +9,7 @@ import {
 } from '../../core/boards/index.ts'
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { inSlices, oneOfTenant } from './board-work.ts'
+import { inSlices } from './board-work.ts'
 import type { BoardsDeps } from './deps.ts'
 import { createBoard } from './save-board.ts'
 import { showBoard } from './show-boards.ts'
@@ -50,13 +50,12 @@ export async function draftOf(
   return { ...template, ...(name === undefined ? {} : { name }), spaceId: null, definition }
 }
 
-/** Plays the last saved version. Throws NOT_FOUND, BOARD_INVALID, VALIDATION, RATE_LIMITED (too many at once). */
-export const simulateBoard = (
+/** Plays the last saved version. Throws NOT_FOUND, BOARD_INVALID, VALIDATION. */
+export async function simulateBoard(
   deps: Pick<BoardsDeps, 'db' | 'clock'>,
   actor: PlatformPrincipal,
   { id, script }: One & Readonly<{ script: SimulationScript }>,
-) =>
-  oneOfTenant(actor, async () => {
-    const { definition } = await showBoard(deps, actor, { id })
-    return inSlices(deps, simulateInSteps(definition, script, isoNow(deps.clock)))
-  })
+) {
+  const { definition } = await showBoard(deps, actor, { id })
+  return inSlices(deps, simulateInSteps(definition, script, isoNow(deps.clock)))
+}

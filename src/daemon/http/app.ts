@@ -91,15 +91,16 @@ function logRequest(log: Logger, { request, response, ms }: Readonly<{ request: 
   log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name ?? actor?.userId }, 'request')
 }
 
-function answerProblem({ log }: AppDeps) {
+function answerProblem({ log, limits }: AppDeps) {
   // biome-ignore lint/complexity/useMaxParams: Express recognizes a handler of errors by its four parameters.
-  return (error: unknown, request: Request, response: Response, _next: NextFunction) => {
+  return async (error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const found = shownTo(response.locals.actor, asProblem(error))
     const about = { requestId: response.locals.requestId, path: request.path, err: error }
     if (found.code === 'INTERNAL' || found.code === 'SEALED_UNREADABLE') log.error(about, 'request failed')
     // An unreachable database is logged by the loops that poll it.
     else if (noAnswerOf(error) === 'slow') log.warn(about, 'database timeout')
     if (response.headersSent) return void response.destroy()
+    if (response.locals.actor === undefined && limits && !(await limits.paceRefusal(request, response))) return void response.destroy()
     if (found.retryAfterSeconds !== undefined) response.set('retry-after', String(found.retryAfterSeconds))
     else if (found.status === 503) response.set('retry-after', '5')
     response.set('cache-control', 'no-store')

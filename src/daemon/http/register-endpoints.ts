@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import { type Auth, type EndpointShape, isSchema, methods, roleAtLeast } from '../../core/contract/index.ts'
+import { type Auth, boundOf, costOf, type EndpointShape, isSchema, methods, roleAtLeast } from '../../core/contract/index.ts'
 import {
   type Actor,
   type AdminActor,
@@ -15,7 +15,7 @@ import {
 } from '../../core/kit/index.ts'
 import { addressLimit } from './address-limit.ts'
 import { allowSlowBody, hasBody } from './body-time.ts'
-import type { CallLimits } from './call-limits.ts'
+import { type CallLimits, clientPaths } from './call-limits.ts'
 import { type KeepAlive, makeKeepAlive, sendStream } from './event-stream.ts'
 import { IncomingCall } from './incoming-call.ts'
 import { type RawResponse, sendRaw } from './raw.ts'
@@ -25,6 +25,7 @@ import type { Served } from './serve.ts'
 
 import { sendTagged, type Tagged } from './tagged.ts'
 import { validateAnswer } from './validation.ts'
+import { callerOf, type WorkPlaces, workPlaces } from './work-places.ts'
 
 /** Turns the credentials of a request into an actor, or throws UNAUTHENTICATED. */
 export type Authenticators = Readonly<{
@@ -54,7 +55,7 @@ export type EndpointDeps = Readonly<{
   validateAnswers?: boolean
 }>
 
-type AnswerDeps = EndpointDeps & Readonly<{ keepAlives: KeepAlive }>
+type AnswerDeps = EndpointDeps & Readonly<{ keepAlives: KeepAlive; places: WorkPlaces }>
 
 const defaultBodyLimit = 256 * 1024
 
@@ -66,11 +67,11 @@ const maxShortBody = 1024 * 1024
  * Literal segments precede parameters for all methods: `GET /boxes/scan` is a wrong method, not a box named `scan`.
  */
 export function registerEndpoints(app: Express, served: readonly Served[], deps: EndpointDeps): void {
-  const keepAlives = makeKeepAlive(deps.clock)
+  const shared = { ...deps, keepAlives: makeKeepAlive(deps.clock), places: workPlaces(deps) }
   for (const sharing of byPath(served)) {
     for (const one of sharing) {
       const register = one.endpoint.auth.kind === 'automation' ? registerAutomation : registerEndpoint
-      register(app, one, { ...deps, keepAlives })
+      register(app, one, shared)
     }
     const allowed = sharing.flatMap(({ endpoint }) => methodsOf(endpoint)).flatMap(withHead)
     const { endpoint } = sharing[0] as Served
@@ -99,7 +100,8 @@ const countStrayCall =
   ({ authenticate, limits }: EndpointDeps): RequestHandler =>
   async (request, response, next) => {
     const user = limits && (await userOf(request, authenticate).catch(() => undefined))
-    if (!user || (await limits.pass(response, user.tenantId))) next()
+    response.locals.actor ??= user
+    if (!user || (await limits.pass(response, user))) next()
   }
 
 const methodNotAllowed =
@@ -112,6 +114,7 @@ const methodNotAllowed =
 function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
   const { endpoint } = one
   const handlers = [
+    ...limitAddress(endpoint, deps),
     authenticateCall(endpoint, deps),
     ...rateLimit(endpoint, deps),
     ...checkCapability(endpoint),
@@ -125,6 +128,12 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
     answerCall(one, deps),
   ]
   for (const method of methodsOf(endpoint)) app[method.toLowerCase() as 'get'](routeOf(endpoint), ...handlers)
+}
+
+/** Client paths have this limit before their routes. */
+function limitAddress({ auth, path }: EndpointShape, { limits }: EndpointDeps): RequestHandler[] {
+  if (!limits || auth.kind !== 'none' || clientPaths.some((prefix) => path.startsWith(`${prefix}/`))) return []
+  return [limits.anonymous]
 }
 
 /** A GET endpoint answers HEAD too. */
@@ -146,7 +155,7 @@ function registerAutomation(app: Express, one: Served, deps: AnswerDeps): void {
     const fields = typeof named === 'object' && named !== null ? named : {}
     const actor = await (response.locals.tenantOfCall as TenantOfCall)(fields as Record<string, unknown>, path)
     response.locals.actor = actor
-    if (!limits || (await limits.pass(response, actor.tenantId))) next()
+    if (!limits || (await limits.pass(response, actor))) next()
   }
   app[method.toLowerCase() as 'get'](path, identifyKey, ...readBody(one.endpoint), findTenant, answerCall(one, deps))
 }
@@ -186,7 +195,7 @@ function rateLimit({ auth }: EndpointShape, { limits }: EndpointDeps): RequestHa
   return [
     async (_, response, next) => {
       const actor = response.locals.actor as Actor
-      if (!('tenantId' in actor) || (await limits.pass(response, actor.tenantId))) next()
+      if (!('tenantId' in actor) || (await limits.pass(response, actor))) next()
     },
   ]
 }
@@ -221,36 +230,61 @@ function assertCapability(auth: Auth, response: Response): void {
     throw problem('FORBIDDEN', `This requires the capability ${auth.capability}; none of your roles grants it.`)
 }
 
-function answerCall({ endpoint, handler }: Served, deps: AnswerDeps): RequestHandler {
+/** Runs the handler in a place of the endpoint's class of work, and answers. */
+function answerCall(served: Served, deps: AnswerDeps): RequestHandler {
+  const { endpoint } = served
+  const cost = costOf(endpoint)
+  // The body of an upload arrives as slowly as its sender likes, so its work begins after that.
+  const isLate = endpoint.multipart !== undefined && boundOf(endpoint).parallel !== undefined
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
-    const revalidate = () => identify(endpoint.auth, request, deps.authenticate)
-    const showLimits = async ({ tenantId }: IncomingCall) => {
-      if (tenantId !== undefined) await deps.limits?.show(response, tenantId)
+    let free: (() => void) | undefined
+    const enter = async () => {
+      free = await deps.places.enter(cost, callerOf(actor, request.ip ?? 'unknown'), () => call.signal)
     }
-    const call = new IncomingCall({ endpoint, request, response, actor, draining: deps.draining, revalidate })
-    let result: unknown
+    const identifyAgain = () => identify(endpoint.auth, request, deps.authenticate)
+    const received = () => identifyAgain().then(enter)
+    const call = new IncomingCall({
+      ...{ endpoint, request, response, actor, draining: deps.draining },
+      revalidate: isLate ? received : identifyAgain,
+    })
     try {
-      result = await handler(call as never)
-    } catch (error) {
-      // A failed login must not reveal that the tenant exists.
-      if (!isProblem(error, 'LOGIN_FAILED')) await showLimits(call)
-      throw error
+      if (!isLate) await enter()
+      await runCall(served, { ...deps, request, response, call, revalidate: identifyAgain })
+    } finally {
+      free?.()
     }
-    await showLimits(call)
-    if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') {
-      const file = result as FileBody
-      return sendFile({ request, response }, file, (download) => {
-        const checkFile = file.accessCheck?.(download.signal)
-        return revalidateUntilEnd(deps.clock, () => revalidate().then(checkFile), download)
-      })
-    }
-    if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, deps))
-    // An answer that is written piece by piece, such as one of another server, ends with the access of its caller.
-    if (typeof result === 'function' || (endpoint.auth.kind === 'admin' && isStream(endpoint)))
-      void revalidateUntilEnd(deps.clock, revalidate, call)
-    await answer({ endpoint, result, call }, response, deps)
   }
+}
+
+type Running = AnswerDeps &
+  Readonly<{ request: Request; response: Response; call: IncomingCall; revalidate: () => Promise<Actor | undefined> }>
+
+async function runCall({ endpoint, handler }: Served, { request, response, call, revalidate, ...deps }: Running): Promise<void> {
+  const showLimits = async () => {
+    if (call.tenantId !== undefined) await deps.limits?.show(response, call.tenantId)
+  }
+  let result: unknown
+  try {
+    result = await handler(call as never)
+  } catch (error) {
+    // A failed login must not reveal that the tenant exists.
+    if (!isProblem(error, 'LOGIN_FAILED')) await showLimits()
+    throw error
+  }
+  await showLimits()
+  if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') {
+    const file = result as FileBody
+    return sendFile({ request, response }, file, (download) => {
+      const checkFile = file.accessCheck?.(download.signal)
+      return revalidateUntilEnd(deps.clock, () => revalidate().then(checkFile), download)
+    })
+  }
+  if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, deps))
+  // An answer that is written piece by piece, such as one of another server, ends with the access of its caller.
+  if (typeof result === 'function' || (endpoint.auth.kind === 'admin' && isStream(endpoint)))
+    void revalidateUntilEnd(deps.clock, revalidate, call)
+  await answer({ endpoint, result, call }, response, deps)
 }
 
 /** User streams check their access themselves: thousands of timers would be too expensive. */

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Spacing } from '../../core/limits/index.ts'
 import { addressSlots } from '../http/index.ts'
@@ -28,5 +28,28 @@ export function addressGate({ clock, delays, metrics }: Deps, spacing: Spacing):
     response.on('close', () => left.abort())
     await held
     if (!response.closed) next()
+  }
+}
+
+/** Refusals of one address that wait. */
+const maxWaiting = 300
+
+/**
+ * Answers refusals of one address at `perSecond`, ten times as many at once: an attacker that repeats refused requests waits for each answer. Returns
+ * false if the connection is to be closed without one.
+ */
+export function refusalPace({ clock, delays, metrics }: Deps, perSecond: number) {
+  const slotOf = addressSlots(clock, { perSecond, atOnce: 10 * perSecond, buffered: maxWaiting })
+  return async (request: Request, response: Response): Promise<boolean> => {
+    const address = request.ip ?? 'unknown'
+    const slot = slotOf(address)
+    if ('slotMs' in slot && slot.waitMs === 0) return true
+    metrics.refusedAddress()
+    const left = new AbortController()
+    const held = 'slotMs' in slot ? delays.hold(address, slot.waitMs, left) : undefined
+    if (!held) return false
+    response.on('close', () => left.abort())
+    await held
+    return !response.closed
   }
 }

@@ -1,13 +1,15 @@
 import { problem } from '../../core/kit/index.ts'
-import { limitHeaders, unchecked, type Verdict, verdictOf, verdictOfRead } from '../../core/limits/index.ts'
+import { isOverShare, limitHeaders, unchecked, type Verdict, verdictOf, verdictOfRead } from '../../core/limits/index.ts'
 import type { BudgetStore } from './budget-store.ts'
 import type { DelayQueue } from './delay-queue.ts'
 import type { LimitsMetrics } from './limits-metrics.ts'
+import type { UserShares } from './user-shares.ts'
 
 export type GateDeps = Readonly<{
   store: BudgetStore
   budgetOf(tenantId: string): number | Promise<number>
   delays: DelayQueue
+  shares: UserShares
   metrics: LimitsMetrics
 }>
 
@@ -18,20 +20,24 @@ type Answered = Readonly<{
   on(event: 'close', listener: () => void): unknown
 }>
 
+/** `userId`: absent for a caller that is no member. */
+type Counted = Readonly<{ tenantId: string; userId?: string }>
+
 /** Rate limit of calls by tenant. */
 export type BudgetGate = Readonly<{
   /**
    * Counts the call against its tenant's budget, sets the limit headers, and delays it if needed. Returns false if the client disconnected
    * meanwhile. Throws RATE_LIMITED.
    */
-  pass(response: Answered, tenantId: string): Promise<boolean>
+  pass(response: Answered, caller: Counted): Promise<boolean>
   /** Sets the limit headers on a response that does not count. Never throws, because the login or refresh has succeeded. */
   show(response: Answered, tenantId: string): Promise<void>
 }>
 
 export const budgetGate = (deps: GateDeps): BudgetGate => ({
-  pass: async (response, tenantId) => {
+  pass: async (response, { tenantId, userId }) => {
     const verdict = await evaluate(deps, tenantId)
+    if (userId !== undefined) await assertShare(deps, response, { tenantId, userId, verdict })
     if (verdict.delayMs > 0) return delayed(deps, response, { tenantId, verdict })
     response.set(limitHeaders(verdict))
     if (verdict.retryAfterSeconds !== undefined) throw refused(deps, verdict.retryAfterSeconds)
@@ -66,6 +72,28 @@ async function evaluate({ store, budgetOf, metrics }: GateDeps, tenantId: string
   }
 }
 
+/** One member must not use up the budget of all. */
+async function assertShare(
+  deps: GateDeps,
+  response: Answered,
+  { tenantId, userId, verdict }: Required<Counted> & Readonly<{ verdict: Verdict }>,
+): Promise<void> {
+  const { budget, remaining } = verdict
+  const share = deps.shares.count(tenantId, userId)
+  if (verdict.retryAfterSeconds !== undefined || !isOverShare({ ...share, budget, used: budget - remaining })) return
+  deps.metrics.count('refused')
+  await giveBack(deps, tenantId)
+  response.set(limitHeaders({ ...verdict, remaining: remaining + 1, delayMs: 0 }))
+  const message = 'You used more than half of the request budget of this organisation; the rest is for its other members. Retry in 5 s.'
+  throw problem('RATE_LIMITED', message, { retryAfterSeconds: 5 })
+}
+
+async function giveBack({ store }: GateDeps, tenantId: string): Promise<void> {
+  try {
+    await store.giveBack(tenantId)
+  } catch {} // the count expires with the window
+}
+
 function refused({ metrics }: GateDeps, retryAfterSeconds: number) {
   metrics.count('refused')
   const message = `The request budget of this organisation is used up. Retry in ${retryAfterSeconds} s.`
@@ -90,15 +118,9 @@ async function delayed(
   return !response.closed
 }
 
-async function crowded(
-  { store, metrics }: GateDeps,
-  response: Answered,
-  { tenantId, verdict }: Readonly<{ tenantId: string; verdict: Verdict }>,
-) {
-  metrics.count('crowded')
-  try {
-    await store.giveBack(tenantId)
-  } catch {} // the count expires with the window
+async function crowded(deps: GateDeps, response: Answered, { tenantId, verdict }: Readonly<{ tenantId: string; verdict: Verdict }>) {
+  deps.metrics.count('crowded')
+  await giveBack(deps, tenantId)
   response.set(limitHeaders({ ...verdict, remaining: verdict.remaining + 1, delayMs: 0 }))
   const retryAfterSeconds = Math.ceil(verdict.delayMs / 1000)
   return problem('RATE_LIMITED', `Too many requests are delayed already. Retry in ${retryAfterSeconds} s.`, { retryAfterSeconds })

@@ -1,11 +1,11 @@
-import type { Express } from 'express'
+import type { Express, Request, RequestHandler, Response } from 'express'
 import type { Registry } from 'prom-client'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Db } from '../db/index.ts'
 import { clientPaths } from '../http/index.ts'
-import { addressGate } from './address-gate.ts'
+import { addressGate, refusalPace } from './address-gate.ts'
 import { type BudgetGate, budgetGate } from './budget-gate.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { delayQueue } from './delay-queue.ts'
@@ -13,6 +13,7 @@ import { limitsMetrics } from './limits-metrics.ts'
 import { memoryStore } from './memory-store.ts'
 import { redisStore } from './redis-store.ts'
 import { tenantBudgets } from './tenant-budgets.ts'
+import { userShares } from './user-shares.ts'
 
 type Deps = Readonly<{ config: Config; db: Db; clock: Clock; log: Logger; registry: Registry; draining: AbortSignal }>
 
@@ -22,6 +23,8 @@ export type Limits = BudgetGate &
     store: BudgetStore
     /** Adds the per-address limits to the routes of users. */
     addresses(app: Express): void
+    anonymous: RequestHandler
+    paceRefusal(request: Request, response: Response): Promise<boolean>
     close(): Promise<void>
   }>
 
@@ -37,16 +40,22 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
   const [delays, addressDelays] = [delayQueue({ clock, draining }, size), delayQueue({ clock, draining }, size)]
   const metrics = limitsMetrics({ registry, held: () => delays.held() + addressDelays.held(), isUp: () => remote?.isUp() ?? true })
   const gates = { clock, delays: addressDelays, metrics }
-  const all = addressGate(gates, { perSecond: limits.perAddress, atOnce: 2 * limits.perAddress, buffered: 0 })
+  const perAddress = { perSecond: limits.perAddress, atOnce: 2 * limits.perAddress, buffered: 0 }
+  const all = addressGate(gates, perAddress)
   const logins = addressGate(gates, { perSecond: limits.loginsPerAddress, atOnce: limits.loginsPerAddress, buffered: limits.loginBuffer })
+  // The files of the web console: one page loads dozens.
+  const assets = addressGate(gates, { ...perAddress, atOnce: 10 * limits.perAddress })
   return {
-    ...budgetGate({ store, budgetOf: tenantBudgets({ db, clock, budgets: limits }), delays, metrics }),
+    ...budgetGate({ store, budgetOf: tenantBudgets({ db, clock, budgets: limits }), delays, shares: userShares(clock), metrics }),
     store,
     addresses: (app) => {
       // Paths of operators and agents have no address limit (SECURITY).
       app.use([...clientPaths], all)
+      app.use('/console', assets)
       app.post(login, logins)
     },
+    anonymous: addressGate(gates, perAddress),
+    paceRefusal: refusalPace(gates, limits.perAddress),
     close: store.close,
   }
 }

@@ -5,12 +5,13 @@ import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { type DeletionDeps, deleteTenant, deletionJobs, showTenantDeletion } from './delete-tenant.ts'
 import { eraseUser, erasureJobs, type PrivacyDeps } from './erase-user.ts'
-import { exportTenant } from './export-tenant.ts'
+import { type ExportDeps, exportTenant } from './export-tenant.ts'
 
 export { type DeletionDeps, deletionJobs } from './delete-tenant.ts'
 export type { PrivacyDeps } from './erase-user.ts'
+export type { ExportDeps } from './export-tenant.ts'
 
-export const privacyFeature = feature<PrivacyDeps & DeletionDeps>({
+export const privacyFeature = feature<PrivacyDeps & DeletionDeps & ExportDeps>({
   name: 'privacy',
   routes: (deps) =>
     serveContract(privacyContract, {

@@ -8,24 +8,20 @@ const maxMs = 4 * 60_000
 type Deps = Pick<RolloutsDeps, 'clock' | 'rehearse' | keyof Omit<RehearsalSettings, 'rollouts'> | 'settings'>
 
 /**
- * Runs rehearsals, one at a time: each uses a CPU core. A rehearsal is aborted with its caller, and after four minutes. Throws CONFLICT while
- * another runs, UNAVAILABLE on the time limit or where the daemon has no rehearsal worker, and what creating the rollout would throw.
+ * Runs a rehearsal, which uses a CPU core; the class `rehearsal` has one place. It is aborted with its caller, and after four minutes. Throws UNAVAILABLE
+ * on the time limit or where the daemon has no rehearsal worker, and what creating the rollout would throw.
  */
 export function rehearsals(deps: Deps): (request: RehearsalRequest, signal: AbortSignal) => Promise<Rehearsal> {
-  let isRunning = false
   return async (request, signal) => {
     const { clock, rehearse } = deps
     if (!rehearse)
       throw problem('UNAVAILABLE', 'this daemon has no rehearsal worker. fix: rehearse against a daemon started with `tenantryd serve`')
-    if (isRunning) throw problem('CONFLICT', 'another rehearsal is running. fix: wait for its end, or abort it')
-    isRunning = true
     const timeout = new AbortController()
     const ended = AbortSignal.any([signal, timeout.signal])
     void clock.sleep(maxMs, ended).then(() => timeout.abort(tooLong))
     try {
       return await rehearse({ settings: settingsOf(deps), request: request, startIso: isoNow(clock) }, ended)
     } finally {
-      isRunning = false
       timeout.abort()
     }
   }

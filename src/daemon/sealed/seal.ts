@@ -47,7 +47,9 @@ export function unseal({ keys }: Keyring, place: SealedPlace, text: string): Sec
     )
   }
   try {
-    const decipher = createDecipheriv('aes-256-gcm', subkey(key, place), nonce).setAAD(associated(place)).setAuthTag(tag)
+    const decipher = createDecipheriv('aes-256-gcm', subkey(key, place), nonce, { authTagLength: 16 })
+      .setAAD(associated(place))
+      .setAuthTag(tag)
     return new Secret(Buffer.concat([decipher.update(sealed), decipher.final()]).toString('utf8'))
   } catch (error) {
     throw problem('SEALED_UNREADABLE', `${where} cannot be opened: it was changed or copied from another row`, { cause: error })

@@ -1,9 +1,10 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Registry } from 'prom-client'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { serviceContract as contract, type Readiness } from '../../core/service/index.ts'
 import type { Db } from '../db/index.ts'
-import { serveContract } from '../http/index.ts'
+import { serveContract, tagged } from '../http/index.ts'
 import { docsPage, docsStyle } from './docs-page.ts'
 
 export type ServiceDeps = Readonly<{
@@ -12,18 +13,42 @@ export type ServiceDeps = Readonly<{
   registry: Registry
   version: string
   draining: AbortSignal
-  openApi: Record<string, unknown>
+  /** The document of the API, in small steps. */
+  openApi: () => Iterator<undefined, Record<string, unknown>>
 }>
 
-export const serviceRoutes = (deps: ServiceDeps) =>
-  serveContract(contract, {
+export const serviceRoutes = (deps: ServiceDeps) => {
+  // Made by the first reader, and once: the document has 1.6 MB.
+  const document = once(async () => {
+    const all = await inSteps(deps.openApi())
+    return { openApi: tagged(all), docs: docsPage(all) }
+  })
+  return serveContract(contract, {
     healthz: () => undefined,
     readyz: () => readiness(deps),
     metrics: () => deps.registry.metrics(),
-    openApi: () => deps.openApi,
-    docs: () => docsPage(deps.openApi),
+    openApi: async () => (await document()).openApi,
+    docs: async () => (await document()).docs,
     docsStyle: () => docsStyle,
   })
+}
+
+/** Other work of the thread goes on between the steps. */
+async function inSteps<Result>(steps: Iterator<undefined, Result>): Promise<Result> {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+    await yieldToEventLoop()
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
 
 /** Throws UNAVAILABLE when a load balancer must not send requests here. */
 async function readiness({ db, clock, version, draining }: ServiceDeps): Promise<Readiness> {

@@ -15,7 +15,7 @@ import type { StoreDeps } from './deps.ts'
 
 export type Examined = Readonly<{ manifest: ModuleManifest; scan: Submission['scan']; test: Submission['test'] }>
 type Package = Readonly<{
-  /** Reads the stored bytes; called once no other package is in memory. */
+  /** Reads the stored bytes. */
   read: () => Promise<Buffer>
   checksum: string
   manifest: string
@@ -23,13 +23,9 @@ type Package = Readonly<{
 }>
 type Deps = Pick<StoreDeps, 'clock' | 'scan' | 'test'>
 
-/** One package at a time: a scan takes up to 500 MB outside the daemon's thread. Throws UNAVAILABLE while another is examined. */
+/** A scan takes up to 500 MB outside the daemon's thread; the class of its endpoints (`examination`) has one place. */
 export function packageExaminer(deps: Deps) {
-  let isBusy = false
-  const alone = async <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
-    if (isBusy)
-      throw problem('UNAVAILABLE', 'Another package is being scanned. fix: upload it again in 30 seconds', { retryAfterSeconds: 30 })
-    isBusy = true
+  const untilAborted = async <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
     } catch (error) {
@@ -37,13 +33,11 @@ export function packageExaminer(deps: Deps) {
       throw problem('UNAVAILABLE', 'The scan was cancelled: the platform restarts. fix: upload the package again', {
         retryAfterSeconds: 30,
       })
-    } finally {
-      isBusy = false
     }
   }
   return {
-    examine: (input: Package): Promise<Examined> => alone(input.signal, () => examine(deps, input)),
-    scanSources: (input: Sources): Promise<void> => alone(input.signal, () => scanSources(deps, input)),
+    examine: (input: Package): Promise<Examined> => untilAborted(input.signal, () => examine(deps, input)),
+    scanSources: (input: Sources): Promise<void> => untilAborted(input.signal, () => scanSources(deps, input)),
   }
 }
 

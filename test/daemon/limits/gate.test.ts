@@ -228,6 +228,15 @@ describe('one address', () => {
     expect(await statuses(4)).toEqual([404, 404, 404, 429])
   })
 
+  test('gets refusals at once up to ten times its pace, and then one after the other', async () => {
+    const { get, clock, waiting } = await aDaemon({ env: { TENANTRY_LIMITS_PER_ADDRESS: '1' } })
+    for (let n = 0; n < 10; n++) expect((await get('/nowhere')).status).toBe(404)
+    const paced = get('/nowhere')
+    await waiting(1)
+    await clock.advance(1000)
+    expect((await paced).status).toBe(404)
+  })
+
   test('logs in five times a second; those beyond wait for their turn, and are refused beyond the buffer', async () => {
     const { login, anna, clock, waiting } = await aDaemon({ env: { TENANTRY_LIMITS_LOGIN_BUFFER: '2' } })
     for (let n = 0; n < 5; n++) expect((await login(anna)).status).toBe(200)

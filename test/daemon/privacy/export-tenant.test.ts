@@ -71,9 +71,16 @@ describe.each(['sqlite', 'postgres'] as const)('the export of a tenant on %s', (
     expect(await count()).toBe(before + 1)
     const operator = clientOf(daemon.url, await loggedIn(daemon, 'operator'))
     await expect(operator.privacy.exportTenant({ params: { slug: 'ahorn' }, body: {} })).rejects.toThrow()
-    const wrong = Buffer.from(JSON.stringify(['admin_accounts', []])).toString('base64url')
+    const wrong = Buffer.from(JSON.stringify(['tenants', []])).toString('base64url')
     const places = ['["tasks",["a","b"]]', '["run_history",["a","b"]]', '["tasks",[1]]', '["tasks",["\\u0000"]]']
     for (const cursor of [wrong, 'x', ...places.map((place) => Buffer.from(place).toString('base64url'))])
       await expect(admin.privacy.exportTenant({ params: { slug: 'ahorn' }, body: { cursor } })).rejects.toThrow(/cursor/)
+    // A cursor continues the audited export, of that tenant and that account.
+    const { nextCursor } = await admin.privacy.exportTenant({ params: { slug: 'ahorn' }, body: {} })
+    const body = { cursor: nextCursor as string }
+    await expect(admin.privacy.exportTenant({ params: { slug: 'zeder' }, body })).rejects.toThrow(/cursor/)
+    const other = clientOf(daemon.url, await loggedIn(daemon, 'admin', { name: 'berta' }))
+    await expect(other.privacy.exportTenant({ params: { slug: 'ahorn' }, body })).rejects.toThrow(/cursor/)
+    expect(await count()).toBe(before + 2)
   })
 })

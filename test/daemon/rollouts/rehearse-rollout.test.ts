@@ -42,18 +42,6 @@ test('is given what the daemon goes by, and the moment', async () => {
   expect(structuredClone(given)).toEqual(given)
 })
 
-test('is played one at a time, and the next may begin when it is over', async () => {
-  const done: (() => void)[] = []
-  const { play } = aRoom(() => new Promise((resolve) => done.push(() => resolve(result))))
-  const first = play(wanted, never())
-  await expect(play(wanted, never())).rejects.toEqual(failing('CONFLICT'))
-  done[0]?.()
-  await first
-  const second = play(wanted, never())
-  done[1]?.()
-  expect(await second).toBe(result)
-})
-
 const untilAborted: Rehearse = (_, signal) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
 

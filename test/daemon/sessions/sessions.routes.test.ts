@@ -30,6 +30,8 @@ beforeEach(async () => {
   shown = []
   const limits = {
     addresses: () => undefined,
+    anonymous: (_: unknown, __: unknown, next: () => void) => next(),
+    paceRefusal: async () => true,
     pass: async () => true,
     show: async (_: unknown, tenantId: string) => void shown.push(tenantId),
   }

@@ -186,12 +186,35 @@ onBothDialects('the store of modules', (fresh) => {
     await expect(tooLarge).rejects.toMatchObject({ code: expect.stringMatching(/PAYLOAD_TOO_LARGE|UNREACHABLE/) })
     const both = await Promise.allSettled([room.upload(anna, { id: 'one' + '-app' }), room.upload(anna, { id: 'two-app' })])
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
-    expect(both.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'UNAVAILABLE', retryAfterSeconds: 30 } })
+    expect(both.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'RATE_LIMITED', retryAfterSeconds: 1 } })
     for (const id of ['three-app', 'four-app']) await room.upload(anna, { id })
     await expect(room.upload(anna, { id: 'five-app' })).rejects.toMatchObject(refused('CONFLICT'))
     for (let n = 0; n < storeLimits.uploadsADay - 4; n++) await room.upload(anna, { id: 'five-app' }).catch(() => undefined)
     await expect(room.upload(anna, { id: 'five-app' })).rejects.toMatchObject(refused('RATE_LIMITED'))
     await room.clock.advance(86_400_001)
     await expect(room.upload(anna, { id: 'five-app' })).rejects.toMatchObject(refused('CONFLICT'))
+  })
+
+  test('a developer who asks for scan after scan keeps no other out', async () => {
+    const room = await aStoreWorld(await fresh())
+    const [anna, ben] = [await room.aDeveloper('anna'), await room.aDeveloper('ben')]
+    const { artifactPath } = await room.upload(anna)
+    const body = { manifest: (await aPackage()).manifest as never, artifactPath, sourceFiles: { 'main.js': 'export const a = 1' } }
+    let isOver = false
+    const codes: string[] = []
+    const scanAgain = async () => {
+      while (!isOver)
+        codes.push(
+          await anna.submitModule({ body }).then(
+            ({ status }) => status,
+            ({ code }) => code,
+          ),
+        )
+    }
+    const loops = Promise.all([scanAgain(), scanAgain()])
+    await room.upload(ben, { id: 'ben-app' })
+    isOver = true
+    await loops
+    expect(new Set(codes)).toEqual(new Set(['in_review', 'RATE_LIMITED']))
   })
 })

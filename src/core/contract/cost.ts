@@ -1,0 +1,48 @@
+import type { EndpointShape } from './endpoint.ts'
+
+/**
+ * Bound of a class of work. `parallel`: calls at once in one daemon; `waiting`: further calls that wait for a place, at most `maxWaitSeconds`;
+ * `perCaller`: calls of one caller, running and waiting; `perMinute`: the same in time; `perTenant`: running calls of one tenant. `restMs`: a place stays empty for this time after a
+ * call.
+ */
+export type Bound = Readonly<{
+  work: string
+  perCaller: number
+  perMinute?: number
+  perTenant?: number
+  parallel?: number
+  waiting?: number
+  maxWaitSeconds?: number
+  restMs?: number
+}>
+
+/** What a call costs. Each class is bounded in one place, `daemon/http/work-places.ts`. */
+export const costs = {
+  read: { work: 'reads a few rows', perCaller: 64 },
+  write: { work: 'changes a few rows', perCaller: 64 },
+  watch: { work: 'waits for events or commands', perCaller: 64 },
+  transfer: { work: 'streams a file or a call of a module', perCaller: 64 },
+  document: { work: 'sends the documentation of the API', perCaller: 4, parallel: 1, waiting: 32, maxWaitSeconds: 10, restMs: 50 },
+  metrics: { work: 'counts the fleet', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10, restMs: 100 },
+  password: { work: 'hashes a password', perCaller: 2, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
+  export: { work: 'reads many rows', perCaller: 2, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
+  import: { work: 'writes many rows', perCaller: 1, parallel: 1, waiting: 8, maxWaitSeconds: 10 },
+  plan: { work: 'plans the steps of a whole fleet', perCaller: 4, parallel: 8, waiting: 16, maxWaitSeconds: 10 },
+  render: { work: 'renders a report as PDF', perCaller: 4, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
+  simulation: { work: 'checks or simulates a board', perCaller: 10, perTenant: 1, parallel: 4, waiting: 40, maxWaitSeconds: 10 },
+  examination: { work: 'scans and tests a package', perCaller: 1, perMinute: 20, parallel: 1, waiting: 8, maxWaitSeconds: 30 },
+  rehearsal: { work: 'rehearses a rollout', perCaller: 1, parallel: 1, waiting: 2, maxWaitSeconds: 10 },
+} as const satisfies Record<string, Bound>
+
+export type Cost = keyof typeof costs
+
+/** The class of an endpoint: the one that it declares, else by its method and answer. */
+export function costOf({ cost, method, returns, multipart }: EndpointShape): Cost {
+  if (cost) return cost
+  if (multipart) return 'transfer'
+  if ('kind' in returns && returns.kind === 'sse') return 'watch'
+  if ('kind' in returns && (returns.kind === 'file' || returns.kind === 'raw')) return 'transfer'
+  return method === 'GET' ? 'read' : 'write'
+}
+
+export const boundOf = (endpoint: EndpointShape): Bound => costs[costOf(endpoint)]
