@@ -67,6 +67,7 @@ import { reportReasons } from './0069-report-reasons.ts'
 import { goneAccounts } from './0070-gone-accounts.ts'
 import { escalatedTasks } from './0071-escalated-tasks.ts'
 import { boardCharacters } from './0072-board-characters.ts'
+import { lostRepositories } from './0074-lost-repositories.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -140,4 +141,5 @@ export const migrations: readonly Migration[] = [
   goneAccounts,
   escalatedTasks,
   boardCharacters,
+  lostRepositories,
 ]
