@@ -56,7 +56,7 @@ const contextOf = ({ settings }: Deps, { id, payload }: QueuedCommand): CommandC
   commandId: id,
   signal: new AbortController().signal,
   progress: () => undefined,
-  secrets: async () => ({ snapshots: { repository: `rehearsal:${payload.slug}`, password: 'rehearsal', env: {} } }),
+  secrets: async () => ({ snapshots: { repository: `rehearsal:${payload.slug}`, password: 'rehearsal', env: {}, mayCreate: true } }),
   migrations: async () => settings.migrations,
   deliver: async () => undefined,
 })

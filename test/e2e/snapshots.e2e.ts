@@ -33,8 +33,8 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     bucket = await aBucket(`tenantry-${slug}-store`)
     real = await aRealBox({ slug, boxId: 'box_sa', ports: boxPorts() })
     const folder = join(real.folder, 'repository')
-    local = { repository: `file:${folder}`, password: 'a key', env: {}, recoveryPassword: 'kept in a safe' }
-    remote = { repository: bucket.repository, password: 'a key', env: bucket.env, recoveryPassword: 'kept in a safe' }
+    local = { repository: `file:${folder}`, password: 'a key', env: {}, mayCreate: true, recoveryPassword: 'kept in a safe' }
+    remote = { repository: bucket.repository, password: 'a key', env: bucket.env, mayCreate: true, recoveryPassword: 'kept in a safe' }
   })
   afterAll(async () => {
     await bucket?.remove()
@@ -202,7 +202,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     expect(await readFile(join(real.folder, 'back', 'of-the-session'), 'utf8')).toBe('kept')
     await expect(snapshots.forget(own, [id])).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
     await expect(snapshots.prepare({ ...own, repository: own.repository.replace('ten_own', 'ten_other') })).rejects.toThrow(/Denied/)
-    await expect(snapshots.prepare(remote)).resolves.toBeUndefined()
+    await expect(snapshots.prepare(remote)).resolves.toMatchObject({ repositoryId: expect.any(String) })
   })
 
   test('in a bucket by plain HTTP it is the same, but only the daemon looks after it', async () => {

@@ -15,9 +15,16 @@ import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import { snapshotsContract } from '../../src/core/snapshots/index.ts'
 import { boxesRoutes, boxPort } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
-import { agentRoutes, commandById, commandSweep, composeHandlers, type HostsDeps } from '../../src/daemon/hosts/index.ts'
+import { agentRoutes, commandById, commandSweep, composeHandlers, type HostsDeps, secretsByKind } from '../../src/daemon/hosts/index.ts'
 import { fixesOfEmergencies, snapshotsOfRollouts, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
-import { retentionRule, type SnapshotsDeps, snapshotListener, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
+import {
+  commandSecrets,
+  retentionRule,
+  type SnapshotsDeps,
+  snapshotListener,
+  snapshotsRoutes,
+  storeListener,
+} from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aProbe } from './boxes.ts'
 import { aBoxesWorld, aLiveBox, anOperator, type BoxesWorld, heardOf } from './boxes-world.ts'
@@ -48,8 +55,9 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
     clock: room.clock,
   }
   const side = composeHandlers(
-    boxPort({ ...room, secretsFor: async () => ({}) }),
+    boxPort({ ...room, secretsFor: secretsByKind({ snapshots: commandSecrets({ ...deps, fetch }), registries: async () => ({}) }) }),
     snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
+    storeListener(deps),
   )
   const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsDeps
   const { url } = await servedApp([...boxesRoutes(room), ...snapshotsRoutes(deps), ...agentRoutes(hosts)], {
@@ -101,6 +109,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
     deps,
     clock: room.clock,
     api,
+    agentOf,
     take,
     post,
     answer,

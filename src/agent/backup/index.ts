@@ -20,7 +20,7 @@ export {
 } from './disk-space.ts'
 export { type FullManifest, matchesManifest, readManifest, readVerifiedDump } from './dump-manifest.ts'
 export { fetchData, fetchDumpAgain, fetchSnapshot, manifestOfFetched } from './fetch-snapshot.ts'
-export { fetchRepository, maintainSnapshots, repositoryOnce } from './maintain-snapshots.ts'
+export { fetchRepository, maintainSnapshots, prepareRepository, repositoryOnce } from './maintain-snapshots.ts'
 export { runConcurrently } from './run-concurrently.ts'
 export { type SnapshotDeps, snapshot } from './snapshot.ts'
 export { clearDump, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'

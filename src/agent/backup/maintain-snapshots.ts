@@ -51,6 +51,19 @@ export async function fetchRepository(context: Pick<CommandContext, 'secrets'>):
   return snapshots
 }
 
+/**
+ * Opens the repository before anything of the box is touched. The daemon learns its id at the first use, so that no other repository can take
+ * its place. Throws SNAPSHOT_STORE_LOST and the errors of the store.
+ */
+export async function prepareRepository(
+  { snapshots }: Pick<MaintainDeps, 'snapshots'>,
+  context: Pick<CommandContext, 'deliver'>,
+  repository: Repository,
+): Promise<void> {
+  const { repositoryId } = await snapshots.prepare(repository)
+  if (repository.repositoryId === undefined) await context.deliver({ snapshotRepositoryId: repositoryId })
+}
+
 /** The same, requested once and only when needed. */
 export function repositoryOnce(context: Pick<CommandContext, 'secrets'>): () => Promise<Repository> {
   let repository: Repository | undefined

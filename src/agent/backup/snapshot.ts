@@ -5,7 +5,7 @@ import type { CommandContext, CommandExecutor, Repository } from '../ports/index
 import { runOnce } from '../saga/index.ts'
 import { type DiskSpace, reserveDiskSpace, spaceForDump } from './disk-space.ts'
 import type { DumpManifest } from './dump-manifest.ts'
-import { fetchRepository } from './maintain-snapshots.ts'
+import { fetchRepository, prepareRepository } from './maintain-snapshots.ts'
 import { type BoxSnapshotDeps, clearDump, takeBoxSnapshot } from './take-box-snapshot.ts'
 
 const kind = 'tenant-box.snapshot'
@@ -54,7 +54,7 @@ async function takeSnapshot(deps: SnapshotDeps, { context, payload, record }: Or
   const repository = await fetchRepository(context)
   const write = recorderOf(deps, context)
   await write('prepare', 'intent')
-  await deps.snapshots.prepare(repository)
+  await prepareRepository(deps, context, repository)
   const databaseBytes = (await deps.servers.databaseBytes(box)) ?? 0
   await reserveDiskSpace(
     deps.disk,

@@ -12,6 +12,7 @@ import {
 import { isoNow, plural, problem } from '../../core/kit/index.ts'
 import {
   clearDump,
+  prepareRepository,
   type Reserved,
   repositoryOnce,
   reserveDiskSpace,
@@ -134,7 +135,7 @@ async function prepareHandOver(run: Run): Promise<Ready> {
   if (down) throw problem('BOX_UNHEALTHY', `${down} of ${box.slug} does not run. fix: repair the box before moving it`)
   await assertNoOtherDatabases(deps, box)
   const repository = await run.repository()
-  await deps.snapshots.prepare(repository)
+  await prepareRepository(deps, run.context, repository)
   const bytes = await volumeBytes(deps, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
   const room = spaceForDump(deps.workFolder, repository, bytes)
   await reserveDiskSpace(deps.disk, holderOf(run), room)

@@ -24,20 +24,23 @@ export type SnapshotRequest = Readonly<{
   warm?: boolean
 }>
 
-/** Snapshots of one host: restic, or simulated. Problems: RESTIC_UNUSABLE, BACKUP_KEY_INVALID, SNAPSHOT_STORE_UNAVAILABLE, SNAPSHOT_FAILED, DISK_FULL. */
+/** Snapshots of one host: restic, or simulated. Problems: RESTIC_UNUSABLE, BACKUP_KEY_INVALID, SNAPSHOT_STORE_LOST, SNAPSHOT_STORE_UNAVAILABLE, SNAPSHOT_FAILED, DISK_FULL. */
 export type SnapshotStore = RepositoryMaintenance &
   Readonly<{
     /** Version of the tool; throws RESTIC_UNUSABLE when missing or older than 0.17.1. */
     version(): Promise<string>
-    /** Creates the repository and its recovery slot if missing. Throws BACKUP_KEY_INVALID for a wrong password. */
-    prepare(repository: Repository): Promise<void>
+    /**
+     * Opens the repository, and creates its recovery slot if missing. Creates the repository only where it `mayCreate`. Throws
+     * SNAPSHOT_STORE_LOST for one that is gone or another one, BACKUP_KEY_INVALID for a wrong password.
+     */
+    prepare(repository: Repository): Promise<Readonly<{ repositoryId: string }>>
     /** Takes a snapshot and, unless it is warm, verifies it in the store. One that is not whole is deleted and throws SNAPSHOT_FAILED. */
     take(repository: Repository, request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotFacts>
     /** The full (not warm) snapshot of a command, if any. */
     ofCommand(repository: Repository, commandId: string): Promise<SnapshotFacts | undefined>
     /** True for a full id that this host took itself: other hosts may be compromised, so files of their snapshots are not put in place. */
     isOwn(slug: string, id: string): Promise<boolean>
-    /** The snapshot with this id, if the repository has it. */
+    /** The snapshot with this id, if the repository has it. Throws SNAPSHOT_STORE_LOST when it is another repository. */
     find(repository: Repository, id: string): Promise<StoredSnapshot | undefined>
     /** Restores the files of one path into an empty folder. They are flushed to disk when it resolves. */
     restore(repository: Repository, input: Readonly<{ id: string; path: string; into: string }>, signal?: AbortSignal): Promise<void>

@@ -6,7 +6,7 @@ import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredS
 import type { World } from './world.ts'
 
 type Snapshot = Readonly<{ facts: SnapshotFacts; takenAt: string; request: SnapshotRequest; files: ReadonlyMap<string, Buffer> }>
-type Vault = { passwords: Set<string>; snapshots: Snapshot[]; forgotten: Snapshot[]; taken: number }
+type Vault = { id: string; passwords: Set<string>; snapshots: Snapshot[]; forgotten: Snapshot[]; taken: number }
 
 /** Repositories by address; hosts with the same map share them like a bucket. */
 export type SimulatedVaults = Map<string, Vault>
@@ -14,11 +14,13 @@ export type SimulatedVaults = Map<string, Vault>
 /** Simulated snapshots over real files. */
 export function simulatedSnapshots(world: World, vaults: SimulatedVaults): SnapshotStore {
   const { faults } = world
-  const vaultOf = ({ repository, password }: Repository): Vault => {
+  const vaultOf = ({ repository, password, repositoryId }: Repository): Vault => {
     if (faults.strike('store-down', {})) throw problem('SNAPSHOT_STORE_UNAVAILABLE', `The snapshot store of ${repository} does not answer`)
     const vault = vaults.get(repository)
-    if (!vault) throw problem('SNAPSHOT_FAILED', `No repository at ${repository}`)
+    if (!vault) throw problem('SNAPSHOT_STORE_LOST', `The snapshots in ${repository} are gone: no repository is there`)
     if (!vault.passwords.has(password)) throw problem('BACKUP_KEY_INVALID', `The backup key does not open ${repository}`)
+    if (repositoryId !== undefined && repositoryId !== vault.id)
+      throw problem('SNAPSHOT_STORE_LOST', `The snapshots in ${repository} are gone: another repository is there`)
     return vault
   }
   const care = simulatedCare(world, vaultOf)
@@ -27,8 +29,9 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
     ...care,
     version: async () => '0.18.0',
     prepare: async (repository) => {
-      if (!vaults.has(repository.repository)) vaults.set(repository.repository, emptyVault(repository.password))
+      if (repository.mayCreate && !vaults.has(repository.repository)) vaults.set(repository.repository, emptyVault(repository))
       await care.addRecoverySlot(repository)
+      return { repositoryId: await care.identify(repository) }
     },
     take: async (repository, request, signal) => {
       const vault = vaultOf(repository)
@@ -61,10 +64,17 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
   }
 }
 
-const emptyVault = (password: string): Vault => ({ passwords: new Set([password]), snapshots: [], forgotten: [], taken: 0 })
+const emptyVault = ({ repository, password }: Repository): Vault => ({
+  id: sha256Hex(repository),
+  passwords: new Set([password]),
+  snapshots: [],
+  forgotten: [],
+  taken: 0,
+})
 
 function simulatedCare({ faults }: World, vaultOf: (repository: Repository) => Vault): RepositoryMaintenance {
   return {
+    identify: async (repository) => vaultOf(repository).id,
     list: async (repository) => vaultOf(repository).snapshots.map(storedSnapshot),
     forget: async (repository, ids) => {
       const wrong = ids.find((id) => !/^[0-9a-f]{64}$/.test(id))

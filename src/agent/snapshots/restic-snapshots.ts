@@ -41,24 +41,36 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
   const care = resticMaintenance(options)
   const own = ownSnapshots(owner)
 
+  const present = async (repository: Repository): Promise<string> => {
+    const id = await care.identify(repository)
+    if (keys.has(repository.repository)) return id
+    const key = readCurrentKey(await runRestic(options, repository, { args: ['key', 'list', '--json', '--no-lock'], timeoutMs }))
+    if (key !== undefined) keys.set(repository.repository, key)
+    return id
+  }
+  const create = async (repository: Repository): Promise<string> => {
+    // Another agent may have initialized it meanwhile.
+    const failed = await runRestic(options, repository, { args: ['init', '--json'], timeoutMs }).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    return present(repository).catch((error) => {
+      throw failed ?? error
+    })
+  }
+
   return {
     ...care,
     version: () => resticVersion(program),
     prepare: async (repository) => {
       await resticVersion(program)
       await mkdir(cacheFolder, { recursive: true, mode: 0o700 })
-      const look = async () => {
-        const listed = await runRestic(options, repository, { args: ['key', 'list', '--json', '--no-lock'], timeoutMs, accept: [10] })
-        const key = readCurrentKey(listed)
-        if (key !== undefined) keys.set(repository.repository, key)
-        return listed
-      }
-      if ((await look()).exitCode !== 0)
-        await runRestic(options, repository, { args: ['init', '--json'], timeoutMs }).catch(async (error) => {
-          // Another agent may have initialized it meanwhile.
-          if (!isProblem(error, 'SNAPSHOT_FAILED') || (await look()).exitCode !== 0) throw error
-        })
+      const repositoryId = await present(repository).catch((error) => {
+        if (!repository.mayCreate || !isProblem(error, 'SNAPSHOT_STORE_LOST')) throw error
+        return create(repository)
+      })
       await care.addRecoverySlot(repository)
+      return { repositoryId }
     },
     take: async (repository, request, signal) => {
       const facts = await take(options, repository, { ...request, signal })
@@ -72,7 +84,11 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
       const { stdout } = await runRestic(options, repository, { args, timeoutMs })
       return readSnapshots(stdout).findLast(({ warm }) => !warm)
     },
-    find: async (repository, id) => (await care.list(repository)).find((snapshot) => isNamed(snapshot.id, id)),
+    find: async (repository, id) => {
+      const found = (await care.list(repository)).find((snapshot) => isNamed(snapshot.id, id))
+      if (!found) await care.identify(repository)
+      return found
+    },
     restore: async (repository, { id, path, into }, signal) => {
       await writeBack(options, repository, { id, path, into, signal })
       // restic does not sync: after a power cut the journal must not say more than the disk has.

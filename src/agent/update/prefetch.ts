@@ -1,5 +1,5 @@
 import type { BoxCommandResult } from '../../core/boxes/index.ts'
-import { dataFolders, fetchRepository } from '../backup/index.ts'
+import { dataFolders, fetchRepository, prepareRepository } from '../backup/index.ts'
 import { assertManaged, boxOfCommand, migrationsFor, pinImage, pullImages } from '../boxes/index.ts'
 import type { ChangeDeps } from '../change/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
@@ -55,7 +55,7 @@ async function pinFormerImages(deps: ChangeDeps, { signal }: CommandContext, box
 async function takeWarmSnapshot(deps: ChangeDeps, context: CommandContext, box: LocalBox): Promise<void> {
   const repository = await fetchRepository(context)
   context.progress({ step: 'warm-snapshot' })
-  await deps.snapshots.prepare(repository)
+  await prepareRepository(deps, context, repository)
   const paths = (await dataFolders(deps.engine, box)).map(({ folder }) => folder)
   if (paths.length === 0) return
   const { commandId, signal } = context

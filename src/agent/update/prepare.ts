@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { Service, type UpdateTargets, VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem, sha256Hex } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { type DiskUse, reserveDiskSpace, spaceForDump, volumeBytes, volumeKeys } from '../backup/index.ts'
+import { type DiskUse, prepareRepository, reserveDiskSpace, spaceForDump, volumeBytes, volumeKeys } from '../backup/index.ts'
 import {
   assertNoOtherDatabases,
   assertNotScaled,
@@ -43,7 +43,7 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   const facts = await deps.servers.databaseFacts(box)
   for (const detail of facts ? databaseWarnings(facts) : [])
     context.progress({ step: 'prefetch', detail: `warning: ${detail}`.slice(0, 500) })
-  await deps.snapshots.prepare(await run.repository())
+  await prepareRepository(deps, context, await run.repository())
   await pinAndPull(run, before)
   const [from, to] = [before.containers.postgres, payload.targets.services.postgres]
   if (from && to && before.planned.includes('postgres')) await assertSameLibc(deps, box, { from: from.image, to: to.image })

@@ -20,6 +20,7 @@ const kinds = Object.keys({
   fence_stuck: 0,
   host_frozen: 0,
   snapshot_overdue: 0,
+  snapshot_store_lost: 0,
   snapshot_damaged: 0,
   drill_failed: 0,
   proof_overdue: 0,

@@ -18,6 +18,7 @@ const pages: Readonly<Record<AlertKind, Page>> = {
   fence_stuck: 'box',
   host_frozen: 'host',
   snapshot_overdue: null,
+  snapshot_store_lost: null,
   snapshot_damaged: 'box',
   drill_failed: 'box',
   proof_overdue: null,

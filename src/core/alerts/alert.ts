@@ -17,6 +17,7 @@ export const AlertKind = z.enum([
   'fence_stuck',
   'host_frozen',
   'snapshot_overdue',
+  'snapshot_store_lost',
   'snapshot_damaged',
   'drill_failed',
   'proof_overdue',

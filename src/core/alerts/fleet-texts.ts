@@ -95,6 +95,27 @@ export const snapshotDamaged = (of: Readonly<{ slug: string; missing: readonly s
   command: `tenantry snapshots take ${of.slug} --wait`,
 })
 
+/** One alert for all repositories of a host, or of the bucket: they are lost together. */
+export const snapshotStoreLost = (
+  of: Readonly<{ key: string; subject: string; boxes: readonly string[]; error: AlertError }>,
+): NewAlert => {
+  const { key, subject, boxes } = of
+  const [first = 'no box'] = boxes
+  return {
+    kind: 'snapshot_store_lost',
+    key,
+    subject,
+    severity: 'critical',
+    title: boxes.length > 1 ? `Snapshots of ${boxes.length} boxes are gone` : `${first}: all snapshots are gone`,
+    body:
+      `The repositories cannot be found any more: ${boxes.slice(0, 10).join(', ')}${boxes.length > 10 ? ', …' : ''}. ${reasonText(of.error)}\n` +
+      'The boxes serve their users. Until the store is back, no snapshot is taken and no box is updated or restored; nothing is created in its place. ' +
+      'Bring it back, then run the check: it finds the snapshots again. If it is lost for good: `tenantry snapshots abandon <slug> --reason …`.',
+    command: 'tenantry crons run snapshot-check',
+    standing: true,
+  }
+}
+
 export const drillFailed = (of: Readonly<{ slug: string; snapshotId: string; error: AlertError }>): NewAlert => ({
   kind: 'drill_failed',
   key: `drill_failed:${of.slug}`,

@@ -8,6 +8,7 @@ import {
   restoreFailed,
   snapshotDamaged,
   snapshotOverdue,
+  snapshotStoreLost,
 } from './fleet-texts.ts'
 import { moduleDataNotDeleted, moduleEventsSkipped, paidModuleWithdrawn } from './module-texts.ts'
 import {
@@ -72,6 +73,7 @@ export const alertOf = {
   fence_stuck: fenceStuck,
   host_frozen: hostFrozen,
   snapshot_overdue: snapshotOverdue,
+  snapshot_store_lost: snapshotStoreLost,
   snapshot_damaged: snapshotDamaged,
   drill_failed: drillFailed,
   proof_overdue: proofOverdue,

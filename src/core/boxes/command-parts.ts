@@ -284,12 +284,17 @@ export const ListedSnapshot = z.object({
 })
 export type ListedSnapshot = z.infer<typeof ListedSnapshot>
 
+/** restic's id of a repository; it never changes. */
+export const RepositoryId = z.string().regex(/^[0-9a-f]{64}$/)
+
 /** Result of repository maintenance. */
 export const RepositoryReport = z.object({
   forgotten: z.array(z.string()),
   present: z.array(ListedSnapshot).max(5_000),
   freedBytes: z.number().min(0).nullable(),
   check: z.object({ ok: z.boolean(), error: AgentError.nullable() }).nullable(),
+  /** Absent from older agents. */
+  repositoryId: RepositoryId.optional(),
 })
 export type RepositoryReport = z.infer<typeof RepositoryReport>
 

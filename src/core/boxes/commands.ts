@@ -5,6 +5,7 @@ import {
   DrillResult,
   LogLine,
   PrefetchTargets,
+  RepositoryId,
   RepositoryReport,
   ResolvedImage,
   RestoreResult,
@@ -257,6 +258,10 @@ export const CommandSecrets = z.object({
       env: z.record(z.string(), z.string()),
       /** The second key slot, for a lost backup key; added when the repository is created or lacks it. */
       recoveryPassword: z.string().optional(),
+      /** Whether an absent repository may be created: only where the daemon knows of no snapshots in it. Absent = no. */
+      mayCreate: z.boolean().optional(),
+      /** restic's id of the repository, once an agent has reported it: another one at the same address is not it. */
+      repositoryId: RepositoryId.optional(),
     })
     .optional(),
   /** By registry host: the mirror to try first, and the account at the registry itself; a mirror's host has its own entry. */
@@ -266,8 +271,16 @@ export const CommandSecrets = z.object({
 })
 export type CommandSecrets = z.infer<typeof CommandSecrets>
 
-/** Credentials that the host creates at provisioning and delivers once; the daemon seals them to call the box. */
+/**
+ * Facts that the host creates once: credentials at provisioning, which the daemon seals to call the box, and the id of the box's snapshot
+ * repository at its first use.
+ */
 export const CommandOutputs = z
-  .object({ edgeSecret: z.string(), appserviceToken: z.string(), registrationSharedSecret: z.string() })
+  .object({
+    edgeSecret: z.string(),
+    appserviceToken: z.string(),
+    registrationSharedSecret: z.string(),
+    snapshotRepositoryId: RepositoryId,
+  })
   .partial()
 export type CommandOutputs = z.infer<typeof CommandOutputs>

@@ -103,6 +103,8 @@ export const eventTypes = {
   'snapshot.taken': stored('slug', 'boxId', 'commandId', 'snapshotId'),
   'snapshot.failed': stored('slug', 'boxId', 'commandId'),
   'snapshot.missing': stored('slug', 'boxId'),
+  'snapshot.store_lost': stored('slug', 'boxId'),
+  'snapshot.store_back': stored('slug', 'boxId'),
   'snapshot.check_failed': stored('slug', 'boxId'),
   'snapshot.upkeep_failed': stored('slug', 'boxId', 'commandId'),
   'host.key_rotated': stored('host'),

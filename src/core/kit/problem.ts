@@ -106,6 +106,7 @@ export const catalogue = {
   RESTIC_UNUSABLE: entry(503, 6, 'restic is missing or too old'),
   SNAPSHOT_FAILED: retryable(500, 1, 'The snapshot was not completed'),
   SNAPSHOT_STORE_UNAVAILABLE: retryable(503, 6, 'The snapshot store does not answer'),
+  SNAPSHOT_STORE_LOST: entry(503, 6, 'The snapshot repository is gone'),
   PROBE_FAILED: entry(500, 1, 'The box failed its health probe'),
   UPDATE_FAILED: entry(500, 1, 'The update failed'),
   RESTORE_FAILED: entry(500, 1, 'The restore failed'),

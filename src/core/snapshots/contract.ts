@@ -117,6 +117,16 @@ export const snapshotsContract = {
     problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED', 'REINTRODUCES_CVE'],
     summary: 'Restore a box from a snapshot; the current data is kept as a pre-restore snapshot',
   }),
+  abandonSnapshots: endpoint({
+    method: 'POST',
+    path: `${ofBox}/snapshots/abandon`,
+    auth: admin('operator'),
+    params: bySlug,
+    body: z.strictObject({ reason: z.string().trim().min(3).max(500) }),
+    returns: z.object({ abandoned: z.number().int() }),
+    problems: ['NOT_FOUND', 'CONFLICT'],
+    summary: 'Give up the missing snapshots of a box, so that the next one may create a new repository',
+  }),
   drillBox: endpoint({
     method: 'POST',
     path: `${ofBox}/drill`,

@@ -22,6 +22,7 @@ import {
   snapshotForMove,
   snapshotListener,
   snapshotsOfBox,
+  storeListener,
 } from '../snapshots/index.ts'
 import { spaceResyncListener } from '../spaces/index.ts'
 import { readerRestartListener } from '../triggers/index.ts'
@@ -46,6 +47,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
   const side = composeHandlers(
     boxPort({ ...deps, ...lifeRules(config), secretsFor }),
     snapshotsListen,
+    storeListener({ clock, settings: config }),
     lateResults(deps),
     userResyncListener(deps),
     spaceResyncListener(deps),

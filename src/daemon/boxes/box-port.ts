@@ -34,7 +34,7 @@ export const boxPort = (deps: BoxPortDeps): BoxPort => ({
   reportHandler: (tx, hostId, reports) => applyReports({ tx, clock: deps.clock }, hostId as HostId, reports),
   secretsFor: deps.secretsFor,
   migrations: deps.migrations,
-  acceptOutputs: (tx, { boxId }, outputs) => sealOutputs({ ...deps, tx }, boxId as BoxId, outputs),
+  acceptOutputs: (tx, { boxId }, { snapshotRepositoryId: _, ...credentials }) => sealOutputs({ ...deps, tx }, boxId as BoxId, credentials),
 })
 
 type Deps = Readonly<{ clock: Clock }>

@@ -4,8 +4,9 @@ import type { DbOrTx, WithTx } from '../db/index.ts'
 import { type Keyring, type SealedColumn, seal, unseal } from '../sealed/index.ts'
 
 /** Credentials created on the box's host, with which the platform calls the box. */
-export type BoxSecretName = keyof CommandOutputs
+export type BoxSecretName = Exclude<keyof CommandOutputs, 'snapshotRepositoryId'>
 
+type Credentials = Omit<CommandOutputs, 'snapshotRepositoryId'>
 type Deps = Readonly<{ clock: Clock; random: Random; keyring: Keyring }>
 
 /** The sealed columns of this feature, for `tenantryd rekey`. */
@@ -14,8 +15,8 @@ export const boxesSealedColumns: readonly SealedColumn[] = [{ table: 'box_secret
 const place = (boxId: BoxId, name: BoxSecretName) => ({ table: 'box_secrets', row: `${boxId}/${name}`, column: 'sealed' })
 
 /** Seals delivered credentials; a repeated delivery replaces them. */
-export async function sealOutputs({ clock, random, keyring, tx }: WithTx<Deps>, boxId: BoxId, outputs: CommandOutputs): Promise<void> {
-  for (const [name, value] of Object.entries(outputs) as [BoxSecretName, string | undefined][]) {
+export async function sealOutputs({ clock, random, keyring, tx }: WithTx<Deps>, boxId: BoxId, credentials: Credentials): Promise<void> {
+  for (const [name, value] of Object.entries(credentials) as [BoxSecretName, string | undefined][]) {
     if (value === undefined) continue
     const row = {
       id: `${boxId}/${name}`,

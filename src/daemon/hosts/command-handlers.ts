@@ -7,7 +7,8 @@ import type { BoxPort, CommandEnding, FailureHandlers, ResultHandlers } from './
 import { registriesFor, sealedAt } from './registries.ts'
 
 /** Another feature that reacts to the end of commands. */
-export type CommandListener = Readonly<{ resultHandlers?: ResultHandlers; failureHandlers?: FailureHandlers }>
+export type CommandListener = Readonly<{ resultHandlers?: ResultHandlers; failureHandlers?: FailureHandlers }> &
+  Partial<Pick<BoxPort, 'acceptOutputs'>>
 
 /** Adds listeners to the handlers of a port; all are called in order, in the same transaction. */
 export function composeHandlers(side: BoxPort, ...listeners: readonly CommandListener[]): BoxPort {
@@ -16,6 +17,9 @@ export function composeHandlers(side: BoxPort, ...listeners: readonly CommandLis
     ...side,
     resultHandlers: callAll(all.map(({ resultHandlers }) => resultHandlers)) as ResultHandlers,
     failureHandlers: callAll(all.map(({ failureHandlers }) => failureHandlers)) as FailureHandlers,
+    acceptOutputs: async (tx, command, outputs) => {
+      for (const one of all) await one.acceptOutputs?.(tx, command, outputs)
+    },
   }
 }
 

@@ -41,7 +41,7 @@ export type BoxPort = Readonly<{
   secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
   /** Migrations of the platform's tables in boxes, in order. */
   migrations: readonly BoxMigration[]
-  /** Seals and stores; idempotent, because a lost response is repeated. */
+  /** Stores what the host created, credentials sealed; idempotent, because a lost response is repeated. */
   acceptOutputs(tx: Tx, command: Command, outputs: CommandOutputs): Promise<void>
 }>
 

@@ -7,6 +7,7 @@ import { type BoxRecord, existingBox } from '../boxes/index.ts'
 import { appendEvent, type WithTx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
+import { isLost } from './lost-stores.ts'
 import { restorable } from './restore-box.ts'
 import { lockRepository, markRestorable, newestPresent, type SnapshotRow, setSnapshotStatus } from './snapshots.repo.ts'
 import { boxAddress, boxOf, getReadyBox, queueGraceMs } from './take-snapshot.ts'
@@ -80,7 +81,8 @@ async function recordDrill({ clock, tx }: WithTx<Deps>, command: Command, { ok, 
       { status: 'damaged', damaged_by: 'drill' },
     )
   if (ok) await closeAlerts(tx, clock, { subject: box.slug, kinds: ['drill_failed'], because: 'a drill succeeded' })
-  else await raiseAlert(tx, clock, alertOf.drill_failed({ slug: box.slug, snapshotId, error: error ?? null }))
+  // A lost store has an alert of its own.
+  else if (!isLost(error)) await raiseAlert(tx, clock, alertOf.drill_failed({ slug: box.slug, snapshotId, error: error ?? null }))
   const payload = { boxId: box.id, slug: box.slug, snapshotId, commandId: command.id, restoreMs, error }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: ok ? 'box.drilled' : 'box.drill_failed', payload })
 }

@@ -3,7 +3,7 @@ import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { acquireLease, type Db, releaseLease } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { leaseMs, watchForBusyBox } from './maintain-stores.ts'
-import { maintenanceRepository, reachesStore, repositoryAddress } from './snapshot-store.ts'
+import { knownRepository, maintenanceRepository, reachesStore, repositoryAddress } from './snapshot-store.ts'
 
 type OfTenant = Readonly<{ id: TenantId; slug: string }>
 type Deps = SnapshotsDeps
@@ -20,6 +20,8 @@ const maxRounds = 20
 export async function eraseSnapshots(deps: Deps, { id, slug }: OfTenant, signal?: AbortSignal): Promise<void> {
   const known = await idsOf(deps.db, id)
   if (known.length === 0 || !reachesStore(deps.settings)) return
+  // Given up with a repository that is gone: nothing of it is left to delete.
+  if ((await knownRepository(deps.db, id)).mayCreate) return
   const lease = await acquireLease(deps, { name: `snapshots:${id}`, owner: deps.owner, ttlMs: leaseMs })
   if (!lease) throw problem('UNAVAILABLE', `The snapshots of ${slug} are being maintained; their deletion is retried`)
   const watch = watchForBusyBox(deps, lease, signal ?? new AbortController().signal)

@@ -5,6 +5,7 @@ import './snapshots.tables.ts'
 import { snapshotsContract } from '../../core/snapshots/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
+import { abandonSnapshots } from './abandon-snapshots.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { drillBox } from './drill-box.ts'
 import { listSnapshots } from './list-snapshots.ts'
@@ -18,6 +19,7 @@ import { takeSnapshot } from './take-snapshot.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
 export { eraseSnapshots, snapshotsOnHosts } from './erase-snapshots.ts'
+export { storeListener } from './lost-stores.ts'
 export { snapshotForMove } from './move-snapshots.ts'
 export { snapshotsOfBox } from './proofs.ts'
 export { commandsOfRestores, recordRestore, slugsBeingRestored } from './restore-box.ts'
@@ -42,6 +44,7 @@ export const snapshotsRoutes = (deps: SnapshotsDeps) =>
     summarizeProofs: () => summarizeProofs(deps),
     takeSnapshot: ({ actor, params }) => takeSnapshot(deps, actor, params.slug),
     restoreBox: ({ actor, params, body }) => restoreBox(deps, actor, { ...params, ...body }),
+    abandonSnapshots: ({ actor, params, body }) => abandonSnapshots(deps, actor, { ...params, ...body }),
     drillBox: ({ actor, params, body }) => drillBox(deps, actor, { ...params, ...body }),
   })
 

@@ -1,11 +1,12 @@
 import { alertOf } from '../../core/alerts/index.ts'
-import type { BoxCommandPayload, RepositoryReport } from '../../core/boxes/index.ts'
+import type { AgentError, BoxCommandPayload, RepositoryReport } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isoNow, type SystemActor } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { appendEvent, type Tx, type WithTx } from '../db/index.ts'
 import type { FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { MaintenancePlan, SnapshotsDeps } from './deps.ts'
+import { recordRepositoryId, recordStoreBack } from './lost-stores.ts'
 import { evaluateSnapshots } from './retention.ts'
 import { lockRepository, recordSnapshot, type SnapshotOwner, setSnapshotStatus, snapshotsOf } from './snapshots.repo.ts'
 import { boxOf } from './take-snapshot.ts'
@@ -57,7 +58,9 @@ type Maintained = Readonly<{ owner: SnapshotOwner; task: MaintenanceTask; begunA
 export async function recordMaintenance({ clock }: { clock: Clock }, tx: Tx, { owner, task, begunAt, report }: Maintained): Promise<void> {
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
+  await recordRepositoryId(tx, tenantId, report.repositoryId)
   await recordListed({ clock, tx }, owner, report)
+  await recordStoreBack({ tx, clock }, owner, 'the repository is there again')
   const missing = await findMissing(tx, owner, { begunAt, report })
   const { check } = report
   if (check) await recordCheck(tx, tenantId, check.ok)
@@ -108,7 +111,11 @@ async function recordListed(
   const gone = new Set(forgotten)
   const back = present.filter(({ snapshotId }) => !gone.has(snapshotId)).map(({ snapshotId }) => snapshotId)
   const returned = back.filter((id) => ['forgotten', 'missing'].includes(known.get(id)?.status ?? ''))
-  await setSnapshotStatus(tx, { tenantId, ids: returned, from: ['forgotten', 'missing'] }, { status: 'present', damaged_by: null })
+  const from = ['forgotten', 'missing'] as const
+  const isSpoilt = (id: string) => known.get(id)?.damaged_by === 'drill'
+  const [spoilt, sound] = [returned.filter(isSpoilt), returned.filter((id) => !isSpoilt(id))]
+  await setSnapshotStatus(tx, { tenantId, ids: sound, from }, { status: 'present', damaged_by: null })
+  await setSnapshotStatus(tx, { tenantId, ids: spoilt, from }, { status: 'damaged', damaged_by: 'drill' })
 }
 
 async function lastTended(tx: Tx, tenantId: string): Promise<string | undefined> {
@@ -137,6 +144,11 @@ async function recordCheck(tx: Tx, tenantId: string, ok: boolean): Promise<void>
   else await setSnapshotStatus(tx, { tenantId, ids, from: ['present'] }, { status: 'damaged', damaged_by: 'check' })
 }
 
+/** A repository whose keys are gone or another's cannot be restored from, whatever its packs are. */
+export async function alertUnreadable({ tx, clock }: WithTx<{ clock: Clock }>, slug: string, error: AgentError | null): Promise<void> {
+  if (error?.code === 'BACKUP_KEY_INVALID') await raiseAlert(tx, clock, alertOf.snapshot_damaged({ slug, missing: [], error }))
+}
+
 type Deps = Readonly<{ clock: Clock }>
 type Payload = BoxCommandPayload<'tenant-box.tend_snapshots'>
 
@@ -154,6 +166,7 @@ export const maintenanceResults = (deps: Deps): ResultHandlers => ({
 export const maintenanceFailures = ({ clock }: Deps): FailureHandlers => ({
   'tenant-box.tend_snapshots': async (tx, command) => {
     const { slug } = command.payload as Payload
+    await alertUnreadable({ tx, clock }, slug, command.error)
     const payload = { boxId: command.boxId, slug, commandId: command.id, error: command.error }
     await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.upkeep_failed', payload })
   },

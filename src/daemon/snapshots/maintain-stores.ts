@@ -3,8 +3,9 @@ import type { SnapshotTask } from '../../core/snapshots/index.ts'
 import { acquireLease, appendEvent, holdLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { isFreeNow, liveBoxOf } from './free-boxes.ts'
-import { type MaintenanceTask, planMaintenance, recordMaintenance } from './maintain-repository.ts'
-import { maintenanceRepository, reachesStore } from './snapshot-store.ts'
+import { bucket, isLost, recordStoreLost } from './lost-stores.ts'
+import { alertUnreadable, type MaintenanceTask, planMaintenance, recordMaintenance } from './maintain-repository.ts'
+import { knownRepository, maintenanceRepository, reachesStore } from './snapshot-store.ts'
 import { isWaiting, type QueuedTask, removeTask, waitingTasks } from './snapshot-tasks.ts'
 import { lockRepository, type SnapshotOwner } from './snapshots.repo.ts'
 
@@ -65,7 +66,8 @@ async function maintainStore(
   if (!plan) return
   const watch = watchForBusyBox(deps, lease, signal)
   try {
-    const report = await deps.maintain(maintenanceRepository(settings, tenantId as TenantId), plan, watch.signal)
+    const { repositoryId } = await knownRepository(db, tenantId)
+    const report = await deps.maintain({ ...maintenanceRepository(settings, tenantId as TenantId), repositoryId }, plan, watch.signal)
     await db.transaction().execute(async (tx) => {
       await holdLease(tx, lease)
       await recordMaintenance(deps, tx, { owner, task, begunAt, report })
@@ -121,6 +123,8 @@ async function recordFailure(
   await db.transaction().execute(async (tx) => {
     await lockRepository(tx, queued.tenant_id)
     if (!(await removeTask(tx, queued))) return
+    if (isLost(reported)) await recordStoreLost({ tx, clock }, { owner, place: bucket, error: reported })
+    await alertUnreadable({ tx, clock }, owner.slug, reported)
     const payload = { boxId: owner.id, slug: owner.slug, task: queued.task, error: reported }
     await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.upkeep_failed', payload })
   })

@@ -5,6 +5,7 @@ import { readStoreAddress, type StoreAddress } from '../../core/snapshots/index.
 import { boxById } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { repositoryRow } from './snapshots.repo.ts'
 import { type AccessKey, type SessionDeps, storeSession } from './store-session.ts'
 
 /** The settings of the snapshot store and its keys. */
@@ -85,11 +86,21 @@ export async function agentRepository(deps: SessionDeps, settings: SnapshotSetti
   return { ...repository, env: await storeSession(deps, { sessions, key, repository: repository.repository }) }
 }
 
+type Known = Readonly<{ mayCreate: boolean; repositoryId?: string }>
+
+/** What is known of a tenant's repository. It may be created only where it was never seen and no snapshot is expected in it. */
+export async function knownRepository(db: DbOrTx, tenantId: string): Promise<Known> {
+  const { repository_id } = await repositoryRow(db, tenantId)
+  if (repository_id !== null) return { mayCreate: false, repositoryId: repository_id }
+  const expected = db.selectFrom('snapshots').select('snapshot_id').where('tenant_id', '=', tenantId).where('status', '!=', 'forgotten')
+  return { mayCreate: (await expected.limit(1).executeTakeFirst()) === undefined }
+}
+
 /** The secrets of a box's command. Throws CONFIG, SNAPSHOT_STORE_UNAVAILABLE. */
 export const commandSecrets =
   ({ settings, ...deps }: SessionDeps & Readonly<{ settings: SnapshotSettings }>) =>
   async (db: DbOrTx, { boxId }: { boxId: string }): Promise<CommandSecrets> => {
     const box = await boxById(db, boxId as BoxId)
     if (!box) throw problem('NOT_FOUND', `box ${boxId} does not exist`)
-    return { snapshots: await agentRepository(deps, settings, box.tenantId) }
+    return { snapshots: { ...(await agentRepository(deps, settings, box.tenantId)), ...(await knownRepository(db, box.tenantId)) } }
   }

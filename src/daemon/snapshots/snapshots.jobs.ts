@@ -1,6 +1,6 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
-import { dueDrills } from '../../core/snapshots/index.ts'
+import { dueDrills, type SnapshotStatus } from '../../core/snapshots/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type Cron, defineCron } from '../feature/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
@@ -94,7 +94,7 @@ async function alertOverdue({ db, clock }: SnapshotsDeps, due: readonly ManagedB
 }
 
 async function prune(deps: SnapshotsDeps): Promise<string> {
-  const tenants = await tenantsWithSnapshots(deps)
+  const tenants = await tenantsWithSnapshots(deps, ['present', 'damaged'])
   await enqueueTasks(deps, 'prune', tenants)
   const deleted = await deleteHistory(deps)
   return `${plural(tenants.length, 'repository', 'repositories')} queued for pruning; ${plural(deleted, 'old record')} deleted`
@@ -126,7 +126,8 @@ const dataShare = 1 / 4
 async function check(deps: SnapshotsDeps): Promise<string> {
   const rows = await deps.db.selectFrom('snapshot_repositories').select(['tenant_id', 'checked_at', 'data_checked_at']).execute()
   const readAt = new Map(rows.map((row) => [row.tenant_id, row.data_checked_at ?? '']))
-  const tenants = await tenantsWithSnapshots(deps)
+  // Missing ones too: a check finds them again.
+  const tenants = await tenantsWithSnapshots(deps, ['present', 'damaged', 'missing'])
   const unreadFirst = [...tenants].sort((a, b) => ((readAt.get(a) ?? '') < (readAt.get(b) ?? '') ? -1 : 1))
   const data = unreadFirst.slice(0, Math.ceil(tenants.length * dataShare))
   await enqueueTasks(deps, 'check-data', data)
@@ -150,8 +151,8 @@ async function drill(deps: SnapshotsDeps): Promise<string> {
   return `${plural(due.length, 'box', 'boxes')} of ${boxes.length} queued for drills`
 }
 
-const tenantsWithSnapshots = async ({ db }: SnapshotsDeps): Promise<string[]> => {
-  const rows = await db.selectFrom('snapshots').select('tenant_id').distinct().where('status', 'in', ['present', 'damaged']).execute()
+const tenantsWithSnapshots = async ({ db }: SnapshotsDeps, statuses: readonly SnapshotStatus[]): Promise<string[]> => {
+  const rows = await db.selectFrom('snapshots').select('tenant_id').distinct().where('status', 'in', statuses).execute()
   return rows.map(({ tenant_id }) => tenant_id).sort()
 }
 

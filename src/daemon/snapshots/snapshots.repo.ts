@@ -120,10 +120,19 @@ const chunkSize = 500
 export async function lockRepository(tx: Tx, tenantId: string): Promise<void> {
   await tx
     .insertInto('snapshot_repositories')
-    .values({ tenant_id: tenantId, tended_at: null, pruned_at: null, checked_at: null, data_checked_at: null })
+    .values({ tenant_id: tenantId })
     .onConflict((c) => c.column('tenant_id').doUpdateSet({ tenant_id: tenantId }))
     .execute()
 }
+
+/** What is known of a tenant's repository itself. */
+export const repositoryRow = (db: DbOrTx, tenantId: string) =>
+  db
+    .selectFrom('snapshot_repositories')
+    .select(['repository_id', 'lost_at', 'lost_place'])
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirst()
+    .then((row) => row ?? { repository_id: null, lost_at: null, lost_place: null })
 
 type Which = Readonly<{ boxId: string; snapshotId: string }>
 type Registered = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: SnapshotStatus }>

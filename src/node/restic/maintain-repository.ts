@@ -1,17 +1,19 @@
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AgentError, type ListedSnapshot, type RepositoryReport, SnapshotTaken } from '../../core/boxes/index.ts'
-import { plural, problem } from '../../core/kit/index.ts'
+import { asJson, plural, problem } from '../../core/kit/index.ts'
 import type { Repository, StoredSnapshot } from './repository.ts'
 import { namesDamage, readBrokenPacks, readFreedBytes, readSnapshots } from './restic-output.ts'
-import { resticProblem } from './restic-problem.ts'
+import { lostRepository, resticProblem } from './restic-problem.ts'
 import { type Ended, type ResticOptions, runRestic, runWaiting, storeTimeoutOf } from './run-restic.ts'
 
 /** `structure` checks that all listed files exist. `data` also reads them, which may take hours. */
 type CheckDepth = 'structure' | 'data'
 
-/** Maintenance of a repository. Throws BACKUP_KEY_INVALID, SNAPSHOT_STORE_UNAVAILABLE, SNAPSHOT_FAILED, DISK_FULL. */
+/** Maintenance of a repository. Throws BACKUP_KEY_INVALID, SNAPSHOT_STORE_LOST, SNAPSHOT_STORE_UNAVAILABLE, SNAPSHOT_FAILED, DISK_FULL. */
 export type RepositoryMaintenance = Readonly<{
+  /** restic's id of the repository. Throws SNAPSHOT_STORE_LOST where there is none, or another one than `repositoryId`. */
+  identify(repository: Repository): Promise<string>
   /** All snapshots, oldest first. Takes no lock. */
   list(repository: Repository): Promise<readonly StoredSnapshot[]>
   /** Removes snapshots; their data stays until `prune`. Requires full ids (throws VALIDATION) and ignores missing ones. */
@@ -35,6 +37,7 @@ export function resticMaintenance(options: ResticOptions): RepositoryMaintenance
     return ids.filter((id) => present.has(id))
   }
   return {
+    identify: (repository) => identify(options, repository),
     list,
     forget: async (repository, ids, signal) => {
       assertFullIds(ids)
@@ -55,6 +58,15 @@ export function resticMaintenance(options: ResticOptions): RepositoryMaintenance
     },
     addRecoverySlot: (repository) => addRecoverySlot(options, repository),
   }
+}
+
+async function identify(options: ResticOptions, repository: Repository): Promise<string> {
+  const run = { args: ['cat', 'config', '--no-lock'], timeoutMs: storeTimeoutOf(options) }
+  const { id } = (asJson((await runRestic(options, repository, run)).stdout) ?? {}) as { id?: unknown }
+  if (typeof id !== 'string') throw problem('SNAPSHOT_FAILED', `restic did not report the id of ${repository.repository}`)
+  const { repositoryId = id } = repository
+  if (id === repositoryId) return id
+  throw lostRepository(repository, `the repository ${id.slice(0, 8)} is there instead of ${repositoryId.slice(0, 8)}`)
 }
 
 /** Only full ids, because a prefix or restic's `latest` could match another snapshot. */
@@ -125,12 +137,14 @@ export async function maintainRepository(
   { forget, prune, check }: Tending,
   signal?: AbortSignal,
 ): Promise<RepositoryReport> {
+  const repositoryId = await care.identify(repository)
   if (forget.length > 0) await care.forget(repository, forget, signal)
   const freedBytes = prune ? await care.prune(repository, signal) : null
   const checked = check === 'none' ? null : await care.check(repository, check, signal)
   const present = await care.list(repository)
   const ids = new Set(present.map(({ id }) => id))
-  return { forgotten: forget.filter((id) => !ids.has(id)), present: present.slice(-maxListed).map(listed), freedBytes, check: checked }
+  const forgotten = forget.filter((id) => !ids.has(id))
+  return { forgotten, present: present.slice(-maxListed).map(listed), freedBytes, check: checked, repositoryId }
 }
 
 /** A warm copy has no tier, so that retention ignores it. */

@@ -9,6 +9,10 @@ export type Repository = Readonly<{
   env: Readonly<Record<string, string>>
   /** A second password, for recovery. */
   recoveryPassword?: string | undefined
+  /** Nothing was ever stored in it, so that an absent one may be created. */
+  mayCreate?: boolean | undefined
+  /** restic's id of it, where known. */
+  repositoryId?: string | undefined
 }>
 
 export type SnapshotFacts = Readonly<{ id: string; addedBytes: number; files: number }>

@@ -6,34 +6,51 @@ type Failure = Readonly<{ exitCode: number; stderr: string; timedOut: boolean; m
 const fullDisk = /no space left on device|disk quota exceeded|ENOSPC/i
 const cutOff =
   /connection refused|connection reset|no such host|i\/o timeout|network is unreachable|no route to host|context deadline exceeded|Client\.Timeout|TLS handshake|dial tcp|x509:|certificate/i
+const denied =
+  /AccessDenied|Access Denied|InvalidAccessKeyId|Access Key Id you provided does not exist|SignatureDoesNotMatch|403 Forbidden/i
 const refused =
-  /AccessDenied|Access Denied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|RequestTimeTooSkewed|SlowDown|reduce your request rate|ServiceUnavailable|InternalError|RequestTimeout|403 Forbidden|429 Too Many|50[0-9] (?:Service|Internal|Bad|Gateway)/i
+  /ExpiredToken|InvalidToken|RequestTimeTooSkewed|SlowDown|reduce your request rate|ServiceUnavailable|InternalError|RequestTimeout|429 Too Many|50[0-9] (?:Service|Internal|Bad|Gateway)/i
 
 const readOnly = /read-only file system|EROFS/i
 /** restic's last line, a count without a reason. */
 const countOfErrors = /^Fatal: There were \d+ errors$/
 const noBucket = /specified bucket does not exist|NoSuchBucket/i
 
+/** A store that is gone is not an empty store: nothing is created in its place. */
+export const lostRepository = ({ repository }: Repository, why: string): Problem =>
+  problem(
+    'SNAPSHOT_STORE_LOST',
+    `The snapshots in ${repository} are gone: ${why}; nothing was created in its place. fix: bring the store back (mount its disk, restore its folder or bucket, correct TENANTRY_SNAPSHOT_STORE), then \`tenantry crons run snapshot-check\``,
+  )
+
 /** Maps restic's exit code and last error line to a problem. The line contains paths and addresses, never the password. */
-export function resticProblem(failure: Failure, { repository }: Repository): Problem {
+export function resticProblem(failure: Failure, of: Repository): Problem {
+  const { repository } = of
   if (failure.missing) return problem('RESTIC_UNUSABLE', 'restic is not installed on this host. fix: install version 0.17.1 or newer')
   const said = lastWords(failure.stderr)
   const make = (code: ProblemCode, message: string) => problem(code, said ? `${message}: ${said}` : message)
   if (failure.exitCode === 12)
     return problem(
       'BACKUP_KEY_INVALID',
-      `The backup key does not open repository ${repository}. fix: start tenantryd with the TENANTRY_BACKUP_KEY that created it`,
+      `The backup key does not open repository ${repository}, or no key of it is left. fix: start tenantryd with the TENANTRY_BACKUP_KEY that created it; if keys/ in the repository is empty, restore that folder`,
     )
-  if (failure.exitCode === 10) return make('SNAPSHOT_FAILED', `No repository at ${repository}`)
+  if (failure.exitCode === 10) return lostRepository(of, 'no repository is there')
   if (failure.exitCode === 11) return make('SNAPSHOT_FAILED', `Repository ${repository} is locked by another restic`)
   // restic retries this error, although it is permanent.
   if (noBucket.test(failure.stderr))
-    return problem(
-      'SNAPSHOT_STORE_UNAVAILABLE',
-      `The bucket of ${repository} does not exist. fix: create it, or correct TENANTRY_SNAPSHOT_STORE`,
-    )
+    return of.mayCreate
+      ? problem(
+          'SNAPSHOT_STORE_UNAVAILABLE',
+          `The bucket of ${repository} does not exist. fix: create it, or correct TENANTRY_SNAPSHOT_STORE`,
+        )
+      : lostRepository(of, 'its bucket does not exist')
   if (fullDisk.test(failure.stderr))
     return make('DISK_FULL', `No disk space left for the snapshot in ${repository}; free space there, then retry`)
+  if (denied.test(failure.stderr))
+    return make(
+      'SNAPSHOT_STORE_UNAVAILABLE',
+      `The snapshot store refuses its credentials for ${repository}. fix: correct TENANTRY_SNAPSHOT_STORE_CREDENTIALS_… or their permissions`,
+    )
   if (failure.timedOut || cutOff.test(failure.stderr) || refused.test(failure.stderr))
     return make('SNAPSHOT_STORE_UNAVAILABLE', `The snapshot store of ${repository} does not answer`)
   if (readOnly.test(failure.stderr))

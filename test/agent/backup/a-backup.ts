@@ -11,7 +11,7 @@ import { aDisk } from '../simulated/disks.ts'
 type Ports = Readonly<{ engine: ContainerEngine; servers: BoxServers; snapshots: SnapshotStore }>
 
 export const commandId = 'sn_1.snapshot'
-export const repository: Repository = { repository: '/srv/snapshots/oak', password: 'a key', env: {} }
+export const repository: Repository = { repository: '/srv/snapshots/oak', password: 'a key', env: {}, mayCreate: true }
 const addressed = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
 
 export const aSnapshotPayload = (change: Partial<BoxCommandPayload<'tenant-box.snapshot'>> = {}) => ({

@@ -7,7 +7,7 @@ import { aHost, aRunningBox } from '../simulated/boxes.ts'
 
 // A copy damaged by this host's disk does not mean that the snapshot is damaged: it is fetched and verified again.
 
-const vault = { repository: 'sim:oak', password: 'a key', env: {} }
+const vault = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
 const installed = { migrationsHead: '0007', postgres: '15.14', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 
 /** A snapshot that a command has fetched, whose files of the box it has changed since. */

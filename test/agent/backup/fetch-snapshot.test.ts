@@ -16,7 +16,7 @@ import type { SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { aHost, aRunningBox, composeText } from '../simulated/boxes.ts'
 
-const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+const repository = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
 const installed = { migrationsHead: '0000', postgres: '15.14', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 
 /** A box with two messages, and the snapshot that was taken of it. */

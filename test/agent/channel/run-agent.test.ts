@@ -662,7 +662,7 @@ const prefetch = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1, target
 test('an agent that starts with an update in hand may ask for its secrets before its hello was heard: it asks again, and goes on', async () => {
   const texts = memoryStore()
   const identity = await world.enrol('host-1')
-  world.told.secrets = { snapshots: { repository: 'file:/snapshots/elm', password: 'a key', env: {} } }
+  world.told.secrets = { snapshots: { repository: 'file:/snapshots/elm', password: 'a key', env: {}, mayCreate: true } }
   const update = 'tenant-box.update'
   const payload = {
     ...prefetch,

@@ -26,7 +26,7 @@ const wanted = { chatDomain: 'chat.oak.example', publicUrl: 'https://chat.oak.ex
 export const aContext = (commandId: string, change: Partial<CommandContext> = {}): CommandContext => ({
   ...provisionContext().context,
   commandId,
-  secrets: async () => ({ snapshots: { repository: 'sim:oak', password: 'a key', env: {} } }),
+  secrets: async () => ({ snapshots: { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true } }),
   ...change,
 })
 

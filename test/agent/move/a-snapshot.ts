@@ -8,7 +8,7 @@ import type { Deps, MovingHost } from './a-move.ts'
 /** A snapshot of a box that goes on serving. */
 export async function snapshotOfBox(host: Pick<MovingHost, 'agent'>, box: LocalBox, tier: SnapshotTier): Promise<SnapshotTaken> {
   const deps: Deps = await host.agent()
-  const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+  const repository = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
   await deps.snapshots.prepare(repository)
   const { installed } = await reportVersions(deps, box)
   const containers = await deps.engine.containers(box.project)

@@ -15,7 +15,7 @@ describe('a take-over without room', () => {
   const attempt = async (two: Awaited<ReturnType<typeof twoHosts>>, { lacking, already = 0 }: { lacking: number; already?: number }) => {
     const { snapshot } = await moving(two.clock, async () => handOver(await two.old.agent())(aContext('h'), handOverPayload()), 5_000)
     const deps = await two.next.agent()
-    const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+    const repository = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
     const stored = await deps.snapshots.find(repository, snapshot.snapshotId)
     const bytes = (stored?.totalBytes ?? Number.NaN) + (stored?.databaseBytes ?? Number.NaN)
     const asked: string[] = []

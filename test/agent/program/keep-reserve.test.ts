@@ -11,7 +11,7 @@ function aHostWithRoom(...room: number[]) {
   return aWatchedHost({ freeBytes: async () => reserveBytes + (room[Math.min(looks++, room.length - 1)] ?? 0) }, () => looks)
 }
 
-const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+const repository = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
 
 async function aWatchedHost(disk: Pick<DiskSpace, 'freeBytes'>, looks = () => 0) {
   const host = await aHost()

@@ -27,7 +27,7 @@ beforeEach(async () => {
   world = await hostWorld(db)
   host = simulatedHost({ clock: world.clock, random: seededRandom('a host'), folder })
   identity = await world.enrol('host-1')
-  world.told.secrets = { snapshots: { repository: 'vault', password: 'p', env: {} } }
+  world.told.secrets = { snapshots: { repository: 'vault', password: 'p', env: {}, mayCreate: true } }
   stops = [() => world.stop(), () => db.destroy(), () => rm(folder, { recursive: true, force: true })]
 })
 afterEach(async () => {

@@ -24,7 +24,7 @@ test('the database is loaded while media and objects are still brought, into the
   }
   const data = (service: 'synapse' | 'minio', key: string) => ({ service, key, volume: key, folder: `/was/${key}` })
   const filling = {
-    repository: { repository: 'sim:oak', password: 'a key', env: {} },
+    repository: { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true },
     snapshotId: 'abc',
     fetched: { dumpFolder: '/dump', manifest: { rows: {}, paths: { data: [data('synapse', 'media'), data('minio', 'objects')] } } },
     folderOf: async ({ key }: { key: string }) => `/new/${key}`,

@@ -14,7 +14,7 @@ import { aContext, aWorld, type Ports } from '../update/an-update.ts'
 type Payload = BoxCommandPayload<'tenant-box.restore'>
 type Options = NonNullable<Parameters<typeof aWorld>[0]>
 
-const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+const repository = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
 const installed = { migrationsHead: '0000', postgres: '15.14', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 const restoreId = 're_1.box_oak.1.restore'
 

@@ -174,7 +174,7 @@ test('a database that does not come up is restored too: its files are in the sto
   expect(world.host.traffic.content(world.box).stream).toBeGreaterThan(1_000_000)
   expect(world.host.volumeNames()).toHaveLength(6)
   expect(
-    await world.host.snapshots.ofCommand({ repository: 'sim:oak', password: 'a key', env: {} }, 're_1.box_oak.1.restore'),
+    await world.host.snapshots.ofCommand({ repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }, 're_1.box_oak.1.restore'),
   ).toBeDefined()
   expect(await world.fence()).toBeUndefined()
 })

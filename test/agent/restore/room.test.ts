@@ -20,7 +20,7 @@ async function onTwoDisks() {
   const diskOf = async (path: string) => (path.startsWith((await volumesFolder()) ?? '-') ? 'volumes' : 'work')
   const freeBytes = async (path: string) => reserveBytes + free[await diskOf(path)]
   world = await aLivedOnBox({ change: () => ({ disk: aDisk({ usedBytes, diskOf, freeBytes }) }) })
-  const [stored] = await world.host.snapshots.list({ repository: 'sim:oak', password: 'a key', env: {} })
+  const [stored] = await world.host.snapshots.list({ repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true })
   const { totalBytes, databaseBytes } = stored as { totalBytes: number; databaseBytes: number }
   const dump = Math.min(totalBytes, databaseBytes)
   const needed = {

@@ -7,7 +7,7 @@ import { aBox, aHost, aRunningBox, composeText, images, moving } from './boxes.t
 
 const newer = 'registry.test/tenantry/synapse:v1.163.2'
 const older = 'registry.test/tenantry/synapse:v1.97.0'
-const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+const repository = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
 
 describe('messages', () => {
   test('what was stored is there after a stop, an image change and a start', async () => {

@@ -24,6 +24,7 @@ const aRepository = (change: Partial<Repository> = {}): Repository => ({
   repository: `file:${join(folder, 'repository')}`,
   password: 'a key of 32 bytes',
   env: {},
+  mayCreate: true,
   ...change,
 })
 const aRequest = (change: Partial<SnapshotRequest> = {}): SnapshotRequest => ({
@@ -271,7 +272,7 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
 
     test('does not wait for them if its store fails', async () => {
       await rm(join(folder, 'repository', 'config'))
-      await expect(take({ sample: new Promise(() => undefined) })).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+      await expect(take({ sample: new Promise(() => undefined) })).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_LOST' })
     })
   })
 
@@ -327,13 +328,13 @@ describe('restic as a program', () => {
   test('it tries the key first that the password of this repository opened', async () => {
     const keys = '[{"current":false,"id":"k1"},{"current":true,"id":"k2"}]'
     const fake = await fakeRestic(
-      `echo "$1 $RESTIC_KEY_HINT" >> ${join(folder, 'calls')};[ "$1" = key ] && echo '${keys}' && exit; echo '{"message_type":"summary","snapshot_id":"s1"}'`,
+      `echo "$1 $RESTIC_KEY_HINT" >> ${join(folder, 'calls')};[ "$1" = cat ] && echo '{"id":"r"}' && exit; [ "$1" = key ] && echo '${keys}' && exit; echo '{"message_type":"summary","snapshot_id":"s1"}'`,
     )
     const store = storeOf(fake)
     await store.prepare(aRepository())
     await store.take(aRepository(), aRequest({ warm: true }))
     await store.take(aRepository({ repository: `file:${join(folder, 'other')}` }), aRequest({ warm: true }))
-    expect((await readFile(join(folder, 'calls'), 'utf8')).split('\n')).toEqual(['key ', 'backup k2', 'backup ', ''])
+    expect((await readFile(join(folder, 'calls'), 'utf8')).split('\n')).toEqual(['cat ', 'key ', 'backup k2', 'backup ', ''])
   })
 
   const codes: [what: string, script: string, code: string][] = [

@@ -7,13 +7,13 @@ import { resticProgram } from './restic-program.ts'
 
 snapshotSuite('simulated snapshots', async () => ({
   store: (await aHost()).snapshots,
-  repository: { repository: 'sim:suite', password: 'a key', env: {} },
+  repository: { repository: 'sim:suite', password: 'a key', env: {}, mayCreate: true },
 }))
 
 const program = resticProgram()
 describe.skipIf(!program)('with a real restic', () => {
   snapshotSuite('restic snapshots', async (folder) => ({
     store: resticSnapshots({ program: program as string, owner: folder, cacheFolder: join(folder, 'cache') }),
-    repository: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} },
+    repository: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {}, mayCreate: true },
   }))
 })

@@ -16,7 +16,7 @@ async function aPrunedRepository() {
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const [data, back, home] = [join(folder, 'data'), join(folder, 'back'), join(folder, 'repository')]
   const cacheFolder = join(folder, 'cache')
-  const repository = { repository: `file:${home}`, password: 'a key', env: {} }
+  const repository = { repository: `file:${home}`, password: 'a key', env: {}, mayCreate: true }
   const megabytes = (count: number) => Buffer.from(systemRandom.bytes(count * 1_000_000))
   const [gone, moved] = [megabytes(5), megabytes(3)]
   const files = { moved, grown: Buffer.concat([moved, megabytes(3)]) }

@@ -113,7 +113,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
 
 type Run = { deps?: UpdateDeps; steps?: UpdateSteps; context?: CommandContext }
 
-const secrets: CommandSecrets = { snapshots: { repository: 'sim:oak', password: 'a key', env: {} } }
+const secrets: CommandSecrets = { snapshots: { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true } }
 
 export const aContext = (change: Partial<CommandContext> = {}): CommandContext => ({
   commandId,

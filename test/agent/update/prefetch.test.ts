@@ -42,7 +42,7 @@ describe('a prefetch', () => {
     const world = await aWorld()
     await run(world)
     expect(world.counts.take).toBe(1)
-    const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+    const repository = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
     expect(await world.host.snapshots.ofCommand(repository, 'ro_1.box_oak.1.prefetch')).toBeUndefined()
   })
 

@@ -11,7 +11,7 @@ const program = resticProgram()
 async function realStore(world: Awaited<ReturnType<typeof aWorld>>) {
   const folder = world.host.folder
   const snapshots = resticSnapshots({ program: program as string, owner: folder, cacheFolder: join(folder, 'cache') })
-  const repository = { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} }
+  const repository = { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {}, mayCreate: true }
   const context = aContext({ secrets: async () => ({ snapshots: repository }) })
   return { snapshots, repository, context, deps: { ...(await world.agent()), snapshots } }
 }

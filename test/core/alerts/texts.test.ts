@@ -30,6 +30,12 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   fence_stuck: alertOf.fence_stuck({ slug: 'anna-schule', holder: `${rolloutId}.anna-schule.1.update`, since: at }),
   host_frozen: alertOf.host_frozen({ host: 'host-1' }),
   snapshot_overdue: alertOf.snapshot_overdue({ boxes: [{ slug: 'anna-schule', newestAt: at }] }),
+  snapshot_store_lost: alertOf.snapshot_store_lost({
+    key: 'snapshot_store_lost:hst_1',
+    subject: 'host-1',
+    boxes: ['anna-schule', 'ben-schule'],
+    error: { code: 'SNAPSHOT_STORE_LOST', message: 'The snapshots in /srv/snapshots/ten_1/v1 are gone: no repository is there' },
+  }),
   snapshot_damaged: alertOf.snapshot_damaged({ slug: 'anna-schule', missing: ['3f2a91c0aaaa', '77aa91c0aaaa'], error: null }),
   drill_failed: alertOf.drill_failed({
     slug: 'anna-schule',

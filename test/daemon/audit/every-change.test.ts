@@ -86,6 +86,7 @@ const declared: Readonly<Record<string, Declared>> = {
   takeSnapshot: elsewhere('snapshots', 'snapshot.take'),
   restoreBox: elsewhere('snapshots', 'box.restore', 'box.restored'),
   drillBox: elsewhere('snapshots', 'box.drill'),
+  abandonSnapshots: elsewhere('snapshots', 'snapshots.abandoned'),
   // boards
   createBoard: ofUsers,
   saveBoard: ofUsers,

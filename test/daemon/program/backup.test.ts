@@ -144,6 +144,32 @@ test('a folder that cannot be written to is named', async () => {
   expect([exit, err]).toEqual([6, expect.stringContaining(`${join(folder, 'file')} cannot be written to`)])
 })
 
+test('a folder above it that is away is not created, as on a disk that is not mounted', async () => {
+  await anInstallation()
+  const { exit, err } = await tenantryd('first', ['backup', '--to', join(folder, 'mnt/saved')])
+  expect([exit, err]).toEqual([6, expect.stringContaining(`${join(folder, 'mnt')} does not exist. fix: mount its disk`)])
+  expect(await readdir(folder)).not.toContain('mnt')
+})
+
+test('objects that are away are not saved as none', async () => {
+  await anInstallation()
+  const { db, close } = openDatabase(fileOf('first'))
+  await sql`pragma foreign_keys = off`.execute(db)
+  const names = { id: 'fil_1', tenant_id: 't', space_id: 's', name: 'letter', content_type: 'text/plain', created_by: 'u' }
+  const times = { created_at: '2026-01-05T02:00:00.000Z', updated_at: '2026-01-05T02:00:00.000Z' }
+  await db
+    .insertInto('files')
+    .values({ ...names, ...times, bytes: 8, state: 'ready' } as never)
+    .execute()
+  await close()
+  expect((await save()).exit).toBe(0)
+  await rm(saved(), { recursive: true })
+  await rename(join(folder, 'first/objects'), join(folder, 'first/objects.away'))
+  const { exit, err } = await save()
+  expect([exit, err]).toEqual([6, expect.stringContaining('has no objects, but the database names 1 uploaded file')])
+  expect(await readdir(folder)).not.toContain('saved')
+})
+
 test('what is written meanwhile does not tear the copy', async () => {
   await anInstallation()
   const { db, close } = openDatabase(fileOf('first'))
@@ -181,6 +207,7 @@ describe('a backup that is not whole restores nothing', () => {
     ['a file that was added', () => writeFile(inBackup('objects/files/evil'), ''), 'evil is not part of the backup'],
     ['a link in the place of a file', () => replaceByLink(inBackup('objects/files/a1')), 'a1 is neither a file nor a folder'],
     ['no sums', () => rm(inBackup('SHA256SUMS')), 'has no SHA256SUMS'],
+    ['sums of nothing but the manifest', () => onlyManifest(), 'does not name tenantry.db'],
     ['no manifest', () => rm(inBackup('backup.json')), 'has no backup.json'],
     ['another format', () => writeFile(inBackup('backup.json'), '{"format":2}'), 'was made by another version'],
     ['another folder', () => rename(saved(), join(folder, 'elsewhere')), 'has no backup.json'],
@@ -196,6 +223,12 @@ describe('a backup that is not whole restores nothing', () => {
     expect(await readdir(folder)).not.toContain('second')
   })
 })
+
+const onlyManifest = async () => {
+  const sums = await readFile(join(saved(), 'SHA256SUMS'), 'utf8')
+  await writeFile(join(saved(), 'SHA256SUMS'), `${sums.split('\n').find((line) => line.endsWith('backup.json'))}\n`)
+  for (const name of ['tenantry.db', 'objects']) await rm(join(saved(), name), { recursive: true })
+}
 
 const replaceByLink = async (path: string) => {
   await rm(path)

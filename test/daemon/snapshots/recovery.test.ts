@@ -22,7 +22,7 @@ async function aSnapshot() {
   const given = snapshotRepository(settings, tenantId)
   await writeFile(join(folder, 'letter'), 'what must not be lost')
   const agent = resticSnapshots({ program: program as string, owner: folder, cacheFolder: join(folder, 'cache') })
-  await agent.prepare(given)
+  await agent.prepare({ ...given, mayCreate: true })
   const request = { tier: 'daily', commandId: 'cmd_1', slug: 'north', paths: [join(folder, 'letter')] } as const
   return { folder, settings, facts: await agent.take(given, request) }
 }

@@ -45,7 +45,7 @@ export async function agentOnBox(slug: string, synapse: TestbedImageKey = 'synap
     workFolder: join(folder, 'work'),
     allowedImages,
   }
-  const repository = { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} }
+  const repository = { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {}, mayCreate: true }
   return {
     deps,
     folder,

@@ -43,7 +43,9 @@ export async function agentRooms(name: string) {
   })
   const contextOf = (commandId: string) => {
     const base = aContext()
-    const secrets = async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } })
+    const secrets = async () => ({
+      snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {}, mayCreate: true },
+    })
     return { ...base, context: { ...base.context, commandId, secrets } }
   }
   const end = async () => {

@@ -79,7 +79,7 @@ export async function oneBox({
   const context = (commandId: string, change: Partial<CommandContext> = {}): CommandContext => ({
     ...aContext().context,
     commandId,
-    secrets: async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } }),
+    secrets: async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {}, mayCreate: true } }),
     migrations: async () => migrations,
     ...change,
   })

@@ -74,7 +74,7 @@ export async function realHost(prefix: string, repository: string) {
   const contextOf = (commandId: string, signal = new AbortController().signal): CommandContext => ({
     ...aContext(signal).context,
     commandId,
-    secrets: async () => ({ snapshots: { repository: `file:${repository}`, password: 'a key', env: {} } }),
+    secrets: async () => ({ snapshots: { repository: `file:${repository}`, password: 'a key', env: {}, mayCreate: true } }),
   })
   const end = async () => {
     for (const project of await engine.projects(prefix)) await engine.removeProject(project)

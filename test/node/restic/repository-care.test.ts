@@ -13,7 +13,7 @@ let folder: string
 let repository: Repository
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tenantry-care-'))
-  repository = { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} }
+  repository = { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {}, mayCreate: true }
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 

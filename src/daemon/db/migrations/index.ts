@@ -67,6 +67,7 @@ import { reportReasons } from './0069-report-reasons.ts'
 import { goneAccounts } from './0070-gone-accounts.ts'
 import { escalatedTasks } from './0071-escalated-tasks.ts'
 import { boardCharacters } from './0072-board-characters.ts'
+import { lostRepositories } from './0074-lost-repositories.ts'
 import { botTokens } from './0076-bot-tokens.ts'
 import { suspensionCauses } from './0078-suspension-causes.ts'
 import type { Migration } from './migration.ts'
@@ -142,6 +143,7 @@ export const migrations: readonly Migration[] = [
   goneAccounts,
   escalatedTasks,
   boardCharacters,
+  lostRepositories,
   botTokens,
   suspensionCauses,
 ]

@@ -56,6 +56,8 @@ export async function openBackup(folder: string, signal: AbortSignal): Promise<B
   const { data: manifest } = Manifest.safeParse(asJson(text))
   if (!manifest) throw invalid(`${join(folder, manifestName)} was made by another version or is damaged`)
   const expected = new Map(sums.split('\n').flatMap(readLine))
+  for (const name of [manifestName, databaseNames[manifest.dialect]])
+    if (!expected.has(name)) throw invalid(`${join(folder, sumsName)} does not name ${name}`)
   const { files } = await filesIn(folder)
   for (const name of files) {
     signal.throwIfAborted()

@@ -10,13 +10,13 @@ import { settingsOf } from '../installation.ts'
 import { copyAuditKeys } from './audit-keys.ts'
 import { auditName, databaseNames, objectsName, sealBackup } from './backup-folder.ts'
 import { dumpDatabase, sqliteFile } from './copy-database.ts'
-import { copyObjects } from './copy-objects.ts'
+import { copyObjects, listObjects } from './copy-objects.ts'
 
 type Options = Globals & Readonly<{ to: string }>
 
 /**
  * `tenantryd backup`: a consistent copy of database and objects in a new folder, while daemons run. It contains no key. Throws ALREADY_EXISTS,
- * NOT_FOUND, CONFIG, DISK_FULL and UNAVAILABLE; a failure leaves no folder behind.
+ * NOT_FOUND, CONFIG, DISK_FULL, OBJECT_STORE_UNAVAILABLE and UNAVAILABLE; a failure leaves no folder behind.
  */
 export async function backup(machine: Machine, { to, ...globals }: Options): Promise<undefined> {
   const config = settingsOf(machine, globals)
@@ -27,14 +27,20 @@ export async function backup(machine: Machine, { to, ...globals }: Options): Pro
   const place = objectPlace(config)
   try {
     await rm(folder, { recursive: true, force: true })
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    const { dialect, lastMigration } = await databaseFacts(config.databaseUrl)
+    // Never the folders above it: where a disk is not mounted they are absent.
+    await mkdir(folder, { mode: 0o700 })
+    const { dialect, lastMigration, files: named } = await databaseFacts(config.databaseUrl)
     const objects = join(folder, objectsName)
     // Before and after the database: an object that it names was there already, or was stored meanwhile.
     if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
     await copyAuditKeys(config.dataDir, join(folder, auditName))
     await dumpDatabase({ url: config.databaseUrl, file: join(folder, databaseNames[dialect]), signal })
     if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
+    if (place.kind === 'file' && named > 0 && (await listObjects(objects)).length === 0)
+      throw problem(
+        'OBJECT_STORE_UNAVAILABLE',
+        `${place.folder} has no objects, but the database names ${plural(named, 'uploaded file')}. fix: mount its disk, or restore the folder`,
+      )
     const facts = { format: 1, at: isoNow(clock), version: packageVersion(), dialect, lastMigration } as const
     const manifest = { ...facts, objects: place.kind === 'file' ? 'included' : 'elsewhere' } as const
     const { files, bytes } = await sealBackup(folder, manifest, signal)
@@ -54,6 +60,7 @@ const keysApart = 'Keys are not included. Keep TENANTRY_SECRET_KEY (or secret.ke
 
 function explain(error: unknown, folder: string): unknown {
   const code = String((error as { code?: unknown }).code)
+  if (code === 'ENOENT') return problem('CONFIG', `${folder} does not exist. fix: mount its disk, or create the folder`, { cause: error })
   if (['ENOSPC', 'SQLITE_FULL'].includes(code)) return problem('DISK_FULL', `No disk space left in ${folder}`, { cause: error })
   if (['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code))
     return problem('CONFIG', `${folder} cannot be written to (${code}). fix: name a folder that this user owns`, { cause: error })
@@ -61,7 +68,7 @@ function explain(error: unknown, folder: string): unknown {
 }
 
 /** Throws NOT_FOUND for a database that no daemon has used. */
-async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastMigration: string }> {
+async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastMigration: string; files: number }> {
   const file = sqliteFile(url)
   if (file !== undefined && !(await lstat(file).catch(() => undefined)))
     throw problem('NOT_FOUND', `There is no database ${file}. fix: pass the settings of the daemon with --config`)
@@ -70,7 +77,12 @@ async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastM
     if ((await db.introspection.getTables()).length === 0)
       throw problem('NOT_FOUND', 'The database is empty. fix: pass the settings of the daemon with --config')
     const { rows } = await sql<{ name: string }>`select name from schema_migrations order by name desc limit 1`.execute(db)
-    return { dialect, lastMigration: rows[0]?.name ?? '' }
+    const stored = await db
+      .selectFrom('files')
+      .select(({ fn }) => fn.countAll().as('count'))
+      .where('state', '=', 'ready')
+      .executeTakeFirst()
+    return { dialect, lastMigration: rows[0]?.name ?? '', files: Number(stored?.count ?? 0) }
   } finally {
     await close()
   }

@@ -1,0 +1,39 @@
+import { type Actor, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { existingBox } from '../boxes/index.ts'
+import type { SnapshotsDeps } from './deps.ts'
+import { recordStoreBack } from './lost-stores.ts'
+import { lockRepository, setSnapshotStatus, snapshotsOf } from './snapshots.repo.ts'
+
+type Input = Readonly<{ slug: string; reason: string }>
+
+/**
+ * Gives up the snapshots of a box whose repository is gone for good, so that the next snapshot may create a new one. Throws NOT_FOUND, and
+ * CONFLICT unless all of them are missing.
+ */
+export async function abandonSnapshots(
+  { db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>,
+  actor: Actor,
+  { slug, reason }: Input,
+): Promise<{ abandoned: number }> {
+  return db.transaction().execute(async (tx) => {
+    const box = await existingBox(tx, slug)
+    const { tenantId } = box
+    await lockRepository(tx, tenantId)
+    const rows = await snapshotsOf(tx, [tenantId])
+    const there = rows.find(({ status }) => status === 'present' || status === 'damaged')
+    const missing = rows.filter(({ status }) => status === 'missing').map(({ snapshot_id }) => snapshot_id)
+    if (there || missing.length === 0)
+      throw problem(
+        'CONFLICT',
+        there
+          ? `the repository of ${slug} was not reported as gone: snapshot ${there.snapshot_id.slice(0, 8)} is ${there.status}. fix: \`tenantry crons run snapshot-check\`, which reads it again`
+          : `${slug} has no missing snapshots`,
+      )
+    await setSnapshotStatus(tx, { tenantId, ids: missing, from: ['missing'] }, { status: 'forgotten', damaged_by: null })
+    await recordStoreBack({ tx, clock }, box, `the snapshots of ${slug} were given up`)
+    await tx.updateTable('snapshot_repositories').set({ repository_id: null }).where('tenant_id', '=', tenantId).execute()
+    await recordAudit(tx, clock, { actor, action: 'snapshots.abandoned', subject: slug, data: { ids: missing, reason } })
+    return { abandoned: missing.length }
+  })
+}

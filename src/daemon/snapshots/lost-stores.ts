@@ -1,0 +1,136 @@
+import { alertOf } from '../../core/alerts/index.ts'
+import type { AgentError, BoxCommandKind } from '../../core/boxes/index.ts'
+import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { appendEvent, type Tx, type WithTx } from '../db/index.ts'
+import { type Command, type CommandListener, hostById } from '../hosts/index.ts'
+import { reachesStore, type SnapshotSettings } from './snapshot-store.ts'
+import { lockRepository, repositoryRow, type SnapshotOwner } from './snapshots.repo.ts'
+import { boxOf } from './take-snapshot.ts'
+
+// A store that is gone is not an empty store: its snapshots become `missing`, an alert is raised at once, and no agent creates a repository in
+// its place until the store is back or an operator has given its snapshots up.
+
+/** Where a repository is: all in one bucket, or those of a host in its folder. They are lost together, so they share an alert. */
+type Place = Readonly<{ key: string; subject: string }>
+
+export const bucket: Place = { key: 'bucket', subject: 'snapshots' }
+
+const alertKey = (place: string): string => `snapshot_store_lost:${place}`
+
+type Lost = Readonly<{ owner: SnapshotOwner; place: Place; error: AgentError }>
+
+export const isLost = (error: AgentError | null | undefined): error is AgentError => error?.code === 'SNAPSHOT_STORE_LOST'
+
+/** Marks the snapshots of a repository that is gone as missing, and raises the alert of its store. */
+export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, { owner, place, error }: Lost): Promise<void> {
+  const { tenantId } = owner
+  await lockRepository(tx, tenantId)
+  const { lost_at } = await repositoryRow(tx, tenantId)
+  await tx
+    .updateTable('snapshot_repositories')
+    .set({ lost_at: lost_at ?? isoNow(clock), lost_place: place.key })
+    .where('tenant_id', '=', tenantId)
+    .execute()
+  // The damage that a drill found is remembered for its return.
+  const gone = await tx
+    .updateTable('snapshots')
+    .set({ status: 'missing' })
+    .where('tenant_id', '=', tenantId)
+    .where('status', 'in', ['present', 'damaged'])
+    .returning('snapshot_id')
+    .execute()
+  const boxes = await slugsLostAt(tx, place.key)
+  await raiseAlert(tx, clock, alertOf.snapshot_store_lost({ key: alertKey(place.key), subject: place.subject, boxes, error }))
+  if (lost_at !== null) return
+  const payload = { boxId: owner.id, slug: owner.slug, snapshots: gone.length, error }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.store_lost', payload })
+}
+
+/** The repository was read again, or its snapshots were given up. */
+export async function recordStoreBack({ tx, clock }: WithTx<{ clock: Clock }>, owner: SnapshotOwner, because: string): Promise<void> {
+  const { tenantId } = owner
+  const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
+  if (lost_at === null) return
+  await tx.updateTable('snapshot_repositories').set({ lost_at: null, lost_place: null }).where('tenant_id', '=', tenantId).execute()
+  const payload = { boxId: owner.id, slug: owner.slug }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.store_back', payload })
+  if (lost_place === null || (await slugsLostAt(tx, lost_place)).length > 0) return
+  await closeAlerts(tx, clock, { keys: [alertKey(lost_place)], because })
+}
+
+/** Slugs of the repositories that are gone there, in order. */
+async function slugsLostAt(tx: Tx, place: string): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('snapshot_repositories')
+    .innerJoin('snapshots', 'snapshots.tenant_id', 'snapshot_repositories.tenant_id')
+    .where('lost_place', '=', place)
+    .select('snapshots.slug')
+    .distinct()
+    .orderBy('snapshots.slug')
+    .execute()
+  return rows.map(({ slug }) => slug)
+}
+
+/** The first report counts: a later one could be of another repository at the same address. */
+export async function recordRepositoryId(tx: Tx, tenantId: string, repositoryId: string | undefined): Promise<void> {
+  if (repositoryId === undefined) return
+  await lockRepository(tx, tenantId)
+  await tx
+    .updateTable('snapshot_repositories')
+    .set({ repository_id: repositoryId })
+    .where('tenant_id', '=', tenantId)
+    .where('repository_id', 'is', null)
+    .execute()
+}
+
+type ListenerDeps = Readonly<{ clock: Clock; settings: Pick<SnapshotSettings, 'snapshotStore'> }>
+
+/** Commands that use a repository where its box is. A take-over is none of them: the repository may be missing on its new host alone. */
+const kinds: readonly BoxCommandKind[] = [
+  'tenant-box.snapshot',
+  'tenant-box.prefetch',
+  'tenant-box.update',
+  'tenant-box.restore',
+  'tenant-box.drill',
+  'tenant-box.hand_over',
+  'tenant-box.tend_snapshots',
+]
+
+/** Handles a lost repository that an agent reports with any command, and its return. */
+export function storeListener({ clock, settings }: ListenerDeps): CommandListener {
+  const lost = async (tx: Tx, command: Command, error: AgentError | null | undefined) => {
+    const owner = isLost(error) ? await boxOf(tx, command) : undefined
+    if (!owner || !isLost(error)) return
+    const place = reachesStore(settings) ? bucket : { key: command.hostId, subject: (await hostById(tx, command.hostId)).name }
+    await recordStoreLost({ tx, clock }, { owner, place, error })
+  }
+  return {
+    resultHandlers: {
+      ...handlersOf((tx, command, result: { error?: AgentError | null }) => lost(tx, command, result.error)),
+      'tenant-box.snapshot': (tx, command) => checkAgain({ tx, clock }, command),
+    },
+    acceptOutputs: async (tx, command, { snapshotRepositoryId }) => {
+      const box = snapshotRepositoryId === undefined ? undefined : await boxOf(tx, command)
+      if (box) await recordRepositoryId(tx, box.tenantId, snapshotRepositoryId)
+    },
+    failureHandlers: handlersOf((tx, command) => lost(tx, command, command.error)),
+  }
+}
+
+const handlersOf = (handle: (tx: Tx, command: Command, end: never) => Promise<void>): object =>
+  Object.fromEntries(kinds.map((kind) => [kind, handle]))
+
+const checkWithinMs = 6 * 24 * 60 * 60_000
+
+/** A snapshot in a repository that was gone: a check finds its former snapshots again. */
+async function checkAgain({ tx, clock }: WithTx<{ clock: Clock }>, command: Command): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (!box || (await repositoryRow(tx, box.tenantId)).lost_at === null) return
+  const until = isoIn(clock, checkWithinMs)
+  await tx
+    .insertInto('snapshot_turns')
+    .values({ tenant_id: box.tenantId, task: 'check', asked_at: isoNow(clock), until })
+    .onConflict((c) => c.columns(['tenant_id', 'task']).doUpdateSet({ until }))
+    .execute()
+}
