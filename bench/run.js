@@ -13,6 +13,7 @@ import { cliHelp } from './cli-help.js'
 import { webConsole } from './console.js'
 import { eventFanout } from './event-fanout.js'
 import { fleetScale } from './fleet-scale.js'
+import { hostileModules } from './hostile-modules.js'
 import { idleAgent } from './idle-agent.js'
 import { idleDaemon } from './idle-daemon.js'
 import { loginOverhead } from './login-overhead.js'
@@ -60,6 +61,7 @@ const benchmarks = {
   'module-load': moduleLoad,
   'module-installations': moduleInstallations,
   'module-proxy': moduleProxy,
+  'hostile-modules': hostileModules,
 }
 
 const [named, isWritten] = [process.argv.slice(2).filter((one) => !one.startsWith('--')), process.argv.includes('--write')]
