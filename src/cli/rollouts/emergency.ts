@@ -139,8 +139,6 @@ const noToken =
  */
 async function assertMayCreateEmergency({ api, ask, yes }: Context): Promise<void> {
   if (!ask.interactive || yes) return
-  const { emergencyToken } = await api.rollouts.listRollouts({ query: { limit: 1 } })
-  if (emergencyToken === false) throw problem('CONFIG', noToken)
   const { account, token } = await api.admin.whoAmI()
   if (token)
     throw problem(
@@ -152,4 +150,6 @@ async function assertMayCreateEmergency({ api, ask, yes }: Context): Promise<voi
       'FORBIDDEN',
       `an emergency rollout requires the role admin; ${clean(account.name)} has the role ${account.role}. fix: log in as an admin with \`tenantry login\``,
     )
+  const { emergencyToken } = await api.rollouts.listRollouts({ query: { limit: 1 } })
+  if (emergencyToken === false) throw problem('CONFIG', noToken)
 }
