@@ -23,7 +23,7 @@ export function rollbackImages(update: CompletedUpdate): PlannedRollback['images
 }
 
 /** Never the lossy rollback of all boxes: one box that cannot go back by images is decided alone. */
-export const restoreAlone = (slug: string): string => `skip it, and restore this box alone (\`tenantry snapshots list --slug ${slug}\`)`
+const restoreAlone = (slug: string): string => `skip it, and restore this box alone (\`tenantry snapshots list --slug ${slug}\`)`
 
 /** An adopted box may have run an image without a tag, or by its digest alone: no command can order that. */
 const isTagged = (image: string | undefined): image is string => ImageRef.safeParse(image).success

@@ -44,7 +44,7 @@ export async function adoptPlan(step: RolloutTx, actor: Actor, { plan, manifest 
   const next = {
     ...rollout,
     ...{ manifest, manifestRevision: plan.manifestRevision },
-    // What was approved stays pinned.
+    // Approved digests stay pinned.
     digests: { ...pinnedDigests(plan), ...rollout.digests },
   }
   const recordManifest = isWhole ? await applyOnce(step, actor, { id: rollout.id, plan, manifest }) : nothingApplied
