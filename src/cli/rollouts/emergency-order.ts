@@ -1,5 +1,5 @@
 import { duration, plural, problem } from '../../core/kit/index.ts'
-import type { EmergencyTargets, PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
+import { type EmergencyTargets, leftOutBoxes, type PlannedBox, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Column, type Context, clean, fields, type Style, sections, table, text } from '../kit/index.ts'
 
 import { imagesView, refusals, warnings } from './plan.ts'
@@ -168,8 +168,16 @@ const phaseColumns: readonly Column<PhaseRow>[] = [
   { title: 'DOWNTIME', value: ({ boxes }) => maxOf(boxes, 'expectedFenceMs'), priority: 1, align: 'right' },
 ]
 
-function totals({ updates, parallel, expectedMs }: RolloutPlan, moving: readonly PlannedBox[], { paint }: Style): string {
-  if (updates === 0) return paint.yellow('Nothing to update: all boxes are up to date or blocked.')
+/** Says of each box why it is not updated. */
+function nothingText(plan: RolloutPlan): string {
+  const leftOut = leftOutBoxes(plan.boxes)
+  const upToDate = plural(plan.boxes.length - leftOut.length, 'box', 'boxes')
+  return `Nothing to update: ${upToDate} up to date${leftOut.length === 0 ? '' : `; left out: ${leftOut.map(clean).join('; ')}`}.`
+}
+
+function totals(plan: RolloutPlan, moving: readonly PlannedBox[], { paint }: Style): string {
+  const { updates, parallel, expectedMs } = plan
+  if (updates === 0) return paint.yellow(nothingText(plan))
   return (
     `${plural(updates, 'box', 'boxes')} to update in this order, ${parallel} at a time. Expected duration: ${duration(expectedMs)}; ` +
     `max downtime per box: ${maxOf(moving, 'worstFenceMs')}. No canary phase; maintenance windows are ignored.`

@@ -1,5 +1,5 @@
 import { isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
-import { movedImages, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
+import { leftOutBoxes, movedImages, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Context, clean, command, flag, readTextFile, text } from '../kit/index.ts'
 import { isRepeatedCall } from './create.ts'
 import { blastRadius, type Order, orderOptions, promptOrder } from './emergency-order.ts'
@@ -30,6 +30,7 @@ export const emergency = command('emergency', 'Roll out a security fix to the wh
     // A repeated call finds the first rollout, which may already have started.
     if (made.status !== 'queued') return followIfRequested(context, made, { watch, wait })
     const isChanged = notifyChanges(context, plan, made)
+    notifyLeftOut(context, made)
     if (start && !(isChanged && isInteractive(context))) return startEmergency(context, made, { skipRefused, watch, wait })
     return offerStart(context, made)
   },
@@ -45,7 +46,7 @@ function showRadius({ notify }: Context, order: Order, plan: RolloutPlan): void 
   notify((style) => `\n${blastRadius(order, plan, style)}\n`)
 }
 
-/** A blocked emergency is not created: creating it would make its versions canonical. */
+/** An emergency with blocked boxes is started only when that was asked for. */
 function assertNoneRefused({ refusals }: RolloutPlan): void {
   if (refusals > 0)
     throw problem(
@@ -94,6 +95,12 @@ async function tokenIn({ readStdin }: Context, file: string): Promise<Secret> {
   return secret(token)
 }
 
+/** Each box that it does not update, with why: an emergency of few boxes must not look complete. */
+function notifyLeftOut({ notify }: Context, { plan }: RolloutDetail): void {
+  const leftOut = leftOutBoxes(plan.boxes)
+  if (leftOut.length > 0) notify(`Left out (${leftOut.length}): ${leftOut.map(clean).join('; ')}`)
+}
+
 /** True when the created rollout differs from the shown plan. */
 function notifyChanges({ notify }: Context, seen: RolloutPlan, made: RolloutDetail): boolean {
   const changes = movedImages(seen, made.plan)
@@ -124,8 +131,11 @@ async function offerStart(context: Context, made: RolloutDetail) {
   return startEmergency(context, made, { skipRefused: refusals > 0, watch: true, wait: false })
 }
 
+const noToken =
+  'no approval token for emergencies is configured, so none can be created. fix: create one with `tenantryd approval-token`, set its hash as printed, restart the daemon'
+
 /**
- * Throws FORBIDDEN before the first prompt, so that no one answers ten prompts in vain. The daemon checks again; scripts get its error.
+ * Throws FORBIDDEN and CONFIG before the first prompt, so that no one answers ten prompts in vain. The daemon checks again; scripts get its error.
  */
 async function assertMayCreateEmergency({ api, ask, yes }: Context): Promise<void> {
   if (!ask.interactive || yes) return
@@ -140,4 +150,6 @@ async function assertMayCreateEmergency({ api, ask, yes }: Context): Promise<voi
       'FORBIDDEN',
       `an emergency rollout requires the role admin; ${clean(account.name)} has the role ${account.role}. fix: log in as an admin with \`tenantry login\``,
     )
+  const { emergencyToken } = await api.rollouts.listRollouts({ query: { limit: 1 } })
+  if (emergencyToken === false) throw problem('CONFIG', noToken)
 }

@@ -77,7 +77,7 @@ async function confirmBoxRollback(
   if (plan.refusals > 0 && !skipRefused)
     throw problem(
       'PLAN_REFUSED',
-      `${plural(plan.refusals, 'box', 'boxes')} cannot be rolled back by ${mode}; nothing was changed. fix: skip them with --skip-refused${mode === 'images' ? ', or use --boxes snapshot' : ''}`,
+      `${plural(plan.refusals, 'box', 'boxes')} cannot be rolled back by ${mode}; nothing was changed. fix: skip them with --skip-refused`,
     )
   assertNoneActive(plan)
   const boxes = plural(plan.undoes, 'box', 'boxes')
@@ -108,10 +108,18 @@ function rollbackPlanView(plan: RollbackPlan, style: Style): string {
       ? [paint.red(`Blocked (${refused.length}): no rollback by ${plan.mode}`), ...findingLines(refused, 'refuse')].join('\n')
       : '',
     activeView(plan, style),
+    backView(plan),
     boxes.length > 0 ? table(style, plan.mode === 'images' ? rollbackColumns : [...rollbackColumns, ...lossColumns], boxes) : '',
     rollbackWarnings(boxes, style),
     rollbackTotals(plan, boxes, style),
   )
+}
+
+function backView({ boxes }: RollbackPlan): string {
+  const back = boxes.filter(({ does }) => does === 'skip').map(({ tenantSlug }) => tenantSlug)
+  return back.length === 0
+    ? ''
+    : `Already at the previous versions (${back.length}): ${back.slice(0, 20).join(', ')}${back.length > 20 ? ', …' : ''}`
 }
 
 const activeView = ({ activeRollouts = [] }: RollbackPlan, { paint }: Style): string =>

@@ -9,6 +9,8 @@ import { clean, command, fields, type Paint, type Style, sections } from '../kit
 type Status = Readonly<{
   alerts: readonly Alert[]
   rollouts: readonly RolloutSummary[]
+  /** False: no emergency can be created; undefined from an older daemon. */
+  emergencyToken: boolean | undefined
   boxes: Readonly<{ total: number; states: Counts; drift: Counts }>
   hosts: readonly Pick<HostView, 'name' | 'status' | 'diskLow'>[]
 }>
@@ -26,6 +28,7 @@ export const status = command('status', 'Show alerts, rollouts, drift and hosts 
     return {
       alerts: alertPage.alerts,
       rollouts: rolloutPage.rollouts.filter(isOpen),
+      emergencyToken: rolloutPage.emergencyToken,
       boxes: summaryOf(boxes.filter(({ status }) => status !== 'removed')),
       hosts: hostPage.hosts.filter(({ status }) => status !== 'revoked').map(({ name, status, diskLow }) => ({ name, status, diskLow })),
     }
@@ -51,7 +54,7 @@ function countBy<Thing>(things: readonly Thing[], keyOf: (thing: Thing) => strin
 /** Rows of a part that fit on one screen with the other parts. */
 const maxLines = 4
 
-function statusView({ alerts, rollouts, boxes, hosts }: Status, style: Style): string {
+function statusView({ alerts, rollouts, emergencyToken, boxes, hosts }: Status, style: Style): string {
   const { paint } = style
   return sections(
     fields(style, [
@@ -60,6 +63,7 @@ function statusView({ alerts, rollouts, boxes, hosts }: Status, style: Style): s
       ...capped(alerts, ({ id, title }) => `${id}  ${clean(title)}`, 'tenantry alerts list'),
       ['rollouts', rollouts.length === 0 ? 'none active' : paint.yellow(`${rollouts.length} active`)],
       ...capped(rollouts, rolloutLine, 'tenantry rollouts list'),
+      ['emergencies', emergencyToken === false ? paint.yellow('no approval token: tenantryd approval-token') : undefined],
       ['boxes', boxes.total === 0 ? 'none' : countsText(boxes.states, { good: 'ready', paint })],
       ['drift', boxes.total === 0 ? undefined : countsText(inWords(boxes.drift), { good: 'in sync', paint })],
       [
@@ -99,7 +103,7 @@ function countsText(counts: Counts, { good, paint }: Readonly<{ good: string; pa
 }
 
 /** The one command for what needs an operator first. */
-function nextOf({ alerts, rollouts, boxes, hosts }: Status): string {
+function nextOf({ alerts, rollouts, boxes, hosts }: Omit<Status, 'emergencyToken'>): string {
   const [alert] = alerts
   const paused = rollouts.find(({ status }) => status === 'paused')
   if (alert) return `Next: tenantry alerts show ${alert.id}`

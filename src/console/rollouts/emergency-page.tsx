@@ -1,10 +1,12 @@
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
-import { CliLine, Empty, PageHeader, useRole } from '../kit/index.ts'
+import { CliLine, Empty, PageHeader, Status, useRole } from '../kit/index.ts'
 import { Confirm, Made } from './emergency-confirm.tsx'
 import { OrderForm } from './emergency-form.tsx'
 import { type Draft, emptyDraft, type Order } from './emergency-order.ts'
 import { Preview } from './emergency-preview.tsx'
+import { listQuery } from './queries.ts'
 import { words } from './words.ts'
 import './rollouts.css'
 
@@ -20,6 +22,7 @@ type Step = Readonly<
 /** Asks what `tenantry rollouts emergency` asks, in its order. Only the last step sends anything, and only with the id typed and a token. */
 export function Page() {
   const role = useRole()
+  const known = useQuery(listQuery({}))
   const [draft, setDraft] = useState<Draft>(emptyDraft)
   const [step, setStep] = useState<Step>({ at: 'order' })
   if (role !== 'admin')
@@ -35,6 +38,11 @@ export function Page() {
   return (
     <>
       <PageHeader title={text.title} answer={text.intro} />
+      {known.data?.emergencyToken === false && (
+        <p>
+          <Status tone="failed">{text.noToken}</Status>
+        </p>
+      )}
       <Progress at={step.at} />
       {step.at === 'order' && <OrderForm draft={draft} onChange={setDraft} onDone={(order) => setStep({ at: 'plan', order })} />}
       {step.at === 'plan' && (

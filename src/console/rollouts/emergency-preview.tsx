@@ -1,5 +1,5 @@
 import { duration } from '../../core/kit/index.ts'
-import type { RolloutPlan } from '../../core/rollouts/index.ts'
+import { leftOutBoxes, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { Button, type Fact, KeyValues, Loading, ProblemView, Section, Status } from '../kit/index.ts'
 import { type Order, targetNames } from './emergency-order.ts'
 import { Blocked, Images } from './plan-view.tsx'
@@ -47,6 +47,7 @@ export function Preview({ order: input, onBack, onDone }: PreviewProps) {
 /** The boxes affected, their downtime, and the rollouts that it pauses. */
 function Radius({ input, plan }: Readonly<{ input: Order; plan: RolloutPlan }>) {
   const moving = movingIn(plan)
+  const leftOut = leftOutBoxes(plan.boxes)
   return (
     <>
       <KeyValues facts={factsOf(input, plan)} />
@@ -73,6 +74,13 @@ function Radius({ input, plan }: Readonly<{ input: Order; plan: RolloutPlan }>) 
           <span className="wrap">{plan.updates === 0 ? text.nothing : text.totals(plan, maxOf(moving, 'worstFenceMs'))}</span>
         </Status>
       </p>
+      {leftOut.length > 0 && (
+        <p>
+          <Status tone="failed">
+            <span className="wrap">{text.leftOut(leftOut)}</span>
+          </Status>
+        </p>
+      )}
       <Images plan={plan} />
     </>
   )

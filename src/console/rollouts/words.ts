@@ -305,7 +305,10 @@ export const words = {
     manifest: (revision: number) => `revision ${revision}, for all tiers`,
     totals: ({ updates, parallel, expectedMs }: Pick<RolloutPlan, 'updates' | 'parallel' | 'expectedMs'>, maxMs: number) =>
       `${boxes(updates)} to update in this order, ${parallel} at a time. Expected duration: ${duration(expectedMs)}; max downtime per box: ${duration(maxMs)}. No canary phase; maintenance windows are ignored.`,
-    nothing: 'Nothing to update: all boxes are up to date or blocked.',
+    nothing: 'Nothing to update: no box is behind and free of findings.',
+    leftOut: (leftOut: readonly string[]) => `Left out (${leftOut.length}): ${leftOut.join('; ')}`,
+    noToken:
+      'No approval token for emergencies is configured, so none can be created. Create one with `tenantryd approval-token`, set its hash, and restart the daemon.',
     columns: { phase: 'Phase', update: 'Update', upToDate: 'Up to date', blocked: 'Blocked', duration: 'Duration', downtime: 'Downtime' },
     next: 'Continue to the confirmation',
     confirm: (cve: string) => `Type ${cve} to confirm`,
@@ -314,7 +317,7 @@ export const words = {
     wrongToken: (left: number) =>
       `The approval token is wrong. ${left === 0 ? 'No tries are left: more would lock the account.' : `${plural(left, 'try', 'tries')} left.`}`,
     send: 'Send: create the emergency',
-    sent: 'Created. It applied its versions to the manifest and is queued.',
+    sent: 'Created and queued. Its start makes the plan again and applies its versions to the manifest.',
     changed: 'The manifest or an image has changed since you saw the plan: read the rollout before you start it.',
     start: 'Start it now',
     startWithout: (count: number) => `Start it now, without ${plural(count, 'blocked box', 'blocked boxes')}`,

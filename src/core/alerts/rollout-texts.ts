@@ -144,21 +144,37 @@ export const rolloutRolledBack = (of: RolledBack): NewAlert => ({
   command: `tenantry rollouts show ${of.rolloutId}`,
 })
 
-type Emergency = Readonly<{ rolloutId: string; cveId: string; by: string; reason: string; boxes: number }>
+type LeftOut = Readonly<{
+  /** Boxes that it does not update although they need it, each with its reason: `linden: BOX_UNHEALTHY`. */
+  leftOut: readonly string[]
+  /** Boxes that run its versions already. */
+  upToDate: number
+}>
+
+const maxNamed = 50
+
+const leftOutText = ({ leftOut, upToDate }: LeftOut): string =>
+  (upToDate === 0 ? '' : `\nUp to date already: ${plural(upToDate, 'box', 'boxes')}.`) +
+  (leftOut.length === 0
+    ? ''
+    : `\nLeft out (${leftOut.length}): ${leftOut.slice(0, maxNamed).join('; ')}${leftOut.length > maxNamed ? '; …' : ''}.`)
+
+type Emergency = LeftOut & Readonly<{ rolloutId: string; cveId: string; by: string; reason: string; boxes: number }>
 
 export const emergencyCreated = (of: Emergency): NewAlert => ({
   kind: 'emergency_created',
   key: `emergency_created:${of.rolloutId}`,
   subject: of.rolloutId,
   severity: 'warning',
-  title: `Emergency ${of.cveId}: ${plural(of.boxes, 'box', 'boxes')} to be updated`,
+  title: `Emergency ${of.cveId}: ${plural(of.boxes, 'box', 'boxes')} to be updated${of.leftOut.length > 0 ? `, ${of.leftOut.length} left out` : ''}`,
   body:
     `${quoted(of.by, 120)} created the emergency rollout ${of.rolloutId}.\nReason: ${quoted(of.reason)}\n` +
-    'It is queued: no box is updated until it is started. It ignores maintenance windows.',
+    `It is queued: no box is updated until it is started, when its plan is made again. It ignores maintenance windows.${leftOutText(of)}`,
   command: `tenantry rollouts show ${of.rolloutId}`,
 })
 
-type Started = Readonly<{ rolloutId: string; cveId: string; by: string; paused: readonly string[]; stoppedUndos: readonly string[] }>
+type Started = LeftOut &
+  Readonly<{ rolloutId: string; cveId: string; by: string; paused: readonly string[]; stoppedUndos: readonly string[] }>
 
 export const emergencyStarted = (of: Started): NewAlert => ({
   kind: 'emergency_started',
@@ -169,6 +185,7 @@ export const emergencyStarted = (of: Started): NewAlert => ({
   body:
     `${quoted(of.by, 120)} started the emergency rollout ${of.rolloutId}. It ignores maintenance windows.\n` +
     (of.paused.length === 0 ? 'No other rollout was running.' : `Paused, resume afterwards: ${of.paused.join(', ')}.`) +
-    (of.stoppedUndos.length === 0 ? '' : `\nRollbacks stopped, decide afterwards: ${of.stoppedUndos.join(', ')}.`),
+    (of.stoppedUndos.length === 0 ? '' : `\nRollbacks stopped, decide afterwards: ${of.stoppedUndos.join(', ')}.`) +
+    leftOutText(of),
   command: `tenantry rollouts watch ${of.rolloutId}`,
 })

@@ -126,7 +126,11 @@ export const rolloutsContract = {
       since: Timestamp.optional().meta({ description: 'Created then or later' }),
       idempotencyKey: IdempotencyKey.optional().meta({ description: 'The rollout that the caller created with this Idempotency-Key' }),
     }),
-    returns: z.object({ rollouts: z.array(RolloutSummary), nextCursor: z.string().nullable() }),
+    returns: z.object({
+      rollouts: z.array(RolloutSummary),
+      nextCursor: z.string().nullable(),
+      emergencyToken: z.boolean().optional().meta({ description: 'False: no approval token for emergencies is configured' }),
+    }),
     summary: 'List rollouts with action counts, newest first',
     spec: '4.6',
   }),

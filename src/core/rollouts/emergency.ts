@@ -51,7 +51,10 @@ const EmergencyOrder = EmergencyTargets.extend({
     'must name the CVE it is about, such as CVE-2026-12345',
   ),
   triggeredBy: Words.min(1, 'must name the person who decided it'),
-}).refine((order) => !hasNoTarget(order), { path: ['toChatServer'], message: `name at least one target: ${targetNames.join(', ')}` })
+}).refine((order) => !hasNoTarget(order), {
+  path: ['toChatServer'],
+  message: `is missing, as every other target: name at least one of ${targetNames.join(', ')}`,
+})
 
 /** A validated order. */
 export type EmergencyOrder = z.infer<typeof EmergencyOrder>
@@ -85,8 +88,7 @@ export const namedVersions = (targets: EmergencyTargets): Partial<TierVersions> 
   Object.fromEntries(targetNames.flatMap((name) => (targets[name] === undefined ? [] : [[componentOfTarget[name], targets[name]]])))
 
 /** The same manifest with these versions in all tiers. */
-export function emergencyManifest({ tiers, ...others }: Manifest, targets: EmergencyTargets): Manifest {
-  const changes = namedVersions(targets)
+export function emergencyManifest({ tiers, ...others }: Manifest, changes: Partial<TierVersions>): Manifest {
   const moved = (versions: TierVersions): TierVersions => ({ ...versions, ...changes })
   return { ...others, tiers: { free: moved(tiers.free), pro: moved(tiers.pro), enterprise: moved(tiers.enterprise) } }
 }

@@ -127,7 +127,7 @@ export {
   transition,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
-export { byPhase, countsText, failuresIn, isOpenFailure, listedState, pausedPhase, skipReason } from './rollout-text.ts'
+export { byPhase, countsText, failuresIn, isOpenFailure, leftOutBoxes, listedState, pausedPhase, skipReason } from './rollout-text.ts'
 export { assignPhases, assignSlots, type Candidate, chooseCanaries, limitsOf, makespanMs, type Parallelism } from './scheduling.ts'
 export { calendarsFrom, closedWindow, fenceNeedsMs, updateNeedsMs } from './update-windows.ts'
 export {

@@ -8,7 +8,14 @@ import { ActiveRollout } from './plan.ts'
 import { isRefused, type KnownBox, type Limits } from './preflight.ts'
 
 import { imageRollbackFindings, rollbackImages } from './rollback-by-images.ts'
-import { boxFindings, type Fixes, type RollbackTarget, snapshotFindings, vulnerabilityFindings } from './rollback-findings.ts'
+import {
+  boxFindings,
+  type Fixes,
+  isAlreadyBack,
+  type RollbackTarget,
+  snapshotFindings,
+  vulnerabilityFindings,
+} from './rollback-findings.ts'
 
 /** How one updated box would be rolled back. */
 export const PlannedRollback = z.object({
@@ -16,7 +23,8 @@ export const PlannedRollback = z.object({
   boxId: z.string(),
   hostId: z.string(),
   hostName: z.string(),
-  does: z.enum(['undo', 'refuse']),
+  /** `skip`: it runs the versions from before the update already. */
+  does: z.enum(['undo', 'skip', 'refuse']),
   from: InstalledVersions,
   to: InstalledVersions,
   /** By images: the former image of each service that changes. */
@@ -77,8 +85,8 @@ type RollbackInput = RollbackLimits &
 /** Plans the rollback of a rollout. Each box is checked again right before its rollback. */
 export function planRollback({ rolloutId, mode, updates, boxes, ...limits }: RollbackInput): RollbackPlan {
   const planned = updates.toSorted(newestFirst).map((update) => planBoxRollback({ mode, update, box: boxes.get(update.slug) }, limits))
-  const undoes = planned.filter(({ does }) => does === 'undo').length
-  return { rolloutId, mode, madeAt: limits.now, boxes: planned, undoes, refusals: planned.length - undoes }
+  const count = (wanted: PlannedRollback['does']) => planned.filter(({ does }) => does === wanted).length
+  return { rolloutId, mode, madeAt: limits.now, boxes: planned, undoes: count('undo'), refusals: count('refuse') }
 }
 
 type InOrder = Readonly<{ slug: string; finishedAt: string | null }>
@@ -95,18 +103,18 @@ export function planBoxRollback(
   limits: RollbackLimits,
 ): PlannedRollback {
   const byImages = mode === 'images'
+  const isBack = box !== undefined && isAlreadyBack(mode, update, box)
   const to = byImages ? versionsByImages(update, box?.installed ?? update.to) : update.from
-  const findings = [
-    ...boxFindings({ mode, update, box }, limits),
-    ...(box ? findingsOf({ mode, update, box: { ...box, to } }, limits) : []),
-  ]
-  const lost = byImages ? null : (update.snapshot?.takenAt ?? null)
+  const findings = isBack
+    ? []
+    : [...boxFindings({ mode, update, box }, limits), ...(box ? findingsOf({ mode, update, box: { ...box, to } }, limits) : [])]
+  const lost = byImages || isBack ? null : (update.snapshot?.takenAt ?? null)
   return {
     tenantSlug: update.slug,
     boxId: update.boxId,
     hostId: box?.hostId ?? update.hostId,
     hostName: box?.hostName ?? update.hostId,
-    does: isRefused(findings) ? 'refuse' : 'undo',
+    does: isBack ? 'skip' : isRefused(findings) ? 'refuse' : 'undo',
     from: box?.installed ?? update.to,
     to,
     images: byImages ? rollbackImages(update) : {},

@@ -108,7 +108,7 @@ export function schemaTooNew(
   return [
     refusal(
       'SCHEMA_TOO_NEW',
-      `the database of ${slug} needs schema ${compat} or newer, but Synapse ${target.synapse} knows schemas up to ${known.schema} and would not start. ${oldest ? `fix: use ${oldest} or newer, or ` : 'fix: '}roll back by snapshot`,
+      `the database of ${slug} needs schema ${compat} or newer, but Synapse ${target.synapse} knows schemas up to ${known.schema} and would not start. ${oldest ? `fix: use ${oldest} or newer, or ` : 'fix: '}restore this box alone (\`tenantry snapshots list --slug ${slug}\`)`,
     ),
   ]
 }

@@ -22,6 +22,9 @@ export function rollbackImages(update: CompletedUpdate): PlannedRollback['images
   return Object.fromEntries(known)
 }
 
+/** Never the lossy rollback of all boxes: one box that cannot go back by images is decided alone. */
+const restoreAlone = (slug: string): string => `skip it, and restore this box alone (\`tenantry snapshots list --slug ${slug}\`)`
+
 /** An adopted box may have run an image without a tag, or by its digest alone: no command can order that. */
 const isTagged = (image: string | undefined): image is string => ImageRef.safeParse(image).success
 
@@ -53,13 +56,13 @@ function nothingToRollBack(update: CompletedUpdate, changed: readonly VersionedS
       'MIGRATIONS_BACK',
       `only the tables of ${slug} changed (to head ${to.migrationsHead}), and migrations cannot be reverted`,
     )
-  return refusal('NO_EVIDENCE', `the former images of ${slug} are unknown. fix: roll back by snapshot`)
+  return refusal('NO_EVIDENCE', `the former images of ${slug} are unknown. fix: ${restoreAlone(slug)}`)
 }
 
 function evidenceFindings({ slug, imagesBefore, digestsBefore }: CompletedUpdate, back: readonly VersionedService[]): Finding[] {
   const unknown = back.filter((service) => !isTagged(imagesBefore[service]) || !digestsBefore[service])
   if (unknown.length === 0) return []
-  const message = `the former image of ${unknown.join(', ')} in ${slug} has no known tag and digest (it may never have been in a registry). fix: roll back by snapshot`
+  const message = `the former image of ${unknown.join(', ')} in ${slug} has no known tag and digest (it may never have been in a registry). fix: ${restoreAlone(slug)}`
   return [refusal('NO_EVIDENCE', message)]
 }
 
@@ -70,7 +73,7 @@ function serviceFindings({ slug, report }: KnownBox): Finding[] {
   return [
     refusal(
       'BOX_UNHEALTHY',
-      `${down.join(', ')} of ${slug} ${down.length > 1 ? 'do' : 'does'} not run. fix: repair it, or roll back by snapshot`,
+      `${down.join(', ')} of ${slug} ${down.length > 1 ? 'do' : 'does'} not run. fix: repair it, or ${restoreAlone(slug)}`,
     ),
   ]
 }
@@ -87,7 +90,7 @@ function postgresFindings({ from }: CompletedUpdate, { slug, installed }: KnownB
   if (isUnknown(from.postgres) || isUnknown(installed.postgres))
     return [refusal('VERSION_UNKNOWN', `the present or former PostgreSQL version of ${slug} is unknown`)]
   if (majorOf(from.postgres) === majorOf(installed.postgres)) return []
-  const message = `PostgreSQL ${installed.postgres} → ${from.postgres} crosses a major version, whose files are incompatible. fix: roll ${slug} back by snapshot`
+  const message = `PostgreSQL ${installed.postgres} → ${from.postgres} crosses a major version, whose files are incompatible. fix: ${restoreAlone(slug)}`
   return [refusal('POSTGRES_MAJOR', message)]
 }
 
@@ -98,7 +101,7 @@ function synapseFindings(update: CompletedUpdate, box: KnownBox, limits: Limits)
   const facts = report?.facts
   const written = facts?.compatVersion ?? synapseSchemaOf(limits.schemas, installed.synapse)?.compat
   if (!former || written === undefined) {
-    const message = `it is unknown whether Synapse ${from.synapse} can read the database of ${slug} after Synapse ${installed.synapse}. fix: roll back by snapshot`
+    const message = `it is unknown whether Synapse ${from.synapse} can read the database of ${slug} after Synapse ${installed.synapse}. fix: ${restoreAlone(slug)}`
     return [refusal('SCHEMA_UNKNOWN', message), ...backgroundFindings(update, facts, limits.schemas)]
   }
   const target = { ...installed, synapse: from.synapse }
@@ -120,6 +123,6 @@ function backgroundFindings(
   if (unknown.length === 0) return []
   const some = `${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ', …' : ''}`
   const [are, them] = unknown.length === 1 ? ['is', 'it'] : ['are', 'them']
-  const message = `${plural(unknown.length, 'background update')} of the chat server in ${slug} ${are} pending (${some}), and the former version may not know ${them}. fix: wait until done (\`tenantry boxes scan\` checks), or roll back by snapshot`
+  const message = `${plural(unknown.length, 'background update')} of the chat server in ${slug} ${are} pending (${some}), and the former version may not know ${them}. fix: wait until done (\`tenantry boxes scan\` checks), or ${restoreAlone(slug)}`
   return [refusal('BACKGROUND_UPDATES', message)]
 }

@@ -70,6 +70,17 @@ function reintroduced({ installed, to }: RollbackTarget, fixes: readonly Fix[]):
   return vulnerabilities.length > 0 ? [vulnerabilitiesText(vulnerabilities)] : []
 }
 
+/** It runs the images from before the update, by snapshot with the former tables: an operator restored it by hand. It blocks no rollback of the others. */
+export function isAlreadyBack(mode: RollbackMode, update: CompletedUpdate, { boxId, report, installed }: KnownBox): boolean {
+  const changed = changedServices(update)
+  if (boxId !== update.boxId || !report || changed.length === 0) return false
+  const isFormer = (service: VersionedService) => {
+    const before = update.digestsBefore[service]
+    return Boolean(before) && report.services[service]?.digest === before
+  }
+  return changed.every(isFormer) && (mode === 'images' || installed.migrationsHead === update.from.migrationsHead)
+}
+
 /** A rollback reverts its rollout and nothing later. By images it leaves other services alone; a snapshot reverts the whole box. */
 function changedSince(mode: RollbackMode, update: CompletedUpdate, { slug, report, installed }: KnownBox): Finding[] {
   if (!report) return []

@@ -1,8 +1,17 @@
 import { plural } from '../kit/index.ts'
 import type { RolloutAction } from './action.ts'
+import type { Finding } from './finding.ts'
 import { phaseOrder } from './phases.ts'
 import type { ActionCounts, Phase, RollbackCounts, Rollout, RolloutSummary } from './rollout.ts'
 import { hasFailed, leftOutOf, rolloutWord } from './words.ts'
+
+/** Boxes that a plan does not update although they are behind, each with why: `linden: BOX_UNHEALTHY`. */
+export const leftOutBoxes = (boxes: readonly Readonly<{ tenantSlug: string; findings: readonly Finding[] }>[]): string[] =>
+  boxes.flatMap(({ tenantSlug, findings }) => {
+    // An observed box is skipped with a warning.
+    const codes = findings.filter(({ severity, code }) => severity === 'refuse' || code === 'NOT_MANAGED').map(({ code }) => code)
+    return codes.length === 0 ? [] : [`${tenantSlug}: ${codes.join(', ')}`]
+  })
 
 /** Progress of the boxes, and of their rollback if there is one. */
 export const countsText = (counts: ActionCounts): string =>

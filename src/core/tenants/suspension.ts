@@ -6,7 +6,7 @@ export const SuspensionCause = z.enum(['operator', 'plan_ended'])
 export type SuspensionCause = z.infer<typeof SuspensionCause>
 
 /** The reason that a suspension by billing records. */
-export const planEndedReason = 'billing: the subscription of the plan ended'
+const planEndedReason = 'billing: the subscription of the plan ended'
 
 /** An active tenant with a cause is resumed for a time: with `resumedUntil` it is suspended again. */
 export type Standing = Readonly<{
@@ -66,7 +66,7 @@ export function resumed(before: Named, { until, isPaid, now }: Resume): Standing
   throw problem('VALIDATION', `until: ${reason}`, { details: [{ path: 'until', reason }] })
 }
 
-/** What lifts a suspension, for operators. */
+/** The steps that lift a suspension, for operators. */
 export const liftOf = ({ slug, suspendedCause }: Pick<Named, 'slug' | 'suspendedCause'>): string =>
   suspendedCause === 'plan_ended'
     ? `create a subscription of its plan at the payment provider, or resume it for a time: tenantry tenants resume ${slug} --until <date>`

@@ -156,7 +156,7 @@ export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor
 }
 
 /** A blocked box stays pending unless blocked boxes are skipped: it keeps the rollout from starting. */
-const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredAction => ({
+export const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredAction => ({
   id: actionId(id, box.tenantSlug),
   rolloutId: id,
   tenantSlug: box.tenantSlug,

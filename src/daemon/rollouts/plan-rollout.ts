@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
-import { headOf, type Manifest, parseSynapseSchemas, type SynapseSchemas } from '../../core/boxes/index.ts'
+import { headOf, type Manifest, parseSynapseSchemas, type SynapseSchemas, type TierVersions } from '../../core/boxes/index.ts'
 import { isoNow, newId, problem } from '../../core/kit/index.ts'
 import {
   type EmergencyTargets,
   emergencyManifest,
   hostsToAsk,
   limitsOf,
+  namedVersions,
   newEmergencyId,
   planRollout as plan,
   type RegistryAnswers,
@@ -21,6 +22,7 @@ import { pastUpdates } from './actions.repo.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { knownBoxes } from './known-boxes.ts'
 import { activeRollouts, rolloutsWithPendingRollbacks, runningStagedRollouts } from './open-rollouts.repo.ts'
+import type { StoredRollout } from './rollouts.repo.ts'
 
 export type PlanDeps = Pick<
   RolloutsDeps,
@@ -100,11 +102,17 @@ export function planStaged(
  */
 export async function planEmergency(deps: PlanDeps, targets: EmergencyTargets): Promise<Planned> {
   assertKnownHead(deps, targets)
-  const id = newEmergencyId(deps.clock, deps.random)
+  return planVersions(deps, { id: newEmergencyId(deps.clock, deps.random), versions: namedVersions(targets) })
+}
+
+type Versions = Readonly<{ id: string; versions: Partial<TierVersions> }>
+
+/** Plans an emergency on top of the newest manifest; stores nothing. */
+export function planVersions(deps: PlanDeps, { id, versions }: Versions): Promise<Planned> {
   const asked = { rolloutId: id, kind: 'emergency_cve', targetSlugs: null, allowLongFence: true, limits: deps.settings } as const
   return withImages(deps, async (resolved) => {
     const current = await currentManifest(deps.db)
-    const manifest = emergencyManifest(current.manifest, targets)
+    const manifest = emergencyManifest(current.manifest, versions)
     const plan = await planFor(deps, { ...asked, manifest, manifestRevision: current.revision + 1, resolved })
     return {
       id,
@@ -113,6 +121,16 @@ export async function planEmergency(deps: PlanDeps, targets: EmergencyTargets): 
     }
   })
 }
+
+/** Plans a queued rollout again as it was ordered, with the fleet of now; stores nothing. */
+export const planOfStored = (deps: PlanDeps, rollout: StoredRollout): Promise<Planned> =>
+  withImages(deps, async (resolved) => {
+    const { id, kind, manifest, manifestRevision, targetSlugs, ignoreWindows, fenceMode, snapshotMode, parallel, bakeMs } = rollout
+    const allowLongFence = kind === 'emergency_cve'
+    const limits = limitsOf(deps.settings, { parallel: parallel ?? undefined })
+    const asked = { targetSlugs, allowLongFence, ignoreWindows, bakeMs: bakeMs ?? undefined, fenceMode, snapshotMode, limits }
+    return { id, manifest, plan: await planFor(deps, { rolloutId: id, kind, manifest, manifestRevision, ...asked, resolved }) }
+  })
 
 /**
  * Plans, resolves the images that the fleet does not run from their registries, and plans again with the answers: they take seconds, and the

@@ -212,6 +212,17 @@ async function insertPlan(tx: Tx, rolloutId: string, plan: RolloutPlan): Promise
     .execute()
 }
 
+/** The plan of a rollout that was made again before its start, with the manifest that it targets. */
+export async function replacePlan(tx: Tx, { id, manifest, manifestRevision }: StoredRollout, plan: RolloutPlan): Promise<void> {
+  const target = { manifest: JSON.stringify(manifest), manifest_revision: manifestRevision }
+  await tx.updateTable('rollouts').set(target).where('id', '=', id).execute()
+  await tx
+    .updateTable('rollout_plans')
+    .set({ plan: JSON.stringify(plan) })
+    .where('rollout_id', '=', id)
+    .execute()
+}
+
 /** Throws NOT_FOUND. */
 export async function planOf(db: DbOrTx, rolloutId: string): Promise<RolloutPlan> {
   const row = await db.selectFrom('rollout_plans').select('plan').where('rollout_id', '=', rolloutId).executeTakeFirst()

@@ -24,7 +24,10 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
     resolveManifest: async ({ body }) => ({ images: await resolveManifest(deps, body.manifest) }),
     rehearseRollout: ({ body, signal }) => rehearse(body, signal),
     createRollout: ({ actor, body, header }) => createRollout(deps, actor, { ...body, idempotencyKey: header('idempotency-key') }),
-    listRollouts: ({ actor, query }) => listRollouts(deps, actor, query),
+    listRollouts: async ({ actor, query }) => ({
+      ...(await listRollouts(deps, actor, query)),
+      emergencyToken: deps.approvalTokenSha256 !== undefined,
+    }),
     getRollout: ({ params }) => showRollout(deps, params.id),
     reportRollout: ({ params }) => reportRollout(deps, params),
     listEvidence: ({ params, query }) => listEvidence(deps, { ...params, ...query }),

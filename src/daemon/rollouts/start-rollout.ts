@@ -1,6 +1,6 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, duration, elapsedMs, isoNow, plural, problem } from '../../core/kit/index.ts'
-import { type ActiveRollout, type Rollout, refusalsOf, transition } from '../../core/rollouts/index.ts'
+import { type ActiveRollout, leftOutBoxes, type Rollout, refusalsOf, transition } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { actionsOf, type StoredAction } from './actions.repo.ts'
 import { type AmongOthersTx, changeAmongOthers } from './change-rollout.ts'
@@ -8,31 +8,54 @@ import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { lockForEmergency } from './emergency/emergencies.repo.ts'
 import { assertEmergencyRole, assertNoEmergencyBeside, includeBoxesBehind, pauseStaged, stopRollbacks } from './emergency/precedence.ts'
 import { activeRollouts } from './open-rollouts.repo.ts'
+import { adoptPlan, ManifestMoved, planAgain } from './plan-again.ts'
+import type { PlanDeps, Planned } from './plan-rollout.ts'
 import { closeRolloutAlerts, publishEvent, recordRolloutAudit, updateAction } from './publish.ts'
 
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
 
-type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
+type Deps = VerbDeps & PlanDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
 type Input = Readonly<{ id: string; skipRefused?: boolean; queue?: boolean }>
 
 /** An older plan says too little about the fleet of today. */
 const maxPlanAgeMs = 24 * 60 * 60_000
 
 /**
- * Starts a queued rollout; the engine runs it. An emergency pauses the running staged rollouts, stops pending rollbacks, and includes boxes
+ * Starts a queued rollout; the engine runs it. Its plan is made again: of an emergency the whole, with its manifest; of a staged rollout the boxes
+ * that it blocks. An emergency pauses the running staged rollouts, stops pending rollbacks, and includes boxes
  * that fell behind since its creation, in the same transaction. `skipRefused` skips the boxes that the plan blocks. With `queue` a staged
  * rollout begins once the unfinished rollouts that include its boxes have finished. Throws INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE,
  * PLAN_REFUSED, ROLLOUT_ACTIVE, and CONFLICT beside an emergency.
  */
-export const startRollout = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = false }: Input): Promise<Rollout> =>
-  changeAmongOthers(deps, id, async ({ tx, clock, rollout, others }) => {
+export async function startRollout(deps: Deps, actor: Actor, input: Input): Promise<Rollout> {
+  for (let tries = 1; ; tries++) {
+    const planned = await planAgain(deps, actor, input.id)
+    try {
+      return await startAs(deps, actor, { ...input, planned })
+    } catch (error) {
+      if (!(error instanceof ManifestMoved)) throw error
+      if (tries === maxTries) throw problem('CONFLICT', 'other manifests were applied at the same moment. fix: retry')
+    }
+  }
+}
+
+const maxTries = 5
+
+type Start = Input & Readonly<{ planned: Planned | undefined }>
+
+const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = false, planned }: Start): Promise<Rollout> =>
+  changeAmongOthers(deps, id, async ({ tx, clock, rollout: queued, others }) => {
     const at = isoNow(clock)
-    const isEmergency = rollout.kind === 'emergency_cve'
+    const isEmergency = queued.kind === 'emergency_cve'
     if (isEmergency) assertEmergencyRole(actor)
-    const moved = transition(rollout, { type: 'start', at })
+    transition(queued, { type: 'start', at })
     deps.assertSnapshotsConfigured()
-    assertPlanIsFresh(rollout, at)
-    assertNoEmergencyBeside(rollout, others)
+    assertPlanIsFresh(queued, at)
+    assertNoEmergencyBeside(queued, others)
+    const { rollout, recordManifest } = planned
+      ? await adoptPlan({ tx, clock, rollout: queued }, actor, planned)
+      : { rollout: queued, recordManifest: undefined }
+    const moved = transition(rollout, { type: 'start', at })
     const pending = await actionsOf(tx, id, ['pending'])
     const blocked = pending.filter(isBlocked)
     if (!skipRefused) assertNoneBlocked(rollout, blocked)
@@ -48,6 +71,7 @@ export const startRollout = (deps: Deps, actor: Actor, { id, skipRefused = false
     const leftOut = blocked.length > 0 ? { leftOut: slugsOf(blocked) } : {}
     const data = { ...first, ...leftOut, ...(queuedBehind.length > 0 ? { queuedBehind } : {}) }
     await recordRolloutAudit(started, { actor, action: 'rollout.started', data })
+    await recordManifest?.()
     return first ? [...first.paused, ...first.stoppedUndos] : []
   })
 
@@ -57,6 +81,7 @@ async function putFirst(started: AmongOthersTx, actor: Actor) {
   const paused = await pauseStaged(started)
   const stopped = await stopRollbacks(started)
   const takenIn = await includeBoxesBehind(started)
+  const skipped = await actionsOf(tx, rollout.id, ['skipped'])
   await closeRolloutAlerts(started, 'started')
   const data = { paused: paused.ids, stoppedUndos: stopped.ids, takenIn }
   const alert = {
@@ -65,6 +90,8 @@ async function putFirst(started: AmongOthersTx, actor: Actor) {
     by: actorLabel(actor),
     paused: paused.ids,
     stoppedUndos: stopped.ids,
+    leftOut: leftOutBoxes(skipped),
+    upToDate: skipped.filter(({ findings }) => findings.length === 0).length,
   }
   await raiseAlert(tx, clock, alertOf.emergency_started(alert))
   await paused.recordAudits(actor)

@@ -39,7 +39,7 @@ const assignedTo =
 
 type Wanted = Readonly<{
   status?: TaskStatus | 'unfinished' | undefined
-  /** `me`: assigned to the reader, or to a role of the reader and to nobody yet. */
+  /** `me`: assigned to the reader, or to a role of the reader and to no user yet. */
   assignee?: string | undefined
   eventId?: string | undefined
   spaceId?: string | undefined

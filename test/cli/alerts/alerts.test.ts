@@ -116,8 +116,8 @@ const lines = [
   ...[true, false].map((held) => alertOf.rollout_paused({ ...box, reason: 'x', held })),
   alertOf.rollout_rolled_back({ ...box, by: 'anna', reason: 'x', boxes: 'none' }),
   ...[
-    alertOf.emergency_created({ ...emergency, reason: 'x', boxes: 1 }),
-    alertOf.emergency_started({ ...emergency, paused: [], stoppedUndos: [] }),
+    alertOf.emergency_created({ ...emergency, reason: 'x', boxes: 1, leftOut: [], upToDate: 0 }),
+    alertOf.emergency_started({ ...emergency, paused: [], stoppedUndos: [], leftOut: [], upToDate: 0 }),
   ],
   alertOf.snapshot_overdue({ boxes: [{ slug: 'anna-schule', newestAt: null }] }),
   alertOf.snapshot_damaged({ slug: 'anna-schule', missing: [], error: null }),

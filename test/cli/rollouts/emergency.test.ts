@@ -247,18 +247,21 @@ describe('before it is sent', () => {
 
 describe('for a person', () => {
   const whoAmI = 'GET /api/admin/v1/whoami'
+  const list = 'GET /admin/tenant-boxes/rollouts'
+  const known = (emergencyToken: boolean) => ({ rollouts: [], nextCursor: null, emergencyToken })
   const who = (role: string, token: object | null = null) => ({
     account: { id: 'acc_0123456789abcdefghjk', name: 'anna', role },
     ...{ sessionId: 'ses_0123456789abcdefghjk', token, expiresAt: at('14:00:00'), setup: [], totp: true },
   })
   const asPerson = async (typed: readonly unknown[], more: Answers = {}, given: readonly string[] = []) => {
     prompts.answers.push(...typed)
-    return tenantry(['rollouts', 'emergency', ...given], { answers: { ...answers, [whoAmI]: who('admin'), ...more }, person: true })
+    const before = { [whoAmI]: who('admin'), [list]: known(true) }
+    return tenantry(['rollouts', 'emergency', ...given], { answers: { ...answers, ...before, ...more }, person: true })
   }
-  /** The requests after the identity of the caller is known. */
+  /** The requests after the caller and the settings are known. */
   const person = async (...given: Parameters<typeof asPerson>) => {
     const { asked, ...ran } = await asPerson(...given)
-    return { ...ran, asked: asked.slice(1) }
+    return { ...ran, asked: asked.slice(2) }
   }
 
   test.each([
@@ -268,6 +271,12 @@ describe('for a person', () => {
     const ran = await asPerson([], { [whoAmI]: answer })
     expect([ran.exit, paths(ran.asked), prompts.asked]).toEqual([4, [whoAmI], []])
     expect(ran.stderr.replace(/\s+/g, ' ')).toContain(says)
+  })
+
+  test('without a configured approval token nothing is prompted', async () => {
+    const ran = await asPerson([], { [list]: known(false) })
+    expect([ran.exit, paths(ran.asked), prompts.asked]).toEqual([6, [whoAmI, list], []])
+    expect(ran.stderr.replace(/\s+/g, ' ')).toContain('no approval token for emergencies is configured')
   })
 
   const typed = ['CVE-2026-12345', 'rooms of others can be read', '1.163.2', '', '', '', 'anna', 'CVE-2026-12345', token]

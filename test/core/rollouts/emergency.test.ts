@@ -77,7 +77,7 @@ describe('an order', () => {
     ['a reason that is too short', { reason: 'CVE-2026-12345' }, [], /reason must have at least 20/],
     ['a reason without a CVE id', { reason: 'somebody reads all our messages' }, [], /reason must name the CVE/],
     ['no reason', {}, ['reason'], /reason is missing/],
-    ['no target', {}, ['toChatServer'], /name at least one target/],
+    ['no target', {}, ['toChatServer'], /name at least one of toChatServer/],
     ['nobody who decided it', {}, ['triggeredBy'], /triggeredBy is missing/],
     ['an empty name', { triggeredBy: '   ' }, [], /triggeredBy must name the person/],
     ['a chat server called latest', { toChatServer: 'latest' }, [], /toChatServer must be a version/],
@@ -120,7 +120,7 @@ test('an emergency moves all tiers, and only what it names', () => {
   const before = aManifest()
   const after = emergencyManifest(
     { ...before, tiers: { ...before.tiers, pro: { ...before.tiers.pro, postgres: '17.5' } } },
-    { toChatServer: '1.163.2' },
+    { synapse: '1.163.2' },
   )
   expect(after).toEqual({
     ...aManifest({ synapse: '1.163.2' }),

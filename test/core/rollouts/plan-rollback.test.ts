@@ -289,3 +289,15 @@ describe('whatever was updated in whatever order', () => {
     )
   })
 })
+
+test.each(['images', 'snapshot'] as const)(
+  'a box that runs the versions from before the update already is skipped and blocks no other (%s)',
+  (mode) => {
+    const boxes = new Map([['acme', aBox({ digests: { synapse: old.synapse } })]])
+    const plan = planRollback({ rolloutId: 'ro_1', mode, updates: [anUpdate()], boxes, ...limits })
+    expect(plan).toMatchObject({ undoes: 0, refusals: 0, boxes: [{ does: 'skip', losesSince: null, losesMs: 0, findings: [] }] })
+    const elsewhere = aBox({ digests: { synapse: old.synapse }, box: { installed: { ...after, migrationsHead: '0002' } } })
+    const [other] = planRollback({ rolloutId: 'ro_1', mode, updates: [anUpdate()], boxes: new Map([['acme', elsewhere]]), ...limits }).boxes
+    expect(other?.does, 'a snapshot would revert its tables too').toBe(mode === 'images' ? 'skip' : 'refuse')
+  },
+)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { isProblem, type ProblemCode, secret } from '../../../src/core/kit/index.ts'
+import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { applyManifest, currentManifest } from '../../../src/daemon/boxes/index.ts'
-import { createEmergency } from '../../../src/daemon/rollouts/testing.ts'
+import { startRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { aManifest } from '../../support/boxes.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { inBetween, onBothDialects } from '../../support/databases.ts'
@@ -39,6 +39,8 @@ onBothDialects('an emergency', (fresh) => {
       ['enterprise', ['magna']],
       ['free_100', ['acme']],
     ])
+    expect((await currentManifest(world.deps.db)).revision, 'it is applied by the start').toBe(2)
+    await api.startRollout({ params: { id: made.id } })
     const { revision, manifest, appliedBy } = await currentManifest(world.deps.db)
     expect([revision, manifest, appliedBy]).toEqual([3, aManifest({ synapse: '1.163.4' }), 'admin:anna'])
     expect(made.targets).toEqual(manifest.tiers)
@@ -50,7 +52,9 @@ onBothDialects('an emergency', (fresh) => {
     const mixed = { ...base, tiers: { ...base.tiers, pro: { ...base.tiers.pro, postgres: '17.7' } } }
     await applyManifest(world.deps, anOperator, mixed)
     const { toChatServer, ...rest } = anOrder
-    await (await world.as()).createEmergency({ body: { ...rest, toObjectStore: 'RELEASE.2026-02-12T20-18-48Z' } })
+    const api = await world.as()
+    const { id } = await api.createEmergency({ body: { ...rest, toObjectStore: 'RELEASE.2026-02-12T20-18-48Z' } })
+    await api.startRollout({ params: { id } })
     const moved = (tier: 'free' | 'pro' | 'enterprise') => ({ ...mixed.tiers[tier], minio: 'RELEASE.2026-02-12T20-18-48Z' })
     expect((await currentManifest(world.deps.db)).manifest.tiers).toEqual({
       free: moved('free'),
@@ -61,7 +65,11 @@ onBothDialects('an emergency', (fresh) => {
 
   test('is in the audit log with the account and the person who decided it, and raises an alert', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
-    const { id, auditLog } = await (await world.as()).createEmergency({ body: anOrder })
+    const api = await world.as()
+    const { id, auditLog } = await api.createEmergency({ body: anOrder })
+    const created = await world.deps.db.selectFrom('alerts').select(['kind', 'subject', 'body']).execute()
+    expect(created).toEqual([{ kind: 'emergency_created', subject: id, body: expect.stringContaining('anna, on call') }])
+    await api.startRollout({ params: { id } })
     expect(auditLog).toMatchObject([
       {
         action: 'rollout.created',
@@ -78,32 +86,65 @@ onBothDialects('an emergency', (fresh) => {
       .execute()
     expect(entries.map(({ action, actor }) => [action, actor])).toEqual([
       ['manifest.applied', 'admin:anna'],
-      ['rollout.created', 'admin:anna'],
+      ['rollout.started', 'admin:anna'],
     ])
     expect(JSON.parse(entries[0]?.data ?? '')).toMatchObject({ revision: 3, rolloutId: id })
-    const alerts = await world.deps.db.selectFrom('alerts').select(['kind', 'subject', 'body']).execute()
-    expect(alerts).toEqual([{ kind: 'emergency_created', subject: id, body: expect.stringContaining('anna, on call') }])
   })
 
   test('includes the changes of a manifest that was applied at the same time', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const { deps } = world
     const other = aManifest({ synapse: '1.163.2', postgres: '17.7' })
+    const { id } = await (await world.as()).createEmergency({ body: anOrder })
     const db = inBetween(deps.db, () => applyManifest(deps, anOperator, other))
-    const { approvalToken: token, ...order } = anOrder
-    const made = await createEmergency({ ...deps, db }, anAdmin, { approvalToken: secret(token), order, unknownFields: 0 })
-    expect(made.manifestRevision).toBe(4)
+    expect((await startRollout({ ...deps, db }, anAdmin, { id })).manifestRevision).toBe(4)
     expect((await currentManifest(deps.db)).manifest).toEqual(aManifest({ synapse: '1.163.4', postgres: '17.7' }))
     expect((await deps.db.selectFrom('rollouts').select('id').execute()).length).toBe(1)
   })
 
-  test('created at the same time: none is lost, and each has its own manifest revision', async () => {
+  test('its plan is made again by its start: boxes that were blocked or added since are updated, and each box left out is named', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const { db } = world.deps
+    const api = await world.as()
+    const manage = (slug: string, managed: 0 | 1) => db.updateTable('boxes').set({ managed }).where('slug', '=', slug).execute()
+    const hosts = (status: 'active' | 'revoked') => db.updateTable('hosts').set({ status }).execute()
+    const body = async (kind: 'emergency_created' | 'emergency_started') =>
+      (await db.selectFrom('alerts').select('body').where('kind', '=', kind).executeTakeFirstOrThrow()).body
+    for (const slug of ['acme', 'prima']) await manage(slug, 0)
+    await hosts('revoked')
+    const { id, plan } = await api.createEmergency({ body: anOrder })
+    expect(plan).toMatchObject({ updates: 0, refusals: 1 })
+    expect(await body('emergency_created')).toMatch(/Left out \(3\): acme: NOT_MANAGED; magna: HOST_OFFLINE; prima: NOT_MANAGED\./)
+    await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_REFUSED', /magna: HOST_OFFLINE/))
+    expect((await currentManifest(db)).revision, 'a refused start leaves no revision').toBe(2)
+    await hosts('active')
+    await manage('prima', 1)
+    await api.startRollout({ params: { id } })
+    expect(await body('emergency_started')).toContain('Left out (1): acme: NOT_MANAGED.')
+    const { plan: again, actions } = await api.getRollout({ params: { id } })
+    expect(again).toMatchObject({ updates: 2, refusals: 0 })
+    expect(actions.map(({ tenantSlug, status }) => [tenantSlug, status])).toEqual([
+      ['acme', 'skipped'],
+      ['magna', 'pending'],
+      ['prima', 'pending'],
+    ])
+  })
+
+  test('an emergency that never starts leaves no manifest revision', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const api = await world.as()
+    const { id } = await api.createEmergency({ body: anOrder })
+    await api.abortRollout({ params: { id } })
+    expect((await currentManifest(world.deps.db)).revision).toBe(2)
+  })
+
+  test('created at the same time: none is lost', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const api = await world.as()
     const made = await Promise.all(
       ['1.163.5', '1.163.6', '1.163.7'].map((toChatServer) => api.createEmergency({ body: { ...anOrder, toChatServer } })),
     )
-    expect(made.map(({ manifestRevision }) => manifestRevision).toSorted()).toEqual([3, 4, 5])
+    expect(new Set(made.map(({ id }) => id)).size).toBe(3)
   })
 
   test('its plan shows its versions, stores nothing and needs no token', async () => {
@@ -143,7 +184,7 @@ onBothDialects('an emergency', (fresh) => {
       const api = await world.as()
       const made = await Promise.all([1, 2, 3].map(() => api.createEmergency({ body: anOrder }, key)))
       expect(new Set(made.map(({ id }) => id)).size).toBe(1)
-      expect((await currentManifest(world.deps.db)).revision).toBe(3)
+      expect((await world.deps.db.selectFrom('rollouts').select('id').execute()).length).toBe(1)
     })
 
     test('a repeated call needs the token, and another body is a conflict', async () => {

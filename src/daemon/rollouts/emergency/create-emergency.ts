@@ -5,13 +5,13 @@ import { type AdminActor, actorLabel, type Clock, isoIn, isoNow, problem, type S
 import {
   cveIdIn,
   type EmergencyOrder,
+  leftOutBoxes,
   namedVersions,
   type RolloutDetail,
   readEmergencyOrder,
   type UncheckedOrder,
 } from '../../../core/rollouts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
-import { applyNextManifest } from '../../boxes/index.ts'
 import { type Db, isUniqueViolation } from '../../db/index.ts'
 import { createdBefore, newRollout, queueRollout, type Repeat, repeatOf } from '../create-rollout.ts'
 import type { RolloutsDeps } from '../deps.ts'
@@ -23,12 +23,9 @@ type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus' | 'assertSnapshotsConfigu
 
 type Input = UncheckedOrder & Readonly<{ approvalToken: Secret; idempotencyKey?: string | undefined }>
 
-/** Retries where another manifest is applied at the same moment. */
-const maxTries = 5
-
 /**
  * Queues an emergency rollout (spec 4.6). Throws, in this order: RATE_LIMITED, CONFIG and AUTH for the token, CONFIG where snapshots are not
- * configured, VALIDATION for the order. The new manifest is stored with the rollout or not at all, on top of the newest one. With an
+ * configured, VALIDATION for the order. Its manifest is applied when it starts. With an
  * Idempotency-Key a repeated call answers the rollout of the first.
  */
 export async function createEmergency(
@@ -41,13 +38,13 @@ export async function createEmergency(
   const order = readEmergencyOrder(unchecked, approvalToken)
   const repeat = key === undefined ? null : repeatOf(actor, { emergency: order }, withoutToken(key, approvalToken))
   const asking = { ...deps, askRegistries: deps.askRegistries && askedOnce(deps.askRegistries) }
-  for (let tries = 1; ; tries++) {
-    const created = repeat && (await createdBefore(deps.db, repeat))
-    if (created) return showRollout(deps, created)
-    const planned = await planEmergency(asking, order)
-    if (await store(deps, actor, { order, planned, repeat })) return showRollout(deps, planned.id)
-    if (tries === maxTries) throw problem('CONFLICT', 'other manifests were applied at the same moment. fix: retry')
-  }
+  const created = repeat && (await createdBefore(deps.db, repeat))
+  if (created) return showRollout(deps, created)
+  const planned = await planEmergency(asking, order)
+  if (await store(deps, actor, { order, planned, repeat })) return showRollout(deps, planned.id)
+  const other = repeat && (await createdBefore(deps.db, repeat))
+  if (other) return showRollout(deps, other)
+  throw problem('CONFLICT', 'the same emergency was created at the same moment. fix: retry')
 }
 
 /** The key is stored in plain text. */
@@ -57,14 +54,14 @@ function withoutToken(key: string, token: Secret): string {
   throw problem('VALIDATION', `Idempotency-Key: ${reason}`, { details: [{ path: 'Idempotency-Key', reason }] })
 }
 
-/** Answers false, with nothing stored, when the manifest revision was taken meanwhile or the same call was made at the same time. */
+/** Answers false, with nothing stored, when the same call was made at the same time. */
 async function store(
   { db, clock, rolloutBus }: Deps,
   actor: AdminActor,
   { order, planned, repeat }: Readonly<{ order: EmergencyOrder; planned: Planned; repeat: Repeat | null }>,
 ): Promise<boolean> {
   const { reason, triggeredBy, ...targets } = order
-  const { id, manifest, plan } = planned
+  const { id, plan } = planned
   const cveId = cveIdIn(reason) as string
   const rollout = newRollout(clock, actor, { planned, options: { reason, cveId, triggeredBy, ...asEmergency } })
   const alert = alertOf.emergency_created({
@@ -72,12 +69,12 @@ async function store(
     cveId,
     reason,
     boxes: plan.updates,
+    leftOut: leftOutBoxes(plan.boxes),
+    upToDate: plan.boxes.filter(({ does, findings }) => does === 'skip' && findings.length === 0).length,
     by: `${actorLabel(actor)} (triggered by ${triggeredBy})`,
   })
   try {
     await db.transaction().execute(async (tx) => {
-      const revision = plan.manifestRevision
-      const changes = await applyNextManifest({ tx, clock }, actor, { revision, manifest })
       await queueRollout(
         { tx, clock, rollout },
         {
@@ -86,8 +83,6 @@ async function store(
           data: { cveId, triggeredBy, targets },
         },
       )
-      const subject = `revision ${revision}`
-      await recordAudit(tx, clock, { actor, action: 'manifest.applied', subject, data: { revision, changes, rolloutId: id } })
     })
   } catch (error) {
     if (isUniqueViolation(error)) return false

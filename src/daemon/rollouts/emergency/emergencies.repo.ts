@@ -52,6 +52,12 @@ export async function emergencySince(db: DbOrTx, { createdAt }: StoredRollout, b
   return row?.rollout_id ?? null
 }
 
+/** The versions that an emergency was ordered for; undefined for one of a daemon that did not store them. */
+export async function fixesOf(db: DbOrTx, id: string): Promise<Fix['versions'] | undefined> {
+  const row = await db.selectFrom('rollouts').select('fixes').where('id', '=', id).executeTakeFirst()
+  return row?.fixes ? JSON.parse(row.fixes) : undefined
+}
+
 type Row = Readonly<{
   id: string
   cve_id: string | null

@@ -70,7 +70,7 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     await closeRolloutAlerts(ended, 'over')
     await raiseAlert(tx, clock, alertOf.rollout_rolled_back({ rolloutId: id, by: actorLabel(actor), reason, boxes }))
     const leftAsTheyAre = marked.filter(({ after }) => after.undo?.status === 'failed').map(({ before }) => before.tenantSlug)
-    const undoes = marked.length - leftAsTheyAre.length
+    const undoes = marked.filter(({ after }) => after.undo?.status === 'pending').length
     const data = { reason, cancelled: cancelled.length, cancelledBoxes: cancelled, boxes, undoes, leftAsTheyAre }
     await recordRolloutAudit(ended, { actor, action: 'rollout.rolled_back', data })
     return []
@@ -130,7 +130,9 @@ async function markedForRollback(deps: Deps, { tx, rollout }: RolloutTx, { mode,
   if (!skipRefused) assertNoneRefused(plan)
   const refusals = new Map(refusedIn(plan).map((box) => [box.tenantSlug, refusalText(box.findings)]))
   const actions = await actionsOf(tx, rollout.id, ['succeeded', ...inFlightStatuses])
+  const back = new Set(plan.boxes.filter(({ does }) => does === 'skip').map(({ tenantSlug }) => tenantSlug))
   const rollbackOf = ({ tenantSlug }: StoredAction): ActionRollback => {
+    if (back.has(tenantSlug)) return { mode, status: 'undone', error: null }
     const message = refusals.get(tenantSlug)
     if (message === undefined) return { mode, status: 'pending', error: null }
     return { mode, status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message } }
@@ -146,11 +148,10 @@ function assertNoneRefused(plan: RollbackPlan): void {
   const codes = (box: RollbackPlan['boxes'][number]) => refusalsOf(box.findings).map(({ code }) => code)
   const refused = refusedIn(plan).map((box) => `${box.tenantSlug}: ${codes(box).join(', ')}`)
   const some = `${refused.slice(0, 5).join('; ')}${refused.length > 5 ? '; …' : ''}`
-  const other = mode === 'images' ? ', or roll back by snapshot (`--boxes snapshot`, which loses what was written since)' : ''
   throw problem(
     'PLAN_REFUSED',
     `${plural(refusals, 'box', 'boxes')} cannot be rolled back by ${mode} (${some}). ` +
-      `fix: skip them with \`tenantry rollouts rollback ${rolloutId} --boxes ${mode} --skip-refused --reason '…'\`${other}`,
+      `fix: skip them with \`tenantry rollouts rollback ${rolloutId} --boxes ${mode} --skip-refused --reason '…'\``,
     { violations: refused.slice(0, 100) },
   )
 }

@@ -96,8 +96,9 @@ export const preflightRollback = (leased: LeasedRollout, command: CommandOf, { r
     const known = await knownBox(deps, tx, command.slug)
     const box = known && observedBox(known, report, isoNow(clock))
     const planned = planBoxRollback({ mode: action.undo?.mode ?? 'images', update, box }, await limitsOf(step))
-    if (!box || planned.does === 'refuse') {
-      const error = { code: 'PREFLIGHT_REFUSED', message: refusalText(planned.findings) }
+    if (!box || planned.does !== 'undo') {
+      const back = `${command.slug} runs the versions from before the rollout already`
+      const error = { code: 'PREFLIGHT_REFUSED', message: planned.does === 'skip' ? back : refusalText(planned.findings) }
       return finishRollback(step, { verdict: rollbackFailed(error), evidence: { report } })
     }
     const lost = await extendHold(step, box)
