@@ -34,7 +34,12 @@ export async function planAgain(deps: PlanDeps, actor: Actor, id: string): Promi
 }
 
 /** `recordManifest` audits the new manifest; it comes last in the transaction. */
-type Adopted = Readonly<{ rollout: StoredRollout; recordManifest: Applied }>
+type Adopted = Readonly<{
+  rollout: StoredRollout
+  /** Boxes that were up to date at the creation, and are behind now. */
+  takenIn: readonly string[]
+  recordManifest: Applied
+}>
 
 /** Stores the plan that was made again. Answers the rollout as it is then. Throws ManifestMoved. */
 export async function adoptPlan(step: RolloutTx, actor: Actor, { plan, manifest }: Planned): Promise<Adopted> {
@@ -51,10 +56,12 @@ export async function adoptPlan(step: RolloutTx, actor: Actor, { plan, manifest 
   const boxes = isWhole ? plan.boxes : plan.boxes.filter(({ tenantSlug }) => isWaiting(former.get(tenantSlug)))
   const changed: PlannedBox[] = []
   const added: StoredAction[] = []
+  const takenIn: string[] = []
   for (const box of boxes) {
     const before = former.get(box.tenantSlug)
     const planned = isWhole || !before ? box : { ...box, phase: before.phase }
     const after = actionFor(next, planned)
+    if (before?.status === 'skipped' && before.findings.length === 0 && after.status === 'pending') takenIn.push(box.tenantSlug)
     if (!before) added.push(after)
     else if (canonicalJson(before) !== canonicalJson(after)) await updateAction({ ...step, rollout: next }, before, after)
     changed.push(planned)
@@ -66,7 +73,7 @@ export async function adoptPlan(step: RolloutTx, actor: Actor, { plan, manifest 
   await insertActions(tx, added)
   await publishActions({ ...step, rollout: next }, added)
   await replacePlan(tx, next, isWhole ? plan : withBoxes(await planOf(tx, rollout.id), changed))
-  return { rollout: next, recordManifest }
+  return { rollout: next, takenIn, recordManifest }
 }
 
 const isWaiting = (action: StoredAction | undefined): boolean => action?.status === 'pending' && isBlocked(action)

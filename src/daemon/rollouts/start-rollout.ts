@@ -52,9 +52,9 @@ const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = fa
     deps.assertSnapshotsConfigured()
     assertPlanIsFresh(queued, at)
     assertNoEmergencyBeside(queued, others)
-    const { rollout, recordManifest } = planned
+    const { rollout, takenIn, recordManifest } = planned
       ? await adoptPlan({ tx, clock, rollout: queued }, actor, planned)
-      : { rollout: queued, recordManifest: undefined }
+      : { rollout: queued, takenIn: [], recordManifest: undefined }
     const moved = transition(rollout, { type: 'start', at })
     const pending = await actionsOf(tx, id, ['pending'])
     const blocked = pending.filter(isBlocked)
@@ -67,7 +67,7 @@ const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = fa
     await replaceRollout(tx, rollout, started.rollout)
     await publishEvent(started, { type: 'rollout.started' })
     for (const action of blocked) await updateAction(started, action, { ...action, status: 'skipped', waived: true })
-    const first = isEmergency ? await putFirst(started, actor) : undefined
+    const first = isEmergency ? await putFirst(started, actor, takenIn) : undefined
     const leftOut = blocked.length > 0 ? { leftOut: slugsOf(blocked) } : {}
     const data = { ...first, ...leftOut, ...(queuedBehind.length > 0 ? { queuedBehind } : {}) }
     await recordRolloutAudit(started, { actor, action: 'rollout.started', data })
@@ -76,11 +76,11 @@ const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = fa
   })
 
 /** All other rollouts yield to an emergency. Answers what goes into its audit entry. */
-async function putFirst(started: AmongOthersTx, actor: Actor) {
+async function putFirst(started: AmongOthersTx, actor: Actor, behind: readonly string[]) {
   const { tx, clock, rollout } = started
   const paused = await pauseStaged(started)
   const stopped = await stopRollbacks(started)
-  const takenIn = await includeBoxesBehind(started)
+  const takenIn = [...behind, ...(await includeBoxesBehind(started))].toSorted()
   const skipped = await actionsOf(tx, rollout.id, ['skipped'])
   await closeRolloutAlerts(started, 'started')
   const data = { paused: paused.ids, stoppedUndos: stopped.ids, takenIn }
