@@ -104,7 +104,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals', 'tenants'],
   modules: ['marketplace_subscriptions', 'tenants'],
   payments: ['billing_spans', 'billing_usage', 'marketplace_items', 'marketplace_subscriptions', 'tenants'],
-  program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
+  program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'files', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests', 'tenants'],
   runs: ['alerts', 'tasks', 'tenants'],
   service: ['boxes', 'commands', 'hosts', 'rollouts'],

@@ -1,5 +1,6 @@
 import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
+import { assertCounted } from '../backup/index.ts'
 import type { BoxServers, ContainerEngine, ContainerMount, LocalBox, RowCounts } from '../ports/index.ts'
 
 type Stack = Readonly<{ deps: Readonly<{ engine: ContainerEngine; servers: BoxServers }>; box: LocalBox }>
@@ -17,7 +18,9 @@ export async function mountsNow({ deps, box }: Stack): Promise<Mounts> {
 /** Stops the chat server, so that nothing writes to the database. */
 export async function countQuietRows({ deps, box }: Stack, { database }: DataPlace, signal: AbortSignal): Promise<RowCounts> {
   await deps.engine.stop(box.project, ['synapse'])
-  return deps.servers.countRows(box, database, signal)
+  const rows = await deps.servers.countRows(box, database, signal)
+  assertCounted(rows, { code: 'BOX_UNHEALTHY', what: `The database ${database} of ${box.slug}` })
+  return rows
 }
 
 type Former = Readonly<{ place: DataPlace; rows: RowCounts }>

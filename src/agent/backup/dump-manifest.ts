@@ -82,8 +82,9 @@ export async function readManifest(folder: string): Promise<ReadManifest | undef
   return text === undefined || !manifest ? undefined : { manifest, sha256: sha256Hex(text) }
 }
 
-/** Reads every file to its end, unless aborted. */
+/** Reads every file to its end, unless aborted. A manifest that names no file proves nothing. */
 export async function matchesManifest(folder: string, { files }: Pick<DumpManifest, 'files'>, signal?: AbortSignal): Promise<boolean> {
+  if (Object.keys(files).length === 0) return false
   const sums = await sumsOf(folder, undefined, signal)
   return Object.entries(files).every(([name, { sha256 }]) => sums[name]?.sha256 === sha256)
 }

@@ -1,6 +1,7 @@
 // Takes and fetches snapshots of a box (the dump and its manifest, media and objects, files and keys), and reserves disk space for them.
 // The manifest is written last with the checksums of all files, so a matching manifest means that the snapshot is complete.
 // Never fences, stops or starts anything, and never decides when a snapshot is due or may be removed.
+export { assertCounted } from './assert-counted.ts'
 export { type DataFolder, dataFolders, type VolumeKeys, volumeKeys } from './data-folders.ts'
 export {
   type DiskSpace,

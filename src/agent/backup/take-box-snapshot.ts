@@ -4,6 +4,7 @@ import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { fenceFile } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotFacts, SnapshotStore } from '../ports/index.ts'
+import { assertCounted } from './assert-counted.ts'
 import { type DataFolder, dataFolders, type VolumeKeys } from './data-folders.ts'
 import { type DumpManifest, manifestPath, readVerifiedDump, writeManifest } from './dump-manifest.ts'
 
@@ -165,6 +166,7 @@ async function dumpWith(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, read
   const folder = dumpFolderOf(deps.workFolder, commandId)
   try {
     const rows = await deps.servers.dumpDatabase(database, folder, signal).catch(failDump)
+    assertCounted(rows, { code: 'SNAPSHOT_FAILED', what: `the database of ${box.slug}` })
     const { data, databaseBytes } = await reading
     const facts = manifestFacts(request, {
       at,

@@ -1,4 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
+import { assertCounted } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, ExecResult, RowCounts } from '../ports/index.ts'
 import { type BoxView, type EngineBox, inspectBox, runningId } from './box-view.ts'
 
@@ -164,6 +165,7 @@ export async function countRows({ engine, box }: EngineBox, database: string, si
 
 /** Throws RESTORE_FAILED with the tables that differ; ignores unexpected tables. */
 export function assertSameCounts(slug: string, expected: RowCounts, loaded: RowCounts): void {
+  assertCounted(expected, { code: 'RESTORE_FAILED', what: `The dump of ${slug}` })
   const wrong = Object.entries(expected).filter(([table, count]) => loaded[table] !== count)
   if (wrong.length === 0) return
   const list = wrong.slice(0, 5).map(([table, count]) => `${table} has ${loaded[table] ?? 'no'} rows instead of ${count}`)

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BoxMigration } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
+import { assertCounted } from '../backup/index.ts'
 import type { DatabaseFacts, LocalBox, RowCounts, StreamPositions } from '../ports/index.ts'
 import { databaseState } from './servers.ts'
 import { readContent, type VolumeContent, writeContent } from './volumes.ts'
@@ -76,9 +77,14 @@ function readDump(box: LocalBox, folder: string): VolumeContent {
   }
 }
 
-const countsOf = ({ messages, media }: VolumeContent): RowCounts => ({ events: messages, local_media_repository: media })
+const countsOf = ({ messages, media, schema }: VolumeContent): RowCounts => ({
+  ...(schema === null ? {} : { schema_version: 1 }),
+  events: messages,
+  local_media_repository: media,
+})
 
 function assertSameCounts(box: LocalBox, expected: RowCounts, loaded: RowCounts): void {
+  assertCounted(expected, { code: 'RESTORE_FAILED', what: `The dump of ${box.slug}` })
   const wrong = Object.entries(expected).filter(([table, count]) => loaded[table] !== count)
   if (wrong.length === 0) return
   const list = wrong.map(([table, count]) => `${table} has ${loaded[table] ?? 'no'} rows instead of ${count}`).join('; ')

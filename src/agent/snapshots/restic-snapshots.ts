@@ -116,6 +116,10 @@ async function take(options: ResticOptions, repository: Repository, request: Req
     : backUp(options, repository, request))
   const sample = await request.sample
   if (warm) return facts // never restored
+  if (facts.files === 0) {
+    await dropPartial(options, repository, [facts.id])
+    throw problem('SNAPSHOT_FAILED', `The new snapshot ${facts.id.slice(0, 8)} in ${repository.repository} contains no file`)
+  }
   try {
     await verifySnapshot(options, repository, { id: facts.id, commandId, sample, signal })
   } catch (error) {

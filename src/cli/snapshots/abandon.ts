@@ -1,17 +1,18 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import { command, required, text } from '../kit/index.ts'
 
-export const abandon = command('abandon <slug>', 'Give up the missing snapshots of a box', {
+export const abandon = command('abandon <slug>', 'Abandon the missing snapshots of a box', {
   options: { reason: required(text('--reason <text>', 'reason, for the audit log')) },
   run: async ({ api, ask, yes, notify }, { slug, reason }) => {
     if (!yes) {
       notify(
-        `All snapshots of ${slug} are given up, and its next snapshot creates a new repository. Nothing of a store that comes back is found again.`,
+        `All snapshots of ${slug} are abandoned, and its next snapshot creates a new repository. Nothing of a store that comes back is found again.`,
       )
-      const typed = await ask.text(`Type ${slug} to give them up:`, 'pass --yes')
+      const typed = await ask.text(`Type ${slug} to abandon them:`, 'pass --yes')
       if (typed.trim() !== slug) throw problem('CANCELLED', `confirmation does not match ${slug}; nothing was changed`)
     }
     return api.snapshots.abandonSnapshots({ params: { slug }, body: { reason } })
   },
-  view: ({ abandoned }, _, { slug }) => `Gave up ${plural(abandoned, 'snapshot')} of ${slug}. Next: tenantry snapshots take ${slug} --wait`,
+  view: ({ abandoned }, _, { slug }) =>
+    `Abandoned ${plural(abandoned, 'snapshot')} of ${slug}. Next: tenantry snapshots take ${slug} --wait`,
 })

@@ -1,4 +1,4 @@
-import type { DrillResult } from '../../core/boxes/index.ts'
+import { type DrillResult, provenDrill } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { awaitWithProgress } from '../boxes/index.ts'
@@ -8,7 +8,7 @@ import { findSnapshot, shortId } from './list.ts'
 type Started = Readonly<{ commandId: string; snapshotId: string }>
 
 const resultOf = (drilled: CommandView | Started): DrillResult | undefined =>
-  'result' in drilled ? (drilled.result as DrillResult) : undefined
+  'result' in drilled ? provenDrill(drilled.result as DrillResult) : undefined
 
 export const drill = command('drill <slug>', 'Test-restore a snapshot in isolation', {
   options: {

@@ -273,6 +273,12 @@ export const DrillResult = z.object({
 })
 export type DrillResult = z.infer<typeof DrillResult>
 
+/** Older agents call a drill of an empty database a success: a comparison with nothing proves nothing. */
+export const provenDrill = (drill: DrillResult): DrillResult =>
+  drill.ok && (drill.tables === 0 || drill.rows === 0)
+    ? { ...drill, ok: false, error: { code: 'RESTORE_FAILED', message: 'the database in the snapshot is empty, so nothing was compared' } }
+    : drill
+
 /** A snapshot as the repository lists it. */
 export const ListedSnapshot = z.object({
   snapshotId: z.string(),

@@ -36,6 +36,7 @@ export {
   type LogLine,
   maxKeptFiles,
   Progress,
+  provenDrill,
   type RepositoryReport,
   type ResolvedImage,
   RestoredDatabase,

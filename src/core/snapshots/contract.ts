@@ -125,7 +125,7 @@ export const snapshotsContract = {
     body: z.strictObject({ reason: z.string().trim().min(3).max(500) }),
     returns: z.object({ abandoned: z.number().int() }),
     problems: ['NOT_FOUND', 'CONFLICT'],
-    summary: 'Give up the missing snapshots of a box, so that the next one may create a new repository',
+    summary: 'Abandon the missing snapshots of a box, so that the next one may create a new repository',
   }),
   drillBox: endpoint({
     method: 'POST',

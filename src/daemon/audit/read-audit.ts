@@ -84,6 +84,8 @@ const pageSize = 200
 export async function verifyAudit({ db }: { db: Db }, { chain }: { chain?: string | undefined }): Promise<ChainReport[]> {
   const reports: ChainReport[] = []
   for (const name of chain === undefined ? await chainNames(db) : [chain]) reports.push(await verifyOne(db, name))
+  // The creation of the first account is in the log of every installation.
+  if (reports.length === 0) return [{ chain: 'admin', entries: 0, ok: false, brokenAt: 1, reason: 'the log is empty', head: chainStart }]
   if (chain !== undefined && reports.every(({ ok, entries }) => ok && entries === 0)) throw noChain(chain)
   return reports
 }

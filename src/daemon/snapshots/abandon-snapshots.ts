@@ -8,7 +8,7 @@ import { lockRepository, setSnapshotStatus, snapshotsOf } from './snapshots.repo
 type Input = Readonly<{ slug: string; reason: string }>
 
 /**
- * Gives up the snapshots of a box whose repository is gone for good, so that the next snapshot may create a new one. Throws NOT_FOUND, and
+ * Abandons the snapshots of a box whose repository is gone for good, so that the next snapshot may create a new one. Throws NOT_FOUND, and
  * CONFLICT unless all of them are missing.
  */
 export async function abandonSnapshots(
@@ -31,7 +31,7 @@ export async function abandonSnapshots(
           : `${slug} has no missing snapshots`,
       )
     await setSnapshotStatus(tx, { tenantId, ids: missing, from: ['missing'] }, { status: 'forgotten', damaged_by: null })
-    await recordStoreBack({ tx, clock }, box, `the snapshots of ${slug} were given up`)
+    await recordStoreBack({ tx, clock }, box, `the snapshots of ${slug} were abandoned`)
     await tx.updateTable('snapshot_repositories').set({ repository_id: null }).where('tenant_id', '=', tenantId).execute()
     await recordAudit(tx, clock, { actor, action: 'snapshots.abandoned', subject: slug, data: { ids: missing, reason } })
     return { abandoned: missing.length }

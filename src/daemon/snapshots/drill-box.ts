@@ -1,5 +1,5 @@
 import { alertOf } from '../../core/alerts/index.ts'
-import type { DrillResult } from '../../core/boxes/index.ts'
+import { type DrillResult, provenDrill } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoNow, newId, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -51,7 +51,7 @@ type Found = Pick<DrillResult, 'ok' | 'error'> & Readonly<{ durationMs: number |
 
 /** Stores the result of a drill with its snapshot. */
 export const drillResults = (deps: Deps): ResultHandlers => ({
-  'tenant-box.drill': (tx, command, result) => recordDrill({ ...deps, tx }, command, result),
+  'tenant-box.drill': (tx, command, result) => recordDrill({ ...deps, tx }, command, provenDrill(result)),
 })
 
 /** A drill that could not run is stored as failed, but does not mark the snapshot as damaged. */

@@ -20,7 +20,7 @@ const maxRounds = 20
 export async function eraseSnapshots(deps: Deps, { id, slug }: OfTenant, signal?: AbortSignal): Promise<void> {
   const known = await idsOf(deps.db, id)
   if (known.length === 0 || !reachesStore(deps.settings)) return
-  // Given up with a repository that is gone: nothing of it is left to delete.
+  // Abandoned with a repository that is gone: nothing of it is left to delete.
   if ((await knownRepository(deps.db, id)).mayCreate) return
   const lease = await acquireLease(deps, { name: `snapshots:${id}`, owner: deps.owner, ttlMs: leaseMs })
   if (!lease) throw problem('UNAVAILABLE', `The snapshots of ${slug} are being maintained; their deletion is retried`)

@@ -9,7 +9,7 @@ import { lockRepository, repositoryRow, type SnapshotOwner } from './snapshots.r
 import { boxOf } from './take-snapshot.ts'
 
 // A store that is gone is not an empty store: its snapshots become `missing`, an alert is raised at once, and no agent creates a repository in
-// its place until the store is back or an operator has given its snapshots up.
+// its place until the store is back or an operator has abandoned its snapshots.
 
 /** Where a repository is: all in one bucket, or those of a host in its folder. They are lost together, so they share an alert. */
 type Place = Readonly<{ key: string; subject: string }>
@@ -47,7 +47,7 @@ export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, {
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.store_lost', payload })
 }
 
-/** The repository was read again, or its snapshots were given up. */
+/** The repository was read again, or its snapshots were abandoned. */
 export async function recordStoreBack({ tx, clock }: WithTx<{ clock: Clock }>, owner: SnapshotOwner, because: string): Promise<void> {
   const { tenantId } = owner
   const { lost_at, lost_place } = await repositoryRow(tx, tenantId)

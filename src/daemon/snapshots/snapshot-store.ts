@@ -88,7 +88,7 @@ export async function agentRepository(deps: SessionDeps, settings: SnapshotSetti
 
 type Known = Readonly<{ mayCreate: boolean; repositoryId?: string }>
 
-/** What is known of a tenant's repository. It may be created only where it was never seen and no snapshot is expected in it. */
+/** The known facts of a tenant's repository. It may be created only where it was never seen and no snapshot is expected in it. */
 export async function knownRepository(db: DbOrTx, tenantId: string): Promise<Known> {
   const { repository_id } = await repositoryRow(db, tenantId)
   if (repository_id !== null) return { mayCreate: false, repositoryId: repository_id }

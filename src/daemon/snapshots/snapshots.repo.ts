@@ -125,7 +125,7 @@ export async function lockRepository(tx: Tx, tenantId: string): Promise<void> {
     .execute()
 }
 
-/** What is known of a tenant's repository itself. */
+/** The recorded id of a tenant's repository, and whether it is lost. */
 export const repositoryRow = (db: DbOrTx, tenantId: string) =>
   db
     .selectFrom('snapshot_repositories')

@@ -60,7 +60,7 @@ type SnapshotRepositoryTable = {
   /** Commands reported snapshots to a database that is lost: it was restored from a backup of the first time, at the second one. */
   unrecorded_from: string | null
   unrecorded_until: string | null
-  /** restic's id of it, from its first use; null until then, and after its snapshots were given up. */
+  /** restic's id of it, from its first use; null until then, and after its snapshots were abandoned. */
   repository_id: string | null
   /** Since when it is gone, and where: the id of the host, or `bucket`. */
   lost_at: string | null

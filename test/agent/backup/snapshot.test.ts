@@ -22,7 +22,12 @@ describe('a snapshot of a box that serves', () => {
     expect(host.running(box.project.name)).toEqual(['edge', 'synapse', 'postgres', 'minio'])
     const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder: `${host.folder}/fetched` }
     const { manifest } = await fetchSnapshot(host, wanted)
-    expect(manifest).toMatchObject({ tier: 'daily', commandId, rows: { events: 1, local_media_repository: 1 }, at: taken.takenAt })
+    expect(manifest).toMatchObject({
+      tier: 'daily',
+      commandId,
+      rows: { schema_version: 1, events: 1, local_media_repository: 1 },
+      at: taken.takenAt,
+    })
     expect(Object.keys(manifest.images).sort()).toEqual(['edge', 'minio', 'postgres', 'synapse'])
   })
 

@@ -31,12 +31,13 @@ async function aLoadedBox({ files = {}, signal, dumpFolder, freshened = 'fresh\n
       ran.push({ argv: argv.join(' '), stdin: String(stdin) })
       if (fails && argv.includes('pg_restore')) throw fails
       if (argv[0] === 'printenv') return { exitCode: 0, stdout: 'synapse\n', stderr: '' }
+      if (String(stdin).includes('query_to_xml')) return { exitCode: 0, stdout: 'events 1\n', stderr: '' }
       return { exitCode: 0, stdout: String(stdin).includes('create database') ? freshened : '', stderr: '' }
     },
   } as unknown as ContainerEngine
   await loadDatabase(
     { engine, box: { slug: 'oak', project: { name: 'box-oak', folder } } as LocalBox },
-    { folder: dumpFolder ?? folder, expected: {} },
+    { folder: dumpFolder ?? folder, expected: { events: 1 } },
     signal,
   )
   return ran

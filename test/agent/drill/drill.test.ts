@@ -41,8 +41,8 @@ test('a good snapshot is proven by what it holds, and nothing is left of it', as
     ok: true,
     error: null,
     snapshotId: world.snapshot.snapshotId,
-    tables: 2,
-    rows: 4,
+    tables: 3,
+    rows: 5,
     probe: { verdict: 'ok' },
   })
   expect(result.restoreMs).toBeGreaterThanOrEqual(0)
@@ -193,7 +193,7 @@ test.each(['before', 'after'] as const)(
         expect(place).toBeGreaterThan(12)
         return
       }
-      expect(result).toMatchObject({ ok: true, tables: 2, rows: 4 })
+      expect(result).toMatchObject({ ok: true, tables: 3, rows: 5 })
       await expectUntouched(world)
     }
   },

@@ -290,7 +290,7 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
 test('packs that a prune moves while a snapshot is verified do not fail it', async () => {
   const missing = `echo '{"message_type":"error","message":"pack ${'ab'.repeat(32)}: does not exist"}' >&2; exit 1`
   const moved = await fakeRestic(
-    `echo "$*" >> ${join(folder, 'calls')}\ncase "$*" in "check --json --no-lock"*) ${missing};; esac\necho '{"message_type":"summary","snapshot_id":"s1"}'`,
+    `echo "$*" >> ${join(folder, 'calls')}\ncase "$*" in "check --json --no-lock"*) ${missing};; esac\necho '{"message_type":"summary","snapshot_id":"s1","total_files_processed":1}'`,
   )
   await expect(storeOf(moved).take(aRepository(), aRequest())).resolves.toMatchObject({ id: 's1' })
   const checks = (await readFile(join(folder, 'calls'), 'utf8')).match(/^check.*$/gm)
@@ -313,7 +313,7 @@ describe('restic as a program', () => {
   test('it gets the password through stdin and nothing of the agent through its environment or arguments', async () => {
     process.env.AGENT_SECRET = 'not for children'
     const fake = await fakeRestic(
-      `{ env; echo "args: $*"; echo "password: $(cat)"; } > ${join(folder, 'seen')}; echo '{"message_type":"summary","snapshot_id":"s1"}'`,
+      `{ env; echo "args: $*"; echo "password: $(cat)"; } > ${join(folder, 'seen')}; echo '{"message_type":"summary","snapshot_id":"s1","total_files_processed":1}'`,
     )
     await storeOf(fake).take(aRepository({ env: { AWS_ACCESS_KEY_ID: 'id' } }), aRequest())
     const seen = await readFile(join(folder, 'seen'), 'utf8')
@@ -328,7 +328,7 @@ describe('restic as a program', () => {
   test('it tries the key first that the password of this repository opened', async () => {
     const keys = '[{"current":false,"id":"k1"},{"current":true,"id":"k2"}]'
     const fake = await fakeRestic(
-      `echo "$1 $RESTIC_KEY_HINT" >> ${join(folder, 'calls')};[ "$1" = cat ] && echo '{"id":"r"}' && exit; [ "$1" = key ] && echo '${keys}' && exit; echo '{"message_type":"summary","snapshot_id":"s1"}'`,
+      `echo "$1 $RESTIC_KEY_HINT" >> ${join(folder, 'calls')};[ "$1" = cat ] && echo '{"id":"r"}' && exit; [ "$1" = key ] && echo '${keys}' && exit; echo '{"message_type":"summary","snapshot_id":"s1","total_files_processed":1}'`,
     )
     const store = storeOf(fake)
     await store.prepare(aRepository())
@@ -338,7 +338,11 @@ describe('restic as a program', () => {
   })
 
   const codes: [what: string, script: string, code: string][] = [
-    ['exit code 3, not everything read', 'echo \'{"message_type":"summary","snapshot_id":"s1"}\'; exit 3', 'SNAPSHOT_FAILED'],
+    [
+      'exit code 3, not everything read',
+      'echo \'{"message_type":"summary","snapshot_id":"s1","total_files_processed":1}\'; exit 3',
+      'SNAPSHOT_FAILED',
+    ],
     ['exit code 0 without a summary', 'exit 0', 'SNAPSHOT_FAILED'],
     ['exit code 11, locked', 'exit 11', 'SNAPSHOT_FAILED'],
     ['exit code 12, wrong password', 'exit 12', 'BACKUP_KEY_INVALID'],
@@ -352,7 +356,7 @@ describe('restic as a program', () => {
   })
 
   test('a warm snapshot may lack what vanished while the box served', async () => {
-    const fake = await fakeRestic('echo \'{"message_type":"summary","snapshot_id":"s1"}\'; exit 3')
+    const fake = await fakeRestic('echo \'{"message_type":"summary","snapshot_id":"s1","total_files_processed":1}\'; exit 3')
     expect(await storeOf(fake).take(aRepository(), aRequest({ warm: true }))).toMatchObject({ id: 's1' })
   })
 
@@ -363,7 +367,7 @@ describe('restic as a program', () => {
 echo "$*" >> ${join(folder, 'calls')}
 [ "$1" = backup ] || exit 0
 n=$(grep -c ^backup ${join(folder, 'calls')})
-echo "{\\"message_type\\":\\"summary\\",\\"snapshot_id\\":\\"s$n\\"}"
+echo "{\\"message_type\\":\\"summary\\",\\"snapshot_id\\":\\"s$n\\",\\"total_files_processed\\":1}"
 exit $(echo "${codes.join(' ')}" | cut -d' ' -f$n)`)
     const calls = async () => (await readFile(join(folder, 'calls'), 'utf8')).trim().split('\n')
     const forgotten = async () => (await calls()).filter((call) => call.startsWith('forget'))
