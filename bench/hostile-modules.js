@@ -89,6 +89,7 @@ export async function hostileModules() {
   const counts = { hostile: 0, hungUp: 0, failed: 0 }
   let latencies = []
   const at = (share) => Math.round(latencies.sort((a, b) => a - b)[Math.floor(latencies.length * share)])
+  /** @param {string} path @param {any} [options] */
   const call = async (path, { body, ...init } = {}) => {
     const hangUp = AbortSignal.timeout(Math.ceil(Math.random() * 900))
     const more = body === undefined ? {} : { body: typeof body === 'function' ? body() : body }
