@@ -66,7 +66,7 @@ test.each(['Australia/Lord_Howe', 'America/Santiago', 'America/New_York', 'Europ
     for (let at = year.from; at < year.to; at += 30 * minuteMs) if (offsetAt(at) !== offsetAt(at - 30 * minuteMs)) changes.push(at)
     expect(changes).toHaveLength(2)
     const own = expressions.filter((_, nth) => nth % 2 === timeZone.length % 2)
-  for (const expression of [...named, ...own])
+    for (const expression of [...named, ...own])
       for (const change of changes) {
         const [from, to] = [change - 300 * minuteMs, change + 300 * minuteMs]
         const expected = modelled(expression, offsetAt, { from, to }).map((at) => new Date(at).toISOString())
