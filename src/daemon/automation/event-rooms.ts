@@ -68,7 +68,7 @@ export async function createEventRoom(deps: Deps, actor: AutomationActor, input:
   }
 }
 
-/** The members of the room of an event; an event without any reaches nobody. */
+/** The members of the room of an event. Without members it has no audience. */
 export const membersOfEvent = (members: readonly string[]): Audience => (members.length === 0 ? {} : { users: [...members] })
 
 /** Ids of the users and of the holders of the roles. */
