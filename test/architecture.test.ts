@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { eventTypes, StreamType } from '../src/core/events/index.ts'
 
 const root = resolve(import.meta.dirname, '../src')
 
@@ -116,6 +117,16 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   triggers: ['alerts', 'boxes', 'spaces', 'tenants'],
   users: ['alerts', 'snapshots', 'spaces', 'tenants'],
 }
+
+test('every event type that is declared is written by a feature of the daemon', () => {
+  const text = sources
+    .filter((file) => /^(daemon|core)\/(?!db\/|events\/|bootstrap\/)/.test(file))
+    .map((file) => readFileSync(join(root, file), 'utf8'))
+    .join('\n')
+  const published = Object.entries(eventTypes).filter(([, { stream }]) => stream !== null)
+  expect(new Set(published.map(([, { stream }]) => stream))).toEqual(new Set(StreamType.options))
+  expect(published.map(([type]) => type).filter((type) => !text.includes(`'${type}'`))).toEqual([])
+})
 
 test('a feature writes its own tables alone, and reads those of others only where the list says so', () => {
   const daemon = sources.filter((file) => file.startsWith('daemon/') && !file.startsWith('daemon/db/'))

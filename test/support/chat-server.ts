@@ -53,6 +53,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     const userId = (identifier as { user: string }).user
     const account = accounts.get(userId)
     const isService = type === 'm.login.application_service' && authorization === `Bearer ${secrets.appserviceToken}`
+    if (!account && isService) return error(404, 'M_UNKNOWN', 'User not found')
     if (!account || account.deactivated || (!isService && account.password !== password)) return forbidden
     if (account.locked) return error(401, 'M_USER_LOCKED', 'User account has been locked', { soft_logout: true })
     const token = newToken()

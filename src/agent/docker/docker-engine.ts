@@ -69,7 +69,7 @@ async function info(docker: Docker, settings: DockerSettings): Promise<{ engine:
   }).catch((cause) => {
     throw problem(
       'DOCKER_UNAVAILABLE',
-      `Engine ${Version} answers, but docker compose does not run. fix: install the compose plugin (v2)`,
+      `Engine ${Version} answers, but docker compose does not run. fix: install the compose plugin (v2 or newer)`,
       { cause },
     )
   })

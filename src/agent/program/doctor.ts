@@ -71,7 +71,7 @@ const engine = ({ engine }: LocalHost, { dockerHost }: AgentSettings): Promise<C
       failedBy(
         'engine',
         error,
-        `start the engine at ${dockerHost}, install its compose plugin (v2), and give this user access to the socket`,
+        `start the engine at ${dockerHost}, install its compose plugin (v2 or newer), and give this user access to the socket`,
       ),
     ],
   ),

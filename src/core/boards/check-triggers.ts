@@ -45,7 +45,7 @@ function checkTrigger(board: BoardDefinition, trigger: Trigger, { place, rooms }
     place?.spaceId === null ? [error('TRIGGER_SPACE', null, `${name} needs the space of its runs. fix: set spaceId of the board`)] : []
   if (trigger.kind === 'event') return [...checkEvent(trigger), ...spaceless]
   if (trigger.kind === 'chat') return [...checkPhrases(trigger), ...(place ? checkRoom(board, trigger, { place, rooms }) : [])]
-  const fault = cronFault(trigger.expression, place?.timeZone ?? 'UTC', place?.now ?? new Date(0))
+  const fault = cronFault(trigger.expression, place?.now ?? new Date(0))
   const message = `${name}: the cron expression "${trigger.expression}" is not valid: ${fault}. fix: use five fields such as 0 8 * * 1-5`
   return [...(fault === undefined ? [] : [error('CRON_INVALID', null, message)]), ...spaceless]
 }

@@ -4,6 +4,6 @@
 export { localText } from './local-text.ts'
 export { momentText } from './moment-text.ts'
 export { openings } from './openings.ts'
-export { isTimeZone } from './time-zone.ts'
+export { isTimeZone, momentsOf, offsetMs } from './time-zone.ts'
 export { asTimes, type WindowCalendar, windowCalendar, type ZonedWindow } from './window-calendar.ts'
 export { days, isTimeOfDay, parseWindow, type WindowPart, windowText } from './window-text.ts'

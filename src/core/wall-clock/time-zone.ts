@@ -60,3 +60,17 @@ function changeBetween(timeZone: string, beforeMs: number, afterMs: number): num
   }
   return high * 1000
 }
+
+const dayMs = 24 * 60 * 60_000
+
+/**
+ * The moments at which a clock of the zone shows a time, which is given as if it were UTC: two where the clocks are moved back over it, none where
+ * they skip it. `after`: the moment at which clocks that skip it have moved.
+ */
+export function momentsOf(timeZone: string, shownMs: number): Readonly<{ moments: number[]; after: number }> {
+  const [before, later] = [offsetMs(timeZone, shownMs - dayMs), offsetMs(timeZone, shownMs + dayMs)]
+  if (before === later) return { moments: [shownMs - before], after: shownMs - before }
+  const both = [shownMs - before, shownMs - later].filter((at) => at + offsetMs(timeZone, at) === shownMs)
+  const moments = [...new Set(both)].sort((a, b) => a - b)
+  return { moments, after: moments[0] ?? changeBetween(timeZone, shownMs - dayMs, shownMs + dayMs) }
+}

@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { eventAliasName, eventRoomBody, type Warning } from '../../core/automation/index.ts'
+import type { Audience } from '../../core/events/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
 import { type AutomationActor, isoNow, newId, problem, type TenantId } from '../../core/kit/index.ts'
 import { roleKey } from '../../core/tasks/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type DbOrTx, enqueueJob, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
 import { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom } from '../spaces/index.ts'
 import { roleNamed } from '../tasks/index.ts'
 import { tenantById } from '../tenants/index.ts'
@@ -51,6 +53,12 @@ export async function createEventRoom(deps: Deps, actor: AutomationActor, input:
     await db.transaction().execute(async (tx) => {
       await recordEventRoomId(tx, room, roomId)
       await enqueueMembers(deps, tx, room)
+      await recordEvent(tx, clock, {
+        tenantId,
+        type: 'crisis.updated',
+        payload: { eventId, roomId },
+        audience: membersOfEvent(room.members),
+      })
       if (created)
         await recordAudit(tx, clock, { actor, action: 'automation.room-created', subject: actor.tenantSlug, data: { eventId, roomId } })
     })
@@ -59,6 +67,9 @@ export async function createEventRoom(deps: Deps, actor: AutomationActor, input:
     await releaseLease(deps, lease)
   }
 }
+
+/** The members of the room of an event. Without members it has no audience. */
+export const membersOfEvent = (members: readonly string[]): Audience => (members.length === 0 ? {} : { users: [...members] })
 
 /** Ids of the users and of the holders of the roles. */
 async function membersFor(deps: Deps, tenantId: string, { userIds, roles }: NewRoom) {

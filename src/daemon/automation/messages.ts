@@ -2,28 +2,44 @@ import type { Room } from '../../core/automation/index.ts'
 import { noSuchPage, pageOf } from '../../core/contract/index.ts'
 import { type AutomationActor, problem } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
 import { sendAsBot } from '../homeserver/index.ts'
-import { hasSpaceRoom, spaceRoomsAfter } from '../spaces/index.ts'
+import { spaceOfRoom, spaceRoomsAfter } from '../spaces/index.ts'
 import type { AutomationDeps } from './deps.ts'
-import { chatOf } from './event-rooms.ts'
-import { eventRoom, eventRoomsAfter, hasEventRoom } from './rooms.repo.ts'
+import { chatOf, membersOfEvent } from './event-rooms.ts'
+import { type EventRoom, eventOfRoom, eventRoom, eventRoomsAfter } from './rooms.repo.ts'
 
-type Deps = Pick<AutomationDeps, 'db' | 'homeservers'>
+type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'homeservers'>
 type Text = Readonly<{ body: string; html?: string | undefined; transactionId: string }>
 
 /** Sends a message to the room of an event. Throws NO_ROOM, HOMESERVER_UNREACHABLE. */
 export async function notifyEventRoom(deps: Deps, actor: AutomationActor, { eventId, ...text }: Text & Readonly<{ eventId: string }>) {
   const room = await eventRoom(deps.db, { tenantId: actor.tenantId, eventId })
   if (!room?.roomId) throw problem('NO_ROOM', `Event ${eventId} has no chat room in this tenant. fix: call create-room first`)
-  return { eventId: await sendAsBot(chatOf(deps, actor), { roomId: room.roomId, ...text }), roomId: room.roomId }
+  const sent = { eventId: await sendAsBot(chatOf(deps, actor), { roomId: room.roomId, ...text }), roomId: room.roomId }
+  await publishNotice(deps, actor, { roomId: room.roomId, event: room })
+  return sent
 }
 
 /** Sends a message to a room of a space or an event of the tenant. Throws NOT_FOUND (any other room), HOMESERVER_UNREACHABLE. */
 export async function sendTenantMessage(deps: Deps, actor: AutomationActor, { roomId, ...text }: Text & Readonly<{ roomId: string }>) {
   const { tenantId } = actor
-  if (!(await hasSpaceRoom(deps.db, { tenantId, roomId })) && !(await hasEventRoom(deps.db, { tenantId, roomId })))
+  const spaceId = await spaceOfRoom(deps.db, { tenantId, roomId })
+  const event = spaceId === undefined ? await eventOfRoom(deps.db, { tenantId, roomId }) : undefined
+  if (spaceId === undefined && !event)
     throw problem('NOT_FOUND', `Room ${roomId} is not a room of a space or an event of this tenant. fix: GET …/matrix/rooms lists them`)
-  return { eventId: await sendAsBot(chatOf(deps, actor), { roomId, ...text }), roomId }
+  const sent = { eventId: await sendAsBot(chatOf(deps, actor), { roomId, ...text }), roomId }
+  await publishNotice(deps, actor, { roomId, spaceId, event })
+  return sent
+}
+
+type Noticed = Readonly<{ roomId: string; spaceId?: string | undefined; event?: EventRoom | undefined }>
+
+/** The platform wrote in the room: published to the members of the space, or of the room of the event. */
+async function publishNotice({ db, clock }: Deps, { tenantId }: AutomationActor, { roomId, spaceId, event }: Noticed): Promise<void> {
+  const payload = { roomId, spaceId: spaceId ?? null, eventId: event?.eventId ?? null }
+  const audience = spaceId === undefined ? membersOfEvent(event?.members ?? []) : { spaces: [spaceId] }
+  await db.transaction().execute((tx) => recordEvent(tx, clock, { tenantId, type: 'message.notice', payload, audience }))
 }
 
 type Page = Readonly<{ cursor?: string | undefined; limit: number }>

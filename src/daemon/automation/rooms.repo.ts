@@ -71,9 +71,13 @@ export async function eventRoomsAfter(db: DbOrTx, { tenantId, after, limit }: Pa
   return rows.map(toRoom)
 }
 
-export async function hasEventRoom(db: DbOrTx, { tenantId, roomId }: Readonly<{ tenantId: string; roomId: string }>): Promise<boolean> {
-  const query = db.selectFrom('automation_rooms').select('event_id').where('tenant_id', '=', tenantId).where('room_id', '=', roomId)
-  return (await query.executeTakeFirst()) !== undefined
+export async function eventOfRoom(
+  db: DbOrTx,
+  { tenantId, roomId }: Readonly<{ tenantId: string; roomId: string }>,
+): Promise<EventRoom | undefined> {
+  const query = db.selectFrom('automation_rooms').selectAll().where('tenant_id', '=', tenantId).where('room_id', '=', roomId)
+  const row = await query.executeTakeFirst()
+  return row && toRoom(row)
 }
 
 const daysKept = 365

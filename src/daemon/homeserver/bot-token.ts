@@ -25,7 +25,8 @@ export async function loginBot(deps: TokenDeps, ask: Ask, target: ChatTarget): P
   const login = { type: 'm.login.application_service', identifier: { type: 'm.id.user', user: botOf(target) }, ...device }
   const tryLogin = () => ask({ method: 'POST', path: '/_matrix/client/v3/login', body: login }, service)
   let answer = await tryLogin()
-  if (errcodeOf(answer) === 'M_FORBIDDEN') {
+  // A server without the account answers 404 M_UNKNOWN, older ones 403.
+  if (answer.status !== 200 && faultOf(answer) === undefined) {
     const body = { type: 'm.login.application_service', username: botLocalpart, inhibit_login: true }
     const made = await ask({ method: 'POST', path: '/_matrix/client/v3/register', body }, service)
     if (made.status !== 200 && errcodeOf(made) !== 'M_USER_IN_USE') return faultOf(made) ?? unexpected(made)

@@ -8,7 +8,7 @@ type TokenTable = { box_id: string; sealed: string; updated_at: string }
 
 declare module '../db/database.ts' {
   interface Tables {
-    /** Of the administrator. */
+    /** Tokens of the administrator. */
     homeserver_tokens: TokenTable
     bot_tokens: TokenTable
   }

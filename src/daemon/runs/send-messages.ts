@@ -3,11 +3,12 @@ import { alertOf } from '../../core/alerts/index.ts'
 import type { RunEffect } from '../../core/boards/index.ts'
 import type { Homeservers } from '../../core/homeserver/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
-import { isProblem, type TenantId } from '../../core/kit/index.ts'
+import { type Clock, isProblem, type TenantId } from '../../core/kit/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
-import { type Db, insertJobs, insertRows, type JobHandler, type Write } from '../db/index.ts'
+import { type Db, insertJobs, insertRows, type JobHandler, type Tx, type Write } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
 import { sendAsBot } from '../homeserver/index.ts'
-import { findSpace, roomsOfTenant } from '../spaces/index.ts'
+import { findSpace, roomsOfTenant, spaceOfRoom } from '../spaces/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 
@@ -55,7 +56,7 @@ export const messageJobs = (deps: Deps): Readonly<Record<string, JobHandler>> =>
       const transactionId = `${one.runId}.${one.tokenId}`
       const eventId =
         roomId === undefined ? null : await deps.sendMessage({ tenantId: one.tenantId, roomId, body: message.body, transactionId })
-      await record(deps, one, eventId)
+      await record(deps, one, eventId !== null && roomId !== undefined ? { eventId, roomId } : null)
     } catch (err) {
       const isRefused = isProblem(err, 'PAYLOAD_TOO_LARGE') || (isProblem(err, 'NO_ROOM') && attempt >= maxRefusals)
       if (!(last || isRefused) || isProblem(err, 'HOMESERVER_UNREACHABLE')) throw err
@@ -89,12 +90,15 @@ async function roomOf({ db }: Pick<Deps, 'db'>, { tenantId }: OneMessage, { room
   return space.roomId
 }
 
+type Sent = Readonly<{ eventId: string; roomId: string }>
+
 /** Without an event id the message was not sent and is not tried again: operators get an alert. */
-async function record({ db, clock }: Pick<Deps, 'db' | 'clock'>, { tenantId, runId, tokenId }: OneMessage, eventId: string | null) {
+async function record({ db, clock }: Pick<Deps, 'db' | 'clock'>, { tenantId, runId, tokenId }: OneMessage, sent: Sent | null) {
   await db.transaction().execute(async (tx) => {
-    const query = tx.updateTable('run_messages').set({ status: eventId === null ? 'failed' : 'sent', matrix_event_id: eventId })
+    const change = { status: sent ? ('sent' as const) : ('failed' as const), matrix_event_id: sent?.eventId ?? null }
+    const query = tx.updateTable('run_messages').set(change)
     await query.where('tenant_id', '=', tenantId).where('run_id', '=', runId).where('token_id', '=', tokenId).execute()
-    if (eventId !== null) return
+    if (sent) return publishNotice(tx, clock, { tenantId, runId, roomId: sent.roomId })
     const { slug, board_id, element_id } = await tx
       .selectFrom('run_messages')
       .innerJoin('runs', 'runs.id', 'run_messages.run_id')
@@ -106,6 +110,18 @@ async function record({ db, clock }: Pick<Deps, 'db' | 'clock'>, { tenantId, run
       .executeTakeFirstOrThrow()
     await raiseAlert(tx, clock, alertOf.run_message_failed({ slug, runId, boardId: board_id, elementId: element_id }))
   })
+}
+
+/** The platform wrote in the room of a space: published to its members. */
+async function publishNotice(
+  tx: Tx,
+  clock: Clock,
+  { tenantId, runId, roomId }: Readonly<{ tenantId: string; runId: string; roomId: string }>,
+) {
+  const spaceId = (await spaceOfRoom(tx, { tenantId, roomId })) ?? null
+  const audience = spaceId === null ? {} : { spaces: [spaceId] }
+  // The run is the cause: a board that answers its own notices ends after a few runs.
+  await recordEvent(tx, clock, { tenantId, type: 'message.notice', payload: { roomId, spaceId, runId }, audience })
 }
 
 /** Sends a message of a run as the platform's bot. */

@@ -200,10 +200,13 @@ export async function spaceRoomsAfter(db: DbOrTx, { tenantId, after, limit }: Ro
   return rows.map(({ id, name, chat_room_id }) => ({ spaceId: id, name, roomId: chat_room_id as string }))
 }
 
-/** True if the room is the chat room of a space of the tenant that is not deleted. */
-export async function hasSpaceRoom(db: DbOrTx, { tenantId, roomId }: Readonly<{ tenantId: string; roomId: string }>): Promise<boolean> {
+/** The space of the tenant that has the chat room and is not deleted. */
+export async function spaceOfRoom(
+  db: DbOrTx,
+  { tenantId, roomId }: Readonly<{ tenantId: string; roomId: string }>,
+): Promise<string | undefined> {
   const query = db.selectFrom('spaces').select('id').where('tenant_id', '=', tenantId).where('chat_room_id', '=', roomId)
-  return (await query.where('deleted_at', 'is', null).executeTakeFirst()) !== undefined
+  return (await query.where('deleted_at', 'is', null).executeTakeFirst())?.id
 }
 
 /** Ids of the chat rooms of a tenant's spaces, without those that are being made or deleted. */

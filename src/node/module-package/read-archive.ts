@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
 import { type Entry, fromBufferPromise } from 'yauzl'
 import { maxPackageBytes } from '../../core/modules/index.ts'
 import { type Finding, finding } from '../../core/scan/index.ts'
@@ -35,6 +36,8 @@ export async function readArchive(zip: Buffer, visit: (file: PackageFile) => voi
       if (fault?.rule === 'archive-limit') return end()
       if (fault || name.endsWith('/')) continue
       const bytes = await contentOf(await archive.openReadStreamPromise(entry))
+      // The library reads the checksum and compares it with nothing.
+      if (crc32(bytes) !== entry.crc32) throw new Error(`${shown(name)} has another checksum than the zip states`)
       seen.files++
       seen.bytes += bytes.length
       await visit({ name, bytes })

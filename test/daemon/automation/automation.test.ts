@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { automationContract } from '../../../src/core/automation/index.ts'
 import { isoIn } from '../../../src/core/kit/index.ts'
 import { automationFeature } from '../../../src/daemon/automation/index.ts'
+import { eventsAfter } from '../../../src/daemon/db/index.ts'
 import { type AutomationWorld, anAutomationWorld } from '../../support/automation-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -111,6 +112,17 @@ onBothDialects('automation', (fresh) => {
     const sender = '@tenantry-bot:acme.example'
     expect(one.chat.rooms.messages()).toEqual(Array.from({ length: 3 }, () => ({ roomId, sender, text: 'Leave the building' })))
     expect(await audited(one)).toEqual([{ actor: 'automation:n8n', action: 'automation.room-created' }])
+    const events = (await eventsAfter(one.db, { stream: `tenant:${one.tenantId}`, after: 0 })).filter(({ eventType }) =>
+      /^(crisis|message)/.test(eventType),
+    )
+    expect(events.map(({ eventType, payload }) => [eventType, (payload as { eventId: string }).eventId])).toEqual([
+      ['crisis.updated', 'e1'],
+      ['crisis.updated', 'e1'],
+      ['message.notice', 'e1'],
+      ['message.notice', 'e1'],
+      ['message.notice', 'e1'],
+    ])
+    for (const { audience } of events) expect(audience).toEqual({ users: expect.arrayContaining([expect.any(String)]) })
   })
 
   test.each(['createRoom', 'send'])('a lost answer of %s does nothing twice', async (lost) => {

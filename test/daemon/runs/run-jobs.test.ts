@@ -11,7 +11,7 @@ import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
 import { userPorts } from '../../support/user-ports.ts'
-import { aBoard, aRun, storedSpace } from './a-board.ts'
+import { aBoard, aRun, joined, storedSpace } from './a-board.ts'
 
 type Ports = Partial<Pick<TasksWorld, 'sendMessage' | 'storeReport'>>
 
@@ -34,6 +34,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const one = await aTasksWorld(await fresh())
     await storedSpace(one, 'spc_4b')
     await storedSpace(one, 'spc_hall', '!hall:school')
+    await joined(one, 'mia', 'spc_4b', 'spc_hall')
     return one
   }
 

@@ -4,7 +4,7 @@ import { ZipFile } from 'yazl'
 import { readArchive, scanInWorker, scanPackage, zipOf } from '../../../src/node/module-package/index.ts'
 import { compiled } from '../../support/compiled-program.ts'
 
-type Raw = Readonly<{ name: string; content?: string | Buffer; mode?: number; size?: number; flags?: number }>
+type Raw = Readonly<{ name: string; content?: string | Buffer; mode?: number; size?: number; flags?: number; checksum?: number }>
 
 const crcTable = Array.from({ length: 256 }, (_, n) => {
   let c = n
@@ -18,14 +18,14 @@ const crc32 = (bytes: Buffer) =>
 function rawZip(entries: readonly Raw[]): Buffer {
   const [locals, centrals]: [Buffer[], Buffer[]] = [[], []]
   let offset = 0
-  for (const { name, content = 'x', mode = 0o100644, size, flags = 0 } of entries) {
+  for (const { name, content = 'x', mode = 0o100644, size, flags = 0, checksum } of entries) {
     const [bytes, path] = [Buffer.from(content), Buffer.from(name)]
     const packed = deflateRawSync(bytes)
     const common = Buffer.alloc(26)
     common.writeUInt16LE(20, 0)
     common.writeUInt16LE(flags, 2)
     common.writeUInt16LE(8, 4)
-    common.writeUInt32LE(crc32(bytes), 10)
+    common.writeUInt32LE(checksum ?? crc32(bytes), 10)
     common.writeUInt32LE(packed.length, 14)
     common.writeUInt32LE(size ?? bytes.length, 18)
     common.writeUInt16LE(path.length, 22)
@@ -58,6 +58,11 @@ const main = { name: 'index.js', content: 'export const on = {}' }
 describe('an archive that could harm a reader is refused', () => {
   test.each([
     ['a path upwards', [{ name: '../index.js' }], 'archive-unreadable'],
+    [
+      'a file that was changed on its way',
+      [{ name: 'index.js', content: 'changed', checksum: crc32(Buffer.from('original')) }],
+      'archive-unreadable',
+    ],
     ['an absolute path', [{ name: '/etc/passwd' }], 'archive-unreadable'],
     ['a drive', [{ name: 'C:/x.js' }], 'archive-unreadable'],
     ['a backslash', [{ name: 'a\\b.js' }], 'archive-unreadable'],
