@@ -21,7 +21,9 @@ function isEasilyGuessed(password: string): boolean {
   if (/^(.{1,8}?)\1+.{0,2}$/.test(plain)) return true
   const parts = plain.match(/[a-z]+|[0-9]+|[^a-z0-9]+/g) ?? []
   const isWeak = (part: string) =>
-    /^[0-9]+$/.test(part) ? isSequence(part) || part.length <= 4 : !/[a-z]/.test(part) || isCommon(part) || isSequence(part)
+    /^[0-9]+$/.test(part)
+      ? part.length <= 4 || isSequence(part) || '01234567890123456789'.includes(part)
+      : !/[a-z]/.test(part) || isCommon(part) || isSequence(part)
   return parts.every((part) => isWeak(part) && part.length <= 24)
 }
 

@@ -17,7 +17,7 @@ const Username = z
 const SessionId = z.string().regex(/^ses_[0-9a-z]{20}$/, 'must be the id of a session')
 const RefreshToken = z.string().min(1).max(512)
 
-/** A refused login returns nothing but the code (SECURITY). An account locks whether it exists or not. */
+/** A refused login returns nothing but the code. An account locks whether it exists or not. */
 const loginProblems = ['LOGIN_FAILED', 'ACCOUNT_LOCKED', 'HOMESERVER_UNREACHABLE'] as const
 
 export const Session = z.object({
