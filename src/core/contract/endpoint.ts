@@ -11,7 +11,7 @@ import type {
 } from '../kit/index.ts'
 import type { Cost } from './cost.ts'
 
-/** Admin roles from least to most; each may do all that the ones before it may (SECURITY, Identity). */
+/** Admin roles from least to most; each may do all that the ones before it may. */
 export const adminRoles = ['viewer', 'reviewer', 'operator', 'admin'] as const
 export type AdminRole = (typeof adminRoles)[number]
 

@@ -38,7 +38,7 @@ function allowedHeaders(asked: string): string {
   return [...sent, ...names.filter((name) => ofModule.test(name)).slice(0, maxOfModule)].join(', ')
 }
 
-/** Never with credentials: platform tokens travel in a header that no page sends by itself (SECURITY, Inputs). */
+/** Never with credentials: platform tokens travel in a header that no page sends by itself. */
 export const corsHeaders = {
   answer: (origin: string) => ({ 'access-control-allow-origin': origin, 'access-control-expose-headers': exposed.join(', ') }),
   /** `asked`: the header Access-Control-Request-Headers. */

@@ -2,7 +2,7 @@ import { addressBytes } from '../kit/index.ts'
 
 type Width = Readonly<{ v4: number; v6: number }>
 
-/** One client is an IPv4 address or an IPv6 /64 (SECURITY, Inputs). */
+/** One client is an IPv4 address or an IPv6 /64. */
 const oneClient: Width = { v4: 32, v6: 64 }
 
 /**

@@ -56,7 +56,7 @@ export type SlowRefusal = Readonly<{ floorMs: number; atMs: number }>
 
 /**
  * How long to delay a refusal: until one second after the request arrived, the next full second, or the time of the slowest refusal within the
- * last hour, up to three seconds. Response time then reveals neither the reason nor, by a slow chat server, that the tenant exists (SECURITY).
+ * last hour, up to three seconds. Response time then reveals neither the reason nor, by a slow chat server, that the tenant exists.
  */
 export function delayRefusal(
   elapsedMs: number,

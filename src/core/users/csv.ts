@@ -3,7 +3,7 @@ import { printable } from '../kit/index.ts'
 import { type RoleBook, unknownRoles } from './role-book.ts'
 import { canonicalLocalpart, DisplayName, isReserved, Locale, Localpart, NewPassword, Roles } from './user.ts'
 
-/** Limits of one import file (SECURITY, Inputs). */
+/** Limits of one import file. */
 export const importLimits = { bytes: 5_000_000, lines: 10_000 } as const
 
 const bytes = (text: string) => new TextEncoder().encode(text).length

@@ -47,7 +47,7 @@ type UserRoles = Readonly<{ tenantSlug: string; roles: readonly string[] }>
 
 /**
  * The capabilities of a user with these roles, without duplicates, in the order of the catalogue. Unknown roles grant nothing. `reviewStore`
- * is granted only in the tenant that operates the store (SECURITY): other tenants are its customers.
+ * is granted only in the tenant that operates the store: other tenants are its customers.
  */
 export function capabilitiesOf({ roles: book, operatorTenant }: RoleBook, { tenantSlug, roles }: UserRoles): Capability[] {
   const granted = new Set(roles.flatMap((role) => (Object.hasOwn(book, role) ? (book[role]?.capabilities ?? []) : [])))

@@ -3,7 +3,7 @@ import { isLoopback, problem } from '../../core/kit/index.ts'
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>> & Readonly<{ host?: string; cookie?: string }>
 
-/** Rules for calls of the web console: whose cookie counts, and under which names the daemon answers (SECURITY, Console). */
+/** Rules for calls of the web console: whose cookie counts, and under which names the daemon answers. */
 export type ConsoleAccess = ReturnType<typeof consoleAccess>
 
 export function consoleAccess(baseUrl: string) {

@@ -4,7 +4,7 @@ import { problem } from '../../core/kit/index.ts'
 import { packageRoot } from '../../node/index.ts'
 import { consoleAccess } from '../admin/index.ts'
 
-/** Nothing from elsewhere, no inline script or style, in no frame (SECURITY, Console). */
+/** Nothing from elsewhere, no inline script or style, in no frame. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -14,7 +14,7 @@ export function addressLimit(clock: Clock, perSecond: number): (address: string)
 const maxAddresses = 100_000
 const sweepEveryMs = 1000
 
-/** Assigns a slot to the next request of each client address. An IPv6 client is its /64 (SECURITY, Inputs). */
+/** Assigns a slot to the next request of each client address. An IPv6 client is its /64. */
 export function addressSlots(clock: Clock, spacing: Spacing): (address: string) => Slot {
   const slots = new Map<string, number>()
   let sweptMs = clock.monotonicMs()

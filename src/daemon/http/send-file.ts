@@ -19,7 +19,7 @@ export type FileBody = Readonly<{
   accessCheck?(over: AbortSignal): () => Promise<unknown>
 }>
 
-/** An uploaded file must never run as a page of this origin (SECURITY, Inputs). */
+/** An uploaded file must never run as a page of this origin. */
 const isolationHeaders = { 'content-security-policy': "default-src 'none'; sandbox", 'x-content-type-options': 'nosniff' }
 
 /** Ends a download when its caller loses access. */

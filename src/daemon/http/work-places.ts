@@ -99,7 +99,7 @@ class Room {
     })
   }
 
-  /** A full queue refuses the tenant with the most waiting calls, so that nobody keeps others out. */
+  /** A full queue refuses the tenant with the most waiting calls, so that no tenant keeps others out. */
   #makeRoom(caller: Caller): void {
     if (this.#waiting < (this.#bound.waiting ?? 0)) return
     let longest: Set<Waiting> | undefined

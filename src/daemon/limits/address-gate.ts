@@ -35,11 +35,11 @@ export function addressGate({ clock, delays, metrics }: Deps, spacing: Spacing):
 const maxWaiting = 300
 
 /**
- * Answers refusals of one address at `perSecond`, ten times as many at once: an attacker that repeats refused requests waits for each answer. Returns
+ * Answers refusals of one address at `perSecond`, thirty times as many at once: an attacker that repeats refused requests waits for each answer. Returns
  * false if the connection is to be closed without one.
  */
 export function refusalPace({ clock, delays, metrics }: Deps, perSecond: number) {
-  const slotOf = addressSlots(clock, { perSecond, atOnce: 10 * perSecond, buffered: maxWaiting })
+  const slotOf = addressSlots(clock, { perSecond, atOnce: 30 * perSecond, buffered: maxWaiting })
   return async (request: Request, response: Response): Promise<boolean> => {
     const address = request.ip ?? 'unknown'
     const slot = slotOf(address)

@@ -49,13 +49,13 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
     ...budgetGate({ store, budgetOf: tenantBudgets({ db, clock, budgets: limits }), delays, shares: userShares(clock), metrics }),
     store,
     addresses: (app) => {
-      // Paths of operators and agents have no address limit (SECURITY).
+      // Paths of operators and agents have no address limit.
       app.use([...clientPaths], all)
       app.use('/console', assets)
       app.post(login, logins)
     },
     anonymous: addressGate(gates, perAddress),
-    paceRefusal: refusalPace(gates, limits.perAddress),
+    paceRefusal: refusalPace(gates, limits.perAddress / 3),
     close: store.close,
   }
 }

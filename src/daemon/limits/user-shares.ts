@@ -10,7 +10,7 @@ type Counts = Map<string, Map<string, number>>
 
 const minuteMs = 60_000
 
-/** Of the last minute the part that is still in the window counts, as if its requests had come evenly. */
+/** The part of the last minute that is still in the window counts as if its requests had come evenly. */
 export function userShares(clock: Clock): UserShares {
   let [minute, now, before]: [number, Counts, Counts] = [0, new Map(), new Map()]
   const turn = (current: number) => {

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { serviceContract as contract, type Readiness } from '../../core/service/index.ts'
 import type { Db } from '../db/index.ts'
-import { serveContract, tagged } from '../http/index.ts'
+import { encoded, serveContract } from '../http/index.ts'
 import { docsPage, docsStyle } from './docs-page.ts'
 
 export type ServiceDeps = Readonly<{
@@ -21,7 +21,7 @@ export const serviceRoutes = (deps: ServiceDeps) => {
   // Made by the first reader, and once: the document has 1.6 MB.
   const document = once(async () => {
     const all = await inSteps(deps.openApi())
-    return { openApi: tagged(all), docs: docsPage(all) }
+    return { openApi: encoded(all), docs: docsPage(all) }
   })
   return serveContract(contract, {
     healthz: () => undefined,
@@ -33,7 +33,7 @@ export const serviceRoutes = (deps: ServiceDeps) => {
   })
 }
 
-/** Other work of the thread goes on between the steps. */
+/** The thread does other work between the steps. */
 async function inSteps<Result>(steps: Iterator<undefined, Result>): Promise<Result> {
   for (;;) {
     const step = steps.next()

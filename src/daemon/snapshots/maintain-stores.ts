@@ -15,7 +15,7 @@ export const leaseMs = 60_000
 const checkEveryMs = 10_000
 
 /**
- * Maintains repositories in a bucket, with a credential that agents lack (SECURITY, Agents). Takes one lease per repository, and aborts when other work
+ * Maintains repositories in a bucket, with a credential that agents lack. Takes one lease per repository, and aborts when other work
  * on its box begins.
  */
 export async function runStoreMaintenance(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {

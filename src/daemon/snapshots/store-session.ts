@@ -14,7 +14,7 @@ const timeoutMs = 10_000
 
 /**
  * Requests a session credential for one command, as environment for restic. It expires, reaches only this repository, and can delete only restic's locks
- * (SECURITY, Agents). Throws SNAPSHOT_STORE_UNAVAILABLE, CONFIG.
+ *. Throws SNAPSHOT_STORE_UNAVAILABLE, CONFIG.
  */
 export async function storeSession({ clock, fetch }: SessionDeps, { sessions, key, repository }: Input): Promise<Record<string, string>> {
   const { endpoint, region } = sessions

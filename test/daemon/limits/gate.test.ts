@@ -233,7 +233,7 @@ describe('one address', () => {
     for (let n = 0; n < 10; n++) expect((await get('/nowhere')).status).toBe(404)
     const paced = get('/nowhere')
     await waiting(1)
-    await clock.advance(1000)
+    await clock.advance(3000)
     expect((await paced).status).toBe(404)
   })
 
