@@ -400,7 +400,7 @@ onBothDialects('the tags of a plan', (fresh) => {
       const db = inBetween(deps.db, () => applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.3' })))
       const made = await createEmergency({ ...deps, db, askRegistries: asking }, anAdmin, asked)
       const image = 'registry.example/synapse:v1.163.4'
-      expect([made.manifestRevision, questions, made.digests]).toEqual([4, [[image]], { [image]: digestOf(image) }])
+      expect([made.manifestRevision, questions, made.digests]).toEqual([3, [[image]], { [image]: digestOf(image) }])
     })
 
     test('keep it from nothing: where nobody answers it is made all the same', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { isProblem, type ProblemCode, secret } from '../../../src/core/kit/index.ts'
 import { ensureUser, userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aRoleBook, aUsersWorld } from '../../support/users-world.ts'
@@ -28,7 +28,7 @@ onBothDialects('users of a tenant', (fresh) => {
     expect([made, chat.accounts.get('@anna:acme.example')?.password]).toEqual(['created', password])
     expect(password).toMatch(/^([0-9a-z]{4}-){3}[0-9a-z]{4}$/)
     expect(await api.showUser(of('anna'))).toEqual(user)
-    expect(await homeserver.whoami({ reveal: () => 'none' } as never)).toEqual({ kind: 'unknown_token' })
+    expect(await homeserver.whoami(secret('none'))).toEqual({ kind: 'unknown_token' })
   })
 
   test('a user with an existing chat account is adopted and keeps its password', async () => {
