@@ -26,7 +26,7 @@ export const isLost = (error: AgentError | null | undefined): error is AgentErro
 export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, { owner, place, error }: Lost): Promise<void> {
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
-  const { lost_at } = await repositoryRow(tx, tenantId)
+  const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
   await tx
     .updateTable('snapshot_repositories')
     .set({ lost_at: lost_at ?? isoNow(clock), lost_place: place.key })
@@ -42,6 +42,7 @@ export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, {
     .execute()
   const boxes = await slugsLostAt(tx, place.key)
   await raiseAlert(tx, clock, alertOf.snapshot_store_lost({ key: alertKey(place.key), subject: place.subject, boxes, error }))
+  if (lost_place !== place.key) await closeUnlessLost({ tx, clock }, lost_place, `its repositories are expected at ${place.subject} now`)
   if (lost_at !== null) return
   const payload = { boxId: owner.id, slug: owner.slug, snapshots: gone.length, error }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.store_lost', payload })
@@ -55,19 +56,25 @@ export async function recordStoreBack({ tx, clock }: WithTx<{ clock: Clock }>, o
   await tx.updateTable('snapshot_repositories').set({ lost_at: null, lost_place: null }).where('tenant_id', '=', tenantId).execute()
   const payload = { boxId: owner.id, slug: owner.slug }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.store_back', payload })
-  if (lost_place === null || (await slugsLostAt(tx, lost_place)).length > 0) return
-  await closeAlerts(tx, clock, { keys: [alertKey(lost_place)], because })
+  await closeUnlessLost({ tx, clock }, lost_place, because)
 }
 
-/** Slugs of the repositories that are gone there, in order. */
+/** Closes the alert of a place where no repository is gone any more. */
+async function closeUnlessLost({ tx, clock }: WithTx<{ clock: Clock }>, place: string | null, because: string): Promise<void> {
+  if (place === null) return
+  const lost = tx.selectFrom('snapshot_repositories').select('tenant_id').where('lost_place', '=', place)
+  if ((await lost.executeTakeFirst()) === undefined) await closeAlerts(tx, clock, { keys: [alertKey(place)], because })
+}
+
+/** Slugs of the boxes whose repositories are gone there, in order, with or without snapshots. */
 async function slugsLostAt(tx: Tx, place: string): Promise<string[]> {
   const rows = await tx
     .selectFrom('snapshot_repositories')
-    .innerJoin('snapshots', 'snapshots.tenant_id', 'snapshot_repositories.tenant_id')
+    .innerJoin('boxes', 'boxes.tenant_id', 'snapshot_repositories.tenant_id')
     .where('lost_place', '=', place)
-    .select('snapshots.slug')
+    .select('boxes.slug')
     .distinct()
-    .orderBy('snapshots.slug')
+    .orderBy('boxes.slug')
     .execute()
   return rows.map(({ slug }) => slug)
 }

@@ -134,6 +134,34 @@ onBothDialects('a snapshot store that is gone', (fresh) => {
     expect(await audit()).toContainEqual({ actor: 'admin:anna', action: 'snapshots.abandoned', subject: 'north' })
   })
 
+  test('before its first snapshot can be abandoned too, and the alert names its box', async () => {
+    const { api, agentOf, take, fail, post, secrets, alerts, db } = await setUp()
+    const abandon = () => api.abandonSnapshots({ params: { slug: 'north' }, body: { reason: 'the disk burned' } })
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    const command = await take()
+    await agentOf('host-1').postOutputs({
+      params: { id: command.id },
+      body: { leaseToken: command.leaseToken, outputs: { snapshotRepositoryId: repositoryId } },
+    })
+    await post(command, { ok: false, error: { code: 'DISK_FULL', message: 'full' } })
+    await expect(abandon()).rejects.toMatchObject({ code: 'CONFLICT' }) // nothing was reported as gone
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    await fail('SNAPSHOT_STORE_LOST')
+    expect((await db.selectFrom('alerts').select('body').executeTakeFirstOrThrow()).body).toContain('north')
+    expect(await abandon()).toEqual({ abandoned: 0 })
+    expect([await secrets(), await alerts()]).toMatchObject([{ mayCreate: true }, ['snapshot_store_lost host-1 closed']])
+  })
+
+  test('is abandoned after its box was removed too, or nobody could delete its tenant', async () => {
+    const { aSnapshot, api, fail, alerts, snapshots, db } = await setUp()
+    await aSnapshot('north', 'a')
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    await fail('SNAPSHOT_STORE_LOST')
+    await db.updateTable('boxes').set({ live: 0, removal: 'erased' }).execute()
+    expect(await api.abandonSnapshots({ params: { slug: 'north' }, body: { reason: 'the disk burned' } })).toEqual({ abandoned: 1 })
+    expect([await snapshots(), await alerts()]).toEqual([['forgotten'], ['snapshot_store_lost host-1 closed']])
+  })
+
   test('in a bucket is found by the daemon itself, which is told which repository it must be', async () => {
     const answers = [problem('SNAPSHOT_STORE_LOST', lost.message), { ...aTended(['a']), repositoryId, check: { ok: true, error: null } }]
     const asked: unknown[] = []
