@@ -50,13 +50,18 @@ export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, {
 
 /** The repository was read again, or its snapshots were abandoned. */
 export async function recordStoreBack({ tx, clock }: WithTx<{ clock: Clock }>, owner: SnapshotOwner, because: string): Promise<void> {
-  const { tenantId } = owner
-  const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
-  if (lost_at === null) return
-  await tx.updateTable('snapshot_repositories').set({ lost_at: null, lost_place: null }).where('tenant_id', '=', tenantId).execute()
+  if (!(await forgetLostStore({ tx, clock }, owner.tenantId, because))) return
   const payload = { boxId: owner.id, slug: owner.slug }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.store_back', payload })
+}
+
+/** No repository is missed any more. Returns false for one that was not. */
+export async function forgetLostStore({ tx, clock }: WithTx<{ clock: Clock }>, tenantId: string, because: string): Promise<boolean> {
+  const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
+  if (lost_at === null) return false
+  await tx.updateTable('snapshot_repositories').set({ lost_at: null, lost_place: null }).where('tenant_id', '=', tenantId).execute()
   await closeUnlessLost({ tx, clock }, lost_place, because)
+  return true
 }
 
 /** Closes the alert of a place where no repository is gone any more. */

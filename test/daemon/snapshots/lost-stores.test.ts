@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AgentError } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
-import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
+import { eraseSnapshots, snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
 import { maintainStores } from '../../../src/daemon/snapshots/maintain-stores.ts'
 import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -160,6 +160,15 @@ onBothDialects('a snapshot store that is gone', (fresh) => {
     await db.updateTable('boxes').set({ live: 0, removal: 'erased' }).execute()
     expect(await api.abandonSnapshots({ params: { slug: 'north' }, body: { reason: 'the disk burned' } })).toEqual({ abandoned: 1 })
     expect([await snapshots(), await alerts()]).toEqual([['forgotten'], ['snapshot_store_lost host-1 closed']])
+  })
+
+  test('has no alert once its tenant was deleted', async () => {
+    const { aSnapshot, api, fail, alerts, deps, box } = await setUp()
+    await aSnapshot('north', 'a')
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    await fail('SNAPSHOT_STORE_LOST')
+    await eraseSnapshots(deps, { id: box.tenantId, slug: 'north' })
+    expect(await alerts()).toEqual(['snapshot_store_lost host-1 closed'])
   })
 
   test('in a bucket is found by the daemon itself, which is told which repository it must be', async () => {
