@@ -2,7 +2,7 @@ import { alertOf } from '../../core/alerts/index.ts'
 import type { AgentError, BoxCommandKind } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { appendEvent, type Tx, type WithTx } from '../db/index.ts'
+import { appendEvent, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { type Command, type CommandListener, hostById } from '../hosts/index.ts'
 import { reachesStore, type SnapshotSettings } from './snapshot-store.ts'
 import { lockRepository, repositoryRow, type SnapshotOwner } from './snapshots.repo.ts'
@@ -18,6 +18,9 @@ export const bucket: Place = { key: 'bucket', subject: 'snapshots' }
 
 const alertKey = (place: string): string => `snapshot_store_lost:${place}`
 
+/** Repositories that share an alert are lost and come back one after the other, or the alert of the last two would stay open. */
+const lostStores = 'snapshot-stores-lost'
+
 type Lost = Readonly<{ owner: SnapshotOwner; place: Place; error: AgentError }>
 
 export const isLost = (error: AgentError | null | undefined): error is AgentError => error?.code === 'SNAPSHOT_STORE_LOST'
@@ -26,6 +29,7 @@ export const isLost = (error: AgentError | null | undefined): error is AgentErro
 export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, { owner, place, error }: Lost): Promise<void> {
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
+  await lockExclusive(tx, lostStores)
   const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
   await tx
     .updateTable('snapshot_repositories')
@@ -57,6 +61,8 @@ export async function recordStoreBack({ tx, clock }: WithTx<{ clock: Clock }>, o
 
 /** No repository is missed any more. Returns false for one that was not. */
 export async function forgetLostStore({ tx, clock }: WithTx<{ clock: Clock }>, tenantId: string, because: string): Promise<boolean> {
+  if ((await repositoryRow(tx, tenantId)).lost_at === null) return false
+  await lockExclusive(tx, lostStores)
   const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
   if (lost_at === null) return false
   await tx.updateTable('snapshot_repositories').set({ lost_at: null, lost_place: null }).where('tenant_id', '=', tenantId).execute()

@@ -1,7 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { AgentError } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { eraseSnapshots, snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
+import { forgetLostStore } from '../../../src/daemon/snapshots/lost-stores.ts'
 import { maintainStores } from '../../../src/daemon/snapshots/maintain-stores.ts'
 import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -169,6 +171,28 @@ onBothDialects('a snapshot store that is gone', (fresh) => {
     await fail('SNAPSHOT_STORE_LOST')
     await eraseSnapshots(deps, { id: box.tenantId, slug: 'north' })
     expect(await alerts()).toEqual(['snapshot_store_lost host-1 closed'])
+  })
+
+  test('whose last two repositories return at the same moment leaves no alert', async () => {
+    const { aBox, aSnapshot, api, fail, alerts, deps, db, box } = await setUp()
+    const south = await aBox('south')
+    for (const slug of ['north', 'south']) {
+      await aSnapshot(slug, slug)
+      await api.takeSnapshot({ params: { slug } })
+      await fail('SNAPSHOT_STORE_LOST')
+    }
+    const back = (tenantId: string, meanwhile: () => Promise<unknown>) =>
+      db.transaction().execute(async (tx) => {
+        await forgetLostStore({ ...deps, tx }, tenantId, 'it is back')
+        await meanwhile()
+      })
+    let second: Promise<unknown> = Promise.resolve()
+    await back(box.tenantId, async () => {
+      second = back(south.tenantId, async () => undefined)
+      await Promise.race([second, setTimeout(100)])
+    })
+    await second
+    expect(await alerts()).toEqual(['snapshot_store_lost host-1 closed 2x'])
   })
 
   test('in a bucket is found by the daemon itself, which is told which repository it must be', async () => {
