@@ -6,7 +6,7 @@ import { addressSlots } from './address-limit.ts'
 /** `name`: one caller. `tenant`: callers that share; waiting calls of tenants are served in rotation. */
 export type Caller = Readonly<{ name: string; tenant: string }>
 
-/** What one client may have all addresses of. */
+/** One client may have all addresses of such a network. */
 const network = { v4: 24, v6: 48 }
 
 /** A user shares with the tenant, an API token with its account, and an anonymous client with its network. */
