@@ -41,7 +41,7 @@ export const emergencyContract = {
     returns: RolloutDetail,
     status: 201,
     problems: ['AUTH', 'CONFIG', 'VALIDATION', 'CONFLICT', 'NOT_FOUND'],
-    summary: 'Queue an emergency rollout of all boxes and apply its versions to the manifest; needs the approval token',
+    summary: 'Queue an emergency rollout of all boxes, whose start applies its versions to the manifest; needs the approval token',
     spec: '4.6',
   }),
 } as const satisfies Contract

@@ -4,8 +4,10 @@
 export { Branding, FeatureFlags, Tenant, type TenantInFull, TenantStatus, tenantsContract } from './contract.ts'
 export {
   active,
+  afterPlanBegun,
   afterPlanEnded,
   afterResumedTime,
+  isByPlanAlone,
   liftOf,
   resumed,
   type Standing,

@@ -19,7 +19,11 @@ type Named = Standing & Readonly<{ slug: string }>
 
 export const active: Standing = { status: 'active', suspendedReason: null, suspendedCause: null, resumedUntil: null }
 
-/** A tenant that is resumed for a time keeps its cause: an operator who suspends it early does not pay its plan. */
+/** True while the end of the plan alone suspends the tenant: an operator who suspends it too has put another reason there. */
+export const isByPlanAlone = ({ suspendedCause, suspendedReason }: Pick<Standing, 'suspendedCause' | 'suspendedReason'>): boolean =>
+  suspendedCause === 'plan_ended' && suspendedReason === planEndedReason
+
+/** A tenant whose plan ended keeps that cause: an operator who suspends it does not pay its plan. */
 export const suspendedBy = ({ suspendedCause }: Standing, reason: string): Standing => ({
   ...{ status: 'suspended', suspendedReason: reason, suspendedCause: suspendedCause ?? 'operator', resumedUntil: null },
 })
@@ -33,6 +37,10 @@ export const afterPlanEnded = ({ resumedUntil }: Standing): Standing => ({
     resumedUntil,
   },
 })
+
+/** The plan has a subscription again. It lifts the suspension that the end of the plan caused, never that of an operator. */
+export const afterPlanBegun = (before: Standing): Standing =>
+  before.status === 'active' || isByPlanAlone(before) ? active : { ...before, suspendedCause: 'operator' }
 
 /** Suspended again at the end of its time. Undefined for a tenant whose time has not ended, or that has none. */
 export const afterResumedTime = (before: Standing, now: string): Standing | undefined =>
@@ -61,7 +69,9 @@ export function resumed(before: Named, { until, isPaid, now }: Resume): Standing
       `${before.slug} is active and was not suspended, so it needs no time. fix: tenantry tenants show ${before.slug}`,
     )
   const ms = Date.parse(until) - Date.parse(now)
-  if (ms > 0 && ms <= maxResumedDays * dayMs) return { ...before, status: 'active', resumedUntil: new Date(until).toISOString() }
+  const suspendedReason = before.suspendedCause === 'plan_ended' ? planEndedReason : before.suspendedReason
+  if (ms > 0 && ms <= maxResumedDays * dayMs)
+    return { ...before, suspendedReason, status: 'active', resumedUntil: new Date(until).toISOString() }
   const reason = `must be in the future, and at most ${maxResumedDays} days ahead`
   throw problem('VALIDATION', `until: ${reason}`, { details: [{ path: 'until', reason }] })
 }
@@ -73,10 +83,10 @@ export const liftOf = ({ slug, suspendedCause }: Pick<Named, 'slug' | 'suspended
     : `tenantry tenants resume ${slug}`
 
 /** For a user whose password was proven, and for tools with a key: the cause, but never the words of an operator. */
-export const tenantSuspended = ({ slug, suspendedCause }: Pick<Named, 'slug' | 'suspendedCause'>): Problem =>
+export const tenantSuspended = ({ slug, ...standing }: Pick<Named, 'slug' | 'suspendedCause' | 'suspendedReason'>): Problem =>
   problem(
     'TENANT_SUSPENDED',
-    suspendedCause === 'plan_ended'
+    isByPlanAlone(standing)
       ? `${slug} is suspended because the subscription of its plan ended; a new subscription lifts it. fix: ask an administrator of your organisation`
       : `${slug} is suspended by the operator of the platform, who lifts it. fix: ask an administrator of your organisation`,
   )

@@ -2,7 +2,7 @@ import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
 import { planAfter } from '../../core/billing/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { isLive, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
-import { active, afterPlanEnded } from '../../core/tenants/index.ts'
+import { afterPlanBegun, afterPlanEnded } from '../../core/tenants/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, forUpdate, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
@@ -82,8 +82,9 @@ async function follow(deps: WithTx<Deps>, tenant: TenantRecord, { found, plan, b
     happened.push(`plan ${plan}`)
   }
   if (tenant.suspendedCause === 'plan_ended') {
-    await setTenantStatusIn({ tx, clock }, system, { tenant, to: active })
-    happened.push('resumed')
+    const to = afterPlanBegun(tenant)
+    await setTenantStatusIn({ tx, clock }, system, { tenant, to })
+    happened.push(to.status === 'active' ? 'resumed' : 'still suspended by an operator')
   }
   return `${tenant.slug}: ${[`subscription ${found.id} is ${found.status}`, ...happened].join(', ')}`
 }

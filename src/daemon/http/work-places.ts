@@ -6,10 +6,13 @@ import { addressSlots } from './address-limit.ts'
 /** `name`: one caller. `tenant`: callers that share; waiting calls of tenants are served in rotation. */
 export type Caller = Readonly<{ name: string; tenant: string }>
 
+/** One client may have all addresses of such a network. */
+const network = { v4: 24, v6: 48 }
+
 /** A user shares with the tenant, an API token with its account, and an anonymous client with its network. */
 export function callerOf(actor: Actor | undefined, address: string): Caller {
   const alone = (name: string) => ({ name, tenant: name })
-  if (!actor) return alone(networkKey(address))
+  if (!actor) return { name: networkKey(address), tenant: networkKey(address, network) }
   if ('tenantId' in actor) {
     const { tenantId } = actor as Readonly<{ tenantId: string }>
     return { name: 'userId' in actor ? `${tenantId} ${actor.userId}` : tenantId, tenant: tenantId }

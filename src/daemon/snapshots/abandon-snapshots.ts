@@ -1,15 +1,16 @@
 import { type Actor, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { existingBox } from '../boxes/index.ts'
+import { boxBySlug, existingBox } from '../boxes/index.ts'
+import type { Tx } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { recordStoreBack } from './lost-stores.ts'
-import { lockRepository, setSnapshotStatus, snapshotsOf } from './snapshots.repo.ts'
+import { lockRepository, repositoryRow, type SnapshotOwner, setSnapshotStatus, snapshotsOf } from './snapshots.repo.ts'
 
 type Input = Readonly<{ slug: string; reason: string }>
 
 /**
- * Abandons the snapshots of a box whose repository is gone for good, so that the next snapshot may create a new one. Throws NOT_FOUND, and
- * CONFLICT unless all of them are missing.
+ * Abandons the snapshots of a box whose repository is gone for good, so that the next snapshot may create a new one, and so that the tenant of
+ * an erased box can be deleted. Throws NOT_FOUND, and CONFLICT unless all of them are missing.
  */
 export async function abandonSnapshots(
   { db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>,
@@ -17,13 +18,14 @@ export async function abandonSnapshots(
   { slug, reason }: Input,
 ): Promise<{ abandoned: number }> {
   return db.transaction().execute(async (tx) => {
-    const box = await existingBox(tx, slug)
+    const box = (await lastErasedBox(tx, slug)) ?? (await existingBox(tx, slug))
     const { tenantId } = box
     await lockRepository(tx, tenantId)
+    const { lost_at } = await repositoryRow(tx, tenantId)
     const rows = await snapshotsOf(tx, [tenantId])
     const there = rows.find(({ status }) => status === 'present' || status === 'damaged')
     const missing = rows.filter(({ status }) => status === 'missing').map(({ snapshot_id }) => snapshot_id)
-    if (there || missing.length === 0)
+    if (there || (missing.length === 0 && lost_at === null))
       throw problem(
         'CONFLICT',
         there
@@ -36,4 +38,12 @@ export async function abandonSnapshots(
     await recordAudit(tx, clock, { actor, action: 'snapshots.abandoned', subject: slug, data: { ids: missing, reason } })
     return { abandoned: missing.length }
   })
+}
+
+/** An erased box that no other has replaced. */
+async function lastErasedBox(tx: Tx, slug: string): Promise<SnapshotOwner | undefined> {
+  if (await boxBySlug(tx, slug)) return undefined
+  const query = tx.selectFrom('boxes').select(['id', 'slug', 'tenant_id']).where('slug', '=', slug).orderBy('created_at', 'desc')
+  const row = await query.executeTakeFirst()
+  return row && { id: row.id, slug, tenantId: row.tenant_id }
 }

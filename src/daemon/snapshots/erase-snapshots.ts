@@ -2,6 +2,7 @@ import { plural, problem, type TenantId } from '../../core/kit/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { acquireLease, type Db, releaseLease } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
+import { forgetLostStore } from './lost-stores.ts'
 import { leaseMs, watchForBusyBox } from './maintain-stores.ts'
 import { knownRepository, maintenanceRepository, reachesStore, repositoryAddress } from './snapshot-store.ts'
 
@@ -17,7 +18,12 @@ const maxRounds = 20
  * Deletes all snapshots of a tenant and their data, where the store is a bucket. It can be repeated. Throws UNAVAILABLE while the repository is
  * being maintained, and the errors of the store.
  */
-export async function eraseSnapshots(deps: Deps, { id, slug }: OfTenant, signal?: AbortSignal): Promise<void> {
+export async function eraseSnapshots(deps: Deps, tenant: OfTenant, signal?: AbortSignal): Promise<void> {
+  await eraseStored(deps, tenant, signal)
+  await deps.db.transaction().execute((tx) => forgetLostStore({ ...deps, tx }, tenant.id, `${tenant.slug} was deleted`))
+}
+
+async function eraseStored(deps: Deps, { id, slug }: OfTenant, signal?: AbortSignal): Promise<void> {
   const known = await idsOf(deps.db, id)
   if (known.length === 0 || !reachesStore(deps.settings)) return
   // Abandoned with a repository that is gone: nothing of it is left to delete.

@@ -2,7 +2,7 @@ import { alertOf } from '../../core/alerts/index.ts'
 import type { AgentError, BoxCommandKind } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { appendEvent, type Tx, type WithTx } from '../db/index.ts'
+import { appendEvent, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
 import { type Command, type CommandListener, hostById } from '../hosts/index.ts'
 import { reachesStore, type SnapshotSettings } from './snapshot-store.ts'
 import { lockRepository, repositoryRow, type SnapshotOwner } from './snapshots.repo.ts'
@@ -18,6 +18,9 @@ export const bucket: Place = { key: 'bucket', subject: 'snapshots' }
 
 const alertKey = (place: string): string => `snapshot_store_lost:${place}`
 
+/** Repositories that share an alert are lost and come back one after the other, or the alert of the last two would stay open. */
+const lostStores = 'snapshot-stores-lost'
+
 type Lost = Readonly<{ owner: SnapshotOwner; place: Place; error: AgentError }>
 
 export const isLost = (error: AgentError | null | undefined): error is AgentError => error?.code === 'SNAPSHOT_STORE_LOST'
@@ -26,7 +29,8 @@ export const isLost = (error: AgentError | null | undefined): error is AgentErro
 export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, { owner, place, error }: Lost): Promise<void> {
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
-  const { lost_at } = await repositoryRow(tx, tenantId)
+  await lockExclusive(tx, lostStores)
+  const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
   await tx
     .updateTable('snapshot_repositories')
     .set({ lost_at: lost_at ?? isoNow(clock), lost_place: place.key })
@@ -42,6 +46,7 @@ export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, {
     .execute()
   const boxes = await slugsLostAt(tx, place.key)
   await raiseAlert(tx, clock, alertOf.snapshot_store_lost({ key: alertKey(place.key), subject: place.subject, boxes, error }))
+  if (lost_place !== place.key) await closeUnlessLost({ tx, clock }, lost_place, `its repositories are expected at ${place.subject} now`)
   if (lost_at !== null) return
   const payload = { boxId: owner.id, slug: owner.slug, snapshots: gone.length, error }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.store_lost', payload })
@@ -49,25 +54,38 @@ export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, {
 
 /** The repository was read again, or its snapshots were abandoned. */
 export async function recordStoreBack({ tx, clock }: WithTx<{ clock: Clock }>, owner: SnapshotOwner, because: string): Promise<void> {
-  const { tenantId } = owner
-  const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
-  if (lost_at === null) return
-  await tx.updateTable('snapshot_repositories').set({ lost_at: null, lost_place: null }).where('tenant_id', '=', tenantId).execute()
+  if (!(await forgetLostStore({ tx, clock }, owner.tenantId, because))) return
   const payload = { boxId: owner.id, slug: owner.slug }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.store_back', payload })
-  if (lost_place === null || (await slugsLostAt(tx, lost_place)).length > 0) return
-  await closeAlerts(tx, clock, { keys: [alertKey(lost_place)], because })
 }
 
-/** Slugs of the repositories that are gone there, in order. */
+/** No repository is missed any more. Returns false for one that was not. */
+export async function forgetLostStore({ tx, clock }: WithTx<{ clock: Clock }>, tenantId: string, because: string): Promise<boolean> {
+  if ((await repositoryRow(tx, tenantId)).lost_at === null) return false
+  await lockExclusive(tx, lostStores)
+  const { lost_at, lost_place } = await repositoryRow(tx, tenantId)
+  if (lost_at === null) return false
+  await tx.updateTable('snapshot_repositories').set({ lost_at: null, lost_place: null }).where('tenant_id', '=', tenantId).execute()
+  await closeUnlessLost({ tx, clock }, lost_place, because)
+  return true
+}
+
+/** Closes the alert of a place where no repository is gone any more. */
+async function closeUnlessLost({ tx, clock }: WithTx<{ clock: Clock }>, place: string | null, because: string): Promise<void> {
+  if (place === null) return
+  const lost = tx.selectFrom('snapshot_repositories').select('tenant_id').where('lost_place', '=', place)
+  if ((await lost.executeTakeFirst()) === undefined) await closeAlerts(tx, clock, { keys: [alertKey(place)], because })
+}
+
+/** Slugs of the boxes whose repositories are gone there, in order, with or without snapshots. */
 async function slugsLostAt(tx: Tx, place: string): Promise<string[]> {
   const rows = await tx
     .selectFrom('snapshot_repositories')
-    .innerJoin('snapshots', 'snapshots.tenant_id', 'snapshot_repositories.tenant_id')
+    .innerJoin('boxes', 'boxes.tenant_id', 'snapshot_repositories.tenant_id')
     .where('lost_place', '=', place)
-    .select('snapshots.slug')
+    .select('boxes.slug')
     .distinct()
-    .orderBy('snapshots.slug')
+    .orderBy('boxes.slug')
     .execute()
   return rows.map(({ slug }) => slug)
 }

@@ -1,6 +1,14 @@
 import type { Plan } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoNow, problem, type Random } from '../../core/kit/index.ts'
-import { type Branding, type FeatureFlags, resumed, type Standing, suspendedBy, type Tenant } from '../../core/tenants/index.ts'
+import {
+  type Branding,
+  type FeatureFlags,
+  isByPlanAlone,
+  resumed,
+  type Standing,
+  suspendedBy,
+  type Tenant,
+} from '../../core/tenants/index.ts'
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -101,7 +109,10 @@ type Suspension = Readonly<{ slug: string; reason: string }>
 
 /** Refuses logins and tokens of its users within a second; their sessions are kept. Box and chat keep running. Throws NOT_FOUND. */
 export const suspendTenant = (deps: TenantsDeps, actor: Actor, { slug, reason }: Suspension): Promise<Tenant> =>
-  changeStanding(deps, actor, { slug, next: (tenant) => (tenant.status === 'active' ? suspendedBy(tenant, reason) : tenant) })
+  changeStanding(deps, actor, {
+    slug,
+    next: (tenant) => (tenant.status === 'active' || isByPlanAlone(tenant) ? suspendedBy(tenant, reason) : tenant),
+  })
 
 type Resumption = Readonly<{ slug: string; until?: string | undefined }>
 

@@ -88,6 +88,16 @@ test('a user shares with the tenant, a token with its account, an unknown client
   expect(callerOf(undefined, '2001:db8::1')).toEqual(callerOf(undefined, '2001:db8::2'))
 })
 
+test('an unknown client with many addresses of one network leaves places to others', async () => {
+  const { refused, call, end } = aRoom({ perCaller: 2, parallel: 1, waiting: 3 })
+  await call('a0', callerOf(undefined, '2001:db8::1'))
+  const waiting = [1, 2, 3].map((n) => refused(`a${n}`, callerOf(undefined, `2001:db8:0:${n}::1`)))
+  const other = refused('b', callerOf(undefined, '203.0.113.7'))
+  expect(await waiting[2]).toBe('UNAVAILABLE')
+  for (const name of ['a0', 'a1']) await end(name)
+  expect(await other).toBe('begun')
+})
+
 test('a call of a bounded class waits for its place, and one too many is answered with 429 or 503 and Retry-After', async () => {
   const shape = { method: 'GET', auth: platform(), cost: 'password', returns: z.object({}), summary: 'Hashes' } as const
   const hash = endpoint({ ...shape, path: '/hash' } as const satisfies EndpointShape)

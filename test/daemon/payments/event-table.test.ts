@@ -246,6 +246,16 @@ onBothDialects('subscriptions of plans', (fresh) => {
     expect(await state(room)).toEqual(['light', 'suspended', 'abuse'])
   })
 
+  test('a tenant whose plan ended, and that an operator suspended after that, is not resumed by a new subscription', async () => {
+    const room = await aBillingWorld(await fresh())
+    await happen(room, { plan: 'light' })
+    await happen(room, { plan: 'light', state: 'canceled' })
+    await room.db.updateTable('tenants').set({ suspended_reason: 'abuse' }).execute()
+    await happen(room, { plan: 'light', id: 'sub_2' })
+    const { suspended_cause: cause } = await room.db.selectFrom('tenants').selectAll().executeTakeFirstOrThrow()
+    expect([await state(room), cause]).toEqual([['light', 'suspended', 'abuse'], 'operator'])
+  })
+
   test('the end of a larger plan raises an alert alone', async () => {
     const room = await aBillingWorld(await fresh())
     await happen(room, { plan: 'pro' })

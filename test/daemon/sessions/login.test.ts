@@ -252,12 +252,13 @@ onBothDialects('login', (fresh) => {
   })
 
   test.each([
-    ['operator', /suspended by the operator of the platform/],
-    ['plan_ended', /the subscription of its plan ended; a new subscription lifts it/],
-  ] as const)('the right password shows that the tenant is suspended (%s), and never the words of an operator', async (cause, why) => {
+    ['operator', 'owes us 300 euros', /suspended by the operator of the platform/],
+    ['plan_ended', 'billing: the subscription of the plan ended', /the subscription of its plan ended; a new subscription lifts it/],
+    ['plan_ended', 'owes us 300 euros', /suspended by the operator of the platform/],
+  ] as const)('the right password shows that the tenant is suspended (%s: %s), and never these words', async (cause, reason, why) => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)
-    const suspended = { status: 'suspended', suspended_cause: cause, suspended_reason: 'owes us 300 euros' } as const
+    const suspended = { status: 'suspended', suspended_cause: cause, suspended_reason: reason } as const
     await db.updateTable('tenants').set(suspended).where('slug', '=', 'one').execute()
     const refused = await attemptOf(
       room,

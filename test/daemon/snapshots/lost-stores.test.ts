@@ -1,7 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { AgentError } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
-import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
+import { eraseSnapshots, snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
+import { forgetLostStore } from '../../../src/daemon/snapshots/lost-stores.ts'
 import { maintainStores } from '../../../src/daemon/snapshots/maintain-stores.ts'
 import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -132,6 +134,65 @@ onBothDialects('a snapshot store that is gone', (fresh) => {
     expect(await secrets()).toMatchObject({ mayCreate: true })
     expect([await snapshots(), await alerts()]).toEqual([['forgotten'], ['snapshot_store_lost host-1 closed']])
     expect(await audit()).toContainEqual({ actor: 'admin:anna', action: 'snapshots.abandoned', subject: 'north' })
+  })
+
+  test('before its first snapshot can be abandoned too, and the alert names its box', async () => {
+    const { api, agentOf, take, fail, post, secrets, alerts, db } = await setUp()
+    const abandon = () => api.abandonSnapshots({ params: { slug: 'north' }, body: { reason: 'the disk burned' } })
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    const command = await take()
+    await agentOf('host-1').postOutputs({
+      params: { id: command.id },
+      body: { leaseToken: command.leaseToken, outputs: { snapshotRepositoryId: repositoryId } },
+    })
+    await post(command, { ok: false, error: { code: 'DISK_FULL', message: 'full' } })
+    await expect(abandon()).rejects.toMatchObject({ code: 'CONFLICT' }) // nothing was reported as gone
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    await fail('SNAPSHOT_STORE_LOST')
+    expect((await db.selectFrom('alerts').select('body').executeTakeFirstOrThrow()).body).toContain('north')
+    expect(await abandon()).toEqual({ abandoned: 0 })
+    expect([await secrets(), await alerts()]).toMatchObject([{ mayCreate: true }, ['snapshot_store_lost host-1 closed']])
+  })
+
+  test('is abandoned after its box was removed too, or nobody could delete its tenant', async () => {
+    const { aSnapshot, api, fail, alerts, snapshots, db } = await setUp()
+    await aSnapshot('north', 'a')
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    await fail('SNAPSHOT_STORE_LOST')
+    await db.updateTable('boxes').set({ live: 0, removal: 'erased' }).execute()
+    expect(await api.abandonSnapshots({ params: { slug: 'north' }, body: { reason: 'the disk burned' } })).toEqual({ abandoned: 1 })
+    expect([await snapshots(), await alerts()]).toEqual([['forgotten'], ['snapshot_store_lost host-1 closed']])
+  })
+
+  test('has no alert once its tenant was deleted', async () => {
+    const { aSnapshot, api, fail, alerts, deps, box } = await setUp()
+    await aSnapshot('north', 'a')
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    await fail('SNAPSHOT_STORE_LOST')
+    await eraseSnapshots(deps, { id: box.tenantId, slug: 'north' })
+    expect(await alerts()).toEqual(['snapshot_store_lost host-1 closed'])
+  })
+
+  test('whose last two repositories return at the same moment leaves no alert', async () => {
+    const { aBox, aSnapshot, api, fail, alerts, deps, db, box } = await setUp()
+    const south = await aBox('south')
+    for (const slug of ['north', 'south']) {
+      await aSnapshot(slug, slug)
+      await api.takeSnapshot({ params: { slug } })
+      await fail('SNAPSHOT_STORE_LOST')
+    }
+    const back = (tenantId: string, meanwhile: () => Promise<unknown>) =>
+      db.transaction().execute(async (tx) => {
+        await forgetLostStore({ ...deps, tx }, tenantId, 'it is back')
+        await meanwhile()
+      })
+    let second: Promise<unknown> = Promise.resolve()
+    await back(box.tenantId, async () => {
+      second = back(south.tenantId, async () => undefined)
+      await Promise.race([second, setTimeout(100)])
+    })
+    await second
+    expect(await alerts()).toEqual(['snapshot_store_lost host-1 closed 2x'])
   })
 
   test('in a bucket is found by the daemon itself, which is told which repository it must be', async () => {

@@ -168,14 +168,18 @@ onBothDialects('the record of a tenant', (fresh) => {
   test('a Light tenant whose plan ended is resumed for a time only; of a larger plan an operator decides', async () => {
     const { room, api } = await aRoom()
     await api.createTenant({ body: wanted })
-    const ended = { status: 'suspended', suspended_reason: 'billing', suspended_cause: 'plan_ended' } as const
+    const reason = 'billing: the subscription of the plan ended'
+    const ended = { status: 'suspended', suspended_reason: reason, suspended_cause: 'plan_ended' } as const
     await room.db.updateTable('tenants').set(ended).execute()
     await expect(api.resumeTenant(acme)).rejects.toSatisfy(
       refusedWith('CONFLICT', /subscription of its plan ended. fix: create a subscription .* tenantry tenants resume acme --until <date>/),
     )
     const until = new Date(room.clock.now().getTime() + 86_400_000).toISOString()
     expect(await api.resumeTenant({ ...acme, body: { until } })).toMatchObject({ status: 'active', suspendedCause: 'plan_ended' })
-    // An operator who suspends it early does not pay its plan.
+    // An operator may suspend it too, which no subscription lifts; nor does it pay the plan.
+    await room.db.updateTable('tenants').set(ended).execute()
+    expect(await api.suspendTenant({ ...acme, body: { reason: 'abuse' } })).toMatchObject({ suspendedReason: 'abuse' })
+    expect(await api.resumeTenant({ ...acme, body: { until } })).toMatchObject({ suspendedReason: reason })
     await api.suspendTenant({ ...acme, body: { reason: 'too early' } })
     await expect(api.resumeTenant(acme)).rejects.toSatisfy(refusedWith('CONFLICT', /subscription of its plan ended/))
     await api.changeTenant({ ...acme, body: { plan: 'pro' } })
