@@ -190,7 +190,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
       snapshotStoreCredentials: { accessKeyId: bucket.env.AWS_ACCESS_KEY_ID, secretAccessKey: bucket.env.AWS_SECRET_ACCESS_KEY },
       snapshotSessions: { endpoint: origin, region: 'us-east-1', hours: 1 },
     }
-    const own = await agentRepository({ clock: systemClock, fetch }, settings, 'ten_own' as TenantId)
+    const own = { ...(await agentRepository({ clock: systemClock, fetch }, settings, 'ten_own' as TenantId)), mayCreate: true }
     expect(own.env).toMatchObject({ AWS_SESSION_TOKEN: expect.any(String) })
     expect(Object.values(own.env)).not.toContain(bucket.env.AWS_SECRET_ACCESS_KEY)
     const { snapshots } = await real.agent()

@@ -86,7 +86,9 @@ onBothDialects('secrets of a command', (fresh) => {
     const settings = { backupKey, snapshotStore: 'file:/srv/snapshots' }
     const deps = { clock: room.clock, fetch: async () => Response.error() }
     const secrets = commandSecrets({ ...deps, settings })
-    expect(await secrets(room.db, { boxId: box.id })).toEqual({ snapshots: snapshotRepository(settings, box.tenantId) })
+    expect(await secrets(room.db, { boxId: box.id })).toEqual({
+      snapshots: { ...snapshotRepository(settings, box.tenantId), mayCreate: true },
+    })
     await expect(secrets(room.db, { boxId: 'box_none' })).rejects.toThrow(/box box_none does not exist/)
     await expect(commandSecrets({ ...deps, settings: {} })(room.db, { boxId: box.id })).rejects.toSatisfy((error) =>
       isProblem(error, 'CONFIG'),
