@@ -6,7 +6,7 @@
 export { maintainRepository, type RepositoryMaintenance, resticMaintenance, type Tending } from './maintain-repository.ts'
 export type { Repository, SnapshotFacts, StoredSnapshot } from './repository.ts'
 export { commandTag, missingPath, readCurrentKey, readSnapshots, readSummary, tagsOf } from './restic-output.ts'
-export { lostRepository, resticProblem } from './restic-problem.ts'
+export { resticProblem } from './restic-problem.ts'
 export {
   type Ended,
   type OnWaiting,
