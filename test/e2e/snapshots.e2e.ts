@@ -49,6 +49,17 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
   })
   const take = async (commandId: string, repository = local) =>
     (await snapshot(await real.agent())(contextOf(commandId, repository), payload)).snapshot
+  /** The repository of a tenant, with credentials of its own. */
+  const sessionOf = (tenantId: string) => {
+    const { origin } = new URL(bucket.repository.replace(/^s3:/, ''))
+    const settings = {
+      backupKey: Buffer.alloc(32, 7).toString('base64'),
+      snapshotStore: `s3+${origin}/snapshots/fleet`,
+      snapshotStoreCredentials: { accessKeyId: bucket.env.AWS_ACCESS_KEY_ID, secretAccessKey: bucket.env.AWS_SECRET_ACCESS_KEY },
+      snapshotSessions: { endpoint: origin, region: 'us-east-1', hours: 1 },
+    }
+    return agentRepository({ clock: systemClock, fetch }, settings, tenantId as TenantId)
+  }
   const leftOver = () => readdir(join(real.folder, 'work')).catch(() => [])
 
   /** Writes to database, media and objects as fast as it can, until it is stopped. */
@@ -183,14 +194,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
   })
 
   test('with a session of its own a command takes and restores, but forgets nothing and reaches no other tenant', async () => {
-    const { origin } = new URL(bucket.repository.replace(/^s3:/, ''))
-    const settings = {
-      backupKey: Buffer.alloc(32, 7).toString('base64'),
-      snapshotStore: `s3+${origin}/snapshots/fleet`,
-      snapshotStoreCredentials: { accessKeyId: bucket.env.AWS_ACCESS_KEY_ID, secretAccessKey: bucket.env.AWS_SECRET_ACCESS_KEY },
-      snapshotSessions: { endpoint: origin, region: 'us-east-1', hours: 1 },
-    }
-    const own = await agentRepository({ clock: systemClock, fetch }, settings, 'ten_own' as TenantId)
+    const own = { ...(await sessionOf('ten_own')), mayCreate: true }
     expect(own.env).toMatchObject({ AWS_SESSION_TOKEN: expect.any(String) })
     expect(Object.values(own.env)).not.toContain(bucket.env.AWS_SECRET_ACCESS_KEY)
     const { snapshots } = await real.agent()
@@ -203,6 +207,41 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     await expect(snapshots.forget(own, [id])).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
     await expect(snapshots.prepare({ ...own, repository: own.repository.replace('ten_own', 'ten_other') })).rejects.toThrow(/Denied/)
     await expect(snapshots.prepare(remote)).resolves.toMatchObject({ repositoryId: expect.any(String) })
+  })
+
+  test('a bucket that is gone, another one and the credentials of another account are told apart', async () => {
+    const { snapshots } = await real.agent()
+    const inBucket = (name: string): Repository => ({ ...remote, repository: remote.repository.replace('/snapshots/', `/${name}/`) })
+    await Promise.all(['first', 'other', 'bare'].map((name) => bucket.makeBucket(name)))
+    const { repositoryId } = await snapshots.prepare(inBucket('first'))
+    await snapshots.prepare(inBucket('other'))
+    const file = join(real.folder, 'of-buckets')
+    await writeFile(file, 'kept')
+    /** As the daemon sends it once it knows the repository. */
+    const ends = async (change: Partial<Repository>) => {
+      const known = { ...inBucket('first'), mayCreate: false, repositoryId, ...change }
+      const { code, message } = await snapshots.prepare(known).then(
+        () =>
+          snapshots
+            .take(known, { tier: 'manual', commandId: 'by-bucket', slug, paths: [file] })
+            .then(() => ({ code: 'taken', message: '' })),
+        (error) => error,
+      )
+      return `${code} ${/its bucket does not exist|no repository is there|is there instead of|refuses its credentials/.exec(message)?.[0] ?? ''}`
+    }
+    expect(await ends({})).toBe('taken ')
+    expect(await ends({ repository: inBucket('other').repository })).toBe('SNAPSHOT_STORE_LOST is there instead of')
+    expect(await ends({ repository: inBucket('bare').repository })).toBe('SNAPSHOT_STORE_LOST no repository is there')
+    const elsewhere = await sessionOf('ten_elsewhere')
+    const refused = 'SNAPSHOT_STORE_UNAVAILABLE refuses its credentials'
+    expect(await ends({ env: elsewhere.env })).toBe(refused)
+    expect(await ends({ env: { ...bucket.env, AWS_ACCESS_KEY_ID: 'unknown' } })).toBe(refused)
+    expect(await ends({ env: { ...bucket.env, AWS_SECRET_ACCESS_KEY: 'another password' } })).toBe(refused)
+    await bucket.dropBucket('first')
+    expect(await ends({})).toBe('SNAPSHOT_STORE_LOST its bucket does not exist')
+    // An account that may not see the buckets learns nothing of them.
+    expect(await ends({ env: elsewhere.env })).toBe(refused)
+    await expect(snapshots.prepare(inBucket('first'))).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE' })
   })
 
   test('in a bucket by plain HTTP it is the same, but only the daemon looks after it', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import type { File } from '../../src/core/files/index.ts'
 import type { PlatformPrincipal } from '../../src/core/kit/index.ts'
+import { namesObjects } from '../../src/daemon/app/index.ts'
 import { watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import type { FilesDeps } from '../../src/daemon/files/deps.ts'
@@ -37,7 +38,9 @@ export function anUpload({
 export async function aFilesWorld(db: Db, limit = 1_000_000) {
   const spaces = await aSpacesWorld(db)
   const folder = await aFolder('files')
-  const objects = await openObjectStore({ dataDir: folder, objectStore: `file:${folder}` } as never)
+  const objects = await openObjectStore({ dataDir: folder, objectStore: `file:${folder}` } as never, {
+    namesObjects: () => namesObjects(db),
+  })
   const over = new AbortController()
   onTestFinished(() => over.abort())
   const revocations = await watchRevocations(spaces, over.signal)

@@ -22,6 +22,7 @@ export {
 export { type FullManifest, matchesManifest, readManifest, readVerifiedDump } from './dump-manifest.ts'
 export { fetchData, fetchDumpAgain, fetchSnapshot, manifestOfFetched } from './fetch-snapshot.ts'
 export { fetchRepository, maintainSnapshots, prepareRepository, repositoryOnce } from './maintain-snapshots.ts'
+export { reportWaiting } from './report-waiting.ts'
 export { runConcurrently } from './run-concurrently.ts'
 export { type SnapshotDeps, snapshot } from './snapshot.ts'
 export { clearDump, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'

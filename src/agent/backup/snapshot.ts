@@ -6,6 +6,7 @@ import { runOnce } from '../saga/index.ts'
 import { type DiskSpace, reserveDiskSpace, spaceForDump } from './disk-space.ts'
 import type { DumpManifest } from './dump-manifest.ts'
 import { fetchRepository, prepareRepository } from './maintain-snapshots.ts'
+import { reportWaiting } from './report-waiting.ts'
 import { type BoxSnapshotDeps, clearDump, takeBoxSnapshot } from './take-box-snapshot.ts'
 
 const kind = 'tenant-box.snapshot'
@@ -65,7 +66,10 @@ async function takeSnapshot(deps: SnapshotDeps, { context, payload, record }: Or
   const report = await reportVersions(deps, box)
   const { taken } = await takeBoxSnapshot(
     { ...deps, onStep: write },
-    { box, repository, tier: payload.tier, commandId, images: imagesOf(report), installed: report.installed, live: true, signal },
+    {
+      ...{ box, repository, tier: payload.tier, commandId, images: imagesOf(report), installed: report.installed, live: true, signal },
+      onWaiting: reportWaiting(context, 'store'),
+    },
   )
   await write('store', 'done', taken)
   // Listing opens the repository again, so it runs only after an earlier try that may have left a snapshot.

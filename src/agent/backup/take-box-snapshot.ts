@@ -3,7 +3,16 @@ import { join } from 'node:path'
 import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { fenceFile } from '../boxes/index.ts'
-import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotFacts, SnapshotStore } from '../ports/index.ts'
+import type {
+  BoxServers,
+  ContainerEngine,
+  LocalBox,
+  OnWaiting,
+  Repository,
+  RowCounts,
+  SnapshotFacts,
+  SnapshotStore,
+} from '../ports/index.ts'
 import { assertCounted } from './assert-counted.ts'
 import { type DataFolder, dataFolders, type VolumeKeys } from './data-folders.ts'
 import { type DumpManifest, manifestPath, readVerifiedDump, writeManifest } from './dump-manifest.ts'
@@ -38,6 +47,7 @@ export type BoxSnapshotRequest = Readonly<{
   volumeKeys?: VolumeKeys | undefined
   databaseBytes?: number | undefined
   signal?: AbortSignal
+  onWaiting?: OnWaiting
 }>
 
 /** The folder of a command's dump. It is named after the command, by which the dump is found among a snapshot's paths. */
@@ -105,7 +115,7 @@ async function stored(
   request: BoxSnapshotRequest,
   { dumping, reading }: Works & Readonly<{ dumping: Promise<Dumped> }>,
 ): Promise<SnapshotFacts> {
-  const { box, repository, tier, commandId, live = false, signal } = request
+  const { box, repository, tier, commandId, live = false, signal, onWaiting } = request
   const { data, databaseBytes } = await reading
   const path = manifestPath(dumpFolderOf(deps.workFolder, commandId))
   const sample = dumping.then(({ sha256 }) => ({ path, sha256 }))
@@ -115,7 +125,7 @@ async function stored(
     repository,
     {
       ...{ tier, commandId, slug: box.slug, paths: pathsOf(deps, request, data), exclude: excluded(box, data), live },
-      sample,
+      ...{ sample, onWaiting },
       ...(databaseBytes === undefined ? {} : { databaseBytes }),
     },
     signal,

@@ -14,6 +14,7 @@ import {
   clearDump,
   prepareRepository,
   type Reserved,
+  reportWaiting,
   repositoryOnce,
   reserveDiskSpace,
   restoreReservation,
@@ -155,7 +156,9 @@ async function assertNoOtherServices(box: LocalBox): Promise<void> {
 
 async function snapshot({ deps, context, box, repository }: Run, { signal, resultOf }: StepContext<HandOverStep>): Promise<SnapshotTaken> {
   const { images, installed } = resultOf('ready') as Ready
-  const request = { box, repository: await repository(), tier: 'final', commandId: context.commandId, images, installed, signal } as const
+  const { commandId } = context
+  const onWaiting = reportWaiting(context, 'snapshot')
+  const request = { box, repository: await repository(), tier: 'final', commandId, images, installed, signal, onWaiting } as const
   return (await takeBoxSnapshot(deps, request)).taken
 }
 

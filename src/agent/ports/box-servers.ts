@@ -55,8 +55,11 @@ export type BoxServers = Readonly<{
    * partial load stays, and later loads refuse it.
    */
   loadDatabase(box: LocalBox, dump: Readonly<{ folder: string; expected: RowCounts }>, signal?: AbortSignal): Promise<void>
-  /** Only the last part of a load, for a database restored in another way: compares counts, clears one-time keys, runs ANALYZE. Throws RESTORE_FAILED. */
-  finishDatabaseLoad(box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void>
+  /**
+   * Only the last part of a load, for a database restored in another way: compares counts, clears one-time keys, runs ANALYZE. Without expected
+   * counts, as of a copy of the whole volume, it only may not be empty. Throws RESTORE_FAILED.
+   */
+  finishDatabaseLoad(box: LocalBox, expected: RowCounts | undefined, signal?: AbortSignal): Promise<void>
   /** Reads the stream positions; valid only while the chat server is stopped. Throws RESTORE_FAILED. */
   streamPositions(box: LocalBox, signal?: AbortSignal): Promise<StreamPositions>
   /**

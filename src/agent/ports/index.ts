@@ -21,4 +21,4 @@ export type {
   PullProgress,
   ResolveOptions,
 } from './container-engine.ts'
-export type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from './snapshot-store.ts'
+export type { OnWaiting, Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from './snapshot-store.ts'

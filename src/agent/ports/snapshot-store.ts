@@ -1,7 +1,7 @@
 import type { SnapshotTier } from '../../core/boxes/index.ts'
-import type { Repository, RepositoryMaintenance, SnapshotFacts, StoredSnapshot } from '../../node/restic/index.ts'
+import type { OnWaiting, Repository, RepositoryMaintenance, SnapshotFacts, StoredSnapshot } from '../../node/restic/index.ts'
 
-export type { Repository, SnapshotFacts, StoredSnapshot }
+export type { OnWaiting, Repository, SnapshotFacts, StoredSnapshot }
 
 export type SnapshotRequest = Readonly<{
   tier: SnapshotTier
@@ -22,6 +22,7 @@ export type SnapshotRequest = Readonly<{
   sample?: Promise<Readonly<{ path: string; sha256: string }>>
   /** A warm snapshot (media and objects of a running box) shortens the later one under the fence. */
   warm?: boolean
+  onWaiting?: OnWaiting | undefined
 }>
 
 /** Snapshots of one host: restic, or simulated. Problems: RESTIC_UNUSABLE, BACKUP_KEY_INVALID, SNAPSHOT_STORE_LOST, SNAPSHOT_STORE_UNAVAILABLE, SNAPSHOT_FAILED, DISK_FULL. */

@@ -1,6 +1,6 @@
 import type { SnapshotTaken } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { takeBoxSnapshot } from '../backup/index.ts'
+import { reportWaiting, takeBoxSnapshot } from '../backup/index.ts'
 import { assertMounted, resultOf, stopAll, waitForDatabase } from '../change/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
 import type { Kept, RestoreRun } from './restore-run.ts'
@@ -42,6 +42,7 @@ async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
     images,
     installed,
     signal,
+    onWaiting: reportWaiting(context, 'keep'),
   })
   return taken
 }
@@ -54,7 +55,13 @@ async function keepFilesOf(run: RestoreRun, reason: string): Promise<Kept> {
   const { database, data } = resultOf(run, 'fetch')
   const folders = await Promise.all([database.volume, ...data.map(({ former }) => former)].map((volume) => folderOf(run, volume)))
   const paths = [box.project.folder, ...folders]
-  const request = { tier: 'pre-restore' as const, commandId: context.commandId, slug: box.slug, paths }
+  const request = {
+    tier: 'pre-restore' as const,
+    commandId: context.commandId,
+    slug: box.slug,
+    paths,
+    onWaiting: reportWaiting(context, 'keep'),
+  }
   await deps.snapshots.take(await run.repository(), request, signal)
   return { preRestore: null, streams: 'unknown' }
 }

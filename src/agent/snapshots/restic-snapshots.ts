@@ -109,7 +109,7 @@ const notAllRead = 3
  * snapshot is removed, where the store lets an agent do so.
  */
 async function take(options: ResticOptions, repository: Repository, request: Request): Promise<SnapshotFacts> {
-  const { commandId, warm, signal } = request
+  const { commandId, warm, signal, onWaiting } = request
   const folder = join(options.cacheFolder, `gate-${encodeURIComponent(commandId)}`)
   const facts = await (request.sample
     ? behindGate({ folder, ready: request.sample, signal }, (gate) => backUp(options, repository, { ...request, gate }))
@@ -121,7 +121,7 @@ async function take(options: ResticOptions, repository: Repository, request: Req
     throw problem('SNAPSHOT_FAILED', `The new snapshot ${facts.id.slice(0, 8)} in ${repository.repository} contains no file`)
   }
   try {
-    await verifySnapshot(options, repository, { id: facts.id, commandId, sample, signal })
+    await verifySnapshot(options, repository, { id: facts.id, commandId, sample, signal, onWaiting })
   } catch (error) {
     if (isProblem(error, 'SNAPSHOT_FAILED')) await dropPartial(options, repository, [facts.id])
     throw error
@@ -154,9 +154,9 @@ function incomplete(ended: Ended, repository: Repository): Problem {
 }
 
 function backup(request: Request): Run {
-  const { commandId, paths, gate = [], signal } = request
+  const { commandId, paths, gate = [], signal, onWaiting } = request
   const args = ['backup', '--json', '--host', hostName, '--group-by', 'host', ...tagArguments(request), ...excludes(request), ...gate]
-  return { args: [...args, '--', ...paths], commandId, signal, accept: [notAllRead] }
+  return { args: [...args, '--', ...paths], commandId, signal, accept: [notAllRead], onWaiting }
 }
 
 const dropPartial = async (options: ResticOptions, repository: Repository, ids: readonly string[]): Promise<Ended | undefined> =>

@@ -1,5 +1,5 @@
 import type { BoxCommandResult } from '../../core/boxes/index.ts'
-import { dataFolders, fetchRepository, prepareRepository } from '../backup/index.ts'
+import { dataFolders, fetchRepository, prepareRepository, reportWaiting } from '../backup/index.ts'
 import { assertManaged, boxOfCommand, migrationsFor, pinImage, pullImages } from '../boxes/index.ts'
 import type { ChangeDeps } from '../change/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
@@ -59,5 +59,6 @@ async function takeWarmSnapshot(deps: ChangeDeps, context: CommandContext, box: 
   const paths = (await dataFolders(deps.engine, box)).map(({ folder }) => folder)
   if (paths.length === 0) return
   const { commandId, signal } = context
-  await deps.snapshots.take(repository, { tier: 'pre-update', commandId, slug: box.slug, paths, warm: true }, signal)
+  const onWaiting = reportWaiting(context, 'warm-snapshot')
+  await deps.snapshots.take(repository, { tier: 'pre-update', commandId, slug: box.slug, paths, warm: true, onWaiting }, signal)
 }

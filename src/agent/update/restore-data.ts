@@ -30,9 +30,8 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   if (snapshot) await forgetColdCopy(run)
   await switchToRestored(run, volume)
   await startDatabaseOn(run, volume, restoredVolumes(run))
-  const counts = snapshot?.counts ?? {}
-  if (folder === undefined) await deps.servers.finishDatabaseLoad(box, counts, signal)
-  else await deps.servers.loadDatabase(box, { folder, expected: counts }, signal)
+  if (!snapshot || folder === undefined) await deps.servers.finishDatabaseLoad(box, snapshot?.counts, signal)
+  else await deps.servers.loadDatabase(box, { folder, expected: snapshot.counts }, signal)
   const tookMs = deps.clock.monotonicMs() - begun
   context.progress({
     step: 'restore-data',

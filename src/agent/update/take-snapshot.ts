@@ -1,6 +1,6 @@
 import { isOpened } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { takeBoxSnapshot } from '../backup/index.ts'
+import { reportWaiting, takeBoxSnapshot } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
 import { isAlive, waitForDatabase } from '../change/index.ts'
 import { retry } from '../saga/index.ts'
@@ -110,7 +110,7 @@ async function requestOf(run: UpdateRun): Promise<SnapshotRequest> {
     commandId: context.commandId,
     images: Object.fromEntries(images),
     installed: installed ?? (await reportVersions(deps, box)).installed,
-    ...{ volumeKeys, databaseBytes, signal },
+    ...{ volumeKeys, databaseBytes, signal, onWaiting: reportWaiting(context, 'snapshot') },
   }
 }
 

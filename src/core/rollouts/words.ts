@@ -165,9 +165,11 @@ function rollbackSteps(id: string, failures: readonly Pick<RolloutAction, 'statu
   ]
 }
 
-/** The reason why a pending box waits: a hold or its maintenance window. */
-export const waitOf = ({ status, progress }: Pick<RolloutAction, 'status' | 'progress'>): string | undefined =>
-  status === 'pending' && progress?.step === 'wait' ? progress.detail : undefined
+/** The reason why a box waits: a pending one for a hold or its maintenance window, one in progress for its store or engine. */
+export function waitOf({ status, progress }: Pick<RolloutAction, 'status' | 'progress'>): string | undefined {
+  const step = status === 'pending' ? 'wait' : isInProgress({ status }) ? 'waiting' : undefined
+  return progress?.step === step ? progress?.detail : undefined
+}
 
 /** The unfinished rollouts that a rollout waits for; an older daemon does not report them. */
 export const queuedText = ({ queuedBehind }: Pick<Rollout, 'queuedBehind'>): string | undefined =>

@@ -2,3 +2,4 @@
 // It decides nothing; every rule belongs to a feature.
 export { compose } from './compose.ts'
 export { sealedColumns } from './features.ts'
+export { namesObjects } from './names-objects.ts'

@@ -13,6 +13,7 @@ import { enqueueTenantSync, membersOf, privateOf } from '../spaces/index.ts'
 import { enqueueTaskReturn } from '../tasks/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import type { BaseDeps } from './deps.ts'
+import { namesObjects } from './names-objects.ts'
 
 type Shared = BaseDeps & Readonly<{ owner: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
 
@@ -51,7 +52,12 @@ export async function tenantDeps(deps: Shared) {
     networks,
     users,
     spaces: users,
-    files: { ...deps, revocations, objects: await openObjectStore(config, log), quotas: quotasInBytes(config.files) },
+    files: {
+      ...deps,
+      revocations,
+      objects: await openObjectStore(config, { log, namesObjects: () => namesObjects(db) }),
+      quotas: quotasInBytes(config.files),
+    },
     sessions,
     platform,
     activeUsers,

@@ -1,15 +1,19 @@
 import { constants } from 'node:fs'
-import { access, mkdir, open, rm } from 'node:fs/promises'
+import { access, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
-import { checkedKey, type ObjectStore, type Stretch, storeFailure, summed } from './object-store.ts'
+import { checkedKey, type NamesObjects, type ObjectStore, type Stretch, storeFailure, summed } from './object-store.ts'
 
-/** Objects as files of a folder that is this user's alone. An unfinished one is beside its place, so that it is found when the key is removed. */
-export const folderStore = (root: string): ObjectStore => ({
+/**
+ * Objects as files of a folder that is this user's alone. An unfinished one is beside its place, so that it is found when the key is removed.
+ * A folder without objects of which the database names some is that of a disk that is away: it is neither used nor created.
+ */
+export const folderStore = (root: string, namesObjects: NamesObjects = async () => false): ObjectStore => ({
   async put(key, content) {
     const path = pathOf(root, key)
     const { content: passed, kept, reason } = summed(content)
     try {
+      await assertPresent(root, namesObjects)
       await makeFolder(dirname(path))
       await rm(unfinished(path), { force: true })
       await writeFileAtomic(path, passed, { temporary: unfinished(path) })
@@ -18,10 +22,19 @@ export const folderStore = (root: string): ObjectStore => ({
     }
     return kept()
   },
-  get: (key, stretch) => read(pathOf(root, key), stretch),
+  async get(key, stretch) {
+    try {
+      const content = await read(pathOf(root, key), stretch)
+      if (content === undefined) await assertPresent(root, namesObjects)
+      return content
+    } catch (error) {
+      throw storeFailure(error)
+    }
+  },
   async remove(key) {
     const path = pathOf(root, key)
     try {
+      await assertPresent(root, namesObjects)
       await rm(path, { force: true })
       await rm(unfinished(path), { force: true })
     } catch (error) {
@@ -30,6 +43,7 @@ export const folderStore = (root: string): ObjectStore => ({
   },
   async look() {
     try {
+      await assertPresent(root, namesObjects)
       await makeFolder(root)
       await access(root, constants.W_OK | constants.X_OK)
     } catch (error) {
@@ -37,6 +51,22 @@ export const folderStore = (root: string): ObjectStore => ({
     }
   },
 })
+
+/** The first part of every key is a folder, which stays once an object was stored; a new file system has only `lost+found`. */
+const ofObjects = /^[a-z0-9_]+$/
+
+async function assertPresent(root: string, namesObjects: NamesObjects): Promise<void> {
+  const names = await readdir(root).catch((error) => {
+    if (isMissing(error)) return []
+    throw error
+  })
+  if (names.some((name) => ofObjects.test(name)) || !(await namesObjects())) return
+  throw new Error(
+    `${root} has no objects, but the database names some. fix: mount its disk, or restore the folder from a backup; if it is lost for good, create ${join(root, 'files')}`,
+  )
+}
+
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
 const pathOf = (root: string, key: string) => join(root, ...checkedKey(key).split('/'))
 const unfinished = (path: string) => `${path}.part`
@@ -58,7 +88,7 @@ async function read(path: string, stretch: Stretch | undefined): Promise<AsyncIt
     const file = await open(path, constants.O_RDONLY)
     return file.createReadStream(stretch ? { start: stretch.from, end: stretch.to } : {})
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw storeFailure(error)
+    if (isMissing(error)) return undefined
+    throw error
   }
 }

@@ -19,6 +19,9 @@ export type ObjectStore = Readonly<{
   look(): Promise<void>
 }>
 
+/** Whether the database names stored objects. */
+export type NamesObjects = () => Promise<boolean>
+
 const keyForm = /^[a-z0-9_]+(\/[a-z0-9_]+)*$/
 
 /** Keys come from this program alone, so one that could lead elsewhere is a fault of it. */

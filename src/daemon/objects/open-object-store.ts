@@ -4,7 +4,7 @@ import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { type Logger, silentLogger } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
 import { folderStore } from './folder-store.ts'
-import type { ObjectStore } from './object-store.ts'
+import type { NamesObjects, ObjectStore } from './object-store.ts'
 
 type ObjectSettings = Pick<Config, 'dataDir' | 'objectStore' | 'objectStoreCredentials'>
 
@@ -25,9 +25,12 @@ export function objectPlace({ dataDir, objectStore, objectStoreCredentials: cred
 }
 
 /** The client of buckets is loaded only where there is one: it is large. */
-export async function openObjectStore(settings: ObjectSettings, log: Logger = silentLogger()): Promise<ObjectStore> {
+export async function openObjectStore(
+  settings: ObjectSettings,
+  { log = silentLogger(), namesObjects }: Readonly<{ log?: Logger; namesObjects?: NamesObjects }> = {},
+): Promise<ObjectStore> {
   const place = objectPlace(settings)
-  if (place.kind === 'file') return telling(log, folderStore(place.folder))
+  if (place.kind === 'file') return telling(log, folderStore(place.folder, namesObjects))
   const { bucketStore } = await import('./bucket-store.ts')
   return telling(log, bucketStore(place.url, place.credentials))
 }

@@ -1,8 +1,11 @@
 import { stat } from 'node:fs/promises'
 import { isProblem } from '../../core/kit/index.ts'
 import { type Check, failed, passed, warning } from '../../node/command-line.ts'
+import { namesObjects } from '../app/index.ts'
 import type { Config } from '../config/index.ts'
+import { openDatabase } from '../db/index.ts'
 import { objectPlace, openObjectStore } from '../objects/index.ts'
+import { sqliteFile } from './backup/copy-database.ts'
 
 const name = 'files'
 
@@ -10,8 +13,10 @@ const name = 'files'
 export async function objects(config: Config): Promise<Check> {
   try {
     const place = objectPlace(config)
-    if (place.kind === 'file' && !(await isThere(place.folder))) return passed(name, `${place.folder} will be created for the first file`)
-    await (await openObjectStore(config)).look()
+    const isNamed = () => databaseNamesObjects(config)
+    if (place.kind === 'file' && !(await isThere(place.folder)) && !(await isNamed()))
+      return passed(name, `${place.folder} will be created for the first file`)
+    await (await openObjectStore(config, { namesObjects: isNamed })).look()
     if (place.kind === 's3') return passed(name, `stored in ${place.url}`)
     const alone = warning(
       name,
@@ -23,6 +28,20 @@ export async function objects(config: Config): Promise<Check> {
     if (!isProblem(error)) throw error
     const { message: cause } = (error.cause ?? error) as Error
     return failed(name, `object store unusable: ${cause}`, 'check TENANTRY_OBJECT_STORE, its credentials, and that the bucket exists')
+  }
+}
+
+/** False without a database that can be read: another check reports that. */
+async function databaseNamesObjects({ databaseUrl }: Config): Promise<boolean> {
+  const file = sqliteFile(databaseUrl)
+  if (file !== undefined && !(await isThere(file))) return false
+  const { db, close } = openDatabase(databaseUrl)
+  try {
+    return await namesObjects(db)
+  } catch {
+    return false
+  } finally {
+    await close()
   }
 }
 

@@ -63,3 +63,7 @@ export async function approvedVersions(db: DbOrTx, moduleId: string): Promise<st
     .execute()
   return rows.map(({ version }) => version)
 }
+
+/** Whether any package has an object. */
+export const hasPackages = async (db: DbOrTx): Promise<boolean> =>
+  (await db.selectFrom('store_artifacts').select('id').where('state', '=', 'stored').limit(1).executeTakeFirst()) !== undefined

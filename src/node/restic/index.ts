@@ -7,5 +7,15 @@ export { maintainRepository, type RepositoryMaintenance, resticMaintenance, type
 export type { Repository, SnapshotFacts, StoredSnapshot } from './repository.ts'
 export { commandTag, missingPath, readCurrentKey, readSnapshots, readSummary, tagsOf } from './restic-output.ts'
 export { resticProblem } from './restic-problem.ts'
-export { type Ended, type ResticOptions, type Run, resticVersion, runRestic, runWaiting, searchPath, storeTimeoutOf } from './run-restic.ts'
+export {
+  type Ended,
+  type OnWaiting,
+  type ResticOptions,
+  type Run,
+  resticVersion,
+  runRestic,
+  runWaiting,
+  searchPath,
+  storeTimeoutOf,
+} from './run-restic.ts'
 export { verifySnapshot } from './verify-snapshot.ts'

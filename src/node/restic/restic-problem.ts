@@ -7,7 +7,7 @@ const fullDisk = /no space left on device|disk quota exceeded|ENOSPC/i
 const cutOff =
   /connection refused|connection reset|no such host|i\/o timeout|network is unreachable|no route to host|context deadline exceeded|Client\.Timeout|TLS handshake|dial tcp|x509:|certificate/i
 const denied =
-  /AccessDenied|Access Denied|InvalidAccessKeyId|Access Key Id you provided does not exist|SignatureDoesNotMatch|403 Forbidden/i
+  /AccessDenied|Access Denied|InvalidAccessKeyId|Access Key Id you provided does not exist|SignatureDoesNotMatch|request signature we calculated does not match|403 Forbidden/i
 const refused =
   /ExpiredToken|InvalidToken|RequestTimeTooSkewed|SlowDown|reduce your request rate|ServiceUnavailable|InternalError|RequestTimeout|429 Too Many|50[0-9] (?:Service|Internal|Bad|Gateway)/i
 

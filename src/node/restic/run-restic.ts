@@ -1,5 +1,5 @@
 import semver from 'semver'
-import { problem } from '../../core/kit/index.ts'
+import { printable, problem } from '../../core/kit/index.ts'
 import type { Repository } from './repository.ts'
 import { resticProblem } from './restic-problem.ts'
 
@@ -27,7 +27,12 @@ export type Run = Readonly<{
   signal?: AbortSignal | undefined
   /** Non-zero exit codes returned to the caller; others throw. */
   accept?: readonly number[]
+  /** Called before a wait for the lock of another restic, which may take minutes, and with undefined at its end. */
+  onWaiting?: OnWaiting | undefined
 }>
+
+/** Receives the reason of a wait, and undefined once it is over. */
+export type OnWaiting = (reason: string | undefined) => void
 
 export type Ended = Readonly<{ exitCode: number; stdout: string; stderr: string }>
 
@@ -48,6 +53,8 @@ export async function runRestic(options: ResticOptions, repository: Repository, 
     stripFinalNewline: false,
   })
   const watch = watched(child.pid, run)
+  // With --json restic writes its first line once it has the lock.
+  child.stdout.once('data', () => run.onWaiting?.(undefined))
   try {
     const { exitCode, stdout, stderr, code } = await child
     run.signal?.throwIfAborted()
@@ -64,14 +71,22 @@ const locked = 11
 /** Runs restic with the repository lock. Lets restic remove stale locks, then waits for others. */
 export async function runWaiting(options: ResticOptions, repository: Repository, run: Run): Promise<Ended> {
   const { lockTimeout = '10m' } = options
-  const first = await runRestic(options, repository, { ...run, accept: [...(run.accept ?? []), locked] })
+  const { onWaiting, ...work } = run
+  const first = await runRestic(options, repository, { ...work, accept: [...(run.accept ?? []), locked] })
   if (first.exitCode !== locked) return first
+  onWaiting?.(`the lock of ${lockOwner(first)} on ${repository.repository} (fails after ${lockTimeout})`)
   await runRestic(options, repository, {
     args: ['unlock'],
     timeoutMs: storeTimeoutOf(options),
     ...(run.signal ? { signal: run.signal } : {}),
   })
   return runRestic(options, repository, { ...run, args: ['--retry-lock', lockTimeout, ...run.args] })
+}
+
+/** `PID 4711 on backup-host`, as restic names the process that has the lock. */
+const lockOwner = ({ stderr }: Ended): string => {
+  const owner = /locked (?:exclusively )?by (PID \d+ on \S+)/.exec(stderr)?.[1]
+  return owner === undefined ? 'another restic' : `another restic, ${printable(owner).slice(0, 100)},`
 }
 
 /** Timeout of a query to an unresponsive store. */

@@ -2,7 +2,7 @@ import { plural, problem, sha256Hex } from '../../core/kit/index.ts'
 import type { Repository } from './repository.ts'
 import { namesDamage, readBrokenPacks } from './restic-output.ts'
 import { resticProblem } from './restic-problem.ts'
-import { type Ended, type ResticOptions, runRestic, runWaiting } from './run-restic.ts'
+import { type Ended, type OnWaiting, type ResticOptions, runRestic, runWaiting } from './run-restic.ts'
 
 export type NewSnapshot = Readonly<{
   /** Full id. */
@@ -11,6 +11,7 @@ export type NewSnapshot = Readonly<{
   /** A file of the snapshot that is read back and compared. */
   sample?: Readonly<{ path: string; sha256: string }> | undefined
   signal?: AbortSignal | undefined
+  onWaiting?: OnWaiting | undefined
 }>
 
 /**
@@ -38,8 +39,9 @@ const failed = (repository: Repository, ended: Ended) => resticProblem({ ...ende
  * always listed in the store.
  */
 async function assertUnaffected(options: ResticOptions, repository: Repository, snapshot: NewSnapshot): Promise<void> {
-  const { commandId, signal } = snapshot
-  const checked = await runWaiting(options, repository, { args: ['check', '--json', '--with-cache'], commandId, signal, accept: [1] })
+  const { commandId, signal, onWaiting } = snapshot
+  const args = ['check', '--json', '--with-cache']
+  const checked = await runWaiting(options, repository, { args, commandId, signal, accept: [1], onWaiting })
   if (checked.exitCode === 0) return
   if (!namesDamage(checked)) throw failed(repository, checked)
   const packs = readBrokenPacks(checked)

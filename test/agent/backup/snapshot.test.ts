@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { fetchSnapshot } from '../../../src/agent/backup/index.ts'
+import type { CommandContext, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import type { Fault } from '../../../src/agent/simulated/index.ts'
 import { instant } from '../../../src/agent/simulated/index.ts'
 import { SnapshotTaken } from '../../../src/core/boxes/index.ts'
@@ -40,6 +41,19 @@ describe('a snapshot of a box that serves', () => {
     const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: null, folder: `${host.folder}/fetched` }
     expect((await fetchSnapshot(host, wanted)).manifest.rows.events).toBe(1)
     expect(host.traffic.content(box).messages).toBe(2)
+  })
+
+  test('shows why it waits for its store, and its step again once it continues', async () => {
+    const { host, agent, take } = await aBackedUpBox()
+    const waiting: SnapshotStore['take'] = async (repository, request, signal) => {
+      for (const reason of ['the lock of another restic', undefined]) request.onWaiting?.(reason)
+      return host.snapshots.take(repository, request, signal)
+    }
+    const steps: string[] = []
+    const progress: CommandContext['progress'] = ({ step, detail }) => void steps.push(detail ? `${step}: ${detail}` : step)
+    const deps = await agent({ ...host, snapshots: { ...host.snapshots, take: waiting } })
+    await take(aSnapshotPayload(), aContext({ progress }), deps)
+    expect(steps).toEqual(expect.arrayContaining(['waiting: the lock of another restic', 'store']))
   })
 
   test('is not taken twice for the same command', async () => {

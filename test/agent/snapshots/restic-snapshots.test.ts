@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ const aRequest = (change: Partial<SnapshotRequest> = {}): SnapshotRequest => ({
   ...change,
 })
 const storeOf = (program: string, storeTimeoutMs = 20_000) =>
-  resticSnapshots({ program, owner: folder, cacheFolder: join(folder, 'cache'), storeTimeoutMs, lockTimeout: '5s' })
+  resticSnapshots({ program, owner: folder, cacheFolder: join(folder, 'cache'), storeTimeoutMs, lockTimeout: '2s' })
 
 /** A program in restic's place that says what the script says. */
 async function fakeRestic(script: string): Promise<string> {
@@ -194,6 +194,7 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
   }
   const resticItself = (...args: string[]) =>
     execFileSync(program as string, ['-r', join(folder, 'repository'), ...args], { input: 'a key of 32 bytes\n', stdio: 'pipe' })
+  const otherRestic = () => ({ RESTIC_PASSWORD: aRepository().password, RESTIC_CACHE_DIR: join(folder, 'other-cache') })
   const listed = async () => (await store().list(aRepository())).map(({ id }) => id)
   const notWhole = (what: RegExp) => ({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(what) })
   beforeEach(async () => {
@@ -231,6 +232,21 @@ describe.skipIf(!program)('a new snapshot is verified in the store', () => {
     for (const pack of ofOld) await rm(pack)
     const whole = await take()
     expect(await listed()).toEqual([id, expect.any(String), whole.id])
+  })
+
+  test('waits for the lock of another restic, reports its process, and goes on once it is free', async () => {
+    const other = spawn(program as string, ['-r', join(folder, 'repository'), 'check'], { env: { ...process.env, ...otherRestic() } })
+    const locks = () => readdir(join(folder, 'repository', 'locks'))
+    await vi.waitFor(async () => expect(await locks()).toHaveLength(1), { timeout: 10_000, interval: 2 })
+    other.kill('SIGSTOP')
+    const waits: (string | undefined)[] = []
+    const onWaiting = (reason: string | undefined) => {
+      waits.push(reason)
+      other.kill('SIGCONT')
+    }
+    await expect(take({ onWaiting })).resolves.toMatchObject({ files: 1 })
+    const reason = expect.stringMatching(`^the lock of another restic, PID ${other.pid} on \\S+, on file:.* \\(fails after 2s\\)$`)
+    expect(waits).toEqual([reason, undefined])
   })
 
   describe('that begins before its files are complete', () => {

@@ -46,6 +46,27 @@ describe('a prefetch', () => {
     expect(await world.host.snapshots.ofCommand(repository, 'ro_1.box_oak.1.prefetch')).toBeUndefined()
   })
 
+  test('it and its update show why they wait for the store, and their step again once they continue', async () => {
+    const world = await aWorld()
+    const deps = await world.agent((ports) => ({
+      ...ports,
+      snapshots: {
+        ...ports.snapshots,
+        take: async (repository, request, signal) => {
+          for (const reason of ['the lock of another restic', undefined]) request.onWaiting?.(reason)
+          return ports.snapshots.take(repository, request, signal)
+        },
+      },
+    }))
+    const steps: string[] = []
+    const progress = (one: { step: string; detail?: string | undefined }) =>
+      void steps.push(one.step === 'waiting' ? `waiting for ${one.detail}` : one.step)
+    await moving(world.host.clock, () => prefetch(deps)(aContext({ commandId: 'ro_1.box_oak.1.prefetch', progress }), aPrefetch()))
+    await world.run(aPayload(), { deps, context: aContext({ progress }) })
+    const after = steps.flatMap((step, at) => (step === 'waiting for the lock of another restic' ? [steps[at + 1]] : []))
+    expect(after).toEqual(['warm-snapshot', 'snapshot'])
+  })
+
   test('a registry that is away for a moment is tried again', async () => {
     const world = await aWorld()
     world.inject({ kind: 'registry-down', times: 3 })

@@ -82,3 +82,15 @@ test('--ignore-windows works with plan and create, and is shown with the rollout
   expect(created.stdout).toContain(rolloutId)
   expect(created.stdout).toMatch(/windows +ignored/)
 })
+
+test('a box that waits in the middle of its update shows why: in the table, on the board and once in the log', () => {
+  const reason = 'the lock of another restic, PID 7 on host-1, on file:/srv/oak (fails after 10m)'
+  const progress = { step: 'waiting', detail: reason, at: at('02:00:00') }
+  const action = anAction('anna-schule', { status: 'snapshotting', progress })
+  expect(rolloutView(aRolloutDetail([action]), style)).toMatch(/WAITING FOR[\s\S]*anna-schule .*the lock of another restic, PID 7/)
+  const state = openBoard(aRolloutDetail([action], { status: 'canary' }))
+  expect(boardModel(state, now.getTime()).running).toMatchObject([{ step: 'snapshotting', detail: `waiting: ${reason}` }])
+  expect(openingLines(state)).toContain(`anna-schule  snapshotting: waiting: ${reason}`)
+  const ended = anAction('anna-schule', { status: 'succeeded', progress })
+  expect(rolloutView(aRolloutDetail([ended]), style)).not.toContain('restic')
+})

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { rename } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { isProblem, type PlatformPrincipal, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 import { changeFile, deleteFile, restoreFile } from '../../../src/daemon/files/change-file.ts'
@@ -243,6 +244,17 @@ onBothDialects('files of a space', (fresh) => {
     expect(await cleanUpFiles(broken)).toBe('erased 0 files; 2 files could not be erased')
     expect(await room.usage()).toBe(10)
     expect([await cleanUpFiles(room), await room.usage(), await room.kept()]).toEqual(['erased 2 files', 0, []])
+  })
+
+  test('are unavailable, not lost, while the disk of their store is not mounted', async () => {
+    const room = await aFilesWorld(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const { id: fileId } = await room.send(anna, spaceId)
+    await rename(room.folder, `${room.folder}.away`)
+    for (const use of [() => room.send(anna, spaceId), () => bytesOf(room, anna, { spaceId, fileId })])
+      await expect(use()).rejects.toSatisfy(refusedWith('OBJECT_STORE_UNAVAILABLE'))
+    await rename(`${room.folder}.away`, room.folder)
+    expect(await bytesOf(room, anna, { spaceId, fileId })).toBe('hello')
   })
 
   test('keep the row of their space until the store has deleted them', async () => {

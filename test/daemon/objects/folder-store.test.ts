@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { folderStore } from '../../../src/daemon/objects/folder-store.ts'
@@ -34,6 +34,37 @@ describe('objects in a folder', () => {
       ['', 'files', 'files/ten_1', 'files/ten_1/one'].map(async (path) => (await stat(join(folder, path))).mode & 0o777),
     )
     expect(modes).toEqual([0o700, 0o700, 0o700, 0o600])
+  })
+
+  test('are neither stored, read nor removed where none is left of those that the database names', async () => {
+    const folder = join(await aFolder('objects'), 'store')
+    let named = false
+    const store = folderStore(folder, async () => named)
+    const parts = async function* () {
+      yield content(10)
+    }
+    await store.put('files/ten_1/one', parts())
+    named = true
+    await rename(folder, `${folder}.away`)
+    const unavailable = { code: 'OBJECT_STORE_UNAVAILABLE', cause: { message: expect.stringContaining(`${folder} has no objects`) } }
+    const uses = [
+      () => store.put('files/ten_1/two', parts()),
+      () => store.get('files/ten_1/one'),
+      () => store.remove('files/ten_1/one'),
+      () => store.look(),
+    ]
+    for (const use of uses) await expect(use()).rejects.toMatchObject(unavailable)
+    await expect(readdir(folder)).rejects.toMatchObject({ code: 'ENOENT' })
+    // The folder on which the disk is mounted, or another, new disk.
+    await mkdir(join(folder, 'lost+found'), { recursive: true })
+    for (const use of uses) await expect(use()).rejects.toMatchObject(unavailable)
+    expect(await readdir(folder)).toEqual(['lost+found'])
+    await rm(folder, { recursive: true })
+    await rename(`${folder}.away`, folder)
+    let bytes = 0
+    for await (const part of (await store.get('files/ten_1/one')) ?? []) bytes += part.length
+    expect(bytes).toBe(10)
+    expect(await store.get('files/ten_1/none')).toBeUndefined()
   })
 
   test('cannot be kept where the folder cannot be made', async () => {

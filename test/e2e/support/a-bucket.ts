@@ -13,8 +13,13 @@ export async function aBucket(name: string) {
   const emptySum = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
   const signed = ['--aws-sigv4', 'aws:amz:us-east-1:s3', '--user', `${user}:${password}`, '-H', `x-amz-content-sha256: ${emptySum}`]
   const retried = ['--retry', '30', '--retry-delay', '1', '--retry-connrefused']
-  await run('exec', name, 'curl', '-sS', '-f', '-X', 'PUT', ...retried, ...signed, 'http://127.0.0.1:9000/snapshots')
+  const makeBucket = (bucket: string) =>
+    run('exec', name, 'curl', '-sS', '-f', '-X', 'PUT', ...retried, ...signed, `http://127.0.0.1:9000/${bucket}`)
+  await makeBucket('snapshots')
   return {
+    makeBucket,
+    /** With all that is in it. */
+    dropBucket: (bucket: string) => run('exec', name, 'rm', '-rf', `/data/${bucket}`),
     repository: `s3:http://${address}:9000/snapshots/north/v1`,
     env: { AWS_ACCESS_KEY_ID: user, AWS_SECRET_ACCESS_KEY: password },
     stop: () => run('stop', '-t', '1', name),

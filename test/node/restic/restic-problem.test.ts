@@ -24,3 +24,10 @@ test('a folder that the unit makes read-only is reported with the setting to cha
   expect(problem.code).toBe('SNAPSHOT_FAILED')
   expect(problem.message).toMatch(/ReadWritePaths=.*: Fatal: create repository at \/mnt\/s failed: mkdir \/mnt\/s: read-only file system$/)
 })
+
+test('a secret key that is wrong is refused credentials, not a store that does not answer: restic retries it until its timeout', () => {
+  const stderr =
+    'Load(<config/0000000000>, 0, 0) returned error, retrying after 1s: The request signature we calculated does not match the signature you provided. Check your key and signing method.'
+  const problem = resticProblem({ exitCode: -1, stderr, timedOut: true, missing: false }, repository)
+  expect(problem).toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE', message: expect.stringContaining('refuses its credentials') })
+})

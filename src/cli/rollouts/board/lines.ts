@@ -104,7 +104,8 @@ function stateOf(action: RolloutAction): string | undefined {
   // A box that waits for its rollback is shown as updated until that begins.
   if (!isInProgress(action)) return outcomeOf(action.undo?.status === 'pending' ? { ...action, undo: null } : action)
   const step = action.progress && stepWordIn(action, clean(action.progress.step))
-  return `${outcomeWord(action)}${step ? `: ${step}` : ''}`
+  const wait = waitOf(action)
+  return `${outcomeWord(action)}${step ? `: ${step}` : ''}${wait ? `: ${clean(wait)}` : ''}`
 }
 
 /** `succeeded in 18 s, downtime 12 s`, `rolled back: chat sync: … [PROBE_FAILED]` */
