@@ -150,8 +150,6 @@ describe('how often an address may come', () => {
     ['the platform', '/api/platform/v1/bootstrap'],
     ['sessions', '/api/auth/v1/refresh'],
     ['what is public', '/api/public/x'],
-    ['event streams', '/api/platform/v1/events/stream'],
-    ['the former event stream', '/platform/v1/workflow/events/stream'],
     ['files', '/api/platform/v1/spaces/s/files'],
     ['the platform in capitals', '/API/Platform/v1/bootstrap'],
     ['the platform with encoded letters', '/%61pi/platform/v1/bootstrap'],
@@ -171,13 +169,7 @@ describe('how often an address may come', () => {
 
   test('one address has one limit for all of these paths together', async () => {
     const from = aClient()
-    const targets = [
-      '/api/platform/v1/bootstrap',
-      '/api/auth/v1/refresh',
-      '/api/public/x',
-      '/platform/v1/workflow/events/stream',
-      '/api/auth/v1/login',
-    ]
+    const targets = ['/api/platform/v1/bootstrap', '/api/auth/v1/refresh', '/api/public/x', '/api/auth/v1/login']
     const calls = Array.from({ length: 120 }, (_, at) => () => quickly(targets[at % targets.length] as string, from))
     const { good, refused, most } = await rush(calls, pace)
     expect(good).toBeLessThanOrEqual(most)
@@ -253,6 +245,31 @@ describe('how often an address may come', () => {
 
 describe('event streams', () => {
   const streams = endpoints.filter(({ returns }) => !isSchema(returns) && returns.kind === 'sse').map(targetOf)
+
+  const accept = { accept: 'text/event-stream' }
+
+  test('of one address: 200 at once get through, at 100 a second, since a whole school may have one address', async () => {
+    const [from, begun] = [aClient(), performance.now()]
+    const answers = await Promise.all(Array.from({ length: 200 }, () => ask('/api/platform/v1/events/stream', { from, headers: accept })))
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+    expect(performance.now() - begun).toBeGreaterThan(1900)
+    expect(edge.daemon.take()).toHaveLength(200)
+  })
+
+  test.each(streams)('%s without a daemon: an EventSource is told when to come again, others get a refusal', async (target) => {
+    const { daemon } = edge
+    await daemon.close()
+    const later = await ask(target, { headers: accept })
+    expect(later).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/event-stream', 'retry-after': '5', 'cache-control': 'no-store' },
+    })
+    expect(later.text).toBe('retry: 5000\n: UNAVAILABLE\n\n')
+    const refused = await ask(target)
+    expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '5', 'content-type': 'application/json' } })
+    expect(JSON.parse(refused.text)).toMatchObject({ code: 'UNAVAILABLE', retryable: true })
+    await new Promise<void>((ready) => void daemon.server.listen(daemon.port, '127.0.0.1', ready))
+  })
 
   test('are on all three paths of clients', () => {
     expect(streams).toEqual(

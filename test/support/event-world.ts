@@ -83,9 +83,9 @@ export class HearingClient implements Pick<Channel, 'closed' | 'write' | 'draine
     return this.text.split('\n\n').filter(Boolean)
   }
 
-  /** Received events, without hello and keep-alives. */
+  /** Received events, without positions and keep-alives. */
   get told(): Told[] {
-    return this.blocks.filter((block) => /^data:/m.test(block)).map(parseBlock)
+    return this.blocks.filter((block) => /^data:/m.test(block) && !/^event: position$/m.test(block)).map(parseBlock)
   }
 
   get seqs(): number[] {
@@ -153,8 +153,8 @@ export function aReplica(db: Db, clock: Clock, members: Members = new Map(), rep
   const bus = makeEventBus({ db, clock, log: silentLogger(), membersOf, privateOf, revocations })
   const deps = { db, clock, log: silentLogger(), membersOf, privateOf, revocations, random: systemRandom }
   const streams = makeEventStreams({ ...deps, bus, replica, authenticate })
-  const connect = async (token = aToken(), lastEventId?: string) =>
-    new HearingClient(await streams.open(principalOf(token), { authorization: token, lastEventId }))
+  const connect = async (token = aToken(), lastEventId?: string, address = '192.0.2.1') =>
+    new HearingClient(await streams.open(principalOf(token), { authorization: token, address, lastEventId }))
   return { db, clock, bus, streams, revocations, refused, rights, connect }
 }
 

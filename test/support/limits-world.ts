@@ -4,7 +4,7 @@ import { Registry } from 'prom-client'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { Plan } from '../../src/core/boxes/index.ts'
-import { type Contract, endpoint, open, platform } from '../../src/core/contract/index.ts'
+import { type Contract, endpoint, open, platform, sse } from '../../src/core/contract/index.ts'
 import { type Clock, type PlatformPrincipal, problem } from '../../src/core/kit/index.ts'
 import { loadConfig } from '../../src/daemon/config/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
@@ -46,6 +46,13 @@ const contract = {
     returns: z.object({ ok: z.boolean() }),
     summary: 'Knows the tenant when it is done',
   }),
+  stream: endpoint({
+    method: 'GET',
+    path: '/api/platform/v1/stream',
+    auth: platform(),
+    returns: sse(z.object({})),
+    summary: 'A stream that ends at once',
+  }),
   health: endpoint({ method: 'GET', path: '/healthz', auth: open, returns: z.object({ ok: z.boolean() }), summary: 'Not limited' }),
 } satisfies Contract
 
@@ -81,6 +88,7 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
       return { ok: true }
     }),
     serve(contract.manage, () => ({ ok: true })),
+    serve(contract.stream, async function* () {}),
     serve(contract.health, () => ({ ok: true })),
   ]
   const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'not here'))
@@ -126,6 +134,13 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
         body: JSON.stringify({ tenant, good }),
         headers: forwardedFor ? { 'x-forwarded-for': forwardedFor } : {},
       }),
+    stream: (token: string) =>
+      send(port, {
+        path: '/api/platform/v1/stream',
+        method: 'GET',
+        body: '',
+        headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
+      }),
     get: (path: string, headers: Record<string, string> = {}) => send(port, { path, method: 'GET', body: '', headers }),
   }
 }
@@ -133,7 +148,7 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
 export type Replica = Awaited<ReturnType<typeof aReplica>>
 
 type Sent = Readonly<{ path: string; method?: string; body: string; headers: Record<string, string>; signal?: AbortSignal }>
-type Answer = Readonly<{ status: number; headers: Record<string, string | undefined>; code: string | undefined }>
+type Answer = Readonly<{ status: number; headers: Record<string, string | undefined>; code: string | undefined; text: string }>
 
 /** A separate connection per call, so that calls do not wait for each other. */
 const send = (port: number, { path, method = 'POST', body, headers, signal }: Sent) =>
@@ -151,7 +166,7 @@ const send = (port: number, { path, method = 'POST', body, headers, signal }: Se
         })
         answer.on('end', () => {
           const { code } = text.startsWith('{') ? (JSON.parse(text) as { code?: string }) : { code: undefined }
-          resolve({ status: answer.statusCode ?? 0, headers: answer.headers as Answer['headers'], code })
+          resolve({ status: answer.statusCode ?? 0, headers: answer.headers as Answer['headers'], code, text })
         })
       },
     )

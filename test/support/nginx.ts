@@ -23,7 +23,7 @@ const frame = (folder: string, more: string) => `
 worker_processes 1;
 error_log ${folder}/error.log notice;
 pid ${folder}/nginx.pid;
-events { worker_connections 512; }
+events { worker_connections 4096; }
 http {
   default_type application/octet-stream;
   log_format main '$request';

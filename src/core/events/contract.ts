@@ -24,6 +24,8 @@ const stream = (path: string, summary: string) =>
     method: 'GET',
     path,
     auth: platform(),
+    // Not strict: an app may add what it likes to the URL, and an error would end its stream for good.
+    query: z.object({ lastEventId: z.string().optional().meta({ description: 'The same as the header `Last-Event-ID`, which precedes' }) }),
     returns: sse(StreamData),
     problems: ['RATE_LIMITED'],
     summary,
@@ -35,7 +37,7 @@ const TypeFilter = z.string().regex(/^[a-z0-9_.-]{1,120}\*?$/, 'must be a type s
 export const eventsContract = {
   eventStream: stream(
     '/api/platform/v1/events/stream',
-    'Follow changes live (ids only); the header Last-Event-ID continues after an event',
+    'Follow changes live (ids only); the header Last-Event-ID, or lastEventId in the query, continues after an event',
   ),
   workflowEventStream: stream('/api/platform/v1/workflow/events/stream', 'Former path of the event stream'),
   formerEventStream: stream('/platform/v1/workflow/events/stream', 'Former path of the event stream, for older clients'),

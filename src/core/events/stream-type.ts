@@ -43,14 +43,18 @@ const StreamReset = z
   .object({ type: z.literal('reset'), at: Timestamp, ids: z.object({}), reason: ResetReason })
   .meta({ description: 'Events may have been missed: read everything again; the stream continues from here' })
 
-/** The data of one message. `reset` is about the stream itself and not an event type. */
-export const StreamData = z.discriminatedUnion('type', [StreamEvent, StreamReset])
+const StreamPosition = z
+  .object({ type: z.literal('position'), at: Timestamp, ids: z.object({}) })
+  .meta({ description: 'Nothing happened: the id of the message is the position of the client. Ignore it' })
+
+/** The data of one message. `reset` and `position` are about the stream itself and not event types. */
+export const StreamData = z.discriminatedUnion('type', [StreamEvent, StreamReset, StreamPosition])
 export type StreamData = z.infer<typeof StreamData>
 
 /** Where a client continues: after an event, or at the newest. The value comes from the client and is not trusted. */
 type Cursor = Readonly<{ kind: 'none' } | { kind: 'after'; seq: number } | { kind: 'unknown' }>
 
-/** Reads `Last-Event-ID`. An invalid id is treated like an id of another stream: clients resend it for ever, so an error would never end. */
+/** Reads the id that a client sent. An invalid id is treated like an id of another stream: clients resend it for ever, so an error would never end. */
 export function readCursor(lastEventId: string | undefined): Cursor {
   if (lastEventId === undefined || lastEventId === '') return { kind: 'none' }
   return /^(0|[1-9][0-9]{0,14})$/.test(lastEventId) ? { kind: 'after', seq: Number(lastEventId) } : { kind: 'unknown' }
@@ -72,5 +76,8 @@ export function resetMessage(seq: number, at: string, reason: ResetReason): stri
   return formatStreamMessage({ id: String(seq), event: 'reset', data })
 }
 
-/** A comment that keeps the connection open and, as it has an id but no data, moves the client's position without an event. */
-export const positionMessage = (seq: number): string => `: \nid: ${seq}\n\n`
+/** Keeps the connection open and moves the client's position without an event. It has data, because many parsers drop an id without data. */
+export function positionMessage(seq: number, at: string): string {
+  const data: StreamData = { type: 'position', at, ids: {} }
+  return formatStreamMessage({ id: String(seq), event: 'position', data })
+}

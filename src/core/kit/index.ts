@@ -3,6 +3,7 @@
 
 export { type Actor, type AdminActor, type AgentActor, actorLabel, type SystemActor, type TokenActor } from './actor.ts'
 export { addressBytes } from './address-bytes.ts'
+export { bearerToken } from './bearer.ts'
 export { canonicalJson, sha256Hex } from './canonical-json.ts'
 export { type Clock, elapsedMs, isoIn, isoNow, spanMs } from './clock.ts'
 export { bare, displayWidth } from './display-width.ts'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { consoleIdleMs } from '../../core/admin/index.ts'
-import { type AdminActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
+import { type AdminActor, bearerToken, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
 import { orUnavailable, type Revocations, type SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import { type Caller, callerOfSession, callerOfToken, recordConsoleUse, recordTokenUse } from './callers.repo.ts'
@@ -69,13 +69,13 @@ const setupMessage = ({ setup }: Caller) =>
     : 'TOTP must be set up first. fix: POST /api/admin/v1/totp/enrol, then /confirm'
 
 function bearer(authorization: string | undefined): string {
-  const match = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(authorization ?? '')
-  if (!match)
+  const token = bearerToken(authorization)
+  if (token === undefined)
     throw problem(
       'UNAUTHENTICATED',
       'Missing or malformed header `Authorization: Bearer <token>`. fix: send the token of a login or an API token',
     )
-  return match[1] as string
+  return token
 }
 
 const maxCallers = 10_000

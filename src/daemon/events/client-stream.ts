@@ -11,7 +11,10 @@ export type Beginning = Readonly<{ seq: number; reset?: ResetReason }>
 
 type Opened = Readonly<{ principal: PlatformPrincipal; authorization: string | undefined; seq: number }>
 
-const comment = Buffer.from(': \n\n')
+const comment = ': \n\n'
+
+/** Reconnect delay of a stream that made room for a newer one, so that more open pages than slots do not end each other's streams all the time. */
+const replacedRetryMs = 60_000
 
 /**
  * The event stream of one client. It follows its topic, or first catches up from its own position: after it opened or was reauthenticated.
@@ -42,7 +45,7 @@ export class ClientStream implements Follower {
   /** Sends the head of the stream; events follow after `resume`. `retryMs` is the client's reconnect delay. */
   begin(channel: Channel, { retryMs, reset }: Readonly<{ retryMs: number; reset?: ResetReason | undefined }>): void {
     this.#channel = channel
-    channel.write(`retry: ${retryMs}\nid: ${this.#seq}\n\n`)
+    channel.write(`retry: ${retryMs}\n${positionMessage(this.#seq, isoNow(this.#deps.clock))}`)
     if (reset) channel.write(resetMessage(this.#seq, isoNow(this.#deps.clock), reset))
   }
 
@@ -76,15 +79,22 @@ export class ClientStream implements Follower {
     this.#channel?.write(resetMessage(seq, isoNow(this.#deps.clock), 'too_old'))
   }
 
-  /** A keep-alive message that also moves the client's position past events for others. */
-  keepAlive(): Buffer {
-    return this.topic.followers.has(this) && this.#seq > 0 ? Buffer.from(positionMessage(this.#seq)) : comment
+  /** A keep-alive message that also moves the client's position past events for others, and may change its reconnect delay. */
+  keepAlive(retryMs?: number): string {
+    const position = this.topic.followers.has(this) && this.#seq > 0 ? positionMessage(this.#seq, isoNow(this.#deps.clock)) : comment
+    return retryMs === undefined ? position : `retry: ${retryMs}\n${position}`
   }
 
   /** Ends the stream; a client with access reconnects. */
   end(): void {
     this.pause()
     this.#channel?.cut()
+  }
+
+  /** Ends the stream because a newer one of the user takes its slot. */
+  replace(): void {
+    this.#channel?.write(`retry: ${replacedRetryMs}\n\n`)
+    this.end()
   }
 
   /** Reads page by page at the client's pace until it reaches the topic's position, then follows the topic. */

@@ -6,6 +6,7 @@ import type { PushStream } from '../http/index.ts'
 import { type Beginning, ClientStream } from './client-stream.ts'
 import { type BusDeps, type EventBus, limitConcurrency } from './event-bus.ts'
 
+import { ReconnectDelays } from './reconnect-delays.ts'
 import { streamOf } from './record-event.ts'
 import { StreamPlaces } from './stream-places.ts'
 import type { Topic } from './topic.ts'
@@ -30,7 +31,7 @@ export type EventStreams = Readonly<{
   count(): number
 }>
 
-type StreamInput = Readonly<{ authorization: string | undefined; lastEventId: string | undefined }>
+type StreamInput = Readonly<{ authorization: string | undefined; address: string; lastEventId: string | undefined }>
 
 const maxConcurrentChecks = 4
 
@@ -38,6 +39,7 @@ export function makeEventStreams(deps: StreamsDeps): EventStreams {
   const { bus, clock, revocations } = deps
   const places = new StreamPlaces(deps)
   const streams = new Set<ClientStream>()
+  const delays = new ReconnectDelays(deps.random)
   const limited = limitConcurrency(maxConcurrentChecks)
 
   /** Pauses the stream until its user is authenticated again. */
@@ -52,32 +54,35 @@ export function makeEventStreams(deps: StreamsDeps): EventStreams {
   })
 
   const open = async (principal: PlatformPrincipal, input: StreamInput): Promise<PushStream> => {
-    const leavePlace = await places.take(principal.userId)
+    const place = await places.take(principal.userId)
     const topic = await bus.enter(streamOf(principal.tenantId)).catch((error) => {
-      leavePlace()
+      places.leave(place)
       throw error
     })
     const leave = () => {
       bus.leave(topic)
-      leavePlace()
+      places.leave(place)
     }
     const { seq, reset } = await beginning(deps, topic, input.lastEventId).catch((error) => {
       leave()
       throw error
     })
     const stream = new ClientStream(deps, topic, { principal, authorization: input.authorization, seq })
+    const delay = delays.of(input.address)
     return {
       opened: (channel) => {
         streams.add(stream)
-        stream.begin(channel, { retryMs: retryMs(deps.random), reset })
+        stream.begin(channel, { retryMs: delay.opened(), reset })
+        if (place.isEnded) return stream.replace()
+        place.end = () => stream.replace()
         void reauthenticate(stream) // a revocation before `streams.add` did not reach this stream
       },
       closed: () => {
-        streams.delete(stream)
+        if (streams.delete(stream)) delay.closed()
         stream.pause()
         leave()
       },
-      keepAlive: () => stream.keepAlive(),
+      keepAlive: () => stream.keepAlive(delay.changed()),
     }
   }
 
@@ -97,9 +102,6 @@ async function beginning({ db }: StreamsDeps, topic: Topic, lastEventId: string 
   const isReached = cursor.seq <= topic.position || cursor.seq <= (await headOf(db, topic.stream))
   return isReached ? { seq: cursor.seq } : { seq: topic.position, reset: 'unknown' }
 }
-
-/** Two to six seconds, so that clients do not reconnect all at once after a restart. */
-const retryMs = (random: Random): number => 2000 + (((random.bytes(1)[0] as number) * 4000) >> 8)
 
 const isAffected = (revoked: Revoked | 'everything', { sessionId, userId, tenantId }: PlatformPrincipal): boolean =>
   revoked === 'everything' ||

@@ -8,8 +8,9 @@ import { type TenantIdOf, tailEvents } from './tail-events.ts'
 type Deps = Readonly<{ db: Db; clock: Clock; streams: EventStreams; tenantIdOf: TenantIdOf }>
 
 export const eventsRoutes = ({ db, clock, streams, tenantIdOf }: Deps) => {
-  const open: Handlers<typeof eventsContract>['eventStream'] = ({ actor, header }) =>
-    streams.open(actor, { authorization: header('authorization'), lastEventId: header('last-event-id') })
+  const open: Handlers<typeof eventsContract>['eventStream'] = ({ actor, address, query, header }) =>
+    // A client that continues sends the header; the query may still have the position that its app began with.
+    streams.open(actor, { authorization: header('authorization'), address, lastEventId: header('last-event-id') || query.lastEventId })
   return serveContract(eventsContract, {
     eventStream: open,
     workflowEventStream: open,

@@ -1,7 +1,7 @@
 import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { type AgentPublicKey, agentAudience, agentToken, classifyReplacedKey, type KeyReplacement } from '../../core/hosts/index.ts'
-import { type AgentActor, type Problem, problem } from '../../core/kit/index.ts'
+import { type AgentActor, bearerToken, type Problem, problem } from '../../core/kit/index.ts'
 import type { HostsDeps } from './deps.ts'
 import { findFormerKey, findHostByKeyId, type Host, hostById } from './hosts.repo.ts'
 import { trackLastSeen } from './last-seen.ts'
@@ -22,7 +22,7 @@ export function authenticateAgent(deps: Deps): (authorization: string | undefine
   const check = tokenReader(deps)
   const see = trackLastSeen(deps)
   return async (authorization) => {
-    const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
+    const token = bearerToken(authorization)
     if (!token) throw problem('UNAUTHENTICATED', 'Missing header `Authorization: Bearer <token>`; agents sign each call with their key.')
     const keyId = keyIdOf(token)
     const { host, publicKey, replaced, isObsolete } = await signingKey(deps, keyId)

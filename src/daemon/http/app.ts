@@ -1,13 +1,14 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
 import helmet, { type HelmetOptions } from 'helmet'
-import { type Random, randomText } from '../../core/kit/index.ts'
+import { type Problem, type Random, randomText } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { noAnswerOf } from '../db/index.ts'
 import { limitBodyTime } from './body-time.ts'
+import { sendRetry } from './event-stream.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { problemPage, wantsPage } from './problem-page.ts'
 import { asProblem, shownTo } from './problems.ts'
-import { type EndpointDeps, registerEndpoints } from './register-endpoints.ts'
+import { type EndpointDeps, recogniseStreams, registerEndpoints } from './register-endpoints.ts'
 import type { Served } from './serve.ts'
 
 type AppDeps = EndpointDeps &
@@ -53,6 +54,7 @@ export function buildApp(served: readonly Served[], deps: AppDeps): Express {
   app.use(identifyRequest(deps))
   app.use(limitBodyTime(deps.maxBodyMs))
   deps.outermost?.(app)
+  recogniseStreams(app, served, deps)
   deps.limits?.addresses(app)
   deps.pages?.(app)
   registerEndpoints(app, served, deps)
@@ -73,7 +75,7 @@ function identifyRequest({ random, clock, log, metrics }: AppDeps) {
     response.on('finish', () => {
       const ms = clock.monotonicMs() - start
       const route = (request.route?.path as string | undefined) ?? 'unknown'
-      metrics.observe({ method: request.method, route, status: response.statusCode, ms })
+      metrics.observe({ method: request.method, route, status: statusOf(response), ms })
       logRequest(log, { request, response, ms })
     })
     next()
@@ -82,16 +84,19 @@ function identifyRequest({ random, clock, log, metrics }: AppDeps) {
 
 /** Successful reads and agent reports are logged at debug level: they are most of the traffic. */
 function logRequest(log: Logger, { request, response, ms }: Readonly<{ request: Request; response: Response; ms: number }>): void {
-  const { statusCode } = response
-  const isQuiet = request.method === 'GET' ? statusCode < 500 : response.locals.actor?.kind === 'agent' && statusCode < 400
+  const status = statusOf(response)
+  const isQuiet = request.method === 'GET' ? status < 500 : response.locals.actor?.kind === 'agent' && status < 400
   const level = isQuiet ? 'debug' : 'info'
   if (!log.isLevelEnabled(level)) return
   const { requestId, actor } = response.locals
   const { method, path } = request
-  log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name ?? actor?.userId }, 'request')
+  log[level]({ requestId, method, path, status, ms: Math.round(ms), actor: actor?.name ?? actor?.userId }, 'request')
 }
 
-function answerProblem({ log, limits }: AppDeps) {
+/** The status of the problem, if the client got another one. */
+const statusOf = ({ locals, statusCode }: Response): number => (locals.problemStatus as number | undefined) ?? statusCode
+
+function answerProblem({ log, limits, random }: AppDeps) {
   // biome-ignore lint/complexity/useMaxParams: Express recognizes a handler of errors by its four parameters.
   return async (error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const found = shownTo(response.locals.actor, asProblem(error))
@@ -104,12 +109,24 @@ function answerProblem({ log, limits }: AppDeps) {
     if (found.retryAfterSeconds !== undefined) response.set('retry-after', String(found.retryAfterSeconds))
     else if (found.status === 503) response.set('retry-after', '5')
     response.set('cache-control', 'no-store')
+    if (mayReturn(request, response, found)) {
+      response.locals.problemStatus = found.status
+      return sendRetry(response, { retryMs: retryMsOf(random, found), why: found.code })
+    }
     if (found.status === 401) response.set('www-authenticate', 'Bearer')
     response.status(found.status)
     if (wantsPage(request)) response.type('html').send(problemPage(found))
     else response.json(found.toBody())
   }
 }
+
+/** An EventSource would take any refusal as final, also one that is about the moment or is a fault of the daemon. */
+const mayReturn = (request: Request, response: Response, { status }: Problem): boolean =>
+  response.locals.isStream === true && (status === 429 || status >= 500) && request.get('accept')?.includes('text/event-stream') === true
+
+/** Spread over four seconds. */
+const retryMsOf = (random: Random, { retryAfterSeconds = 5 }: Problem): number =>
+  1000 * retryAfterSeconds + 16 * (random.bytes(1)[0] as number)
 
 /** Returns a test for trusted proxy addresses. Throws a TypeError for an invalid address, network or name. */
 export function trustOf(trustedProxies: readonly string[]): (address: string) => boolean {

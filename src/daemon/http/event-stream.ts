@@ -17,7 +17,7 @@ export type PushStream = Readonly<{
 const comment = ': \n\n'
 
 /** Proxies must neither buffer nor compress a stream. */
-const head = { 'content-type': 'text/event-stream', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' }
+const head = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' }
 
 /** Sends messages until the source ends, the client disconnects or falls too far behind, or the daemon drains. */
 export async function sendStream(
@@ -38,6 +38,14 @@ export async function sendStream(
     keepAlives.remove(keepAlive)
     channel.end()
   }
+}
+
+/**
+ * Tells a client of the EventSource standard to come again in `retryMs`. Such a client ends for good at any status but 200, so it gets a stream that
+ * ends at once instead of a refusal.
+ */
+export function sendRetry(response: Response, { retryMs, why }: Readonly<{ retryMs: number; why: string }>): void {
+  response.status(200).set(head).set('cache-control', 'no-store').send(`retry: ${retryMs}\n: ${why}\n\n`)
 }
 
 /** Ends a HEAD request at once; otherwise it would occupy a stream slot until the client times out. */

@@ -13,7 +13,7 @@ import {
   problem,
   type TokenActor,
 } from '../../core/kit/index.ts'
-import { addressLimit } from './address-limit.ts'
+import { addressLimit, addressSlots } from './address-limit.ts'
 import { allowSlowBody, hasBody } from './body-time.ts'
 import { type CallLimits, clientPaths } from './call-limits.ts'
 import { type KeepAlive, makeKeepAlive, sendStream } from './event-stream.ts'
@@ -81,6 +81,26 @@ export function registerEndpoints(app: Express, served: readonly Served[], deps:
   app.use(countStrayCall(deps), ({ path }) => {
     throw problem('NOT_FOUND', `${path} does not exist. See /docs for all endpoints.`)
   })
+}
+
+/**
+ * Marks calls of event streams, and those of users before the limits by address: a whole school may have one address, and all of its streams reconnect
+ * after a restart.
+ */
+export function recogniseStreams(app: Express, served: readonly Served[], { authenticate }: EndpointDeps): void {
+  for (const { endpoint } of served) {
+    if (!isStream(endpoint)) continue
+    const recognise: RequestHandler = async (request, response, next) => {
+      response.locals.isStream = true
+      if (endpoint.auth.kind === 'platform')
+        response.locals.isUserStream = await userOf(request, authenticate).then(
+          () => true,
+          () => false,
+        )
+      next()
+    }
+    app.get(routeOf(endpoint), recognise)
+  }
 }
 
 /** Groups endpoints by path, literal segments first. Parameter names do not distinguish paths. */
@@ -189,13 +209,20 @@ function authenticateCall({ auth, perAddress }: EndpointShape, { authenticate, c
   }
 }
 
+/** Openings of streams of one user that do not count against the budget of its tenant: a restart of the daemon must not use it up. */
+const freeOpenings = { perSecond: 0.5, atOnce: 20, buffered: 0 }
+
 /** Counts calls of users against the budget of their tenant. */
-function rateLimit({ auth }: EndpointShape, { limits }: EndpointDeps): RequestHandler[] {
-  if (!limits || auth.kind !== 'platform') return []
+function rateLimit(endpoint: EndpointShape, { limits, clock }: EndpointDeps): RequestHandler[] {
+  if (!limits || endpoint.auth.kind !== 'platform') return []
+  const slotOf = isStream(endpoint) ? addressSlots(clock, freeOpenings) : undefined
   return [
     async (_, response, next) => {
       const actor = response.locals.actor as Actor
-      if (!('tenantId' in actor) || (await limits.pass(response, actor))) next()
+      if (!('tenantId' in actor)) return next()
+      const isFree = slotOf && 'userId' in actor && 'slotMs' in slotOf(String(actor.userId))
+      if (isFree) await limits.show(response, actor.tenantId)
+      if (isFree || (await limits.pass(response, actor))) next()
     },
   ]
 }

@@ -8,7 +8,7 @@ import type { LimitsMetrics } from './limits-metrics.ts'
 type Deps = Readonly<{ clock: Clock; delays: DelayQueue; metrics: LimitsMetrics }>
 
 /**
- * Limits requests per client address (the rightmost hop that is not a trusted proxy). Requests above the pace are delayed within the buffer and
+ * Limits requests per client address, except event streams of users (the rightmost hop that is not a trusted proxy). Requests above the pace are delayed within the buffer and
  * refused beyond it.
  */
 export function addressGate({ clock, delays, metrics }: Deps, spacing: Spacing): RequestHandler {
@@ -18,6 +18,7 @@ export function addressGate({ clock, delays, metrics }: Deps, spacing: Spacing):
     return problem('RATE_LIMITED', `Too many requests from this address. Retry in ${retryAfterSeconds} s.`, { retryAfterSeconds })
   }
   return async (request, response, next) => {
+    if (response.locals.isUserStream) return next()
     const address = request.ip ?? 'unknown'
     const slot = slotOf(address)
     if (!('slotMs' in slot)) throw refuse(slot.retryAfterSeconds)

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type Clock, type PlatformPrincipal, problem, type TenantId, type UserId } from '../../core/kit/index.ts'
+import { bearerToken, type Clock, type PlatformPrincipal, problem, type TenantId, type UserId } from '../../core/kit/index.ts'
 import { credentialForm } from '../../core/sessions/index.ts'
 import { capabilitiesOf, matrixUserIdOf } from '../../core/users/index.ts'
 import { orUnavailable } from '../auth/index.ts'
@@ -18,7 +18,7 @@ export type AuthenticateUser = (authorization: string | undefined) => Promise<Pl
 export function authenticateUser(deps: Deps): AuthenticateUser {
   const findPrincipal = principalCache(deps)
   return async (authorization) => {
-    const token = bearerToken(authorization)
+    const token = platformToken(authorization)
     const claims = await orUnavailable(() => deps.keys.verify(token))
     const cached = await findPrincipal(claims.fam)
     const isSameUser = cached?.principal.matrixUserId === claims.sub && cached.principal.tenantId === claims.tid
@@ -28,8 +28,8 @@ export function authenticateUser(deps: Deps): AuthenticateUser {
   }
 }
 
-function bearerToken(authorization: string | undefined): string {
-  const token = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(authorization ?? '')?.[1]
+function platformToken(authorization: string | undefined): string {
+  const token = bearerToken(authorization)
   if (!token) throw problem('UNAUTHENTICATED', 'No platform token. fix: send `Authorization: Bearer` with the `token` of a login')
   const form = credentialForm(token)
   if (form === 'matrix')

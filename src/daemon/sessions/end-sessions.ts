@@ -1,4 +1,4 @@
-import { type Actor, type Clock, isoNow, isProblem, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { type Actor, bearerToken, type Clock, isoNow, isProblem, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { EndedBy } from '../../core/sessions/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
@@ -42,7 +42,7 @@ async function sessionOfRefreshToken({ db }: Deps, token: string | undefined): P
 }
 
 async function sessionOfPlatformToken({ keys }: Deps, authorization: string | undefined): Promise<FoundSession | undefined> {
-  const token = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(authorization ?? '')?.[1]
+  const token = bearerToken(authorization)
   if (!token) return undefined
   try {
     const { fam, tid } = await keys.verify(token)

@@ -90,8 +90,10 @@ describe('messages', () => {
     expect(StreamData.parse(JSON.parse((data as string).slice('data: '.length)))).toEqual({ type: 'reset', at, ids: {}, reason: 'too_old' })
   })
 
-  test('a position is a comment and an id without data: clients do not read it as an event', () => {
-    expect(positionMessage(9)).toBe(': \nid: 9\n\n')
+  test('a position has data, because parsers drop an id without it', () => {
+    const message = positionMessage(9, at)
+    expect(message).toBe(`id: 9\nevent: position\ndata: {"type":"position","at":"${at}","ids":{}}\n\n`)
+    expect(StreamData.parse(JSON.parse(message.split('data: ')[1] as string))).toEqual({ type: 'position', at, ids: {} })
   })
 })
 

@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  bearerToken,
   canonicalJson,
   catalogue,
   duration,
@@ -27,6 +28,18 @@ describe('problems', () => {
   test('the body has code, message, retryable and the given details only', () => {
     expect(problem('NOT_FOUND', 'no box nord').toBody()).toEqual({ code: 'NOT_FOUND', message: 'no box nord', retryable: false })
   })
+})
+
+test.each([
+  ['Bearer a.b-c', 'a.b-c'],
+  ['bearer  a', 'a'],
+  ['Bearer', undefined],
+  ['Bearer a b', undefined],
+  ['Bearer\ta', undefined],
+  ['Basic a', undefined],
+  [undefined, undefined],
+])('the token of %j is %j: one or more spaces come before it (RFC 9110)', (authorization, token) => {
+  expect(bearerToken(authorization)).toBe(token)
 })
 
 describe('canonical JSON', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
-import { aReplica, aToken, happen, happened, type Members, until } from '../../support/event-world.ts'
+import { aReplica, aToken, type HearingClient, happen, happened, type Members, until } from '../../support/event-world.ts'
 
 const world = async (members?: Members) => {
   const clock = manualClock()
@@ -19,7 +19,7 @@ test('the first block has the retry time and the position, so that a disconnect 
   const one = await world()
   await happened(one)
   const client = await one.connect()
-  expect(client.blocks[0]).toMatch(/^retry: \d{4}\nid: 1$/)
+  expect(client.blocks[0]).toMatch(/^retry: \d{4}\nid: 1\nevent: position\ndata: \{.*\}$/)
   client.end()
   await happened(one)
   const again = await one.connect(aToken(), client.lastEventId)
@@ -27,12 +27,23 @@ test('the first block has the retry time and the position, so that a disconnect 
   expect(again.seqs).toEqual([2])
 })
 
-test('clients do not reconnect at the same time', async () => {
+const delayOf = ({ text }: HearingClient) => Number([...text.matchAll(/^retry: (\d+)$/gm)].at(-1)?.[1])
+
+test('clients reconnect within six seconds, but those of a crowded address within a time that grows with it', async () => {
   const one = await world()
-  const waits = new Set<string>()
-  for (let n = 0; n < 10; n++) waits.add(/retry: (\d+)/.exec((await one.connect(aToken({ userId: `u${n}` }))).text)?.[1] ?? '')
-  expect(waits.size).toBeGreaterThan(2)
-  for (const wait of waits) expect(Number(wait) >= 2000 && Number(wait) < 6000).toBe(true)
+  const ofAddress = (address: string, count: number) =>
+    Promise.all(Array.from({ length: count }, (_, n) => one.connect(aToken({ userId: `${address} ${n}` }), undefined, address)))
+  const few = await ofAddress('192.0.2.1', 20)
+  expect(new Set(few.map(delayOf)).size).toBeGreaterThan(10)
+  for (const client of few) expect(delayOf(client) >= 2000 && delayOf(client) < 6000).toBe(true)
+  const many = await ofAddress('192.0.2.2', 800)
+  // Those that came first were alone then: their next keep-alive has the new delay.
+  for (const client of [...few, ...many]) client.keepAlive()
+  const delays = many.map(delayOf).toSorted((a, b) => a - b)
+  expect(delays.at(-1)).toBeGreaterThan(10_500)
+  expect(delays.at(-1)).toBeLessThan(12_000)
+  for (let n = 0; n + 200 < 800; n += 100) expect((delays[n + 200] as number) - (delays[n] as number)).toBeGreaterThan(1000)
+  for (const client of few) expect(delayOf(client)).toBeLessThan(6000)
 })
 
 test('a former member of a space gets no replay of its events', async () => {
@@ -99,21 +110,21 @@ test('a keep-alive of a client that lags moves nothing', async () => {
   expect(client.lastEventId).toBe('1')
 })
 
-test('the eleventh stream of a user is refused, and accepted once one ends', async () => {
+test('the eleventh stream of a user ends the oldest, which comes back later than others', async () => {
   const one = await world()
   const clients = []
   for (let n = 0; n < 10; n++) clients.push(await one.connect(aToken({ sessionId: `s${n}` })))
-  await expect(one.connect()).rejects.toSatisfy((error) => isProblem(error, 'RATE_LIMITED') && (error.retryAfterSeconds ?? 0) > 0)
-  await one.connect(aToken({ userId: 'somebody else' }))
-  clients[3]?.end()
-  await one.connect()
-  expect(one.streams.count()).toBe(11)
+  const other = await one.connect(aToken({ userId: 'somebody else' }))
+  const eleventh = await one.connect()
+  expect(clients.map(({ closed }) => closed)).toEqual([true, ...Array.from({ length: 9 }, () => false)])
+  expect(clients[0]?.blocks.at(-1)).toBe('retry: 60000')
+  expect([other.closed, eleventh.closed, one.streams.count()]).toEqual([false, false, 11])
 })
 
-test('of eleven concurrent requests ten succeed', async () => {
+test('of eleven concurrent requests ten streams remain', async () => {
   const one = await world()
-  const tries = await Promise.allSettled(Array.from({ length: 11 }, () => one.connect()))
-  expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+  await Promise.all(Array.from({ length: 11 }, () => one.connect()))
+  expect(one.streams.count()).toBe(10)
 })
 
 test('a stream ends when its token expires, by the wall clock', async () => {

@@ -260,3 +260,42 @@ describe('one address', () => {
     expect([await pretends('192.0.2.1'), await pretends('192.0.2.2')]).toEqual([200, 429])
   })
 })
+
+describe('an event stream', () => {
+  test('of a known user does not count against its address, and of a stranger does', async () => {
+    const { stream, anna, get } = await aDaemon({ env: { TENANTRY_LIMITS_PER_ADDRESS: '3' } })
+    for (let n = 0; n < 12; n++) expect((await stream(anna)).text).toContain(': open')
+    const strangers = await Promise.all(Array.from({ length: 8 }, () => get('/api/platform/v1/stream', { authorization: 'Bearer x' })))
+    expect(strangers.map(({ status }) => status).sort()).toEqual([401, 401, 401, 401, 401, 401, 429, 429])
+    expect((await stream(anna)).text).toContain(': open')
+  })
+
+  test('opens when the budget of its tenant is used up, and does not use it up', async () => {
+    const { stream, work, anna } = await aDaemon()
+    for (let n = 0; n < 10; n++) await stream(anna)
+    expect(said(await work(anna))).toEqual(['10', '9', undefined])
+  })
+
+  test('that a user opens over and over counts, and then says when to come again, in an answer that ends no EventSource', async () => {
+    const { stream, get, anna, clock } = await aDaemon({ env: { TENANTRY_LIMITS_LIGHT: '1' } })
+    for (let n = 0; n < 21; n++) await stream(anna)
+    const later = await stream(anna)
+    expect(later).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' },
+    })
+    expect(later.text).toMatch(/^retry: \d+\n: RATE_LIMITED\n\n$/)
+    const retryMs = Number(/\d+/.exec(later.text)?.[0])
+    expect(retryMs >= 60_000 && retryMs <= 64_000).toBe(true)
+    // Other clients get the problem.
+    const plain = await get('/api/platform/v1/stream', { authorization: `Bearer ${anna}` })
+    expect(plain).toMatchObject({ status: 429, code: 'RATE_LIMITED', headers: { 'retry-after': '60' } })
+    await clock.advance(60_000)
+    expect((await stream(anna)).text).toContain(': open')
+  })
+
+  test('is refused for good without a good token', async () => {
+    const { stream } = await aDaemon()
+    expect(await stream('x')).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' })
+  })
+})
