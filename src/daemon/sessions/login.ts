@@ -38,9 +38,12 @@ type LoginResult = Readonly<{
   refreshTokenExpiresAt?: string
 }>
 
+/** An existing tenant whose chat server is away is answered when an unknown one is, so that time does not show it. */
+const delayedCodes = ['LOGIN_FAILED', 'HOMESERVER_UNREACHABLE'] as const
+
 /** Logs in to platform and chat (spec 2.2, 2.3). All refusals are alike, in content and in response time; only the right password shows that a tenant is suspended. */
 export const login = (deps: SessionsDeps, input: LoginInput): Promise<LoginResult> =>
-  withConstantTimeRefusal(deps, () => logIn(deps, input))
+  withConstantTimeRefusal(deps, () => logIn(deps, input), delayedCodes)
 
 /** Find tenant and user, prove the password, open the session in one transaction, then issue the token. */
 async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: requested, setTenant, ...input }: LoginInput) {
