@@ -1,11 +1,14 @@
 # The agent, for hosts without Node.js. Build it in the folder of the programs, run it as deploy/README.md says:
 # docker build -f deploy/tenantry-agent.Dockerfile -t tenantry/tenantry-agent:0.1.0 .
-FROM docker.io/library/node:22-trixie AS build
+# Images of the build and of the result; deploy/README.md says how to pin their digests.
+ARG BUILD_IMAGE=docker.io/library/node:22-trixie
+ARG BASE_IMAGE=docker.io/library/node:22-trixie-slim
+FROM ${BUILD_IMAGE} AS build
 WORKDIR /opt/tenantry
 COPY . .
 RUN npm ci && npm run setup && npm prune --omit=dev
 
-FROM docker.io/library/node:22-trixie-slim
+FROM ${BASE_IMAGE}
 # The Docker client with compose starts the containers of boxes; restic stores their snapshots.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates docker-cli docker-compose restic \

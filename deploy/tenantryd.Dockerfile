@@ -1,10 +1,13 @@
 # The daemon. Build it in the folder of the programs: docker build -f deploy/tenantryd.Dockerfile -t tenantry/tenantryd:0.1.0 .
-FROM docker.io/library/node:22-trixie AS build
+# Images of the build and of the result; deploy/README.md says how to pin their digests.
+ARG BUILD_IMAGE=docker.io/library/node:22-trixie
+ARG BASE_IMAGE=docker.io/library/node:22-trixie-slim
+FROM ${BUILD_IMAGE} AS build
 WORKDIR /opt/tenantry
 COPY . .
 RUN npm ci && npm run setup && npm prune --omit=dev
 
-FROM docker.io/library/node:22-trixie-slim
+FROM ${BASE_IMAGE}
 # restic removes and checks snapshots; PostgreSQL's client is for `tenantryd backup` and `restore`.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates postgresql-client restic \

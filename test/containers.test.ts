@@ -73,3 +73,11 @@ test('the folders of the agent are those that the README mounts', async () => {
   for (const folder of [stateDir, boxesDir, '/var/lib/docker/volumes', '/var/run/docker.sock', '/var/lib/tenantry-snapshots'])
     expect(readme).toContain(`-v ${folder}:${folder}`)
 })
+
+test.each([daemonFile, agentFile])('every base image is a build argument, so that its digest can be pinned', (file) => {
+  const names = [...file.matchAll(/^FROM \$\{(\w+)\}/gm)].map(([, image]) => image)
+  expect(names).toEqual(['BUILD_IMAGE', 'BASE_IMAGE'])
+  expect(file.match(/^FROM /gm)).toHaveLength(names.length)
+  for (const name of ['BUILD_IMAGE', 'BASE_IMAGE'])
+    expect(file.slice(0, file.indexOf('FROM '))).toMatch(new RegExp(`^ARG ${name}=\\S+:\\S+$`, 'm'))
+})

@@ -84,7 +84,7 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
   } as const
   const { submissionId: id } = await stranger.marketplace.submitItem({ body: submission as never })
   const one = { params: { id } }
-  expect((await mailAbout('We received Visitors')).to).toEqual(['pay@flows.example'])
+  expect((await mailAbout(`We received submission ${id}`)).to).toEqual(['pay@flows.example'])
   expect((await stranger.marketplace.showSubmissionState(one)).status).toBe('pending')
   await operator.marketplace.requestMarketplaceChanges({ ...one, body: { reason: 'Say more' } })
   const asked = (await mailAbout('Visitors needs changes')).message.replaceAll('=\n', '').replaceAll('=3D', '=')

@@ -58,7 +58,7 @@ export type SetupStep = z.output<typeof SetupStep>
 
 export const Password = z.string().min(1).max(256)
 /** A TOTP code of six digits, or a recovery code. */
-export const Code = z.string().trim().min(6).max(32)
+export const Code = z.string().trim().min(6).max(64)
 export const LoginBody = z.strictObject({ name: z.string().min(1).max(100), password: Password, totp: Code.optional() })
 
 export const Account = z.object({

@@ -38,10 +38,11 @@ type Facts = Readonly<{
 type Part = Readonly<{ text: string } | { quote: string } | { link: string } | { code: string }>
 
 const parts: Readonly<Record<MailKind, (facts: Facts) => Readonly<{ subject: string; body: readonly Part[] }>>> = {
-  receipt: ({ name, confirmUrl, statusUrl }) => ({
-    subject: `We received ${name}`,
+  // Anyone may enter any address, so a receipt has no text of the submission.
+  receipt: ({ submissionId, confirmUrl, statusUrl }) => ({
+    subject: `We received submission ${submissionId}`,
     body: [
-      { text: `We received your submission "${name}". A reviewer answers within 2 working days.` },
+      { text: 'We received a submission to the marketplace with this address. A reviewer answers within 2 working days.' },
       { text: 'Please confirm that this address is yours. Open this link and press the button:' },
       { link: confirmUrl },
       { text: 'The status of your submission:' },
@@ -92,11 +93,11 @@ const priceText = ({ priceModel, priceCents, currency }: NonNullable<Approval['k
 
 const quoted = (heading: string, notes: string): Part[] => (notes === '' ? [] : [{ text: heading }, { quote: notes }])
 
-/** Subject, text and HTML of a mail to a vendor. Names and notes are texts of people: escaped in HTML, on one line in the subject. */
+/** Subject, text and HTML of a mail to a vendor. Names and notes are texts of people: escaped in HTML, on one line in the subject; none in a receipt. */
 export function submissionMail(kind: MailKind, facts: Facts) {
   const { subject, body } = parts[kind](facts)
   const closing = `Submission: ${facts.submissionId}`
-  const all: readonly Part[] = [{ text: `Hello ${facts.vendorName},` }, ...body, { text: closing }]
+  const all: readonly Part[] = [{ text: kind === 'receipt' ? 'Hello,' : `Hello ${facts.vendorName},` }, ...body, { text: closing }]
   return { subject, text: `${all.map(asText).join('\n\n')}\n`, html: all.map(asHtml).join('\n') }
 }
 

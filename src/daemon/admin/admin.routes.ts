@@ -37,10 +37,10 @@ function assertSameMachine(address: string, header: Header): void {
 
 export const adminRoutes = (deps: AdminDeps) =>
   serveContract(contract, {
-    login: ({ body, address }) => login(deps, { ...body, address }),
-    openConsole: async ({ body, address, header, setCookie }) => {
+    login: ({ body, address, setCaller }) => login(deps, { ...body, address, setCaller }),
+    openConsole: async ({ body, address, header, setCookie, setCaller }) => {
       assertConsolePage(deps, header)
-      const { cookie, opened } = await openConsole(deps, { ...body, address })
+      const { cookie, opened } = await openConsole(deps, { ...body, address, setCaller })
       setCookie(deps.console.cookie(cookie))
       return opened
     },

@@ -11,7 +11,14 @@ import { addSession, sessionMs } from './sessions.ts'
 import { consumeCode } from './totp.ts'
 
 type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'keyring' | 'keys' | 'totpRequired'>
-type Login = Readonly<{ name: string; password: string; totp?: string | undefined; address: string }>
+type Login = Readonly<{
+  name: string
+  password: string
+  totp?: string | undefined
+  address: string
+  /** Called with the account, if it exists, before the password is checked. */
+  setCaller?: (caller: Readonly<{ user: string | undefined }>) => void
+}>
 type ShownAccount = Readonly<{ id: string; name: string; role: AdminRole }>
 type LoggedIn = Readonly<{ token: string; expiresAt: string; account: ShownAccount; setup: SetupStep[] }>
 
@@ -33,9 +40,10 @@ export const shown = (account: StoredAccount, totpRequired: boolean) => ({
 /** `cookieHash`: of a session of the web console. Throws as `login`. */
 export async function openSession(
   deps: Omit<Deps, 'keys'>,
-  { name, password, totp, address, cookieHash }: Login & Readonly<{ cookieHash?: string }>,
+  { name, password, totp, address, cookieHash, setCaller }: Login & Readonly<{ cookieHash?: string }>,
 ): Promise<Readonly<{ account: StoredAccount; sessionId: string }>> {
   const account = await accountByName(deps.db, name)
+  setCaller?.({ user: account?.id })
   const attempt = await verifyPassword(deps, { name, password, address, account })
   if (!account) throw new Error('password verified without an account')
   if (account.totpConfirmed && !totp) {

@@ -135,7 +135,8 @@ export async function confirmTotp(
   { totp }: { totp: string },
 ): Promise<{ recoveryCodes: string[] }> {
   const { db, clock, random, revocations } = deps
-  const recoveryCodes = Array.from({ length: recoveryCodeCount }, () => grouped(randomText(random, 16)))
+  // 140 bits.
+  const recoveryCodes = Array.from({ length: recoveryCodeCount }, () => grouped(randomText(random, 28)))
   await db.transaction().execute(async (tx) => {
     const account = await accountById(tx, actor.accountId)
     if (!account.sealedTotp || account.totpConfirmed)

@@ -5,6 +5,7 @@ import type { Logger } from '../../node/index.ts'
 import { noAnswerOf } from '../db/index.ts'
 import { limitBodyTime } from './body-time.ts'
 import { sendRetry } from './event-stream.ts'
+import type { Caller } from './incoming-call.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { problemPage, wantsPage } from './problem-page.ts'
 import { asProblem, shownTo } from './problems.ts'
@@ -90,7 +91,19 @@ function logRequest(log: Logger, { request, response, ms }: Readonly<{ request: 
   if (!log.isLevelEnabled(level)) return
   const { requestId, actor } = response.locals
   const { method, path } = request
-  log[level]({ requestId, method, path, status, ms: Math.round(ms), actor: actor?.name ?? actor?.userId }, 'request')
+  const about = { requestId, address: request.ip, method, path, status, ms: Math.round(ms) }
+  log[level]({ ...about, actor: actor?.name ?? actor?.userId }, 'request')
+}
+
+/** One line for each failed login and refused call, with the route instead of the path and never a credential. */
+function logRefusal(log: Logger, { request, response, found }: Readonly<{ request: Request; response: Response; found: Problem }>): void {
+  const isRefusal = found.status === 401 || found.status === 403 || found.code === 'ACCOUNT_LOCKED'
+  if (!isRefusal || found.code === 'TOTP_REQUIRED') return
+  const { requestId, actor, caller } = response.locals
+  const known: Caller = caller ?? { tenant: actor?.tenantSlug, user: actor?.userId ?? actor?.accountId }
+  const route = request.route?.path ?? 'unknown'
+  const { ip: address, method } = request
+  log.info({ requestId, address, method, route, status: found.status, code: found.code, ...known }, 'access refused')
 }
 
 /** The status of the problem, if the client got another one. */
@@ -104,6 +117,7 @@ function answerProblem({ log, limits, random }: AppDeps) {
     if (found.code === 'INTERNAL' || found.code === 'SEALED_UNREADABLE') log.error(about, 'request failed')
     // An unreachable database is logged by the loops that poll it.
     else if (noAnswerOf(error) === 'slow') log.warn(about, 'database timeout')
+    logRefusal(log, { request, response, found })
     if (response.headersSent) return void response.destroy()
     if (response.locals.actor === undefined && limits && !(await limits.paceRefusal(request, response))) return void response.destroy()
     if (found.retryAfterSeconds !== undefined) response.set('retry-after', String(found.retryAfterSeconds))

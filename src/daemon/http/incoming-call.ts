@@ -5,6 +5,9 @@ import { type RawRequest, rawRequest } from './raw.ts'
 import { openUpload, type Upload } from './receive-upload.ts'
 import { assertShallow, assertStorable } from './validation.ts'
 
+/** The tenant and user that a call without a token names, as far as they exist. */
+export type Caller = Readonly<{ tenant?: string | undefined; user?: string | undefined }>
+
 type Incoming = Readonly<{
   endpoint: EndpointShape
   request: Request
@@ -69,6 +72,10 @@ export class IncomingCall {
 
   readonly setTenant = (tenantId: string): void => {
     this.tenantId = tenantId
+  }
+
+  readonly setCaller = (caller: Caller): void => {
+    this.#incoming.response.locals.caller = caller
   }
 
   readonly setCookie = (cookie: string): void => {

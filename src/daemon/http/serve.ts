@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { ActorOf, Contract, EndpointShape, Multipart, RequestOf, StreamMessage } from '../../core/contract/index.ts'
 import type { PushStream } from './event-stream.ts'
+import type { Caller } from './incoming-call.ts'
 import type { RawRequest, RawResponse } from './raw.ts'
 import type { Upload } from './receive-upload.ts'
 import type { FileBody } from './send-file.ts'
@@ -34,6 +35,8 @@ type Call<E extends EndpointShape> = RequestOf<E> &
     header(name: string): string | undefined
     /** Sets the tenant of a call without platform token (a login), so that the response has its rate limit headers. */
     setTenant(tenantId: string): void
+    /** Names tenant and user of a login for the log, before they are proven. */
+    setCaller(caller: Caller): void
     /** A value of the header `Set-Cookie`. */
     setCookie(cookie: string): void
   }>

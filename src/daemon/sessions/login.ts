@@ -26,6 +26,8 @@ type LoginInput = Readonly<{
   signal?: AbortSignal | undefined
   /** Called with the tenant of a successful login. */
   setTenant?: (tenantId: string) => void
+  /** Called with tenant and user, as far as they exist, before the password is checked. */
+  setCaller?: (caller: Readonly<{ tenant: string | undefined; user: string | undefined }>) => void
 }>
 
 type LoginResult = Readonly<{
@@ -38,15 +40,19 @@ type LoginResult = Readonly<{
   refreshTokenExpiresAt?: string
 }>
 
+/** An existing tenant whose chat server is away is answered when an unknown one is, so that time does not show it. */
+const delayedCodes = ['LOGIN_FAILED', 'HOMESERVER_UNREACHABLE'] as const
+
 /** Logs in to platform and chat (spec 2.2, 2.3). All refusals are alike, in content and in response time; only the right password shows that a tenant is suspended. */
 export const login = (deps: SessionsDeps, input: LoginInput): Promise<LoginResult> =>
-  withConstantTimeRefusal(deps, () => logIn(deps, input))
+  withConstantTimeRefusal(deps, () => logIn(deps, input), delayedCodes)
 
 /** Find tenant and user, prove the password, open the session in one transaction, then issue the token. */
-async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: requested, setTenant, ...input }: LoginInput) {
+async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: requested, setTenant, setCaller, ...input }: LoginInput) {
   const deviceName = deviceNameOf(requested)
   const tenant = await findTenant(deps.db, tenantEntered)
   const before = tenant && (await findUser(deps.db, { tenantId: tenant.id, localpart: canonicalLocalpart(input.username) }))
+  setCaller?.({ tenant: tenant?.slug, user: before?.id })
   const credentials = { ...input, tenant, tenantEntered, deviceName }
   const { proof, used: session } = await provePassword(deps, credentials, (proof) =>
     deps.db.transaction().execute((tx) => openSession({ ...deps, tx }, proof, { ...input, deviceName, before })),

@@ -1,5 +1,5 @@
 import type { LoggedIn } from '../../core/homeserver/index.ts'
-import { type Clock, isProblem, secret } from '../../core/kit/index.ts'
+import { type Clock, isProblem, type ProblemCode, secret } from '../../core/kit/index.ts'
 import { delayRefusal, lockSubject, type SlowRefusal } from '../../core/sessions/index.ts'
 import { canonicalLocalpart, isPlatformAccount, matrixUserIdOf } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
@@ -85,18 +85,19 @@ export type RefusalTimes = { slow?: SlowRefusal | undefined }
 
 /**
  * Delays refused logins, so that response time reveals neither the reason nor the duration of other attempts. All other results return at once.
- * A locked account asked no chat server, so its refusal needs no other time than a second.
+ * A locked account asked no chat server, so its refusal needs no other time than a second. `codes`: problems that are delayed alike.
  */
 export async function withConstantTimeRefusal<Result>(
   { clock, refusals }: Readonly<{ clock: Clock; refusals: RefusalTimes }>,
   work: () => Promise<Result>,
+  codes: readonly ProblemCode[] = ['LOGIN_FAILED'],
 ): Promise<Result> {
   const arrivedMs = clock.monotonicMs()
   try {
     return await work()
   } catch (error) {
     const nowMs = clock.monotonicMs()
-    if (isProblem(error, 'LOGIN_FAILED')) {
+    if (isProblem(error) && codes.includes(error.code)) {
       const { delayMs, slow } = delayRefusal(nowMs - arrivedMs, nowMs, refusals.slow)
       refusals.slow = slow
       await clock.sleep(delayMs)

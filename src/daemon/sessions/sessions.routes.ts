@@ -14,7 +14,7 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
 
 export const sessionsRoutes = (deps: SessionsDeps) =>
   serveContract(contract, {
-    userLogin: ({ body, address, signal, setTenant }) => login(deps, { ...body, address, signal, setTenant }),
+    userLogin: ({ body, address, signal, setTenant, setCaller }) => login(deps, { ...body, address, signal, setTenant, setCaller }),
     refresh: ({ body, setTenant }) => refresh(deps, { refreshToken: body.refresh_token, setTenant }),
     userLogout: ({ body, header, setTenant }) =>
       nothing(logout(deps, { refreshToken: body.refresh_token, authorization: header('authorization'), setTenant })),

@@ -66,6 +66,8 @@ onBothDialects('one-time codes', (fresh) => {
   test('each of ten recovery codes opens one session, in any spelling', async () => {
     const { recoveryCodes } = await enrolled(await fresh())
     expect(new Set(recoveryCodes).size).toBe(10)
+    // Five bits a character: at least 128 bits.
+    for (const code of recoveryCodes) expect(code).toMatch(/^([0-9a-z]{4}-){6}[0-9a-z]{4}$/)
     const [first, second] = recoveryCodes as [string, string]
     expect(await attempt(first)).toBe('in')
     expect(await attempt(first)).toBe('LOGIN_FAILED')

@@ -1,4 +1,6 @@
+import { Writable } from 'node:stream'
 import { decodeJwt } from 'jose'
+import { pino } from 'pino'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { sessionsRoutes } from '../../../src/daemon/sessions/index.ts'
@@ -15,6 +17,7 @@ let chat: ChatServer
 let baseUrl: string
 /** The tenant whose budget a response shows. */
 let shown: string[]
+let logged: string[]
 
 beforeAll(async () => {
   db = (await emptyDatabase('sqlite')).db
@@ -28,6 +31,8 @@ beforeEach(async () => {
   await aChatUser(chat)
   room = await aSessionsWorld(db, servers)
   shown = []
+  logged = []
+  const sink = new Writable({ write: (line, _, done) => done(void logged.push(String(line))) })
   const limits = {
     addresses: () => undefined,
     anonymous: (_: unknown, __: unknown, next: () => void) => next(),
@@ -35,7 +40,9 @@ beforeEach(async () => {
     pass: async () => true,
     show: async (_: unknown, tenantId: string) => void shown.push(tenantId),
   }
-  const { url } = await servedApp(sessionsRoutes(room), { authenticate: { platform: room.authenticate }, clock: room.clock, limits })
+  const { url } = await servedApp(sessionsRoutes(room), {
+    ...{ authenticate: { platform: room.authenticate }, clock: room.clock, limits, log: pino({}, sink) },
+  })
   baseUrl = `${url}/api/auth/v1`
   return () => room.stop()
 })
@@ -96,6 +103,30 @@ describe('POST /login', () => {
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
     const named = ({ headers }: Answer) => [...headers.keys()].sort().join()
     expect(new Set(answers.map(named)).size).toBe(1)
+  })
+
+  test('each refusal is one line in the log, with address, route and the tenant and user that exist, but no credential', async () => {
+    const { body } = await post('/login', right)
+    for (const wrong of [{ tenant: 'no-tenant' }, { username: 'nobody' }, { password: 'hunter2' }])
+      await post('/login', { ...right, ...wrong })
+    await send('GET', '/sessions', undefined, 'no.such.token')
+    await send('POST', '/change-password', { currentPassword: 'hunter2', newPassword: 'several long words' }, String(body.token))
+    const lines = logged.map((line) => JSON.parse(line))
+    const user = expect.stringMatching(/^usr_/)
+    const [address, status, login] = ['127.0.0.1', 401, { method: 'POST', route: '/api/auth/v1/login', code: 'LOGIN_FAILED' }]
+    expect(lines.filter(({ msg }) => msg === 'access refused')).toEqual(
+      [
+        { address, status, ...login },
+        { address, status, ...login, tenant: 'one' },
+        { address, status, ...login, tenant: 'one', user },
+        { address, status, method: 'GET', route: '/api/auth/v1/sessions', code: 'UNAUTHENTICATED' },
+        { address, method: 'POST', route: '/api/auth/v1/change-password', code: 'WRONG_PASSWORD', tenant: 'one', user },
+      ].map((line) => expect.objectContaining(line)),
+    )
+    const requests = lines.filter(({ msg }) => msg === 'request')
+    expect(requests.map((line) => line.address)).toEqual(requests.map(() => address))
+    expect(lines.filter(({ msg }) => msg === 'access refused')[0]).not.toHaveProperty('tenant')
+    expect(logged.join()).not.toMatch(/hunter2|no\.such\.token|no-tenant|nobody/)
   })
 
   test('429 with Retry-After once locked, also with the right password', async () => {
