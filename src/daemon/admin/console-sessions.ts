@@ -2,12 +2,11 @@ import { type AdminActor, isoIn, isoNow, newId, problem, sha256Hex } from '../..
 import { recordAudit } from '../audit/index.ts'
 import { accountByName } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
-import { openSession, shown } from './login.ts'
+import { type Login, openSession, shown } from './login.ts'
 import { addSession, sessionExpiry } from './sessions.ts'
 import { tokenHash } from './tokens.ts'
 
 type Deps = Omit<AdminDeps, 'keys' | 'revocations'>
-type Login = Readonly<{ name: string; password: string; totp?: string | undefined; address: string }>
 
 /** 32 random bytes, of which only the hash is stored. Every login makes another one. */
 const makeCookie = ({ random }: Deps): string => Buffer.from(random.bytes(32)).toString('base64url')

@@ -11,7 +11,7 @@ import { addSession, sessionMs } from './sessions.ts'
 import { consumeCode } from './totp.ts'
 
 type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'keyring' | 'keys' | 'totpRequired'>
-type Login = Readonly<{
+export type Login = Readonly<{
   name: string
   password: string
   totp?: string | undefined
