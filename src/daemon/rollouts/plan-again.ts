@@ -1,4 +1,4 @@
-import { type Actor, canonicalJson } from '../../core/kit/index.ts'
+import { type Actor, canonicalJson, type Problem, problem } from '../../core/kit/index.ts'
 import { type PlannedBox, pinnedDigests, type RolloutPlan, refusalsOf } from '../../core/rollouts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { applyNextManifest, currentManifest, manifestByRevision } from '../boxes/index.ts'
@@ -16,10 +16,14 @@ import { planOf, replacePlan, rolloutById, type StoredRollout } from './rollouts
 
 const isBlocked = ({ findings }: Pick<StoredAction, 'findings'>): boolean => refusalsOf(findings).length > 0
 
-/** Another manifest was applied between plan and start: plan again. */
-export class ManifestMoved extends Error {}
+/** Others applied versions since the approval, and an emergency has no canary for them. */
+const manifestMoved = (id: string): Problem =>
+  problem(
+    'PLAN_STALE',
+    `another manifest was applied after ${id} was approved. fix: create a new rollout with \`tenantry rollouts emergency\``,
+  )
 
-/** Undefined where the plan of the creation is still right, and for a rollout that cannot be started. Throws NOT_FOUND, FORBIDDEN. */
+/** Undefined where the plan of the creation is still right, and for a rollout that cannot be started. Throws NOT_FOUND, FORBIDDEN, PLAN_STALE. */
 export async function planAgain(deps: PlanDeps, actor: Actor, id: string): Promise<Planned | undefined> {
   const rollout = await rolloutById(deps.db, id)
   if (rollout.status !== 'queued') return undefined
@@ -29,6 +33,7 @@ export async function planAgain(deps: PlanDeps, actor: Actor, id: string): Promi
   }
   assertEmergencyRole(actor)
   if (await isApplied(deps.db, rollout)) return planOfStored(deps, rollout)
+  if ((await currentManifest(deps.db)).revision !== rollout.manifestRevision - 1) throw manifestMoved(id)
   const versions = await fixesOf(deps.db, id)
   return versions && planVersions(deps, { id, versions })
 }
@@ -41,7 +46,7 @@ type Adopted = Readonly<{
   recordManifest: Applied
 }>
 
-/** Stores the plan that was made again. Answers the rollout as it is then. Throws ManifestMoved. */
+/** Stores the plan that was made again. Answers the rollout as it is then. Throws PLAN_STALE. */
 export async function adoptPlan(step: RolloutTx, actor: Actor, { plan, manifest }: Planned): Promise<Adopted> {
   const { tx, rollout } = step
   const former = new Map((await actionsOf(tx, rollout.id)).map((action) => [action.tenantSlug, action]))
@@ -96,13 +101,13 @@ async function applyOnce({ tx, clock, rollout }: RolloutTx, actor: Actor, { plan
   const revision = plan.manifestRevision
   const newest = (await currentManifest(tx)).revision
   if (newest >= revision && rollout.manifestRevision === revision && (await isApplied(tx, rollout))) return nothingApplied
-  if (newest !== revision - 1) throw new ManifestMoved()
+  if (newest !== revision - 1) throw manifestMoved(rollout.id)
   try {
     const changes = await applyNextManifest({ tx, clock }, actor, { revision, manifest })
     const data = { revision, changes, rolloutId: rollout.id }
     return () => recordAudit(tx, clock, { actor, action: 'manifest.applied', subject: `revision ${revision}`, data })
   } catch (error) {
-    if (isUniqueViolation(error)) throw new ManifestMoved()
+    if (isUniqueViolation(error)) throw manifestMoved(rollout.id)
     throw error
   }
 }

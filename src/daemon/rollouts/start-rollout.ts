@@ -8,7 +8,7 @@ import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { lockForEmergency } from './emergency/emergencies.repo.ts'
 import { assertEmergencyRole, assertNoEmergencyBeside, includeBoxesBehind, pauseStaged, stopRollbacks } from './emergency/precedence.ts'
 import { activeRollouts } from './open-rollouts.repo.ts'
-import { adoptPlan, ManifestMoved, planAgain } from './plan-again.ts'
+import { adoptPlan, planAgain } from './plan-again.ts'
 import type { PlanDeps, Planned } from './plan-rollout.ts'
 import { closeRolloutAlerts, publishEvent, recordRolloutAudit, updateAction } from './publish.ts'
 
@@ -24,22 +24,12 @@ const maxPlanAgeMs = 24 * 60 * 60_000
  * Starts a queued rollout; the engine runs it. Its plan is made again: of an emergency the whole, with its manifest; of a staged rollout the boxes
  * that it blocks. An emergency pauses the running staged rollouts, stops pending rollbacks, and includes boxes
  * that fell behind since its creation, in the same transaction. `skipRefused` skips the boxes that the plan blocks. With `queue` a staged
- * rollout begins once the unfinished rollouts that include its boxes have finished. Throws INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE,
- * PLAN_REFUSED, ROLLOUT_ACTIVE, and CONFLICT beside an emergency.
+ * rollout begins once the unfinished rollouts that include its boxes have finished. Throws INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE
+ * (also for an emergency after whose approval another manifest was applied), PLAN_REFUSED, ROLLOUT_ACTIVE, and CONFLICT beside an emergency.
  */
 export async function startRollout(deps: Deps, actor: Actor, input: Input): Promise<Rollout> {
-  for (let tries = 1; ; tries++) {
-    const planned = await planAgain(deps, actor, input.id)
-    try {
-      return await startAs(deps, actor, { ...input, planned })
-    } catch (error) {
-      if (!(error instanceof ManifestMoved)) throw error
-      if (tries === maxTries) throw problem('CONFLICT', 'other manifests were applied at the same moment. fix: retry')
-    }
-  }
+  return startAs(deps, actor, { ...input, planned: await planAgain(deps, actor, input.id) })
 }
-
-const maxTries = 5
 
 type Start = Input & Readonly<{ planned: Planned | undefined }>
 

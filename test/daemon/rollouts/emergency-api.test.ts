@@ -91,15 +91,16 @@ onBothDialects('an emergency', (fresh) => {
     expect(JSON.parse(entries[0]?.data ?? '')).toMatchObject({ revision: 3, rolloutId: id })
   })
 
-  test('includes the changes of a manifest that was applied at the same time', async () => {
+  test('is not started after another manifest was applied: its changes would reach all boxes without a canary', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
     const { deps } = world
     const other = aManifest({ synapse: '1.163.2', postgres: '17.7' })
     const { id } = await (await world.as()).createEmergency({ body: anOrder })
     const db = inBetween(deps.db, () => applyManifest(deps, anOperator, other))
-    expect((await startRollout({ ...deps, db }, anAdmin, { id })).manifestRevision).toBe(4)
-    expect((await currentManifest(deps.db)).manifest).toEqual(aManifest({ synapse: '1.163.4', postgres: '17.7' }))
-    expect((await deps.db.selectFrom('rollouts').select('id').execute()).length).toBe(1)
+    const stale = refusedWith('PLAN_STALE', /another manifest was applied after/)
+    await expect(startRollout({ ...deps, db }, anAdmin, { id }), 'at the same moment').rejects.toEqual(stale)
+    await expect(startRollout(deps, anAdmin, { id })).rejects.toEqual(stale)
+    expect((await currentManifest(deps.db)).manifest).toEqual(other)
   })
 
   test('its plan is made again by its start: boxes that were blocked or added since are updated, and each box left out is named', async () => {
