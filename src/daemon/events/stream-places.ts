@@ -65,8 +65,7 @@ export class StreamPlaces {
   async renew(): Promise<void> {
     const { db, replica } = this.#deps
     const isKnown = await db.transaction().execute((tx) => live(tx, this.#deps))
-    // Another replica lowers only the largest count of a user.
-    const users = [...this.#open].filter(([, places]) => !isKnown || places.size > 1).map(([userId]) => userId)
+    const users = [...this.#open.keys()]
     for (let n = 0; n < users.length; n += usersPerQuestion) {
       const some = users.slice(n, n + usersPerQuestion)
       const stored = isKnown ? await storedCounts(db, replica, some) : new Map()
@@ -160,15 +159,15 @@ async function write(tx: Tx, { clock, replica }: Deps, counts: readonly Count[])
 }
 
 /**
- * Reduces the sum to `maxPerUser`. A replica that has no new stream reduces its own count. Otherwise the largest count is reduced: a user whose lost
- * connections are at another replica keeps its new streams here.
+ * Reduces the sum to `maxPerUser`. A replica that has no new stream reduces its own count. Otherwise the largest count of another one is reduced, which
+ * may be that of a daemon that was restarted just now, and the own count only once no other has any.
  */
 function shareOut({ open, isOpening }: Count, elsewhere: readonly Row[]): Readonly<{ own: number; lowered: readonly Row[] }> {
   const others = elsewhere.map((row) => ({ ...row }))
   let own = open
   for (let excess = own + others.reduce((sum, row) => sum + row.open, 0) - maxPerUser; excess > 0; excess--) {
     const largest = others.toSorted((a, b) => b.open - a.open)[0]
-    if (isOpening && largest && largest.open >= own) largest.open -= 1
+    if (isOpening && largest && largest.open > 0) largest.open -= 1
     else own = Math.max(0, own - 1)
   }
   return { own, lowered: others.filter((row, n) => row.open !== elsewhere[n]?.open) }
