@@ -2,9 +2,10 @@ import { createServer } from 'node:net'
 import { startDaemon, wait } from './daemon-process.js'
 import { seedModules } from './module-seed.js'
 import { seedSchools } from './school-seed.js'
+import { sized } from './size.js'
 
 const ports = { daemon: 18_471, service: 18_472 }
-const seconds = Number(process.env.TENANTRY_SOAK_SECONDS ?? 20)
+const seconds = Number(process.env.TENANTRY_SOAK_SECONDS ?? sized(20, 2))
 const school = { tenants: 3, usersPerTenant: 20, spacesPerUser: 1, tasksPerUser: 1 }
 const most = 250
 const callers = { A: 8, B: 6, bootstrap: 4 }
