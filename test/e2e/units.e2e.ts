@@ -14,7 +14,7 @@ const sh = (script: string) => machine.shell(script)
 
 /** Values of this machine for the examples of the README. */
 const here: readonly (readonly [string, string])[] = [
-  ['npm ci && npm prune --omit=dev', ':'],
+  ['npm ci && npm run setup && npm prune --omit=dev', ':'],
   // Three good probes are to take seconds, not minutes.
   ["'publicUrl: https://tenantry.example'", "'{ publicUrl: http://127.0.0.1:8440, probe: { spacingMs: 700 }, rollouts: { pollMs: 500 } }'"],
   ['https://tenantry.example', 'http://127.0.0.1:8440'],
