@@ -2,8 +2,8 @@ import type { EndpointShape } from './endpoint.ts'
 
 /**
  * Bound of a class of work. `parallel`: calls at once in one daemon; `waiting`: further calls that wait for a place, at most `maxWaitSeconds`;
- * `perCaller`: calls of one caller, running and waiting; `perMinute`: the same in time; `perTenant`: running calls of one tenant. `restMs`: a place stays empty for this time after a
- * call.
+ * `perCaller`: calls of one caller, running and waiting; `perMinute`: the same in time; `perTenant`: running calls of one tenant. `restMs`: a
+ * place stays empty for this time after a call.
  */
 export type Bound = Readonly<{
   work: string
@@ -24,7 +24,7 @@ export const costs = {
   transfer: { work: 'streams a file or a call of a module', perCaller: 64 },
   document: { work: 'sends the documentation of the API', perCaller: 4, parallel: 1, waiting: 32, maxWaitSeconds: 10, restMs: 250 },
   metrics: { work: 'counts the fleet', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10, restMs: 250 },
-  password: { work: 'hashes a password', perCaller: 2, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
+  password: { work: 'hashes a password', perCaller: 10, parallel: 2, waiting: 32, maxWaitSeconds: 10 },
   export: { work: 'reads many rows', perCaller: 2, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
   import: { work: 'writes many rows', perCaller: 1, parallel: 1, waiting: 8, maxWaitSeconds: 10 },
   plan: { work: 'plans the steps of a whole fleet', perCaller: 4, parallel: 8, waiting: 16, maxWaitSeconds: 10 },

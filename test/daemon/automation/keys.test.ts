@@ -30,7 +30,7 @@ onBothDialects('automation keys', (fresh) => {
     for (const wrong of [undefined, '', `${key.slice(0, -1)}!`, `tak_${'A'.repeat(43)}`])
       expect((await one.call(wrong, `${info}acme`)).json.code).toBe('UNAUTHENTICATED')
     await one.db.updateTable('tenants').set({ status: 'suspended' }).where('slug', '=', 'acme').execute()
-    expect(await codes()).toBe('FORBIDDEN')
+    expect(await codes()).toBe('TENANT_SUSPENDED')
     await one.db.updateTable('tenants').set({ status: 'active' }).where('slug', '=', 'acme').execute()
     await one.clock.advance(24 * 60 * 60_000)
     expect(await codes()).toBe('UNAUTHENTICATED')

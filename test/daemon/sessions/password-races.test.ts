@@ -62,7 +62,7 @@ onBothDialects('concurrent password changes', (fresh) => {
       ({ login, reset }) => [login, reset],
       async ({ localpart }) => void expect(await expectQuiet(room.db, localpart)).toEqual({ openSessions: 0 }),
     )
-    expect([...seen].sort()).toEqual(['WRONG_PASSWORD done', 'UNAVAILABLE done', 'done done'])
+    expect([...seen].sort()).toEqual(['LOGIN_FAILED done', 'UNAVAILABLE done', 'done done'])
   })
 
   test('a login during a change succeeds, is refused or gets Retry-After; the password is changed in every case', async () => {
@@ -75,7 +75,7 @@ onBothDialects('concurrent password changes', (fresh) => {
         expect(await expectQuiet(room.db, localpart)).toEqual({ openSessions: loggedIn === 'done' ? 2 : 1 })
       },
     )
-    expect([...seen].sort()).toEqual(['WRONG_PASSWORD done', 'UNAVAILABLE done', 'done done'])
+    expect([...seen].sort()).toEqual(['LOGIN_FAILED done', 'UNAVAILABLE done', 'done done'])
   })
 
   test('an account lost by a restore is marked as without a password only until it gets one', async () => {

@@ -47,7 +47,9 @@ export async function platformBehindEdge(daemonUrl: string) {
     const response = await send('GET', '/api/platform/v1/events/stream', asked)
     if (!response.ok) throw new Error(`the stream answered ${response.status}`)
     const received: StreamEvent[] = []
-    const ended = read(response, (one) => received.push(one)).catch(() => undefined)
+    const ended = read(response, (one) => {
+      if (one.event !== 'position') received.push(one)
+    }).catch(() => undefined)
     const until = (type: string) => eventually(`the stream sends ${type}`, async () => received.find((one) => one.event === type))
     return { received, until, ended }
   }
