@@ -99,15 +99,15 @@ test('an unknown client with many addresses of one network leaves places to othe
 })
 
 test('a call of a bounded class waits for its place, and one too many is answered with 429 or 503 and Retry-After', async () => {
-  const shape = { method: 'GET', auth: platform(), cost: 'password', returns: z.object({}), summary: 'Hashes' } as const
-  const hash = endpoint({ ...shape, path: '/hash' } as const satisfies EndpointShape)
+  const shape = { method: 'GET', auth: platform(), cost: 'export', returns: z.object({}), summary: 'Exports' } as const
+  const exported = endpoint({ ...shape, path: '/export' } as const satisfies EndpointShape)
   const ends: (() => void)[] = []
   const names = Array.from({ length: 20 }, (_, n) => `u${n}`)
   const users = Object.fromEntries(
     names.map((name) => [name, { kind: 'user', userId: name, tenantId: name, capabilities: [] } as unknown as PlatformPrincipal]),
   )
-  const { url } = await aSmallApp([serve(hash, () => new Promise<Record<string, never>>((done) => ends.push(() => done({}))))], users)
-  const ask = (name: string) => fetch(`${url}/hash`, { headers: { authorization: `Bearer ${name}` } })
+  const { url } = await aSmallApp([serve(exported, () => new Promise<Record<string, never>>((done) => ends.push(() => done({}))))], users)
+  const ask = (name: string) => fetch(`${url}/export`, { headers: { authorization: `Bearer ${name}` } })
   const [first, again] = [ask('u0'), ask('u0')]
   await expect.poll(() => ends.length).toBe(2)
   const third = await ask('u0')
