@@ -214,7 +214,7 @@ test('an emergency asks in the order of the CLI, and is not sent by accident', a
   await assertAccessible(ben)
   await ben.getByLabel('Approval token').fill(approvalToken)
   await send.click()
-  await ben.getByText('is queued', { exact: false }).waitFor()
+  await ben.getByText('Created and queued', { exact: false }).waitFor()
   await ben.getByRole('link', { name: 'Open the rollout' }).click()
   await ben.getByRole('heading', { name: /^Rollout cve-/ }).waitFor()
   await answerOf(ben).getByText('queued').waitFor()
