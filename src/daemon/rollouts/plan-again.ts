@@ -23,7 +23,7 @@ const manifestMoved = (id: string): Problem =>
     `another manifest was applied after ${id} was approved. fix: create a new rollout with \`tenantry rollouts emergency\``,
   )
 
-/** Undefined where the plan of the creation is still right, and for a rollout that cannot be started. Throws NOT_FOUND, FORBIDDEN, PLAN_STALE. */
+/** Undefined where the plan of the creation is still right, and for a rollout that cannot be started. Throws NOT_FOUND, FORBIDDEN. */
 export async function planAgain(deps: PlanDeps, actor: Actor, id: string): Promise<Planned | undefined> {
   const rollout = await rolloutById(deps.db, id)
   if (rollout.status !== 'queued') return undefined
@@ -33,7 +33,6 @@ export async function planAgain(deps: PlanDeps, actor: Actor, id: string): Promi
   }
   assertEmergencyRole(actor)
   if (await isApplied(deps.db, rollout)) return planOfStored(deps, rollout)
-  if ((await currentManifest(deps.db)).revision !== rollout.manifestRevision - 1) throw manifestMoved(id)
   const versions = await fixesOf(deps.db, id)
   return versions && planVersions(deps, { id, versions })
 }
@@ -101,7 +100,7 @@ async function applyOnce({ tx, clock, rollout }: RolloutTx, actor: Actor, { plan
   const revision = plan.manifestRevision
   const newest = (await currentManifest(tx)).revision
   if (newest >= revision && rollout.manifestRevision === revision && (await isApplied(tx, rollout))) return nothingApplied
-  if (newest !== revision - 1) throw manifestMoved(rollout.id)
+  if (newest !== rollout.manifestRevision - 1) throw manifestMoved(rollout.id)
   try {
     const changes = await applyNextManifest({ tx, clock }, actor, { revision, manifest })
     const data = { revision, changes, rolloutId: rollout.id }

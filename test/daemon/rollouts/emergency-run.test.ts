@@ -171,12 +171,15 @@ onBothDialects('a running emergency', (fresh) => {
       const first = await queued()
       const second = await queued({ toChatServer: '1.163.5' })
       await start(first)
-      await expect(start(second)).rejects.toEqual(refusedWith('CONFLICT', new RegExp(`${first}.*a second emergency starts after it`)))
+      await expect(start(second)).rejects.toEqual(refusedWith('CONFLICT', new RegExp(`${first}.*a second emergency is created again and started after it`)))
       await abortRollout(deps, anAdmin, { id: first })
       await settle()
-      await start(second)
+      // The first one applied its manifest after the approval of the second.
+      await expect(start(second)).rejects.toEqual(refusedWith('PLAN_STALE', /another manifest was applied after/))
+      const again = await queued({ toChatServer: '1.163.5' })
+      await start(again)
       await settle()
-      expect((await show(second)).actions.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded', 'succeeded'])
+      expect((await show(again)).actions.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded', 'succeeded'])
     })
 
     test('started at the same time: one of them starts', async () => {

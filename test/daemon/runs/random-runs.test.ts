@@ -11,8 +11,8 @@ import { completeTask } from '../../../src/daemon/tasks/move-task.ts'
 import { boardText } from '../../core/boards/random-board.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, mortal } from '../../support/dying.ts'
-import { aSpace, aTasksWorld, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
-import { aBoard, aRun } from './a-board.ts'
+import { aTasksWorld, principalOf, type TasksWorld } from '../../support/tasks-world.ts'
+import { aBoard, aRun, joined, storedSpace } from './a-board.ts'
 
 const expected: readonly ProblemCode[] = ['ELEMENT_NOT_ACTIVE', 'RUN_ENDED', 'RUN_CHANGED', 'INVALID_TRANSITION', 'NOT_FOUND', 'CONFLICT']
 
@@ -66,7 +66,8 @@ onBothDialects('random runs', (fresh) => {
   test('every run ends whatever dies or happens at once, and its history gives the same run', { timeout: 120_000 }, async () => {
     const room = await aTasksWorld(await fresh())
     await room.db.updateTable('users').set({ roles: '["teacher","school-principal"]' }).where('id', '=', 'ben').execute()
-    room.spaces.set('anna', [aSpace('spc_4b')])
+    await storedSpace(room, 'spc_4b')
+    await joined(room, 'mia', 'spc_4b')
     const variables = [{ name: 'pick', type: 'number', required: true }]
     const chances = fc.infiniteStream(fc.nat(1_000))
     await fc.assert(

@@ -18,7 +18,7 @@ export function assertEmergencyRole(actor: Actor): void {
 }
 
 const afterwards = ({ kind }: StoredRollout): string =>
-  kind === 'staged' ? 'staged rollouts continue after it' : 'a second emergency starts after it'
+  kind === 'staged' ? 'staged rollouts continue after it' : 'a second emergency is created again and started after it'
 
 /** Nothing starts beside an emergency that was started and is not finished, also while it is paused. Throws CONFLICT. */
 export function assertNoEmergencyBeside(rollout: StoredRollout, others: readonly StoredRollout[], then = afterwards(rollout)): void {
