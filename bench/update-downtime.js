@@ -98,7 +98,7 @@ async function openBox(testbed) {
   const { folder, engine, project, boxes, servers, remove } = made
   // The store is another machine with disks of its own: its writes must not wait for those of the box.
   const storeFolder = mkdtempSync('/dev/shm/tenantry-bench-store-')
-  const repository = { repository: `file:${join(storeFolder, 'repository')}`, password: 'a key', env: {} }
+  const repository = { repository: `file:${join(storeFolder, 'repository')}`, password: 'a key', env: {}, mayCreate: true }
   const journal = await openJournal({ store: folderStore(join(folder, 'journal')), clock: systemClock })
   const deps = {
     ...{ engine: traced('engine', engine), servers: traced('servers', servers), journal: traced('journal', journal) },
