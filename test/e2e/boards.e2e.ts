@@ -244,9 +244,12 @@ describe('a crisis, from the alarm to the report', () => {
 
   test('it ends as the version that it began with, with each step once and one message to the parents', async () => {
     expect(await show('anna', first.id)).toMatchObject({ status: 'completed', boardVersion: 1 })
-    expect(await steps(first.id)).toEqual([
-      ...['start', 'submit alarm', 'approve approve', 'approve approve', 'timer', 'timer', 'complete secure'],
+    const taken = await steps(first.id)
+    // The timers of the late task pass beside the approvals.
+    expect(taken.filter((step) => step !== 'timer')).toEqual([
+      ...['start', 'submit alarm', 'approve approve', 'approve approve', 'complete secure'],
     ])
+    expect(taken).toHaveLength(7)
     await eventually('the parents have their message', async () => (await fromThePlatform('anna', parents)).length > 0)
     expect(await fromThePlatform('anna', parents)).toEqual(['Alarm in Hall: pick up your children.'])
     expect(await crises()).toHaveLength(1)
