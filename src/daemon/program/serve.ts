@@ -1,7 +1,7 @@
 import type { ExitCode } from '../../core/kit/index.ts'
 import type { Globals, Machine } from '../../node/command-line.ts'
 import { installLastResort, makeLogger } from '../../node/index.ts'
-import { letYoungHeapGrow } from '../../node/young-heap.ts'
+import { letHeapGrow } from '../../node/heap-growth.ts'
 import { startDaemon } from '../daemon.ts'
 import { rehearseInWorker } from '../rehearse-in-worker.ts'
 import { settingsOf } from './installation.ts'
@@ -14,7 +14,7 @@ export async function serveDaemon(machine: Machine, options: Globals): Promise<E
   const lastResort = installLastResort(log)
   const signal = AbortSignal.any([machine.signal, lastResort.signal])
   const daemon = await startDaemon({ config, clock, random, log, rehearse: rehearseInWorker(config.databaseUrl) })
-  letYoungHeapGrow()
+  letHeapGrow()
   await new Promise<void>((ended) => {
     signal.addEventListener('abort', () => ended())
     if (signal.aborted) ended()
