@@ -1,7 +1,7 @@
 import type { ExitCode } from '../../core/kit/index.ts'
 import type { Globals, Machine } from '../../node/command-line.ts'
-import { installLastResort, makeLogger } from '../../node/index.ts'
 import { letHeapGrow } from '../../node/heap-growth.ts'
+import { installLastResort, makeLogger } from '../../node/index.ts'
 import { startDaemon } from '../daemon.ts'
 import { rehearseInWorker } from '../rehearse-in-worker.ts'
 import { settingsOf } from './installation.ts'
