@@ -71,6 +71,7 @@ import { lostRepositories } from './0074-lost-repositories.ts'
 import { botTokens } from './0076-bot-tokens.ts'
 import { suspensionCauses } from './0078-suspension-causes.ts'
 import { successorSalts } from './0079-successor-salts.ts'
+import { erasedPasswords } from './0080-erased-passwords.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -148,4 +149,5 @@ export const migrations: readonly Migration[] = [
   botTokens,
   suspensionCauses,
   successorSalts,
+  erasedPasswords,
 ]
