@@ -1,7 +1,7 @@
 import { utf8Text } from '../core/kit/index.ts'
 
 /** `encoding`: `UTF-8`, `UTF-16` or `Windows-1252` as recognised, or the name that the caller gave. */
-export type DecodedText = Readonly<{ text: string; encoding: string }>
+type DecodedText = Readonly<{ text: string; encoding: string }>
 
 /** Text of a file that another program wrote, in the encoding it most likely has; undefined if it fits none. */
 export async function decodeText(bytes: Uint8Array): Promise<DecodedText | undefined> {

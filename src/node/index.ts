@@ -2,7 +2,7 @@
 // The only place besides the program entry points that touches the machine.
 // Contains no product logic.
 export { acceleratedClock, systemClock, type VirtualClock, virtualClock, yieldUntilIdle } from './clock.ts'
-export { type DecodedText, decodeText, decodeTextAs } from './decode-text.ts'
+export { decodeText, decodeTextAs } from './decode-text.ts'
 export { type Egress, egressRules } from './egress.ts'
 export { settlingFetch } from './fetch.ts'
 export { readIfThere, syncFile, syncFolder, writeFileAtomic } from './files.ts'

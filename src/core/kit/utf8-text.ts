@@ -13,7 +13,7 @@ export function utf8Text(bytes: Uint8Array): string | undefined {
 const lineEnd = 0x0a
 
 /** The first line, counted from 1, that is not UTF-8; undefined if all are. */
-export function lineWithoutUtf8(bytes: Uint8Array): number | undefined {
+function lineWithoutUtf8(bytes: Uint8Array): number | undefined {
   for (let start = 0, line = 1; start < bytes.length; line += 1) {
     const end = bytes.indexOf(lineEnd, start)
     const next = end < 0 ? bytes.length : end + 1

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { printable } from '../kit/index.ts'
 import { type RoleBook, unknownRoles } from './role-book.ts'
-import { canonicalLocalpart, DisplayName, isReserved, Locale, Localpart, NewPassword, Roles } from './user.ts'
+import { canonicalLocalpart, DisplayName, foldName, isReserved, Locale, Localpart, NewPassword, Roles } from './user.ts'
 
 /** Limits of one import file. */
 export const importLimits = { bytes: 5_000_000, lines: 10_000 } as const
@@ -104,7 +104,7 @@ function planRow(book: RoleBook, { line, cells }: ImportRow, seen: Map<string, n
   const localpart = canonicalLocalpart(cells.username ?? '')
   if (localpart.includes('@')) return 'username is a mail address. fix: keep the part before the @'
   const name = Localpart.safeParse(localpart)
-  if (!name.success) return `username ${name.error.issues[0]?.message}`
+  if (!name.success) return `username ${name.error.issues[0]?.message}${suggestionFor(localpart)}`
   if (isReserved(localpart)) return 'username is reserved'
   const earlier = seen.get(localpart)
   if (earlier !== undefined) return `username is on line ${earlier} already`
@@ -115,6 +115,18 @@ function planRow(book: RoleBook, { line, cells }: ImportRow, seen: Map<string, n
   if (wrong && 'wrong' in wrong) return wrong.wrong
   seen.set(localpart, line)
   return { line, localpart, displayName: valueIn(displayName), locale: valueIn(locale), roles: valueIn(roles) ?? [book.defaultRole] }
+}
+
+const germanLetters: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss' }
+
+/** A valid username like an invalid one: `jörg müller` becomes `joerg.mueller`. */
+function suggestionFor(localpart: string): string {
+  const spelled = localpart.normalize('NFC').replace(/[äöüß]/g, (letter) => germanLetters[letter] ?? '')
+  const name = foldName(spelled)
+    .trim()
+    .replace(/\s+/g, '.')
+    .replace(/[^a-z0-9._=/+-]|^_+/g, '')
+  return name !== localpart && Localpart.safeParse(name).success ? `. fix: write it as ${name}` : ''
 }
 
 type Read<Value> = Readonly<{ value: Value | null }> | Readonly<{ wrong: string }>

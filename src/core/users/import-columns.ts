@@ -22,7 +22,7 @@ const plainHeader = (header: string): string =>
     .toLowerCase()
 
 /** The column of each field by its position, and the positions of columns without a field. */
-export type ImportColumns = Readonly<{ of: Readonly<Partial<Record<Field, number>>>; others: readonly number[] }>
+type ImportColumns = Readonly<{ of: Readonly<Partial<Record<Field, number>>>; others: readonly number[] }>
 
 /** Why the header of a file is invalid, or what its columns are. */
 export function importColumns(head: readonly string[]): ImportColumns | string {

@@ -56,3 +56,13 @@ test.each([
   [null, ''],
   [-5, '-5'],
 ])('the cell %j is written as %s', (value, written) => expect(csvCell(value)).toBe(written))
+
+test.each([
+  ['jörg müller', 'joerg.mueller'],
+  ['Jo\u0308rg', 'joerg'],
+  ["o'brien", 'obrien'],
+  ['Señora', 'senora'],
+  ['_eva', 'eva'],
+])('an invalid username %s is refused with a valid one like it', (username, name) => {
+  expect(planImport(book, [{ line: 2, cells: { username } }]).refused[0]?.reason).toMatch(new RegExp(`. fix: write it as ${name}$`))
+})
