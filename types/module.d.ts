@@ -5,7 +5,7 @@
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
-/** An error of a call has a `code`: PERMISSION, ARGUMENT, NOT_FOUND, NOT_ALLOWED, TOO_LARGE, QUOTA_EXCEEDED, RATE_LIMITED or UNKNOWN_CALL. */
+/** An error of a call has a `code`: PERMISSION, ARGUMENT, NOT_FOUND, NOT_ALLOWED, NOT_TEXT, TOO_LARGE, QUOTA_EXCEEDED, RATE_LIMITED or UNKNOWN_CALL. */
 export interface CallError extends Error {
   code: string
 }

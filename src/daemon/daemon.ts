@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
 import type { PaymentProvider } from '../core/payments/index.ts'
-import { type Logger, packageRoot } from '../node/index.ts'
+import { type Logger, packageRoot, readUtf8 } from '../node/index.ts'
 import type { LoginLinks } from './admin/index.ts'
 import { compose } from './app/index.ts'
 import { importManifest } from './boxes/index.ts'
@@ -57,7 +57,7 @@ export async function startDaemon({
   try {
     await migrate(db)
     await assertCurrency(db, config.payments)
-    await importManifest({ db, clock, migrations }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
+    await importManifest({ db, clock, migrations }, await readUtf8(packageRoot('config/manifest.yaml')))
     const { served, authenticate, metrics, limits, outermost, begin } = await compose({
       config,
       db,

@@ -1,13 +1,14 @@
-import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { problem } from '../core/kit/index.ts'
+import { isProblem, problem } from '../core/kit/index.ts'
+import { readUtf8Sync } from './utf8-file.ts'
 
 /** Reads unvalidated settings from a YAML file. `example` is a valid line for the error message. Throws CONFIG_INVALID. */
 export function readSettingsFile(file: string, example: string): Record<string, unknown> {
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = readUtf8Sync(file)
   } catch (error) {
+    if (isProblem(error)) throw error
     throw problem('CONFIG_INVALID', `Cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`)
   }
   try {

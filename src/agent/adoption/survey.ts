@@ -1,8 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import { lstat, readFile, realpath } from 'node:fs/promises'
 import { join, posix, resolve } from 'node:path'
 import { parse } from 'yaml'
 import type { Service } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
+import { notUtf8, problem } from '../../core/kit/index.ts'
 import { type ComposeFacts, type Mount, mountOf, mountsOf, readCompose, recordOf } from '../boxes/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox, Project } from '../ports/index.ts'
 
@@ -115,7 +116,7 @@ const maxBytes = 1_000_000
 
 /**
  * Reads a file of a box; undefined when missing. Throws FOLDER_UNSAFE for links, because a service of the box may own the folder and could
- * point to other files of the host.
+ * point to other files of the host, and for a file that is not UTF-8, of which a change would damage letters.
  */
 export async function readHostFile(path: string): Promise<HostFile | undefined> {
   const facts = await lstat(path).catch((error: NodeJS.ErrnoException) => {
@@ -127,7 +128,9 @@ export async function readHostFile(path: string): Promise<HostFile | undefined> 
     throw problem('FOLDER_UNSAFE', `${path} is a link or not a regular file. fix: replace it with the file itself`)
   if (facts.size > maxBytes)
     throw problem('FOLDER_UNSAFE', `${path} has ${facts.size} bytes, too large for a config file (maximum ${maxBytes})`)
-  return { path, text: await readFile(path, 'utf8'), mode: facts.mode & 0o777, uid: facts.uid, gid: facts.gid }
+  const bytes = await readFile(path)
+  if (!isUtf8(bytes)) throw problem('FOLDER_UNSAFE', `${path}: ${notUtf8(bytes)}`)
+  return { path, text: bytes.toString('utf8'), mode: facts.mode & 0o777, uid: facts.uid, gid: facts.gid }
 }
 
 type Where = Readonly<{ engine: ContainerEngine; project: Project; volumes: Readonly<Record<string, string>>; mounts: readonly Mount[] }>

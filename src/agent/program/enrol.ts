@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { type ExitCode, isProblem, problem, type Secret, secret } from '../../core/kit/index.ts'
 import { packageVersion } from '../../node/package.ts'
+import { readUtf8Stream } from '../../node/utf8-file.ts'
 import { type AgentPrivateKey, assertSafeUrl, enrolAgent, openConnection, rotateKey } from '../channel/index.ts'
 import {
   askForRotation,
@@ -53,7 +54,7 @@ async function readToken({ stdin }: Machine, { tokenFile }: Options): Promise<Se
   const fromFile = tokenFile !== undefined && tokenFile !== '-'
   if (!fromFile && stdin.isTTY)
     throw problem('USAGE', 'No token. fix: pass --token-file <file>, or pipe the token of `tenantry hosts invite` to stdin')
-  const text = fromFile ? await readFileOf(tokenFile) : await readAll(stdin)
+  const text = fromFile ? await readFileOf(tokenFile) : await readUtf8Stream(stdin)
   const token = text.split('\n')[0]?.trim() ?? ''
   if (!/^[A-Za-z0-9_-]{20,200}$/.test(token))
     throw problem(
@@ -67,12 +68,6 @@ const readFileOf = (file: string): Promise<string> =>
   readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw problem('USAGE', `Cannot read ${file}: ${error.code}`)
   })
-
-async function readAll(stdin: AsyncIterable<unknown>): Promise<string> {
-  let text = ''
-  for await (const part of stdin) text += String(part)
-  return text
-}
 
 /**
  * Replaces the key of this agent. A running agent is requested to do it itself, because two programs with one key look like a stolen key.

@@ -1,4 +1,4 @@
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import type { Machine } from './terminal.ts'
 
 /** Prompts to a person. Each throws USAGE when stdin is not a terminal, so that a script never hangs. `fix` names the option a script passes. */
@@ -50,13 +50,23 @@ const fileFaults: Readonly<Record<string, string>> = {
   EPERM: 'it may not be read by you',
 }
 
-/** The text of a file named on the command line. Throws USAGE when it cannot be read; `hint` is added if it does not exist. */
+/** The text of a file named on the command line. Throws USAGE when it cannot be read or is not UTF-8; `hint` is added if it does not exist. */
 export async function readTextFile(file: string, hint = ''): Promise<string> {
+  const { readUtf8 } = await import('../../node/utf8-file.ts')
+  return readUtf8(file, { code: 'USAGE' }).catch((error) => explainUnreadable(error, file, hint))
+}
+
+/** The content of a file named on the command line. Throws USAGE when it cannot be read. */
+export async function readFileBytes(file: string): Promise<Uint8Array> {
   const { readFile } = await import('node:fs/promises')
-  return readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
-    const fix = code === 'ENOENT' && hint !== '' ? `. fix: ${hint}` : ''
-    throw problem('USAGE', `cannot read ${file || '""'}: ${fileFaults[code] ?? code}${fix}`)
-  })
+  return readFile(file).catch((error) => explainUnreadable(error, file, ''))
+}
+
+function explainUnreadable(error: NodeJS.ErrnoException, file: string, hint: string): never {
+  if (isProblem(error)) throw error
+  const { code = 'unknown' } = error
+  const fix = code === 'ENOENT' && hint !== '' ? `. fix: ${hint}` : ''
+  throw problem('USAGE', `cannot read ${file || '""'}: ${fileFaults[code] ?? code}${fix}`)
 }
 
 /** A result is not written into a new folder, whose name may be mistyped. Throws USAGE. */

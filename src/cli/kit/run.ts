@@ -6,7 +6,7 @@ import { addressToRepeat, type Globals } from './globals.ts'
 import { promptOn } from './input.ts'
 import type { Parsed } from './program.ts'
 import { type Style, withAddress } from './style.ts'
-import { type Machine, type Output, type Progress, plainProgress, readAll, silentProgress, spinner, styleOf } from './terminal.ts'
+import { type Machine, type Output, type Progress, plainProgress, silentProgress, spinner, styleOf } from './terminal.ts'
 
 /** Runs a parsed command and prints its result. */
 export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
@@ -75,7 +75,7 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
     json: globals.json === true || globals.output === 'yaml',
     progress: globals.quiet ? async () => silentProgress : progressFor(machine),
     clock,
-    readStdin: () => readAll(stdin),
+    readStdin: async () => (await import('../../node/utf8-file.ts')).readUtf8Stream(stdin),
     stdout,
     stderr,
     style: () => styleFor(stdout),

@@ -47,12 +47,6 @@ export function styleOf(output: Output, env: Environment, { color, output: forma
   }
 }
 
-export async function readAll(input: AsyncIterable<unknown>): Promise<string> {
-  let text = ''
-  for await (const chunk of input) text += String(chunk)
-  return text
-}
-
 /** Progress of a running command, on stderr. */
 export type Progress = Readonly<{
   update: (line: string) => void

@@ -59,13 +59,13 @@ export const submit = command('submit <zip>', 'Upload a package for review', {
 
 /** The text of `module.json`. Throws MODULE_INVALID. */
 async function manifestIn(zip: Buffer, file: string): Promise<string> {
-  const [{ readArchive }, { manifestFile }] = await Promise.all([
+  const [{ moduleText, readArchive }, { manifestFile }] = await Promise.all([
     import('../../node/module-package/index.ts'),
     import('../../core/modules/index.ts'),
   ])
   let manifest: string | undefined
-  await readArchive(zip, ({ name, bytes }) => {
-    if (name === manifestFile) manifest = bytes.toString('utf8')
+  await readArchive(zip, (one) => {
+    if (one.name === manifestFile) manifest = moduleText(one)
   })
   if (manifest === undefined) throw problem('MODULE_INVALID', `${file} has no ${manifestFile}. fix: tenantry modules pack <dir>`)
   return manifest

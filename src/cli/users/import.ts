@@ -1,43 +1,54 @@
 import { isProblem, type Problem, plural, problem } from '../../core/kit/index.ts'
 import type { ImportLine, ImportReport } from '../../core/users/index.ts'
-import { assertConfirmed, type Context, command, flag, readTextFile, text } from '../kit/index.ts'
-import { importView } from './users.view.ts'
+import { assertConfirmed, type Context, command, flag, oneOf, text } from '../kit/index.ts'
+import { readUsersFile } from './read-users-file.ts'
+import { importView, readingView } from './users.view.ts'
 
-export const importFile = command('import <tenant> <file>', 'Import new users from CSV (username, displayName, roles, locale)', {
+export const importFile = command('import <tenant> <file>', 'Import users from CSV (username, displayName, roles, locale)', {
   options: {
     dryRun: flag('--dry-run', 'show what would change'),
     passwords: text('--passwords <file>', 'new file for the generated passwords (mode 0600)'),
+    update: oneOf('--update <what>', 'also correct the names of existing users', ['names']),
+    ignoreColumns: flag('--ignore-columns', 'ignore columns that an import does not use'),
+    encoding: text('--encoding <name>', 'encoding of the file; default: recognised'),
     report: text('--report <file>', 'write all lines to a CSV file'),
   },
-  run: async (context, { tenant, file, dryRun, passwords, report }): Promise<ImportReport> => {
-    const csv = await readTextFile(file)
+  run: async (context, { tenant, file, dryRun, passwords, update, ignoreColumns, encoding, report }): Promise<ImportReport> => {
+    const read = await readUsersFile(file, encoding)
     if (!dryRun && passwords === undefined) throw problem('USAGE', 'pass --passwords <file> for the generated passwords, or --dry-run')
-    const result =
-      passwords === undefined || dryRun ? await dryRunOnly(context, tenant, csv) : await importAll(context, { tenant, csv, passwords })
+    const body = { csv: read.csv, ...(update ? { update: [update] } : {}), ...(ignoreColumns ? { ignoreColumns } : {}) }
+    const preview = await context.api.users.importUsers({ params: { slug: tenant }, body: { ...body, dryRun: true } })
+    context.notify(() => readingView(preview, read.encoding))
+    const result = passwords === undefined || dryRun ? preview : await importAll(context, { tenant, body, preview, passwords })
     if (report !== undefined) await writeReport(report, result.lines)
     return result
   },
   view: importView,
-  exit: ({ counts }) => (counts.refused > 0 ? 1 : 0),
-  examples: ['import anna-schule users.csv --dry-run', 'import anna-schule users.csv --passwords passwords.csv --report report.csv'],
+  exit: ({ counts }) => (counts.refused + counts.erased + counts.disabled > 0 ? 1 : 0),
+  examples: [
+    'import anna-schule users.csv --dry-run',
+    'import anna-schule users.csv --passwords passwords.csv --report report.csv',
+    'import anna-schule users.csv --update names --dry-run',
+  ],
 })
 
-const dryRunOnly = ({ api }: Context, slug: string, csv: string): Promise<ImportReport> =>
-  api.users.importUsers({ params: { slug }, body: { csv, dryRun: true } })
-
-type ImportInput = Readonly<{ tenant: string; csv: string; passwords: string }>
+type ImportRequest = Readonly<{ csv: string; update?: 'names'[]; ignoreColumns?: boolean }>
+type ImportInput = Readonly<{ tenant: string; body: ImportRequest; preview: ImportReport; passwords: string }>
 
 /**
  * Passwords are generated and written to disk before the first user is created, so that no created user has an unknown password.
  * The daemon imports in batches; each call continues where the last one stopped.
  */
-async function importAll(context: Context, { tenant, csv, passwords: file }: ImportInput): Promise<ImportReport> {
-  const preview = await dryRunOnly(context, tenant, csv)
+async function importAll(context: Context, { tenant, body, preview, passwords: file }: ImportInput): Promise<ImportReport> {
   const fresh = preview.lines.filter(({ outcome }) => outcome === 'would_create')
-  if (fresh.length > 0) await assertConfirmed(context.ask, `Create ${plural(fresh.length, 'user')} in ${tenant}?`)
+  const changes = [
+    ...(fresh.length > 0 ? [`create ${plural(fresh.length, 'user')}`] : []),
+    ...(preview.counts.would_update > 0 ? [`correct ${plural(preview.counts.would_update, 'name')}`] : []),
+  ].join(' and ')
+  if (changes !== '') await assertConfirmed(context.ask, `${changes.replace(/^./, (letter) => letter.toUpperCase())} in ${tenant}?`)
   const passwords = await generatePasswords(fresh)
   await createPasswordFile(file, passwords)
-  const reports = await importInBatches(context, tenant, { csv, passwords }).catch((error) => {
+  const reports = await importInBatches(context, tenant, { ...body, passwords }).catch((error) => {
     throw isProblem(error) ? unfinished(error, file) : error
   })
   const report = mergeReports(reports)
@@ -57,7 +68,7 @@ function localpartsWithPassword(reports: readonly ImportReport[]): ReadonlySet<s
   return new Set(lines.map(({ localpart }) => localpart))
 }
 
-type Batches = Readonly<{ csv: string; passwords: Readonly<Record<string, string>> }>
+type Batches = ImportRequest & Readonly<{ passwords: Readonly<Record<string, string>> }>
 
 async function importInBatches({ api, progress, clock, signal }: Context, slug: string, input: Batches): Promise<ImportReport[]> {
   const spinner = await progress(`creating users in ${slug}`)

@@ -1,5 +1,5 @@
 // `tenantry users`: lists, creates, updates, disables and imports the users of a tenant, and ends their sessions.
-// It never shows a password twice, and an import never changes an existing user.
+// It never shows a password twice, and an import changes nothing of existing users but, on request, their names.
 import { noun } from '../kit/index.ts'
 import { endSession, listSessions } from '../sessions/index.ts'
 import { create, disable, enable, erase, list, resetPassword, roles, show, update } from './commands.ts'

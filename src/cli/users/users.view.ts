@@ -1,6 +1,7 @@
 import { plural } from '../../core/kit/index.ts'
 import type { CreatedUser, ImportLine, ImportReport, ResetPassword, User } from '../../core/users/index.ts'
 import { ago, type Column, clean, fields, type Style, sections, stamp, table, tableWithText } from '../kit/index.ts'
+import { sampleNames } from './read-users-file.ts'
 
 const paintStatus = (user: User) => (statusOf(user) === 'active' ? 'green' : 'yellow')
 
@@ -84,7 +85,8 @@ export const erasedView = ({ matrixUserId, tenant, localpart }: User, _: Style):
     `Its data and chat account are removed by jobs (\`tenantry jobs list\`). To run them again: \`tenantry users erase ${tenant} ${clean(localpart)}\``,
   )
 
-const outcomeWord = (outcome: string): string => (outcome === 'would_create' ? 'would be created' : outcome)
+const outcomeWord = (outcome: string): string =>
+  outcome.replace('would_create', 'would be created').replace('would_update', 'would be updated')
 
 const importReason: Column<ImportLine> = { title: 'REASON', value: ({ reason }) => reason && clean(reason), priority: 1 }
 const importColumns: Column<ImportLine>[] = [
@@ -96,15 +98,25 @@ const importColumns: Column<ImportLine>[] = [
 
 const shownLines = 50
 
+const shownInFull: readonly ImportLine['outcome'][] = ['refused', 'erased', 'disabled', 'adopted', 'would_update', 'updated']
+
+/** How the file was read, with names by which a person sees whether it was read right. */
+export function readingView({ lines, notes }: ImportReport, encoding: string): string {
+  const names = sampleNames(lines.map(({ displayName }) => displayName)).map(clean)
+  return [`Read as ${encoding}${names.length > 0 ? `. Names: ${names.join('; ')}` : ''}`, ...notes.map(clean)].join('\n')
+}
+
 /** Lines that need attention in full; all others as counts. */
 export function importView(report: ImportReport, style: Style): string {
   const { lines, counts, dryRun } = report
-  const flagged = lines.filter(({ outcome }) => outcome === 'refused' || outcome === 'adopted')
+  const flagged = lines.filter(({ outcome }) => shownInFull.includes(outcome))
+  const otherNames = lines.filter(({ outcome, reason }) => outcome === 'existed' && reason !== null).length
   const totals = Object.entries(counts).filter(([, count]) => count > 0)
   return sections(
     flagged.length > 0 ? tableWithText(style, { columns: importColumns, text: importReason }, flagged.slice(0, shownLines)) : '',
     flagged.length > shownLines ? `and ${plural(flagged.length - shownLines, 'line')} more; write all with --report <file>` : '',
     `${plural(lines.length, 'line')}: ${totals.map(([outcome, count]) => `${count} ${outcomeWord(outcome)}`).join(', ') || 'no changes'}`,
+    otherNames > 0 ? `${plural(otherNames, 'user')} of another name than in the file. fix: pass --update names` : '',
     dryRun ? 'Dry run: nothing was changed.' : '',
   )
 }

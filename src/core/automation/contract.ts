@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { automation, type Contract, endpoint, Paging, pagingBy, Timestamp } from '../contract/index.ts'
+import { automation, type Contract, endpoint, Paging, pagingBy, TimeInput, Timestamp } from '../contract/index.ts'
 import { Space, SpaceMember, SpaceName, SpaceRole, SpaceType, SpaceVisibility } from '../spaces/index.ts'
 import { AssignedRole, OuterTaskId, Task, TaskTitle } from '../tasks/index.ts'
 import { KnownLocalpart, User, UserKey } from '../users/index.ts'
@@ -25,7 +25,7 @@ const NewEventTask = z.strictObject({
   id: OuterTaskId.meta({ description: 'Your own id: a task of this event with this id is created once' }),
   title: TaskTitle,
   assignedRole: AssignedRole.meta({ description: 'Such as SCHOOL_PRINCIPAL, or the name in the role file: school-principal' }),
-  dueAt: Timestamp.optional(),
+  dueAt: TimeInput.optional(),
   spaceId: SpaceKey.optional().meta({ description: 'The members of this space can read the task' }),
 })
 export type NewEventTask = z.output<typeof NewEventTask>

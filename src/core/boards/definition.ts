@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Timestamp } from '../contract/index.ts'
+import { TimeInput } from '../contract/index.ts'
 
 /** Limits of one board. `variables`: different names in all its forms and its start. */
 export const boardLimits = {
@@ -54,7 +54,10 @@ const durationForm = /^P(?:(\d{1,3})W|(\d{1,4})D|(?:(\d{1,4})D)?T(?:(\d{1,5})H(?
 /** An ISO 8601 duration without months and years, such as `PT4H`, `P2D` or `P1DT2H30M`. */
 export const Duration = z.string().regex(durationForm, 'must be a duration such as PT4H or P2D')
 
-const When = z.union([Duration, Timestamp], { error: 'must be a duration such as PT4H or P2D, or a time such as 2026-11-27T08:00:00Z' })
+/** Expressions know no year 0: `timestamp()` of such a date fails, and with it the run. */
+export const FormDate = z.iso.date().refine((day) => day >= '0001-01-01', 'must be a date of the year 0001 or later')
+
+const When = z.union([Duration, TimeInput], { error: 'must be a duration such as PT4H or P2D, or a time such as 2026-11-27T08:00:00Z' })
 
 type Parts = [number, number, number, number, number, number, number]
 
@@ -86,7 +89,7 @@ const field = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, sha
 export const FormField = z.discriminatedUnion('kind', [
   field('text', { minLength: z.int().min(0).max(10_000).optional(), maxLength: z.int().min(1).max(10_000).default(2_000) }),
   field('number', { min: z.number().optional(), max: z.number().optional() }),
-  field('date', { min: z.iso.date().optional(), max: z.iso.date().optional() }),
+  field('date', { min: FormDate.optional(), max: FormDate.optional() }),
   field('choice', { options: z.array(z.string().trim().min(1).max(200)).min(1).max(100) }),
   field('file', {}),
   field('signature', {}),

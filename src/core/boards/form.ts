@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fieldReasons } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
-import type { BoardDefinition, FormField } from './definition.ts'
+import { type BoardDefinition, FormDate, type FormField } from './definition.ts'
 import type { Variables } from './expression.ts'
 
 /** A stored file as the value of a field: its id. The caller has checked that the file is in the space of the run. */
@@ -20,10 +20,10 @@ function schemaOf(field: FormField): z.ZodType<string | number> {
         .max(field.max ?? Number.MAX_VALUE)
     case 'date': {
       const { min, max } = field
-      return z.iso
-        .date()
-        .refine((day) => min === undefined || day >= min, `must be ${min} or later`)
-        .refine((day) => max === undefined || day <= max, `must be ${max} or earlier`)
+      return FormDate.refine((day) => min === undefined || day >= min, `must be ${min} or later`).refine(
+        (day) => max === undefined || day <= max,
+        `must be ${max} or earlier`,
+      )
     }
     case 'choice':
       return z.enum(field.options as [string, ...string[]])
@@ -59,7 +59,7 @@ export function assertSize(variables: Variables): void {
     throw problem('PAYLOAD_TOO_LARGE', `The variables of the run would take ${bytes} bytes; at most ${maxVariableBytes} are possible.`)
 }
 
-const startTypes = { text: z.string(), number: z.number(), date: z.iso.date(), boolean: z.boolean() } as const
+const startTypes = { text: z.string(), number: z.number(), date: FormDate, boolean: z.boolean() } as const
 
 /** The variables that a run begins with. Throws VALIDATION that names each wrong, missing or unknown one, PAYLOAD_TOO_LARGE. */
 export function readStartVariables({ variables }: Pick<BoardDefinition, 'variables'>, values: unknown): Variables {

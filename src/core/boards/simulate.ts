@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Timestamp } from '../contract/index.ts'
+import { TimeInput } from '../contract/index.ts'
 import { isProblem, problem } from '../kit/index.ts'
 import { checkEdges, checkPaths, error, violationsOf } from './check-graph.ts'
 import {
@@ -38,7 +38,7 @@ const Answer = z.strictObject({
 
 export const SimulationScript = z.strictObject({
   startedBy: User.default('starter'),
-  startAt: Timestamp.optional().meta({ description: 'Default: now' }),
+  startAt: TimeInput.optional().meta({ description: 'Default: now' }),
   variables: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).default({}),
   answers: z
     .record(BoardLocalId, z.array(Answer).max(100))
@@ -99,7 +99,7 @@ export function* simulateInSteps(definition: BoardDefinition, script: Simulation
   assertPlayable(definition)
   const board = compileBoard(definition)
   assertAnswerable(board, script)
-  const startedAt = script.startAt === undefined ? now : new Date(script.startAt).toISOString()
+  const startedAt = script.startAt ?? now
   const play = new Play(board, script, startedAt)
   play.begin()
   for (let next = play.next(); next && !play.isAtLimit; next = play.next()) {

@@ -43,6 +43,7 @@ export {
   pagingBy,
   parsePart,
   parseQuery,
+  TimeInput,
   Timestamp,
   YesNo,
 } from './validate.ts'

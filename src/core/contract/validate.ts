@@ -33,7 +33,7 @@ const typeNames: Readonly<Record<string, string>> = {
 
 const formatNames: Readonly<Record<string, string>> = {
   date: 'must be a date such as 2026-11-27',
-  datetime: 'must be a time such as 2026-11-27T08:00:00Z',
+  datetime: 'must be a time such as 2026-11-27T08:00:00Z or 2026-11-27T09:00:00+01:00',
 }
 
 /** The values of a discriminator, or what each form of a value is; undefined where the parser knows neither. */
@@ -120,3 +120,19 @@ export const Email = z
 export const YesNo = z.stringbool().meta({ enum: ['true', '1', 'yes', 'on', 'y', 'enabled', 'false', '0', 'no', 'off', 'n', 'disabled'] })
 
 export const Timestamp = z.iso.datetime().meta({ description: 'ISO 8601, UTC' })
+
+/** In UTC with milliseconds; unchanged if it is no time. */
+function inUtc(time: string): string {
+  const ms = Date.parse(time)
+  return Number.isNaN(ms) ? time : new Date(ms).toISOString()
+}
+
+/** Years that an offset leads out of have no four digits. */
+const maxIsoLength = '9999-12-31T23:59:59.999Z'.length
+
+/** A time in a request, with any offset. It becomes UTC with milliseconds: stored times are compared as text. */
+export const TimeInput = z.iso
+  .datetime({ offset: true })
+  .refine((time) => inUtc(time).length <= maxIsoLength, 'must be a time of the years 0000 to 9999 in UTC')
+  .overwrite(inUtc)
+  .meta({ description: 'RFC 3339, such as 2026-11-27T08:00:00Z or 2026-11-27T09:00:00+01:00; stored in UTC' })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, Paging, sse, TimeInput } from '../contract/index.ts'
 import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
 import { RequestedFenceInput, RequestedSnapshot } from './fence-choice.ts'
@@ -123,7 +123,7 @@ export const rolloutsContract = {
     query: Paging.extend({
       status: RolloutStatus.optional(),
       kind: RolloutKind.optional(),
-      since: Timestamp.optional().meta({ description: 'Created then or later' }),
+      since: TimeInput.optional().meta({ description: 'Created then or later' }),
       idempotencyKey: IdempotencyKey.optional().meta({ description: 'The rollout that the caller created with this Idempotency-Key' }),
     }),
     returns: z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, Paging, TimeInput, Timestamp } from '../contract/index.ts'
 import { HistoryEntry, Id, Report, RunDetail, RunStatus, RunSummary } from './contract.ts'
 
 const base = '/api/admin/v1/tenants/:slug/runs'
@@ -25,7 +25,7 @@ const filter = {
   status: RunStatus.optional(),
   board: Id.optional().meta({ description: 'Id of the board' }),
   element: Id.optional().meta({ description: 'Runs that wait or failed at this element' }),
-  startedBefore: Timestamp.optional(),
+  startedBefore: TimeInput.optional(),
 }
 
 /** Runs changed by one request. */

@@ -10,6 +10,7 @@ const rules = {
   'archive-duplicate': 'The package has this name twice, or another one that differs in case only: {}',
   'archive-link': 'The package contains a link or a special file',
   'archive-encrypted': 'The file is encrypted',
+  'archive-compression': 'The file is compressed with {}, which is not read: pack it again with deflate',
   'archive-nested': 'The file is an archive',
   'binary-code': 'The file is binary code: {}',
   'manifest-missing': 'The package has no module.json at its root',

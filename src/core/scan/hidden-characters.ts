@@ -11,9 +11,8 @@ const inCode = new RegExp(`[${directions}${invisible}]`, 'u')
 /** The first hidden character of each line. A byte order mark at the very beginning is none. */
 export function hiddenCharacters(file: string, text: string, isCode: boolean): readonly Finding[] {
   const pattern = isCode ? inCode : anywhere
-  const content = text.startsWith('\uFEFF') ? text.slice(1) : text
-  if (!pattern.test(content)) return []
-  return content.split('\n').flatMap((line, index) => {
+  if (!pattern.test(text)) return []
+  return text.split('\n').flatMap((line, index) => {
     const found = pattern.exec(line)
     if (!found) return []
     const name = `U+${found[0].codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`

@@ -1,3 +1,4 @@
+import { utf8Text } from '../kit/index.ts'
 import { type Finding, finding } from './findings.ts'
 import { hiddenCharacters } from './hidden-characters.ts'
 import { scanCode } from './scan-code.ts'
@@ -40,14 +41,7 @@ function scanText(file: string, bytes: Uint8Array): readonly Finding[] {
 }
 
 /** Undefined for what is not UTF-8 text, such as a picture. */
-function decode(bytes: Uint8Array): string | undefined {
-  if (bytes.includes(0)) return undefined
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
-}
+const decode = (bytes: Uint8Array): string | undefined => (bytes.includes(0) ? undefined : utf8Text(bytes))
 
 function unparsable(file: string, error: Error & { loc?: { line: number; column: number } }): Finding {
   const at = error.loc ? { line: error.loc.line, column: error.loc.column + 1 } : {}

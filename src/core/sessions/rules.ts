@@ -10,8 +10,8 @@ export const tokenMs = 24 * 60 * 60_000
 const dayMs = 24 * 60 * 60_000
 
 /**
- * `absoluteDays`: maximum lifetime of a session. `idleDays`: maximum time without use. `graceSeconds`: how long a used refresh token is accepted
- * again. `mostPerUser`: maximum number of open sessions.
+ * `absoluteDays`: maximum lifetime of a session. `idleDays`: maximum time without use. `graceSeconds`: how long a used refresh token gives
+ * its successor again. `mostPerUser`: maximum number of open sessions.
  */
 export type SessionRules = Readonly<{ absoluteDays: number; idleDays: number; graceSeconds: number; mostPerUser: number }>
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
+import { type Contract, endpoint, Paging, platform, TimeInput } from '../contract/index.ts'
 import { isVisible, visiblePattern } from '../kit/index.ts'
 import { Task, TaskStatus } from './task.ts'
 
@@ -23,7 +23,7 @@ const CreateTaskBody = z.strictObject({
   spaceId: Id.optional().meta({ description: 'A space you are a member of; its members can read the task' }),
   assignedRole: AssignedRole.optional(),
   assigneeId: Id.optional(),
-  dueAt: Timestamp.optional(),
+  dueAt: TimeInput.optional(),
 })
 
 const Filters = Paging.extend({
@@ -38,7 +38,7 @@ const Filters = Paging.extend({
 })
 
 const ChangeTaskBody = z
-  .strictObject({ title: TaskTitle.optional(), dueAt: Timestamp.nullable().optional() })
+  .strictObject({ title: TaskTitle.optional(), dueAt: TimeInput.nullable().optional() })
   .refine((body) => Object.keys(body).length > 0, 'must change something: title or dueAt')
   .meta({ minProperties: 1 })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
-import { admin, type Contract, Email, endpoint, pagingBy, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, Email, endpoint, pagingBy, TimeInput, Timestamp } from '../contract/index.ts'
 import { FileUsage } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
 import { SuspensionCause } from './suspension.ts'
@@ -141,7 +141,7 @@ export const tenantsContract = {
     params: z.object({ slug: Slug }),
     body: z
       .strictObject({
-        until: Timestamp.optional().meta({ description: 'Suspended again at this time, at most 90 days ahead, if the cause is left' }),
+        until: TimeInput.optional().meta({ description: 'Suspended again at this time, at most 90 days ahead, if the cause is left' }),
       })
       .prefault({}),
     returns: Tenant,

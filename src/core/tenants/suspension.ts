@@ -70,8 +70,7 @@ export function resumed(before: Named, { until, isPaid, now }: Resume): Standing
     )
   const ms = Date.parse(until) - Date.parse(now)
   const suspendedReason = before.suspendedCause === 'plan_ended' ? planEndedReason : before.suspendedReason
-  if (ms > 0 && ms <= maxResumedDays * dayMs)
-    return { ...before, suspendedReason, status: 'active', resumedUntil: new Date(until).toISOString() }
+  if (ms > 0 && ms <= maxResumedDays * dayMs) return { ...before, suspendedReason, status: 'active', resumedUntil: until }
   const reason = `must be in the future, and at most ${maxResumedDays} days ahead`
   throw problem('VALIDATION', `until: ${reason}`, { details: [{ path: 'until', reason }] })
 }

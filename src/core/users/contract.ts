@@ -77,7 +77,7 @@ export const usersContract = {
     bodyLimit: 12_000_000,
     returns: ImportReport,
     problems: ['HOMESERVER_UNREACHABLE'],
-    summary: 'Create users from a CSV file; existing users are unchanged. Long files take several calls',
+    summary: 'Create users from a CSV file; `update` corrects names of existing ones. Long files take several calls',
   }),
   showUser: endpoint({
     method: 'GET',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { printable } from '../kit/index.ts'
 import { type RoleBook, unknownRoles } from './role-book.ts'
-import { canonicalLocalpart, DisplayName, isReserved, Locale, Localpart, NewPassword, Roles } from './user.ts'
+import { canonicalLocalpart, DisplayName, foldName, isReserved, Locale, Localpart, NewPassword, Roles } from './user.ts'
 
 /** Limits of one import file. */
 export const importLimits = { bytes: 5_000_000, lines: 10_000 } as const
@@ -18,18 +18,35 @@ export const ImportBody = z.strictObject({
   fromLine: z.int().min(1).max(2_000_000).default(1),
   /** By localpart; the others get a generated password that is returned once. */
   passwords: z.record(Localpart, NewPassword).optional(),
+  /** `names`: existing users get the display name of the file, where it names one. */
+  update: z
+    .array(z.enum(['names']))
+    .max(1)
+    .default([]),
+  ignoreColumns: z.boolean().default(false).meta({ description: 'Ignore columns that an import does not use; otherwise they are refused' }),
 })
 
 /**
- * `would_create`: dry run only. `existed`: the user existed and is unchanged. `adopted`: only the chat account existed, and keeps its password.
- * `refused`: see `reason`.
+ * `would_create`, `would_update`: dry run only. `updated`: the name was corrected. `existed`: the user existed and is unchanged. `adopted`: only the
+ * chat account existed, and keeps its password. `disabled`, `erased`: the user of that name cannot log in, and is unchanged. `refused`: see `reason`.
  */
-export const ImportOutcome = z.enum(['created', 'would_create', 'adopted', 'existed', 'refused'])
+export const ImportOutcome = z.enum([
+  'created',
+  'would_create',
+  'updated',
+  'would_update',
+  'adopted',
+  'existed',
+  'disabled',
+  'erased',
+  'refused',
+])
 export type ImportOutcome = z.infer<typeof ImportOutcome>
 
 export const ImportLine = z.object({
   line: z.int().meta({ description: 'Line in the file; the header is line 1' }),
   localpart: z.string(),
+  displayName: z.string().nullable().meta({ description: 'As in the file' }),
   outcome: ImportOutcome,
   reason: z.string().nullable(),
 })
@@ -39,6 +56,7 @@ export const ImportReport = z.object({
   dryRun: z.boolean(),
   lines: z.array(ImportLine),
   counts: z.record(ImportOutcome, z.int()),
+  notes: z.array(z.string()).meta({ description: 'How columns of the file were read' }),
   /** Generated passwords by localpart; returned only once. */
   passwords: z.record(z.string(), z.string()),
   /** The first line that was not processed; null when all were. */
@@ -68,18 +86,6 @@ export type PlannedUser = Readonly<{
 
 type ImportPlan = Readonly<{ planned: readonly PlannedUser[]; refused: readonly ImportLine[] }>
 
-const importColumns = ['username', 'displayName', 'roles', 'locale'] as const
-type ImportColumn = (typeof importColumns)[number]
-
-/** Why the header of a file is invalid; undefined when it is valid. */
-export function headerError(head: readonly string[]): string | undefined {
-  const unknown = head.filter((name) => !importColumns.includes(name as ImportColumn))
-  if (unknown.length > 0)
-    return `unknown column ${unknown.map((name) => `"${excerpt(name)}"`).join(', ')} in the header. Known columns: ${importColumns.join(', ')}`
-  if (new Set(head).size < head.length) return 'the header names a column twice'
-  return head.includes('username') ? undefined : 'the header must name the column username'
-}
-
 /** Validates line by line, without reading existing users. Of two lines with the same user the first counts. */
 export function planImport(book: RoleBook, rows: readonly ImportRow[]): ImportPlan {
   const planned: PlannedUser[] = []
@@ -88,7 +94,7 @@ export function planImport(book: RoleBook, rows: readonly ImportRow[]): ImportPl
   for (const row of rows) {
     const result = planRow(book, row, seen)
     if (typeof result === 'string')
-      refused.push({ line: row.line, localpart: excerpt(row.cells.username ?? ''), outcome: 'refused', reason: result })
+      refused.push({ line: row.line, localpart: excerpt(row.cells.username ?? ''), displayName: null, outcome: 'refused', reason: result })
     else planned.push(result)
   }
   return { planned, refused }
@@ -96,8 +102,9 @@ export function planImport(book: RoleBook, rows: readonly ImportRow[]): ImportPl
 
 function planRow(book: RoleBook, { line, cells }: ImportRow, seen: Map<string, number>): PlannedUser | string {
   const localpart = canonicalLocalpart(cells.username ?? '')
+  if (localpart.includes('@')) return 'username is a mail address. fix: keep the part before the @'
   const name = Localpart.safeParse(localpart)
-  if (!name.success) return `username ${name.error.issues[0]?.message}`
+  if (!name.success) return `username ${name.error.issues[0]?.message}${suggestionFor(localpart)}`
   if (isReserved(localpart)) return 'username is reserved'
   const earlier = seen.get(localpart)
   if (earlier !== undefined) return `username is on line ${earlier} already`
@@ -110,10 +117,22 @@ function planRow(book: RoleBook, { line, cells }: ImportRow, seen: Map<string, n
   return { line, localpart, displayName: valueIn(displayName), locale: valueIn(locale), roles: valueIn(roles) ?? [book.defaultRole] }
 }
 
+const germanLetters: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss' }
+
+/** A valid username like an invalid one: `jörg müller` becomes `joerg.mueller`. */
+function suggestionFor(localpart: string): string {
+  const spelled = localpart.normalize('NFC').replace(/[äöüß]/g, (letter) => germanLetters[letter] ?? '')
+  const name = foldName(spelled)
+    .trim()
+    .replace(/\s+/g, '.')
+    .replace(/[^a-z0-9._=/+-]|^_+/g, '')
+  return name !== localpart && Localpart.safeParse(name).success ? `. fix: write it as ${name}` : ''
+}
+
 type Read<Value> = Readonly<{ value: Value | null }> | Readonly<{ wrong: string }>
 const valueIn = <Value>(read: Read<Value>): Value | null => ('value' in read ? read.value : null)
 
-function optional(schema: typeof DisplayName | typeof Locale, cell: string | undefined, column: ImportColumn): Read<string> {
+function optional(schema: typeof DisplayName | typeof Locale, cell: string | undefined, column: string): Read<string> {
   const text = (cell ?? '').trim()
   if (text === '') return { value: null }
   const result = schema.safeParse(text)

@@ -5,7 +5,6 @@ export {
   countOutcomes,
   csvCell,
   csvLines,
-  headerError,
   type ImportLine,
   ImportOutcome,
   type ImportReport,
@@ -14,6 +13,7 @@ export {
   type PlannedUser,
   planImport,
 } from './csv.ts'
+export { columnNotes, commonDomain, importCells, importColumns } from './import-columns.ts'
 export { capabilitiesOf, listedRoles, RoleBook, readRoleBook, roleOfAlias, unknownRoles } from './role-book.ts'
 export {
   canonicalLocalpart,

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import {
@@ -12,6 +12,7 @@ import {
   readBoxMigrations,
 } from '../../core/boxes/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow, isProblem, problem, type SystemActor } from '../../core/kit/index.ts'
+import { readUtf8 } from '../../node/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, type DbOrTx, isUniqueViolation, type Tx } from '../db/index.ts'
 import type { ManifestTable } from './boxes.tables.ts'
@@ -140,6 +141,6 @@ function readYaml(yaml: string): unknown {
 /** Reads the folder of box migrations at start. Throws CONFIG_INVALID for a gap or SQL that is not allowed. */
 export async function loadBoxMigrations(folder: string): Promise<readonly BoxMigration[]> {
   const names = (await readdir(folder)).filter((file) => !file.startsWith('.')).sort()
-  const files = await Promise.all(names.map(async (file) => ({ file, text: await readFile(join(folder, file), 'utf8') })))
+  const files = await Promise.all(names.map(async (file) => ({ file, text: await readUtf8(join(folder, file)) })))
   return readBoxMigrations(files)
 }

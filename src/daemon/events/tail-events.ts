@@ -74,7 +74,7 @@ async function* eventsBefore(
 ): AsyncGenerator<StoredEvent> {
   const isTold = ({ stream: name, seq }: StoredEvent) => seq <= (positions.get(name) ?? 0)
   if (since === undefined) return yield* (await newestOf(db, last, { stream, type })).filter(isTold)
-  for (let from: Place | undefined = { createdAt: new Date(since).toISOString(), stream: '', seq: 0 }; from && !signal.aborted; ) {
+  for (let from: Place | undefined = { createdAt: since, stream: '', seq: 0 }; from && !signal.aborted; ) {
     const page: StoredEvent[] = await pageFrom(db, from, { stream, type })
     yield* page.filter(isTold)
     const end: StoredEvent | undefined = page[pageOf - 1]

@@ -17,6 +17,7 @@ export function asProblem(error: unknown): Problem {
   if (type === 'entity.too.large') return problem('PAYLOAD_TOO_LARGE', 'The request body is larger than the limit of this endpoint.')
   if (type === 'encoding.unsupported' || type === 'charset.unsupported')
     return problem('UNSUPPORTED_MEDIA_TYPE', 'Send the body as UTF-8 JSON without content encoding.')
+  if (type === 'charset.mismatch') return problem('BAD_JSON', 'The request body is not UTF-8. fix: encode the JSON text as UTF-8')
   if (status === 400 || error instanceof URIError) return problem('VALIDATION', 'The URL or body of the request is malformed.')
   return problem('INTERNAL', 'Internal error of the daemon; see its log for this request id.', { cause: error })
 }

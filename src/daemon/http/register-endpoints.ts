@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { type Auth, boundOf, costOf, type EndpointShape, isSchema, methods, roleAtLeast } from '../../core/contract/index.ts'
 import {
@@ -183,8 +184,14 @@ function registerAutomation(app: Express, one: Served, deps: AnswerDeps): void {
 /** The caller is identified by now, so a body that takes minutes on a slow line may take them. */
 const readBody = ({ body, multipart, bodyLimit = defaultBodyLimit }: EndpointShape): RequestHandler[] => [
   ...(multipart || bodyLimit > maxShortBody ? [allowSlow] : []),
-  ...(body ? [assertJson, express.json({ limit: bodyLimit, strict: false, type: () => true })] : []),
+  ...(body ? [assertJson, express.json({ limit: bodyLimit, strict: false, type: () => true, verify: assertUtf8 })] : []),
 ]
+
+/** The parser replaces bytes that are not UTF-8, and takes UTF-16 for JSON, which RFC 8259 does not know. */
+function assertUtf8(...[, , body, charset]: [IncomingMessage, ServerResponse, Buffer, string]): void {
+  if (charset !== 'utf-8') throw Object.assign(new Error(charset), { type: 'charset.unsupported' })
+  if (!isUtf8(body)) throw Object.assign(new Error('not UTF-8'), { type: 'charset.mismatch' })
+}
 
 const allowSlow: RequestHandler = (_, response, next) => {
   allowSlowBody(response)

@@ -1,10 +1,11 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { FlowBundle } from '../../core/boards/index.ts'
 import { parsePart } from '../../core/contract/index.ts'
 import { canonicalJson, isoNow, newId, sha256Hex } from '../../core/kit/index.ts'
 import { checkFlow, freeSlug, SeedFile } from '../../core/marketplace/index.ts'
+import { readUtf8 } from '../../node/index.ts'
 import { lockExclusive, type Tx } from '../db/index.ts'
 import { tenantIdsAfter } from '../tenants/index.ts'
 import { announceItem } from './announce-item.ts'
@@ -36,8 +37,8 @@ export async function publishSeeds(deps: Deps): Promise<void> {
 }
 
 async function readSeed({ seedsDir, roles }: Pick<Deps, 'seedsDir' | 'roles'>, file: string): Promise<Content> {
-  const { bundle: path, ...fields } = parsePart(SeedFile, parse(await readFile(join(seedsDir, file), 'utf8')), file)
-  const bundle = parsePart(FlowBundle, parse(await readFile(join(seedsDir, path), 'utf8')), path)
+  const { bundle: path, ...fields } = parsePart(SeedFile, parse(await readUtf8(join(seedsDir, file))), file)
+  const bundle = parsePart(FlowBundle, parse(await readUtf8(join(seedsDir, path))), path)
   checkFlow(bundle, new Set(Object.keys(roles.roles)))
   return { ...fields, bundle }
 }

@@ -1,4 +1,4 @@
-import { isProblem, problem } from '../../core/kit/index.ts'
+import { isProblem, problem, utf8Text } from '../../core/kit/index.ts'
 import { isTooDeep, ModuleResponse, maxJsonLevels, routeResponse } from '../../core/modules/index.ts'
 import type { RawRequest, RawResponse } from '../http/index.ts'
 import { abortWhenStale, type InstallationRecord, insertRun, isSameRunnable, runnableInstallation } from '../modules/index.ts'
@@ -116,7 +116,8 @@ function bodyOf(bytes: Buffer, type = 'application/json'): unknown {
   if (bytes.length === 0) return null
   const isJson = /^application\/(?:[a-z0-9.+-]+\+)?json\b/i.test(type)
   if (!isJson && !/^text\//i.test(type)) throw problem('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json or as text.')
-  const text = bytes.toString('utf8')
+  const text = utf8Text(bytes)
+  if (text === undefined) throw problem('BAD_JSON', 'The body is not UTF-8. fix: encode it as UTF-8')
   if (!isJson) return text
   const value = parsed(text)
   if (isTooDeep(value)) throw problem('BAD_JSON', `The body is nested deeper than ${maxJsonLevels} levels.`)

@@ -1,4 +1,4 @@
-import { isProblem, type PlatformPrincipal } from '../../core/kit/index.ts'
+import { isProblem, type PlatformPrincipal, utf8Text } from '../../core/kit/index.ts'
 import { CallRefused, type RunReads, runLimits } from '../../core/modules/index.ts'
 import { findFileOf, newestFiles, readContent } from '../files/index.ts'
 import { bytesOfDocuments, documentsIn, findDocument, type InstallationRecord } from '../modules/index.ts'
@@ -47,7 +47,9 @@ export function tenantReads({ db, files }: Deps, { installation, caller }: Reade
       if (file.bytes > runLimits.callBytes - overheadBytes) throw new CallRefused('TOO_LARGE', `the file ${fileId} has more than 254 KB`)
       const content = await readContent(files, { tenantId, id: fileId })
       if (!content) throw new CallRefused('NOT_FOUND', `the content of the file ${fileId} is missing`)
-      return { name: file.name, content: content.toString('utf8') }
+      const text = utf8Text(content)
+      if (text === undefined) throw new CallRefused('NOT_TEXT', `the file ${fileId} is not UTF-8 text`)
+      return { name: file.name, content: text }
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Webhook } from 'standardwebhooks'
+import { utf8Text } from '../../core/kit/index.ts'
 import { type Failure, webhookUrl } from '../../core/module-services/index.ts'
 import type { Connections } from './connections.ts'
 
@@ -40,8 +41,8 @@ export const openServiceCalls =
         write: (outgoing) => outgoing.end(body),
       })
       const { statusCode: status = 0 } = answer
-      const text = await textOf(answer)
-      if (status >= 200 && status < 300) return text === undefined ? tooLarge : { ok: true, body: text }
+      const bytes = await bytesOf(answer)
+      if (status >= 200 && status < 300) return bytes === undefined ? tooLarge : answered(bytes)
       return { ok: false, failure: { status, reason: `the service answered ${status}` } }
     } catch (error) {
       const reason = limit.aborted ? `the service did not answer within ${timeoutMs / 1000} s` : whyUnreachable(error as Failed)
@@ -59,8 +60,15 @@ const tooLarge = {
   failure: { status: 200, reason: 'the answer of the service is larger than 1 MB', violation: 'answer_size' },
 } as const satisfies ServiceAnswer
 
+const notText = { ok: false, failure: { status: 200, reason: 'the answer of the service is not UTF-8' } } as const satisfies ServiceAnswer
+
+function answered(bytes: Buffer): ServiceAnswer {
+  const body = utf8Text(bytes)
+  return body === undefined ? notText : { ok: true, body }
+}
+
 /** Undefined if it is larger than an answer may be. */
-async function textOf(answer: IncomingMessage): Promise<string | undefined> {
+async function bytesOf(answer: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
@@ -68,7 +76,7 @@ async function textOf(answer: IncomingMessage): Promise<string | undefined> {
     if (bytes > maxAnswerBytes) return undefined
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString()
+  return Buffer.concat(chunks)
 }
 
 const signed = ({ secret, id, at, body }: Pick<ServiceCall, 'secret' | 'id' | 'at' | 'body'>) => ({

@@ -1,13 +1,18 @@
-import { readFile } from 'node:fs/promises'
 import { NewPassword } from '../../core/admin/index.ts'
 import { parsePart } from '../../core/contract/index.ts'
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import type { Machine } from '../../node/command-line.ts'
+import { readUtf8, readUtf8Stream } from '../../node/index.ts'
 import { promptNewPassword } from '../../node/new-password.ts'
 
 /** Reads a new password from a file, a prompt (twice, without echo) or stdin. Throws VALIDATION if it is too short. */
 export async function readNewPassword(machine: Machine, file: string | undefined): Promise<string> {
-  const password = file !== undefined ? await fromFile(file) : machine.stdin.isTTY ? await fromPerson(machine) : await fromStdin(machine)
+  const password =
+    file !== undefined
+      ? await fromFile(file)
+      : machine.stdin.isTTY
+        ? await fromPerson(machine)
+        : firstLine(await readUtf8Stream(machine.stdin))
   return parsePart(NewPassword, password, 'password')
 }
 
@@ -15,19 +20,14 @@ const firstLine = (text: string) => text.split(/\r?\n/)[0] ?? ''
 
 async function fromFile(file: string): Promise<string> {
   try {
-    return firstLine(await readFile(file, 'utf8'))
+    return firstLine(await readUtf8(file, { code: 'USAGE' }))
   } catch (error) {
+    if (isProblem(error)) throw error
     throw problem(
       'USAGE',
       `${file} cannot be read (${(error as NodeJS.ErrnoException).code}). fix: pass the file with the password to --password-file`,
     )
   }
-}
-
-async function fromStdin({ stdin }: Machine): Promise<string> {
-  let text = ''
-  for await (const chunk of stdin) text += String(chunk)
-  return firstLine(text)
 }
 
 async function fromPerson({ stdin, stderr, signal }: Machine): Promise<string> {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
 import { headOf, type Manifest, parseSynapseSchemas, type SynapseSchemas, type TierVersions } from '../../core/boxes/index.ts'
 import { isoNow, newId, problem } from '../../core/kit/index.ts'
@@ -17,6 +16,7 @@ import {
   type RolloutPlan,
   unresolvedImages,
 } from '../../core/rollouts/index.ts'
+import { readUtf8 } from '../../node/index.ts'
 import { currentManifest } from '../boxes/index.ts'
 import { pastUpdates } from './actions.repo.ts'
 import type { RolloutsDeps } from './deps.ts'
@@ -186,7 +186,7 @@ async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
 
 /** Reads the table once, at the start of the daemon. Throws CONFIG_INVALID. */
 export async function loadSynapseSchemas(file: string): Promise<SynapseSchemas> {
-  return parseSynapseSchemas(asYaml(await readFile(file, 'utf8')))
+  return parseSynapseSchemas(asYaml(await readUtf8(file)))
 }
 
 function asYaml(text: string): unknown {

@@ -152,7 +152,7 @@ export async function listRollouts(
 ): Promise<{ rollouts: RolloutSummary[]; nextCursor: string | null }> {
   const after = cursor === undefined ? undefined : readCursor(cursor)
   const key = idempotencyKey && keyOf(actor, idempotencyKey)
-  const found = await rolloutsPage(db, { ...filter, limit: limit + 1, after, since: since && new Date(since).toISOString(), key })
+  const found = await rolloutsPage(db, { ...filter, limit: limit + 1, after, since, key })
   const { page, nextCursor } = pageOf(found, limit, ({ createdAt, id }) => `${createdAt}_${id}`)
   const counts = await countActions(
     db,

@@ -1,9 +1,15 @@
+import { createHmac } from 'node:crypto'
 import { type Clock, isoIn, isoNow, plural, type Random, sha256Hex } from '../../core/kit/index.ts'
 import { type EndedBy, knownNetworkMs, refreshEnd, type Session, type SessionRules } from '../../core/sessions/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
 
 /** `tnr_` and 32 random bytes. The prefix lets secret scanners find leaked tokens. */
 export const newRefreshToken = (random: Random): string => `tnr_${Buffer.from(random.bytes(32)).toString('base64url')}`
+
+export const newSalt = (random: Random): string => Buffer.from(random.bytes(32)).toString('base64url')
+
+/** The successor of a refresh token. The token alone and the salt alone do not give it. */
+export const successorOf = (token: string, salt: string): string => `tnr_${createHmac('sha256', token).update(salt).digest('base64url')}`
 
 export const refreshHash = (token: string): string => sha256Hex(token)
 
@@ -41,6 +47,7 @@ export async function insertRefreshToken(tx: Tx, now: string, made: NewToken): P
       created_at: now,
       expires_at: expiresAt,
       used_at: null,
+      successor_salt: null,
     })
     .execute()
   return expiresAt

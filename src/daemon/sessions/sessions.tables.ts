@@ -25,8 +25,10 @@ type RefreshTokenTable = {
   created_at: string
   /** The idle end, never after the end of the session. */
   expires_at: string
-  /** When it was used, or invalidated because a sibling was used. Rows stay until the session ends, to detect reuse. */
+  /** Rows stay until the session ends, to detect reuse. */
   used_at: string | null
+  /** Set while a used token may be presented again: see `successorOf`. Useless without the token, of which only the hash is stored. */
+  successor_salt: string | null
 }
 
 /** `subject`: hash of tenant and canonical name. `network`: empty for all networks the user has not logged in from. */

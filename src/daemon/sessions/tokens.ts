@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { type SessionRules, tokenLifetimeMs } from '../../core/sessions/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
-import { forUpdate, skipLocked, type Tx } from '../db/index.ts'
+import { skipLocked, type Tx } from '../db/index.ts'
 import type { SessionsDeps } from './deps.ts'
 import { endSessions } from './end-sessions.ts'
-import { type FoundSession, insertRefreshToken, newRefreshToken, refreshHash, sessionOfToken } from './sessions.repo.ts'
+import { type FoundSession, insertRefreshToken, newSalt, refreshHash, sessionOfToken, successorOf } from './sessions.repo.ts'
 
 type TokenSession = Pick<FoundSession, 'id' | 'localpart' | 'tenantId' | 'chatDomain' | 'expiresAt'>
 
@@ -25,18 +25,19 @@ type RefreshInput = Readonly<{ refreshToken: string; setTenant?: (tenantId: stri
 type Refreshed = Readonly<{ token: string; expiresIn: number; refreshToken: string; refreshTokenExpiresAt: string }>
 
 /**
- * Exchanges a refresh token for a new token pair (spec 2.4). Throws REFRESH_TOKEN_REUSED and ends the session when the token was used before,
- * REFRESH_TOKEN_INVALID for everything else.
+ * Exchanges a refresh token for a new token pair (spec 2.4). Within the grace time a used token gives the same successor again. Throws
+ * REFRESH_TOKEN_REUSED and ends the session when the token was used before, REFRESH_TOKEN_INVALID for everything else.
  */
 export async function refresh(deps: Deps, { refreshToken, setTenant }: RefreshInput): Promise<Refreshed> {
   const { db, clock, random, rules, revocations } = deps
-  const [hash, successor] = [refreshHash(refreshToken), newRefreshToken(random)]
+  const [hash, salt] = [refreshHash(refreshToken), newSalt(random)]
+  const successor = successorOf(refreshToken, salt)
   // Signed before the old token is spent: a failure to sign must not cost the session.
   const session = await sessionOfToken(db, clock, hash)
   const issued = session && tokenLifetimeMs(isoNow(clock), session.expiresAt) > 0 ? await issueToken(deps, session) : undefined
   const rotating = db.transaction().execute(async (tx) => {
-    const outcome = await rotateRefreshToken(tx, clock, { hash, successor, rules })
-    if (outcome.kind === 'rotated' && !issued) throw invalidToken() // the session became valid in between: roll back, the token stays unused
+    const outcome = await rotateRefreshToken(tx, clock, { hash, successor, salt, rules })
+    if ((outcome.kind === 'rotated' || outcome.kind === 'repeated') && !issued) throw invalidToken() // the session became valid in between: roll back, the token stays unused
     return outcome
   })
   const rotated = await rotating.catch((error) => recoverLostCommit(deps, { hash, successor }, error))
@@ -46,7 +47,8 @@ export async function refresh(deps: Deps, { refreshToken, setTenant }: RefreshIn
     throw problem('REFRESH_TOKEN_REUSED', 'This refresh token was used before, so its session has ended. fix: log in again')
   }
   if (rotated.kind === 'invalid' || !issued) throw invalidToken()
-  return { ...issued, refreshToken: successor, refreshTokenExpiresAt: rotated.expiresAt }
+  const given = rotated.kind === 'repeated' ? successorOf(refreshToken, rotated.salt) : successor
+  return { ...issued, refreshToken: given, refreshTokenExpiresAt: rotated.expiresAt }
 }
 
 const [maxReads, readStepMs] = [4, 500]
@@ -81,39 +83,47 @@ async function findSuccessor(tx: Tx, { hash, successor }: TokenPair): Promise<{ 
 const invalidToken = () =>
   problem('REFRESH_TOKEN_INVALID', 'This refresh token is unknown, has expired or belongs to an ended session. fix: log in again')
 
-type Rotation = Readonly<{ hash: string; successor: string; rules: SessionRules }>
-type Rotated = Readonly<{ kind: 'rotated'; expiresAt: string }> | Readonly<{ kind: 'reused' }> | Readonly<{ kind: 'invalid' }>
+/** `salt`: gives `successor` with the token. */
+type Rotation = Readonly<{ hash: string; successor: string; salt: string; rules: SessionRules }>
+type Rotated =
+  | Readonly<{ kind: 'rotated'; expiresAt: string }>
+  | Readonly<{ kind: 'repeated'; salt: string; expiresAt: string }>
+  | Readonly<{ kind: 'reused' }>
+  | Readonly<{ kind: 'invalid' }>
 
 /**
  * Spends a refresh token and stores its successor. Of concurrent tries one passes the guarded update; the others find the token used, which ends
- * the session with the successor. Within the grace time a used token is accepted again, unless one of its successors was used.
+ * the session with the successor. Within the grace time a used token gives its successor again, unless that was used.
  */
-export async function rotateRefreshToken(tx: Tx, clock: Clock, { hash, successor, rules }: Rotation): Promise<Rotated> {
-  if (rules.graceSeconds > 0) await lockSession(tx, hash)
-  const isSpent =
-    (await spendToken(tx, clock, hash)) || (rules.graceSeconds > 0 && (await isInGrace({ tx, clock }, hash, rules.graceSeconds)))
-  if (!isSpent) return endReusedSession(tx, clock, hash)
-  await invalidateSiblings(tx, clock, hash)
+export async function rotateRefreshToken(tx: Tx, clock: Clock, { hash, successor, salt, rules }: Rotation): Promise<Rotated> {
+  const isGraced = rules.graceSeconds > 0
+  if (!(await spendToken(tx, clock, hash)))
+    return (isGraced && (await unusedSuccessor(tx, clock, { hash, graceSeconds: rules.graceSeconds }))) || endReusedSession(tx, clock, hash)
   const session = await sessionOf(tx, hash)
   const now = isoNow(clock)
   const made = { token: successor, sessionId: session.id, sessionExpiresAt: session.expires_at, parentHash: hash, rules }
   const expiresAt = await insertRefreshToken(tx, now, made)
+  if (isGraced) await replaceSalt(tx, { hash, parentHash: session.parent_hash, salt })
   await tx.updateTable('sessions').set({ used_at: now }).where('id', '=', session.id).execute()
   return { kind: 'rotated', expiresAt }
+}
+
+/** Only the newest used token has a salt, so that no older one leads to the valid token. */
+async function replaceSalt(
+  tx: Tx,
+  { hash, parentHash, salt }: Readonly<{ hash: string; parentHash: string | null; salt: string }>,
+): Promise<void> {
+  await tx.updateTable('refresh_tokens').set({ successor_salt: salt }).where('hash', '=', hash).execute()
+  if (parentHash !== null) await tx.updateTable('refresh_tokens').set({ successor_salt: null }).where('hash', '=', parentHash).execute()
 }
 
 const sessionOf = (tx: Tx, hash: string) =>
   tx
     .selectFrom('sessions')
     .innerJoin('refresh_tokens', 'refresh_tokens.session_id', 'sessions.id')
-    .select(['sessions.id', 'sessions.expires_at'])
+    .select(['sessions.id', 'sessions.expires_at', 'refresh_tokens.parent_hash'])
     .where('hash', '=', hash)
     .executeTakeFirstOrThrow()
-
-/** The grace check reads several rows, so rotations of one session are serialised. */
-async function lockSession(tx: Tx, hash: string): Promise<void> {
-  await sql`select id from sessions where id = (select session_id from refresh_tokens where hash = ${hash}) ${forUpdate(tx)}`.execute(tx)
-}
 
 /** The guarded update: token, session, user and tenant must all be valid. */
 async function spendToken(tx: Tx, clock: Clock, hash: string): Promise<boolean> {
@@ -132,22 +142,18 @@ const isSessionValid = (now: string) => sql`exists (
   where sessions.id = refresh_tokens.session_id and sessions.ended_at is null and sessions.expires_at > ${now}
     and users.status = 'active' and tenants.status = 'active')`
 
-/** Used within the grace time, not invalidated by a sibling, and without a used successor. */
-async function isInGrace({ tx, clock }: Readonly<{ tx: Tx; clock: Clock }>, hash: string, graceSeconds: number): Promise<boolean> {
-  const [now, since] = [isoNow(clock), isoIn(clock, -graceSeconds * 1000)]
-  const { rows } = await sql`
-    select 1 as graced from refresh_tokens
-    where hash = ${hash} and used_at > ${since} and ${isSessionValid(now)}
-      and exists (select 1 from refresh_tokens child where child.parent_hash = ${hash})
-      and not exists (select 1 from refresh_tokens child where child.parent_hash = ${hash} and child.used_at is not null)`.execute(tx)
-  return rows.length > 0
-}
+type Graced = Readonly<{ hash: string; graceSeconds: number }>
 
-/** Only the first used successor of a token stays valid; using another one later is reuse. */
-async function invalidateSiblings(tx: Tx, clock: Clock, hash: string): Promise<void> {
-  await sql`
-    update refresh_tokens set used_at = ${isoNow(clock)}
-    where parent_hash = (select parent_hash from refresh_tokens where hash = ${hash}) and hash <> ${hash} and used_at is null`.execute(tx)
+/** The successor of a token used within the grace time, while the session is valid and the successor unused. */
+async function unusedSuccessor(tx: Tx, clock: Clock, { hash, graceSeconds }: Graced): Promise<Rotated | undefined> {
+  const [now, since] = [isoNow(clock), isoIn(clock, -graceSeconds * 1000)]
+  const { rows } = await sql<{ successor_salt: string; expires_at: string }>`
+    select refresh_tokens.successor_salt, child.expires_at from refresh_tokens
+      join refresh_tokens child on child.parent_hash = refresh_tokens.hash
+    where refresh_tokens.hash = ${hash} and refresh_tokens.used_at > ${since} and refresh_tokens.successor_salt is not null
+      and child.used_at is null and ${isSessionValid(now)}`.execute(tx)
+  const [found] = rows
+  return found && { kind: 'repeated', salt: found.successor_salt, expiresAt: found.expires_at }
 }
 
 async function endReusedSession(tx: Tx, clock: Clock, hash: string): Promise<Rotated> {

@@ -30,14 +30,15 @@ export async function createUser(deps: UsersDeps, actor: Actor, input: CreateInp
   if (isPlatformAccount(localpart))
     throw problem('VALIDATION', `The name ${localpart} is reserved for the platform. fix: choose another name`)
   const tenant = await existingTenant(db, slug)
-  if (await findUser(db, { tenantId: tenant.id, localpart })) throw alreadyExists(slug, localpart)
+  const found = await findUser(db, { tenantId: tenant.id, localpart })
+  if (found) throw alreadyExists(slug, found)
   const password = input.password ?? generatePassword(random)
   const account = await homeservers.of(tenant.id).createUser({ localpart, password: secret(password), displayName })
   if (isFault(account)) throw homeserverProblem(account, slug)
   if (account.kind === 'refused') throw problem('CONFLICT', `The chat server of ${slug} rejected the user ${localpart}: ${account.reason}`)
   const chat = account.kind === 'exists' ? 'existed' : 'created'
   const user = await registerUser(deps, actor, { tenant, localpart, displayName, locale, roles, chat })
-  if (!user) throw alreadyExists(slug, localpart)
+  if (!user) throw alreadyExists(slug, { localpart, status: 'active' })
   const isGenerated = chat === 'created' && input.password === undefined
   return { user: userView(tenant, user), chat, password: isGenerated ? password : null }
 }
@@ -49,8 +50,15 @@ export function assertKnownRoles(book: RoleBook, roles: readonly string[]): void
     throw problem('VALIDATION', `roles: unknown role ${unknown.join(', ')}. Known roles: ${Object.keys(book.roles).join(', ')}`)
 }
 
-const alreadyExists = (slug: string, localpart: string) =>
-  problem('ALREADY_EXISTS', `User ${localpart} of ${slug} already exists. Show it with \`tenantry users show ${slug} ${localpart}\``)
+const nextStep = {
+  active: (slug: string, localpart: string) => `fix: show it with \`tenantry users show ${slug} ${localpart}\``,
+  disabled: (slug: string, localpart: string) =>
+    `It is disabled. fix: \`tenantry users enable ${slug} ${localpart}\`, or choose another name`,
+  erased: () => 'It is erased, and its name is not given out again. fix: choose another name',
+} as const
+
+const alreadyExists = (slug: string, { localpart, status }: Pick<UserRecord, 'localpart' | 'status'>) =>
+  problem('ALREADY_EXISTS', `User ${localpart} of ${slug} already exists. ${nextStep[status](slug, localpart)}`)
 
 type RegisterDeps = Pick<UsersDeps, 'db' | 'clock' | 'random' | 'roles' | 'checkStalled'>
 type Registration = Readonly<{

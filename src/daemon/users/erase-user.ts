@@ -2,6 +2,7 @@ import { isoNow } from '../../core/kit/index.ts'
 import { publishContactEvent } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { UsersDeps } from './deps.ts'
+import { forgetPassword } from './reset-password.ts'
 import { existingUser, type OneUser } from './show-users.ts'
 import { enqueueLockSync } from './sync-users.ts'
 import { lockUser, type UserRecord, updateUser } from './users.repo.ts'
@@ -22,7 +23,7 @@ export async function eraseUserRecord(deps: Deps, tx: Tx, one: OneUser) {
   const at = isoNow(clock)
   const none = { status: 'erased', displayName: null, avatarUrl: null, locale: null, roles: [] } as const
   await updateUser(tx, user, { updatedAt: at, changes: none })
-  await tx.deleteFrom('user_passwords').where('user_id', '=', user.id).execute()
+  await forgetPassword(tx, clock, { slug: one.slug, user })
   // A disabled user was checked when it was disabled.
   if (user.status !== 'disabled') {
     const { tenantId, id: userId } = user
@@ -31,6 +32,6 @@ export async function eraseUserRecord(deps: Deps, tx: Tx, one: OneUser) {
   }
   await publishContactEvent(tx, { clock, roles }, { type: 'user.erased', user, roles: user.roles })
   await deps.endUserSessions(tx, clock, { userId: user.id, by: 'disabled' })
-  const erased: UserRecord = { ...user, ...none, updatedAt: at }
+  const erased: UserRecord = { ...user, ...none, passwordUnknownSince: null, updatedAt: at }
   return { tenant, user: erased }
 }

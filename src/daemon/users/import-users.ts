@@ -1,23 +1,21 @@
-import { type CsvError, parse } from 'csv-parse/sync'
 import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
-import { type Actor, isProblem, problem, secret } from '../../core/kit/index.ts'
+import { type Actor, isProblem, secret } from '../../core/kit/index.ts'
 import {
   countOutcomes,
   generatePassword,
-  headerError,
   type ImportLine,
   type ImportOutcome,
   type ImportReport,
-  type ImportRow,
-  importLimits,
   type PlannedUser,
   planImport,
 } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
+import { changeUser } from './change-user.ts'
 import { registerUser } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
-import { takenNames } from './users.repo.ts'
+import { readCsv } from './read-csv.ts'
+import { type NamedUser, usersNamed } from './users.repo.ts'
 
 type ImportInput = Readonly<{
   slug: string
@@ -25,6 +23,8 @@ type ImportInput = Readonly<{
   dryRun: boolean
   fromLine: number
   passwords?: Readonly<Record<string, string>> | undefined
+  update?: readonly 'names'[] | undefined
+  ignoreColumns?: boolean | undefined
 }>
 type Tenant = Awaited<ReturnType<typeof existingTenant>>
 
@@ -36,72 +36,125 @@ const maxParallel = 4
 const lookupBatch = 500
 
 /**
- * Creates the users of a file that do not exist yet. Existing users are unchanged, so the call can be repeated with the same file. Throws
- * NOT_FOUND (tenant), VALIDATION (the file as a whole), HOMESERVER_UNREACHABLE when nothing was done.
+ * Creates the users of a file that do not exist yet, and with `update` corrects the names of those that do. Anything else of existing users is
+ * unchanged, so the call can be repeated with the same file. Throws NOT_FOUND (tenant), VALIDATION (the file as a whole), HOMESERVER_UNREACHABLE
+ * when nothing was done.
  */
 export async function importUsers(deps: UsersDeps & Abortable, actor: Actor, input: ImportInput): Promise<ImportReport> {
+  const { dryRun, fromLine, passwords = {}, update = [] } = input
   const tenant = await existingTenant(deps.db, input.slug)
-  const { planned, refused } = planImport(deps.roles, readCsv(input.csv))
-  const due = planned.filter(({ line }) => line >= input.fromLine)
-  const taken = await takenOf(deps, tenant, due)
-  const existing = due.filter(({ localpart }) => taken.has(localpart)).map((user) => lineOf(user, 'existed'))
-  const fresh = due.filter(({ localpart }) => !taken.has(localpart))
-  const run = { deps, actor, tenant, homeserver: deps.homeservers.of(tenant.id), passwords: input.passwords ?? {} }
-  const made = input.dryRun
-    ? { ...nothing, lines: fresh.map((user) => lineOf(user, 'would_create')) }
-    : await createAll(run, fresh, deps.signal)
-  const { nextLine, failure } = made
-  if (failure && made.lines.length === 0 && Object.keys(made.passwords).length === 0) throw failure.error
-  const inRange = [...refused, ...existing].filter(({ line }) => line >= input.fromLine && (nextLine === null || line < nextLine))
-  const lines = [...inRange, ...made.lines].toSorted((a, b) => a.line - b.line)
+  const { rows, notes } = readCsv(input.csv, { ignoreColumns: input.ignoreColumns ?? false })
+  const { planned, refused } = planImport(deps.roles, rows)
+  const due = planned.filter(({ line }) => line >= fromLine)
+  const existing = await existingOf(deps, tenant, due)
+  const works = due.map((user) => workFor(user, existing.get(user.localpart), { slug: tenant.slug, updateNames: update.includes('names') }))
+  const run = { deps, actor, tenant, homeserver: deps.homeservers.of(tenant.id), passwords }
+  const done = dryRun ? { ...nothing, lines: works.map(previewOf) } : await workAll(run, works, deps.signal)
+  const { nextLine, failure } = done
+  if (failure && !done.hasChanged && Object.keys(done.passwords).length === 0) throw failure.error
+  const inRange = refused.filter(({ line }) => line >= fromLine && (nextLine === null || line < nextLine))
+  const lines = [...inRange, ...done.lines].toSorted((a, b) => a.line - b.line)
   const stopped = failure ? messageOf(failure.error) : null
-  return { dryRun: input.dryRun, lines, counts: countOutcomes(lines), passwords: made.passwords, nextLine, stopped }
+  return { dryRun, lines, counts: countOutcomes(lines), notes: [...notes], passwords: done.passwords, nextLine, stopped }
 }
 
 const messageOf = (error: unknown): string => (isProblem(error) ? error.message : 'internal error of the platform')
 
-async function takenOf({ db }: UsersDeps, { id }: Tenant, users: readonly PlannedUser[]): Promise<Set<string>> {
-  const taken = new Set<string>()
+async function existingOf({ db }: UsersDeps, { id }: Tenant, users: readonly PlannedUser[]): Promise<Map<string, NamedUser>> {
+  const existing = new Map<string, NamedUser>()
   for (let from = 0; from < users.length; from += lookupBatch) {
     const names = users.slice(from, from + lookupBatch).map(({ localpart }) => localpart)
-    for (const name of await takenNames(db, id, names)) taken.add(name)
+    for (const user of await usersNamed(db, id, names)) existing.set(user.localpart, user)
   }
-  return taken
+  return existing
 }
+
+/** The work of an import on one user. `line`: why there is none. */
+type Work = Readonly<{ user: PlannedUser } & ({ kind: 'create' } | { kind: 'rename'; reason: string } | { kind: 'none'; line: ImportLine })>
+
+function workFor(
+  user: PlannedUser,
+  found: NamedUser | undefined,
+  { slug, updateNames }: Readonly<{ slug: string; updateNames: boolean }>,
+): Work {
+  if (!found) return { kind: 'create', user }
+  const none = (outcome: ImportOutcome, reason: string | null): Work => ({ kind: 'none', user, line: lineOf(user, outcome, reason) })
+  if (found.status === 'erased')
+    return none('erased', 'a user of this name was erased; the name is not given out again. fix: choose another username')
+  if (found.status === 'disabled')
+    return none(
+      'disabled',
+      `this user is disabled. fix: \`tenantry users enable ${slug} ${user.localpart}\`; for another person choose another username`,
+    )
+  const isNamed = user.displayName === null || user.displayName === found.displayName
+  if (isNamed) return none('existed', null)
+  const [former, name] = [JSON.stringify(found.displayName ?? ''), JSON.stringify(user.displayName)]
+  if (updateNames) return { kind: 'rename', user, reason: `name ${former} becomes ${name}` }
+  return none('existed', `has the name ${former}, in the file ${name}`)
+}
+
+const previewOf = (work: Work): ImportLine =>
+  work.kind === 'none'
+    ? work.line
+    : work.kind === 'create'
+      ? lineOf(work.user, 'would_create')
+      : lineOf(work.user, 'would_update', work.reason)
 
 type Failure = Readonly<{ error: unknown }>
 /** The partial report is returned on failure too: it contains the only copy of the generated passwords. */
-type Created = Readonly<{
+type Done = Readonly<{
   lines: readonly ImportLine[]
+  hasChanged: boolean
   passwords: Record<string, string>
   nextLine: number | null
   failure: Failure | undefined
 }>
-const nothing: Created = { lines: [], passwords: {}, nextLine: null, failure: undefined }
+const nothing: Done = { lines: [], hasChanged: false, passwords: {}, nextLine: null, failure: undefined }
 
 /** `passwords`: those of the request, by localpart. */
 type Run = Readonly<{ deps: UsersDeps; actor: Actor; tenant: Tenant; homeserver: Homeserver; passwords: Readonly<Record<string, string>> }>
 
-async function createAll(run: Run, users: readonly PlannedUser[], signal: AbortSignal | undefined): Promise<Created> {
+async function workAll(run: Run, works: readonly Work[], signal: AbortSignal | undefined): Promise<Done> {
   const { clock } = run.deps
   const until = clock.monotonicMs() + maxRunMs
-  const lines: ImportLine[] = []
+  const lines: ImportLine[] = works.flatMap((work) => (work.kind === 'none' ? [work.line] : []))
+  const before = (nextLine: number | null) => lines.filter(({ line }) => nextLine === null || line < nextLine)
   const passwords: Record<string, string> = {}
-  for (let from = 0; from < users.length; from += maxParallel) {
-    const batch = users.slice(from, from + maxParallel)
-    if (signal?.aborted || clock.monotonicMs() >= until) return { ...nothing, lines, passwords, nextLine: batch[0]?.line ?? null }
-    const results = await Promise.all(batch.map((user) => createOne(run, user)))
+  const changing = works.filter(({ kind }) => kind !== 'none')
+  let hasChanged = false
+  for (let from = 0; from < changing.length; from += maxParallel) {
+    const batch = changing.slice(from, from + maxParallel)
+    const [first] = batch
+    if (first && (signal?.aborted || clock.monotonicMs() >= until))
+      return { ...nothing, lines: before(first.user.line), passwords, nextLine: first.user.line }
+    const results = await Promise.all(
+      batch.map((work) => (work.kind === 'rename' ? renameOne(run, work.user, work.reason) : createOne(run, work.user))),
+    )
     for (const { user, line, password } of results) {
       if (line) lines.push(line)
+      hasChanged ||= line !== undefined
       if (password !== undefined) passwords[user.localpart] = password
     }
     const failed = results.find(({ failure }) => failure)
-    if (failed) return { lines, passwords, nextLine: failed.user.line, failure: failed.failure }
+    if (failed) {
+      const nextLine = failed.user.line
+      const after = results.flatMap(({ line }) => (line && line.line > nextLine ? [line] : []))
+      return { lines: [...before(nextLine), ...after], hasChanged, passwords, nextLine, failure: failed.failure }
+    }
   }
   return { ...nothing, lines, passwords }
 }
 
 type Result = Readonly<{ user: PlannedUser; line?: ImportLine; password?: string | undefined; failure?: Failure }>
+
+async function renameOne({ deps, actor, tenant }: Run, user: PlannedUser, reason: string): Promise<Result> {
+  try {
+    await changeUser(deps, actor, { slug: tenant.slug, localpart: user.localpart, displayName: user.displayName })
+    return { user, line: lineOf(user, 'updated', reason) }
+  } catch (error) {
+    return { user, failure: { error } }
+  }
+}
 
 async function createOne({ deps, actor, tenant, homeserver, passwords }: Run, user: PlannedUser): Promise<Result> {
   const { localpart, displayName } = user
@@ -124,50 +177,10 @@ async function createOne({ deps, actor, tenant, homeserver, passwords }: Run, us
   }
 }
 
-const lineOf = ({ line, localpart }: PlannedUser, outcome: ImportOutcome, reason: string | null = null): ImportLine => ({
+const lineOf = ({ line, localpart, displayName }: PlannedUser, outcome: ImportOutcome, reason: string | null = null): ImportLine => ({
   line,
   localpart,
+  displayName,
   outcome,
   reason,
 })
-
-type ParsedRow = Readonly<{ record: readonly string[]; info: Readonly<{ lines: number }> }>
-
-/** The rows of a file by its header. The header decides whether commas, semicolons or tabs separate. Throws VALIDATION naming the line. */
-export function readCsv(csv: string): ImportRow[] {
-  const [head, ...rows] = parseRows(csv)
-  if (!head) throw invalidCsv('the file is empty')
-  const error = headerError(head.record)
-  if (error) throw invalidCsv(error)
-  if (rows.length > importLimits.lines)
-    throw invalidCsv(`the file has ${rows.length} lines, the maximum is ${importLimits.lines}. fix: split it`)
-  return rows.map(({ record, info }) => ({ line: info.lines, cells: cellsOf(head.record, record, info.lines) }))
-}
-
-function parseRows(csv: string): ParsedRow[] {
-  try {
-    return parse(csv, {
-      bom: true,
-      delimiter: delimiterOf(csv),
-      info: true,
-      trim: true,
-      relax_column_count: true,
-      skip_empty_lines: true,
-      max_record_size: 20_000,
-    }) as unknown as ParsedRow[]
-  } catch (error) {
-    throw invalidCsv((error as CsvError).message)
-  }
-}
-
-function delimiterOf(csv: string): string {
-  const head = csv.split(/\r?\n/, 1)[0] ?? ''
-  return [';', '\t'].find((sign) => head.includes(sign)) ?? ','
-}
-
-function cellsOf(head: readonly string[], record: readonly string[], line: number): ImportRow['cells'] {
-  if (record.length > head.length) throw invalidCsv(`line ${line} has ${record.length} cells, but the header names ${head.length} columns`)
-  return Object.fromEntries(head.map((name, index) => [name, record[index] ?? '']))
-}
-
-const invalidCsv = (reason: string) => problem('VALIDATION', `csv: ${reason}`, { details: [{ path: 'body.csv', reason }] })

@@ -1,12 +1,12 @@
-import { readFile } from 'node:fs/promises'
 import { parse } from 'yaml'
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import { type RoleBook, readRoleBook } from '../../core/users/index.ts'
+import { readUtf8 } from '../../node/index.ts'
 
 /** Reads `config/roles.yaml` at startup. Throws CONFIG_INVALID naming the file and its invalid fields. */
 export async function loadRoleBook(file: string): Promise<RoleBook> {
-  const text = await readFile(file, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-    throw problem('CONFIG_INVALID', `Role book ${file} cannot be read: ${code}`)
+  const text = await readUtf8(file).catch((error: NodeJS.ErrnoException) => {
+    throw isProblem(error) ? error : problem('CONFIG_INVALID', `Role book ${file} cannot be read: ${error.code}`)
   })
   return readRoleBook(asYaml(file, text), file)
 }

@@ -83,7 +83,11 @@ async function setPassword(homeserver: Homeserver, user: UserRecord, { slug, ...
   return done.kind === 'created' ? 'created' : 'reset'
 }
 
-async function closeRecreatedAlert({ clock }: Deps, tx: Tx, { id, slug }: Readonly<{ id: string; slug: string }>): Promise<void> {
+async function closeRecreatedAlert(
+  { clock }: Pick<Deps, 'clock'>,
+  tx: Tx,
+  { id, slug }: Readonly<{ id: string; slug: string }>,
+): Promise<void> {
   if ((await countWithoutPassword(tx, id)) > 0) return
   await closeAlerts(tx, clock, { subject: slug, kinds: ['accounts_remade'], because: 'all users have a password again' })
 }
@@ -100,6 +104,18 @@ export async function recordPasswordSet(tx: Tx, clock: Clock, { id, tenantId }: 
     .onConflict((c) => c.column('user_id').doUpdateSet(fresh))
     .execute()
   if (before?.old_since) await updateOutdatedAlert(tx, clock, tenantId)
+}
+
+type ErasedUser = Pick<UserRecord, 'id' | 'tenantId' | 'passwordUnknownSince'>
+
+/** The password of an erased user cannot be set again, so no alert waits for it. */
+export async function forgetPassword(tx: Tx, clock: Clock, { slug, user }: Readonly<{ slug: string; user: ErasedUser }>): Promise<void> {
+  const { id, tenantId } = user
+  const forgotten = await tx.deleteFrom('user_passwords').where('user_id', '=', id).returning('old_since').executeTakeFirst()
+  if (forgotten?.old_since) await updateOutdatedAlert(tx, clock, tenantId)
+  if (user.passwordUnknownSince === null) return
+  await recordPasswordKnown(tx, id)
+  await closeRecreatedAlert({ clock }, tx, { id: tenantId, slug })
 }
 
 /** Tolerance between the clocks of agent and daemon. One user too many costs a check, one too few leaves an old password unnoticed. */

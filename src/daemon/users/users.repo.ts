@@ -192,14 +192,16 @@ export async function lockUser(tx: Tx, { slug, localpart }: Readonly<{ slug: str
     .execute()
 }
 
-/** The names that exist in the tenant. */
-export async function takenNames(db: DbOrTx, tenantId: string, localparts: readonly string[]): Promise<Set<string>> {
-  if (localparts.length === 0) return new Set()
+export type NamedUser = Pick<UserRecord, 'localpart' | 'status' | 'displayName'>
+
+/** The users of the tenant with these names, of every status: a name is never given out twice. */
+export async function usersNamed(db: DbOrTx, tenantId: string, localparts: readonly string[]): Promise<NamedUser[]> {
+  if (localparts.length === 0) return []
   const rows = await db
     .selectFrom('users')
-    .select('localpart')
+    .select(['localpart', 'status', 'display_name'])
     .where('tenant_id', '=', tenantId)
     .where('localpart', 'in', [...localparts])
     .execute()
-  return new Set(rows.map(({ localpart }) => localpart))
+  return rows.map(({ localpart, status, display_name: displayName }) => ({ localpart, status, displayName }))
 }

@@ -59,9 +59,16 @@ const part = '[A-Za-z0-9_@-][A-Za-z0-9_@.+ ()-]*'
 const allowedName = new RegExp(`^(?:${part}/)*(?:${part})?$`)
 const isAllowed = (name: string): boolean => name.length <= 200 && allowedName.test(name) && !/[. ](?:\/|$)/.test(name)
 
+/** Stored and deflate. */
+const readMethods: readonly number[] = [0, 8]
+/** Section 4.4.5 of the specification of zip. */
+const otherMethods: Readonly<Record<number, string>> = { 9: 'deflate64', 12: 'bzip2', 14: 'LZMA', 93: 'Zstandard', 95: 'XZ', 98: 'PPMd' }
+const methodOf = ({ compressionMethod }: Entry): string => otherMethods[compressionMethod] ?? `method ${compressionMethod}`
+
 function nameFault(entry: Entry): Finding | undefined {
   const name = shown(entry.fileName)
   if (entry.isEncrypted()) return finding('archive-encrypted', name)
+  if (!readMethods.includes(entry.compressionMethod)) return finding('archive-compression', name, { detail: methodOf(entry) })
   const kind = (entry.externalFileAttributes >>> 16) & 0o170000
   if (![0, 0o100000, 0o040000].includes(kind)) return finding('archive-link', name)
   return isAllowed(entry.fileName) ? undefined : finding('archive-name', name)

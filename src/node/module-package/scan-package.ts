@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { utf8Text } from '../../core/kit/index.ts'
 import { type Finding, finding, loadScan } from '../../core/scan/index.ts'
 import { readArchive } from './read-archive.ts'
 
@@ -27,12 +28,16 @@ export async function scanPackage(zip: Buffer): Promise<ScanReport> {
   const found: Finding[] = []
   const files: ScannedFile[] = []
   let manifest: string | null = null
+  let unread: Finding | undefined = finding('manifest-missing', manifestName)
   const { findings, bytes, sha256 } = await readArchive(zip, (file) => {
     files.push({ name: file.name, bytes: file.bytes.length, sha256: createHash('sha256').update(file.bytes).digest('hex') })
-    if (file.name === manifestName && file.bytes.length <= maxManifestBytes) manifest = file.bytes.toString('utf8')
+    if (file.name === manifestName && file.bytes.length <= maxManifestBytes) {
+      manifest = utf8Text(file.bytes) ?? null
+      unread = manifest === null ? finding('not-utf8', manifestName) : undefined
+    }
     if (found.length < maxViolations) found.push(...scanFile(file.name, file.bytes))
   })
-  const missing = [...(manifest === null ? [finding('manifest-missing', manifestName)] : []), ...mainMissing(manifest, files)]
+  const missing = [...(unread ? [unread] : []), ...mainMissing(manifest, files)]
   const violations = [...findings, ...missing, ...found].slice(0, maxViolations)
   return { ok: violations.length === 0, violations, files, bytes, checksum: sha256, manifest }
 }

@@ -83,3 +83,14 @@ test.each([
   expect([ran.exit, ran.asked]).toEqual([2, []])
   expect(ran.stderr).toContain(says)
 })
+
+test.each([
+  ['a manifest', ['manifest', 'diff']],
+  ['a board', ['boards', 'check']],
+])('%s in Windows-1252 is refused with the line, before any request', async (_, line) => {
+  const file = join(await temporaryFolder(), 'file.yaml')
+  await writeFile(file, Buffer.from('name: a\nlabel: T\u00fcr\n', 'latin1'))
+  const ran = await tenantry([...line, file], { answers: changed })
+  expect([ran.exit, ran.asked]).toEqual([2, []])
+  expect(ran.stderr).toContain(`${file}: line 2 is not UTF-8. fix: save it`)
+})

@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import type { ImportLine, ImportReport, User } from '../../../src/core/users/index.ts'
+import { countOutcomes, type ImportLine, type ImportReport, type User } from '../../../src/core/users/index.ts'
 import { problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
 
@@ -109,13 +109,13 @@ describe('import', () => {
   const line = (number: number, localpart: string, outcome: ImportLine['outcome'], reason: string | null = null): ImportLine => ({
     line: number,
     localpart,
+    displayName: null,
     outcome,
     reason,
   })
   const aReport = (lines: ImportLine[], given: Partial<ImportReport> = {}): ImportReport => {
-    const counts = { created: 0, would_create: 0, adopted: 0, existed: 0, refused: 0 }
-    for (const { outcome } of lines) counts[outcome]++
-    return { dryRun: false, lines, counts, passwords: {}, nextLine: null, stopped: null, ...given }
+    const counts = countOutcomes(lines)
+    return { dryRun: false, lines, counts, notes: [], passwords: {}, nextLine: null, stopped: null, ...given }
   }
   const looked = aReport([line(2, 'anna', 'would_create'), line(3, 'ben', 'would_create'), line(4, 'admin', 'refused', '=reserved')], {
     dryRun: true,
@@ -171,6 +171,56 @@ describe('import', () => {
     expect([ran.exit, ran.asked.length]).toEqual([1, 1])
     expect(ran.stdout).toContain('Dry run: nothing was changed')
     await expect(stat(passwords)).rejects.toThrow(/ENOENT/)
+  })
+
+  const csvOf = ({ asked }: Awaited<ReturnType<typeof tenantry>>) => (asked[0] as { body: { csv: string } }).body.csv
+
+  test('says in which encoding it read the file, with three names, and sends the letters', async () => {
+    const { users } = await aFile()
+    const csv = 'username;displayName\r\nanna;Anna\r\njoerg;J\u00f6rg \u2013 M\u00fcller\r\n'
+    const named = (displayName: string) => ({ ...line(2, 'x', 'would_create'), displayName })
+    const report = aReport([named('Anna'), named('Ben'), named('J\u00f6rg'), named('\u00c4nne')], {
+      dryRun: true,
+      notes: ['Ignored columns: Klasse'],
+    })
+    await writeFile(users, Buffer.from(csv.replace('\u2013', '\x96'), 'latin1'))
+    const ran = await tenantry(['users', 'import', 'acme', users, '--dry-run', '--update', 'names', '--ignore-columns'], {
+      answers: importing(() => report),
+    })
+    expect(ran.asked[0]?.body).toEqual({ csv, dryRun: true, update: ['names'], ignoreColumns: true })
+    expect(ran.stderr).toContain('Read as Windows-1252. Names: J\u00f6rg; \u00c4nne; Anna\nIgnored columns: Klasse')
+    await writeFile(users, Buffer.from(`\ufeff${csv}`, 'utf16le'))
+    const wide = await tenantry(['users', 'import', 'acme', users, '--dry-run'], { answers: importing(() => report) })
+    expect([wide.stderr.split('.')[0], csvOf(wide)]).toEqual(['Read as UTF-16', csv])
+  })
+
+  test('refuses a file in an encoding that it does not recognise, before any request', async () => {
+    const { users } = await aFile()
+    await writeFile(users, Buffer.from('username;displayName\r\njoerg;J\x94rg M\x81ller\r\n', 'latin1'))
+    const ran = await tenantry(['users', 'import', 'acme', users, '--dry-run'], { answers: {} })
+    expect([ran.exit, ran.asked.length]).toEqual([2, 0])
+    expect(ran.stderr).toMatch(/neither UTF-8, UTF-16 nor Windows-1252/)
+    const named = await tenantry(['users', 'import', 'acme', users, '--dry-run', '--encoding', 'cp850'], {
+      answers: importing(() => looked),
+    })
+    expect(csvOf(named)).toContain('J\u00f6rg M\u00fcller')
+    const unknown = await tenantry(['users', 'import', 'acme', users, '--dry-run', '--encoding', 'klingon'], { answers: {} })
+    expect([unknown.exit, unknown.stderr]).toEqual([2, expect.stringContaining('--encoding klingon is not known')])
+  })
+
+  test('asks before it corrects names, and exits with 1 for users that cannot log in', async () => {
+    const { users, passwords } = await aFile()
+    const preview = aReport([line(2, 'anna', 'would_update', 'name "A" becomes "Anna"'), line(3, 'ben', 'erased', 'gone')], {
+      dryRun: true,
+    })
+    const done = aReport([line(2, 'anna', 'updated', 'name "A" becomes "Anna"'), line(3, 'ben', 'erased', 'gone')])
+    const answers = importing(({ dryRun }) => (dryRun ? preview : done))
+    const argument = ['users', 'import', 'acme', users, '--passwords', passwords, '--update', 'names']
+    expect((await tenantry(argument, { answers })).asked).toHaveLength(1)
+    const ran = await tenantry([...argument, '--yes'], { answers })
+    expect([ran.exit, ran.asked.length]).toEqual([1, 2])
+    expect(ran.stdout).toMatch(/anna +updated +name "A" becomes "Anna"/)
+    expect(ran.stdout).toContain('2 lines: 1 updated, 1 erased')
   })
 
   test('shows the reason of each refused line uncut', async () => {

@@ -24,7 +24,7 @@ onBothDialects('automation', (fresh) => {
   }
   const tasks = [
     { id: 'a', title: 'Lock the doors', assignedRole: 'CUSTODIAN' },
-    { id: 'b', title: 'Call the police', assignedRole: 'SCHOOL_PRINCIPAL', dueAt: '2026-01-05T03:00:00Z' },
+    { id: 'b', title: 'Call the police', assignedRole: 'SCHOOL_PRINCIPAL', dueAt: '2026-01-05T04:00:00+01:00' },
   ]
 
   test('tasks of an event are created once by their ids; roles that nobody has are warnings', async () => {

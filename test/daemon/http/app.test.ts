@@ -78,7 +78,7 @@ async function start(role: 'viewer' | 'operator' = 'viewer') {
   return url
 }
 
-const post = (url: string, body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
+const post = (url: string, body: string | Buffer<ArrayBuffer>, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
   fetch(url, { method: 'POST', body, headers })
 
 const failures = [
@@ -89,6 +89,14 @@ const failures = [
   ['half of a character', (base: string) => post(`${base}/echo/1`, '{"text":"a\\ud83eb"}'), 400, 'VALIDATION'],
   ['the other half of one', (base: string) => post(`${base}/echo/1`, '{"text":"\\udd86"}'), 400, 'VALIDATION'],
   ['no JSON', (base: string) => post(`${base}/echo/1`, '{'), 400, 'BAD_JSON'],
+  ['letters that are not UTF-8', (base: string) => post(`${base}/echo/1`, Buffer.from('{"text":"J\u00f6rg"}', 'latin1')), 400, 'BAD_JSON'],
+  [
+    'UTF-16',
+    (base: string) =>
+      post(`${base}/echo/1`, Buffer.from('{"text":"a"}', 'utf16le'), { 'content-type': 'application/json; charset=utf-16le' }),
+    415,
+    'UNSUPPORTED_MEDIA_TYPE',
+  ],
   ['no token', (base: string) => fetch(`${base}/room`), 401, 'UNAUTHENTICATED'],
   ['a role too low', (base: string) => fetch(`${base}/room`, { headers: { authorization: 'Bearer good' } }), 403, 'FORBIDDEN'],
   ['an unknown path', (base: string) => fetch(`${base}/nowhere`), 404, 'NOT_FOUND'],

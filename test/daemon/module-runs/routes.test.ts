@@ -83,6 +83,13 @@ onBothDialects('routes of modules', (fresh) => {
     expect(await one.runs()).toHaveLength(1)
   })
 
+  test.each(['application/json', 'text/plain'])('a body of %s that is not UTF-8 is refused before the module runs', async (type) => {
+    const { one, ask } = await world('return { status: 204 }')
+    const refused = await ask('answers', { method: 'POST', body: Buffer.from('"T\u00fcr"', 'latin1'), headers: { 'content-type': type } })
+    expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, 'BAD_JSON'])
+    expect(await one.runs()).toEqual([])
+  })
+
   test('spaces and files are those of the calling user', async () => {
     const { one, ask } = await world(`
       const error = await svc.files.list(request.query.space).catch(({ code }) => code)

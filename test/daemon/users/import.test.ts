@@ -66,6 +66,50 @@ onBothDialects('an import of users', (fresh) => {
     expect(again).toMatchObject({ counts: { existed: 4, created: 0 }, passwords: {} })
   })
 
+  test('corrects names of existing users on request alone, with an audit record for each', async () => {
+    const { api, chat, db, work } = await aUsersWorld(await fresh())
+    await api.createUser({ ...acme, body: { localpart: 'joerg', displayName: 'J\ufffdrg', roles: ['teacher'] } })
+    await api.createUser({ ...acme, body: { localpart: 'ben', displayName: 'Ben' } })
+    const csv = 'username,displayName,roles\njoerg,J\u00f6rg,\nben,,\ncora,Cora,\n'
+    const plain = await api.importUsers({ ...acme, body: { csv, dryRun: true } })
+    expect(plain.lines[0]).toMatchObject({ outcome: 'existed', reason: 'has the name "J\ufffdrg", in the file "J\u00f6rg"' })
+    const preview = await api.importUsers({ ...acme, body: { csv, dryRun: true, update: ['names'] } })
+    expect(outcomes(preview.lines)).toEqual(['2 joerg would_update', '3 ben existed', '4 cora would_create'])
+    expect(preview.lines[0]?.reason).toBe('name "J\ufffdrg" becomes "J\u00f6rg"')
+    const report = await api.importUsers({ ...acme, body: { csv, dryRun: false, update: ['names'] } })
+    expect(outcomes(report.lines)).toEqual(['2 joerg updated', '3 ben existed', '4 cora created'])
+    await work()
+    expect(chat.accounts.get(chat.id('joerg'))?.displayName).toBe('J\u00f6rg')
+    expect(await api.showUser({ params: { slug: 'acme', localpart: 'joerg' } })).toMatchObject({
+      displayName: 'J\u00f6rg',
+      roles: ['teacher'],
+    })
+    const audited = await db.selectFrom('audit').select(['subject', 'data']).where('action', '=', 'user.changed').execute()
+    expect(audited.map(({ subject, data }) => [subject, JSON.parse(data)])).toEqual([['acme/joerg', { displayName: 'J\u00f6rg' }]])
+    expect((await api.importUsers({ ...acme, body: { csv, dryRun: false, update: ['names'] } })).counts).toMatchObject({
+      updated: 0,
+      existed: 3,
+    })
+  })
+
+  test('a disabled and an erased user of a name are outcomes of their own, and stay as they are', async () => {
+    const { api, db } = await aUsersWorld(await fresh())
+    for (const localpart of ['kid', 'ben']) await api.createUser({ ...acme, body: { localpart } })
+    await api.disableUser({ params: { slug: 'acme', localpart: 'kid' }, body: { reason: 'left' } })
+    await db.updateTable('users').set({ status: 'erased' }).where('localpart', '=', 'ben').execute()
+    const csv = 'username,displayName\nkid,Kid 2\nben,Ben Neu\n'
+    for (const dryRun of [true, false]) {
+      const report = await api.importUsers({ ...acme, body: { csv, dryRun, update: ['names'] } })
+      expect(outcomes(report.lines)).toEqual(['2 kid disabled', '3 ben erased'])
+      expect(report.lines.map(({ reason }) => reason)).toEqual([
+        expect.stringContaining('`tenantry users enable acme kid`'),
+        expect.stringContaining('choose another username'),
+      ])
+    }
+    await expect(api.createUser({ ...acme, body: { localpart: 'kid' } })).rejects.toThrow(/disabled.*`tenantry users enable acme kid`/)
+    await expect(api.createUser({ ...acme, body: { localpart: 'ben' } })).rejects.toThrow(/erased.*choose another name/)
+  })
+
   test('stops when the chat server becomes unreachable, and continues from there', async () => {
     const { api, chat } = await aUsersWorld(await fresh())
     const names = Array.from({ length: 10 }, (_, number) => `user${number}`)
@@ -126,9 +170,9 @@ onBothDialects('an import of users', (fresh) => {
 
   test.each([
     ['', /empty/],
-    ['name\nanna', /Known columns: username, displayName, roles, locale/],
-    ['displayName\nanna', /must name the column username/],
-    ['username,username\nanna,ben', /names a column twice/],
+    ['name\nanna', /no column has the usernames.*"name"/],
+    ['username,password\nanna,x', /does not use the columns password/],
+    ['username,username\nanna,ben', /names the column "username" twice/],
     ['username\nanna,ben', /line 2 has 2 cells/],
     ['username\n"anna', /csv:/],
     [['username', ...Array.from({ length: 10_001 }, (_, n) => `u${n}`)].join('\n'), /maximum is 10000/],

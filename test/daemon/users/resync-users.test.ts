@@ -3,7 +3,7 @@ import { secret, type UserId } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { createSpace } from '../../../src/daemon/spaces/change-space.ts'
-import { userResyncJobs, userResyncListener } from '../../../src/daemon/users/index.ts'
+import { eraseUserRecord, userResyncJobs, userResyncListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, dyingAt } from '../../support/dying.ts'
 import { aUsersWorld } from '../../support/users-world.ts'
@@ -247,6 +247,17 @@ onBothDialects('reset-password', (fresh) => {
     expect((await api.resetUserPassword({ ...of('anna'), body: {} })).user.passwordUnknownSince).toBeNull()
     expect((await alertsOf(db))[0]).toContain('accounts_remade acme open: 2 users')
     await api.resetUserPassword({ ...of('ben'), body: {} })
+    expect((await alertsOf(db))[0]).toContain('accounts_remade acme closed')
+    expect((await api.listUsers({ ...acme, query: { withoutPassword: 'true' } })).users).toEqual([])
+  })
+
+  test('the alert closes with the erasure of the last user without a password, who is listed no more', async () => {
+    const room = await restored(await fresh(), ['anna'])
+    const { api, work, db } = room
+    await answered(room, 'tenant-box.restore', { outcome: 'restored' })
+    await work()
+    expect((await alertsOf(db))[0]).toContain('accounts_remade acme open: 1 user')
+    await db.transaction().execute((tx) => eraseUserRecord(room, tx, { slug: 'acme', localpart: 'anna' }))
     expect((await alertsOf(db))[0]).toContain('accounts_remade acme closed')
     expect((await api.listUsers({ ...acme, query: { withoutPassword: 'true' } })).users).toEqual([])
   })

@@ -1,10 +1,18 @@
 import { deflateRawSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ZipFile } from 'yazl'
-import { readArchive, scanInWorker, scanPackage, zipOf } from '../../../src/node/module-package/index.ts'
+import { moduleText, readArchive, scanInWorker, scanPackage, zipOf } from '../../../src/node/module-package/index.ts'
 import { compiled } from '../../support/compiled-program.ts'
 
-type Raw = Readonly<{ name: string; content?: string | Buffer; mode?: number; size?: number; flags?: number; checksum?: number }>
+type Raw = Readonly<{
+  name: string
+  content?: string | Buffer
+  mode?: number
+  size?: number
+  flags?: number
+  checksum?: number
+  method?: number
+}>
 
 const crcTable = Array.from({ length: 256 }, (_, n) => {
   let c = n
@@ -18,13 +26,13 @@ const crc32 = (bytes: Buffer) =>
 function rawZip(entries: readonly Raw[]): Buffer {
   const [locals, centrals]: [Buffer[], Buffer[]] = [[], []]
   let offset = 0
-  for (const { name, content = 'x', mode = 0o100644, size, flags = 0, checksum } of entries) {
+  for (const { name, content = 'x', mode = 0o100644, size, flags = 0, checksum, method = 8 } of entries) {
     const [bytes, path] = [Buffer.from(content), Buffer.from(name)]
     const packed = deflateRawSync(bytes)
     const common = Buffer.alloc(26)
     common.writeUInt16LE(20, 0)
     common.writeUInt16LE(flags, 2)
-    common.writeUInt16LE(8, 4)
+    common.writeUInt16LE(method, 4)
     common.writeUInt32LE(checksum ?? crc32(bytes), 10)
     common.writeUInt32LE(packed.length, 14)
     common.writeUInt32LE(size ?? bytes.length, 18)
@@ -77,6 +85,8 @@ describe('an archive that could harm a reader is refused', () => {
     ['a folder that is also a file', [{ name: 'lib/a.js' }, { name: 'lib' }], 'archive-duplicate'],
     ['a symbolic link', [{ name: 'a.js', content: '/etc/passwd', mode: 0o120777 }], 'archive-link'],
     ['a device', [{ name: 'a.js', mode: 0o060644 }], 'archive-link'],
+    ['bzip2', [{ name: 'a.js', method: 12 }], 'archive-compression'],
+    ['LZMA', [{ name: 'a.js', method: 14 }], 'archive-compression'],
     ['an encrypted file', [{ name: 'a.js', flags: 1 }], 'archive-encrypted'],
     ['a stated size that is too small', [{ name: 'a.js', content: 'x'.repeat(1000), size: 10 }], 'archive-unreadable'],
     ['a stated size that is too large', [{ name: 'a.js', content: 'x', size: 1000 }], 'archive-unreadable'],
@@ -125,6 +135,20 @@ describe('the scan of a package', () => {
       ['module.json', 64],
       ['index.js', 64],
     ])
+  })
+
+  test('a byte order mark in manifest, package.json and code is no fault; a manifest that is not UTF-8 is named as such', async () => {
+    const marked = ['module.json', 'package.json', 'index.js'].map((name) => ({
+      name,
+      content: `\ufeff${name === 'index.js' ? main.content : '{"type":"A"}'}`,
+    }))
+    const report = await scanPackage(rawZip(marked))
+    expect(report).toMatchObject({ ok: true, violations: [], manifest: '{"type":"A"}' })
+    const read = marked.map(({ name, content }) => ({ name, bytes: Buffer.from(content) }))
+    expect(read.map(moduleText)).toEqual(['{"type":"A"}', '{"type":"A"}', main.content])
+    const damaged = { name: 'module.json', content: Buffer.from('{"type":"A","name":"T\u00fcr"}', 'latin1') }
+    expect((await scanPackage(rawZip([damaged, main]))).violations.map(({ rule }) => rule)).toEqual(['not-utf8'])
+    expect(() => moduleText({ name: damaged.name, bytes: damaged.content })).toThrow('module.json: line 1 is not UTF-8. fix:')
   })
 
   test('child_process behind a computed name is found with file, line and column', async () => {

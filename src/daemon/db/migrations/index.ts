@@ -70,6 +70,8 @@ import { boardCharacters } from './0072-board-characters.ts'
 import { lostRepositories } from './0074-lost-repositories.ts'
 import { botTokens } from './0076-bot-tokens.ts'
 import { suspensionCauses } from './0078-suspension-causes.ts'
+import { successorSalts } from './0079-successor-salts.ts'
+import { erasedPasswords } from './0080-erased-passwords.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -146,4 +148,6 @@ export const migrations: readonly Migration[] = [
   lostRepositories,
   botTokens,
   suspensionCauses,
+  successorSalts,
+  erasedPasswords,
 ]

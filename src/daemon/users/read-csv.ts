@@ -1,0 +1,80 @@
+import { type CsvError, parse } from 'csv-parse/sync'
+import { problem } from '../../core/kit/index.ts'
+import { columnNotes, commonDomain, type ImportRow, importCells, importColumns, importLimits } from '../../core/users/index.ts'
+
+type ParsedRow = Readonly<{ record: readonly string[]; info: Readonly<{ lines: number }> }>
+/** `notes`: how columns were read, where that is not plain. */
+type ImportTable = Readonly<{ rows: readonly ImportRow[]; notes: readonly string[] }>
+
+/**
+ * The rows of a file by its header, which decides what separates the cells. Columns that an import does not use are refused, unless
+ * `ignoreColumns`. Throws VALIDATION naming the line.
+ */
+export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignoreColumns?: boolean }> = {}): ImportTable {
+  assertUndamaged(csv)
+  const [head, ...rows] = parseRows(csv.normalize('NFC'))
+  if (!head) throw invalidCsv('the file is empty')
+  if (rows.length > importLimits.lines)
+    throw invalidCsv(`the file has ${rows.length} lines, the maximum is ${importLimits.lines}. fix: split it`)
+  const columns = importColumns(head.record)
+  if (typeof columns === 'string') throw invalidCsv(columns)
+  const records = rows.map(({ record }) => record)
+  for (const { record, info } of rows) assertWidth(head.record, record, info.lines)
+  const isUsed = (column: number) => head.record[column] !== '' || records.some((record) => (record[column] ?? '') !== '')
+  const others = columns.others.filter(isUsed).map((column) => head.record[column] || `column ${column + 1}`)
+  if (others.length > 0 && !ignoreColumns)
+    throw invalidCsv(
+      `the import does not use the columns ${others.join(', ').slice(0, 1000)}. fix: pass --ignore-columns (ignoreColumns in the API), or delete them`,
+    )
+  const domain = commonDomain(columns, records)
+  const ignored = others.length > 0 ? [`Ignored columns: ${others.join(', ')}`] : []
+  return {
+    rows: rows.map(({ record, info }) => ({ line: info.lines, cells: importCells(columns, record, domain) })),
+    notes: [...columnNotes(columns, head.record, domain), ...ignored],
+  }
+}
+
+/** Programs put this character in the place of a letter they could not read. */
+function assertUndamaged(csv: string): void {
+  const at = csv.indexOf('\ufffd')
+  if (at < 0) return
+  const line = csv.slice(0, at).split(/\r\n|\r|\n/).length
+  throw invalidCsv(
+    `line ${line} has a letter that was lost (\ufffd). fix: export the file again, and send it in its own encoding or as UTF-8`,
+  )
+}
+
+function parseRows(csv: string): ParsedRow[] {
+  const named = /^\ufeff?sep=(.)(?=\r|\n)/i.exec(csv)
+  const text = named ? csv.slice(named[0].length) : csv
+  try {
+    return parse(text, {
+      bom: true,
+      delimiter: named?.[1] ?? delimiterOf(text),
+      info: true,
+      trim: true,
+      relax_column_count: true,
+      relax_quotes: true,
+      skip_empty_lines: true,
+      skip_records_with_empty_values: true,
+      max_record_size: 20_000,
+    }) as unknown as ParsedRow[]
+  } catch (error) {
+    throw invalidCsv((error as CsvError).message)
+  }
+}
+
+/** The sign that separates most cells of the first line. */
+function delimiterOf(csv: string): string {
+  const head = (csv.split(/[\r\n]/, 1)[0] ?? '').replace(/"[^"]*"/g, '')
+  const count = (sign: string) => head.split(sign).length
+  return [',', ';', '\t', '|'].reduce((best, sign) => (count(sign) > count(best) ? sign : best))
+}
+
+/** Spreadsheets write separators after the last cell. */
+function assertWidth(head: readonly string[], record: readonly string[], line: number): void {
+  if (record.slice(head.length).some((cell) => cell !== ''))
+    throw invalidCsv(`line ${line} has ${record.length} cells, but the header names ${head.length} columns`)
+}
+
+const invalidCsv = (reason: string) => problem('VALIDATION', `csv: ${reason}`, { details: [{ path: 'body.csv', reason }] })
