@@ -12,12 +12,15 @@ import { slowestFirst } from './test/support/slowest-first.ts'
 const isWhole = process.env.TENANTRY_TESTS === 'all'
 const thorough = [
   ...testsOfUnchangedAreas(''),
+  'test/agent/move/hostile-snapshot.test.ts',
+  'test/core/boards/random-boards.test.ts',
   'test/daemon/billing/{double-charges,end-payments,provider-away}.test.ts',
   'test/daemon/boxes/one-hold.test.ts',
   'test/daemon/**/*{killed,crash,races}.test.ts',
   'test/daemon/files/concurrent-changes.test.ts',
   'test/daemon/isolation/*.test.ts',
   'test/daemon/payments/{event-table,install-paid,two-daemons}.test.ts',
+  'test/daemon/{replicas,two-replicas}.test.ts',
   'test/daemon/rollouts/{rollback,emergency-*}.test.ts',
   'test/daemon/store/{store,catalogue,approved,review}.test.ts',
   'test/daemon/{strange-requests,who-may-call}.test.ts',

@@ -48,7 +48,8 @@ test.each([
   ['src/daemon/tasks/index.ts', 'daemon/tasks'],
   ['test/daemon/users/users.test.ts', 'daemon/users'],
   ['src/daemon/db/dialects.ts', 'daemon/db,daemon/isolation,daemon/tasks,daemon/users'],
-  ['src/agent/update/index.ts', 'boxes'],
+  ['src/agent/update/index.ts', 'updates'],
+  ['config/box-template/compose.yaml', 'updates,adoption,snapshots'],
   ['bench/run.js', 'benches'],
   ['src/console/pages.ts', 'console'],
   ['package-lock.json', all],
@@ -69,7 +70,7 @@ test('the tested commit is the one in .ci/tested', async () => {
   await commit('src/agent/update/index.ts')
   expect(await changed({})).toBe(all)
   await write('.ci/tested', `${tested}\n`)
-  expect(await changed({})).toBe('boxes')
+  expect(await changed({})).toBe('updates')
 })
 
 test.each([
@@ -89,13 +90,13 @@ test('everything is tested where the tested commit is of another branch', async 
 test('tests are left out only where CHANGED_AREAS is set and does not name their area', () => {
   expect(testsOfUnchangedAreas(undefined)).toEqual([])
   expect(testsOfUnchangedAreas(all)).toEqual([])
-  expect(testsOfUnchangedAreas('boxes,console')).toEqual(areas.benches?.tests)
+  expect(testsOfUnchangedAreas('updates,adoption,snapshots,console')).toEqual(areas.benches?.tests)
 })
 
 test.each([
   ['test/daemon/tasks/tasks.test.ts', undefined, true],
   ['test/daemon/tasks/tasks.test.ts', '', false],
-  ['test/daemon/tasks/tasks.test.ts', 'boxes,daemon/tasks', true],
+  ['test/daemon/tasks/tasks.test.ts', 'updates,daemon/tasks', true],
   ['test/daemon/tasks/tasks.test.ts', 'daemon/users', false],
   ['test/daemon/jobs/queues.test.ts', '', true],
   ['test/daemon/replicas.test.ts', '', true],
