@@ -75,7 +75,7 @@ test('a replica that is cut off in the middle of a rollout is replaced: every co
   )
   expect(ordered.filter((command) => executions.get(command.id) !== 1)).toEqual([])
   await Promise.all([first.close(), second.close(), third.close()])
-}, 240_000)
+})
 
 /** The machine's clock, that can be set forward: what should be over by then is over. */
 function shiftedClock(): Clock & { shift(ms: number): void } {

@@ -49,7 +49,7 @@ test('what is written at one is in the next document of the other, and its strea
     etag = (await ask(other, anna)).headers.get('etag') ?? ''
     return (await ask(one, anna, etag)).status
   }
-  await expect.poll(present, { timeout: 10_000 }).toBe(304)
+  await expect.poll(present).toBe(304)
   const { spaces, profile } = clientOf(one.url, anna)
   await profile.changeProfile({ body: { displayName: 'Anna Berg' } })
   const { id } = await spaces.createSpace({ body: { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' } })
@@ -58,14 +58,14 @@ test('what is written at one is in the next document of the other, and its strea
     200,
     { profile: { displayName: 'Anna Berg' }, spaces: [{ id, role: 'owner' }] },
   ])
-  await expect.poll(() => heard.text, { timeout: 10_000 }).toContain(id)
+  await expect.poll(() => heard.text).toContain(id)
   const types = [...heard.text.matchAll(/^event: (.*)$/gm)]
     .map(([, type]) => type)
     .filter((type) => type !== 'marketplace.changed' && type !== 'position')
   expect(types).toEqual([...['contacts.changed', 'profile.changed', 'space.changed', 'membership.changed']])
   const [, first = ''] = /^id: (\d+)\nevent: contacts\.changed$/m.exec(heard.text) ?? []
   const again = await listen(one, anna, first)
-  await expect.poll(() => again.text, { timeout: 10_000 }).toContain('event: membership.changed')
+  await expect.poll(() => again.text).toContain('event: membership.changed')
   expect(again.text).not.toMatch(/^event: (contacts\.changed|reset)$/m)
 })
 
@@ -77,8 +77,8 @@ test('who is disabled at one is refused by the other, whose stream ends; nobody 
   expect((await ask(other, anna)).status).toBe(200)
   const { users } = clientOf(one.url, await loggedIn(one, 'operator'))
   await users.disableUser({ params: { slug: 'acme', localpart: 'anna' }, body: { reason: 'left' } })
-  await expect.poll(async () => (await ask(other, anna)).status, { timeout: 10_000 }).toBe(401)
-  await expect.poll(() => hers.isOver, { timeout: 10_000 }).toBe(true)
+  await expect.poll(async () => (await ask(other, anna)).status).toBe(401)
+  await expect.poll(() => hers.isOver).toBe(true)
   expect([his.isOver, (await ask(other, ben)).status]).toEqual([false, 200])
 })
 

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
-import { afterAll, beforeEach, describe, inject } from 'vitest'
+import { afterAll, beforeEach, describe, expect, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
+import { isOfChangedFeature } from './changed-areas.ts'
 import { giveBack, recordNew, takeSpare } from './spare-databases.ts'
 
 type Opened = { db: Db; url: string }
@@ -100,12 +101,15 @@ export function inBetween(db: Db, happens: () => Promise<unknown>): Db {
   })
 }
 
-/** PostgreSQL only where everything is tested (vitest.config.ts). */
-const tested = process.env.TENANTRY_TESTS === 'all' ? (['sqlite', 'postgres'] as const) : (['sqlite'] as const)
+/** PostgreSQL only where everything is tested (vitest.config.ts): there, a test takes eight times as much of the processor. */
+export const testedDialects = () =>
+  process.env.TENANTRY_TESTS === 'all' && isOfChangedFeature(expect.getState().testPath ?? '', process.env.CHANGED_AREAS)
+    ? (['sqlite', 'postgres'] as const)
+    : (['sqlite'] as const)
 
 /** Runs a contract suite once on SQLite and once on PostgreSQL; `fresh()` gives each test an empty, migrated database. */
 export function onBothDialects(title: string, suite: (fresh: () => Promise<Db>, dialect: 'sqlite' | 'postgres') => void): void {
-  for (const dialect of tested) {
+  for (const dialect of testedDialects()) {
     describe(`${title} (${dialect})`, () => {
       // Registered first, so it runs last: a database opened in a test is closed after all that uses it, and serves the next test.
       const scopes: Opened[][] = [[]]

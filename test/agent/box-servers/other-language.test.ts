@@ -16,7 +16,7 @@ import { aGermanServer, germanVersion } from './german-server.ts'
 
 type German = Awaited<ReturnType<typeof aGermanServer>>
 const version = germanVersion()
-const patience = { timeout: 20_000, interval: 20 }
+const patience = { timeout: 60_000, interval: 20 }
 const variables: Record<string, string> = { TENANTRY_DATABASE: 'synapse', POSTGRES_USER: 'postgres' }
 
 /** Shortens the lock timeout of five seconds. */
@@ -119,7 +119,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     expect(await dumped()).toEqual({ events: 2, rooms: 0 })
     await change.end()
     expect(times).toMatchObject({ pg_dump: 2, psql: 2 })
-  }, 30_000)
+  })
 
   test('has the moment tried again whose tables somebody kept', async () => {
     const other = another('begin', 'lock table rooms in access exclusive mode')
@@ -127,7 +127,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     const { times, dumped } = aDump(async (program, time) => program === 'psql' && time === 2 && other.end())
     expect(await dumped()).toEqual({ events: 2, rooms: 0 })
     expect(times).toMatchObject({ pg_dump: 1, psql: 2 })
-  }, 30_000)
+  })
 
   test('has the moment tried again of a table that was dropped meanwhile', async () => {
     const other = another('begin', 'drop table rooms')
@@ -138,7 +138,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     await other.end('commit;\n')
     expect(await dump).toEqual({ events: 2 })
     expect(times.psql).toBe(2)
-  }, 30_000)
+  })
 
   test('the server’s own error is reported when every try meets a change', async () => {
     const other = another('begin', 'lock table rooms in access exclusive mode')
@@ -148,7 +148,7 @@ describe.skipIf(version === undefined)('a server that speaks German', () => {
     await expect(dumped()).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message })
     await other.end()
     expect(times.psql).toBe(6)
-  }, 30_000)
+  })
 })
 
 test.each([

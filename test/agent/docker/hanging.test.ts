@@ -55,13 +55,9 @@ test.each([
   ['up', () => engine.up(project, ['synapse'])],
   ['configHashes', () => engine.configHashes(project)],
   ['down', () => engine.down(project)],
-])(
-  '%s of an engine that hangs is a failure',
-  async (_, call) => {
-    await expect(call()).rejects.toMatchObject(away)
-  },
-  5_000,
-)
+])('%s of an engine that hangs is a failure', async (_, call) => {
+  await expect(call()).rejects.toMatchObject(away)
+})
 
 test('a file that no program came to read is closed', async () => {
   const file = join(folder, 'database.dump')
@@ -83,4 +79,4 @@ test('resolving a tag leaves no connection open after an abort', async () => {
   await expect(asked).rejects.toBe('over')
   await closed
   await expect(patient.resolve('registry.test/a:1', { signal: over.signal })).rejects.toBe('over')
-}, 5_000)
+})

@@ -101,7 +101,7 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
       expectEnd: end,
       places: 6,
     })
-  }, 120_000)
+  })
 
   test('a take-over ends with a box that serves', async () => {
     const run = (two: HandedOver) => (deps: Deps, context: ReturnType<typeof aContext>) =>
@@ -116,7 +116,7 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
       expect(await readdir(`${next.folder}/state/work`)).toEqual([])
     }
     await killedEverywhere(when, { given: handedOver, host: ({ next }) => next, run, expectEnd: end, places: 7 })
-  }, 120_000)
+  })
 
   test('a take-over that fails leaves nothing', async () => {
     // It begins where the load fails: every place before that is one of the test above.
@@ -137,7 +137,7 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
       expect(await readdir(`${next.folder}/state/work`).catch(() => [])).toEqual([])
     }
     await killedEverywhere(when, { given, host: ({ next }) => next, run, expectEnd: end, places: 7, from: 8 })
-  }, 120_000)
+  })
 
   test('a box that is taken back serves again', async () => {
     const end = async ({ old, box }: Two, result: unknown) => {
@@ -148,7 +148,7 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
     const run = () => (deps: Deps, context: ReturnType<typeof aContext>) =>
       takeBack(deps)(context, { ...address, ownershipEpoch: 2, probe: patient })
     await killedEverywhere(when, { given: handedOver, host: ({ old }) => old, run, expectEnd: end, places: 2 })
-  }, 120_000)
+  })
 
   test('a removal ends with nothing', async () => {
     const end = async ({ old }: Two, result: unknown) => {
@@ -160,7 +160,7 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
     }
     const run = () => (deps: Deps, context: ReturnType<typeof aContext>) => remove(deps)(context, { ...address, ownershipEpoch: 2 })
     await killedEverywhere(when, { given: handedOver, host: ({ old }) => old, run, expectEnd: end, places: 1 })
-  }, 120_000)
+  })
 })
 
 test('at no moment of a move do both hosts serve, nor does a client reach what may be cleared away', async () => {

@@ -43,7 +43,7 @@ const aStory = fc.record({
 
 test('no message that was answered as stored is ever lost, whatever fails and however often the agent dies', async () => {
   await fc.assert(fc.asyncProperty(aStory, live), { numRuns: 200 })
-}, 120_000)
+})
 
 async function live({ faults, deaths, daemonAway, fence }: typeof aStory extends fc.Arbitrary<infer Story> ? Story : never): Promise<void> {
   const world = await aWorld()

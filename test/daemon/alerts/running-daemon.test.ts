@@ -18,9 +18,9 @@ test('a running daemon delivers alerts, tests its channels and lists both over t
     const { db, close } = openDatabase(daemon.config.databaseUrl)
     const id = await db.transaction().execute((tx) => raiseAlert(tx, systemClock, stuck))
     await close()
-    await expect.poll(() => hook.posts.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => hook.posts.length).toBe(2)
     expect(proven(hook.posts[1] as never)).toMatchObject({ data: { alertId: id, daemon: daemon.config.baseUrl } })
-    await expect.poll(async () => (await alerts.getAlert({ params: { id } })).alert.deliveries.sent, { timeout: 10_000 }).toBe(1)
+    await expect.poll(async () => (await alerts.getAlert({ params: { id } })).alert.deliveries.sent).toBe(1)
     expect(await alerts.acknowledgeAlert({ params: { id } })).toMatchObject({ alert: { acknowledgedBy: 'admin:the-operator' } })
     expect(await alerts.listAlerts({ query: { status: 'open' } })).toEqual({ alerts: [], nextCursor: null, deadLetters: [] })
   } finally {

@@ -72,7 +72,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
       stop.abort()
       await db.destroy()
     }
-  }, 120_000)
+  })
 
   test('a daemon starts, looks around once and is scraped without reading a table from end to end', async () => {
     const { wholeReads, statements } = await overheard.during(async () => {
@@ -88,7 +88,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     expect(wholeReads.filter(({ table }) => !allowedAtRest.includes(table)).map(words)).toEqual([])
     expect(statements).toBeGreaterThan(50)
     expect(statements).toBeLessThan(500)
-  }, 120_000)
+  })
 
   test('a job reads whole only what it is about, and asks for many at once', async () => {
     const { crons } = await compose(deps)
@@ -100,5 +100,5 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
       // Housekeeping needs one statement for each kind of old rows.
       expect({ job: job.key, isSparing: statements <= 35 + boxes / atOnce, statements }).toMatchObject({ isSparing: true })
     }
-  }, 120_000)
+  })
 })

@@ -50,7 +50,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
       stop.abort()
       await db.destroy()
     }
-  }, 120_000)
+  })
 
   const wholeReads = (work: () => Promise<unknown>) => wholeReadsOf(overheard, work)
   const inTransaction = (work: Parameters<ReturnType<Overheard['db']['transaction']>['execute']>[0]) =>

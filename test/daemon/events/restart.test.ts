@@ -54,7 +54,7 @@ class StandardClient {
   }
 }
 
-test(`${count} streams of one address are all back after a restart`, { timeout: 300_000 }, async () => {
+test(`${count} streams of one address are all back after a restart`, async () => {
   const env = {
     TENANTRY_LISTEN: `127.0.0.1:${await freePort()}`,
     TENANTRY_DATA_DIR: await aFolder('restart'),

@@ -55,7 +55,7 @@ test('a flood of logins at a hanging server leaves connections for the platform,
       (error: Error) => error.message,
     ),
   )
-  await expect.poll(() => chat.asked.length, { timeout: 15_000 }).toBe(24)
+  await expect.poll(() => chat.asked.length).toBe(24)
   chat.state.hold = undefined
   const own = await ask(chat.origin, { method: 'GET', path: '/_matrix/client/v3/account/whoami', headers })
   expect(own.status).toBe(401)

@@ -4,7 +4,7 @@ import { api } from '../../../src/core/api.ts'
 import type { EndpointShape } from '../../../src/core/contract/index.ts'
 import { type Db, openDatabase } from '../../../src/daemon/db/index.ts'
 import { ask, type Request } from '../../support/ask.ts'
-import { createPostgresDatabase } from '../../support/databases.ts'
+import { createPostgresDatabase, testedDialects } from '../../support/databases.ts'
 import { like, schemaOf } from '../../support/fitting.ts'
 import { aFurnishedTenant, dumpOf, type FurnishedTenant, pointersInto } from '../../support/furnished-tenant.ts'
 import { hurriedClock } from '../../support/hurried-clock.ts'
@@ -34,7 +34,7 @@ const isOfReviewers = ({ auth }: EndpointShape) => auth.kind === 'platform' && a
 
 type Asked = Request & Readonly<{ asHead: boolean }>
 
-describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
+describe.each(testedDialects())('on %s', (dialect) => {
   let daemon: RunningDaemon
   let db: Db
   let [mine, theirs] = [] as unknown as [FurnishedTenant, FurnishedTenant]

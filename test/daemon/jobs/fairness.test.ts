@@ -71,7 +71,7 @@ test('mail never waits for a chat server, and no job waits for servers known to 
   expect(replica.done).toContain('mail')
   expect(replica.most()).toBeLessThanOrEqual(workersPerPool.chat + workersPerPool.away)
   await replica.stop()
-}, 120_000)
+})
 
 test('polling for jobs reads due rows, not all jobs', async () => {
   const { db } = await emptyDatabase('sqlite')

@@ -118,7 +118,7 @@ onBothDialects('jobs of many replicas', (fresh, dialect) => {
       expect(of).toEqual(of.toSorted((a, b) => a - b))
     }
     expect(await db.selectFrom('outbox_queues').selectAll().execute()).toEqual([])
-  }, 90_000)
+  })
 })
 
 async function play(db: Db, given: readonly Step[]): Promise<void> {

@@ -140,7 +140,7 @@ onBothDialects('jobs', (fresh) => {
     await put(db, { n: 1 })
     let begun = false
     void drainJobs({ db, clock: stopped(clock), log: silentLogger(), handlers: { mail: () => never(() => (begun = true)) } })
-    await expect.poll(() => begun, { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => begun).toBe(true)
     const seen: unknown[] = []
     const handlers = { mail: async (payload: unknown) => void seen.push(payload) }
     await clock.advance(59_999)
@@ -165,13 +165,13 @@ onBothDialects('jobs', (fresh) => {
       },
     }
     const first = drainJobs({ db, clock, log: silentLogger(), handlers })
-    await expect.poll(() => began.length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => began.length).toBe(1)
     for (let third = 0; third < 9; third++) {
-      await expect.poll(() => clock.sleepers(), { timeout: 10_000 }).toBe(1)
+      await expect.poll(() => clock.sleepers()).toBe(1)
       await clock.advance(20_000)
       const renewed = new Date(clock.now().getTime() + 60_000).toISOString()
       const dueAt = async () => (await db.selectFrom('outbox_queues').select('due_at').execute())[0]?.due_at
-      await expect.poll(dueAt, { timeout: 10_000 }).toBe(renewed)
+      await expect.poll(dueAt).toBe(renewed)
     }
     await drainJobs({ db, clock, log: silentLogger(), handlers })
     finish()

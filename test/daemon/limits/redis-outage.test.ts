@@ -9,7 +9,7 @@ import { aRedisServer, hasRedis } from '../../support/redis-server.ts'
 
 // Time runs freely here: a real server goes away and comes back. Deadlines are generous, a test machine is busy.
 
-const patience = { timeout: 15_000, interval: 50 }
+const patience = { timeout: 60_000, interval: 50 }
 
 /** What was logged at warning or above, and of the store's return. */
 function aLog() {

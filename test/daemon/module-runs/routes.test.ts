@@ -5,7 +5,7 @@ import { runnableInstallation } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aModuleRunsWorld, type ModuleRunsWorld } from '../../support/module-runs-world.ts'
 
-const patiently = { timeout: 30_000 }
+const patiently = { timeout: 60_000 }
 const handle = (body: string) => `export const handle = async (request, svc) => { ${body} }`
 
 onBothDialects('routes of modules', (fresh) => {

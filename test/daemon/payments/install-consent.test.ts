@@ -63,7 +63,7 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
       charged += 1
     }
     expect(charged).toBeGreaterThan(3)
-  }, 120_000)
+  })
 
   test('installed again within the paid period: the item shows the former price, which is accepted and continues', async () => {
     const room = await aPaymentsWorld(await fresh())

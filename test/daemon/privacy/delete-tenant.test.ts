@@ -4,7 +4,7 @@ import { tableRules } from '../../../src/core/privacy/index.ts'
 import { type Db, openDatabase } from '../../../src/daemon/db/index.ts'
 import { type DeletionDeps, deletionJobs } from '../../../src/daemon/privacy/index.ts'
 import { systemClock } from '../../../src/node/index.ts'
-import { createPostgresDatabase, onBothDialects } from '../../support/databases.ts'
+import { createPostgresDatabase, onBothDialects, testedDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
 import { aFurnishedTenant, type FurnishedTenant } from '../../support/furnished-tenant.ts'
 import { type Api, aKey, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../../support/running-daemon.ts'
@@ -21,7 +21,7 @@ async function rowsOf(db: Db, texts: readonly string[]): Promise<string[]> {
   return (await Promise.all(found)).flat().toSorted()
 }
 
-describe.each(['sqlite', 'postgres'] as const)('the deletion of a tenant on %s', (dialect) => {
+describe.each(testedDialects())('the deletion of a tenant on %s', (dialect) => {
   let daemon: RunningDaemon
   let db: Db
   let close: () => Promise<void>
@@ -187,7 +187,7 @@ onBothDialects('a deletion', (fresh) => {
       // Statements of empty tables are alike: after the first ones every thirteenth is tried.
       if (steps > 12) steps += 12
     }
-  }, 120_000)
+  })
 
   test('does nothing for a tenant that is not being deleted', async () => {
     const db = await fresh()

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Db, openDatabase } from '../../../src/daemon/db/index.ts'
 import { systemClock } from '../../../src/node/index.ts'
-import { createPostgresDatabase } from '../../support/databases.ts'
+import { createPostgresDatabase, testedDialects } from '../../support/databases.ts'
 import { aFurnishedTenant, type FurnishedTenant } from '../../support/furnished-tenant.ts'
 import { type Api, aKey, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../../support/running-daemon.ts'
 
@@ -36,7 +36,7 @@ const permission = {
   ],
 } as const
 
-describe.each(['sqlite', 'postgres'] as const)('the erasure of a user on %s', (dialect) => {
+describe.each(testedDialects())('the erasure of a user on %s', (dialect) => {
   let daemon: RunningDaemon
   let db: Db
   let close: () => Promise<void>

@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tableRules } from '../../../src/core/privacy/index.ts'
 import { type Db, openDatabase } from '../../../src/daemon/db/index.ts'
-import { createPostgresDatabase } from '../../support/databases.ts'
+import { createPostgresDatabase, testedDialects } from '../../support/databases.ts'
 import { aFurnishedTenant, type FurnishedTenant } from '../../support/furnished-tenant.ts'
 import { type Api, aKey, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../../support/running-daemon.ts'
 
-describe.each(['sqlite', 'postgres'] as const)('the export of a tenant on %s', (dialect) => {
+describe.each(testedDialects())('the export of a tenant on %s', (dialect) => {
   let daemon: RunningDaemon
   let db: Db
   let close: () => Promise<void>

@@ -331,7 +331,7 @@ test.each([
 
 const programs = await debianPostgresPrograms()
 describe.skipIf(programs === undefined)('on PostgreSQL', () => {
-  test('a database is saved while it is used, and restored into an empty one', { timeout: 120_000 }, async () => {
+  test('a database is saved while it is used, and restored into an empty one', async () => {
     const server = await debianPostgres(programs as string)
     onTestFinished(server.close)
     env.PATH = `${programs}:${process.env.PATH}`

@@ -144,4 +144,4 @@ onBothDialects('the clock of this machine beside that of its database', (fresh, 
 test('a Redis that does not answer is a fault', async () => {
   expect(await redisCheck(systemClock, undefined)).toEqual([])
   expect(await redisCheck(systemClock, `redis://127.0.0.1:${await freePort()}`)).toMatchObject([{ name: 'redis', state: 'failed' }])
-}, 30_000)
+})

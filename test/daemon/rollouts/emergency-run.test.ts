@@ -171,7 +171,9 @@ onBothDialects('a running emergency', (fresh) => {
       const first = await queued()
       const second = await queued({ toChatServer: '1.163.5' })
       await start(first)
-      await expect(start(second)).rejects.toEqual(refusedWith('CONFLICT', new RegExp(`${first}.*a second emergency is created again and started after it`)))
+      await expect(start(second)).rejects.toEqual(
+        refusedWith('CONFLICT', new RegExp(`${first}.*a second emergency is created again and started after it`)),
+      )
       await abortRollout(deps, anAdmin, { id: first })
       await settle()
       // The first one applied its manifest after the approval of the second.

@@ -107,5 +107,5 @@ onBothDialects('a rollout driven by replicas that are killed at any statement', 
     expect(attempts.filter(({ finished_at }) => finished_at === null)).toEqual([])
     expect([...(await holdsBySlug(db, world.clock)).keys()]).toEqual([])
     expect(new Set([...world.installed.values()].map(({ synapse }) => synapse))).toEqual(new Set(['1.163.2']))
-  }, 300_000)
+  })
 })

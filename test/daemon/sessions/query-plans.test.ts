@@ -45,7 +45,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
       room.stop()
       await db.destroy()
     }
-  }, 120_000)
+  })
 
   const wholeReads = (work: () => Promise<unknown>) => wholeReadsOf(overheard, work)
   const callerOf = async () => room.authenticate(`Bearer ${(await logIn(room)).token}`)

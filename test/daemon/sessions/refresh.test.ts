@@ -353,5 +353,5 @@ onBothDialects('any interleaving of refreshes over replicas', (fresh, dialect) =
       }),
       { numRuns: dialect === 'sqlite' ? 40 : 15 },
     )
-  }, 120_000)
+  })
 })

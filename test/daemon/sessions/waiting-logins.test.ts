@@ -43,7 +43,7 @@ test('a caller that disconnected waits no longer and takes no slot', async () =>
   for (let n = 0; n < 10; n++) await reserve()
   const leaving = new AbortController()
   const eleventh = reserve(leaving.signal).catch((error) => error.code)
-  await expect.poll(() => clock.sleepers(), { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => clock.sleepers()).toBe(1)
   leaving.abort()
   expect(await eleventh).toBe('UNAVAILABLE')
   expect(clock.sleepers()).toBe(0)

@@ -87,4 +87,4 @@ test('snapshot, drill, update, restore and prune work end to end', async () => {
   await api.crons.triggerCron({ params: { jobKey: 'snapshot-prune' } })
   await expect.poll(tended).toEqual(['succeeded', 'succeeded'])
   expect((await list()).map(({ status }) => status)).toEqual(['present', 'present', 'present'])
-}, 240_000)
+})

@@ -573,7 +573,7 @@ onBothDialects('chat triggers', (fresh) => {
     const reading = runChatReaders({ ...one, clock, owner: 'a' }, first.signal)
     await one.publishAlarm({ cooldownMinutes: 0 })
     await one.db.updateTable('chat_readers').set({ read_from: clock.now().toISOString() }).execute()
-    await expect.poll(() => one.chat.timeline.waiting(), { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => one.chat.timeline.waiting()).toBe(1)
     const other = runChatReaders({ ...one, clock, owner: 'b' }, second.signal)
     const sent = clock.monotonicMs()
     say('alarm')
@@ -582,7 +582,7 @@ onBothDialects('chat triggers', (fresh) => {
     await expect.poll(() => one.chat.timeline.waiting()).toBe(1)
     first.abort()
     await reading
-    await expect.poll(() => one.chat.timeline.waiting(), { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => one.chat.timeline.waiting()).toBe(1)
     say('alarm')
     await expect.poll(() => one.started.length).toBe(2)
     await one.archive()

@@ -107,7 +107,7 @@ describe.skipIf(!program)('a repository that is looked after with a real restic'
       stdio: ['pipe', 'ignore', 'ignore'],
     })
     const ended = new Promise((resolve) => backup.once('exit', resolve))
-    await expect.poll(() => readdir(join(folder, 'repository', 'locks')), { timeout: 15_000 }).toHaveLength(1)
+    await expect.poll(() => readdir(join(folder, 'repository', 'locks'))).toHaveLength(1)
     await expect(careWith().forget(repository, [id])).rejects.toMatchObject({
       code: 'SNAPSHOT_FAILED',
       message: expect.stringContaining('lock'),

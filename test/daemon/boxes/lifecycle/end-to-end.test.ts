@@ -77,4 +77,4 @@ test('logs, maintenance, moves, removal, restore and erasing work end to end wit
       (error) => isProblem(error, 'NOT_FOUND') && 'erased',
     )
   await expect.poll(gone).toBe('erased')
-}, 240_000)
+})
