@@ -20,7 +20,7 @@ const thorough = [
   'daemon/**/end-to-end.test.ts',
   'daemon/**/*{killed,crash,races}.test.ts',
   'daemon/files/concurrent-changes.test.ts',
-  'daemon/isolation/*.test.ts',
+  'daemon/isolation/{streams,tokens}.test.ts',
   'daemon/payments/{event-table,install-paid,two-daemons}.test.ts',
   'daemon/rollouts/{rollback,emergency-*}.test.ts',
   'daemon/store/{store,catalogue,approved,review}.test.ts',
@@ -30,6 +30,7 @@ const thorough = [
 ]
 
 const slowest = [
+  'isolation/tokens.test.ts',
   'isolation/other-tenants.test.ts',
   'daemon/strange-requests.test.ts',
   'snapshots/restic-snapshots.test.ts',
