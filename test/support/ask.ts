@@ -10,7 +10,7 @@ export async function ask(url: string, endpoint: EndpointShape, { path, query, b
     method: endpoint.method,
     headers: { ...(authorization ? { authorization } : {}), ...sent.headers, ...headers },
     ...('body' in sent ? { body: sent.body } : {}),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(60_000),
   })
   const isStream = response.headers.get('content-type') === 'text/event-stream'
   if (isStream) await response.body?.cancel()
