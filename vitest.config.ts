@@ -18,7 +18,7 @@ const thorough = [
   'test/daemon/boxes/one-hold.test.ts',
   'test/daemon/**/*{killed,crash,races}.test.ts',
   'test/daemon/files/concurrent-changes.test.ts',
-  'test/daemon/isolation/*.test.ts',
+  'test/daemon/isolation/{streams,tokens}.test.ts',
   'test/daemon/payments/{event-table,install-paid,two-daemons}.test.ts',
   'test/daemon/{replicas,two-replicas}.test.ts',
   'test/daemon/rollouts/{rollback,emergency-*}.test.ts',
@@ -29,6 +29,7 @@ const thorough = [
 ]
 
 const slowest = [
+  'isolation/tokens.test.ts',
   'isolation/other-tenants.test.ts',
   'daemon/strange-requests.test.ts',
   'snapshots/restic-snapshots.test.ts',

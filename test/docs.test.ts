@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { matchesGlob, resolve } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
 import { AgentSettings } from '../src/agent/program/settings.ts'
 import { BoardDefinition, checkBoard, SimulationScript, simulateBoard } from '../src/core/boards/index.ts'
 import { loadConfig, variableNames } from '../src/daemon/config/load.ts'
@@ -104,4 +105,45 @@ test('the boards of docs/boards.md are what the page says', async () => {
   const [, answers = '{}'] = /simulate -d '([\s\S]*?)'\n/.exec(page) ?? []
   const script = SimulationScript.parse(JSON.parse(answers))
   expect(visitors && simulateBoard(visitors.definition, script, '2026-11-27T08:00:00Z').outcome).toBe('completed')
+})
+
+describe('every npm and vitest command of docs/development.md runs something', () => {
+  const scripts: Readonly<Record<string, string>> = JSON.parse(readFileSync('package.json', 'utf8')).scripts
+  const page = readFileSync('docs/development.md', 'utf8')
+  const shown = [...page.matchAll(/`([^`]*\b(?:npm (?:run|test)|npx vitest run)\b[^`]*)`/g)].flatMap(([, code = '']) =>
+    code
+      .replaceAll(/\s+/g, ' ')
+      .split('&&')
+      .map((command) => command.trim()),
+  )
+  // `notes` is the feature of the examples.
+  const example = (path: string) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll('notes', '[\\w-]+').replace('<file>', '.*')}`)
+
+  test.each(shown.filter((command) => /npm (run|test)/.test(command)))('%s', (command) => {
+    const [, name = 'test'] = /npm (?:run )?([\w:]+)/.exec(command) ?? []
+    expect(Object.keys(scripts)).toContain(name)
+  })
+
+  test.each(shown.filter((command) => command.includes('npx vitest run')))('%s', async (command) => {
+    const [settings = '', words = ''] = command.split('npx vitest run')
+    const isWhole = settings.includes('TENANTRY_TESTS=all')
+    const config = /(?:-c|--config) (\S+)/.exec(words)?.[1] ?? 'vitest.config.ts'
+    const files = words.split(' ').filter((word) => /^(test\/|<)/.test(word))
+    const found = await testFiles(config, isWhole)
+    expect(files.filter((file) => !found.some((one) => example(file).test(one)))).toEqual([])
+  })
+
+  /** The files that a configuration includes. */
+  async function testFiles(config: string, isWhole: boolean): Promise<readonly string[]> {
+    vi.resetModules()
+    vi.stubEnv('TENANTRY_TESTS', isWhole ? 'all' : '')
+    try {
+      const { default: read } = (await import(resolve(config))) as { default: { test: { include: string[]; exclude: string[] } } }
+      const { include, exclude } = read.test
+      const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).map((file) => `test/${file}`)
+      return files.filter((file) => include.some((glob) => matchesGlob(file, glob)) && !exclude.some((glob) => matchesGlob(file, glob)))
+    } finally {
+      vi.unstubAllEnvs()
+    }
+  }
 })

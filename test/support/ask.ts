@@ -10,11 +10,12 @@ export async function ask(url: string, endpoint: EndpointShape, { path, query, b
     method: endpoint.method,
     headers: { ...(authorization ? { authorization } : {}), ...sent.headers, ...headers },
     ...('body' in sent ? { body: sent.body } : {}),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(60_000),
   })
   const isStream = response.headers.get('content-type') === 'text/event-stream'
   if (isStream) await response.body?.cancel()
-  return { status: response.status, text: `${[...response.headers].join('\n')}\n${isStream ? '' : await response.text()}` }
+  const content = isStream ? '' : await response.text()
+  return { status: response.status, content, text: `${[...response.headers].join('\n')}\n${content}` }
 }
 
 type Sent = Readonly<{ headers: Record<string, string>; body?: string | FormData }>

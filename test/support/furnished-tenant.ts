@@ -318,7 +318,17 @@ async function aRefreshToken(db: Db, session: { id: string; expires_at: string }
 }
 
 /** Tables written by periodic jobs; their content per tenant follows from other tables. */
-const restless = new Set(['outbox', 'outbox_queues', 'leases', 'streams', 'user_login_failures', 'usage', 'billing_active_users'])
+const restless = new Set([
+  'outbox',
+  'outbox_queues',
+  'leases',
+  'streams',
+  'user_login_failures',
+  'usage',
+  'billing_active_users',
+  'budget_episodes',
+  'trigger_positions',
+])
 
 /** All rows of a tenant in the database, as `table {json}`. */
 export async function dumpOf(db: Db, { tenantId, slug, ids }: FurnishedTenant): Promise<readonly string[]> {

@@ -14,6 +14,7 @@ const Opened = z.object({
 export const consoleContract = {
   openConsole: endpoint({
     method: 'POST',
+    audit: 'session.opened',
     path: `${base}/login`,
     auth: open,
     cost: 'password',
@@ -25,6 +26,7 @@ export const consoleContract = {
   }),
   openConsoleByLink: endpoint({
     method: 'POST',
+    audit: 'session.opened',
     path: `${base}/link`,
     auth: open,
     perAddress: 5,
@@ -35,6 +37,7 @@ export const consoleContract = {
   }),
   closeConsole: endpoint({
     method: 'POST',
+    audit: 'session.closed',
     path: `${base}/logout`,
     auth: adminSetup,
     returns: empty,

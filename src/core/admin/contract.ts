@@ -32,6 +32,7 @@ const WhoAmI = z.object({
 const own = {
   login: endpoint({
     method: 'POST',
+    audit: 'session.opened',
     path: `${base}/login`,
     auth: open,
     cost: 'password',
@@ -46,7 +47,14 @@ const own = {
     problems: ['LOGIN_FAILED', 'TOTP_REQUIRED', 'ACCOUNT_LOCKED'],
     summary: 'Log in; on TOTP_REQUIRED repeat the call with a TOTP or recovery code',
   }),
-  logout: endpoint({ method: 'POST', path: `${base}/logout`, auth: adminSetup, returns: empty, summary: 'Log out' }),
+  logout: endpoint({
+    method: 'POST',
+    audit: 'session.closed',
+    path: `${base}/logout`,
+    auth: adminSetup,
+    returns: empty,
+    summary: 'Log out',
+  }),
   whoAmI: endpoint({
     method: 'GET',
     path: `${base}/whoami`,
@@ -56,6 +64,7 @@ const own = {
   }),
   changePassword: endpoint({
     method: 'POST',
+    audit: 'account.password-changed',
     path: `${base}/password`,
     auth: adminSetup,
     cost: 'password',
@@ -67,6 +76,7 @@ const own = {
   }),
   enrolTotp: endpoint({
     method: 'POST',
+    audit: 'account.totp-begun',
     path: `${base}/totp/enrol`,
     auth: adminSetup,
     cost: 'password',
@@ -78,6 +88,7 @@ const own = {
   }),
   confirmTotp: endpoint({
     method: 'POST',
+    audit: 'account.totp-enabled',
     path: `${base}/totp/confirm`,
     auth: adminSetup,
     perAddress: 5,
@@ -88,6 +99,7 @@ const own = {
   }),
   disableTotp: endpoint({
     method: 'POST',
+    audit: 'account.totp-disabled',
     path: `${base}/totp/disable`,
     auth: adminPerson('viewer'),
     cost: 'password',
@@ -107,6 +119,7 @@ const own = {
   }),
   revokeSession: endpoint({
     method: 'DELETE',
+    audit: 'session.revoked',
     path: `${base}/sessions/:id`,
     auth: adminPerson('viewer'),
     params: z.object({ id: SessionId }),
@@ -125,6 +138,7 @@ const accounts = {
   }),
   createAccount: endpoint({
     method: 'POST',
+    audit: 'account.created',
     path: `${base}/accounts`,
     auth: adminPerson('admin'),
     cost: 'password',
@@ -136,6 +150,7 @@ const accounts = {
   }),
   disableAccount: endpoint({
     method: 'POST',
+    audit: 'account.disabled',
     path: `${base}/accounts/:id/disable`,
     auth: adminPerson('admin'),
     params: z.object({ id: AccountId }),
@@ -145,6 +160,7 @@ const accounts = {
   }),
   resetPassword: endpoint({
     method: 'POST',
+    audit: 'account.password-reset',
     path: `${base}/accounts/:id/reset-password`,
     auth: adminPerson('admin'),
     cost: 'password',
@@ -154,6 +170,7 @@ const accounts = {
   }),
   changeAccountRole: endpoint({
     method: 'POST',
+    audit: 'account.role-changed',
     path: `${base}/accounts/:id/role`,
     auth: adminPerson('admin'),
     params: z.object({ id: AccountId }),
@@ -174,6 +191,7 @@ const tokens = {
   }),
   createToken: endpoint({
     method: 'POST',
+    audit: 'token.created',
     path: `${base}/tokens`,
     auth: adminPerson('admin'),
     body: z.strictObject({
@@ -188,6 +206,7 @@ const tokens = {
   }),
   revokeToken: endpoint({
     method: 'DELETE',
+    audit: 'token.revoked',
     path: `${base}/tokens/:id`,
     auth: adminPerson('admin'),
     params: z.object({ id: TokenId }),

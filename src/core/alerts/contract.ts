@@ -41,6 +41,7 @@ export const alertsContract = {
   }),
   acknowledgeAlert: endpoint({
     method: 'POST',
+    audit: 'alert.acknowledged',
     path: `${base}/:id/acknowledge`,
     auth: admin('operator'),
     params: one,
@@ -50,6 +51,7 @@ export const alertsContract = {
   }),
   resendAlert: endpoint({
     method: 'POST',
+    audit: 'alert.resent',
     path: `${base}/:id/resend`,
     auth: admin('operator'),
     params: one,
@@ -61,6 +63,7 @@ export const alertsContract = {
   }),
   testAlerts: endpoint({
     method: 'POST',
+    audit: 'alerts.tested',
     path: `${base}/test`,
     auth: admin('operator'),
     perAddress: 1,

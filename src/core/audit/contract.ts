@@ -88,6 +88,7 @@ export const auditContract = {
   }),
   signCheckpoint: endpoint({
     method: 'POST',
+    audit: { none: 'signs the log and adds nothing to it' },
     path: '/api/admin/v1/audit/checkpoints',
     auth: admin('operator'),
     body: z.strictObject({ chain: ChainName.optional() }),

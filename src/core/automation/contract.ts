@@ -66,6 +66,7 @@ const postProblems = ['KEY_REUSED', 'CONFLICT', 'NOT_FOUND'] as const
 const events = {
   createEventTasks: endpoint({
     method: 'POST',
+    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
     path: `${base}/events/:eventId/create-tasks`,
     auth: automation,
     params: ofEvent,
@@ -77,6 +78,7 @@ const events = {
   }),
   createEventRoom: endpoint({
     method: 'POST',
+    audit: 'automation.room-created',
     path: `${base}/events/:eventId/create-room`,
     auth: automation,
     params: ofEvent,
@@ -93,6 +95,7 @@ const events = {
   }),
   notifyEventRoom: endpoint({
     method: 'POST',
+    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
     path: `${base}/events/:eventId/notify-matrix`,
     auth: automation,
     params: ofEvent,
@@ -114,6 +117,7 @@ const events = {
   }),
   escalateEventTask: endpoint({
     method: 'POST',
+    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
     path: `${base}/tasks/:taskId/escalate`,
     auth: automation,
     params: z.object({ taskId: TaskKey }),
@@ -128,6 +132,7 @@ const events = {
   }),
   generateEventReport: endpoint({
     method: 'POST',
+    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
     path: `${base}/events/:eventId/generate-report`,
     auth: automation,
     cost: 'render',
@@ -180,6 +185,7 @@ const tenants = {
   }),
   createTenantSpace: endpoint({
     method: 'POST',
+    audit: 'space.created',
     path: `${base}/spaces/create`,
     auth: automation,
     body: ofTenant.extend({ name: SpaceName, type: SpaceType, visibility: SpaceVisibility }),
@@ -191,6 +197,7 @@ const tenants = {
   }),
   addTenantSpaceMember: endpoint({
     method: 'POST',
+    audit: 'space.member-added',
     path: `${base}/spaces/:spaceId/members`,
     auth: automation,
     params: z.object({ spaceId: SpaceKey }),
@@ -211,6 +218,7 @@ const tenants = {
   }),
   sendTenantMessage: endpoint({
     method: 'POST',
+    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
     path: `${base}/matrix/send`,
     auth: automation,
     body: ofTenant.extend({ roomId: RoomId, ...Message }),

@@ -34,6 +34,7 @@ export const automationKeysContract = {
   }),
   createAutomationKey: endpoint({
     method: 'POST',
+    audit: 'automation-key.created',
     path: base,
     auth: adminPerson('operator'),
     body: NewKey,
@@ -44,6 +45,7 @@ export const automationKeysContract = {
   }),
   revokeAutomationKey: endpoint({
     method: 'DELETE',
+    audit: 'automation-key.revoked',
     path: `${base}/:id`,
     auth: adminPerson('operator'),
     params: z.object({ id: KeyId }),
@@ -52,6 +54,7 @@ export const automationKeysContract = {
   }),
   rotateChatCredentials: endpoint({
     method: 'POST',
+    audit: 'automation.credentials-rotated',
     path: '/api/admin/v1/tenants/:slug/automation/rotate',
     auth: adminPerson('operator'),
     params: z.object({ slug: Slug }),

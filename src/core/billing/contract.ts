@@ -51,6 +51,7 @@ export const billingContract = {
   }),
   waiveUsage: endpoint({
     method: 'POST',
+    audit: 'billing.usage-waived',
     path: `${base}/waive`,
     auth: admin('operator'),
     body: z.strictObject({
@@ -71,6 +72,7 @@ export const billingContract = {
   }),
   setDeveloperVendor: endpoint({
     method: 'PUT',
+    audit: 'billing.developer-vendor',
     path: `${base}/developers/:id`,
     auth: admin('operator'),
     params: z.object({ id: z.string().min(1).max(100) }),
@@ -96,6 +98,7 @@ export const billingContract = {
   }),
   acceptDifference: endpoint({
     method: 'POST',
+    audit: 'billing.difference-accepted',
     path: `${base}/reconcile/accept`,
     auth: admin('operator'),
     body: Accepted,
@@ -112,6 +115,7 @@ export const billingContract = {
   }),
   createPaymentCustomer: endpoint({
     method: 'POST',
+    audit: 'payment.setup-link',
     path: '/api/admin/v1/tenants/:slug/payment-customer',
     auth: admin('operator'),
     params: z.object({ slug: Slug }),

@@ -29,6 +29,7 @@ export const bundleContract = {
   }),
   importBoard: endpoint({
     method: 'POST',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: `${base}/import`,
     auth: manage,
     cost: 'import',
@@ -42,6 +43,7 @@ export const bundleContract = {
   }),
   simulateBoard: endpoint({
     method: 'POST',
+    audit: { none: 'changes nothing' },
     path: `${base}/:id/simulate`,
     auth: manage,
     cost: 'simulation',

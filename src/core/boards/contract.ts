@@ -67,6 +67,7 @@ export const boardsContract = {
   }),
   createBoard: endpoint({
     method: 'POST',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: base,
     auth: manage,
     body: z.strictObject(fields),
@@ -87,6 +88,7 @@ export const boardsContract = {
   }),
   saveBoard: endpoint({
     method: 'PUT',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: `${base}/:id`,
     auth: manage,
     params: one,
@@ -99,6 +101,7 @@ export const boardsContract = {
   }),
   deleteBoard: endpoint({
     method: 'DELETE',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: `${base}/:id`,
     auth: manage,
     params: one,
@@ -108,6 +111,7 @@ export const boardsContract = {
   }),
   checkBoard: endpoint({
     method: 'POST',
+    audit: { none: 'changes nothing' },
     path: `${base}/:id/check`,
     auth: manage,
     cost: 'simulation',
@@ -117,6 +121,7 @@ export const boardsContract = {
   }),
   publishBoard: endpoint({
     method: 'POST',
+    audit: 'board.published',
     path: `${base}/:id/publish`,
     auth: manage,
     cost: 'simulation',
@@ -128,6 +133,7 @@ export const boardsContract = {
   }),
   archiveBoard: endpoint({
     method: 'POST',
+    audit: 'board.archived',
     path: `${base}/:id/archive`,
     auth: manage,
     params: one,

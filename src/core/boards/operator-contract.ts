@@ -40,6 +40,7 @@ export const operatorBoardsContract = {
   }),
   importTenantBoard: endpoint({
     method: 'POST',
+    audit: 'board.imported',
     path: `${base}/import`,
     auth: admin('operator'),
     cost: 'import',
@@ -62,6 +63,7 @@ export const operatorBoardsContract = {
   }),
   checkTenantBoard: endpoint({
     method: 'POST',
+    audit: { none: 'changes nothing' },
     path: `${base}/:id/check`,
     auth: admin('viewer'),
     cost: 'simulation',
@@ -81,6 +83,7 @@ export const operatorBoardsContract = {
   }),
   simulateTenantBoard: endpoint({
     method: 'POST',
+    audit: 'support.used',
     path: `${base}/:id/simulate`,
     auth: admin('operator'),
     cost: 'simulation',

@@ -193,6 +193,7 @@ export const boxesContract = {
   }),
   provisionBox: endpoint({
     method: 'POST',
+    audit: 'box.provision',
     path: base,
     auth: admin('operator'),
     body: ProvisionBody,
@@ -203,6 +204,7 @@ export const boxesContract = {
   }),
   adoptBox: endpoint({
     method: 'POST',
+    audit: 'box.adopt',
     path: `${base}/adopt`,
     auth: admin('operator'),
     body: AdoptBody,
@@ -213,6 +215,7 @@ export const boxesContract = {
   }),
   scanBoxes: endpoint({
     method: 'POST',
+    audit: 'boxes.scan',
     path: `${base}/scan`,
     auth: admin('operator'),
     body: z.strictObject({ slugs: z.array(Slug).min(1).max(10_000).optional() }),
@@ -227,6 +230,7 @@ export const boxesContract = {
   }),
   checkBox: endpoint({
     method: 'POST',
+    audit: 'box.check',
     path: `${base}/:slug/check`,
     auth: admin('operator'),
     params: bySlug,
@@ -238,6 +242,7 @@ export const boxesContract = {
   }),
   changeBox: endpoint({
     method: 'PATCH',
+    audit: 'box.canary',
     path: `${base}/:slug`,
     auth: admin('operator'),
     params: byKey,

@@ -49,6 +49,7 @@ const MovePlan = z.object({
 export const lifecycleContract = {
   maintainBox: endpoint({
     method: 'POST',
+    audit: 'box.maintenance.on',
     path: `${ofBox}/maintenance`,
     auth: admin('operator'),
     params: bySlug,
@@ -60,6 +61,7 @@ export const lifecycleContract = {
   }),
   restartBox: endpoint({
     method: 'POST',
+    audit: 'box.restart',
     path: `${ofBox}/restart`,
     auth: admin('operator'),
     params: bySlug,
@@ -71,6 +73,7 @@ export const lifecycleContract = {
   }),
   readLogs: endpoint({
     method: 'POST',
+    audit: 'box.logs',
     path: `${ofBox}/logs`,
     auth: admin('operator'),
     params: bySlug,
@@ -87,6 +90,7 @@ export const lifecycleContract = {
   }),
   planMove: endpoint({
     method: 'POST',
+    audit: { none: 'changes nothing' },
     path: `${ofBox}/move/plan`,
     auth: admin('operator'),
     cost: 'plan',
@@ -98,6 +102,7 @@ export const lifecycleContract = {
   }),
   moveBox: endpoint({
     method: 'POST',
+    audit: ['box.move.handing_over', 'box.move.done'],
     path: `${ofBox}/move`,
     auth: admin('operator'),
     params: bySlug,
@@ -109,6 +114,7 @@ export const lifecycleContract = {
   }),
   confirmMove: endpoint({
     method: 'POST',
+    audit: 'box.move.done',
     path: `${ofBox}/move/confirm`,
     auth: admin('operator'),
     params: bySlug,
@@ -119,6 +125,7 @@ export const lifecycleContract = {
   }),
   giveBackBox: endpoint({
     method: 'POST',
+    audit: 'box.move.taking_over',
     path: `${ofBox}/move/back`,
     auth: admin('operator'),
     params: bySlug,
@@ -137,6 +144,7 @@ export const lifecycleContract = {
   }),
   removeBox: endpoint({
     method: 'POST',
+    audit: ['box.removal.handing_over', 'box.removal.kept'],
     path: `${ofBox}/remove`,
     auth: admin('admin'),
     params: bySlug,
@@ -152,6 +160,7 @@ export const lifecycleContract = {
   }),
   undoRemoval: endpoint({
     method: 'POST',
+    audit: 'box.removal.handing_over',
     path: `${ofBox}/remove/undo`,
     auth: admin('admin'),
     params: bySlug,
@@ -162,6 +171,7 @@ export const lifecycleContract = {
   }),
   completeBox: endpoint({
     method: 'POST',
+    audit: 'box.complete.asked',
     path: `${ofBox}/complete`,
     auth: admin('operator'),
     params: bySlug,
@@ -175,6 +185,7 @@ export const lifecycleContract = {
   }),
   adoptAgain: endpoint({
     method: 'POST',
+    audit: 'box.adopt.again',
     path: `${ofBox}/adopt-again`,
     auth: admin('operator'),
     params: bySlug,
@@ -186,6 +197,7 @@ export const lifecycleContract = {
   }),
   releaseBox: endpoint({
     method: 'POST',
+    audit: 'box.released',
     path: `${ofBox}/release`,
     auth: admin('operator'),
     params: bySlug,

@@ -86,6 +86,7 @@ export const manifestContract = {
   }),
   diffManifest: endpoint({
     method: 'POST',
+    audit: { none: 'changes nothing' },
     path: `${manifestBase}/diff`,
     auth: admin('viewer'),
     body: ManifestBody,
@@ -95,6 +96,7 @@ export const manifestContract = {
   }),
   applyManifest: endpoint({
     method: 'POST',
+    audit: 'manifest.applied',
     path: manifestBase,
     auth: admin('operator'),
     body: ManifestBody,

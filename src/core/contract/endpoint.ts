@@ -85,6 +85,8 @@ export type EndpointShape = Readonly<{
   /** Every path below `path` too. The rest arrives as it was sent, not decoded. */
   rest?: true
   auth: Auth
+  /** What a change writes into the audit log: the action, or one of several. Every method but GET has one; a test fails without. */
+  audit?: string | readonly string[] | Readonly<{ none: string }>
   /** Class of work, which has a bound (`costs`); the default is by method and answer. */
   cost?: Cost
   /** Its answer may take minutes, so callers wait for it. */
@@ -118,7 +120,7 @@ export type EndpointShape = Readonly<{
 /** Declares an endpoint once. Validation, mounting, OpenAPI and the client are made from it. */
 export const endpoint = <const Shape extends EndpointShape>(shape: Shape): Shape => shape
 
-/** A room's endpoints by name; the names are those of the client's functions. */
+/** A feature's endpoints by name; the names are those of the client's functions. */
 export type Contract = Readonly<Record<string, EndpointShape>>
 
 export const isSchema = (answer: Answer): answer is z.ZodType => 'safeParse' in answer

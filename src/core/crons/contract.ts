@@ -41,6 +41,7 @@ export const cronsContract = {
   }),
   triggerCron: endpoint({
     method: 'POST',
+    audit: 'cron.triggered',
     path: '/api/admin/crons/:jobKey/trigger',
     auth: admin('operator'),
     params: byKey,

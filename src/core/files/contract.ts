@@ -44,6 +44,7 @@ export const filesContract = {
   }),
   createFolder: endpoint({
     method: 'POST',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: folders,
     auth: platform(),
     params: ofSpace,
@@ -55,6 +56,7 @@ export const filesContract = {
   }),
   deleteFolder: endpoint({
     method: 'DELETE',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: `${folders}/:folderId`,
     auth: platform(),
     params: ofSpace.extend({ folderId: FolderKey }),
@@ -73,6 +75,7 @@ export const filesContract = {
   }),
   uploadFile: endpoint({
     method: 'POST',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: base,
     auth: platform(),
     params: ofSpace,
@@ -94,6 +97,7 @@ export const filesContract = {
   }),
   changeFile: endpoint({
     method: 'PATCH',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: one,
     auth: platform(),
     params: ofFile,
@@ -104,6 +108,7 @@ export const filesContract = {
   }),
   deleteFile: endpoint({
     method: 'DELETE',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: one,
     auth: platform(),
     params: ofFile,
@@ -116,6 +121,7 @@ export const filesContract = {
   }),
   restoreFile: endpoint({
     method: 'POST',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: `${one}/restore`,
     auth: platform(),
     params: ofFile,

@@ -47,6 +47,7 @@ export const homeserverContract = {
   }),
   setPlatformAddress: endpoint({
     method: 'PUT',
+    audit: 'host.platform-address',
     path: '/api/admin/v1/hosts/:name/platform-address',
     auth: adminPerson('operator'),
     params: z.object({ name: HostName }),

@@ -52,6 +52,7 @@ export type AgentPublicKey = z.infer<typeof AgentPublicKey>
 export const agentContract = {
   enrolHost: endpoint({
     method: 'POST',
+    audit: 'host.enrolled',
     path: '/api/agent/v1/enrol',
     auth: open,
     perAddress: 2,
@@ -69,6 +70,7 @@ export const agentContract = {
   }),
   hello: endpoint({
     method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
     path: '/api/agent/v1/hello',
     auth: agent,
     bodyLimit: channelLimits.reportsBytes,
@@ -106,6 +108,7 @@ export const agentContract = {
   }),
   nextCommand: endpoint({
     method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
     path: '/api/agent/v1/commands/next',
     auth: agent,
     body: z.strictObject({
@@ -118,6 +121,7 @@ export const agentContract = {
   }),
   heartbeat: endpoint({
     method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
     path: '/api/agent/v1/heartbeat',
     auth: agent,
     body: z.object({ holding: Holding, resources: HostResources.nullable().optional(), clockOffsetMs: ClockOffset.optional() }),
@@ -129,6 +133,7 @@ export const agentContract = {
   }),
   rotateKey: endpoint({
     method: 'POST',
+    audit: ['host.key_announced', 'host.key_rotated'],
     path: '/api/agent/v1/key',
     auth: agent,
     body: z.strictObject({ publicKey: AgentPublicKey }),
@@ -143,6 +148,7 @@ export const agentContract = {
   }),
   postProgress: endpoint({
     method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
     path: '/api/agent/v1/commands/:id/progress',
     auth: agent,
     params: byId,
@@ -152,6 +158,7 @@ export const agentContract = {
   }),
   postResult: endpoint({
     method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
     path: '/api/agent/v1/commands/:id/result',
     auth: agent,
     params: byId,
@@ -162,6 +169,7 @@ export const agentContract = {
   }),
   commandSecrets: endpoint({
     method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
     path: '/api/agent/v1/commands/:id/secrets',
     auth: agent,
     params: byId,
@@ -172,6 +180,7 @@ export const agentContract = {
   }),
   postOutputs: endpoint({
     method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
     path: '/api/agent/v1/commands/:id/outputs',
     auth: agent,
     params: byId,
@@ -189,6 +198,7 @@ export const agentContract = {
   }),
   postReports: endpoint({
     method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
     path: '/api/agent/v1/reports',
     auth: agent,
     bodyLimit: channelLimits.reportsBytes,

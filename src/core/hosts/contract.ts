@@ -33,6 +33,7 @@ const byName = z.object({ name: HostName })
 export const hostsContract = {
   inviteHost: endpoint({
     method: 'POST',
+    audit: 'host.invited',
     path: '/api/admin/v1/hosts/invites',
     auth: adminPerson('operator'),
     body: z.strictObject({ name: HostName }),
@@ -58,6 +59,7 @@ export const hostsContract = {
   }),
   revokeHost: endpoint({
     method: 'POST',
+    audit: 'host.revoked',
     path: '/api/admin/v1/hosts/:name/revoke',
     auth: adminPerson('operator'),
     params: byName,
@@ -75,6 +77,7 @@ export const hostsContract = {
   }),
   setRegistry: endpoint({
     method: 'PUT',
+    audit: 'registry.set',
     path: '/api/admin/v1/registries',
     auth: adminPerson('operator'),
     body: RegistrySetting,
@@ -84,6 +87,7 @@ export const hostsContract = {
   }),
   removeRegistry: endpoint({
     method: 'POST',
+    audit: 'registry.removed',
     path: '/api/admin/v1/registries/remove',
     auth: adminPerson('operator'),
     body: z.strictObject({ registry: RegistryName, host: HostName.nullable() }),

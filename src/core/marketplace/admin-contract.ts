@@ -47,6 +47,7 @@ export const marketplaceAdminContract = {
   }),
   approveMarketplaceSubmission: endpoint({
     method: 'POST',
+    audit: 'marketplace.submission-approved',
     path: `${base}/submissions/:id/approve`,
     auth: admin('reviewer'),
     params: one,
@@ -58,6 +59,7 @@ export const marketplaceAdminContract = {
   }),
   rejectMarketplaceSubmission: endpoint({
     method: 'POST',
+    audit: 'marketplace.submission-rejected',
     path: `${base}/submissions/:id/reject`,
     auth: admin('reviewer'),
     params: one,
@@ -69,6 +71,7 @@ export const marketplaceAdminContract = {
   }),
   requestMarketplaceChanges: endpoint({
     method: 'POST',
+    audit: 'marketplace.submission-needs-changes',
     path: `${base}/submissions/:id/request-changes`,
     auth: admin('reviewer'),
     params: one,
@@ -80,6 +83,7 @@ export const marketplaceAdminContract = {
   }),
   changeItem: endpoint({
     method: 'PATCH',
+    audit: 'marketplace.item-changed',
     path: `${base}/items/:id`,
     auth: admin('operator'),
     params: one,
@@ -91,6 +95,7 @@ export const marketplaceAdminContract = {
   }),
   createVendor: endpoint({
     method: 'POST',
+    audit: 'marketplace.vendor-created',
     path: `${base}/vendors`,
     auth: admin('operator'),
     body: NewVendor,
@@ -101,6 +106,7 @@ export const marketplaceAdminContract = {
   }),
   changeVendor: endpoint({
     method: 'PATCH',
+    audit: 'marketplace.vendor-changed',
     path: `${base}/vendors/:id`,
     auth: admin('operator'),
     params: one,

@@ -63,6 +63,7 @@ export const marketplaceContract = {
   }),
   installMarketplaceItem: endpoint({
     method: 'POST',
+    audit: 'marketplace.installed',
     path: `${base}/items/:id/install`,
     auth: manage,
     params: one,
@@ -98,6 +99,7 @@ export const marketplaceContract = {
   }),
   uninstallMarketplaceItem: endpoint({
     method: 'DELETE',
+    audit: 'marketplace.uninstalled',
     path: `${base}/subscriptions/:id`,
     auth: manage,
     params: one,
@@ -108,6 +110,7 @@ export const marketplaceContract = {
   }),
   updateMarketplaceItem: endpoint({
     method: 'POST',
+    audit: 'marketplace.updated',
     path: `${base}/subscriptions/:id/update`,
     auth: manage,
     params: one,

@@ -21,6 +21,7 @@ const confirmation = {
 export const marketplacePublicContract = {
   submitItem: endpoint({
     method: 'POST',
+    audit: { none: 'a stranger has no account; the submission itself is the record' },
     path: base,
     auth: open,
     perAddress: 2,
@@ -53,6 +54,7 @@ export const marketplacePublicContract = {
   }),
   repeatSubmission: endpoint({
     method: 'PUT',
+    audit: { none: 'as the first sending of a submission' },
     path: `${base}/:id`,
     auth: open,
     perAddress: 2,
@@ -71,6 +73,7 @@ export const marketplacePublicContract = {
   }),
   confirmVendorAddress: endpoint({
     method: 'POST',
+    audit: 'marketplace.address-proven',
     ...confirmation,
     summary: 'Confirm the mail address of a vendor, by the button on that page',
   }),

@@ -32,6 +32,7 @@ const params = z.object({ id: ModuleId })
 export const moduleServicesContract = {
   setModuleUpstream: endpoint({
     method: 'PUT',
+    audit: 'module.upstream_set',
     path: `${base}/upstream`,
     auth: admin('operator'),
     params,

@@ -64,6 +64,7 @@ export const modulesContract = {
   }),
   installModule: endpoint({
     method: 'POST',
+    audit: 'module.installed',
     path: `${base}/install`,
     auth: platform('manageModules'),
     body: z.strictObject({
@@ -79,6 +80,7 @@ export const modulesContract = {
     spec: '4.3',
   }),
   activateModule: endpoint({
+    audit: 'module.activated',
     ...verb('activate', z.literal('active'), 'Activate a module: migrate its data, then run it'),
     problems: [
       ...(['INVALID_TRANSITION', 'CONFLICT', 'RETENTION_EXPIRED', 'FLAG_TAKEN'] as const),
@@ -87,11 +89,13 @@ export const modulesContract = {
     spec: '4.3',
   }),
   deactivateModule: endpoint({
+    audit: 'module.deactivated',
     ...verb('deactivate', z.literal('deactivated'), 'Deactivate a module; its data is deleted after 30 days'),
     spec: '4.3',
   }),
   uninstallModule: endpoint({
     method: 'DELETE',
+    audit: 'module.uninstalled',
     path: `${base}/installed/:moduleId`,
     auth: platform('manageModules'),
     params: one,
@@ -109,6 +113,7 @@ export const modulesContract = {
   }),
   updateModule: endpoint({
     method: 'POST',
+    audit: 'module.updated',
     path: `${base}/installed/:moduleId/update`,
     auth: platform('manageModules'),
     params: one,
@@ -132,6 +137,7 @@ export const modulesContract = {
   }),
   rollbackModule: endpoint({
     method: 'POST',
+    audit: 'module.rolled_back',
     path: `${base}/installed/:moduleId/rollback`,
     auth: platform('manageModules'),
     params: one,
@@ -139,8 +145,11 @@ export const modulesContract = {
     problems: ['INVALID_TRANSITION', 'CONFLICT', 'INCOMPATIBLE', 'FLAG_TAKEN'],
     summary: 'Return to the version before the last update, within 7 days; the answer says which data is lost',
   }),
-  pauseModule: verb('pause', z.literal('active'), 'Pause a module: it runs nothing, and keeps its data'),
-  resumeModule: verb('resume', z.literal('active'), 'Resume a paused module'),
+  pauseModule: endpoint({
+    audit: 'module.paused',
+    ...verb('pause', z.literal('active'), 'Pause a module: it runs nothing, and keeps its data'),
+  }),
+  resumeModule: endpoint({ audit: 'module.resumed', ...verb('resume', z.literal('active'), 'Resume a paused module') }),
   showModuleSettings: endpoint({
     method: 'GET',
     path: `${base}/installed/:moduleId/settings`,
@@ -151,6 +160,7 @@ export const modulesContract = {
   }),
   changeModuleSettings: endpoint({
     method: 'PUT',
+    audit: 'module.settings-changed',
     path: `${base}/installed/:moduleId/settings`,
     auth: platform('manageModules'),
     params: one,
@@ -189,6 +199,7 @@ export const operatorModulesContract = {
   }),
   withdrawModule: endpoint({
     method: 'POST',
+    audit: 'module.withdrawn',
     path: `${admins}/:id/withdraw`,
     auth: admin('operator'),
     params: Operated,
@@ -201,6 +212,7 @@ export const operatorModulesContract = {
   }),
   restoreModule: endpoint({
     method: 'POST',
+    audit: 'module.restored',
     path: `${admins}/:id/restore`,
     auth: admin('operator'),
     params: Operated,

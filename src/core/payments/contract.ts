@@ -12,6 +12,7 @@ export const returnPath = '/api/public/payments/returned'
 export const paymentsContract = {
   onboardVendor: endpoint({
     method: 'POST',
+    audit: 'payment.onboarding-link',
     path: `${vendor}/onboarding-link`,
     auth: admin('operator'),
     params: one,
@@ -22,6 +23,7 @@ export const paymentsContract = {
   }),
   syncVendor: endpoint({
     method: 'POST',
+    audit: 'payment.account-changed',
     path: `${vendor}/sync`,
     auth: admin('operator'),
     params: one,

@@ -12,6 +12,7 @@ export const maxEventBytes = 256 * 1024
 export const webhooksContract = {
   receivePaymentEvent: endpoint({
     method: 'POST',
+    audit: { none: 'the provider; what the event changes is audited' },
     path: '/api/webhooks/stripe',
     auth: open,
     unread: true,
@@ -38,6 +39,7 @@ export const webhooksContract = {
   }),
   replayPaymentEvent: endpoint({
     method: 'POST',
+    audit: 'payment.event-replayed',
     path: `${base}/:id/replay`,
     auth: admin('operator'),
     params: one,

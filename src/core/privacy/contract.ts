@@ -37,6 +37,7 @@ export type TenantDeletion = z.infer<typeof TenantDeletion>
 export const privacyContract = {
   eraseUser: endpoint({
     method: 'POST',
+    audit: 'user.erased',
     path: '/api/admin/v1/tenants/:slug/users/:localpart/erase',
     auth: admin('operator'),
     params: z.object({ slug: Slug, localpart: KnownLocalpart }),
@@ -54,6 +55,7 @@ export const privacyContract = {
   }),
   deleteTenant: endpoint({
     method: 'POST',
+    audit: ['tenant.deleting', 'tenant.deleted'],
     path: '/api/admin/v1/tenants/:slug/delete',
     auth: adminPerson('admin'),
     params: z.object({ slug: Slug }),
@@ -65,6 +67,7 @@ export const privacyContract = {
   }),
   exportTenant: endpoint({
     method: 'POST',
+    audit: 'tenant.exported',
     path: '/api/admin/v1/tenants/:slug/export',
     auth: adminPerson('admin'),
     cost: 'export',

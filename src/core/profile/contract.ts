@@ -44,6 +44,7 @@ export const profileContract = {
   }),
   changeProfile: endpoint({
     method: 'PATCH',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: '/api/platform/v1/profile',
     auth: platform(),
     body: ChangeProfileBody,

@@ -73,6 +73,7 @@ export const rolloutsContract = {
   rehearseRollout,
   planRollout: endpoint({
     method: 'POST',
+    audit: { none: 'changes nothing' },
     path: `${base}/plan`,
     auth: admin('viewer'),
     cost: 'plan',
@@ -83,6 +84,7 @@ export const rolloutsContract = {
   }),
   resolveManifest: endpoint({
     method: 'POST',
+    audit: { none: 'changes nothing' },
     path: '/api/admin/v1/manifest/resolve',
     auth: admin('viewer'),
     cost: 'plan',
@@ -93,6 +95,7 @@ export const rolloutsContract = {
   }),
   createRollout: endpoint({
     method: 'POST',
+    audit: 'rollout.created',
     path: base,
     auth: admin('operator'),
     cost: 'plan',
@@ -153,6 +156,7 @@ export const rolloutsContract = {
   }),
   startRollout: endpoint({
     method: 'POST',
+    audit: 'rollout.started',
     path: `${base}/:id/start`,
     auth: admin('operator'),
     params: one,
@@ -171,6 +175,7 @@ export const rolloutsContract = {
   }),
   pauseRollout: endpoint({
     method: 'POST',
+    audit: 'rollout.paused',
     path: `${base}/:id/pause`,
     auth: admin('operator'),
     params: one,
@@ -182,6 +187,7 @@ export const rolloutsContract = {
   }),
   resumeRollout: endpoint({
     method: 'POST',
+    audit: 'rollout.resumed',
     path: `${base}/:id/resume`,
     auth: admin('operator'),
     params: one,
@@ -198,6 +204,7 @@ export const rolloutsContract = {
   }),
   promoteRollout: endpoint({
     method: 'POST',
+    audit: 'rollout.promoted',
     path: `${base}/:id/promote`,
     auth: admin('operator'),
     params: one,
@@ -207,6 +214,7 @@ export const rolloutsContract = {
   }),
   abortRollout: endpoint({
     method: 'POST',
+    audit: 'rollout.failed',
     path: `${base}/:id/abort`,
     auth: admin('operator'),
     params: one,
@@ -218,6 +226,7 @@ export const rolloutsContract = {
   }),
   rollbackRollout: endpoint({
     method: 'POST',
+    audit: 'rollout.rolled_back',
     path: `${base}/:id/rollback`,
     auth: admin('operator'),
     cost: 'plan',
@@ -236,6 +245,7 @@ export const rolloutsContract = {
   }),
   planRollback: endpoint({
     method: 'POST',
+    audit: { none: 'changes nothing' },
     path: `${base}/:id/rollback/plan`,
     auth: admin('viewer'),
     cost: 'plan',
@@ -247,6 +257,7 @@ export const rolloutsContract = {
   }),
   resumeRollback: endpoint({
     method: 'POST',
+    audit: 'rollout.undo.resumed',
     path: `${base}/:id/undo/resume`,
     auth: admin('operator'),
     params: one,
@@ -256,6 +267,7 @@ export const rolloutsContract = {
   }),
   stopRollback: endpoint({
     method: 'POST',
+    audit: 'rollout.undo.stopped',
     path: `${base}/:id/undo/stop`,
     auth: admin('operator'),
     params: one,

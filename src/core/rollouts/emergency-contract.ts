@@ -34,6 +34,7 @@ function split(rest: Readonly<Record<string, unknown>>): UncheckedOrder {
 export const emergencyContract = {
   createEmergency: endpoint({
     method: 'POST',
+    audit: ['rollout.created', 'rollout.emergency.wrong_token'],
     path: '/admin/v1/tenant-boxes/cve-hotpath',
     auth: adminPerson('admin'),
     cost: 'plan',

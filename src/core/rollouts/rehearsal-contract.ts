@@ -108,6 +108,7 @@ export type Rehearsal = z.infer<typeof Rehearsal>
 
 export const rehearseRollout = endpoint({
   method: 'POST',
+  audit: { none: 'changes nothing' },
   path: '/admin/tenant-boxes/rollouts/rehearse',
   auth: admin('operator'),
   cost: 'rehearsal',

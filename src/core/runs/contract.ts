@@ -111,6 +111,7 @@ const manages = <const Path extends string, const Code extends 'RUN_FAILED' = ne
 ) =>
   endpoint({
     method: 'POST',
+    audit: path === 'cancel' ? 'run.cancelled' : 'run.retried',
     path: `${root}/runs/:id/${path}`,
     auth: platform('manageRuns'),
     params: one,
@@ -144,6 +145,7 @@ export const runsContract = {
   }),
   startRun: endpoint({
     method: 'POST',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: `${root}/cascade-boards/:id/runs`,
     auth: platform(),
     params: one,
@@ -180,6 +182,7 @@ export const runsContract = {
   }),
   advanceRun: endpoint({
     method: 'POST',
+    audit: 'run.skipped',
     path: `${root}/runs/:id/advance`,
     auth: platform(),
     params: one,

@@ -34,6 +34,7 @@ export const maxBulk = 200
 const manyRuns = (verb: 'cancel' | 'retry', summary: string) =>
   endpoint({
     method: 'POST',
+    audit: verb === 'cancel' ? 'run.cancelled' : 'run.retried',
     path: `${base}/${verb}`,
     auth: admin('operator'),
     params: ofTenant,
@@ -85,6 +86,7 @@ export const operatorRunsContract = {
   }),
   readTenantRun: endpoint({
     method: 'POST',
+    audit: 'support.used',
     path: `${base}/:id/read`,
     auth: admin('operator'),
     params: one,

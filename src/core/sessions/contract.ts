@@ -42,6 +42,7 @@ const page = { nextCursor: z.string().nullable(), most }
 const own = {
   userLogin: endpoint({
     method: 'POST',
+    audit: { none: 'logins of users are sessions, and failed ones are counted' },
     path: `${base}/login`,
     auth: open,
     body: z.strictObject({
@@ -68,6 +69,7 @@ const own = {
   }),
   refresh: endpoint({
     method: 'POST',
+    audit: { none: 'a session goes on' },
     path: `${base}/refresh`,
     auth: open,
     body: z.strictObject({ refresh_token: RefreshToken }),
@@ -78,6 +80,7 @@ const own = {
   }),
   userLogout: endpoint({
     method: 'POST',
+    audit: { none: 'users end their own sessions' },
     path: `${base}/logout`,
     auth: open,
     body: z.strictObject({ refresh_token: z.string().max(512).optional() }).default({}),
@@ -87,6 +90,7 @@ const own = {
   }),
   changeUserPassword: endpoint({
     method: 'POST',
+    audit: 'user.password-changed',
     path: `${base}/change-password`,
     auth: platform(),
     body: z.strictObject({ currentPassword: Password, newPassword: NewPassword }),
@@ -105,6 +109,7 @@ const own = {
   }),
   revokeOwnSession: endpoint({
     method: 'DELETE',
+    audit: { none: 'users end their own sessions' },
     path: `${base}/sessions/:id`,
     auth: platform(),
     params: z.object({ id: SessionId }),
@@ -131,6 +136,7 @@ const others = {
   }),
   revokeUserSession: endpoint({
     method: 'DELETE',
+    audit: 'user-session.revoked',
     path: '/api/admin/v1/tenants/:slug/sessions/:id',
     auth: admin('operator'),
     params: z.object({ slug: Slug, id: SessionId }),

@@ -89,6 +89,7 @@ export const snapshotsContract = {
   }),
   takeSnapshot: endpoint({
     method: 'POST',
+    audit: 'snapshot.take',
     path: `${ofBox}/snapshots`,
     auth: admin('operator'),
     params: bySlug,
@@ -99,6 +100,7 @@ export const snapshotsContract = {
   }),
   restoreBox: endpoint({
     method: 'POST',
+    audit: ['box.restore', 'box.restored'],
     path: `${ofBox}/restore`,
     auth: admin('operator'),
     params: bySlug,
@@ -119,6 +121,7 @@ export const snapshotsContract = {
   }),
   abandonSnapshots: endpoint({
     method: 'POST',
+    audit: 'snapshots.abandoned',
     path: `${ofBox}/snapshots/abandon`,
     auth: admin('operator'),
     params: bySlug,
@@ -129,6 +132,7 @@ export const snapshotsContract = {
   }),
   drillBox: endpoint({
     method: 'POST',
+    audit: 'box.drill',
     path: `${ofBox}/drill`,
     auth: admin('operator'),
     params: bySlug,

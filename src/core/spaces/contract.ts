@@ -30,6 +30,7 @@ export type Activity = z.infer<typeof Activity>
 export const spacesContract = {
   createSpace: endpoint({
     method: 'POST',
+    audit: 'space.created',
     path: base,
     auth: platform('manageSpaces'),
     body: CreateSpaceBody,
@@ -56,6 +57,7 @@ export const spacesContract = {
   }),
   changeSpace: endpoint({
     method: 'PATCH',
+    audit: 'space.updated',
     path: `${base}/:spaceId`,
     auth: platform(),
     params: ofSpace,
@@ -66,6 +68,7 @@ export const spacesContract = {
   }),
   deleteSpace: endpoint({
     method: 'DELETE',
+    audit: 'space.deleted',
     path: `${base}/:spaceId`,
     auth: platform(),
     params: ofSpace,
@@ -84,6 +87,7 @@ export const spacesContract = {
   }),
   putSpaceMember: endpoint({
     method: 'PUT',
+    audit: ['space.member-added', 'space.member-changed'],
     path: `${base}/:spaceId/members/:userId`,
     auth: platform(),
     params: ofMember,
@@ -94,6 +98,7 @@ export const spacesContract = {
   }),
   removeSpaceMember: endpoint({
     method: 'DELETE',
+    audit: 'space.member-removed',
     path: `${base}/:spaceId/members/:userId`,
     auth: platform(),
     params: ofMember,

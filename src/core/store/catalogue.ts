@@ -91,6 +91,7 @@ export const catalogueContract = {
   }),
   rateModule: endpoint({
     method: 'POST',
+    audit: { none: 'users work with their own data; tasks and files tell it as events' },
     path: `${base}/modules/:moduleId/ratings`,
     auth: platform(),
     params: z.object({ moduleId: ModuleKey }),
@@ -103,6 +104,7 @@ export const catalogueContract = {
   }),
   removeRatingComment: endpoint({
     method: 'DELETE',
+    audit: 'store.comment-removed',
     path: `${base}/admin/ratings/:id/comment`,
     auth: storeReviewer,
     params: z.object({ id: z.string().min(1).max(100) }),

@@ -13,6 +13,7 @@ const DownloadLink = { downloadUrl: z.string(), expiresInSeconds: z.int() }
 export const storeInvitesContract = {
   createStoreInvite: endpoint({
     method: 'POST',
+    audit: 'store.invite-created',
     path: '/api/admin/v1/store/invites',
     auth: adminPerson('operator'),
     returns: z.object({ code: z.string(), expiresAt: Timestamp }),
@@ -24,6 +25,7 @@ export const storeInvitesContract = {
 export const storeContract = {
   registerDeveloper: endpoint({
     method: 'POST',
+    audit: 'store.developer-registered',
     path: `${base}/developer/register`,
     auth: platform('manageModules'),
     body: NewDeveloper,
@@ -34,6 +36,7 @@ export const storeContract = {
   }),
   uploadModule: endpoint({
     method: 'POST',
+    audit: 'store.module-submitted',
     path: `${base}/developer/upload`,
     auth: developer,
     cost: 'examination',
@@ -54,6 +57,7 @@ export const storeContract = {
   }),
   submitModule: endpoint({
     method: 'POST',
+    audit: { none: 'it confirms the submission of an upload, which is audited' },
     path: `${base}/developer/submit`,
     auth: developer,
     cost: 'examination',
@@ -125,6 +129,7 @@ export const storeContract = {
   }),
   verifyDeveloper: endpoint({
     method: 'PATCH',
+    audit: ['store.developer-verified', 'store.developer-unverified'],
     path: `${base}/admin/developers/:id`,
     auth: storeReviewer,
     params: z.object({ id: z.string().min(1).max(100) }),
@@ -134,6 +139,7 @@ export const storeContract = {
   }),
   reviewSubmission: endpoint({
     method: 'POST',
+    audit: ['store.module-approved', 'store.module-rejected'],
     path: `${base}/admin/reviews/:id`,
     auth: storeReviewer,
     params: z.object({ id: SubmissionId }),

@@ -19,10 +19,18 @@ export const supportContract = {
   showSupportAccess: endpoint({ method: 'GET', path, auth, returns: SupportAccess, summary: 'Show until when operators may read boards' }),
   grantSupportAccess: endpoint({
     method: 'POST',
+    audit: 'support.granted',
     path,
     auth,
     returns: SupportAccess,
     summary: 'Let operators read the content of boards for 24 hours; each use is in the audit log',
   }),
-  revokeSupportAccess: endpoint({ method: 'DELETE', path, auth, returns: empty, summary: 'End the support access now' }),
+  revokeSupportAccess: endpoint({
+    method: 'DELETE',
+    audit: 'support.revoked',
+    path,
+    auth,
+    returns: empty,
+    summary: 'End the support access now',
+  }),
 } as const satisfies Contract

@@ -99,6 +99,7 @@ export const tenantsContract = {
   }),
   createTenant: endpoint({
     method: 'POST',
+    audit: 'tenant.created',
     path: '/api/admin/v1/tenants',
     auth: admin('operator'),
     body: CreateTenantBody,
@@ -117,6 +118,7 @@ export const tenantsContract = {
   }),
   changeTenant: endpoint({
     method: 'PATCH',
+    audit: 'tenant.changed',
     path: '/api/admin/v1/tenants/:slug',
     auth: admin('operator'),
     params: z.object({ slug: Slug }),
@@ -127,6 +129,7 @@ export const tenantsContract = {
   }),
   suspendTenant: endpoint({
     method: 'POST',
+    audit: 'tenant.suspended',
     path: '/api/admin/v1/tenants/:slug/suspend',
     auth: admin('operator'),
     params: z.object({ slug: Slug }),
@@ -136,6 +139,7 @@ export const tenantsContract = {
   }),
   resumeTenant: endpoint({
     method: 'POST',
+    audit: 'tenant.resumed',
     path: '/api/admin/v1/tenants/:slug/resume',
     auth: admin('operator'),
     params: z.object({ slug: Slug }),

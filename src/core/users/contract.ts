@@ -58,6 +58,7 @@ export const usersContract = {
   }),
   createUser: endpoint({
     method: 'POST',
+    audit: 'user.created',
     path: base,
     auth: admin('operator'),
     params: ofTenant,
@@ -69,6 +70,7 @@ export const usersContract = {
   }),
   importUsers: endpoint({
     method: 'POST',
+    audit: 'user.created',
     path: '/api/admin/v1/tenants/:slug/user-imports',
     auth: adminPerson('admin'),
     cost: 'import',
@@ -89,6 +91,7 @@ export const usersContract = {
   }),
   changeUser: endpoint({
     method: 'PATCH',
+    audit: 'user.changed',
     path: `${base}/:localpart`,
     auth: admin('operator'),
     params: one,
@@ -99,6 +102,7 @@ export const usersContract = {
   }),
   resetUserPassword: endpoint({
     method: 'POST',
+    audit: 'user.password-reset',
     path: `${base}/:localpart/reset-password`,
     auth: admin('operator'),
     params: one,
@@ -114,6 +118,7 @@ export const usersContract = {
   }),
   reconcileBox: endpoint({
     method: 'POST',
+    audit: 'box.reconcile',
     path: '/api/admin/v1/boxes/:slug/reconcile',
     auth: admin('operator'),
     cost: 'import',
@@ -134,6 +139,7 @@ export const usersContract = {
   }),
   disableUser: endpoint({
     method: 'POST',
+    audit: 'user.disabled',
     path: `${base}/:localpart/disable`,
     auth: admin('operator'),
     params: one,
@@ -144,6 +150,7 @@ export const usersContract = {
   }),
   enableUser: endpoint({
     method: 'POST',
+    audit: 'user.enabled',
     path: `${base}/:localpart/enable`,
     auth: admin('operator'),
     params: one,

@@ -21,8 +21,7 @@ export const hostsJobs = (deps: HousekeepingDeps): Cron[] => [
   defineCron({
     key: 'housekeeping',
     expression: '50 3 * * *',
-    description:
-      'Delete commands and leases older than 30 days, closed alerts and events older than 90 days, and evidence older than two years',
+    description: 'Delete commands and leases after 30 days, closed alerts and events after 90 days, and evidence after two years',
     run: async ({ signal }) => {
       const gone = [plural(await deleteOldCommands(deps, signal), 'command'), plural(await deleteOldLeases(deps), 'lease')]
       for (const cleanup of deps.cleanups?.() ?? []) gone.push(await cleanup(signal))
