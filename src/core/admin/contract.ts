@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { adminPerson, adminSetup, type Contract, empty, endpoint, open, Timestamp, YesNo } from '../contract/index.ts'
+import { adminPerson, adminReauthenticated, adminSetup, type Contract, empty, endpoint, open, Timestamp, YesNo } from '../contract/index.ts'
 import {
   Account,
   AccountId,
@@ -97,6 +97,17 @@ const own = {
     problems: ['WRONG_PASSWORD', 'LOGIN_FAILED', 'ACCOUNT_LOCKED', 'CONFLICT'],
     summary: 'Disable TOTP, where the role does not require it',
   }),
+  reauthenticate: endpoint({
+    method: 'POST',
+    path: `${base}/reauthenticate`,
+    auth: adminPerson('viewer'),
+    cost: 'password',
+    perAddress: 5,
+    body: z.strictObject({ password: Password, totp: Code.optional() }),
+    returns: z.object({ expiresAt: Timestamp }),
+    problems: ['WRONG_PASSWORD', 'TOTP_REQUIRED', 'LOGIN_FAILED', 'ACCOUNT_LOCKED'],
+    summary: 'Enter the password again, for the calls that answer REAUTHENTICATION_REQUIRED; on TOTP_REQUIRED with a code',
+  }),
   listSessions: endpoint({
     method: 'GET',
     path: `${base}/sessions`,
@@ -126,7 +137,7 @@ const accounts = {
   createAccount: endpoint({
     method: 'POST',
     path: `${base}/accounts`,
-    auth: adminPerson('admin'),
+    auth: adminReauthenticated('admin'),
     cost: 'password',
     body: z.strictObject({ name: AccountName, role: AdminRoleName }),
     status: 201,
@@ -146,7 +157,7 @@ const accounts = {
   resetPassword: endpoint({
     method: 'POST',
     path: `${base}/accounts/:id/reset-password`,
-    auth: adminPerson('admin'),
+    auth: adminReauthenticated('admin'),
     cost: 'password',
     params: z.object({ id: AccountId }),
     returns: z.object({ account: Account, initialPassword: z.string(), expiresAt: Timestamp }),
@@ -155,7 +166,7 @@ const accounts = {
   changeAccountRole: endpoint({
     method: 'POST',
     path: `${base}/accounts/:id/role`,
-    auth: adminPerson('admin'),
+    auth: adminReauthenticated('admin'),
     params: z.object({ id: AccountId }),
     body: z.strictObject({ role: AdminRoleName }),
     returns: Account,
@@ -175,7 +186,7 @@ const tokens = {
   createToken: endpoint({
     method: 'POST',
     path: `${base}/tokens`,
-    auth: adminPerson('admin'),
+    auth: adminReauthenticated('admin'),
     body: z.strictObject({
       name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'must be 1 to 64 lower-case letters, digits or . _ -'),
       role: z.enum(['viewer', 'reviewer', 'operator']),

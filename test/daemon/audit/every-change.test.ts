@@ -34,6 +34,7 @@ const declared: Readonly<Record<string, Declared>> = {
   enrolTotp: ['account.totp-begun'],
   confirmTotp: ['account.totp-enabled'],
   disableTotp: ['account.totp-disabled'],
+  reauthenticate: ['session.reauthenticated'],
   revokeSession: ['session.revoked'],
   createAccount: ['account.created'],
   disableAccount: ['account.disabled'],
@@ -285,6 +286,7 @@ describe('on a running daemon', () => {
     await does('changePassword', 'account.password-changed', () =>
       ben.admin.changePassword({ body: { currentPassword: initialPassword, newPassword: password } }),
     )
+    await does('reauthenticate', 'session.reauthenticated', () => ben.admin.reauthenticate({ body: { password } }))
     const { secret } = await does('enrolTotp', 'account.totp-begun', () => ben.admin.enrolTotp({ body: { password } }))
     const code = (stepsAhead: number) => new TOTP({ secret }).generate({ timestamp: hurriedClock.now().getTime() + stepsAhead * 30_000 })
     await does('confirmTotp', 'account.totp-enabled', () => ben.admin.confirmTotp({ body: { totp: code(0) } }))

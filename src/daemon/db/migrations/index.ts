@@ -70,6 +70,7 @@ import { boardCharacters } from './0072-board-characters.ts'
 import { lostRepositories } from './0074-lost-repositories.ts'
 import { botTokens } from './0076-bot-tokens.ts'
 import { suspensionCauses } from './0078-suspension-causes.ts'
+import { sessionProofs } from './0082-session-proofs.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -146,4 +147,5 @@ export const migrations: readonly Migration[] = [
   lostRepositories,
   botTokens,
   suspensionCauses,
+  sessionProofs,
 ]
