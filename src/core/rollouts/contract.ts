@@ -155,6 +155,7 @@ export const rolloutsContract = {
     method: 'POST',
     path: `${base}/:id/start`,
     auth: admin('operator'),
+    cost: 'plan',
     params: one,
     /** May be empty. `skipRefused` skips boxes that the plan blocks, also in an emergency. */
     body: z

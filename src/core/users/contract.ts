@@ -71,7 +71,7 @@ export const usersContract = {
     method: 'POST',
     path: '/api/admin/v1/tenants/:slug/user-imports',
     auth: adminPerson('admin'),
-    cost: 'import',
+    cost: 'remote',
     params: ofTenant,
     body: ImportBody,
     bodyLimit: 12_000_000,

@@ -71,6 +71,7 @@ import { lostRepositories } from './0074-lost-repositories.ts'
 import { botTokens } from './0076-bot-tokens.ts'
 import { suspensionCauses } from './0078-suspension-causes.ts'
 import { sessionProofs } from './0082-session-proofs.ts'
+import { chatTokenRenewals } from './0083-chat-token-renewals.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -148,4 +149,5 @@ export const migrations: readonly Migration[] = [
   botTokens,
   suspensionCauses,
   sessionProofs,
+  chatTokenRenewals,
 ]
