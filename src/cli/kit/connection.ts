@@ -36,7 +36,7 @@ type ApiDeps = Readonly<{
   clock: Clock
   /** Writes a line for a person. */
   notify: (line: string) => void
-  /** Proves again that the session is its owner's. False: nobody can be asked. */
+  /** Proves again that the session is its owner's. False if stdin is not a terminal. */
   reauthenticate?: (api: Api) => Promise<boolean>
 }>
 

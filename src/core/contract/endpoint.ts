@@ -29,7 +29,7 @@ export type Auth =
   | Readonly<{ kind: 'platform'; capability?: Capability; developer?: true; orAdmin?: AdminRole }>
   | Readonly<{ kind: 'automation' }>
 
-/** What an endpoint for admins asks of its caller. */
+/** The conditions of an endpoint for its caller. */
 export type AdminAccess = Partial<Pick<Extract<Auth, { kind: 'admin' }>, 'role' | 'setup' | 'reauthenticated'>>
 
 export const open = { kind: 'none' } as const satisfies Auth

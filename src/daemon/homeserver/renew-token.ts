@@ -2,7 +2,7 @@ import type { Fault } from '../../core/homeserver/index.ts'
 import { isoIn, isoNow, randomText, Secret } from '../../core/kit/index.ts'
 import { storedToken, storeToken, type TokenDeps, type TokenOf } from './stored-tokens.ts'
 
-/** Who logs in to a box at the moment. */
+/** The daemon that logs in to a box at the moment. */
 type RenewalTable = { box_id: string; token_of: TokenOf; owner: string; lease_until: string }
 
 declare module '../db/database.ts' {
