@@ -21,7 +21,7 @@ import {
   useStreamState,
   whoAmIQuery,
 } from './kit/index.ts'
-import { Logout, ThemeButton } from './login/index.ts'
+import { Logout, Reauthenticate, ThemeButton } from './login/index.ts'
 import { features } from './pages.ts'
 import { useShortcuts } from './shortcuts.ts'
 
@@ -112,6 +112,7 @@ function Frame() {
           <Palette onClose={() => setPalette(false)} />
         </Suspense>
       )}
+      <Reauthenticate />
       {help && (
         <Suspense fallback={null}>
           <Help onClose={() => setHelp(false)} />

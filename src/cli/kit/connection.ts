@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { api } from '../../core/api.ts'
 import type { Client, Contract } from '../../core/contract/index.ts'
-import { type Clock, forbiddenPort, isLoopback, problem } from '../../core/kit/index.ts'
+import { type Clock, forbiddenPort, isLoopback, isProblem, problem } from '../../core/kit/index.ts'
 
 /** The address of a daemon with default settings. */
 const defaultUrl = 'http://127.0.0.1:8440'
@@ -36,6 +36,8 @@ type ApiDeps = Readonly<{
   clock: Clock
   /** Writes a line for a person. */
   notify: (line: string) => void
+  /** Proves again that the session is its owner's. False if stdin is not a terminal. */
+  reauthenticate?: (api: Api) => Promise<boolean>
 }>
 
 /** Loads the contracts, the slowest part of a start, and makes a client of each. */
@@ -46,22 +48,32 @@ export async function connect(deps: ApiDeps): Promise<Api> {
     import('../../node/fetch.ts'),
     import('./await-answer.ts'),
   ])
-  const { clock, notify, ...clientDeps } = { ...deps, fetch: deps.fetch ?? settlingFetch }
+  const { clock, notify, reauthenticate, ...clientDeps } = { ...deps, fetch: deps.fetch ?? settlingFetch }
   const answerDeps = { clock, baseUrl: deps.baseUrl, notify: once(notify) }
   const awaited = (contract: Contract) => {
     const client: Readonly<Record<string, Call>> = makeClient(contract, clientDeps) as never
-    const calls = Object.entries(contract).map(([name, endpoint]): [string, Call] => [
-      name,
-      (call, options = {}) =>
+    const calls = Object.entries(contract).map(([name, endpoint]): [string, Call] => {
+      const invoke: Call = (call, options = {}) =>
         awaitAnswer(answerDeps, endpoint, (timedOut) => {
           const signal = options.signal ? AbortSignal.any([options.signal, timedOut]) : timedOut
           return (client[name] as Call)(call, { ...options, signal })
-        }),
-    ])
+        })
+      return [name, repeating(invoke, async () => (await reauthenticate?.(connected)) === true)]
+    })
     return Object.fromEntries(calls)
   }
-  return Object.fromEntries(Object.entries(contracts).map(([feature, contract]) => [feature, awaited(contract)])) as never
+  const connected: Api = Object.fromEntries(Object.entries(contracts).map(([feature, contract]) => [feature, awaited(contract)])) as never
+  return connected
 }
+
+/** Repeats a call that was refused until the session proves again whose it is. */
+const repeating =
+  (invoke: Call, reauthenticate: () => Promise<boolean>): Call =>
+  (call, options) =>
+    invoke(call, options).catch(async (error: unknown) => {
+      if (!isProblem(error, 'REAUTHENTICATION_REQUIRED') || !(await reauthenticate())) throw error
+      return invoke(call, options)
+    })
 
 type Call = (call?: never, options?: Readonly<{ signal?: AbortSignal }>) => Promise<unknown>
 

@@ -5,6 +5,7 @@ import type { Context } from './context.ts'
 import { addressToRepeat, type Globals } from './globals.ts'
 import { promptOn } from './input.ts'
 import type { Parsed } from './program.ts'
+import { reauthenticate } from './reauthenticate.ts'
 import { type Style, withAddress } from './style.ts'
 import { type Machine, type Output, type Progress, plainProgress, silentProgress, spinner, styleOf } from './terminal.ts'
 
@@ -63,14 +64,17 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
   const url = local ? '' : chooseUrl({ option, environment: env.TENANTRY_URL, lastLogin: await logins.last() })
   const headers = () => authorization(env.TENANTRY_TOKEN, logins, url)
   const notify = (line: string) => stderr.write(`${line}\n`)
+  const ask = promptOn(machine, globals.yes === true)
   const ports = { clock: machine.answerClock ?? clock, notify, ...(machine.fetch ? { fetch: machine.fetch } : {}) }
-  const api = local ? ({} as Api) : await connect({ baseUrl: url, headers, ...ports })
+  const api = local
+    ? ({} as Api)
+    : await connect({ baseUrl: url, headers, ...ports, reauthenticate: (connected) => reauthenticate({ api: connected, ask, notify }) })
   return {
     api,
     url,
     logins,
     byToken: Boolean(env.TENANTRY_TOKEN),
-    ask: promptOn(machine, globals.yes === true),
+    ask,
     yes: globals.yes === true,
     json: globals.json === true || globals.output === 'yaml',
     progress: globals.quiet ? async () => silentProgress : progressFor(machine),

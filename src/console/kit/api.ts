@@ -18,6 +18,15 @@ export function onSessionEnd(listener: () => void): () => void {
   return () => ended.delete(listener)
 }
 
+let prove: (() => Promise<boolean>) | undefined
+/** Registers the dialog that asks for the password again; false: it was closed. */
+export function onProofRequired(ask: () => Promise<boolean>): () => void {
+  prove = ask
+  return () => {
+    prove = undefined
+  }
+}
+
 let lastActiveMs = 0
 const attendedMs = 5 * 60_000
 for (const type of ['pointerdown', 'keydown', 'wheel'] as const)
@@ -47,8 +56,12 @@ function caller(shape: EndpointShape) {
       ...(shape.method === 'POST' ? { 'idempotency-key': crypto.randomUUID() } : {}),
     })
     const client = makeClient({ one: shape }, { baseUrl: location.origin, headers, fetch: send })
+    const invoke = () => (client.one as (call?: unknown, options?: Options) => Promise<unknown>)(call, options)
     try {
-      return await (client.one as (call?: unknown, options?: Options) => Promise<unknown>)(call, options)
+      return await invoke().catch(async (error: unknown) => {
+        if (isProblem(error, 'REAUTHENTICATION_REQUIRED') && (await prove?.())) return invoke()
+        throw error
+      })
     } catch (error) {
       if (isProblem(error, 'UNAUTHENTICATED') || isProblem(error, 'SETUP_REQUIRED')) for (const listener of ended) listener()
       if (isProblem(error) && requestId) (error as ShownProblem).requestId = requestId

@@ -1,7 +1,7 @@
 // The parts that every page is made of: layout, table, time, status, dialog, problem, live stream, and the typed client of the daemon.
 // It knows no page and no feature.
 export { ActionDialog, type ActionInput, quoted } from './action-dialog.tsx'
-export { type Api, api, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
+export { type Api, api, onProofRequired, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
 export { useAsked } from './asked.ts'
 export { now, useNow, useSeconds } from './clock.ts'
 export { actionColumn, agoColumn, statusColumn } from './columns.tsx'

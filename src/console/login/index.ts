@@ -3,3 +3,4 @@
 
 export { Logout, ThemeButton } from './account-buttons.tsx'
 export { LoginPage } from './login-page.tsx'
+export { Reauthenticate } from './reauthenticate.tsx'

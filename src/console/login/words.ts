@@ -11,6 +11,8 @@ export const words = {
   setPassword: 'Choose a password',
   setPasswordHint: 'This account has an initial password. At least 12 characters.',
   newPassword: 'New password',
+  reauthenticate: 'Enter your password again',
+  reauthenticateWhy: 'This creates a credential. A session that was left open cannot do that without the password of its owner.',
   enrol: 'Set up one-time codes',
   enrolHint: 'This role needs a second factor. Add this key to an authenticator app, then type its first code.',
   recovery: 'Recovery codes',

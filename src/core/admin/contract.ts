@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { adminPerson, adminSetup, type Contract, empty, endpoint, open, Timestamp, YesNo } from '../contract/index.ts'
+import { adminPerson, adminReauthenticated, adminSetup, type Contract, empty, endpoint, open, Timestamp, YesNo } from '../contract/index.ts'
 import {
   Account,
   AccountId,
@@ -109,6 +109,18 @@ const own = {
     problems: ['WRONG_PASSWORD', 'LOGIN_FAILED', 'ACCOUNT_LOCKED', 'CONFLICT'],
     summary: 'Disable TOTP, where the role does not require it',
   }),
+  reauthenticate: endpoint({
+    method: 'POST',
+    audit: 'session.reauthenticated',
+    path: `${base}/reauthenticate`,
+    auth: adminPerson('viewer'),
+    cost: 'password',
+    perAddress: 5,
+    body: z.strictObject({ password: Password, totp: Code.optional() }),
+    returns: z.object({ expiresAt: Timestamp }),
+    problems: ['WRONG_PASSWORD', 'TOTP_REQUIRED', 'LOGIN_FAILED', 'ACCOUNT_LOCKED'],
+    summary: 'Enter the password again, for the calls that answer REAUTHENTICATION_REQUIRED; on TOTP_REQUIRED with a code',
+  }),
   listSessions: endpoint({
     method: 'GET',
     path: `${base}/sessions`,
@@ -140,7 +152,7 @@ const accounts = {
     method: 'POST',
     audit: 'account.created',
     path: `${base}/accounts`,
-    auth: adminPerson('admin'),
+    auth: adminReauthenticated('admin'),
     cost: 'password',
     body: z.strictObject({ name: AccountName, role: AdminRoleName }),
     status: 201,
@@ -162,7 +174,7 @@ const accounts = {
     method: 'POST',
     audit: 'account.password-reset',
     path: `${base}/accounts/:id/reset-password`,
-    auth: adminPerson('admin'),
+    auth: adminReauthenticated('admin'),
     cost: 'password',
     params: z.object({ id: AccountId }),
     returns: z.object({ account: Account, initialPassword: z.string(), expiresAt: Timestamp }),
@@ -172,7 +184,7 @@ const accounts = {
     method: 'POST',
     audit: 'account.role-changed',
     path: `${base}/accounts/:id/role`,
-    auth: adminPerson('admin'),
+    auth: adminReauthenticated('admin'),
     params: z.object({ id: AccountId }),
     body: z.strictObject({ role: AdminRoleName }),
     returns: Account,
@@ -193,7 +205,7 @@ const tokens = {
     method: 'POST',
     audit: 'token.created',
     path: `${base}/tokens`,
-    auth: adminPerson('admin'),
+    auth: adminReauthenticated('admin'),
     body: z.strictObject({
       name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'must be 1 to 64 lower-case letters, digits or . _ -'),
       role: z.enum(['viewer', 'reviewer', 'operator']),

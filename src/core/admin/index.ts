@@ -10,4 +10,4 @@ export {
 } from './account.ts'
 export { backgroundHeader, consoleHeader, consoleIdleMs } from './console-session.ts'
 export { adminContract } from './contract.ts'
-export { failureMemoryMs, knownNetworkMs, lockMs, maxFailures, networkOf, requiresTotp, setupSteps } from './rules.ts'
+export { failureMemoryMs, knownNetworkMs, lockMs, maxFailures, networkOf, proofMs, requiresTotp, setupSteps } from './rules.ts'

@@ -28,3 +28,6 @@ export const setupSteps = ({ role, hasInitialPassword, hasTotp }: AccountState, 
   ...(hasInitialPassword ? (['password'] as const) : []),
   ...(!hasTotp && requiresTotp(role, totpRequired) ? (['totp'] as const) : []),
 ]
+
+/** How long a session may create credentials after it gave password and code. */
+export const proofMs = 10 * 60_000

@@ -237,7 +237,7 @@ export const planEnded = ({ slug, plan, subscriptionId, isSuspended }: Ended): N
   body:
     `The subscription ${subscriptionId} ended at the payment provider. ` +
     (isSuspended
-      ? 'The tenant was suspended; its box and chat keep running. A new subscription of its plan lifts that, and you may resume it for a time.'
+      ? 'The tenant is suspended; its box and chat keep running. A new subscription of its plan lifts that, and you may resume it for a time.'
       : 'Nothing was taken away: a tenant with this plan is never suspended by itself. Decide with the tenant.'),
   command: `tenantry tenants billing ${slug}`,
   standing: true,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, adminPerson, type Contract, empty, endpoint, Timestamp } from '../contract/index.ts'
+import { admin, adminPerson, adminReauthenticated, type Contract, empty, endpoint, Timestamp } from '../contract/index.ts'
 
 const base = '/api/admin/v1/automation-keys'
 const KeyId = z.string().regex(/^aky_[0-9a-z]{20}$/, 'must be the id of an automation key')
@@ -36,7 +36,7 @@ export const automationKeysContract = {
     method: 'POST',
     audit: 'automation-key.created',
     path: base,
-    auth: adminPerson('operator'),
+    auth: adminReauthenticated('operator'),
     body: NewKey,
     returns: AutomationKey.extend({ key: z.string() }),
     status: 201,

@@ -84,7 +84,7 @@ export const billingContract = {
     method: 'GET',
     path: `${base}/reconcile`,
     auth: admin('operator'),
-    cost: 'export',
+    cost: 'remote',
     takesLong: true,
     query: pagingBy(Compared).extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
     returns: z.object({

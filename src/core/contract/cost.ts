@@ -1,4 +1,4 @@
-import type { EndpointShape } from './endpoint.ts'
+import { type EndpointShape, isStream } from './endpoint.ts'
 
 /**
  * Bound of a class of work. `parallel`: calls at once in one daemon; `waiting`: further calls that wait for a place, at most `maxWaitSeconds`;
@@ -26,6 +26,7 @@ export const costs = {
   metrics: { work: 'counts the fleet', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10, restMs: 250 },
   password: { work: 'hashes a password', perCaller: 10, parallel: 2, waiting: 32, maxWaitSeconds: 10 },
   export: { work: 'reads many rows', perCaller: 2, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
+  remote: { work: 'waits for another server, many times', perCaller: 2, parallel: 8, waiting: 16, maxWaitSeconds: 10 },
   import: { work: 'writes many rows', perCaller: 1, parallel: 1, waiting: 8, maxWaitSeconds: 10 },
   plan: { work: 'plans the steps of a whole fleet', perCaller: 4, parallel: 8, waiting: 16, maxWaitSeconds: 10 },
   render: { work: 'renders a report as PDF', perCaller: 4, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
@@ -37,10 +38,11 @@ export const costs = {
 export type Cost = keyof typeof costs
 
 /** The class of an endpoint: the one that it declares, else by its method and answer. */
-export function costOf({ cost, method, returns, multipart }: EndpointShape): Cost {
+export function costOf(endpoint: EndpointShape): Cost {
+  const { cost, method, returns, multipart } = endpoint
   if (cost) return cost
   if (multipart) return 'transfer'
-  if ('kind' in returns && returns.kind === 'sse') return 'watch'
+  if (isStream(endpoint)) return 'watch'
   if ('kind' in returns && (returns.kind === 'file' || returns.kind === 'raw')) return 'transfer'
   return method === 'GET' ? 'read' : 'write'
 }

@@ -19,14 +19,18 @@ export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => admi
 
 /**
  * Permitted callers: everyone, an admin of at least a role (`person`: no API tokens), an agent, a user of a tenant, optionally with a
- * capability or as the developer of modules that `X-Developer-Id` names (`orAdmin` also permits a person who is an admin of at least that role), or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP.
+ * capability or as the developer of modules that `X-Developer-Id` names (`orAdmin` also permits a person who is an admin of at least that role), or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP. `reauthenticated`: the
+ * session has given password and code within the last ten minutes.
  */
 export type Auth =
   | Readonly<{ kind: 'none' }>
-  | Readonly<{ kind: 'admin'; role: AdminRole; person: boolean; setup?: boolean }>
+  | Readonly<{ kind: 'admin'; role: AdminRole; person: boolean; setup?: boolean; reauthenticated?: true }>
   | Readonly<{ kind: 'agent' }>
   | Readonly<{ kind: 'platform'; capability?: Capability; developer?: true; orAdmin?: AdminRole }>
   | Readonly<{ kind: 'automation' }>
+
+/** The conditions of an endpoint for its caller. */
+export type AdminAccess = Partial<Pick<Extract<Auth, { kind: 'admin' }>, 'role' | 'setup' | 'reauthenticated'>>
 
 export const open = { kind: 'none' } as const satisfies Auth
 export const agent = { kind: 'agent' } as const satisfies Auth
@@ -35,6 +39,9 @@ export const automation = { kind: 'automation' } as const satisfies Auth
 export const admin = (role: AdminRole) => ({ kind: 'admin', role, person: false }) as const satisfies Auth
 /** Only a person who logged in, never an API token: accounts, tokens, hosts. */
 export const adminPerson = (role: AdminRole) => ({ kind: 'admin', role, person: true }) as const satisfies Auth
+/** A person who has just given password and code: what gives somebody a credential or a role, so that a session left open does not. */
+export const adminReauthenticated = (role: AdminRole) =>
+  ({ kind: 'admin', role, person: true, reauthenticated: true }) as const satisfies Auth
 /** Any person, also one whose session is not set up in full: what setting it up needs. */
 export const adminSetup = { kind: 'admin', role: 'viewer', person: true, setup: true } as const satisfies Auth
 
@@ -124,6 +131,8 @@ export const endpoint = <const Shape extends EndpointShape>(shape: Shape): Shape
 export type Contract = Readonly<Record<string, EndpointShape>>
 
 export const isSchema = (answer: Answer): answer is z.ZodType => 'safeParse' in answer
+
+export const isStream = ({ returns }: EndpointShape): boolean => !isSchema(returns) && returns.kind === 'sse'
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
 type Given<Schema> = Schema extends z.ZodType ? z.input<Schema> : undefined

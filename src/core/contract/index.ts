@@ -4,10 +4,12 @@ export { type Client, makeClient } from './client.ts'
 export { type Bound, boundOf, type Cost, costOf, costs } from './cost.ts'
 export {
   type ActorOf,
+  type AdminAccess,
   type AdminRole,
   type Auth,
   admin,
   adminPerson,
+  adminReauthenticated,
   adminRoles,
   adminSetup,
   agent,
@@ -19,6 +21,7 @@ export {
   endpoint,
   file,
   isSchema,
+  isStream,
   type Multipart,
   methods,
   open,

@@ -207,7 +207,11 @@ function authProblems(auth: Auth): readonly ProblemCode[] {
     return auth.capability || auth.developer || auth.orAdmin
       ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN']
       : ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN']
-  return auth.setup ? ['UNAUTHENTICATED', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'FORBIDDEN', 'SETUP_REQUIRED']
+  return [
+    ...(['UNAUTHENTICATED', 'FORBIDDEN'] as const),
+    ...(auth.setup ? [] : (['SETUP_REQUIRED'] as const)),
+    ...(auth.reauthenticated ? (['REAUTHENTICATION_REQUIRED'] as const) : []),
+  ]
 }
 
 /** Every problem that an endpoint may answer with. */

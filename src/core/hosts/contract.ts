@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { admin, adminPerson, type Contract, empty, endpoint, Timestamp } from '../contract/index.ts'
+import { admin, adminPerson, adminReauthenticated, type Contract, empty, endpoint, Timestamp } from '../contract/index.ts'
 import { CommandId, CommandView } from './command.ts'
 import { EngineInfo, HostKey, HostName, HostResources, HostStatus } from './host.ts'
 import { RegistryEntry, RegistryName, RegistrySetting } from './registry.ts'
@@ -35,7 +35,7 @@ export const hostsContract = {
     method: 'POST',
     audit: 'host.invited',
     path: '/api/admin/v1/hosts/invites',
-    auth: adminPerson('operator'),
+    auth: adminReauthenticated('operator'),
     body: z.strictObject({ name: HostName }),
     returns: z.object({ token: z.string(), name: z.string(), expiresAt: Timestamp }),
     status: 201,

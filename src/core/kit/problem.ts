@@ -35,6 +35,7 @@ export const catalogue = {
   WRONG_PASSWORD: entry(401, 4, 'The current password is wrong'),
   SETUP_REQUIRED: entry(403, 4, 'The account set-up is incomplete'),
   TOTP_REQUIRED: entry(401, 4, 'A TOTP code is required'),
+  REAUTHENTICATION_REQUIRED: entry(403, 4, 'The password must be entered again'),
   // sessions of tenants' users
   TENANT_SUSPENDED: entry(403, 4, 'The organisation is suspended'),
   INVALID_MATRIX_TOKEN: entry(401, 4, 'A chat token was sent instead of a platform token'),

@@ -137,6 +137,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   box_secrets: { tenant: viaBox, internal: true },
   homeserver_tokens: { tenant: viaBox, internal: true },
   bot_tokens: { tenant: viaBox, internal: true },
+  chat_token_renewals: { tenant: viaBox, internal: true },
   commands: { tenant: viaBox, internal: true },
   box_restores: { tenant: ofTenant, internal: true },
   snapshots: { tenant: ofTenant, internal: true },

@@ -159,6 +159,7 @@ export const rolloutsContract = {
     audit: 'rollout.started',
     path: `${base}/:id/start`,
     auth: admin('operator'),
+    cost: 'plan',
     params: one,
     /** May be empty. `skipRefused` skips boxes that the plan blocks, also in an emergency. */
     body: z

@@ -28,15 +28,13 @@ export const suspendedBy = ({ suspendedCause }: Standing, reason: string): Stand
   ...{ status: 'suspended', suspendedReason: reason, suspendedCause: suspendedCause ?? 'operator', resumedUntil: null },
 })
 
-/** The plan of an active tenant ended. A time that an operator granted is kept. */
-export const afterPlanEnded = ({ resumedUntil }: Standing): Standing => ({
-  ...{
-    status: resumedUntil === null ? 'suspended' : 'active',
-    suspendedReason: planEndedReason,
-    suspendedCause: 'plan_ended',
-    resumedUntil,
-  },
-})
+/** The plan of a tenant ended. A time that an operator granted is kept, and so is the reason of an operator who has suspended it. */
+export const afterPlanEnded = (before: Standing): Standing => {
+  if (before.status === 'suspended') return { ...before, suspendedCause: 'plan_ended' }
+  const { resumedUntil } = before
+  return { ...planEnded, status: resumedUntil === null ? 'suspended' : 'active', resumedUntil }
+}
+const planEnded = { suspendedReason: planEndedReason, suspendedCause: 'plan_ended' } as const
 
 /** The plan has a subscription again. It lifts the suspension that the end of the plan caused, never that of an operator. */
 export const afterPlanBegun = (before: Standing): Standing =>

@@ -73,7 +73,7 @@ export const usersContract = {
     audit: 'user.created',
     path: '/api/admin/v1/tenants/:slug/user-imports',
     auth: adminPerson('admin'),
-    cost: 'import',
+    cost: 'remote',
     params: ofTenant,
     body: ImportBody,
     bodyLimit: 12_000_000,

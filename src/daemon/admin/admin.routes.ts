@@ -7,6 +7,7 @@ import { openConsole, openConsoleByLink } from './console-sessions.ts'
 import type { AdminDeps } from './deps.ts'
 import { login } from './login.ts'
 import { changePassword } from './passwords.ts'
+import { reauthenticate } from './reauthenticate.ts'
 import { listSessions, logout, revokeSession, whoAmI } from './sessions.ts'
 import { createToken, listLiveTokens, revokeToken } from './tokens.ts'
 import { confirmTotp, disableTotp, enrolTotp } from './totp.ts'
@@ -62,6 +63,7 @@ export const adminRoutes = (deps: AdminDeps) =>
     enrolTotp: ({ actor, body, address }) => enrolTotp(deps, actor, { ...body, address }),
     confirmTotp: ({ actor, body }) => confirmTotp(deps, actor, body),
     disableTotp: ({ actor, body, address }) => nothing(disableTotp(deps, actor, { ...body, address })),
+    reauthenticate: ({ actor, body, address }) => reauthenticate(deps, actor, { ...body, address }),
     listSessions: async ({ actor, query }) => ({ sessions: await listSessions(deps, actor, query) }),
     revokeSession: ({ actor, params }) => nothing(revokeSession(deps, actor, params)),
     listAccounts: async () => ({ accounts: await publicAccounts(deps.db, isoNow(deps.clock)) }),

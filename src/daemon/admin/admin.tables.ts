@@ -31,6 +31,8 @@ type AdminSessionTable = {
   cookie_hash: string | null
   /** Console sessions only: the last call by a person. */
   last_used_at: string | null
+  /** When the session last gave password and code; null: never, as by a login link. */
+  proven_at: string | null
 }
 
 type ApiTokenTable = {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { consoleIdleMs } from '../../core/admin/index.ts'
+import { consoleIdleMs, proofMs } from '../../core/admin/index.ts'
+import { type AdminAccess, roleAtLeast } from '../../core/contract/index.ts'
 import { type AdminActor, bearerToken, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
 import { orUnavailable, type Revocations, type SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
@@ -14,27 +15,39 @@ type AuthenticateDeps = Readonly<{
   totpRequired: boolean
 }>
 
-type AuthenticateAdmin = (authorization: string | undefined, options?: { setup?: boolean }) => Promise<AdminActor | TokenActor>
+type AuthenticateAdmin = (authorization: string | undefined, access?: AdminAccess) => Promise<AdminActor | TokenActor>
 
 /**
  * Authenticates `Bearer …`. The token only names the session; account, role and state come from the database through a cache that
  * revocations invalidate, so a revoked session or a changed role takes effect on every replica within a second. While revocations cannot
- * be read, every call reads the database. Throws UNAUTHENTICATED, SETUP_REQUIRED (unless `setup` is set) and UNAVAILABLE.
+ * be read, every call reads the database. Throws UNAUTHENTICATED, SETUP_REQUIRED (unless `setup` is set), REAUTHENTICATION_REQUIRED and
+ * UNAVAILABLE.
  */
 export function authenticateAdmin(deps: AuthenticateDeps): AuthenticateAdmin {
   const callers = callersOf(deps)
-  return async (authorization, { setup = false } = {}) => {
+  return async (authorization, access = {}) => {
     const credential = bearer(authorization)
-    const caller = tokenForm.test(credential) ? await callers.ofToken(credential) : await callers.ofJwt(credential)
-    return allowed(deps, caller, setup)
+    const caller = tokenForm.test(credential) ? await callers.ofToken(credential) : await callers.ofJwt(credential, access)
+    return allowed(deps, caller, access)
   }
 }
 
-function allowed({ clock }: Pick<AuthenticateDeps, 'clock'>, caller: Caller | undefined, setup: boolean): Caller['actor'] {
-  if (!caller || caller.expiresAtMs <= clock.now().getTime())
+function allowed({ clock }: Pick<AuthenticateDeps, 'clock'>, caller: Caller | undefined, access: AdminAccess): Caller['actor'] {
+  const nowMs = clock.now().getTime()
+  if (!caller || caller.expiresAtMs <= nowMs)
     throw problem('UNAUTHENTICATED', 'The session or API token has expired or was revoked. fix: log in again')
-  if (caller.setup.length > 0 && !setup) throw problem('SETUP_REQUIRED', setupMessage(caller))
+  if (caller.setup.length > 0 && !access.setup) throw problem('SETUP_REQUIRED', setupMessage(caller))
+  if (access.reauthenticated) assertProof(caller, access, nowMs)
   return caller.actor
+}
+
+/** A caller without the role, or an API token, is refused for that: a password would change nothing. */
+function assertProof({ actor, provenAtMs = 0 }: Caller, { role = 'viewer' }: AdminAccess, nowMs: number): void {
+  if (actor.kind === 'token' || !roleAtLeast(actor.role, role) || nowMs - provenAtMs <= proofMs) return
+  throw problem(
+    'REAUTHENTICATION_REQUIRED',
+    `This session gave its password more than ${proofMs / 60_000} minutes ago. fix: enter it again (\`tenantry login\`), then repeat the command`,
+  )
 }
 
 const recordUseEveryMs = 60_000
@@ -44,17 +57,17 @@ export function authenticateCookie(deps: Omit<AuthenticateDeps, 'keys'>) {
   const { db, clock, totpRequired } = deps
   const callers = callerCache(deps)
   const idleAt = ({ lastUsedAtMs = 0 }: Caller) => lastUsedAtMs + consoleIdleMs
-  return async (cookie: string, { setup, attended }: Readonly<{ setup: boolean; attended: boolean }>) => {
+  return async (cookie: string, { attended, ...access }: AdminAccess & Readonly<{ attended: boolean }>) => {
     const hash = tokenHash(cookie)
     const read = () => callerOfSession(db, { column: 'cookie_hash', value: hash }, totpRequired)
-    let caller = await callers.cachedCaller(hash, read)
+    let caller = await callers.cachedCaller(hash, read, access)
     const nowMs = clock.now().getTime()
     // The last call may have gone to another replica.
     if (caller && idleAt(caller) <= nowMs) {
       callers.forget(hash)
       caller = await callers.cachedCaller(hash, read)
     }
-    const actor = allowed(deps, caller && idleAt(caller) > nowMs ? caller : undefined, setup)
+    const actor = allowed(deps, caller && idleAt(caller) > nowMs ? caller : undefined, access)
     if (attended && actor.kind === 'admin' && nowMs - (caller?.lastUsedAtMs ?? 0) > recordUseEveryMs) {
       await orUnavailable(() => recordConsoleUse(db, clock, actor.sessionId))
       callers.forget(hash)
@@ -92,9 +105,16 @@ function callerCache({ clock, revocations }: Pick<AuthenticateDeps, 'clock' | 'r
   })
   return {
     forget: (key: string) => void cached.delete(key),
-    /** A caller read before a concurrent revocation serves this call but is not cached. */
-    async cachedCaller(key: string, read: () => Promise<Caller | undefined>): Promise<Caller | undefined> {
-      const found = cached.get(key)
+    /**
+     * A caller read before a concurrent revocation serves this call but is not cached. The last proof may have gone to another replica, so
+     * calls that ask for one read it again.
+     */
+    async cachedCaller(
+      key: string,
+      read: () => Promise<Caller | undefined>,
+      { reauthenticated }: AdminAccess = {},
+    ): Promise<Caller | undefined> {
+      const found = reauthenticated ? undefined : cached.get(key)
       if (found && revocations.fresh() && clock.monotonicMs() - found.atMs < cacheMs) return found.caller
       const position = revocations.position()
       const caller = await orUnavailable(read)
@@ -109,9 +129,9 @@ function callersOf(deps: AuthenticateDeps) {
   const { db, clock, keys, totpRequired } = deps
   const { cachedCaller } = callerCache(deps)
   return {
-    async ofJwt(token: string): Promise<Caller | undefined> {
+    async ofJwt(token: string, access: AdminAccess): Promise<Caller | undefined> {
       const { sub, sid } = await orUnavailable(() => keys.verify(token))
-      const caller = await cachedCaller(sid, () => callerOfSession(db, { column: 'admin_sessions.id', value: sid }, totpRequired))
+      const caller = await cachedCaller(sid, () => callerOfSession(db, { column: 'admin_sessions.id', value: sid }, totpRequired), access)
       return caller?.accountId === sub ? caller : undefined
     },
     ofToken: (token: string) => {

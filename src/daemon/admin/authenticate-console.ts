@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { AdminAccess } from '../../core/contract/index.ts'
 import type { AdminActor } from '../../core/kit/index.ts'
 import { authenticateCookie } from './authenticate-admin.ts'
 import { type ConsoleAccess, isAttended } from './console-access.ts'
@@ -11,11 +12,11 @@ type Deps = Parameters<typeof authenticateCookie>[0] & Readonly<{ console: Conso
  */
 export function authenticateConsole(deps: Deps) {
   const ofCookie = authenticateCookie(deps)
-  return async (headers: IncomingHttpHeaders, { setup = false }: { setup?: boolean }): Promise<AdminActor | undefined> => {
+  return async (headers: IncomingHttpHeaders, access: AdminAccess): Promise<AdminActor | undefined> => {
     deps.console.assertHost(headers)
     const cookie = deps.console.cookieOf(headers)
     if (cookie === undefined) return undefined
     deps.console.assertServed()
-    return ofCookie(cookie, { setup, attended: isAttended(headers) })
+    return ofCookie(cookie, { ...access, attended: isAttended(headers) })
   }
 }

@@ -10,6 +10,8 @@ export type Caller = Readonly<{
   expiresAtMs: number
   /** Console sessions only: the last call by a person; the session ends an hour later. */
   lastUsedAtMs?: number
+  /** When the session last gave password and code. */
+  provenAtMs?: number
   setup: readonly SetupStep[]
 }>
 
@@ -20,7 +22,7 @@ export async function callerOfSession(db: Db, { column, value }: SessionKey, tot
   const row = await db
     .selectFrom('admin_sessions')
     .innerJoin('admin_accounts', 'admin_accounts.id', 'admin_sessions.account_id')
-    .select(['admin_sessions.id as session_id', 'admin_sessions.expires_at', 'last_used_at'])
+    .select(['admin_sessions.id as session_id', 'admin_sessions.expires_at', 'last_used_at', 'proven_at'])
     .select(['admin_accounts.id', 'name', 'role', 'initial_password_expires_at', 'totp_confirmed_at'])
     .where(column, '=', value)
     .where('cookie_hash', column === 'cookie_hash' ? 'is not' : 'is', null)
@@ -34,6 +36,7 @@ export async function callerOfSession(db: Db, { column, value }: SessionKey, tot
     accountId: row.id,
     expiresAtMs: Date.parse(row.expires_at),
     ...(row.last_used_at === null ? {} : { lastUsedAtMs: Date.parse(row.last_used_at) }),
+    ...(row.proven_at === null ? {} : { provenAtMs: Date.parse(row.proven_at) }),
     setup: setupSteps(state, totpRequired),
   }
 }

@@ -13,13 +13,23 @@ export const sessionMs = 12 * 60 * 60_000
 
 export const sessionExpiry = (clock: Clock): string => isoIn(clock, sessionMs)
 
-/** `cookieHash`: of a session of the web console. */
-type NewSession = Readonly<{ id: string; accountId: string; address: string; cookieHash: string | undefined }>
+/** `cookieHash`: of a session of the web console. `isProven`: by password and code. */
+type NewSession = Readonly<{ id: string; accountId: string; address: string; cookieHash: string | undefined; isProven: boolean }>
 
-export async function addSession(tx: Tx, clock: Clock, { id, accountId, address, cookieHash }: NewSession): Promise<void> {
+export async function addSession(tx: Tx, clock: Clock, input: NewSession): Promise<void> {
+  const { id, accountId, address, cookieHash, isProven } = input
   const [now, expiresAt] = [isoNow(clock), sessionExpiry(clock)]
   const byCookie = { cookie_hash: cookieHash ?? null, last_used_at: cookieHash ? now : null }
-  const row = { id, account_id: accountId, address, created_at: now, expires_at: expiresAt, revoked_at: null, ...byCookie }
+  const row = {
+    id,
+    account_id: accountId,
+    address,
+    created_at: now,
+    expires_at: expiresAt,
+    revoked_at: null,
+    ...byCookie,
+    proven_at: isProven ? now : null,
+  }
   await tx.insertInto('admin_sessions').values(row).execute()
 }
 

@@ -110,11 +110,11 @@ const closeFailed = ({ clock, tx }: WithTx<Deps>, { slug }: TenantRecord, { id }
 async function ended(deps: WithTx<Deps>, tenant: TenantRecord, found: ProviderSubscription): Promise<string> {
   const { clock, tx } = deps
   await closeFailed(deps, tenant, found)
-  const isActiveLight = tenant.plan === 'light' && tenant.status === 'active'
+  const isLight = tenant.plan === 'light' && tenant.status !== 'deleting'
   const to = afterPlanEnded(tenant)
-  const isSuspended = isActiveLight && to.status === 'suspended'
+  const isSuspended = isLight && to.status === 'suspended'
   await raiseAlert(tx, clock, alertOf.plan_ended({ slug: tenant.slug, plan: tenant.plan, subscriptionId: found.id, isSuspended }))
-  if (isActiveLight) await setTenantStatusIn({ tx, clock }, system, { tenant, to })
+  if (isLight) await setTenantStatusIn({ tx, clock }, system, { tenant, to })
   else {
     const data = { tenantId: tenant.id, subscriptionId: found.id }
     await recordAudit(tx, clock, { actor: system, action: 'billing.plan-ended', subject: tenant.slug, data })

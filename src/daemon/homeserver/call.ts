@@ -8,7 +8,8 @@ import { loginAdmin } from './admin-token.ts'
 import { loginBot } from './bot-token.ts'
 import { type Ask, type ChatRequest, NoAnswer, QueueFull } from './chat-client.ts'
 import { type PlainNetworks, whyForbidden } from './plain-networks.ts'
-import { storedToken, storeToken, type TokenOf } from './stored-tokens.ts'
+import { type Renewals, renewOnce } from './renew-token.ts'
+import { storedToken, type TokenOf } from './stored-tokens.ts'
 
 /** Address and secret of a chat server's platform listener, at the edge of its box. */
 export type ChatTarget = Readonly<{
@@ -62,7 +63,7 @@ export const homeserverProblem = ({ retryAfterSeconds, reason, fix = 'try again 
     retryAfterSeconds,
   })
 
-export type CallDeps = TargetDeps & Readonly<{ clock: Clock; random: Random; ask: Ask }>
+export type CallDeps = TargetDeps & Readonly<{ clock: Clock; random: Random; ask: Ask; renewals: Renewals }>
 
 /** The token to send. */
 type As = 'anonymous' | 'service' | TokenOf | Secret
@@ -93,7 +94,7 @@ async function callWithToken(deps: CallDeps, target: ChatTarget, { as, ...reques
     if (token && 'kind' in token) return token
     const answer = await sendWithToken(deps, target, { request, token })
     if ((as !== 'admin' && as !== 'bot') || errcodeOf(answer) !== 'M_UNKNOWN_TOKEN') return faultOf(answer) ?? answer
-    return await retryWithNewToken(deps, target, { request, of: as })
+    return await retryWithNewToken(deps, target, { request, of: as, refused: token })
   } catch (error) {
     if (error instanceof QueueFull) return { kind: 'limited', retryAfterSeconds: 5, reason: error.message }
     if (error instanceof NoAnswer)
@@ -102,11 +103,11 @@ async function callWithToken(deps: CallDeps, target: ChatTarget, { as, ...reques
   }
 }
 
-type Retried = Readonly<{ request: Omit<ChatRequest, 'headers'>; of: TokenOf }>
+type Retried = Readonly<{ request: Omit<ChatRequest, 'headers'> }> & Renewed
 
 /** A restore or a move may have invalidated a stored token. */
-async function retryWithNewToken(deps: CallDeps, target: ChatTarget, { request, of }: Retried): Promise<ChatAnswer | Fault> {
-  const token = await renewToken(deps, target, of)
+async function retryWithNewToken(deps: CallDeps, target: ChatTarget, { request, ...renewed }: Retried): Promise<ChatAnswer | Fault> {
+  const token = await renewToken(deps, target, renewed)
   if (!(token instanceof Secret)) return token
   const answer = await sendWithToken(deps, target, { request, token })
   return faultOf(answer) ?? answer
@@ -132,15 +133,16 @@ async function tokenOf(deps: CallDeps, target: ChatTarget, as: As): Promise<Secr
       }
     )
   if (as instanceof Secret) return as
-  return (await storedToken(deps, as, target)) ?? renewToken(deps, target, as)
+  return (await storedToken(deps, as, target.boxId)) ?? renewToken(deps, target, { of: as, refused: undefined })
 }
 
-async function renewToken(deps: CallDeps, target: ChatTarget, of: TokenOf): Promise<Secret | Fault> {
+type Renewed = Readonly<{ of: TokenOf; refused: Secret | undefined }>
+
+function renewToken(deps: CallDeps, target: ChatTarget, { of, refused }: Renewed): Promise<Secret | Fault> {
   const ask = (request: Omit<ChatRequest, 'headers'>, token?: Secret) =>
     sendWithToken(deps, target, { request, ...(token ? { token } : {}) })
-  const token = of === 'admin' ? await loginAdmin(deps, (request) => ask(request), target) : await loginBot(deps, ask, target)
-  if (token instanceof Secret) await storeToken(deps, { of, boxId: target.boxId, token })
-  return token
+  const login = () => (of === 'admin' ? loginAdmin(deps, (request) => ask(request), target) : loginBot(deps, ask, target))
+  return renewOnce(deps, { of, boxId: target.boxId, refused, login })
 }
 
 export const isAnswer = (result: ChatAnswer | Fault): result is ChatAnswer => 'status' in result

@@ -18,20 +18,23 @@ export { homeserverRoutes } from './platform-address.ts'
 export { publicHostOf } from './public-host.ts'
 
 /** The chat servers of all tenants. */
-export const makeHomeservers = (deps: ReadDeps): Homeservers => ({
-  of: (tenantId): Homeserver => ({
-    login: (login) => loginChat(deps, tenantId, login),
-    logout: (token) => logoutChat(deps, tenantId, token),
-    whoami: (token) => whoIs(deps, tenantId, token),
-    changePassword: (change) => changeChatPassword(deps, tenantId, change),
-    createUser: (user) => createChatUser(deps, tenantId, user),
-    setLocked: (lock) => setChatLock(deps, tenantId, lock),
-    erase: (account) => eraseChatUser(deps, tenantId, account),
-    setDisplayName: (name) => setChatName(deps, tenantId, name),
-    send: (request) => sendToChat(deps, tenantId, request),
-    read: (request) => readChat(deps, tenantId, request),
-  }),
-})
+export function makeHomeservers(ports: Omit<ReadDeps, 'renewals'>): Homeservers {
+  const deps: ReadDeps = { ...ports, renewals: new Map() }
+  return {
+    of: (tenantId): Homeserver => ({
+      login: (login) => loginChat(deps, tenantId, login),
+      logout: (token) => logoutChat(deps, tenantId, token),
+      whoami: (token) => whoIs(deps, tenantId, token),
+      changePassword: (change) => changeChatPassword(deps, tenantId, change),
+      createUser: (user) => createChatUser(deps, tenantId, user),
+      setLocked: (lock) => setChatLock(deps, tenantId, lock),
+      erase: (account) => eraseChatUser(deps, tenantId, account),
+      setDisplayName: (name) => setChatName(deps, tenantId, name),
+      send: (request) => sendToChat(deps, tenantId, request),
+      read: (request) => readChat(deps, tenantId, request),
+    }),
+  }
+}
 
 export const homeserverFeature = feature<Parameters<typeof homeserverRoutes>[0]>({
   name: 'homeserver',

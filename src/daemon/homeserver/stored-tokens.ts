@@ -1,7 +1,6 @@
 import { type Clock, isoNow, type Random, type Secret } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 import { type Keyring, type SealedColumn, seal, unseal } from '../sealed/index.ts'
-import type { ChatTarget } from './call.ts'
 
 /** The token of one account of the platform in each box, sealed to the box. */
 type TokenTable = { box_id: string; sealed: string; updated_at: string }
@@ -26,7 +25,7 @@ export const homeserverSealedColumns: readonly SealedColumn[] = Object.values(ta
 
 const place = (of: TokenOf, boxId: string) => ({ table: tables[of], row: boxId, column: 'sealed' })
 
-export async function storedToken({ db, keyring }: TokenDeps, of: TokenOf, { boxId }: ChatTarget): Promise<Secret | undefined> {
+export async function storedToken({ db, keyring }: TokenDeps, of: TokenOf, boxId: string): Promise<Secret | undefined> {
   const row = await db.selectFrom(tables[of]).select('sealed').where('box_id', '=', boxId).executeTakeFirst()
   return row && unseal(keyring, place(of, boxId), row.sealed)
 }

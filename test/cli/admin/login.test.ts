@@ -185,3 +185,52 @@ test('an unreadable logins file is reported', async () => {
   await writeFile(join(configFolder, 'tenantry', 'logins.json'), 'not json')
   expect((await tenantry(['hosts', 'list'], { answers, configFolder })).stderr).toContain('log in again')
 })
+
+describe('a command that creates a credential, in an old session', () => {
+  const refused = problemAnswer(403, {
+    code: 'REAUTHENTICATION_REQUIRED',
+    message: 'This session gave its password more than 10 minutes ago. fix: enter it again (`tenantry login`), then repeat the command',
+    retryable: false,
+  })
+  const codeNeeded = problemAnswer(401, { code: 'TOTP_REQUIRED', message: 'a code is needed', retryable: false })
+  const token = { id: 'tok_0123456789abcdefghjk', name: 'ci', role: 'viewer', token: 'tnt_secret', expiresAt: at('14:00:00') }
+  const [create, prove] = ['POST /api/admin/v1/tokens', 'POST /api/admin/v1/reauthenticate']
+  const command = ['tokens', 'create', 'ci', '--role', 'viewer']
+
+  test('asks for password and code, and repeats the call', async () => {
+    const person = typist([
+      ['Password', 'a password of my own'],
+      ['One-time or recovery code', '123456'],
+    ])
+    const ran = await tenantry(command, {
+      answers: { [create]: [refused, token], [prove]: [codeNeeded, { expiresAt: at('12:10:00') }] },
+      typist: person,
+    })
+    expect([ran.exit, person.unasked()]).toEqual([0, []])
+    expect(ran.stdout).toContain('tnt_secret')
+    expect(ran.asked.map(({ path, body }) => [path.split('/').pop(), body])).toEqual([
+      ['tokens', { name: 'ci', role: 'viewer' }],
+      ['reauthenticate', { password: 'a password of my own' }],
+      ['reauthenticate', { password: 'a password of my own', totp: '123456' }],
+      ['tokens', { name: 'ci', role: 'viewer' }],
+    ])
+  })
+
+  test('is refused with the way out where nobody can be asked', async () => {
+    const ran = await tenantry(command, { answers: { [create]: refused } })
+    expect([ran.exit, ran.asked.length]).toEqual([4, 1])
+    expect(ran.stderr).toContain('tenantry login')
+  })
+
+  test('a wrong password ends it', async () => {
+    const wrong = problemAnswer(401, {
+      code: 'WRONG_PASSWORD',
+      message: 'The current password is wrong; nothing was changed.',
+      retryable: false,
+    })
+    const person = typist([['Password', 'a guess']])
+    const ran = await tenantry(command, { answers: { [create]: refused, [prove]: wrong }, typist: person })
+    expect([ran.exit, ran.asked.length]).toEqual([4, 2])
+    expect(person.shown()).toContain('The current password is wrong')
+  })
+})

@@ -48,8 +48,9 @@ test('docs/limits.md lists each endpoint with its caller and its bound', async (
 /** What a call does by its form must not be in a class for cheap calls. */
 const dear = (shape: EndpointShape): string | undefined => {
   const { takesLong, path, multipart } = shape
-  if (/^\/api\/admin\/v1\/(login|password|totp\/(enrol|disable)|console\/login|accounts\/:id\/reset-password)$/.test(path))
+  if (/^\/api\/admin\/v1\/(login|password|totp\/(enrol|disable)|console\/login|reauthenticate|accounts\/:id\/reset-password)$/.test(path))
     return 'a password'
+  if (/\/rollouts(\/plan|\/:id\/(start|rollback|rollback\/plan))?$/.test(path) && shape.method === 'POST') return 'the plan of a fleet'
   if (takesLong) return 'a long answer'
   if (multipart) return 'a file'
   if (/\/(export|import|imports|simulate|rehearse|verify)$|user-imports$/.test(path)) return path
@@ -61,6 +62,9 @@ test.each(endpoints)('%s is bounded', (_, shape) => {
   expect(bound.perCaller).toBeGreaterThan(0)
   if (dear(shape)) expect(['read', 'write'], dear(shape)).not.toContain(costOf(shape))
   if (bound.parallel !== undefined) expect(bound.waiting).toBeGreaterThan(0)
+  // Another server that hangs must not keep calls from their places that need none.
+  const waits = shape.problems?.some((code) => code === 'HOMESERVER_UNREACHABLE' || code === 'PAYMENTS_UNAVAILABLE')
+  if (waits && bound.parallel !== undefined) expect(costOf(shape)).toBe('remote')
   // Whatever streams must not hold a place of a class with few of them.
   if (!isSchema(shape.returns) && shape.returns.kind === 'sse') expect(bound.parallel).toBeUndefined()
 })

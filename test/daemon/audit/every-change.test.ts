@@ -86,6 +86,7 @@ describe('on a running daemon', () => {
     await does('changePassword', 'account.password-changed', () =>
       ben.admin.changePassword({ body: { currentPassword: initialPassword, newPassword: password } }),
     )
+    await does('reauthenticate', 'session.reauthenticated', () => ben.admin.reauthenticate({ body: { password } }))
     const { secret } = await does('enrolTotp', 'account.totp-begun', () => ben.admin.enrolTotp({ body: { password } }))
     const code = (stepsAhead: number) => new TOTP({ secret }).generate({ timestamp: hurriedClock.now().getTime() + stepsAhead * 30_000 })
     await does('confirmTotp', 'account.totp-enabled', () => ben.admin.confirmTotp({ body: { totp: code(0) } }))

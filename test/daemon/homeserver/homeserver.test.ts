@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { PlatformAddress } from '../../../src/core/homeserver/index.ts'
-import { secret } from '../../../src/core/kit/index.ts'
+import { isoIn, secret } from '../../../src/core/kit/index.ts'
 import { showBox } from '../../../src/daemon/boxes/show-boxes.ts'
-import { homeserverProblem, makeHomeservers, plainNetworks } from '../../../src/daemon/homeserver/index.ts'
+import { homeserverProblem, makeChatClient, makeHomeservers, plainNetworks } from '../../../src/daemon/homeserver/index.ts'
 import { listPlatformAddresses, setPlatformAddress } from '../../../src/daemon/homeserver/platform-address.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { aChatServer, type ChatServer } from '../../support/chat-server.ts'
@@ -191,4 +191,51 @@ describe('networks without encryption', () => {
     '%s cannot be listed',
     (network) => expect(() => plainNetworks([network])).toThrow(/homeservers\.privateNetworks/),
   )
+})
+
+test('daemons that find a token refused log in once: the others use the token that the first one stored', async () => {
+  const { db } = await emptyDatabase('sqlite')
+  const here = await aChatServer()
+  const room = await aHomeserverWorld(db, here)
+  const clients = [1, 2, 3].map(() => makeChatClient())
+  onTestFinished(async () => {
+    await Promise.all([room.close(), ...clients.map((client) => client.close())])
+    await here.close()
+    await db.destroy()
+  })
+  const daemons = clients.map(({ ask }) => makeHomeservers({ ...room, networks: plainNetworks([]), ask, readAsk: ask }).of(room.tenantId))
+  const whoAmI = (by: (typeof daemons)[number]) => by.send({ method: 'GET', path: '/_matrix/client/v3/account/whoami', by: 'admin' })
+  const logins = () => here.asked.filter(({ path }) => path === '/_matrix/client/v3/login').length
+  await whoAmI(daemons[0] as (typeof daemons)[number])
+  for (const token of [...here.sessions.keys()]) here.sessions.delete(token)
+  const before = logins()
+  const asked = Promise.all([...daemons, ...daemons].map(whoAmI))
+  let isOver = false
+  void asked.finally(() => {
+    isOver = true
+  })
+  // Those without the lease wait by this clock.
+  await expect.poll(() => room.clock.advance(250).then(() => isOver), { timeout: 10_000, interval: 5 }).toBe(true)
+  expect((await asked).map(({ kind }) => kind)).toEqual(Array(6).fill('ok'))
+  expect(logins() - before).toBe(1)
+  expect(await db.selectFrom('chat_token_renewals').selectAll().execute()).toEqual([])
+})
+
+test('the lease of a daemon that died while it logged in expires', async () => {
+  const { db } = await emptyDatabase('sqlite')
+  const here = await aChatServer()
+  const room = await aHomeserverWorld(db, here)
+  onTestFinished(async () => {
+    await room.close()
+    await here.close()
+    await db.destroy()
+  })
+  const dead = { box_id: room.box.id, token_of: 'admin', owner: 'dead', lease_until: isoIn(room.clock, 5000) } as const
+  await db.insertInto('chat_token_renewals').values(dead).execute()
+  const asked = room.homeserver.send({ method: 'GET', path: '/_matrix/client/v3/account/whoami', by: 'admin' })
+  let result: string | undefined
+  void asked.then(({ kind }) => {
+    result = kind
+  })
+  await expect.poll(() => room.clock.advance(250).then(() => result), { timeout: 10_000, interval: 5 }).toBe('ok')
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ProviderSubscription } from '../../../src/core/payments/index.ts'
+import { active, resumed } from '../../../src/core/tenants/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
@@ -244,6 +245,24 @@ onBothDialects('subscriptions of plans', (fresh) => {
     await happen(room, { plan: 'light', state: 'canceled' })
     await happen(room, { plan: 'light', id: 'sub_2' })
     expect(await state(room)).toEqual(['light', 'suspended', 'abuse'])
+  })
+
+  test('a tenant that an operator suspended, and whose plan ended after that, is not resumed without a subscription', async () => {
+    const room = await aBillingWorld(await fresh())
+    await happen(room, { plan: 'light' })
+    await room.db.updateTable('tenants').set({ status: 'suspended', suspended_reason: 'abuse', suspended_cause: 'operator' }).execute()
+    const resume = async () => {
+      const row = await room.db.selectFrom('tenants').selectAll().executeTakeFirstOrThrow()
+      const { slug, status, suspended_reason: suspendedReason, suspended_cause: suspendedCause, resumed_until: resumedUntil } = row
+      const standing = { slug, status, suspendedReason, suspendedCause, resumedUntil }
+      return resumed(standing, { until: undefined, isPaid: row.plan !== 'light', now: '2026-01-01T00:00:00.000Z' })
+    }
+    expect(await resume()).toEqual(active)
+    await happen(room, { plan: 'light', state: 'canceled' })
+    expect(await state(room)).toEqual(['light', 'suspended', 'abuse'])
+    await expect(resume()).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('create a subscription') })
+    await happen(room, { plan: 'light', id: 'sub_2' })
+    expect([await state(room), await resume()]).toEqual([['light', 'suspended', 'abuse'], active])
   })
 
   test('a tenant whose plan ended, and that an operator suspended after that, is not resumed by a new subscription', async () => {

@@ -72,6 +72,8 @@ import { botTokens } from './0076-bot-tokens.ts'
 import { suspensionCauses } from './0078-suspension-causes.ts'
 import { successorSalts } from './0079-successor-salts.ts'
 import { erasedPasswords } from './0080-erased-passwords.ts'
+import { sessionProofs } from './0082-session-proofs.ts'
+import { chatTokenRenewals } from './0083-chat-token-renewals.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -150,4 +152,6 @@ export const migrations: readonly Migration[] = [
   suspensionCauses,
   successorSalts,
   erasedPasswords,
+  sessionProofs,
+  chatTokenRenewals,
 ]
