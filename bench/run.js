@@ -31,6 +31,7 @@ import { scan } from './scan.js'
 import { isQuick } from './size.js'
 import { snapshotOverhead } from './snapshot-overhead.js'
 import { snapshotVerification } from './snapshot-verification.js'
+import { streamRestart } from './stream-restart.js'
 import { updateDowntime } from './update-downtime.js'
 
 /** Each under the name of its file. */
@@ -45,6 +46,7 @@ const benchmarks = {
   'anonymous-load': anonymousLoadBench,
   'login-overhead': loginOverhead,
   'event-fanout': eventFanout,
+  'stream-restart': streamRestart,
   'chat-triggers': chatTriggers,
   'registry-scale': registryScale,
   'fleet-scale': fleetScale,

@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { softLogoutFile, softLogoutRules } from '../../src/agent/boxes/index.ts'
 import { aBoxEdge } from '../support/box-edge.ts'
 import { raw, sendBytes } from '../support/nginx.ts'
 
@@ -337,6 +338,34 @@ test('behind a fence nothing comes through, for the probe alone everything', asy
   expect((await raw(edge.ports.probe, '/_matrix/client/v3/login', { headers })).status).toBe(200)
   await rm(edge.fence)
   expect((await atPublic('/_matrix/client/v3/sync')).status).toBe(200)
+})
+
+describe('after a restore', () => {
+  const unknown = '{"errcode":"M_UNKNOWN_TOKEN","error":"Invalid access token passed.","soft_logout":false}'
+  let restored: Awaited<ReturnType<typeof aBoxEdge>>
+  beforeAll(async () => {
+    restored = await aBoxEdge({ [softLogoutFile]: softLogoutRules('2027-02-26T00:00:00.000Z') })
+  })
+  afterAll(() => restored?.close())
+  const answerOf = async ({ ports, synapse }: typeof edge, status: number, text: string) => {
+    synapse.answerWith(status, text)
+    const answer = await fetch(`http://127.0.0.1:${ports.public}/_matrix/client/v3/sync?timeout=0`)
+    synapse.answerWith()
+    return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() }
+  }
+
+  test('an unknown token is a soft logout, so that apps keep their keys; without a restore it stays a final one', async () => {
+    expect(JSON.parse((await answerOf(edge, 401, unknown)).text)).toMatchObject({ errcode: 'M_UNKNOWN_TOKEN', soft_logout: false })
+    const answer = await answerOf(restored, 401, unknown)
+    expect(answer).toMatchObject({ status: 401, type: 'application/json' })
+    expect(JSON.parse(answer.text)).toEqual({ ...JSON.parse(unknown), soft_logout: true })
+  })
+
+  test('nothing else is changed: not the same text in a message, not another 401', async () => {
+    expect((await answerOf(restored, 200, unknown)).text).toBe(unknown)
+    const flows = '{"flows":[{"stages":["m.login.password"]}],"params":{},"session":"x"}'
+    expect(await answerOf(restored, 401, flows)).toMatchObject({ status: 401, text: flows })
+  })
 })
 
 describe('a request that was under way when Synapse stopped', () => {

@@ -7,9 +7,10 @@ import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { type RestoreDeps, type RestoreSteps, restore, restoreStepsOfBox } from '../../src/agent/restore/index.ts'
 import { type RestoreStep, restoreSteps, type SnapshotTaken } from '../../src/core/boxes/index.ts'
 import { readIfThere } from '../../src/node/index.ts'
-import { sendMessage, sync } from '../testbed/matrix-client.ts'
+import { logIn, sendMessage, sync } from '../testbed/matrix-client.ts'
 import { readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { agentOnBox } from './support/agent-on-box.ts'
+import { encryptedApp } from './support/chat-app.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
 
 // The agent's own executors on a real box, without a daemon: real engine, real servers, real restic.
@@ -97,6 +98,26 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     }
     return seen
   }
+
+  test('an app that logged in since the snapshot keeps its encryption keys, and goes on with them as a new device', async () => {
+    const login = { username: 'ben', password: 'secret of ben' }
+    const platform = { baseUrl: reachable.platformUrl, headers: { 'x-tenantry-edge-secret': reachable.edgeSecret } }
+    const app = async () => encryptedApp({ ...(await logIn(platform, login)), baseUrl: reachable.publicUrl })
+    const forgotten = await app()
+    await forgotten.write()
+    const keys = await forgotten.roomKeys()
+    expect(keys).toHaveLength(1)
+
+    const ended = forgotten.loggedOut()
+    expect(await restore(deps)(contextOf('keys'), payloadOf())).toMatchObject({ outcome: 'restored' })
+    expect(await ended).toMatchObject({ httpStatus: 401, errcode: 'M_UNKNOWN_TOKEN', data: { soft_logout: true } })
+    const next = await app()
+    expect(next.deviceId).not.toBe(forgotten.deviceId)
+    await next.importRoomKeys(await forgotten.exportRoomKeys())
+    expect(await next.roomKeys()).toEqual(keys)
+    for (const { stop } of [forgotten, next]) stop()
+    await talk.expectComplete()
+  })
 
   test('every stream of the database stands beyond what it was', async () => {
     const project = (await box()).project

@@ -23,11 +23,11 @@ const facts = {
 
 const edgeFolder = 'edge/'
 
-/** Replaces only ports, folders and upstreams. */
-export async function aBoxEdge() {
+/** Replaces only ports, folders and upstreams. `more`: further files of the box. */
+export async function aBoxEdge(more: Readonly<Record<string, string>> = {}) {
   const folder = await aFolder('box-edge')
   const secrets = newBoxSecrets(systemRandom, facts.boxId)
-  const rendered = await renderedFiles(packageRoot('config/box-template'), facts, secrets)
+  const rendered = new Map([...(await renderedFiles(packageRoot('config/box-template'), facts, secrets)), ...Object.entries(more)])
   const [synapse, platformSynapse, minio] = [await upstreamBehind(), await upstreamBehind(), await upstreamBehind()]
   const ports = { public: await freePort(), platform: await freePort(), probe: await freePort(), own: await freePort() }
   const files = new Map(

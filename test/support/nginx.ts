@@ -93,10 +93,11 @@ type Passed = Readonly<{ method: string; target: string; headers: Readonly<Recor
 
 const said = '{"from":"upstream"}'
 
-/** Records requests and answers 200; `cutNext` makes it hold the next request until something happened, and then close the connection. */
+/** Records requests and answers 200, or as `answerWith` says; `cutNext` makes it hold the next request until something happened, and then close the connection. */
 export async function upstreamBehind() {
   const passed: Passed[] = []
   let cutAfter: (() => Promise<void>) | undefined
+  let answer = { status: 200, text: said }
   const server = createServer((request, response) => {
     passed.push({ method: request.method ?? '', target: request.url ?? '', headers: request.headers })
     const happens = cutAfter
@@ -104,7 +105,9 @@ export async function upstreamBehind() {
     if (happens) return void happens().finally(() => request.socket.destroy())
     request
       .resume()
-      .on('end', () => response.writeHead(200, { 'content-type': 'application/json', 'content-length': said.length }).end(said))
+      .on('end', () =>
+        response.writeHead(answer.status, { 'content-type': 'application/json', 'content-length': answer.text.length }).end(answer.text),
+      )
   })
   await new Promise<void>((ready) => void server.listen(0, '127.0.0.1', ready))
   const close = () =>
@@ -115,7 +118,10 @@ export async function upstreamBehind() {
   const cutNext = (happens: () => Promise<void>) => {
     cutAfter = happens
   }
-  return { port: (server.address() as AddressInfo).port, server, take: () => passed.splice(0), cutNext, close }
+  const answerWith = (status = 200, text = said) => {
+    answer = { status, text }
+  }
+  return { port: (server.address() as AddressInfo).port, server, take: () => passed.splice(0), cutNext, answerWith, close }
 }
 
 type RawAnswer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; text: string }>

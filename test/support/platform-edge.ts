@@ -33,8 +33,8 @@ export async function aCertificate(folder: string) {
 }
 
 /** The values that an operator fills in. */
-export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertificate>>, daemonPort: number) => ({
-  '{{serverName}}': serverName,
+export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertificate>>, daemonPort: number, name = serverName) => ({
+  '{{serverName}}': name,
   '{{daemon}}': `127.0.0.1:${daemonPort}`,
   '{{certificate}}': certificate,
   '{{certificateKey}}': key,
@@ -43,12 +43,12 @@ export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertif
 type Ports = Readonly<{ secure: number; plain: number }>
 
 /** The installed edge before a daemon on `daemonPort`. Resolves once it accepts connections; `close` stops it. */
-export async function startPlatformEdge(daemonPort: number, more = '') {
+export async function startPlatformEdge(daemonPort: number, more = '', name = serverName) {
   const folder = await aFolder('platform-edge')
   const ports: Ports = { secure: await freePort(), plain: await freePort() }
   const cert = await aCertificate(folder)
   const files = await edgeFiles(folder, {
-    ...filledIn(cert, daemonPort),
+    ...filledIn(cert, daemonPort, name),
     'listen 443 ': `listen 127.0.0.1:${ports.secure} `,
     'listen [::]:443 ': `listen unix:${folder}/secure.sock `,
     'listen 80 ': `listen 127.0.0.1:${ports.plain} `,
@@ -56,7 +56,7 @@ export async function startPlatformEdge(daemonPort: number, more = '') {
     '/var/log/nginx': folder,
   })
   const close = await startNginx({ folder, files, more, port: ports.secure })
-  return { serverName, folder, ports, certificate: cert.certificate, close }
+  return { serverName: name, folder, ports, certificate: cert.certificate, close }
 }
 
 export async function aPlatformEdge() {

@@ -21,6 +21,7 @@ import {
   resolvedFacts,
   secretsFile,
   secretsText,
+  softLogoutFile,
 } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox } from '../ports/index.ts'
 import { completeCompose, completeHomeserver } from './complete-config.ts'
@@ -252,8 +253,9 @@ const edgeFolder = 'edge/conf.d'
 /** nginx loads every .conf file of the folder, so foreign ones are removed. */
 async function edgeChanges(survey: Survey, rendered: ReadonlyMap<string, string>): Promise<FileChange[]> {
   const ours = [...rendered.keys()].filter((path) => path.startsWith(`${edgeFolder}/`))
+  const staying = [...ours, softLogoutFile]
   const present = await readdir(join(survey.box.project.folder, edgeFolder)).catch(() => [])
-  const others = present.map((name) => `${edgeFolder}/${name}`).filter((path) => path.endsWith('.conf') && !ours.includes(path))
+  const others = present.map((name) => `${edgeFolder}/${name}`).filter((path) => path.endsWith('.conf') && !staying.includes(path))
   return Promise.all([
     ...ours.map((path) => change(survey, path, rendered.get(path) as string)),
     ...others.map((path) => change(survey, path, null)),

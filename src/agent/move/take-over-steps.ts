@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { Service, type TakeOverStep } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type DiskUse, type FullManifest, fetchSnapshot, type Reserved } from '../backup/index.ts'
-import { readFence, removeFenceFile, waitForService, waitUntilStable } from '../boxes/index.ts'
+import { beginSoftLogout, readFence, removeFenceFile, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
 import { fetchedSnapshot, fillProject, pullFormerImages, startProject, watchfulServers } from '../rebuild/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
@@ -59,6 +59,8 @@ export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
     },
     open: async ({ signal }) => {
       await run.confirm('once', signal)
+      // The old host may have served after the snapshot. Best effort: the box is proven, and two hosts must never serve it.
+      await beginSoftLogout(deps, run.box).catch((error: Error) => context.progress({ step: 'open', detail: error.message }))
       if ((await readFence(run.box.project))?.holder === context.commandId) await removeFenceFile(run.box.project)
     },
     tidy: async () => {

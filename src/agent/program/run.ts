@@ -4,7 +4,7 @@ import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { installLastResort, type Logger, makeLogger } from '../../node/index.ts'
 import { packageVersion } from '../../node/package.ts'
 import { hostDisk } from '../backup/index.ts'
-import { knownMirrors, mayBeFenced, portInUse, reportVersions } from '../boxes/index.ts'
+import { endSoftLogouts, knownMirrors, mayBeFenced, portInUse, reportVersions } from '../boxes/index.ts'
 import { type CommandStore, commandStore, runAgent } from '../channel/index.ts'
 import { sweepDrills } from '../drill/index.ts'
 import {
@@ -51,6 +51,7 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
   const storeIn = (name: string) => withDiskReserve(folderStore(join(host.owner, name)), diskReserve)
   const journal = await openJournal({ store: storeIn('journal'), clock, isFenced: (slug) => mayBeFenced(host.boxes, slug), onDamaged })
   const store = commandStore(storeIn('commands'), onDamaged)
+  const here = realHost(settings, host)
   const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
   const { images: allowedImages, keepImagesDays: keepDays } = settings
   const removals = imageRemovals()
@@ -68,14 +69,14 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
     agentVersion: packageVersion(),
     executors: boxExecutors({
       ...host,
-      ...realHost(settings, host),
+      ...here,
       engine: removals.waitForRemovals(host.engine),
       ...{ journal, clock, random },
       releaseDiskReserve: diskReserve.release,
     }),
     store,
     resume: () => resume({ machine, host, journal, store, log }),
-    disown: (box) => disownBox({ ...host, ...realHost(settings, host), clock, journal, workFolder: join(host.owner, 'work') }, box),
+    disown: (box) => disownBox({ ...host, ...here, clock, journal, workFolder: join(host.owner, 'work') }, box),
     acknowledge: async (commandId) => {
       await journal.acknowledge(commandId)
       await diskReserve.refill()
@@ -83,6 +84,8 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
       const unpinned = await sweepPins().catch(() => [])
       if (unpinned.length > 0) log.info({ boxes: unpinned }, 'unpinned images of updates that were not started')
       void removeOldImages() // in the background
+      const hardened = await endSoftLogouts({ ...host, ...here, clock }).catch(() => [])
+      if (hardened.length > 0) log.info({ boxes: hardened }, 'logins of before a restore are over: the edge passes logouts on as they are')
     },
     reports: (boxId) => reportBoxes({ host, machine, log }, boxId),
     machine: () => describeMachine(host, settings),

@@ -11,6 +11,7 @@ import {
   readPlainFile,
   recordOf,
   resolvedCompose,
+  softLogoutFile,
 } from '../boxes/index.ts'
 import type { ProbeAccount } from '../ports/index.ts'
 
@@ -121,7 +122,7 @@ const edgeFolder = 'edge/conf.d'
 
 /** The edge is rendered on the new host; a rule of its own would be lost there. */
 async function edgeFindings(folder: string, templateFolder: string): Promise<string[]> {
-  const ours = await listPlainFolder(templateFolder, edgeFolder)
+  const ours = [...(await listPlainFolder(templateFolder, edgeFolder)), basename(softLogoutFile)]
   const others = (await listPlainFolder(folder, edgeFolder)).filter((name) => /\.(conf|inc)$/.test(name) && !ours.includes(name))
   return others.map((name) => `${edgeFolder}/${JSON.stringify(name.slice(0, 80))} does not belong to the box template: remove it`)
 }

@@ -1,4 +1,5 @@
 import { type RestoreStep, restoreSaga, Service } from '../../core/boxes/index.ts'
+import { beginSoftLogout } from '../boxes/index.ts'
 import {
   acquireFence,
   type Baseline,
@@ -54,8 +55,8 @@ export const restoreStepsOfBox: RestoreSteps = {
       direction: 'forward',
       isQuick: true,
     }),
-  // The entry in the journal is the commit; it is written before the fence is lifted.
-  commit: async () => undefined,
+  // The entry in the journal is the commit; it is written before the fence is lifted, and with it clients get the answers of the edge.
+  commit: softenLogouts,
   'back-stop': stopAll,
   'back-switch': switchBack,
   'back-start': (run) => startAll(run, resultOf(run, 'fetch').images.edge?.image),
@@ -68,6 +69,16 @@ export const restoreStepsOfBox: RestoreSteps = {
       isQuick: true,
     }),
   unfence: liftFence,
+}
+
+/** Without it the box serves all the same, but apps that logged in since the snapshot delete their keys. */
+async function softenLogouts({ deps, box, context }: RestoreRun): Promise<{ softLogoutUntil: string | null }> {
+  try {
+    return { softLogoutUntil: await beginSoftLogout(deps, box) }
+  } catch (error) {
+    context.progress({ step: 'commit', detail: (error as Error).message })
+    return { softLogoutUntil: null }
+  }
 }
 
 /**

@@ -281,7 +281,7 @@ export const vendorRestricted = ({ vendorId, name, pastDue }: Restricted): NewAl
   severity: 'warning',
   title: `The payment account of the vendor ${printable(name).slice(0, 50)} is restricted`,
   body:
-    `Tenants cannot install its paid items (VENDOR_INACTIVE). Live subscriptions continue.\n` +
+    `Tenants cannot install its paid items (VENDOR_INACTIVE). Live subscriptions continue; without transfers their payments fail.\n` +
     (pastDue.length > 0 ? `The provider waits for: ${pastDue.join(', ').slice(0, 300)}.\n` : '') +
     'Send the vendor a link to complete its account. The alert closes when the account is active.',
   command: `tenantry marketplace vendors onboard ${vendorId}`,

@@ -27,6 +27,8 @@ const kinds: Readonly<Record<string, 'account' | 'subscription' | 'invoice' | 'c
   'customer.subscription.created': 'subscription',
   'customer.subscription.updated': 'subscription',
   'customer.subscription.deleted': 'subscription',
+  'customer.subscription.paused': 'subscription',
+  'customer.subscription.resumed': 'subscription',
   'invoice.paid': 'invoice',
   'invoice.payment_failed': 'invoice',
   'invoice.finalization_failed': 'invoice',

@@ -244,7 +244,10 @@ test('what else the old host changed has no effect: every file is of the templat
     await writeFile(join(box, 'edge/fence/on'), '{}\n')
   })
   expect([clean.result.error, hostile.result.error]).toEqual([null, null])
-  expect(await hostile.files()).toEqual(await clean.files())
+  // The time of the restore is in one of the files.
+  const timeless = async (written: Promise<Record<string, string>>) =>
+    JSON.parse(JSON.stringify(await written).replace(/after 20[^\\]*/g, ''))
+  expect(await timeless(hostile.files())).toEqual(await timeless(clean.files()))
   expect(Object.keys(await clean.files())).not.toContain('/.env')
 })
 

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { fenceFile, type LocalBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
+import { fenceFile, type LocalBoxes, reportVersions, softLogoutFile } from '../../../src/agent/boxes/index.ts'
 import { memoryStore } from '../../../src/agent/journal/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
@@ -91,6 +91,15 @@ test('on its new host it has the files that it had, but for what belongs to a pl
   expect(asBefore).toBe(await read(two.old.folder, 'compose.yaml'))
   expect(await read(two.next.folder, 'synapse/homeserver.yaml')).toMatch(/^public_baseurl: "?https:\/\/new\.oak\.example\/"?$/m)
   expect(await read(two.next.folder, 'edge/conf.d/box.conf')).toContain('"base_url":"https://new.oak.example"')
+})
+
+test('a moved box softens logouts, since its old host may have served after the snapshot, and it can be moved on', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  await taken(two, takeOverPayload(snapshot))
+  expect(await readFile(`${two.next.folder}/boxes/oak/${softLogoutFile}`, 'utf8')).toContain('"soft_logout":true')
+  const handingOn = async () => handOver(await two.next.agent())(aContext('on'), handOverPayload({ ownershipEpoch: 2 }))
+  expect(await moving(two.clock, handingOn, 5_000)).toMatchObject({ snapshot: { tier: 'final' } })
 })
 
 test('a handed-over box does nothing but be taken back or removed; the same command gets the same answer', async () => {

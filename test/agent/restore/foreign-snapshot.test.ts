@@ -33,7 +33,7 @@ test('of a snapshot of another host the data is restored, while the files of the
   expect(result).toMatchObject({ outcome: 'restored', error: null })
   expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
   expect(await world.homeserver()).toBe('as it was changed later\n')
-  expect((await world.rules()).sort()).toEqual(['box.conf', 'later.conf'])
+  expect((await world.rules()).sort()).toEqual(['box.conf', 'later.conf', 'soft-logout.conf'])
   for (const path of ['.env', 'secrets/box.json'])
     await expect(readFile(join(world.box.project.folder, path))).rejects.toMatchObject({ code: 'ENOENT' })
   // It belongs to the database.

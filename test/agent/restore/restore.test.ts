@@ -17,7 +17,7 @@ const withoutNewNames = (text: string) => text.replaceAll(/-r[0-9a-f]{8}-[0-9]+/
 async function expectRestored(world: LivedOn) {
   expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
   expect(await world.homeserver()).toBe('as in the snapshot\n')
-  expect((await world.rules()).sort()).toEqual(['box.conf', 'in-the-snapshot.conf'])
+  expect((await world.rules()).sort()).toEqual(['box.conf', 'in-the-snapshot.conf', 'soft-logout.conf'])
   expect(await world.fence()).toBeUndefined()
   expect(world.host.running('box-oak')).toEqual(['edge', 'synapse', 'postgres', 'minio'])
   expect(world.host.volumeNames()).toHaveLength(3)

@@ -14,9 +14,10 @@ const subjects = ['own', 'former', 'other tenant', 'no kind', 'unknown'] as cons
 const rows = ['none', 'active', 'cancelled'] as const
 /** How long the subscription exists when the event comes, in days: a period of a month, and the record of event ids of 90 days. */
 const ages = { 'just created': 0, 'period running': 10, 'period ended': 40, 'long ago': 400 } as const
-const states = ['active', 'past_due', 'unpaid', 'incomplete', 'canceled', 'incomplete_expired'] as const
+const states = ['active', 'past_due', 'unpaid', 'paused', 'incomplete', 'canceled', 'incomplete_expired'] as const
 const events = [
   ...(['customer.subscription.created', 'customer.subscription.updated', 'customer.subscription.deleted'] as const),
+  ...(['customer.subscription.paused', 'customer.subscription.resumed'] as const),
   ...(['invoice.paid', 'invoice.payment_failed', 'invoice.finalization_failed'] as const),
 ]
 
@@ -34,7 +35,7 @@ function expected({ subject, row, state }: Omit<Case, 'age'>): string {
   if (subject !== 'own') return `${row} ok`
   const isEnded = state === 'canceled' || state === 'incomplete_expired'
   if (isEnded) return 'cancelled ok'
-  const payment = { active: 'ok', past_due: 'past_due', unpaid: 'unpaid', incomplete: 'past_due' }[state as 'active']
+  const payment = { active: 'ok', past_due: 'past_due', unpaid: 'unpaid', paused: 'unpaid', incomplete: 'past_due' }[state as 'active']
   return `${row} ${payment}`
 }
 

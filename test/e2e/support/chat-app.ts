@@ -1,4 +1,4 @@
-import { ClientEvent, createClient, type MatrixClient, type MatrixEvent, type Room } from 'matrix-js-sdk'
+import { ClientEvent, createClient, HttpApiEvent, type MatrixClient, type MatrixError, type MatrixEvent, type Room } from 'matrix-js-sdk'
 import { logger } from 'matrix-js-sdk/lib/logger.js'
 import { eventually } from './programs.ts'
 
@@ -40,4 +40,33 @@ export async function chatApp({ baseUrl, userId, accessToken }: Known): Promise<
     )
   }
   return { client, room, hears }
+}
+
+type Device = Readonly<{ baseUrl: string; userId: string; accessToken: string; deviceId: string }>
+
+/** A client with encryption that follows its sync and keeps its keys in memory. */
+export async function encryptedApp(device: Device) {
+  const client = createClient({ ...device, useAuthorizationHeader: true })
+  await client.initRustCrypto({ useIndexedDB: false })
+  const prepared = new Promise<void>((done) => void client.on(ClientEvent.Sync, (state) => state === 'PREPARED' && done()))
+  await client.startClient({ pollTimeout: 5_000 })
+  await prepared
+  const crypto = client.getCrypto()
+  if (!crypto) throw new Error('the client has no encryption')
+  return {
+    deviceId: device.deviceId,
+    /** Writes an encrypted message, whose key is then one of the room keys. */
+    write: async () => {
+      const encryption = { type: 'm.room.encryption', state_key: '', content: { algorithm: 'm.megolm.v1.aes-sha2' } }
+      const { room_id: roomId } = await client.createRoom({ initial_state: [encryption] })
+      await eventually('the room is encrypted', async () => (await crypto.isEncryptionEnabledInRoom(roomId)) || undefined)
+      await client.sendTextMessage(roomId, 'for us alone')
+    },
+    roomKeys: async () =>
+      (await crypto.exportRoomKeys()).map(({ room_id, session_id, session_key }) => ({ room_id, session_id, session_key })),
+    exportRoomKeys: () => crypto.exportRoomKeys(),
+    importRoomKeys: crypto.importRoomKeys.bind(crypto),
+    loggedOut: () => new Promise<MatrixError>((told) => void client.once(HttpApiEvent.SessionLoggedOut, told)),
+    stop: () => client.stopClient(),
+  }
 }

@@ -162,7 +162,7 @@ export function paymentDouble(
       emit('invoice.paid', 'invoice', invoice.id)
       return
     }
-    if (invoice.total.cents <= 0 || (collection === 'charge' && !isRefused(invoice.customerId))) {
+    if (invoice.total.cents <= 0 || (collection === 'charge' && !isRefused(invoice.customerId) && canBeTransferred(invoice))) {
       pay(invoice)
       return
     }
@@ -170,6 +170,9 @@ export function paymentDouble(
     emit('invoice.payment_failed', 'invoice', invoice.id)
     fallBehind(sub)
   }
+
+  /** A charge for an account that lost the capability is refused, however good the card is. */
+  const canBeTransferred = ({ payout }: Invoice): boolean => payout === null || accounts.get(payout.destination)?.transfersEnabled === true
 
   function fallBehind(sub: Subscription | null): void {
     if (!sub || isEnded(sub)) return
@@ -457,6 +460,7 @@ export function paymentDouble(
           emit('invoice.payment_failed', 'invoice', invoice.id)
           throw paymentFailure('declined', 'The card was declined')
         }
+        if (!canBeTransferred(invoice)) throw paymentFailure('invalid', 'The destination account cannot receive transfers')
         pay(invoice)
         return invoice
       }),
