@@ -66,7 +66,7 @@ const postProblems = ['KEY_REUSED', 'CONFLICT', 'NOT_FOUND'] as const
 const events = {
   createEventTasks: endpoint({
     method: 'POST',
-    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
+    audit: { none: 'events record the tasks and files of tools; the chat has their messages' },
     path: `${base}/events/:eventId/create-tasks`,
     auth: automation,
     params: ofEvent,
@@ -95,7 +95,7 @@ const events = {
   }),
   notifyEventRoom: endpoint({
     method: 'POST',
-    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
+    audit: { none: 'events record the tasks and files of tools; the chat has their messages' },
     path: `${base}/events/:eventId/notify-matrix`,
     auth: automation,
     params: ofEvent,
@@ -117,7 +117,7 @@ const events = {
   }),
   escalateEventTask: endpoint({
     method: 'POST',
-    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
+    audit: { none: 'events record the tasks and files of tools; the chat has their messages' },
     path: `${base}/tasks/:taskId/escalate`,
     auth: automation,
     params: z.object({ taskId: TaskKey }),
@@ -132,7 +132,7 @@ const events = {
   }),
   generateEventReport: endpoint({
     method: 'POST',
-    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
+    audit: { none: 'events record the tasks and files of tools; the chat has their messages' },
     path: `${base}/events/:eventId/generate-report`,
     auth: automation,
     cost: 'render',
@@ -218,7 +218,7 @@ const tenants = {
   }),
   sendTenantMessage: endpoint({
     method: 'POST',
-    audit: { none: 'tasks and files of automation tools are told as events; their messages stand in the chat' },
+    audit: { none: 'events record the tasks and files of tools; the chat has their messages' },
     path: `${base}/matrix/send`,
     auth: automation,
     body: ofTenant.extend({ roomId: RoomId, ...Message }),

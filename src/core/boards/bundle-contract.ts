@@ -29,7 +29,7 @@ export const bundleContract = {
   }),
   importBoard: endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${base}/import`,
     auth: manage,
     cost: 'import',

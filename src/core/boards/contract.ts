@@ -67,7 +67,7 @@ export const boardsContract = {
   }),
   createBoard: endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: base,
     auth: manage,
     body: z.strictObject(fields),
@@ -88,7 +88,7 @@ export const boardsContract = {
   }),
   saveBoard: endpoint({
     method: 'PUT',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${base}/:id`,
     auth: manage,
     params: one,
@@ -101,7 +101,7 @@ export const boardsContract = {
   }),
   deleteBoard: endpoint({
     method: 'DELETE',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${base}/:id`,
     auth: manage,
     params: one,

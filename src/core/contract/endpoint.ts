@@ -92,7 +92,7 @@ export type EndpointShape = Readonly<{
   /** Every path below `path` too. The rest arrives as it was sent, not decoded. */
   rest?: true
   auth: Auth
-  /** What a change writes into the audit log: the action, or one of several. Every method but GET has one; a test fails without. */
+  /** The audit action of a change, or one of several. Every method but GET has one; a test fails without. */
   audit?: string | readonly string[] | Readonly<{ none: string }>
   /** Class of work, which has a bound (`costs`); the default is by method and answer. */
   cost?: Cost

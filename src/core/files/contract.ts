@@ -44,7 +44,7 @@ export const filesContract = {
   }),
   createFolder: endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: folders,
     auth: platform(),
     params: ofSpace,
@@ -56,7 +56,7 @@ export const filesContract = {
   }),
   deleteFolder: endpoint({
     method: 'DELETE',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${folders}/:folderId`,
     auth: platform(),
     params: ofSpace.extend({ folderId: FolderKey }),
@@ -75,7 +75,7 @@ export const filesContract = {
   }),
   uploadFile: endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: base,
     auth: platform(),
     params: ofSpace,
@@ -97,7 +97,7 @@ export const filesContract = {
   }),
   changeFile: endpoint({
     method: 'PATCH',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: one,
     auth: platform(),
     params: ofFile,
@@ -108,7 +108,7 @@ export const filesContract = {
   }),
   deleteFile: endpoint({
     method: 'DELETE',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: one,
     auth: platform(),
     params: ofFile,
@@ -121,7 +121,7 @@ export const filesContract = {
   }),
   restoreFile: endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${one}/restore`,
     auth: platform(),
     params: ofFile,

@@ -5,7 +5,7 @@ import { ModuleId } from './manifest.ts'
 export const moduleRunsContract = {
   callModule: endpoint({
     ...{ method: 'POST', anyMethod: true, path: '/api/platform/v1/module-api/:moduleId', rest: true, auth: platform() },
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     params: z.strictObject({ moduleId: ModuleId }),
     returns: raw,
     problems: [

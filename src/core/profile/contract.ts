@@ -44,7 +44,7 @@ export const profileContract = {
   }),
   changeProfile: endpoint({
     method: 'PATCH',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: '/api/platform/v1/profile',
     auth: platform(),
     body: ChangeProfileBody,

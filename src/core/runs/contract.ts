@@ -145,7 +145,7 @@ export const runsContract = {
   }),
   startRun: endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${root}/cascade-boards/:id/runs`,
     auth: platform(),
     params: one,

@@ -69,7 +69,7 @@ const own = {
   }),
   refresh: endpoint({
     method: 'POST',
-    audit: { none: 'a session goes on' },
+    audit: { none: 'continues a session' },
     path: `${base}/refresh`,
     auth: open,
     body: z.strictObject({ refresh_token: RefreshToken }),

@@ -91,7 +91,7 @@ export const catalogueContract = {
   }),
   rateModule: endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${base}/modules/:moduleId/ratings`,
     auth: platform(),
     params: z.object({ moduleId: ModuleKey }),

@@ -55,7 +55,7 @@ const EscalateBody = z.strictObject({
 const act = <const Path extends string>(path: Path, summary: string) =>
   endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${base}/:id/${path}`,
     auth: platform(),
     params: one,
@@ -75,7 +75,7 @@ export const tasksContract = {
   }),
   createTask: endpoint({
     method: 'POST',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: base,
     auth: platform('manageBoards'),
     body: CreateTaskBody,
@@ -87,7 +87,7 @@ export const tasksContract = {
   showTask: endpoint({ method: 'GET', path: `${base}/:id`, auth: platform(), params: one, returns: Task, summary: 'Show a task' }),
   changeTask: endpoint({
     method: 'PATCH',
-    audit: { none: 'users work with their own data; tasks and files tell it as events' },
+    audit: { none: 'own data of users; their events record it' },
     path: `${base}/:id`,
     auth: platform('manageBoards'),
     params: one,
