@@ -79,6 +79,8 @@ export const openBrowser = (): Promise<Browser> =>
 export async function openPage(browser: Browser, options: Parameters<Browser['newContext']>[0] = {}): Promise<ConsolePage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, timezoneId: 'Europe/Berlin', ...options })
   const page = await context.newPage()
+  // Beside other tests a page may take longer than the 30 s of the default.
+  page.setDefaultTimeout(120_000)
   const seen: Seen = { violations: [], errors: [] }
   await page.exposeFunction('reportViolation', (text: string) => void seen.violations.push(text))
   await page.addInitScript({
