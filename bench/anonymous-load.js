@@ -70,15 +70,18 @@ async function askAll(addresses) {
     }
     agent.destroy()
   }
-  await Promise.all(Array.from({ length: connections }, (_, nth) => loop(nth)))
+  const loops = Array.from({ length: connections }, (_, nth) => loop(nth))
+  console.log('asking')
+  await Promise.all(loops)
   console.log(JSON.stringify(counts))
 }
 
 /** @param {number} addresses */
-function anonymousLoad(addresses) {
+async function anonymousLoad(addresses) {
   const child = spawn(process.execPath, [fileURLToPath(import.meta.url), 'load', String(addresses)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  await once(child.stdout, 'data')
   const end = async () => {
     child.kill('SIGTERM')
     const [text] = await once(child.stdout, 'data')
@@ -106,7 +109,7 @@ export async function anonymousLoadBench() {
     const rows = []
     for (const addresses of [1, connections]) {
       const quiet = await medianMs(users)
-      const load = anonymousLoad(addresses)
+      const load = await anonymousLoad(addresses)
       await new Promise((next) => setTimeout(next, settleMs))
       const [begunMs, cpu] = [performance.now(), cpuSeconds(daemon.pid)]
       await new Promise((next) => setTimeout(next, settleMs))
