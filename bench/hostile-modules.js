@@ -57,8 +57,9 @@ function hostileService() {
   return server
 }
 
-async function* endless() {
-  for (;;) {
+/** Not longer than the bench: undici does not end what it has begun to send. @param {() => boolean} isRunning */
+async function* endless(isRunning) {
+  while (isRunning()) {
     yield Buffer.from('GET / HTTP/1.1\r\n\r\n')
     await wait(20)
   }
@@ -93,7 +94,7 @@ export async function hostileModules() {
   /** @param {string} path @param {any} [options] */
   const call = async (path, { body, ...init } = {}) => {
     const hangUp = AbortSignal.timeout(Math.ceil(Math.random() * 900))
-    const more = body === undefined ? {} : { body: typeof body === 'function' ? body() : body }
+    const more = body === undefined ? {} : { body: typeof body === 'function' ? body(isRunning) : body }
     counts.hostile += 1
     await fetch(`${daemon.url}${api}/module-api/${path}`, {
       ...{ ...init, ...more, signal: hangUp },
