@@ -7,6 +7,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 const shared = ['package-lock.json', 'test/areas.json', 'test/support/changed-areas.ts', 'vitest.', '.ci/run', 'scripts/']
 /** The tests of all features of the daemon depend on these. */
 const database = ['src/daemon/db/', 'test/support/databases.ts']
+/** Tables belong to one feature, whose code changes with them; migrations run on both databases in any case. */
+const tables = ['src/daemon/db/migrations/', 'src/daemon/db/schema.ts']
 
 const tested = process.env.TESTED_COMMIT ?? (existsSync('.ci/tested') ? readFileSync('.ci/tested', 'utf8').trim() : '')
 
@@ -22,7 +24,9 @@ function changedSince(commit) {
 }
 
 const changed = changedSince(tested)
-const changesAny = (prefixes) => changed === undefined || changed.some((file) => prefixes.some((prefix) => file.startsWith(prefix)))
+const isBelow = (prefixes) => (file) => prefixes.some((prefix) => file.startsWith(prefix))
+const changesAny = (prefixes) => changed === undefined || changed.some(isBelow(prefixes))
+const changesDatabase = changed === undefined || changed.some((file) => isBelow(database)(file) && !isBelow(tables)(file))
 
 const areas = JSON.parse(readFileSync('test/areas.json', 'utf8'))
 const foldersOf = (path) =>
@@ -31,12 +35,12 @@ const foldersOf = (path) =>
     .map(({ name }) => name)
 const features = [...new Set([...foldersOf('src/daemon'), ...foldersOf('test/daemon')])].toSorted()
 const places = [
-  ...Object.entries(areas).map(([name, { changes }]) => [name, changes]),
-  ...features.map((name) => [`daemon/${name}`, [`src/daemon/${name}/`, `test/daemon/${name}/`, ...database]]),
+  ...Object.entries(areas).map(([name, { changes, tests }]) => [name, [...changes, ...tests]]),
+  ...features.map((name) => [`daemon/${name}`, [`src/daemon/${name}/`, `test/daemon/${name}/`]]),
 ]
 console.log(
   places
-    .filter(([, prefixes]) => changesAny([...shared, ...prefixes]))
+    .filter(([name, prefixes]) => (changesDatabase && name.startsWith('daemon/')) || changesAny([...shared, ...prefixes]))
     .map(([name]) => name)
     .join(','),
 )
