@@ -6,27 +6,12 @@ import { testsOfUnchangedAreas } from './test/support/changed-areas.ts'
 import { slowestFirst } from './test/support/slowest-first.ts'
 
 /**
- * `npm test` is for the minutes before a commit: on SQLite, and without those that kill at every line, try every request or repeat a story
- * in thousands of orders. `npm run test:all` runs everything on both dialects. CI does too, but for areas that did not change.
+ * `npm test` is for the minutes before a commit: on SQLite, and without the thorough tests of any area (test/areas.json): those that kill at
+ * every line, try every request or repeat a story in thousands of orders. `npm run test:all` runs everything on both dialects. CI does too, but
+ * for areas that did not change.
  */
 const isWhole = process.env.TENANTRY_TESTS === 'all'
-const thorough = [
-  ...testsOfUnchangedAreas(''),
-  'test/agent/move/hostile-snapshot.test.ts',
-  'test/core/boards/random-boards.test.ts',
-  'test/daemon/billing/{double-charges,end-payments,provider-away}.test.ts',
-  'test/daemon/boxes/one-hold.test.ts',
-  'test/daemon/**/*{killed,crash,races}.test.ts',
-  'test/daemon/files/concurrent-changes.test.ts',
-  'test/daemon/isolation/{streams,tokens}.test.ts',
-  'test/daemon/payments/{event-table,install-paid,two-daemons}.test.ts',
-  'test/daemon/{replicas,two-replicas}.test.ts',
-  'test/daemon/rollouts/{rollback,emergency-*}.test.ts',
-  'test/daemon/store/{store,catalogue,approved,review}.test.ts',
-  'test/daemon/{strange-requests,who-may-call}.test.ts',
-  'test/node/restic/*.test.ts',
-  'test/node/sandbox/*.test.ts',
-]
+const changed = isWhole ? process.env.CHANGED_AREAS : ''
 
 const slowest = [
   'isolation/tokens.test.ts',
@@ -55,7 +40,7 @@ function hasRoom(folder: string): boolean {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
-    exclude: ['test/e2e/**', 'node_modules/**', ...(isWhole ? testsOfUnchangedAreas(process.env.CHANGED_AREAS) : thorough)],
+    exclude: ['test/e2e/**', 'node_modules/**', ...testsOfUnchangedAreas(changed)],
     env: { TMPDIR: join(hasRoom(inMemory) ? inMemory : tmpdir(), `tenantry-tests-${process.pid}`) },
     // One PostgreSQL for the whole run; each test file makes a database of its own in it.
     globalSetup: ['test/support/temp-folder.ts', 'test/support/postgres-server.ts'],
