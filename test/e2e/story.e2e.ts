@@ -57,7 +57,7 @@ test('two boxes are provisioned, probed, and in the registry with the versions t
 test('a stack that somebody set up by hand is registered as observed', async () => {
   const folder = join(fleet.folder, 'by-hand')
   const byHand = await renderBoxByHand({ folder, slug: 'hort-sued', firstPort: await freePorts(3) })
-  await compose(fleet.testbed, byHand.folder)('up', '-d')
+  await compose(fleet.testbed, byHand.folder)('up', '-d', '--wait')
   await fleet.must(
     'boxes',
     'adopt',
