@@ -66,8 +66,20 @@ async function receive<T>(incoming: Incoming, take: (part: FilePart) => Promise<
 function parsed({ multipart, request, response }: Incoming, storage: StorageEngine): Promise<unknown> {
   const { part, fieldBytes = defaultFieldBytes } = multipart
   const limits = { files: 1, fields: maxFields, fieldSize: fieldBytes, fieldNestingDepth: 0, headerPairs: 20 }
-  const reader = multer({ storage, limits, defParamCharset: 'utf8', preservePath: true }).single(part)
+  const reader = multer({ storage, limits, defParamCharset: 'latin1', preservePath: true }).single(part)
   return new Promise((done) => void reader(request, response, done))
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The name from its bytes: UTF-8, or Latin-1 of an old client. A name of `filename*` may have other letters, and is decoded already. */
+function decodedName(name: string): string {
+  if (/[^\0-\xff]/.test(name)) return name
+  try {
+    return utf8.decode(Buffer.from(name, 'latin1'))
+  } catch {
+    return name
+  }
 }
 
 /** A multer engine that streams the file to `take`. */
@@ -91,7 +103,7 @@ function streamingEngine<T>({ maxBytes }: Multipart, take: (part: FilePart) => P
   const engine: StorageEngine = {
     _handleFile(_, { originalname, mimetype, stream }, done) {
       began = true
-      taking = take({ fileName: originalname, contentType: mimetype, content: passed(stream) })
+      taking = take({ fileName: decodedName(originalname), contentType: mimetype, content: passed(stream) })
       taking.then(
         () => done(null, {}),
         (error) => done(error),
@@ -109,7 +121,7 @@ function invalidForm(failure: unknown, { part }: Multipart): Problem {
 }
 
 const reasons = (part: string): Partial<Record<MulterError['code'], string>> => ({
-  MISSING_FIELD_NAME: `is missing: send the file as the part ${part}, with a file name`,
+  MISSING_FIELD_NAME: `is missing: send the file as the part ${part}, with a valid file name`,
   LIMIT_UNEXPECTED_FILE: `must be the one part with a file name`,
   LIMIT_FILE_COUNT: 'must be one file',
   LIMIT_FIELD_KEY: 'comes with a part whose name is too long',

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { execa } from 'execa'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { endpoint, makeClient, open, openApiDocument } from '../../../src/core/contract/index.ts'
@@ -67,6 +68,51 @@ const form = (...parts: [string, string | Blob, string?][]) => {
   return made
 }
 const bytes = (count: number) => new Blob([new Uint8Array(count)], { type: 'image/png' })
+
+/** A form with one file, whose part has this disposition, byte by byte. */
+const rawForm = (parameters: Buffer) =>
+  Buffer.concat([
+    Buffer.from('--cut\r\ncontent-disposition: form-data; name="artifact"; '),
+    parameters,
+    Buffer.from('\r\ncontent-type: image/png\r\n\r\nhello\r\n--cut--\r\n'),
+  ])
+
+test.each<[string, Buffer | string, string]>([
+  ['UTF-8 bytes of a browser', 'filename="Übung 🦆.png"', 'Übung 🦆.png'],
+  ['escaped quotes of a browser', 'filename="a%22b.png"', 'a"b.png'],
+  ['quoted pairs', 'filename="a\\"b\\\\c.png"', 'a"b\\c.png'],
+  ['a token without quotes', 'filename=plan.png', 'plan.png'],
+  ['RFC 8187', "filename*=UTF-8''%C3%9Cbung%20%F0%9F%A6%86.png", 'Übung 🦆.png'],
+  ['RFC 8187 beside a plain name', `filename="_bung.png"; filename*=utf-8'de'%C3%9Cbung.png`, 'Übung.png'],
+  ['RFC 8187 in Latin-1', "filename*=ISO-8859-1''%DCbung.png", 'Übung.png'],
+  ['Latin-1 bytes', Buffer.from('filename="Übung.png"', 'latin1'), 'Übung.png'],
+  ['a path of Windows', 'filename="C:\\Users\\anna\\Plan.png"', 'C:\\Users\\anna\\Plan.png'],
+])('a file name as %s arrives', async (_, parameters, name) => {
+  const { url } = await started()
+  const headers = { 'content-type': 'multipart/form-data; boundary=cut', connection: 'close' }
+  const response = await fetch(`${url}/send`, { method: 'POST', headers, body: new Uint8Array(rawForm(Buffer.from(parameters))) })
+  expect(await response.json()).toMatchObject({ name, bytes: 5 })
+})
+
+test.each([
+  ['an unknown charset', "filename*=klingon''a.png"],
+  ['a broken escape', "filename*=UTF-8''%G1.png"],
+  ['no closing quote', 'filename="a.png'],
+  ['an empty name', 'filename=""'],
+])('a file name with %s is refused', async (_, parameters) => {
+  const { post } = await started()
+  const body = rawForm(Buffer.from(parameters)).toString('latin1')
+  const { status, json } = await post(body, { 'content-type': 'multipart/form-data; boundary=cut' })
+  expect([status, json.code]).toEqual([400, 'VALIDATION'])
+  expect(json.message).toContain('with a valid file name')
+})
+
+test('curl sends a name with umlauts, quotes and backslashes', async () => {
+  const { url } = await started()
+  const send = 'artifact=@package.json;filename="Übung \\"4b\\" \\\\ 1.json"'
+  const { stdout } = await execa('curl', ['--silent', '--show-error', '--form', send, `${url}/send`])
+  expect(JSON.parse(stdout)).toMatchObject({ name: 'Übung "4b" \\ 1.json' })
+})
 
 test('the typed client sends a file with text parts, and its name arrives in any script', async () => {
   const { client } = await started()
