@@ -18,10 +18,11 @@ export const filterOf = ({ clock }: Pick<Context, 'clock'>, { status, board, ele
 })
 
 type Verb = 'cancel' | 'retry'
-type Named = Filter & Readonly<{ runs?: readonly string[]; tenant: string }>
+/** `isMoved`: the runs continue with another version of their board, whatever failed. */
+type Named = Filter & Readonly<{ runs?: readonly string[]; tenant: string; isMoved?: boolean }>
 
 /** Runs named by id, or all that match a filter, after a confirmation. Throws USAGE for neither or both. */
-export async function chooseRuns(context: Context, { runs: ids = [], tenant: slug, ...filter }: Named, verb: Verb) {
+export async function chooseRuns(context: Context, { runs: ids = [], tenant: slug, isMoved = false, ...filter }: Named, verb: Verb) {
   const body = filterOf(context, filter)
   const hasFilter = Object.keys(body).length > 0
   if (ids.length > 0 === hasFilter) throw problem('USAGE', `pass run ids, or a filter such as --status failed, to ${verb} runs`)
@@ -29,19 +30,20 @@ export async function chooseRuns(context: Context, { runs: ids = [], tenant: slu
   const which = !hasFilter
     ? plural(ids.length, 'run')
     : isAsked
-      ? await matchingText(context, { slug, ...body }, verb)
+      ? await matchingText(context, { slug, ...body }, { verb, isMoved })
       : 'all matching runs'
   await assertConfirmed(context.ask, `${verb === 'cancel' ? 'Cancel' : 'Retry'} ${which} of ${clean(slug)}?`)
   return { params: { slug }, body: hasFilter ? body : { ids: [...ids] } }
 }
 
+type Asked = Readonly<{ verb: Verb; isMoved: boolean }>
 type Search = Readonly<{ slug: string } & ReturnType<typeof filterOf>>
 
 /** `the 3 unfinished runs of board Crisis`: the number and each filter, so that a person sees what is confirmed. */
-async function matchingText({ api }: Pick<Context, 'api'>, { slug, ...filter }: Search, verb: Verb): Promise<string> {
+async function matchingText({ api }: Pick<Context, 'api'>, { slug, ...filter }: Search, { verb, isMoved }: Asked): Promise<string> {
   const { canRetry } = await import('../../core/runs/index.ts')
   const isMeant = ({ failure }: OperatorRun) =>
-    verb === 'retry' ? failure !== null && canRetry(failure) : failure?.code !== 'CANCELLED' && failure?.code !== 'REJECTED'
+    verb === 'retry' && !isMoved ? failure !== null && canRetry(failure) : failure?.code !== 'CANCELLED' && failure?.code !== 'REJECTED'
   const statuses = filter.status ? [filter.status] : verb === 'retry' ? (['failed'] as const) : (['running', 'waiting', 'failed'] as const)
   const pages = await Promise.all(
     statuses.map((status) => api.runs.listTenantRuns({ params: { slug }, query: { ...filter, status, limit: pageSize } })),

@@ -51,11 +51,18 @@ const cancel = command('cancel [runs...]', 'Cancel runs: their tasks and timers 
 })
 
 const retry = command('retry [runs...]', 'Retry failed runs at the element that failed', {
-  options: { tenant, ...search },
-  run: async (context, input) => context.api.runs.retryTenantRuns(await chooseRuns(context, input, 'retry')),
+  options: { tenant, ...search, boardVersion: count('--board-version <version>', 'continue with this published version of the board') },
+  run: async (context, { boardVersion, ...input }) => {
+    const { params, body } = await chooseRuns(context, { ...input, isMoved: boardVersion !== undefined }, 'retry')
+    return context.api.runs.retryTenantRuns({ params, body: { ...body, boardVersion } })
+  },
   view: changedView('continued'),
   exit: ({ refused }) => (refused.length > 0 ? 5 : 0),
-  examples: ['retry run_8x2m --tenant anna-schule', 'retry --tenant anna-schule --element which'],
+  examples: [
+    'retry run_8x2m --tenant anna-schule',
+    'retry --tenant anna-schule --element which',
+    'retry run_8x2m --tenant anna-schule --board-version 4',
+  ],
 })
 
 export const runs = noun('runs', 'Manage runs of flow boards', [

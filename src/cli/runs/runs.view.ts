@@ -62,7 +62,9 @@ function nextStep(failure: NonNullable<OperatorRun['failure']>, { id, tenant }: 
   if (failure.code === 'CANCELLED' || failure.code === 'REJECTED') return ''
   return canRetry(failure)
     ? `fix: tenantry runs retry ${id} --tenant ${tenant}`
-    : `A retry fails again. fix: tenantry runs cancel ${id} --tenant ${tenant}, then start a new run`
+    : 'A retry fails again. Once a corrected version of the board is published: ' +
+        `tenantry runs retry ${id} --tenant ${tenant} --board-version <version>. ` +
+        `Or: tenantry runs cancel ${id} --tenant ${tenant}, then start a new run`
 }
 
 type Started = RunSummary & Readonly<{ warnings?: readonly Readonly<{ message: string }>[] }>
@@ -128,12 +130,12 @@ const openView = (open: readonly Open[], style: Style): string =>
 /** A run for a user, with what it waits for. */
 export const waitingView = (run: RunDetail, style: Style): string => sections(ownRunView(run, style), openView(run.open, style))
 
-type Entry = Readonly<{ seq: number; at: string; type: string; elementId: string | null }>
+type Entry = Readonly<{ seq: number; at: string; type: string; elementId: string | null; boardVersion: number | null }>
 
 const entryColumns: readonly Column<Entry>[] = [
   { title: 'SEQ', value: ({ seq }) => seq, priority: 1, align: 'right' },
   { title: 'AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
-  { title: 'INPUT', value: ({ type }) => type, priority: 1 },
+  { title: 'INPUT', value: ({ type, boardVersion }) => (boardVersion ? `${type} (version ${boardVersion})` : type), priority: 1 },
   { title: 'ELEMENT', value: ({ elementId }) => elementId, priority: 1 },
 ]
 

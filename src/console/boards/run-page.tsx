@@ -31,15 +31,22 @@ import { words } from './words.ts'
 type One = Readonly<{ slug: string; id: string }>
 type Entry = Awaited<ReturnType<typeof api.runs.tenantRunHistory>>['entries'][number]
 
-/** A retry continues nothing else; a run that failed otherwise is cancelled. */
+/** A retry with the version of the run continues nothing else. */
 const canRetry = ({ failure }: OperatorRun) => failure?.code === 'TOO_MANY_STEPS'
+/** The published version of the board, with which a failed run may continue. */
+const versionFor = (run: OperatorRun, board: BoardStructure | undefined): number | undefined => {
+  const version = board?.publishedVersion ?? run.boardVersion
+  return run.status === 'failed' && canCancel(run) && version !== run.boardVersion ? version : undefined
+}
 const canCancel = ({ status, failure }: OperatorRun) =>
   status !== 'completed' && failure?.code !== 'CANCELLED' && failure?.code !== 'REJECTED'
 
 export function Page() {
   const one = useParams({ strict: false }) as One
   const run = useQuery({ queryKey: ['runs', one.slug, 'one', one.id], queryFn: () => api.runs.showTenantRun({ params: one }) })
-  const [action, setAction] = useState<'cancel' | 'retry'>()
+  const [action, setAction] = useState<Action>()
+  const board = useQuery({ ...boardQuery({ slug: one.slug, id: run.data?.boardId ?? '' }), enabled: run.data?.status === 'failed' })
+  const version = run.data && versionFor(run.data, board.data)
   const { why } = useMay('runs', 'cancelTenantRuns')
   return (
     <>
@@ -52,6 +59,11 @@ export function Page() {
               {canRetry(run.data) && (
                 <Button look="primary" why={why} onPress={() => setAction('retry')}>
                   {words.retry}…
+                </Button>
+              )}
+              {version !== undefined && (
+                <Button why={why} onPress={() => setAction({ version })}>
+                  {words.retryVersion(version)}…
                 </Button>
               )}
               {canCancel(run.data) && (
@@ -156,27 +168,35 @@ function History({ slug, run: { id, seq } }: Readonly<{ slug: string; run: Opera
 const Steps = ({ entries }: Readonly<{ entries: readonly Entry[] }>) => (
   <Timeline
     label={words.steps}
-    entries={entries.toReversed().map(({ seq, at, type, elementId }) => ({
+    entries={entries.toReversed().map(({ seq, at, type, elementId, boardVersion }) => ({
       key: String(seq),
       at,
       tone: 'ok' as const,
-      text: elementId ? `${type} · ${elementId}` : type,
+      text: [type, elementId, boardVersion && words.withVersion(boardVersion)].filter(Boolean).join(' · '),
     }))}
   />
 )
 
-function Act({ one: { slug, id }, action, onClose }: Readonly<{ one: One; action: 'cancel' | 'retry'; onClose(): void }>) {
+/** `version`: a retry with this version of the board. */
+type Action = 'cancel' | 'retry' | Readonly<{ version: number }>
+
+function Act({ one: { slug, id }, action, onClose }: Readonly<{ one: One; action: Action; onClose(): void }>) {
   const cancels = action === 'cancel'
+  const version = typeof action === 'object' ? action.version : undefined
+  const retries = version === undefined ? words.retryConsequence : words.retryVersionConsequence(version)
+  const command = `tenantry runs ${cancels ? 'cancel' : 'retry'} ${id} --tenant ${slug}`
   return (
     <ActionDialog
       title={cancels ? words.cancelTitle : words.retryTitle}
-      consequence={cancels ? words.cancelConsequence : words.retryConsequence}
+      consequence={cancels ? words.cancelConsequence : retries}
       confirm={cancels ? words.cancel : words.retry}
       danger={cancels}
-      cli={() => `tenantry runs ${action} ${id} --tenant ${slug}`}
+      cli={() => (version === undefined ? command : `${command} --board-version ${version}`)}
       run={async () => {
         const call = { params: { slug }, body: { ids: [id] } }
-        const { refused } = cancels ? await api.runs.cancelTenantRuns(call) : await api.runs.retryTenantRuns(call)
+        const { refused } = cancels
+          ? await api.runs.cancelTenantRuns(call)
+          : await api.runs.retryTenantRuns({ ...call, body: { ...call.body, boardVersion: version } })
         await queryClient.invalidateQueries({ queryKey: ['runs'] })
         const [first] = refused
         if (first) throw problem('CONFLICT', first.message)

@@ -22,5 +22,9 @@ export const words = {
   cancelConsequence: 'The run ends as failed. Its open tasks, checkpoints and timers end; messages that were sent stay.',
   retry: 'Retry',
   retryTitle: 'Continue this run where it failed?',
+  withVersion: (version: number) => `with version ${version} of the board`,
+  retryVersion: (version: number) => `Continue with version ${version}`,
+  retryVersionConsequence: (version: number) =>
+    `Runs the failed element again, as version ${version} of the board has it. Refused if that version lacks something that the run holds.`,
   retryConsequence: 'Runs the failed element again. Elements that are done are not repeated.',
 } as const

@@ -105,8 +105,9 @@ export const runFailed = (of: OfRun & Readonly<{ boardId: string; code: string; 
     'No time of it fires any more, also none that escalates; its open tasks stay open. Other runs are not affected.\n' +
     (of.isRetryable
       ? `Retry or cancel it: tenantry runs retry ${of.runId} --tenant ${of.slug}`
-      : 'A retry would fail again. Ask the school to correct the board and start a new run, and cancel this one: ' +
-        `tenantry runs cancel ${of.runId} --tenant ${of.slug}`),
+      : 'A retry would fail again. Ask the school to publish a corrected version of the board, and continue with it: ' +
+        `tenantry runs retry ${of.runId} --tenant ${of.slug} --board-version <version>. ` +
+        `Or cancel it, and let the school start a new run: tenantry runs cancel ${of.runId} --tenant ${of.slug}`),
   command: `tenantry runs show ${of.runId} --tenant ${of.slug}`,
 })
 

@@ -79,7 +79,11 @@ function* checkTexts({ elements }: BoardDefinition, names: ReadonlySet<string>):
         yield error('VARIABLE_UNKNOWN', element.id, `${titled(element)} names {${name}}, which no form and no start variable sets`)
 }
 
-function* checkExpressions(board: BoardDefinition, graph: Graph, types: ReadonlyMap<string, VariableType>): Findings {
+export function* checkExpressions(
+  board: Pick<BoardDefinition, 'variables' | 'elements'>,
+  graph: Graph,
+  types: ReadonlyMap<string, VariableType>,
+): Findings {
   const check = expressionChecker(types, nonZeroVariables(board))
   const checked: { id: string; name: string; wrong: string | null; risk: string | undefined; unguarded: readonly string[] }[] = []
   for (const element of graph.elements.values())

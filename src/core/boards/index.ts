@@ -8,7 +8,7 @@ export { type ChatMessage, isOutdated, readChatMessage, saysOneOf } from './chat
 export { checkBoard, checkInSteps } from './check.ts'
 export { type BoardFinding, violationsOf } from './check-graph.ts'
 export { roomOfTrigger, type TriggerPlace } from './check-triggers.ts'
-export { type BoardSummary, boardsContract } from './contract.ts'
+export { type BoardSummary, boardsContract, Version } from './contract.ts'
 export { dueOccurrences, nextOccurrence } from './cron-trigger.ts'
 export {
   type BoardBindings,
@@ -30,6 +30,7 @@ export {
 export { causeOf, eventStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
 export { readForm, readStartVariables } from './form.ts'
+export { type Moved, movedState, moveRun } from './move-run.ts'
 export { occurrenceKey } from './occurrence.ts'
 export { type BoardStructure, type OperatorBoard, operatorBoardsContract } from './operator-contract.ts'
 export {

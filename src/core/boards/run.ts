@@ -101,7 +101,8 @@ export type RunInput =
   | Readonly<{ type: 'approve'; elementId: string; by: string; eligible: readonly string[] }>
   | Readonly<{ type: 'timer'; tokenId: string | null; name: TimerName }>
   | Readonly<{ type: 'cancel' }>
-  | Readonly<{ type: 'retry' }>
+  /** `boardVersion`: of the other version with which the run continues; the caller has moved the run to it. */
+  | Readonly<{ type: 'retry'; boardVersion?: number }>
 
 /** `warn` at 80 % of a due time, `due` at its end, `elapsed` of a timer element; without a token they are those of the run. */
 export type TimerName = 'warn' | 'due' | 'elapsed'

@@ -50,6 +50,7 @@ export const catalogue = {
   RUN_ENDED: entry(409, 5, 'The run has ended'),
   RUN_FAILED: entry(409, 5, 'The run has failed'),
   RUN_CHANGED: entry(409, 5, 'The run changed since it was read'),
+  VERSION_UNFIT: entry(409, 5, 'The run cannot continue with this version of its board'),
   ELEMENT_NOT_ACTIVE: entry(409, 5, 'The run does not wait at this element'),
   KEY_REUSED: entry(409, 5, 'The idempotency key was used for another request'),
   // modules

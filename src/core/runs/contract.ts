@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FormField, StartVariable } from '../boards/index.ts'
+import { FormField, StartVariable, Version } from '../boards/index.ts'
 import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
 
 const root = '/api/platform/v1'
@@ -25,7 +25,7 @@ export const RunSummary = z.object({
   id: z.string(),
   boardId: z.string(),
   boardName: z.string(),
-  boardVersion: z.int().meta({ description: 'The version that the run began with and keeps' }),
+  boardVersion: z.int().meta({ description: 'The version that the run began with, or that a retry named' }),
   spaceId: z.string().nullable(),
   status: RunStatus.meta({ description: '`waiting`: for a user; `running`: for a time only' }),
   trigger: z.string().meta({ description: '`manual`, `event`, `chat` or `cron`' }),
@@ -87,6 +87,7 @@ export const HistoryEntry = z.object({
   type: z.enum(['start', 'complete', 'skip', 'approve', 'reject', 'submit', 'timer', 'cancel', 'retry']),
   elementId: z.string().nullable(),
   by: z.string().nullable().meta({ description: 'Null: a timer, a trigger or automation' }),
+  boardVersion: z.int().nullable().meta({ description: 'The version of the board with which a retry continued; else null' }),
 })
 
 export const Report = z.object({
@@ -104,7 +105,11 @@ export const Report = z.object({
 
 const Action = z.enum(['complete', 'approve', 'reject', 'submit', 'skip'])
 
-const manages = <const Path extends string, const Code extends 'RUN_FAILED' = never>(
+export const RetryVersion = Version.optional().meta({
+  description: 'The published version of the board, to continue with it: it has everything that the run holds',
+})
+
+const manages = <const Path extends string, const Code extends 'RUN_CHANGED' | 'RUN_FAILED' | 'VERSION_UNFIT' = never>(
   path: Path,
   summary: string,
   codes: readonly Code[] = [],
@@ -200,7 +205,10 @@ export const runsContract = {
     spec: '4.9',
   }),
   cancelRun: manages('cancel', 'Cancel a run: its tasks, checkpoints and timers end'),
-  retryRun: manages('retry', 'Continue a failed run at the element that failed', ['RUN_FAILED']),
+  retryRun: endpoint({
+    ...manages('retry', 'Continue a failed run at the element that failed', ['RUN_CHANGED', 'RUN_FAILED', 'VERSION_UNFIT']),
+    body: z.strictObject({ boardVersion: RetryVersion }).prefault({}),
+  }),
   runHistory: endpoint({
     method: 'GET',
     path: `${root}/runs/:id/history`,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, TimeInput, Timestamp } from '../contract/index.ts'
-import { HistoryEntry, Id, Report, RunDetail, RunStatus, RunSummary } from './contract.ts'
+import { HistoryEntry, Id, Report, RetryVersion, RunDetail, RunStatus, RunSummary } from './contract.ts'
 
 const base = '/api/admin/v1/tenants/:slug/runs'
 const ofTenant = z.object({ slug: Slug })
@@ -31,20 +31,34 @@ const filter = {
 /** Runs changed by one request. */
 export const maxBulk = 200
 
-const manyRuns = (verb: 'cancel' | 'retry', summary: string) =>
+const chosen = { ids: z.array(Id).min(1).max(maxBulk).optional(), ...filter }
+const isOneOf = (names: readonly string[]) => ({ anyOf: names.map((name) => ({ required: [name] })) })
+const namesRuns = (body: object) => Object.entries(body).some(([name, value]) => name in chosen && value !== undefined)
+const mustNameRuns = 'must name runs: ids, status, board, element or startedBefore'
+
+const bodies = {
+  cancel: z
+    .strictObject(chosen)
+    .refine(namesRuns, mustNameRuns)
+    .meta(isOneOf(Object.keys(chosen))),
+  retry: z
+    .strictObject({ ...chosen, boardVersion: RetryVersion })
+    .refine(namesRuns, mustNameRuns)
+    .refine(({ boardVersion, ids, board }) => boardVersion === undefined || ids !== undefined || board !== undefined, {
+      path: ['boardVersion'],
+      message: 'needs ids or board: each board has its own versions',
+    })
+    .meta({ ...isOneOf(Object.keys(chosen)), dependentSchemas: { boardVersion: isOneOf(['ids', 'board']) } }),
+}
+
+const manyRuns = <const Verb extends keyof typeof bodies>(verb: Verb, summary: string) =>
   endpoint({
     method: 'POST',
     audit: verb === 'cancel' ? 'run.cancelled' : 'run.retried',
     path: `${base}/${verb}`,
     auth: admin('operator'),
     params: ofTenant,
-    body: z
-      .strictObject({ ids: z.array(Id).min(1).max(maxBulk).optional(), ...filter })
-      .refine(
-        (body) => Object.values(body).some((value) => value !== undefined),
-        'must name runs: ids, status, board, element or startedBefore',
-      )
-      .meta({ minProperties: 1 }),
+    body: bodies[verb],
     returns: z.object({
       changed: z.array(z.string()),
       refused: z.array(z.object({ id: z.string(), code: z.string(), message: z.string() })),

@@ -1,5 +1,5 @@
 // Flow boards of tenants: save versions, check, publish and archive them. A change and its event commit in one transaction.
-// The rules are in core/boards. A saved version never changes, so a run can keep the one it began with.
+// The rules are in core/boards. A saved version never changes, so a run can keep the one that it follows.
 import './boards.tables.ts'
 import { bundleContract, boardsContract as contract, operatorBoardsContract } from '../../core/boards/index.ts'
 import { feature } from '../feature/index.ts'
@@ -18,6 +18,7 @@ import { createBoard, deleteBoard, saveBoard } from './save-board.ts'
 import { listBoards, listVersions, showBoard, showVersion } from './show-boards.ts'
 import { exportBoard, importBoard, simulateBoard } from './transfer-board.ts'
 
+export { inSlices } from './board-work.ts'
 export { type BoardRecord, boardsOf, findBoard, findStart, findVersion } from './boards.repo.ts'
 export { storeBoard } from './save-board.ts'
 export { noSuchBoard, noSuchStartable, readBoard } from './show-boards.ts'

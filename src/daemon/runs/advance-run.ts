@@ -2,6 +2,7 @@ import {
   type Board,
   boundRole,
   isWork,
+  movedState,
   type RunFailure,
   type RunInput,
   stepRun,
@@ -21,9 +22,10 @@ import type { RunsDeps, StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
 import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
+import { checkedMove, type VersionMove } from './move-version.ts'
 import { takeRecentRun } from './recent-runs.ts'
 import { namesOfRun } from './run-names.ts'
-import { findRun, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
+import { findRun, hasEnded, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { mayRead, noSuchRun } from './show-runs.ts'
 import { eligibleFor } from './stalled-elements.ts'
 
@@ -152,7 +154,7 @@ async function openElement(
   { elementId, expectedSeq }: Omit<Advance, 'id'>,
 ): Promise<Readonly<{ board: Board; element: OpenElement }>> {
   const { state } = run
-  if (state.status === 'completed' || (state.failure && isFinal(run)))
+  if (hasEnded(run))
     throw problem('RUN_ENDED', `Run ${run.id} has ended (${state.failure?.code.toLowerCase() ?? state.status}), and cannot change.`)
   if (state.failure) throw runFailed(run, state.failure)
   if (expectedSeq !== undefined && expectedSeq !== state.seq)
@@ -168,12 +170,13 @@ async function openElement(
 
 const openIn = ({ active }: RunRecord): string => `the run waits for: ${active.elementIds.join(', ') || 'nothing'}`
 
+const nextOf = (failure: RunFailure): string =>
+  canRetry(failure) ? 'retries or cancels it' : `${withCorrected}, or cancels it and starts a new run`
+const withCorrected = 'retries it with a corrected version of the board (boardVersion)'
+
 /** A run that failed, and what can be done. */
 export const runFailed = ({ id }: Pick<RunRecord, 'id'>, failure: RunFailure) =>
-  problem(
-    'RUN_FAILED',
-    `Run ${id} failed: ${failure.message}. fix: a user with manageRuns ${canRetry(failure) ? 'retries or cancels it' : 'cancels it and starts a new run'}`,
-  )
+  problem('RUN_FAILED', `Run ${id} failed: ${failure.message}. fix: a user with manageRuns ${nextOf(failure)}`)
 
 /** An element that waits for a user. `role`: null for the user who started the run. `escalationRole`: only once it was escalated. */
 type OpenElement = Readonly<{
@@ -189,8 +192,6 @@ function waitingFor({ definition }: Board, { kind, label, config }: WorkElement,
   const also = escalated && escalationRole !== undefined ? boundRole(definition, escalationRole) : undefined
   return { tokenId: id, kind, label, role: workerRole(definition, config), escalationRole: also ?? null }
 }
-
-const isFinal = ({ state: { failure } }: RunRecord): boolean => failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
 
 type Waited = Readonly<{ run: RunRecord; element: OpenElement }>
 
@@ -251,28 +252,44 @@ export async function advanceLocked(deps: StepDeps, tx: Tx, { run, input, keyed 
   return (await applyStep(deps, tx, { run, stepped, input, keyed })) as RunRecord
 }
 
-const manage = (deps: Deps, actor: PlatformPrincipal, { id, type }: Readonly<{ id: string; type: 'cancel' | 'retry' }>) =>
+const manage = (deps: Deps, actor: PlatformPrincipal, { id, ...change }: One & Pick<Managed, 'type' | 'move'>) =>
   deps.db.transaction().execute(async (tx) => {
     const run = await lockReadableRun(tx, actor, id)
-    return summaryOf(await manageLocked(deps, tx, { run, type, actor, slug: actor.tenantSlug }))
+    return summaryOf(await manageLocked(deps, tx, { run, ...change, actor, slug: actor.tenantSlug }))
   })
 
 /** Without the reason, which may quote variables: operators retry runs too. */
 const cannotRetry = ({ id }: RunRecord, { code }: RunFailure) =>
   problem(
     'RUN_FAILED',
-    `Run ${id} failed with ${code}, so a retry fails again. fix: a user with manageRuns cancels it and starts a new run`,
+    `Run ${id} failed with ${code}, so a retry fails again. fix: a user with manageRuns ${withCorrected}, or cancels it and starts a new run`,
   )
 
-type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor; slug: string }>
+type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor; slug: string; move?: VersionMove | undefined }>
 
-/** Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, RUN_FAILED (a retry cannot help), INVALID_TRANSITION. */
-export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug }: Managed): Promise<RunRecord> {
-  if (run.state.status === 'completed' || isFinal(run))
+/**
+ * Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, RUN_FAILED (a retry cannot help), RUN_CHANGED (since it
+ * was checked for another version), INVALID_TRANSITION.
+ */
+export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug, move }: Managed): Promise<RunRecord> {
+  if (hasEnded(run))
     throw problem('RUN_ENDED', `Run ${run.id} has ended. ${type === 'cancel' ? 'Nothing is left to cancel.' : 'fix: start a new run'}`)
+  if (move) return retryMoved(deps, tx, { run, actor, slug, move })
   if (type === 'retry' && run.state.failure && !canRetry(run.state.failure)) throw cannotRetry(run, run.state.failure)
   const after = await advanceLocked(deps, tx, { run, input: { type } })
   await audit(deps, tx, { actor, slug, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })
+  return after
+}
+
+async function retryMoved(
+  deps: StepDeps,
+  tx: Tx,
+  { run, actor, slug, move: { boardVersion, seq, pending } }: Omit<Managed, 'type'> & Readonly<{ move: VersionMove }>,
+): Promise<RunRecord> {
+  if (run.state.seq !== seq) throw problem('RUN_CHANGED', `Run ${run.id} was changed meanwhile. fix: repeat the request`)
+  const moved = { ...run, boardVersion, state: movedState(run.state, { pending }) }
+  const after = await advanceLocked(deps, tx, { run: moved, input: { type: 'retry', boardVersion } })
+  await audit(deps, tx, { actor, slug, run, action: 'run.retried', boardVersion })
   return after
 }
 
@@ -282,9 +299,18 @@ type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
 /** Ends a run: its tasks, checkpoints and timers are cancelled. Throws NOT_FOUND, RUN_ENDED. */
 export const cancelRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'cancel' })
 
-/** Continues a failed run at the element that failed. Throws NOT_FOUND, RUN_ENDED, RUN_FAILED (a retry cannot help), INVALID_TRANSITION (it has
- * not failed). */
-export const retryRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'retry' })
+/**
+ * Continues a failed run at the element that failed, with `boardVersion` in that version of its board. Throws NOT_FOUND, RUN_ENDED, RUN_FAILED (a
+ * retry cannot help), RUN_CHANGED, INVALID_TRANSITION (it has not failed), VALIDATION (not the published version), VERSION_UNFIT.
+ */
+export async function retryRun(
+  deps: Deps,
+  actor: PlatformPrincipal,
+  { id, boardVersion }: One & Readonly<{ boardVersion?: number | undefined }>,
+): Promise<RunSummary> {
+  const run = await assertReadable(deps.db, actor, { id, run: await findRun(deps.db, { tenantId: actor.tenantId, id }) })
+  return manage(deps, actor, { id, type: 'retry', move: await checkedMove(deps, { run, boardVersion }) })
+}
 
 type Audited = Readonly<{
   actor: Actor
@@ -292,9 +318,10 @@ type Audited = Readonly<{
   run: RunRecord
   action: 'run.skipped' | 'run.cancelled' | 'run.retried'
   elementId?: string
+  boardVersion?: number
 }>
 
-async function audit({ clock }: Pick<RunsDeps, 'clock'>, tx: Tx, { actor, slug, run, action, elementId }: Audited): Promise<void> {
-  const data = { runId: run.id, boardId: run.boardId, ...(elementId === undefined ? {} : { elementId }) }
+async function audit({ clock }: Pick<RunsDeps, 'clock'>, tx: Tx, { actor, slug, run, action, ...more }: Audited): Promise<void> {
+  const data = { runId: run.id, boardId: run.boardId, ...more }
   await recordAudit(tx, clock, { actor, action, subject: slug, data })
 }

@@ -41,13 +41,30 @@ export async function earlierAnswer(
   return row?.answer ? JSON.parse(row.answer) : undefined
 }
 
-export type HistoryStep = Readonly<{ seq: number; at: string; by: string | null; elementId: string | null; type: HistoryInput['type'] }>
+export type HistoryStep = Readonly<{
+  seq: number
+  at: string
+  by: string | null
+  elementId: string | null
+  type: HistoryInput['type']
+  /** With which a retry continued. */
+  boardVersion: number | null
+}>
 
-type StepRow = Readonly<{ seq: number; at: string; by_user: string | null; element_id: string | null; type: string }>
+/** `retried`: the input of a retry. */
+type StepRow = Readonly<{
+  seq: number
+  at: string
+  by_user: string | null
+  element_id: string | null
+  type: string
+  retried: string | null
+}>
 
-const toStep = ({ seq, at, by_user: by, element_id: elementId, type }: StepRow): HistoryStep => ({
+const toStep = ({ seq, at, by_user: by, element_id: elementId, type, retried }: StepRow): HistoryStep => ({
   ...{ seq: Number(seq), at, by, elementId },
   type: type as HistoryInput['type'],
+  boardVersion: (retried === null ? undefined : (JSON.parse(retried) as { boardVersion?: number }).boardVersion) ?? null,
 })
 
 /** Steps of a run after the number `after`, oldest first, without their values. */
@@ -56,7 +73,11 @@ export async function historyAfter(
   { tenantId, runId }: OfRun,
   { after, limit }: Readonly<{ after: number; limit: number }>,
 ): Promise<readonly HistoryStep[]> {
-  const query = db.selectFrom('run_history').select(['seq', 'at', 'by_user', 'element_id', 'type']).where('tenant_id', '=', tenantId)
+  const query = db
+    .selectFrom('run_history')
+    .select(['seq', 'at', 'by_user', 'element_id', 'type'])
+    .select((eb) => eb.case().when('type', '=', 'retry').then(eb.ref('input')).end().as('retried'))
+    .where('tenant_id', '=', tenantId)
   const rows = await query.where('run_id', '=', runId).where('seq', '>', after).orderBy('seq').limit(limit).execute()
   return rows.map(toStep)
 }
@@ -95,7 +116,7 @@ export async function firstSteps(
     for (const row of rows) {
       characters += row.input.length
       if (steps.length === maxSteps || characters > maxCharacters) return { steps, hasMore: true }
-      steps.push({ ...toStep(row), input: JSON.parse(row.input) })
+      steps.push({ ...toStep({ ...row, retried: row.type === 'retry' ? row.input : null }), input: JSON.parse(row.input) })
     }
     if (rows.length < maxInputs) return { steps, hasMore: false }
   }

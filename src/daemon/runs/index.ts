@@ -1,6 +1,6 @@
 // Runs of flow boards: start, advance, cancel and retry them, fire their timers, send their messages, store their reports.
 // A step is stored in one transaction with its history, tasks, timers, events and jobs, so that it happens once or not at all.
-// The steps are decided in core/boards. A run keeps the board version it began with.
+// The steps are decided in core/boards. A run keeps the board version it began with, unless a retry continues it with another one.
 import './runs.tables.ts'
 import { runsContract as contract, operatorRunsContract } from '../../core/runs/index.ts'
 import { feature } from '../feature/index.ts'
@@ -38,7 +38,7 @@ export const runsFeature = feature<RunsDeps>({
       advanceRun: ({ actor, params, body, header }) =>
         advanceRun(deps, actor, { ...params, ...body, idempotencyKey: header('idempotency-key') }),
       cancelRun: ({ actor, params }) => cancelRun(deps, actor, params),
-      retryRun: ({ actor, params }) => retryRun(deps, actor, params),
+      retryRun: ({ actor, params, body }) => retryRun(deps, actor, { ...params, ...body }),
       runHistory: ({ actor, params, query }) => showHistory(deps, actor, { ...params, ...query }),
       listCheckpoints: ({ actor, query }) => listCheckpoints(deps, actor, query),
       showReport: ({ actor, params }) => showReport(deps, actor, params),

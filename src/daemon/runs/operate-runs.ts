@@ -8,6 +8,7 @@ import { tenantBySlug } from '../tenants/index.ts'
 import { manageLocked, runFailed } from './advance-run.ts'
 import type { RunsDeps } from './deps.ts'
 import { historyAfter } from './history.repo.ts'
+import { checkedMove } from './move-version.ts'
 import { findRun, lockRun, searchRuns } from './runs.repo.ts'
 
 // Runs of a tenant for operators: search them, cancel and retry them. No answer names a user or a value of a run; read-run.ts does, with support access.
@@ -63,36 +64,40 @@ export async function tenantRunHistory({ db }: Pick<Deps, 'db'>, { cursor, limit
   return { entries: page.map(({ by: _, ...step }) => step), nextCursor }
 }
 
-type Bulk = Filter & Readonly<{ slug: string; type: 'cancel' | 'retry'; ids?: readonly string[] | undefined }>
+type Bulk = Filter &
+  Readonly<{ slug: string; type: 'cancel' | 'retry'; ids?: readonly string[] | undefined; boardVersion?: number | undefined }>
 
 /** Cancels or retries each run in a transaction of its own; a run that cannot is named with its code. */
-export async function changeTenantRuns(deps: Deps, actor: Operator, { slug, type, ids, ...filter }: Bulk) {
+export async function changeTenantRuns(deps: Deps, actor: Operator, { slug, type, ids, boardVersion, ...filter }: Bulk) {
   const tenantId = await tenantIdOf(deps.db, slug)
-  const possible = type === 'retry' ? { retryable: true } : { unfinished: true }
+  const possible = type === 'cancel' ? { unfinished: true } : boardVersion === undefined ? { retryable: true } : { hasFailed: true }
   const found = ids ?? (await searchRuns(deps.db, { tenantId, ...filter, ...possible, limit: maxBulk + 1 })).map(({ id }) => id)
   const [changed, refused] = [[] as string[], [] as { id: string; code: string; message: string }[]]
   for (const id of found.slice(0, maxBulk)) {
-    const wrong = await changeOne(deps, actor, { slug, tenantId, id, type })
+    const wrong = await changeOne(deps, actor, { slug, tenantId, id, type, boardVersion })
     if (wrong) refused.push({ id, ...wrong })
     else changed.push(id)
   }
   return { changed, refused, more: found.length > maxBulk }
 }
 
-type One = Readonly<{ slug: string; tenantId: string; id: string; type: 'cancel' | 'retry' }>
+type One = Named & Readonly<{ tenantId: string }> & Pick<Bulk, 'type' | 'boardVersion'>
 
-const changeOne = (deps: Deps, actor: Operator, { slug, tenantId, id, type }: One) =>
-  deps.db
-    .transaction()
-    .execute(async (tx) => {
-      const run = await lockRun(tx, { tenantId, id })
-      if (!run) throw noSuchRun({ slug, id })
-      const { state } = await manageLocked(deps, tx, { run, type, actor, slug })
-      if (type === 'cancel' || state.failure === null) return undefined
-      const { code, message } = runFailed({ id }, operatorFailure(state.failure))
-      return { code, message }
-    })
-    .catch((error: unknown) => {
-      if (!isProblem(error)) throw error
-      return { code: error.code, message: error.message }
-    })
+const changeOne = (deps: Deps, actor: Operator, one: One) =>
+  changeRun(deps, actor, one).catch((error: unknown) => {
+    if (!isProblem(error)) throw error
+    return { code: error.code, message: error.message }
+  })
+
+async function changeRun(deps: Deps, actor: Operator, { slug, tenantId, id, type, boardVersion }: One) {
+  const found = boardVersion === undefined ? undefined : await findRun(deps.db, { tenantId, id })
+  const move = found && (await checkedMove(deps, { run: found, boardVersion, isOperator: true }))
+  return deps.db.transaction().execute(async (tx) => {
+    const run = await lockRun(tx, { tenantId, id })
+    if (!run) throw noSuchRun({ slug, id })
+    const { state } = await manageLocked(deps, tx, { run, type, actor, slug, move })
+    if (type === 'cancel' || state.failure === null) return undefined
+    const { code, message } = runFailed({ id }, operatorFailure(state.failure))
+    return { code, message }
+  })
+}

@@ -47,8 +47,13 @@ const toRun = (row: Pick<RunTable, (typeof columns)[number]>): RunRecord => ({
   expiresAt: row.expires_at,
 })
 
+/** Whether a user ended the run, so that nothing continues it. */
+export const hasEnded = ({ state: { status, failure } }: Pick<RunRecord, 'state'>): boolean =>
+  status === 'completed' || failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
+
 /** The columns that change with each step. */
-const changing = ({ readers, active, state, expiresAt }: RunRecord, updatedAt: string) => ({
+const changing = ({ boardVersion, readers, active, state, expiresAt }: RunRecord, updatedAt: string) => ({
+  board_version: boardVersion,
   status: state.status,
   seq: state.seq,
   readers: JSON.stringify(readers),
@@ -66,7 +71,6 @@ const rowOf = (run: RunRecord): RunTable => {
     id: run.id,
     tenant_id: run.tenantId,
     board_id: run.boardId,
-    board_version: run.boardVersion,
     board_name: run.boardName,
     space_id: run.spaceId,
     trigger: JSON.stringify(run.trigger),
@@ -250,6 +254,8 @@ export type Search = Readonly<{
   startedBefore?: string | undefined
   /** Only runs that a cancel ends. */
   unfinished?: boolean
+  /** Only runs that failed by their board, which another version of it may continue. */
+  hasFailed?: boolean
   /** Only runs that a retry continues. */
   retryable?: boolean
   after?: PageEnd | undefined
@@ -258,7 +264,7 @@ export type Search = Readonly<{
 
 /** Runs of a tenant, newest first. */
 export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary[]> {
-  const { tenantId, status, board, element, startedBefore, unfinished, retryable, after, limit } = search
+  const { tenantId, status, board, element, startedBefore, unfinished, hasFailed, retryable, after, limit } = search
   let query = db
     .selectFrom('runs')
     .select(summarized)
@@ -276,11 +282,12 @@ export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary
         eb(jsonText(db, { column: 'failure', key: 'elementId' }), '=', element),
       ]),
     )
-  if (retryable) query = query.where(({ or }) => or(retryableCodes.map(hasFailed)))
-  if (unfinished)
+  if (retryable) query = query.where(({ or }) => or(retryableCodes.map(failedWith)))
+  if (hasFailed) query = query.where('status', '=', 'failed')
+  if (unfinished || hasFailed)
     query = query
       .where('status', '!=', 'completed')
-      .where(({ or, and, not, eb }) => or([eb('failure', 'is', null), and(finalCodes.map((code) => not(hasFailed(code))))]))
+      .where(({ or, and, not, eb }) => or([eb('failure', 'is', null), and(finalCodes.map((code) => not(failedWith(code))))]))
   if (after)
     query = query.where(({ eb, or, and }) =>
       or([eb('started_at', '<', after.createdAt), and([eb('started_at', '=', after.createdAt), eb('id', '<', after.id)])]),
@@ -290,4 +297,4 @@ export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary
 
 const finalCodes = ['CANCELLED', 'REJECTED'] as const
 
-const hasFailed = (code: RunFailure['code']) => contains('failure', `"code":"${code}"`)
+const failedWith = (code: RunFailure['code']) => contains('failure', `"code":"${code}"`)

@@ -35,7 +35,8 @@ test('show names the reason and whether a retry helps, history the steps', async
   const shown = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: failed } })
   expect(shown.stdout).toContain('EXPRESSION_FAILED: no value')
   expect(shown.stdout.trim().split('\n').at(-1)).toBe(
-    'A retry fails again. fix: tenantry runs cancel run_1 --tenant anna-schule, then start a new run',
+    'A retry fails again. Once a corrected version of the board is published: tenantry runs retry run_1 --tenant anna-schule ' +
+      '--board-version <version>. Or: tenantry runs cancel run_1 --tenant anna-schule, then start a new run',
   )
   const stopped = { ...failed, failure: { ...failed.failure, code: 'TOO_MANY_STEPS' } }
   const again = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: stopped } })
@@ -47,11 +48,14 @@ test('show names the reason and whether a retry helps, history the steps', async
   const undelivered = await tenantry(['runs', 'show', 'run_1', ...ofTenant], { answers: { [`GET ${base}/run_1`]: lost } })
   expect(undelivered.stdout).toMatch(/NOT DELIVERED +ELEMENT +AT\s+message +inform +\d/)
   expect(undelivered.stdout.trim().split('\n').at(-1)).toBe('fix: tenantry runs retry run_1 --tenant anna-schule')
-  const entries = [{ seq: 1, at: at('00:00:00'), type: 'start', elementId: null }]
+  const entries = [
+    { seq: 1, at: at('00:00:00'), type: 'start', elementId: null, boardVersion: null },
+    { seq: 2, at: at('00:00:00'), type: 'retry', elementId: null, boardVersion: 4 },
+  ]
   const history = await tenantry(['runs', 'history', 'run_1', ...ofTenant], {
     answers: { [`GET ${base}/run_1/history`]: { entries, nextCursor: null } },
   })
-  expect(history.stdout).toMatch(/1 +2026-\d\d-\d\d 00:00:00 +start/)
+  expect(history.stdout).toMatch(/1 +2026-\d\d-\d\d 00:00:00 +start *\n[\s\S]*retry \(version 4\)/)
 })
 
 test('cancel and retry take ids or a filter, after a confirmation, and name refused runs', async () => {
@@ -68,6 +72,8 @@ test('cancel and retry take ids or a filter, after a confirmation, and name refu
   expect(retried.stdout).toContain('run the same command again')
   expect((await tenantry(['runs', 'cancel', 'run_1', ...ofTenant], { answers })).asked).toEqual([])
   expect((await tenantry(['runs', 'cancel', ...ofTenant, '--yes'], { answers })).stderr).toContain('pass run ids, or a filter')
+  const moved = await tenantry(['runs', 'retry', 'run_1', ...ofTenant, '--board-version', '4', '--yes'], { answers })
+  expect(moved.asked[0]?.body).toEqual({ ids: ['run_1'], boardVersion: 4 })
   expect((await tenantry(['runs', 'retry', 'run_1', '--status', 'failed', ...ofTenant, '--yes'], { answers })).exit).toBe(2)
 })
 
