@@ -2,7 +2,6 @@ import {
   type Board,
   boundRole,
   isWork,
-  movedState,
   type RunFailure,
   type RunInput,
   stepRun,
@@ -22,7 +21,6 @@ import type { RunsDeps, StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
 import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
-import { checkedMove, type VersionMove } from './move-version.ts'
 import { takeRecentRun } from './recent-runs.ts'
 import { namesOfRun } from './run-names.ts'
 import { findRun, hasEnded, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
@@ -90,7 +88,7 @@ async function advanceOnce(deps: Pick<RunsDeps, 'clock' | 'random'>, tx: Tx, { i
   const after = await advanceLocked(deps, tx, { run, input, keyed })
   if (after === run) return (keyed && (await earlierAnswer(tx, run, keyed))) ?? summaryOf(run)
   if (advance.action === 'skip')
-    await audit(deps, tx, { actor, slug: actor.tenantSlug, run, action: 'run.skipped', elementId: advance.elementId })
+    await auditRun(deps, tx, { actor, slug: actor.tenantSlug, run, action: 'run.skipped', elementId: advance.elementId })
   return summaryOf(after)
 }
 
@@ -129,13 +127,13 @@ async function submitTo(
 }
 
 /** The caller may read the run, which is locked. Throws NOT_FOUND for a missing run and one that the caller may not read. */
-async function lockReadableRun(tx: Tx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
+export async function lockReadableRun(tx: Tx, actor: PlatformPrincipal, id: string): Promise<RunRecord> {
   return assertReadable(tx, actor, { id, run: await lockRun(tx, { tenantId: actor.tenantId, id }) })
 }
 
 type Found = Readonly<{ id: string; run: RunRecord | undefined }>
 
-async function assertReadable(db: DbOrTx, actor: PlatformPrincipal, { id, run }: Found): Promise<RunRecord> {
+export async function assertReadable(db: DbOrTx, actor: PlatformPrincipal, { id, run }: Found): Promise<RunRecord> {
   if (!run || !(await mayRead(db, actor, run))) throw noSuchRun(id)
   return run
 }
@@ -172,7 +170,7 @@ const openIn = ({ active }: RunRecord): string => `the run waits for: ${active.e
 
 const nextOf = (failure: RunFailure): string =>
   canRetry(failure) ? 'retries or cancels it' : `${withCorrected}, or cancels it and starts a new run`
-const withCorrected = 'retries it with a corrected version of the board (boardVersion)'
+export const withCorrected = 'retries it with a corrected version of the board (boardVersion)'
 
 /** A run that failed, and what can be done. */
 export const runFailed = ({ id }: Pick<RunRecord, 'id'>, failure: RunFailure) =>
@@ -252,66 +250,6 @@ export async function advanceLocked(deps: StepDeps, tx: Tx, { run, input, keyed 
   return (await applyStep(deps, tx, { run, stepped, input, keyed })) as RunRecord
 }
 
-const manage = (deps: Deps, actor: PlatformPrincipal, { id, ...change }: One & Pick<Managed, 'type' | 'move'>) =>
-  deps.db.transaction().execute(async (tx) => {
-    const run = await lockReadableRun(tx, actor, id)
-    return summaryOf(await manageLocked(deps, tx, { run, ...change, actor, slug: actor.tenantSlug }))
-  })
-
-/** Without the reason, which may quote variables: operators retry runs too. */
-const cannotRetry = ({ id }: RunRecord, { code }: RunFailure) =>
-  problem(
-    'RUN_FAILED',
-    `Run ${id} failed with ${code}, so a retry fails again. fix: a user with manageRuns ${withCorrected}, or cancels it and starts a new run`,
-  )
-
-type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor; slug: string; move?: VersionMove | undefined }>
-
-/**
- * Cancels or retries a run that the caller has locked and may manage. Throws RUN_ENDED, RUN_FAILED (a retry cannot help), RUN_CHANGED (since it
- * was checked for another version), INVALID_TRANSITION.
- */
-export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug, move }: Managed): Promise<RunRecord> {
-  if (hasEnded(run))
-    throw problem('RUN_ENDED', `Run ${run.id} has ended. ${type === 'cancel' ? 'Nothing is left to cancel.' : 'fix: start a new run'}`)
-  if (move) return retryMoved(deps, tx, { run, actor, slug, move })
-  if (type === 'retry' && run.state.failure && !canRetry(run.state.failure)) throw cannotRetry(run, run.state.failure)
-  const after = await advanceLocked(deps, tx, { run, input: { type } })
-  await audit(deps, tx, { actor, slug, run, action: type === 'cancel' ? 'run.cancelled' : 'run.retried' })
-  return after
-}
-
-async function retryMoved(
-  deps: StepDeps,
-  tx: Tx,
-  { run, actor, slug, move: { boardVersion, seq, pending } }: Omit<Managed, 'type'> & Readonly<{ move: VersionMove }>,
-): Promise<RunRecord> {
-  if (run.state.seq !== seq) throw problem('RUN_CHANGED', `Run ${run.id} was changed meanwhile. fix: repeat the request`)
-  const moved = { ...run, boardVersion, state: movedState(run.state, { pending }) }
-  const after = await advanceLocked(deps, tx, { run: moved, input: { type: 'retry', boardVersion } })
-  await audit(deps, tx, { actor, slug, run, action: 'run.retried', boardVersion })
-  return after
-}
-
-type One = Readonly<{ id: string }>
-type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random'>
-
-/** Ends a run: its tasks, checkpoints and timers are cancelled. Throws NOT_FOUND, RUN_ENDED. */
-export const cancelRun = (deps: Deps, actor: PlatformPrincipal, { id }: One) => manage(deps, actor, { id, type: 'cancel' })
-
-/**
- * Continues a failed run at the element that failed, with `boardVersion` in that version of its board. Throws NOT_FOUND, RUN_ENDED, RUN_FAILED (a
- * retry cannot help), RUN_CHANGED, INVALID_TRANSITION (it has not failed), VALIDATION (not the published version), VERSION_UNFIT.
- */
-export async function retryRun(
-  deps: Deps,
-  actor: PlatformPrincipal,
-  { id, boardVersion }: One & Readonly<{ boardVersion?: number | undefined }>,
-): Promise<RunSummary> {
-  const run = await assertReadable(deps.db, actor, { id, run: await findRun(deps.db, { tenantId: actor.tenantId, id }) })
-  return manage(deps, actor, { id, type: 'retry', move: await checkedMove(deps, { run, boardVersion }) })
-}
-
 type Audited = Readonly<{
   actor: Actor
   slug: string
@@ -321,7 +259,7 @@ type Audited = Readonly<{
   boardVersion?: number
 }>
 
-async function audit({ clock }: Pick<RunsDeps, 'clock'>, tx: Tx, { actor, slug, run, action, ...more }: Audited): Promise<void> {
+export async function auditRun({ clock }: Pick<RunsDeps, 'clock'>, tx: Tx, { actor, slug, run, action, ...more }: Audited): Promise<void> {
   const data = { runId: run.id, boardId: run.boardId, ...more }
   await recordAudit(tx, clock, { actor, action, subject: slug, data })
 }

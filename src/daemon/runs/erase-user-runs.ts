@@ -3,11 +3,11 @@ import type { SystemActor } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findFile } from '../files/index.ts'
 import { replaceTitlesOfRun } from '../tasks/index.ts'
-import { manageLocked } from './advance-run.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
 import { filesIn, formFilesOf, submissionsOf } from './form-files-of-run.ts'
 import type { HistoryInput, SubmitInput } from './history.repo.ts'
+import { manageLocked } from './manage-run.ts'
 import { lockRun, type RunRecord } from './runs.repo.ts'
 
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'eraseFiles'>

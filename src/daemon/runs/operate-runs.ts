@@ -5,9 +5,10 @@ import { maxBulk, type OperatorRun, type RunSummary } from '../../core/runs/inde
 import type { DbOrTx } from '../db/index.ts'
 import { withSpaceNames } from '../spaces/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
-import { manageLocked, runFailed } from './advance-run.ts'
+import { runFailed } from './advance-run.ts'
 import type { RunsDeps } from './deps.ts'
 import { historyAfter } from './history.repo.ts'
+import { manageLocked } from './manage-run.ts'
 import { checkedMove } from './move-version.ts'
 import { findRun, lockRun, searchRuns } from './runs.repo.ts'
 

@@ -55,7 +55,7 @@ test('show names the reason and whether a retry helps, history the steps', async
   const history = await tenantry(['runs', 'history', 'run_1', ...ofTenant], {
     answers: { [`GET ${base}/run_1/history`]: { entries, nextCursor: null } },
   })
-  expect(history.stdout).toMatch(/1 +2026-\d\d-\d\d 00:00:00 +start *\n[\s\S]*retry \(version 4\)/)
+  expect(history.stdout).toMatch(/1 +2026-\d\d-\d\d 00:00:00 +start +-\n[\s\S]*retry \(version 4\)/)
 })
 
 test('cancel and retry take ids or a filter, after a confirmation, and name refused runs', async () => {
