@@ -32,6 +32,7 @@ export async function automationOver<Given extends Base>(files: Given, { require
   const limits = {
     addresses: () => undefined,
     anonymous: (_: unknown, __: unknown, next: () => void) => next(),
+    share: (_: unknown, __: unknown, next: () => void) => next(),
     paceRefusal: async () => true,
     show: async () => undefined,
     pass: async (_: unknown, { tenantId }: Readonly<{ tenantId: string }>) => passed.push(tenantId) > 0,

@@ -53,6 +53,8 @@ const contract = {
     returns: sse(z.object({})),
     summary: 'A stream that ends at once',
   }),
+  page: endpoint({ method: 'GET', path: '/page', auth: open, returns: z.object({ ok: z.boolean() }), summary: 'For anyone' }),
+  signed: endpoint({ method: 'POST', path: '/api/webhooks/stripe', auth: open, returns: z.object({ ok: z.boolean() }), summary: 'Signed' }),
   health: endpoint({ method: 'GET', path: '/healthz', auth: open, returns: z.object({ ok: z.boolean() }), summary: 'Not limited' }),
 } satisfies Contract
 
@@ -89,6 +91,8 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
     }),
     serve(contract.manage, () => ({ ok: true })),
     serve(contract.stream, async function* () {}),
+    serve(contract.page, () => ({ ok: true })),
+    serve(contract.signed, () => ({ ok: true })),
     serve(contract.health, () => ({ ok: true })),
   ]
   const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'not here'))
@@ -141,6 +145,7 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
         body: '',
         headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
       }),
+    signed: () => send(port, { path: '/api/webhooks/stripe', body: '', headers: {} }),
     get: (path: string, headers: Record<string, string> = {}) => send(port, { path, method: 'GET', body: '', headers }),
   }
 }

@@ -1,6 +1,7 @@
 // Rate limits: the budget of a tenant, the delay or refusal of a request, the pace of a client address, and when an alert is due.
 // All functions are pure; the caller passes times and stores counts.
 // Authentication, and the choice of calls that count, are decided elsewhere.
+export { type AnonymousClass, anonymousBounds, anonymousClassOf } from './anonymous.ts'
 export {
   type Budgets,
   defaultBudgets,

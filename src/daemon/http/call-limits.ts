@@ -6,6 +6,8 @@ export type CallLimits = Readonly<{
   addresses(app: Express): void
   /** The limit per address of anonymous endpoints outside `clientPaths`. */
   anonymous: RequestHandler
+  /** The limit of all callers together of endpoints that need no login. */
+  share: RequestHandler
   /**
    * Paces refusals of callers that are not identified, because these cost as much as an answer. Returns false if the connection is to be closed instead:
    * the client disconnected, or too many refusals wait.

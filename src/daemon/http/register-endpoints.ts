@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import { type EndpointShape, isStream, methods } from '../../core/contract/index.ts'
+import { costs, type EndpointShape, isStream, methods } from '../../core/contract/index.ts'
 import { type Actor, problem } from '../../core/kit/index.ts'
 import { addressSlots } from './address-limit.ts'
 import { type AnswerDeps, answerCall, type EndpointDeps } from './answer-call.ts'
@@ -31,7 +31,7 @@ const maxShortBody = 1024 * 1024
  * Literal segments precede parameters for all methods: `GET /boxes/scan` is a wrong method, not a box named `scan`.
  */
 export function registerEndpoints(app: Express, served: readonly Served[], deps: EndpointDeps): void {
-  const shared = { ...deps, keepAlives: makeKeepAlive(deps.clock), places: workPlaces(deps) }
+  const shared = { ...deps, keepAlives: makeKeepAlive(deps.clock), places: workPlaces(deps, costs) }
   for (const sharing of byPath(served)) {
     for (const one of sharing) {
       const register = one.endpoint.auth.kind === 'automation' ? registerAutomation : registerEndpoint
@@ -116,8 +116,8 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
 
 /** Client paths have this limit before their routes. */
 function limitAddress({ auth, path }: EndpointShape, { limits }: EndpointDeps): RequestHandler[] {
-  if (!limits || auth.kind !== 'none' || clientPaths.some((prefix) => path.startsWith(`${prefix}/`))) return []
-  return [limits.anonymous]
+  if (!limits || auth.kind !== 'none') return []
+  return clientPaths.some((prefix) => path.startsWith(`${prefix}/`)) ? [limits.share] : [limits.anonymous, limits.share]
 }
 
 /** A GET endpoint answers HEAD too. */

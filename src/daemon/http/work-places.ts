@@ -1,4 +1,4 @@
-import { type Bound, type Cost, costs } from '../../core/contract/index.ts'
+import type { Bound, Cost } from '../../core/contract/index.ts'
 import { type Actor, actorLabel, type Clock, problem } from '../../core/kit/index.ts'
 import { networkKey, type Slot } from '../../core/limits/index.ts'
 import { addressSlots } from './address-limit.ts'
@@ -24,21 +24,21 @@ export function callerOf(actor: Actor | undefined, address: string): Caller {
 type Waiting = Readonly<{ caller: Caller; begin: () => void; refuse: () => void }>
 
 /** Places for the work of calls, by class of cost. */
-export type WorkPlaces = Readonly<{
+export type WorkPlaces<Name extends string = Cost> = Readonly<{
   /**
    * Waits for a place and returns the function that frees it. Throws RATE_LIMITED for a caller that has its share, UNAVAILABLE if the queue is full or no
    * place was free in time, and what `signal` aborts with.
    */
-  enter(cost: Cost, caller: Caller, signal?: () => AbortSignal): Promise<() => void> | (() => void)
+  enter(name: Name, caller: Caller, signal?: () => AbortSignal): Promise<() => void> | (() => void)
 }>
 
 type Deps = Readonly<{ clock: Clock }>
 
-export function workPlaces({ clock }: Deps, bounds: Readonly<Record<string, Bound>> = costs): WorkPlaces {
-  const rooms = new Map(Object.entries(bounds).map(([cost, bound]) => [cost, new Room(clock, bound)]))
+export function workPlaces<Name extends string>({ clock }: Deps, bounds: Readonly<Record<Name, Bound>>): WorkPlaces<Name> {
+  const rooms = new Map(Object.entries<Bound>(bounds).map(([name, bound]) => [name, new Room(clock, bound)]))
   return {
-    enter: (cost, caller, signal) => {
-      const room = rooms.get(cost) as Room
+    enter: (name, caller, signal) => {
+      const room = rooms.get(name) as Room
       return room.enter(caller, signal)
     },
   }

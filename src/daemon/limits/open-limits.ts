@@ -6,6 +6,7 @@ import type { Config } from '../config/index.ts'
 import type { Db } from '../db/index.ts'
 import { clientPaths } from '../http/index.ts'
 import { addressGate, refusalPace } from './address-gate.ts'
+import { anonymousShare } from './anonymous-share.ts'
 import { type BudgetGate, budgetGate } from './budget-gate.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { delayQueue } from './delay-queue.ts'
@@ -24,6 +25,7 @@ export type Limits = BudgetGate &
     /** Adds the per-address limits to the routes of users. */
     addresses(app: Express): void
     anonymous: RequestHandler
+    share: RequestHandler
     paceRefusal(request: Request, response: Response): Promise<boolean>
     close(): Promise<void>
   }>
@@ -41,6 +43,8 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
   const metrics = limitsMetrics({ registry, held: () => delays.held() + addressDelays.held(), isUp: () => remote?.isUp() ?? true })
   const gates = { clock, delays: addressDelays, metrics }
   const perAddress = { perSecond: limits.perAddress, atOnce: 2 * limits.perAddress, buffered: 0 }
+  const share = anonymousShare({ clock, draining, metrics })
+  const paceAddress = refusalPace(gates, limits.perAddress / 3)
   const all = addressGate(gates, perAddress)
   const logins = addressGate(gates, { perSecond: limits.loginsPerAddress, atOnce: limits.loginsPerAddress, buffered: limits.loginBuffer })
   // The files of the web console: one page loads dozens.
@@ -51,11 +55,13 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
     addresses: (app) => {
       // Paths of operators and agents have no address limit.
       app.use([...clientPaths], all)
-      app.use('/console', assets)
+      app.use('/console', assets, share.handle)
       app.post(login, logins)
     },
     anonymous: addressGate(gates, perAddress),
-    paceRefusal: refusalPace(gates, limits.perAddress / 3),
+    share: share.handle,
+    paceRefusal: async (request, response) =>
+      !response.closed && (await paceAddress(request, response)) && (await share.paceRefusal(request, response)),
     close: store.close,
   }
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { api } from '../../../src/core/api.ts'
 import { type Auth, type Bound, boundOf, costOf, costs, type EndpointShape, isSchema } from '../../../src/core/contract/index.ts'
+import { anonymousBounds } from '../../../src/core/limits/index.ts'
 import { clientPaths } from '../../../src/daemon/http/index.ts'
 
 const endpoints = Object.values(api).flatMap((contract) =>
@@ -33,6 +34,13 @@ const classes = table(
     ...[perTenant, parallel, waiting].map((bound) => String(bound ?? '–')),
   ]),
 )
+const anonymous = table(
+  ['class', 'a call', 'a second', 'at once', 'waiting', 'waiting of one address', 'max wait'],
+  Object.entries(anonymousBounds).map(([name, { work, perCaller, parallel, waiting, maxWaitSeconds, restMs }]) => [
+    ...[`\`${name}\``, work, String((1000 * parallel) / restMs), String(parallel)],
+    ...[String(waiting), String(perCaller), `${maxWaitSeconds} s`],
+  ]),
+)
 const calls = table(
   ['endpoint', 'caller', 'class', 'per address'],
   endpoints.map(([, shape]) => [`\`${shape.method} ${shape.path}\``, callers(shape.auth), costOf(shape), perAddress(shape)]),
@@ -42,7 +50,9 @@ test('docs/limits.md lists each endpoint with its caller and its bound', async (
   const page = readFileSync('docs/limits.md', 'utf8')
   const [head] = page.split(/(?<=<!-- generated: .* -->\n)/)
   const intro = 'Users count against the budget of their tenant as well. `per address`: requests of one address in a second.'
-  await expect(`${head}\n${classes}\n\n${intro}\n\n${calls}\n`).toMatchFileSnapshot('../../../docs/limits.md')
+  await expect(`${head}\n${classes}\n\n### Calls without a login\n${anonymous}\n\n${intro}\n\n${calls}\n`).toMatchFileSnapshot(
+    '../../../docs/limits.md',
+  )
 })
 
 /** What a call does by its form must not be in a class for cheap calls. */

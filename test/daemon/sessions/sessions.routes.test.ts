@@ -36,6 +36,7 @@ beforeEach(async () => {
   const limits = {
     addresses: () => undefined,
     anonymous: (_: unknown, __: unknown, next: () => void) => next(),
+    share: (_: unknown, __: unknown, next: () => void) => next(),
     paceRefusal: async () => true,
     pass: async () => true,
     show: async (_: unknown, tenantId: string) => void shown.push(tenantId),
