@@ -30,7 +30,7 @@ export {
 export { causeOf, eventStarts, maxDepth } from './event-trigger.ts'
 export type { Variables } from './expression.ts'
 export { readForm, readStartVariables } from './form.ts'
-export { type Moved, movedState, moveRun } from './move-run.ts'
+export { movedState, moveRun } from './move-run.ts'
 export { occurrenceKey } from './occurrence.ts'
 export { type BoardStructure, type OperatorBoard, operatorBoardsContract } from './operator-contract.ts'
 export {

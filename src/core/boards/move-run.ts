@@ -20,7 +20,7 @@ type Move = Readonly<{
 }>
 
 /** `faults`: what has no place in the other version. `pending`: the edges there that a retry takes. */
-export type Moved = Readonly<{ pending: readonly string[]; faults: readonly BoardFinding[] }>
+type Moved = Readonly<{ pending: readonly string[]; faults: readonly BoardFinding[] }>
 
 /** Whether a failed run can continue with another version, which has no errors of its own. */
 export function* moveRun({ run, from, to, ...spaces }: Move): Steps<Moved> {
