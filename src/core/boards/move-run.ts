@@ -70,7 +70,7 @@ function edgeFaults({ from, to }: Versions, edge: BoardEdge | undefined): BoardF
 const missingElement = (element: BoardElement, why: string): BoardFinding =>
   error('ELEMENT_MISSING', element.id, `${titled(element)}, ${why}, does not exist`)
 
-/** What was copied into the task, the timers or the lists of users when the run came to wait. */
+/** The fields that were copied into the task, the timers or the lists of users when the run came to wait. */
 function openedAs({ definition }: Board, element: BoardElement): string {
   if (element.kind === 'timer') return JSON.stringify([element.config.until])
   if (!isWork(element)) return ''
@@ -121,7 +121,7 @@ function spaceFaults({ definition }: Board, { spaceId, versionSpaceId }: Pick<Mo
   return [error('SPACE_MISSING', use.elementId, 'the board writes into the space of the run, which has none')]
 }
 
-/** What would stop the run later. */
+/** Faults that would stop the run later. */
 function* continuedFaults(
   { tokens, variables }: RunState,
   { definition, types }: Board,
@@ -157,7 +157,7 @@ function beginningAt({ elements, edges }: BoardDefinition, { places, pending }: 
   const made = { columnId: null, sortOrder: 0 }
   const always = { condition: { type: 'always' as const }, sortOrder: 0 }
   const [start, split] = [' start', ' split']
-  // A join tells its edges apart: the run arrives on the edge itself.
+  // A join counts each of its edges: the run arrives on the edge itself.
   const entries = [...new Set(pending)].map((id): BoardElement => ({ ...made, id: ` ${id}`, kind: 'report', label: id, config: unread }))
   const entered = new Set(pending)
   return {
