@@ -11,7 +11,7 @@ export const anonymousBounds = {
   health: { work: 'checks the health of the daemon', perCaller: 20, parallel: 2, waiting: 100, maxWaitSeconds: 5, restMs: 100 },
   signed: { work: 'delivers an event of the payment provider', perCaller: 64, parallel: 2, waiting: 200, maxWaitSeconds: 10, restMs: 100 },
   login: { work: 'logs in', perCaller: 64, parallel: 10, waiting: 500, maxWaitSeconds: 10, restMs: 200 },
-  session: { work: 'refreshes or ends a session', perCaller: 64, parallel: 20, waiting: 2000, maxWaitSeconds: 10, restMs: 100 },
+  session: { work: 'refreshes or ends a session', perCaller: 64, parallel: 40, waiting: 4000, maxWaitSeconds: 10, restMs: 100 },
   refusal: { work: 'is refused', perCaller: 300, parallel: 5, waiting: 1000, maxWaitSeconds: 10, restMs: 50 },
 } as const satisfies Record<string, Bound & Required<Pick<Bound, 'parallel' | 'waiting' | 'restMs'>>>
 
