@@ -76,10 +76,17 @@ async function eraseValues(tx: Tx, { tenantId, runId }: OfRun): Promise<void> {
       const without = JSON.stringify({ ...input, values: await uploadsOf(tx, { run, board, input }) })
       await history.set({ input: without }).where('seq', '=', seq).execute()
     }
-  if (fillsLabels(board)) await replaceTitlesOfRun(tx, { tenantId, runId, title: '(erased)' })
+  if (fillsLabels(board) || (await hasMoved(tx, { tenantId, runId }))) await replaceTitlesOfRun(tx, { tenantId, runId, title: '(erased)' })
   const messages = tx.updateTable('run_messages').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
   await messages.set({ status: 'failed' }).where('status', '=', 'pending').execute()
   await messages.set({ body: '' }).execute()
+}
+
+/** Whether the run continued with another version of its board: labels of the former one may have had values. */
+async function hasMoved(tx: Tx, { tenantId, runId }: OfRun): Promise<boolean> {
+  const retries = tx.selectFrom('run_history').select('input').where('tenant_id', '=', tenantId).where('run_id', '=', runId)
+  const rows = await retries.where('type', '=', 'retry').execute()
+  return rows.some(({ input }) => 'boardVersion' in (JSON.parse(input) as object))
 }
 
 type Submitted = Readonly<{ run: RunRecord; board: Board; input: SubmitInput }>

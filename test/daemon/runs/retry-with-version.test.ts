@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fireTimers } from '../../../src/daemon/runs/index.ts'
+import { eraseUserRuns, fireTimers } from '../../../src/daemon/runs/index.ts'
 import { sketch } from '../../core/boards/sketch.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.ts'
@@ -71,6 +71,24 @@ onBothDialects('a retry with a corrected version', (fresh) => {
     expect(await retry(3)).toMatchObject({ code: 'INVALID_TRANSITION' })
     expect(await codeOf(one.as('anna').retryRun({ params: { id: runId }, body: { boardVersion: 3 } }))).toBe('FORBIDDEN')
     expect(await codeOf(one.as('olga').retryRun({ params: { id: runId }, body: { boardVersion: 3 } }))).toBe('NOT_FOUND')
+  })
+
+  test('leaves no values of an erased user in the titles that the former version gave to its tasks', async () => {
+    const one = await room()
+    const filled = sketch(...board(wrong))
+    const elements = filled.elements.map((element) => (element.id === 't2' ? { ...element, label: 'Bring {size}' } : element))
+    const { id } = await one.as('mia').createBoard({ body: { name: 'Crisis', definition: { ...filled, elements } as typeof filled } })
+    const publish = () => one.as('mia').publishBoard({ params: { id } })
+    await publish()
+    const run = await aRun(one, id, { variables: { size: 'large' } })
+    await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
+    await one.as('mia').saveBoard({ params: { id }, body: { name: 'Crisis', definition: sketch(...board(right)), version: 1 } })
+    await publish()
+    await one.as('mia').retryRun({ params: { id: run.id }, body: { boardVersion: 2 } })
+    const titles = async () => (await one.db.selectFrom('tasks').select('title').execute()).map(({ title }) => title)
+    expect(await titles()).toContain('Bring large')
+    await eraseUserRuns({ ...one, eraseFiles: async () => undefined }, { id: 'anna', tenantId: 'ten_one', slug: 'one' })
+    expect(new Set(await titles())).toEqual(new Set(['(erased)']))
   })
 
   test('can fail again, and the next version continues it', async () => {
