@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import multer, { MulterError, type StorageEngine } from 'multer'
 import type { z } from 'zod'
 import { type Multipart, parsePart } from '../../core/contract/index.ts'
-import { type Problem, problem } from '../../core/kit/index.ts'
+import { type Problem, problem, utf8Text } from '../../core/kit/index.ts'
 import { assertStorable } from './validation.ts'
 
 /** The file part of an upload. `content` is streamed with backpressure; nothing is buffered. */
@@ -70,17 +70,8 @@ function parsed({ multipart, request, response }: Incoming, storage: StorageEngi
   return new Promise((done) => void reader(request, response, done))
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
 /** The name from its bytes: UTF-8, or Latin-1 of an old client. A name of `filename*` may have other letters, and is decoded already. */
-function decodedName(name: string): string {
-  if (/[^\0-\xff]/.test(name)) return name
-  try {
-    return utf8.decode(Buffer.from(name, 'latin1'))
-  } catch {
-    return name
-  }
-}
+const decodedName = (name: string): string => (/[^\0-\xff]/.test(name) ? name : (utf8Text(Buffer.from(name, 'latin1')) ?? name))
 
 /** A multer engine that streams the file to `take`. */
 function streamingEngine<T>({ maxBytes }: Multipart, take: (part: FilePart) => Promise<T>) {
