@@ -83,6 +83,13 @@ export function textsOf(element: BoardElement): string[] {
 export const fillsLabels = ({ definition }: Board): boolean =>
   definition.elements.some((one) => isWork(one) && namesIn(one.label).length > 0)
 
+/** Codes of failures that are decisions of users. */
+export const decidedCodes: readonly RunFailure['code'][] = ['CANCELLED', 'REJECTED']
+
+/** Whether the run is completed or a user ended it, so that nothing continues it. */
+export const hasEnded = ({ status, failure }: Pick<RunState, 'status' | 'failure'>): boolean =>
+  status === 'completed' || (failure !== null && decidedCodes.includes(failure.code))
+
 /** Ids of the elements where the run waits, and of their columns, in the order of the board. */
 export function activeOf({ definition }: Board, { tokens }: Pick<RunState, 'tokens'>): { elementIds: string[]; columnIds: string[] } {
   const at = new Set(tokens.map(({ elementId }) => elementId))

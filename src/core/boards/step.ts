@@ -2,7 +2,7 @@ import { problem } from '../kit/index.ts'
 import { type BoardElement, boardLimits, boundRole, type ElementKind, type ElementOf, whenAt } from './definition.ts'
 import type { Variables } from './expression.ts'
 import { assertSize, bytesOf, readForm } from './form.ts'
-import type { Board, RunInput, RunNames, RunState, RunStatus, Stepped, Token } from './run.ts'
+import { type Board, hasEnded, type RunInput, type RunNames, type RunState, type RunStatus, type Stepped, type Token } from './run.ts'
 import { close, closeAll, type Draft, deadline, edgeBy, fail, labelOf, walk } from './walk.ts'
 
 /** `names`: the values of `{board}` and `{run}` in texts. */
@@ -29,7 +29,7 @@ export function startRun(at: At, { by, variables }: Readonly<{ by: string | null
  */
 export function stepRun(at: At, run: RunState, input: RunInput): Stepped {
   if (input.type === 'timer') return timer(at, run, input)
-  const isOver = run.status === 'completed' || run.failure?.code === 'CANCELLED' || run.failure?.code === 'REJECTED'
+  const isOver = hasEnded(run)
   if (input.type === 'cancel') {
     if (isOver) throw refusal(run, 'cancel')
     return worked(at, run, (draft) => {

@@ -1,6 +1,7 @@
 import {
   type Board,
   boundRole,
+  hasEnded,
   isWork,
   type RunFailure,
   type RunInput,
@@ -23,7 +24,7 @@ import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from '
 import { earlierAnswer, type Keyed } from './history.repo.ts'
 import { takeRecentRun } from './recent-runs.ts'
 import { namesOfRun } from './run-names.ts'
-import { findRun, hasEnded, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
+import { findRun, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { mayRead, noSuchRun } from './show-runs.ts'
 import { eligibleFor } from './stalled-elements.ts'
 
@@ -152,7 +153,7 @@ async function openElement(
   { elementId, expectedSeq }: Omit<Advance, 'id'>,
 ): Promise<Readonly<{ board: Board; element: OpenElement }>> {
   const { state } = run
-  if (hasEnded(run))
+  if (hasEnded(state))
     throw problem('RUN_ENDED', `Run ${run.id} has ended (${state.failure?.code.toLowerCase() ?? state.status}), and cannot change.`)
   if (state.failure) throw runFailed(run, state.failure)
   if (expectedSeq !== undefined && expectedSeq !== state.seq)

@@ -1,4 +1,4 @@
-import { type Board, fillsLabels } from '../../core/boards/index.ts'
+import { type Board, fillsLabels, hasEnded } from '../../core/boards/index.ts'
 import type { SystemActor } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findFile } from '../files/index.ts'
@@ -40,11 +40,8 @@ export async function eraseUserRuns(deps: Deps, user: ErasedUser, signal?: Abort
 const cancelUnfinished = (deps: Deps, { tenantId, slug }: ErasedUser, id: string): Promise<void> =>
   deps.db.transaction().execute(async (tx) => {
     const run = await lockRun(tx, { tenantId, id })
-    if (run && !hasEnded(run)) await manageLocked(deps, tx, { run, type: 'cancel', actor, slug })
+    if (run && !hasEnded(run.state)) await manageLocked(deps, tx, { run, type: 'cancel', actor, slug })
   })
-
-const hasEnded = ({ state: { status, failure } }: RunRecord): boolean =>
-  status === 'completed' || failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
 
 /** `by`: only signatures of this user. `since`: those of others only if they were made since then, which leaves older files that a form names. */
 type Signed = Readonly<{ runId: string; by?: string; since?: string }>

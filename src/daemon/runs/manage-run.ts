@@ -1,11 +1,11 @@
-import { movedState, type RunFailure } from '../../core/boards/index.ts'
+import { hasEnded, movedState, type RunFailure } from '../../core/boards/index.ts'
 import { type Actor, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { canRetry, type RunSummary } from '../../core/runs/index.ts'
 import type { Tx } from '../db/index.ts'
 import { advanceLocked, assertReadable, auditRun, lockReadableRun, withCorrected } from './advance-run.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { checkedMove, type VersionMove } from './move-version.ts'
-import { findRun, hasEnded, type RunRecord, summaryOf } from './runs.repo.ts'
+import { findRun, type RunRecord, summaryOf } from './runs.repo.ts'
 
 const manage = (deps: Deps, actor: PlatformPrincipal, { id, ...change }: One & Pick<Managed, 'type' | 'move'>) =>
   deps.db.transaction().execute(async (tx) => {
@@ -27,7 +27,7 @@ type Managed = Readonly<{ run: RunRecord; type: 'cancel' | 'retry'; actor: Actor
  * was checked for another version), INVALID_TRANSITION.
  */
 export async function manageLocked(deps: StepDeps, tx: Tx, { run, type, actor, slug, move }: Managed): Promise<RunRecord> {
-  if (hasEnded(run))
+  if (hasEnded(run.state))
     throw problem('RUN_ENDED', `Run ${run.id} has ended. ${type === 'cancel' ? 'Nothing is left to cancel.' : 'fix: start a new run'}`)
   if (move) return retryMoved(deps, tx, { run, actor, slug, move })
   if (type === 'retry' && run.state.failure && !canRetry(run.state.failure)) throw cannotRetry(run, run.state.failure)
@@ -63,6 +63,7 @@ export async function retryRun(
   actor: PlatformPrincipal,
   { id, boardVersion }: One & Readonly<{ boardVersion?: number | undefined }>,
 ): Promise<RunSummary> {
+  if (boardVersion === undefined) return manage(deps, actor, { id, type: 'retry' })
   const run = await assertReadable(deps.db, actor, { id, run: await findRun(deps.db, { tenantId: actor.tenantId, id }) })
   return manage(deps, actor, { id, type: 'retry', move: await checkedMove(deps, { run, boardVersion }) })
 }

@@ -1,10 +1,10 @@
-import { type BoardFinding, moveRun, type RunState, violationsOf } from '../../core/boards/index.ts'
+import { type BoardFinding, hasEnded, moveRun, type RunState, violationsOf } from '../../core/boards/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { findBoard, inSlices } from '../boards/index.ts'
 import type { Db } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps } from './deps.ts'
-import { hasEnded, type RunRecord } from './runs.repo.ts'
+import type { RunRecord } from './runs.repo.ts'
 
 /** `seq`: of the run that was checked. */
 export type VersionMove = Readonly<{ boardVersion: number; seq: number; pending: RunState['pending'] }>
@@ -26,7 +26,7 @@ export async function checkedMove(
   { run, boardVersion, isOperator = false }: Wanted,
 ): Promise<VersionMove | undefined> {
   const { tenantId, boardId, state } = run
-  if (boardVersion === undefined || boardVersion === run.boardVersion || state.status !== 'failed' || hasEnded(run)) return undefined
+  if (boardVersion === undefined || boardVersion === run.boardVersion || state.status !== 'failed' || hasEnded(state)) return undefined
   const board = await findBoard(deps.db, { tenantId, id: boardId })
   const published = board?.publishedVersion
   if (!board || published !== boardVersion) throw notPublished(run, published ?? undefined)

@@ -1,5 +1,5 @@
 import { alertOf, failedKey, overdueKey, stalledKey } from '../../core/alerts/index.ts'
-import { boundRole, isWork, type RunFailure, type RunState, type Token, workerRole } from '../../core/boards/index.ts'
+import { boundRole, decidedCodes, isWork, type RunFailure, type RunState, type Token, workerRole } from '../../core/boards/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import { canRetry } from '../../core/runs/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -45,7 +45,7 @@ export async function alertOperators(
 
 /** A failed run takes no step but a retry or a cancel, so each failure is new. A rejection and a cancel are decisions of users. */
 const failureOf = ({ state: { failure } }: AppliedStep['run']): RunFailure | undefined =>
-  failure && failure.code !== 'REJECTED' && failure.code !== 'CANCELLED' ? failure : undefined
+  failure && !decidedCodes.includes(failure.code) ? failure : undefined
 
 type Late = Pick<AppliedStep, 'run' | 'board' | 'at'> & Readonly<{ stalled: readonly Stalled[] }>
 

@@ -1,4 +1,4 @@
-import type { RunFailure, RunState, RunStatus } from '../../core/boards/index.ts'
+import { decidedCodes, type RunFailure, type RunState, type RunStatus } from '../../core/boards/index.ts'
 import type { PageEnd } from '../../core/contract/index.ts'
 import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import { type Readers, type RunSummary, readsRuns, retryableCodes, withReaders } from '../../core/runs/index.ts'
@@ -46,10 +46,6 @@ const toRun = (row: Pick<RunTable, (typeof columns)[number]>): RunRecord => ({
   state: JSON.parse(row.state),
   expiresAt: row.expires_at,
 })
-
-/** Whether a user ended the run, so that nothing continues it. */
-export const hasEnded = ({ state: { status, failure } }: Pick<RunRecord, 'state'>): boolean =>
-  status === 'completed' || failure?.code === 'CANCELLED' || failure?.code === 'REJECTED'
 
 /** The columns that change with each step. */
 const changing = ({ boardVersion, readers, active, state, expiresAt }: RunRecord, updatedAt: string) => ({
@@ -287,14 +283,12 @@ export async function searchRuns(db: DbOrTx, search: Search): Promise<RunSummary
   if (unfinished || hasFailed)
     query = query
       .where('status', '!=', 'completed')
-      .where(({ or, and, not, eb }) => or([eb('failure', 'is', null), and(finalCodes.map((code) => not(failedWith(code))))]))
+      .where(({ or, and, not, eb }) => or([eb('failure', 'is', null), and(decidedCodes.map((code) => not(failedWith(code))))]))
   if (after)
     query = query.where(({ eb, or, and }) =>
       or([eb('started_at', '<', after.createdAt), and([eb('started_at', '=', after.createdAt), eb('id', '<', after.id)])]),
     )
   return (await query.execute()).map(toSummary)
 }
-
-const finalCodes = ['CANCELLED', 'REJECTED'] as const
 
 const failedWith = (code: RunFailure['code']) => contains('failure', `"code":"${code}"`)
