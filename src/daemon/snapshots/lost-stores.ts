@@ -36,7 +36,7 @@ export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, {
     .set({ lost_at: lost_at ?? isoNow(clock), lost_place: place.key })
     .where('tenant_id', '=', tenantId)
     .execute()
-  // The damage that a drill found is remembered for its return.
+  // `damaged_by` stays for the return.
   const gone = await tx
     .updateTable('snapshots')
     .set({ status: 'missing' })

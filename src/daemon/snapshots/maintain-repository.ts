@@ -8,7 +8,7 @@ import type { FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { MaintenancePlan, SnapshotsDeps } from './deps.ts'
 import { recordRepositoryId, recordStoreBack } from './lost-stores.ts'
 import { evaluateSnapshots } from './retention.ts'
-import { lockRepository, recordSnapshot, type SnapshotOwner, setSnapshotStatus, snapshotsOf } from './snapshots.repo.ts'
+import { lockRepository, recordSnapshot, repositoryRow, type SnapshotOwner, setSnapshotStatus, snapshotsOf } from './snapshots.repo.ts'
 import { boxOf } from './take-snapshot.ts'
 
 export type MaintenanceTask = 'prune' | 'check' | 'check-data'
@@ -43,7 +43,7 @@ export async function planMaintenance(
   if (forgotten.length > 0)
     await recordAudit(tx, deps.clock, { actor, action: 'snapshots.given_up', subject: owner.slug, data: { ids: forgotten } })
   // A repository with damage is not pruned: a prune could delete data that can still be saved.
-  const isDamaged = (await snapshotsOf(tx, [tenantId])).some(({ status }) => status === 'damaged')
+  const isDamaged = (await snapshotsOf(tx, [tenantId])).some(({ status, damaged_by }) => status === 'damaged' || damaged_by !== null)
   return { forget: [...forgotten, ...(await oldWarmCopies(deps, tx, tenantId))], prune: !isDamaged, check: 'none' }
 }
 
@@ -59,9 +59,10 @@ export async function recordMaintenance({ clock }: { clock: Clock }, tx: Tx, { o
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
   await recordRepositoryId(tx, tenantId, report.repositoryId)
+  const wasLost = (await repositoryRow(tx, tenantId)).lost_at !== null
   await recordListed({ clock, tx }, owner, report)
   await recordStoreBack({ tx, clock }, owner, 'the repository is there again')
-  const missing = await findMissing(tx, owner, { begunAt, report })
+  const missing = await findMissing(tx, owner, { begunAt, report, wasLost })
   const { check } = report
   if (check) await recordCheck(tx, tenantId, check.ok)
   const now = isoNow(clock)
@@ -112,10 +113,11 @@ async function recordListed(
   const back = present.filter(({ snapshotId }) => !gone.has(snapshotId)).map(({ snapshotId }) => snapshotId)
   const returned = back.filter((id) => ['forgotten', 'missing'].includes(known.get(id)?.status ?? ''))
   const from = ['forgotten', 'missing'] as const
-  const isSpoilt = (id: string) => known.get(id)?.damaged_by === 'drill'
-  const [spoilt, sound] = [returned.filter(isSpoilt), returned.filter((id) => !isSpoilt(id))]
-  await setSnapshotStatus(tx, { tenantId, ids: sound, from }, { status: 'present', damaged_by: null })
-  await setSnapshotStatus(tx, { tenantId, ids: spoilt, from }, { status: 'damaged', damaged_by: 'drill' })
+  // The damage that was found before a loss is remembered.
+  for (const damaged_by of [null, 'drill', 'check'] as const) {
+    const ids = returned.filter((id) => (known.get(id)?.damaged_by ?? null) === damaged_by)
+    await setSnapshotStatus(tx, { tenantId, ids, from }, { status: damaged_by ? 'damaged' : 'present', damaged_by })
+  }
 }
 
 async function lastTended(tx: Tx, tenantId: string): Promise<string | undefined> {
@@ -123,17 +125,19 @@ async function lastTended(tx: Tx, tenantId: string): Promise<string | undefined>
   return (await query.executeTakeFirst())?.tended_at ?? undefined
 }
 
-/** Registered snapshots that a listing lacks although it began after they were registered. */
-async function findMissing(
-  tx: Tx,
-  { tenantId }: SnapshotOwner,
-  { begunAt, report: { present } }: Readonly<{ begunAt: string; report: RepositoryReport }>,
-): Promise<string[]> {
+type Listing = Readonly<{ begunAt: string; report: RepositoryReport; wasLost: boolean }>
+
+/**
+ * Registered snapshots that a listing lacks although it began after they were registered. `wasLost`: all of them were missing, so those that did
+ * not come back with the store are reported now.
+ */
+async function findMissing(tx: Tx, { tenantId }: SnapshotOwner, { begunAt, report: { present }, wasLost }: Listing): Promise<string[]> {
   if (present.length >= maxListed) return []
   const listed = new Set(present.map(({ snapshotId }) => snapshotId))
   const lost = (await snapshotsOf(tx, [tenantId])).filter((row) => row.recorded_at < begunAt && !listed.has(row.snapshot_id))
   const ids = lost.map(({ snapshot_id }) => snapshot_id)
-  return setSnapshotStatus(tx, { tenantId, ids, from: ['present', 'damaged'] }, { status: 'missing', damaged_by: null })
+  const from = wasLost ? (['present', 'damaged', 'missing'] as const) : (['present', 'damaged'] as const)
+  return setSnapshotStatus(tx, { tenantId, ids, from }, { status: 'missing', damaged_by: null })
 }
 
 /** A failed check marks every snapshot of the repository as damaged; a good check reverts that, but not the damage that a drill found. */

@@ -122,6 +122,36 @@ onBothDialects('a snapshot store that is gone', (fresh) => {
     expect(await alerts()).toEqual(['snapshot_store_lost host-1 closed'])
   })
 
+  test.each(['check', 'prune'] as const)(
+    'that comes back with less, as a %s finds, leaves an alert that names what is still missing',
+    async (task) => {
+      const { aSnapshot, fail, api, answer, deps, box, snapshots, alerts, events } = await setUp()
+      for (const word of ['a', 'b']) await aSnapshot('north', word)
+      await api.takeSnapshot({ params: { slug: 'north' } })
+      await fail('SNAPSHOT_STORE_LOST')
+      await enqueueTasks(deps, task, [box.tenantId])
+      await startDueTasks(deps)
+      await answer('tenant-box.tend_snapshots', { ...aTended(['a']), check: task === 'check' ? { ok: true, error: null } : null })
+      expect((await snapshots()).toSorted()).toEqual(['missing', 'present'])
+      expect(await alerts()).toEqual(['snapshot_store_lost host-1 closed', 'snapshot_damaged north open'])
+      expect((await events()).filter(({ eventType }) => eventType === 'snapshot.missing')).toMatchObject([{ snapshotIds: [idOf('b')] }])
+    },
+  )
+
+  test('whose snapshots a check had found damaged is not pruned, and they are damaged when it comes back', async () => {
+    const { aSnapshot, fail, api, take, post, deps, box, snapshots, db } = await setUp()
+    await aSnapshot('north', 'a')
+    await db.updateTable('snapshots').set({ status: 'damaged', damaged_by: 'check' }).execute()
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    await fail('SNAPSHOT_STORE_LOST')
+    await enqueueTasks(deps, 'prune', [box.tenantId])
+    await startDueTasks(deps)
+    const command = await take()
+    expect(command.payload).toMatchObject({ prune: false })
+    await post(command, { ok: true, result: aTended(['a']) })
+    expect(await snapshots()).toEqual(['damaged'])
+  })
+
   test('for good is given up by an operator alone, after which a new repository may be created', async () => {
     const { aSnapshot, fail, api, secrets, snapshots, alerts, audit } = await setUp()
     const abandon = () => api.abandonSnapshots({ params: { slug: 'north' }, body: { reason: 'the disk burned' } })
