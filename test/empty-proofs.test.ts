@@ -109,6 +109,10 @@ const proofs: Readonly<Record<string, readonly [verify: () => unknown, says: obj
   ],
   'a drill of an older agent without tables': [() => provenDrill(aDrill({ tables: 0, rows: 0 })), { ok: false }],
   'the command line about that drill': [() => shownDrill(aDrill({ tables: 0, rows: 0 })), { ok: false }],
+  'a drill of media of which the agent compared none': [
+    () => provenDrill(aDrill({ media: { files: 5, sampled: 0, hashed: 0 } })),
+    { ok: false },
+  ],
   'an adoption of a database without tables': [() => adoptionOf({}), refused('BOX_UNHEALTHY')],
   'an audit log without chains': [auditOfNothing, { ok: false }],
   'an exported audit log without lines': [() => proveExport([], { checkpoints: [], verifySignature: () => 'good' }), { ok: false }],

@@ -96,6 +96,8 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
     const result = await drill({ ...deps, servers })(host.contextOf('good'), payload())
     const answers = await people.stop()
     expect(result).toMatchObject({ ok: true, error: null, probe: { verdict: 'ok' } })
+    expect(result.media?.sampled).toBeGreaterThan(0)
+    expect(result.media?.sampled).toBe(Math.min(result.media?.files ?? 0, 10))
     expect(result.tables).toBeGreaterThan(100)
     expect(result.rows).toBeGreaterThan(100)
     expect(result.restoreMs).toBeGreaterThan(100)

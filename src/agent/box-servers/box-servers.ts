@@ -6,7 +6,7 @@ import { applyMigration, databaseFacts } from './database-facts.ts'
 import { dumpDatabase } from './dump.ts'
 import type { Origin } from './http.ts'
 import { finishDatabaseLoad, loadDatabase } from './load.ts'
-
+import { sampleMedia } from './media.ts'
 import { objectStoreVersion } from './objects.ts'
 import { type BoxServersDeps, probe } from './probe.ts'
 import { countRows, querySql } from './sql.ts'
@@ -28,6 +28,7 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     finishDatabaseLoad: (box, expected, signal) => finishDatabaseLoad({ engine, box }, expected, signal),
     streamPositions: (box, signal) => streamPositions(engine, box, signal),
     raiseStreams: (box, past, signal) => raiseStreams({ engine, box }, past, signal),
+    sampleMedia: (box, count, signal) => sampleMedia({ engine, box }, count, signal),
     createProbeAccount: (box, appserviceToken, signal) =>
       withChat({ ...deps, box, signal }, 'the probe user', (chat) => makeAccount(chat, { box, token: appserviceToken }, signal)),
     createTemporaryAccount: (box, registrationSecret, signal) =>

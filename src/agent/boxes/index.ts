@@ -59,7 +59,7 @@ export {
 } from './local-boxes.ts'
 export { logLines, logs } from './logs.ts'
 export { type Mount, mountOf, mountsOf, recordOf } from './mounts.ts'
-export { assertNoLinks, listPlainFolder, readPlainFile } from './plain-files.ts'
+export { assertNoLinks, listPlainFolder, readPlainFile, sumPlainFile } from './plain-files.ts'
 export { assertPlaceFree, type BoxSettings, type ProvisionDeps, plainUrl, portInUse, provision } from './provision.ts'
 export { pinImage, pullImages, resolveImages } from './pull-images.ts'
 export { remembered } from './remembered.ts'

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Problem, problem } from '../../core/kit/index.ts'
+import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
 
 // Reads files that another host or a container wrote. A link in them could name any file of this host.
 
@@ -20,6 +21,28 @@ export async function readPlainFile(folder: string, path: string): Promise<strin
   } finally {
     await file.close()
   }
+}
+
+/** Size and SHA-256 of a file of any size below a folder; undefined if it is missing, `special` for anything else. */
+export async function sumPlainFile(
+  folder: string,
+  path: string,
+  signal?: AbortSignal,
+): Promise<Readonly<{ bytes: number; sha256: string }> | 'special' | undefined> {
+  const facts = await plainPath(folder, path).catch((error) => {
+    if (isProblem(error, 'FOLDER_UNSAFE')) return 'special' as const
+    throw error
+  })
+  if (facts === undefined || facts === 'special') return facts
+  if (!facts.isFile()) return 'special'
+  const file = await open(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW)
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of file.createReadStream(signal ? { signal } : {})) {
+    bytes += (chunk as Buffer).length
+    hash.update(chunk as Buffer)
+  }
+  return { bytes, sha256: hash.digest('hex') }
 }
 
 /** Names in a folder below a folder; none if it is missing. Throws FOLDER_UNSAFE if it is reached through a link. */

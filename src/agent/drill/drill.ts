@@ -1,4 +1,11 @@
-import { type AgentError, type DrillResult, type DrillStep, drillSaga, type ProbeResult } from '../../core/boxes/index.ts'
+import {
+  type AgentError,
+  type DrilledMedia,
+  type DrillResult,
+  type DrillStep,
+  drillSaga,
+  type ProbeResult,
+} from '../../core/boxes/index.ts'
 import { type Reserved, restoreReservation } from '../backup/index.ts'
 import { boxOfCommand, boxOfStartedCommand } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
@@ -46,6 +53,7 @@ function resultFrom({ payload, copy }: DrillRun, ended: Ended): DrillResult {
     restoreMs: proven ? restoreMs(ended) : null,
     tables: loaded?.tables ?? null,
     rows: loaded?.rows ?? null,
+    media: (resultOf('media') as DrilledMedia | undefined) ?? null,
     probe: (resultOf('prove') as ProbeResult | undefined) ?? lastProbe(ended),
     error,
   }

@@ -14,6 +14,7 @@ import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/ind
 import type { StoredSnapshot } from '../ports/index.ts'
 import { fetchedSnapshot, fillProject, pullFormerImages, startProject, watchfulServers } from '../rebuild/index.ts'
 import type { StepContext } from '../saga/index.ts'
+import { compareMedia } from './compare-media.ts'
 import type { DrillActs, DrillRun } from './drill-run.ts'
 import { drilledServices, registrationSecretOf } from './isolated-copy.ts'
 import { renderCopy } from './render-copy.ts'
@@ -42,6 +43,10 @@ export const drillActs = (run: DrillRun): DrillActs => ({
     await fillProject(run.deps, run.copy, { repository, snapshotId: run.payload.snapshotId, fetched, signal })
     const counts = Object.values(fetched.manifest.rows)
     return { tables: counts.length, rows: counts.reduce((sum, count) => sum + count, 0) }
+  },
+  media: async ({ signal }) => {
+    const { manifest } = await fetchedSnapshot(run.deps, { ...run, signal })
+    return compareMedia(run, { manifest, signal })
   },
   start: ({ signal }) => startProject({ ...run.deps, signal }, run.copy, drilledServices),
   prove: ({ signal, note }) => prove(run, signal, note),

@@ -34,6 +34,14 @@ export type DatabaseFacts = Pick<BoxFacts, 'schemaVersion' | 'compatVersion' | '
     ownerIsSuperuser: boolean
   }>
 
+/** Media of a database. */
+export type MediaSample = Readonly<{
+  /** Rows that name no file of their own: previews of links, and uploads that never came. */
+  withoutFile: number
+  /** By the path below the media folder; the checksum where the database knows it. */
+  sample: readonly Readonly<{ path: string; bytes: number; sha256: string | null }>[]
+}>
+
 /** Account of probes; its token stays on the host. */
 export type ProbeAccount = Readonly<{ userId: string; accessToken: string; roomId: string }>
 
@@ -67,6 +75,10 @@ export type BoxServers = Readonly<{
    * `unknown` it advances further than a box ever gets. Throws RESTORE_FAILED.
    */
   raiseStreams(box: LocalBox, past: StreamPositions | 'unknown', signal?: AbortSignal): Promise<void>
+  /**
+   * The newest media that the database names and, of the others, random ones; users' media before those of probes. Throws RESTORE_FAILED.
+   */
+  sampleMedia(box: LocalBox, count: Readonly<{ newest: number; random: number }>, signal?: AbortSignal): Promise<MediaSample>
   /** Creates or finds the probe user and its room. The user belongs to the application service, which has no rate limits. Throws PROBE_FAILED. */
   createProbeAccount(box: LocalBox, appserviceToken: Secret, signal?: AbortSignal): Promise<ProbeAccount>
   /**

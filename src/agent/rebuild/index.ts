@@ -6,5 +6,13 @@
 export { type FetchedFiles, fetchedSnapshot, whileVerified } from './fetched-snapshot.ts'
 export { type PortableBox, portableProbe, readPortableBox } from './portable-box.ts'
 export type { RebuildDeps } from './rebuild-from-snapshot.ts'
-export { fillProject, fillVolumes, pullFormerImages, startProject, templateVolumes, watchfulServers } from './rebuild-from-snapshot.ts'
+export {
+  fillProject,
+  fillVolumes,
+  pullFormerImages,
+  startDatabase,
+  startProject,
+  templateVolumes,
+  watchfulServers,
+} from './rebuild-from-snapshot.ts'
 export { renderPortableBox } from './render-portable-box.ts'

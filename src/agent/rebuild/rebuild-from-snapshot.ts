@@ -46,10 +46,7 @@ async function makeAndFill(deps: RebuildDeps, box: LocalBox, filling: Filling): 
   await fillVolumes(deps, box, {
     ...filling,
     folderOf: ({ service }) => folderOf(deps, box, volumes[templateVolumes[service]]),
-    upDatabase: async (within) => {
-      await engine.up(box.project, ['postgres'], within)
-      await waitForDatabase(deps, box, within)
-    },
+    upDatabase: (within) => startDatabase(deps, box, within),
   })
 }
 
@@ -97,7 +94,21 @@ async function folderOf({ engine }: RebuildDeps, { slug }: LocalBox, volume: str
   return folder
 }
 
-async function waitForDatabase({ engine, servers, clock }: RebuildDeps, box: LocalBox, signal: AbortSignal): Promise<void> {
+/** Starts only PostgreSQL and waits for it. Throws RESTORE_FAILED. */
+export async function startDatabase(
+  deps: Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>,
+  box: LocalBox,
+  signal: AbortSignal,
+): Promise<void> {
+  await deps.engine.up(box.project, ['postgres'], signal)
+  await waitForDatabase(deps, box, signal)
+}
+
+async function waitForDatabase(
+  { engine, servers, clock }: Pick<RebuildDeps, 'engine' | 'servers' | 'clock'>,
+  box: LocalBox,
+  signal: AbortSignal,
+): Promise<void> {
   const ready = await waitUntil({ clock, everyMs: 200, timeoutMs: databaseTimeoutMs, signal }, async () => {
     const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
     if (database?.state !== 'running')

@@ -15,6 +15,7 @@ import {
   loadSimulated,
   positionsOf,
   raiseSimulated,
+  sampleSimulated,
 } from './database.ts'
 import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
 import { containerOf, runs, type World } from './world.ts'
@@ -33,6 +34,7 @@ export const simulatedServers = (world: World): BoxServers => ({
   finishDatabaseLoad: (box, expected, signal) => finishLoadSimulated({ world, box }, expected, signal),
   streamPositions: (box, signal) => positionsOf(world, box, signal),
   raiseStreams: (box, past, signal) => raiseSimulated({ world, box }, past, signal),
+  sampleMedia: (box, count, signal) => sampleSimulated({ world, box }, count, signal),
   createProbeAccount: async (box, appserviceToken, signal) => {
     signal?.throwIfAborted()
     return simulatedAccount(world, box, appserviceToken)

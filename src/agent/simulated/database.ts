@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { BoxMigration } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { assertCounted } from '../backup/index.ts'
-import type { DatabaseFacts, LocalBox, RowCounts, StreamPositions } from '../ports/index.ts'
+import type { DatabaseFacts, LocalBox, MediaSample, RowCounts, StreamPositions } from '../ports/index.ts'
+import { simulatedMedia } from './media.ts'
 import { databaseState } from './servers.ts'
 import { readContent, type VolumeContent, writeContent } from './volumes.ts'
 import { containerOf, type World } from './world.ts'
@@ -133,6 +134,17 @@ export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined 
     migrations: migrations.toSorted((a, b) => (a.head < b.head ? -1 : 1)),
     ownerIsSuperuser: false,
   }
+}
+
+export async function sampleSimulated(
+  { world, box }: BoxInWorld,
+  { newest, random }: Readonly<{ newest: number; random: number }>,
+  signal?: AbortSignal,
+): Promise<MediaSample> {
+  signal?.throwIfAborted()
+  const { media } = world.volumes.read(databaseVolume(world, box))
+  const numbers = Array.from({ length: media }, (_, index) => media - index)
+  return { withoutFile: 0, sample: numbers.slice(0, newest + random).map(simulatedMedia) }
 }
 
 export async function applySimulated({ world, box }: BoxInWorld, migration: BoxMigration, signal?: AbortSignal): Promise<void> {

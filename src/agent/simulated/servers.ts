@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { fenceFile } from '../boxes/index.ts'
 import type { LocalBox, LogOptions } from '../ports/index.ts'
+import { storeMedia } from './media.ts'
 import type { VolumeContent } from './volumes.ts'
 import { containerOf, runs, type SimulatedContainer, type World } from './world.ts'
 
@@ -120,6 +121,7 @@ export function simulatedTraffic(world: World): Traffic {
       if (got !== 'stored') return got
       add(volume(box, 'synapse') ?? volume(box, 'minio'), 'objects')
       add(volume(box, 'postgres'), 'media')
+      storeMedia(world, volume(box, 'synapse'), read(volume(box, 'postgres')).media)
       return got
     },
     content: (box) => ({ ...read(volume(box, 'postgres')), objects: read(volume(box, 'synapse') ?? volume(box, 'minio')).objects }),

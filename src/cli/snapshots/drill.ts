@@ -1,4 +1,4 @@
-import { type DrillResult, provenDrill } from '../../core/boxes/index.ts'
+import { type DrillResult, drilledMediaText, provenDrill } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { awaitWithProgress } from '../boxes/index.ts'
@@ -27,10 +27,10 @@ export const drill = command('drill <slug>', 'Test-restore a snapshot in isolati
 function drillView(drilled: CommandView | Started, { paint }: Style, { slug }: { slug: string }): string {
   const result = resultOf(drilled)
   if (!result) return `Drill started. Result: tenantry snapshots list --slug ${slug}`
-  const { ok, snapshotId, restoreMs, tables, rows, error } = result
+  const { ok, snapshotId, restoreMs, tables, rows, media, error } = result
   const which = `${shortId(snapshotId)} of ${slug}`
   if (!ok) return sections(paint.red(`Drill failed for ${which}.`), error ? `${clean(error.message)} [${clean(error.code)}]` : '')
-  const counted = tables === null || rows === null ? '' : `, ${tables} tables with ${rows} rows match`
+  const compared = [tables !== null && rows !== null && `${tables} tables with ${rows} rows match`, drilledMediaText(media)].filter(Boolean)
   const estimate = restoreMs === null ? '' : ` Estimated restore time: ${duration(restoreMs)}.`
-  return `${paint.green(`Verified ${which}`)}${counted}.${estimate}`
+  return `${[paint.green(`Verified ${which}`), ...compared].join(', ')}.${estimate}`
 }

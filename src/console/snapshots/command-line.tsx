@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import type { DrillResult, RestoreResult } from '../../core/boxes/index.ts'
+import { type DrillResult, provenDrill, type RestoreResult } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { Button, CliLine, Elapsed, Link, queryClient, Status, type Tone } from '../kit/index.ts'
 import { commandQuery, isEnded } from './queries.ts'
@@ -49,8 +49,9 @@ function outcomeOf(command: CommandView, kind: Started['kind']): readonly [Tone,
 function resultOf(result: unknown, kind: Started['kind']): readonly [Tone, string] {
   if (kind === 'take') return ['ok', words.taken]
   if (kind === 'drill') {
-    const { ok, tables, rows, restoreMs, error } = result as DrillResult
-    return ok ? ['ok', words.drilled(tables, rows, restoreMs)] : ['failed', error ? `${error.message} [${error.code}]` : words.noAnswer]
+    const drill = provenDrill(result as DrillResult)
+    const { ok, error } = drill
+    return ok ? ['ok', words.drilled(drill)] : ['failed', error ? `${error.message} [${error.code}]` : words.noAnswer]
   }
   const { outcome, error } = result as RestoreResult
   return [

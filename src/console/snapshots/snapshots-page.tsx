@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { drilledMediaText } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { hasFailedSinceProof, isGone, type Snapshot, type SnapshotStatus } from '../../core/snapshots/index.ts'
 import {
@@ -198,6 +199,7 @@ function Proof({ snapshot }: Readonly<{ snapshot: Snapshot }>) {
     <>
       <Ago at={lastProof.at} />
       <span className="dim">{words.verifiedIn(lastProof.durationMs)}</span>
+      {lastDrill?.ok && lastDrill.media && <span className="dim">, {drilledMediaText(lastDrill.media)}</span>}
     </>
   )
 }

@@ -1,3 +1,4 @@
+import { type DrillResult, drilledMediaText } from '../../core/boxes/index.ts'
 import { bytesText, duration, plural } from '../../core/kit/index.ts'
 import { titles } from './titles.ts'
 
@@ -40,7 +41,7 @@ export const words = {
   drillTitle: (slug: string) => `Test-restore a snapshot of ${slug}?`,
   drillConfirm: 'Drill',
   drillWhat: (id: string) =>
-    `Restores ${id} beside the box, in isolation, and compares its tables and rows. The box stays online and is not changed; no user can reach the copy, which is removed at the end.`,
+    `Restores ${id} beside the box, in isolation, and compares its tables, its rows and a sample of its media. The box stays online and is not changed; no user can reach the copy, which is removed at the end.`,
   restoreTitle: (slug: string) => `Restore ${slug}?`,
   restoreConfirm: 'Restore',
   restoreWhat: (slug: string, id: string, tier: string) => `Restores ${slug} from ${id} (${tier}).`,
@@ -57,10 +58,11 @@ export const words = {
   running: (host: string) => `running on ${host}`,
   taken: 'taken',
   noAnswer: 'the agent did not finish in time',
-  drilled: (tables: number | null, rows: number | null, restoreMs: number | null) =>
+  drilled: ({ tables, rows, media, restoreMs }: DrillResult) =>
     [
       'verified',
       tables !== null && rows !== null && `${tables} tables with ${rows} rows match`,
+      drilledMediaText(media),
       restoreMs !== null && `estimated restore time ${duration(restoreMs)}`,
     ]
       .filter(Boolean)

@@ -61,12 +61,20 @@ export const takeBackSaga: Saga<TakeBackStep, unknown> = {
   compensation: [compensates('rest', 'start')],
 }
 
-export type DrillStep = 'fetch' | 'images' | 'files' | 'fill' | 'start' | 'prove' | 'clear'
+export type DrillStep = 'fetch' | 'images' | 'files' | 'fill' | 'media' | 'start' | 'prove' | 'clear'
 
 /** The copy is removed in any case. */
 export const drillSaga: Saga<DrillStep, unknown> = {
   name: 'drill',
-  steps: [{ name: 'fetch' }, { name: 'images' }, { name: 'files' }, { name: 'fill' }, { name: 'start' }, { name: 'prove' }],
+  steps: [
+    { name: 'fetch' },
+    { name: 'images' },
+    { name: 'files' },
+    { name: 'fill' },
+    { name: 'media' },
+    { name: 'start' },
+    { name: 'prove' },
+  ],
   finish: [after('clear')],
   compensation: [compensates('clear', 'fetch')],
 }

@@ -259,26 +259,6 @@ export const RestoreResult = z.object({
 })
 export type RestoreResult = z.infer<typeof RestoreResult>
 
-/** A drill never changes the box itself: every finding is a result. */
-export const DrillResult = z.object({
-  ok: z.boolean(),
-  snapshotId: z.string(),
-  durationMs: z.number(),
-  /** From the start of the load to the first good probe: what a real restore would take. */
-  restoreMs: z.number().nullable(),
-  tables: z.number().int().nullable(),
-  rows: z.number().nullable(),
-  probe: ProbeResult.nullable(),
-  error: AgentError.nullable(),
-})
-export type DrillResult = z.infer<typeof DrillResult>
-
-/** Older agents call a drill of an empty database a success: a comparison with nothing proves nothing. */
-export const provenDrill = (drill: DrillResult): DrillResult =>
-  drill.ok && (drill.tables === 0 || drill.rows === 0)
-    ? { ...drill, ok: false, error: { code: 'RESTORE_FAILED', message: 'the database in the snapshot is empty, so nothing was compared' } }
-    : drill
-
 /** A snapshot as the repository lists it. */
 export const ListedSnapshot = z.object({
   snapshotId: z.string(),

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import {
   AddressedBox,
   AgentError,
-  DrillResult,
   LogLine,
   PrefetchTargets,
   RepositoryId,
@@ -16,6 +15,7 @@ import {
   UpdateTargets,
   VersionsReport,
 } from './command-parts.ts'
+import { DrillResult } from './drill-result.ts'
 import { FenceOrder } from './fences.ts'
 import { Digest, ImageRef } from './images.ts'
 import { ChatDomain, Service } from './names.ts'

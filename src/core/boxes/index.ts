@@ -29,14 +29,12 @@ export {
   type AgentError,
   type BoxFacts,
   Downtime,
-  type DrillResult,
   type ImageRollback,
   InstalledVersions,
   type ListedSnapshot,
   type LogLine,
   maxKeptFiles,
   Progress,
-  provenDrill,
   type RepositoryReport,
   type ResolvedImage,
   RestoredDatabase,
@@ -84,6 +82,7 @@ export {
   Severity,
   worstOf,
 } from './drift.ts'
+export { DrilledMedia, type DrillResult, drilledMediaText, provenDrill } from './drill-result.ts'
 export {
   BoxFence,
   boxHeld,

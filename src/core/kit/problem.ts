@@ -112,6 +112,7 @@ export const catalogue = {
   PROBE_FAILED: entry(500, 1, 'The box failed its health probe'),
   UPDATE_FAILED: entry(500, 1, 'The update failed'),
   RESTORE_FAILED: entry(500, 1, 'The restore failed'),
+  MEDIA_UNPROVEN: entry(500, 1, 'No media of the snapshot were compared'),
   DOCKER_UNAVAILABLE: retryable(503, 6, 'The container engine does not answer'),
   PREFLIGHT_REFUSED: entry(409, 5, 'The pre-flight refused the box'),
   NOT_RESTORABLE: entry(409, 5, 'The box could not be restored'),

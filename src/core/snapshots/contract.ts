@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { InstalledVersions, ReintroducedVulnerability, Slug, SnapshotTier } from '../boxes/index.ts'
+import { DrilledMedia, InstalledVersions, ReintroducedVulnerability, Slug, SnapshotTier } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
 
 const base = '/api/admin/v1/snapshots'
@@ -20,6 +20,7 @@ const LastDrill = z.object({
   durationMs: z.number().nullable(),
   restoreMs: z.number().nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  media: DrilledMedia.nullable().meta({ description: 'Media files that were compared; null if the agent compared none' }),
 })
 
 /** A registered snapshot. Null = unknown: taken before the registry existed, or its record was lost. */

@@ -47,7 +47,7 @@ export async function enqueueDrill(
 }
 
 type Deps = Readonly<{ clock: Clock }>
-type Found = Pick<DrillResult, 'ok' | 'error'> & Readonly<{ durationMs: number | null; restoreMs: number | null }>
+type Found = Pick<DrillResult, 'ok' | 'error' | 'media'> & Readonly<{ durationMs: number | null; restoreMs: number | null }>
 
 /** Stores the result of a drill with its snapshot. */
 export const drillResults = (deps: Deps): ResultHandlers => ({
@@ -62,12 +62,13 @@ export const drillFailures = (deps: Deps): FailureHandlers => ({
 
 const rounded = (ms: number | null) => (ms === null ? null : Math.round(ms))
 
-async function recordDrill({ clock, tx }: WithTx<Deps>, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
+async function recordDrill({ clock, tx }: WithTx<Deps>, command: Command, found: Found): Promise<void> {
+  const { ok, durationMs, restoreMs, error, media } = found
   const box = await boxOf(tx, command)
   if (!box) return
   const { snapshotId } = command.payload as { snapshotId: string }
-  const found = { at: isoNow(clock), ok: ok ? 1 : 0, duration_ms: rounded(durationMs), restore_ms: rounded(restoreMs) }
-  const row = { ...found, error: error && JSON.stringify(error) }
+  const times = { at: isoNow(clock), duration_ms: rounded(durationMs), restore_ms: rounded(restoreMs) }
+  const row = { ...times, ok: ok ? 1 : 0, error: error && JSON.stringify(error), media: media ? JSON.stringify(media) : null }
   await tx
     .insertInto('snapshot_drills')
     .values({ command_id: command.id, tenant_id: box.tenantId, snapshot_id: snapshotId, ...row })

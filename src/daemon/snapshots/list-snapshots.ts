@@ -94,6 +94,7 @@ const drillView = (drill: Drill): Snapshot['lastDrill'] =>
         durationMs: numberOf(drill.duration_ms),
         restoreMs: numberOf(drill.restore_ms),
         error: drill.error === null ? null : JSON.parse(drill.error),
+        media: drill.media === null ? null : JSON.parse(drill.media),
       }
     : null
 

@@ -32,6 +32,8 @@ export type SnapshotDrillTable = {
   duration_ms: number | null
   restore_ms: number | null
   error: string | null
+  /** JSON of `DrilledMedia`. */
+  media: string | null
 }
 
 /** `unheard` = the daemon no longer waits, but the agent may still report the result. */

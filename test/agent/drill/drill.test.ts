@@ -1,6 +1,8 @@
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { drill, drillProjects, sweepDrills } from '../../../src/agent/drill/index.ts'
+import type { MediaSample } from '../../../src/agent/ports/index.ts'
 import type { DrillResult, SnapshotTaken } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { aContext, address, around, type Deps, type MovingHost, mortalAtChange, running, twoHosts } from '../move/a-move.ts'
@@ -43,6 +45,7 @@ test('a good snapshot is proven by what it holds, and nothing is left of it', as
     snapshotId: world.snapshot.snapshotId,
     tables: 3,
     rows: 5,
+    media: { files: 1, sampled: 1, hashed: 1 },
     probe: { verdict: 'ok' },
   })
   expect(result.restoreMs).toBeGreaterThanOrEqual(0)
@@ -102,6 +105,54 @@ test('a fetched dump that the disk damages is fetched again, and a second damage
   }
 })
 
+/** The folder of the media of a copy, once it is filled. */
+async function mediaOfCopy({ old }: World): Promise<string> {
+  const [name] = old.host.volumeNames().filter((volume) => volume.startsWith('drill-') && volume.endsWith('-media'))
+  return join((await old.host.engine.volumePath(name ?? '')) ?? '', 'local_content')
+}
+
+const aMediaFile = 'me/di/a-00000001'
+
+/** A drill during which something happens to the restored media, or to the sample of them, before it is compared. */
+async function sampling(change: (restored: string, taken: MediaSample) => Promise<MediaSample | undefined>) {
+  const world = await drilled()
+  const deps = await world.old.agent()
+  const sampleMedia: Deps['servers']['sampleMedia'] = async (...args) => {
+    const taken = await deps.servers.sampleMedia(...args)
+    return (await change(await mediaOfCopy(world), taken)) ?? taken
+  }
+  const result = await world.run({ ...deps, servers: { ...deps.servers, sampleMedia } })
+  await expectUntouched(world)
+  return result
+}
+
+test.each([
+  ['is missing', (file: string) => rm(file), /me\/di\/a-00000001 is missing/],
+  ['is shorter', (file: string) => writeFile(file, 'torn'), /has 4 bytes instead of \d+/],
+  ['differs', async (file: string) => writeFile(file, 'x'.repeat((await readFile(file)).length)), /has another checksum/],
+  ['is a link', (file: string) => rm(file).then(() => symlink('/etc/hostname', file)), /is not a regular file/],
+] as const)('a restored media file that %s fails a drill', async (_, spoil, message) => {
+  const result = await sampling(async (restored) => void (await spoil(join(restored, aMediaFile))))
+  expect(result).toMatchObject({ ok: false, media: null, error: { code: 'RESTORE_FAILED', message: expect.stringMatching(message) } })
+})
+
+test('media that the snapshot counts and the sample lacks fail a drill', async () => {
+  const result = await sampling(async (_, taken) => ({ ...taken, sample: [] }))
+  expect(result).toMatchObject({ ok: false, error: { code: 'MEDIA_UNPROVEN', message: expect.stringMatching(/1 media file.* only 0/) } })
+})
+
+test('media without a checksum are compared by size', async () => {
+  const result = await sampling(async (_, taken) => ({ ...taken, sample: taken.sample.map((one) => ({ ...one, sha256: null })) }))
+  expect(result).toMatchObject({ ok: true, media: { files: 1, sampled: 1, hashed: 0 } })
+})
+
+test('rows without a file of their own are no media', async () => {
+  expect(await sampling(async () => ({ withoutFile: 1, sample: [] }))).toMatchObject({
+    ok: true,
+    media: { files: 0, sampled: 0, hashed: 0 },
+  })
+})
+
 test('an image that is gone everywhere fails a drill', async () => {
   const world = await drilled()
   const deps = await world.old.agent()
@@ -151,7 +202,6 @@ test('the box is free for other commands while it is drilled, but not for a seco
 test('the copy keeps quiet, and cannot be reached nor reach anybody', async () => {
   const world = await drilled()
   const deps = await world.old.agent()
-  const { readFile } = await import('node:fs/promises')
   let compose = ''
   let config = ''
   const servers: Deps['servers'] = {

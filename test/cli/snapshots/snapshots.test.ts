@@ -23,7 +23,14 @@ const aSnapshot = (given: Partial<Snapshot> = {}): Snapshot => ({
   installed,
   status: 'present',
   keptBecause: 'the newest of the box',
-  lastDrill: { at: at('01:45:00'), ok: true, durationMs: 70_000, restoreMs: 45_000, error: null },
+  lastDrill: {
+    at: at('01:45:00'),
+    ok: true,
+    durationMs: 70_000,
+    restoreMs: 45_000,
+    error: null,
+    media: { files: 0, sampled: 0, hashed: 0 },
+  },
   lastProof: { at: at('01:45:00'), durationMs: 45_000 },
   ...given,
 })
@@ -33,7 +40,14 @@ const page = (...snapshots: Snapshot[]) => ({ snapshots, nextCursor: null })
 
 describe('list', () => {
   test('shows snapshots with the reason for retention', async () => {
-    const failed = { at: at('01:59:00'), ok: false, durationMs: null, restoreMs: null, error: { code: 'DISK_FULL', message: 'full' } }
+    const failed = {
+      at: at('01:59:00'),
+      ok: false,
+      durationMs: null,
+      restoreMs: null,
+      media: null,
+      error: { code: 'DISK_FULL', message: 'full' },
+    }
     const gone = aSnapshot({ snapshotId: id('bb'), status: 'missing', keptBecause: null, lastDrill: failed, addedBytes: null })
     const ran = await tenantry(['snapshots', 'list'], { answers: { [listed]: page(aSnapshot(), gone) } })
     expect(ran.exit).toBe(0)
@@ -44,7 +58,7 @@ describe('list', () => {
   })
 
   test('shows proofs by restores and moves, and hides earlier failed drills', async () => {
-    const failed = { at: at('01:40:00'), ok: false, durationMs: null, restoreMs: null, error: null }
+    const failed = { at: at('01:40:00'), ok: false, durationMs: null, restoreMs: null, media: null, error: null }
     const lastProof = { at: at('01:50:00'), durationMs: null }
     const answers = { [listed]: page(aSnapshot({ lastDrill: null, lastProof }), aSnapshot({ lastDrill: failed, lastProof })) }
     const { stdout } = await tenantry(['snapshots', 'list'], { answers })
@@ -291,7 +305,9 @@ describe('drill', () => {
     [listed]: page(aSnapshot()),
     'POST /api/admin/v1/boxes/anna-schule/drill': { commandId: 'cmd_1', snapshotId: id('3f2a91c0') },
   }
-  const result = { ok: true, snapshotId: id('3f2a91c0'), durationMs: 70_000, restoreMs: 45_000, tables: 190, rows: 12_345, error: null }
+  const media = { files: 512, sampled: 10, hashed: 7 }
+  const counts = { tables: 190, rows: 12_345, media }
+  const result = { ok: true, snapshotId: id('3f2a91c0'), durationMs: 70_000, restoreMs: 45_000, ...counts, error: null }
 
   test('tests the newest snapshot, or the named one', async () => {
     const newest = await tenantry(['snapshots', 'drill', 'anna-schule'], { answers: drilling })
@@ -305,8 +321,20 @@ describe('drill', () => {
     const ran = await tenantry(['snapshots', 'drill', 'anna-schule', '--wait'], { answers })
     expect([ran.exit, ran.stdout]).toEqual([
       0,
-      'Verified 3f2a91c0 of anna-schule, 190 tables with 12345 rows match. Estimated restore time: 45 s.\n',
+      'Verified 3f2a91c0 of anna-schule, 190 tables with 12345 rows match, 10 of 512 media files compared, 7 by checksum. Estimated restore time: 45 s.\n',
     ])
+    const json = await tenantry(['snapshots', 'drill', 'anna-schule', '--wait', '--json'], { answers })
+    expect(JSON.parse(json.stdout)).toMatchObject({ result: { media } })
+  })
+
+  test.each([
+    [{ files: 0, sampled: 0, hashed: 0 }, 0, 'rows match, no media in the snapshot.'],
+    [undefined, 0, 'rows match, media not compared (update the agent).'],
+    [{ files: 5, sampled: 0, hashed: 0 }, 1, 'the snapshot has 5 media files, and the agent compared none [MEDIA_UNPROVEN]'],
+  ])('--wait says what became of the media: %j', async (compared, exit, text) => {
+    const answers = { ...drilling, [command]: aCommand({ result: { ...result, media: compared } }) }
+    const ran = await tenantry(['snapshots', 'drill', 'anna-schule', '--wait'], { answers })
+    expect([ran.exit, ran.stdout]).toEqual([exit, expect.stringContaining(text)])
   })
 
   test('that fails exits 1', async () => {

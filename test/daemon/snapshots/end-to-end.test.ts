@@ -66,7 +66,9 @@ test('snapshot, drill, update, restore and prune work end to end', async () => {
   expect(taken).toMatchObject({ slug: 'north', tier: 'manual', status: 'present', installed: { synapse: before } })
 
   const drilled = await done<DrillResult>((await api.snapshots.drillBox({ ...north, body: {} })).commandId)
-  expect(drilled).toMatchObject({ ok: true, snapshotId: taken?.snapshotId })
+  const media = { files: 0, sampled: 0, hashed: 0 }
+  expect(drilled).toMatchObject({ ok: true, snapshotId: taken?.snapshotId, media })
+  expect((await list())[0]?.lastDrill).toMatchObject({ ok: true, media })
   expect(await api.boxes.showBox(north)).toMatchObject({
     lastSnapshot: { snapshotId: taken?.snapshotId },
     lastProvenRestore: { snapshotId: taken?.snapshotId, durationMs: expect.any(Number) },

@@ -59,7 +59,7 @@ onBothDialects('metrics of snapshots', (fresh) => {
       at: `2026-01-0${command_id}T00:00:00.000Z`,
       ok: command_id === '3' ? 0 : 1,
     }))
-    const rest = { tenant_id: box.tenantId, snapshot_id: idOf('a'), duration_ms: null, restore_ms: null, error: null }
+    const rest = { tenant_id: box.tenantId, snapshot_id: idOf('a'), duration_ms: null, restore_ms: null, error: null, media: null }
     await db
       .insertInto('snapshot_drills')
       .values(drills.map((drill) => ({ ...drill, ...rest })))

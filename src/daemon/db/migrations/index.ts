@@ -74,6 +74,7 @@ import { successorSalts } from './0079-successor-salts.ts'
 import { erasedPasswords } from './0080-erased-passwords.ts'
 import { sessionProofs } from './0082-session-proofs.ts'
 import { chatTokenRenewals } from './0083-chat-token-renewals.ts'
+import { drilledMedia } from './0084-drilled-media.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -154,4 +155,5 @@ export const migrations: readonly Migration[] = [
   erasedPasswords,
   sessionProofs,
   chatTokenRenewals,
+  drilledMedia,
 ]
