@@ -1,4 +1,4 @@
-import { plural, problem, type TenantId } from '../../core/kit/index.ts'
+import { isProblem, plural, problem, type TenantId } from '../../core/kit/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { acquireLease, type Db, releaseLease } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
@@ -26,13 +26,14 @@ export async function eraseSnapshots(deps: Deps, tenant: OfTenant, signal?: Abor
 async function eraseStored(deps: Deps, { id, slug }: OfTenant, signal?: AbortSignal): Promise<void> {
   const known = await idsOf(deps.db, id)
   if (known.length === 0 || !reachesStore(deps.settings)) return
-  // Abandoned with a repository that is gone: nothing of it is left to delete.
-  if ((await knownRepository(deps.db, id)).mayCreate) return
   const lease = await acquireLease(deps, { name: `snapshots:${id}`, owner: deps.owner, ttlMs: leaseMs })
   if (!lease) throw problem('UNAVAILABLE', `The snapshots of ${slug} are being maintained; their deletion is retried`)
   const watch = watchForBusyBox(deps, lease, signal ?? new AbortController().signal)
   try {
     await forgetAll(deps, { tenant: { id, slug }, known }, watch.signal)
+  } catch (error) {
+    // Abandoned with a repository that is gone: nothing of it is left to delete. It may have come back since.
+    if (!isProblem(error, 'SNAPSHOT_STORE_LOST') || !(await knownRepository(deps.db, id)).mayCreate) throw error
   } finally {
     await watch.end()
     await releaseLease(deps, lease)

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { problem } from '../../../src/core/kit/index.ts'
 import { boxesToErase } from '../../../src/daemon/boxes/index.ts'
 import { acquireLease } from '../../../src/daemon/db/index.ts'
 import { eraseSnapshots, type SnapshotsDeps, snapshotsOnHosts } from '../../../src/daemon/snapshots/index.ts'
@@ -16,13 +17,14 @@ type Plan = Parameters<SnapshotsDeps['maintain']>[1]
 
 onBothDialects('the snapshots of a deleted tenant', (fresh) => {
   /** The repository also has a snapshot that the registry does not know. */
-  const setUp = async (changes: object = settings) => {
+  const setUp = async (changes: object = settings, failure?: Error) => {
     const plans: Plan[] = []
     let present = ['a', 'b', 'unregistered']
     const world = await snapshotsWorld(await fresh(), {
       settings: changes as typeof settings,
       maintain: async (_, plan) => {
         plans.push(plan)
+        if (failure) throw failure
         present = present.filter((one) => !plan.forget.includes(idOf(one)))
         return aTended(present)
       },
@@ -42,6 +44,22 @@ onBothDialects('the snapshots of a deleted tenant', (fresh) => {
     expect(plans.map(({ forget }) => forget.length)).toEqual([2, 1])
     await eraseSnapshots(deps, tenant)
     expect(left()).toEqual([])
+  })
+
+  test('are erased too after they were abandoned, if their bucket came back meanwhile', async () => {
+    const { deps, tenant, left, db, api } = await setUp()
+    await db.updateTable('snapshots').set({ status: 'missing' }).execute()
+    expect(await api.abandonSnapshots({ params: { slug: 'north' }, body: { reason: 'the disk burned' } })).toEqual({ abandoned: 2 })
+    await eraseSnapshots(deps, tenant)
+    expect(left()).toEqual([])
+  })
+
+  test('that were abandoned with a bucket that is gone leave nothing to erase; others are', async () => {
+    const { deps, tenant, db, api } = await setUp(settings, problem('SNAPSHOT_STORE_LOST', 'no repository is there'))
+    await expect(eraseSnapshots(deps, tenant)).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_LOST' })
+    await db.updateTable('snapshots').set({ status: 'missing' }).execute()
+    await api.abandonSnapshots({ params: { slug: 'north' }, body: { reason: 'the disk burned' } })
+    await eraseSnapshots(deps, tenant)
   })
 
   test('are not touched while another replica maintains them', async () => {
