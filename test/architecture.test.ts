@@ -104,7 +104,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals'],
   modules: ['marketplace_subscriptions'],
   payments: ['billing_spans', 'billing_usage', 'marketplace_items', 'marketplace_subscriptions'],
-  program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'files', 'hosts', 'platform_addresses'],
+  program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests'],
   runs: ['alerts', 'tasks'],
   service: ['boxes', 'commands', 'hosts', 'rollouts'],

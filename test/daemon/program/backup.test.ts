@@ -151,22 +151,28 @@ test('a folder above it that is away is not created, as on a disk that is not mo
   expect(await readdir(folder)).not.toContain('mnt')
 })
 
-test('objects that are away are not saved as none', async () => {
+const at = '2026-01-05T02:00:00.000Z'
+const aFile = { id: 'fil_1', tenant_id: 't', space_id: 's', name: 'letter', content_type: 'text/plain', created_by: 'u', bytes: 8 }
+const aPackage = { id: 'art_1', developer_id: 'd', bytes: 8, sha256: 'a'.repeat(64) }
+
+test.each([
+  ['files', { ...aFile, state: 'ready', created_at: at, updated_at: at }],
+  ['files', { ...aFile, state: 'deleted', created_at: at, updated_at: at }],
+  ['store_artifacts', { ...aPackage, state: 'stored', created_at: at }],
+] as const)('objects that are away are not saved as none: rows of %s, case %#', async (table, row) => {
   await anInstallation()
   const { db, close } = openDatabase(fileOf('first'))
   await sql`pragma foreign_keys = off`.execute(db)
-  const names = { id: 'fil_1', tenant_id: 't', space_id: 's', name: 'letter', content_type: 'text/plain', created_by: 'u' }
-  const times = { created_at: '2026-01-05T02:00:00.000Z', updated_at: '2026-01-05T02:00:00.000Z' }
   await db
-    .insertInto('files')
-    .values({ ...names, ...times, bytes: 8, state: 'ready' } as never)
+    .insertInto(table)
+    .values(row as never)
     .execute()
   await close()
   expect((await save()).exit).toBe(0)
   await rm(saved(), { recursive: true })
   await rename(join(folder, 'first/objects'), join(folder, 'first/objects.away'))
   const { exit, err } = await save()
-  expect([exit, err]).toEqual([6, expect.stringContaining('has no objects, but the database names 1 uploaded file')])
+  expect([exit, err]).toEqual([6, expect.stringContaining('has no objects, but the database names some')])
   expect(await readdir(folder)).not.toContain('saved')
 })
 

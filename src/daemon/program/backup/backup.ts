@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { bytesText, isoNow, plural, problem } from '../../../core/kit/index.ts'
 import { type Globals, type Machine, print } from '../../../node/command-line.ts'
 import { packageVersion, syncFolder } from '../../../node/index.ts'
+import { namesObjects } from '../../app/index.ts'
 import { type DialectName, openDatabase } from '../../db/index.ts'
 import { objectPlace } from '../../objects/index.ts'
 import { settingsOf } from '../installation.ts'
@@ -29,17 +30,17 @@ export async function backup(machine: Machine, { to, ...globals }: Options): Pro
     await rm(folder, { recursive: true, force: true })
     // Never the folders above it: where a disk is not mounted they are absent.
     await mkdir(folder, { mode: 0o700 })
-    const { dialect, lastMigration, files: named } = await databaseFacts(config.databaseUrl)
+    const { dialect, lastMigration, hasObjects } = await databaseFacts(config.databaseUrl)
     const objects = join(folder, objectsName)
     // Before and after the database: an object that it names was there already, or was stored meanwhile.
     if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
     await copyAuditKeys(config.dataDir, join(folder, auditName))
     await dumpDatabase({ url: config.databaseUrl, file: join(folder, databaseNames[dialect]), signal })
     if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
-    if (place.kind === 'file' && named > 0 && (await listObjects(objects)).length === 0)
+    if (place.kind === 'file' && hasObjects && (await listObjects(objects)).length === 0)
       throw problem(
         'OBJECT_STORE_UNAVAILABLE',
-        `${place.folder} has no objects, but the database names ${plural(named, 'uploaded file')}. fix: mount its disk, or restore the folder`,
+        `${place.folder} has no objects, but the database names some. fix: mount its disk, or restore the folder`,
       )
     const facts = { format: 1, at: isoNow(clock), version: packageVersion(), dialect, lastMigration } as const
     const manifest = { ...facts, objects: place.kind === 'file' ? 'included' : 'elsewhere' } as const
@@ -68,7 +69,7 @@ function explain(error: unknown, folder: string): unknown {
 }
 
 /** Throws NOT_FOUND for a database that no daemon has used. */
-async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastMigration: string; files: number }> {
+async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastMigration: string; hasObjects: boolean }> {
   const file = sqliteFile(url)
   if (file !== undefined && !(await lstat(file).catch(() => undefined)))
     throw problem('NOT_FOUND', `There is no database ${file}. fix: pass the settings of the daemon with --config`)
@@ -77,12 +78,7 @@ async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastM
     if ((await db.introspection.getTables()).length === 0)
       throw problem('NOT_FOUND', 'The database is empty. fix: pass the settings of the daemon with --config')
     const { rows } = await sql<{ name: string }>`select name from schema_migrations order by name desc limit 1`.execute(db)
-    const stored = await db
-      .selectFrom('files')
-      .select(({ fn }) => fn.countAll().as('count'))
-      .where('state', '=', 'ready')
-      .executeTakeFirst()
-    return { dialect, lastMigration: rows[0]?.name ?? '', files: Number(stored?.count ?? 0) }
+    return { dialect, lastMigration: rows[0]?.name ?? '', hasObjects: await namesObjects(db) }
   } finally {
     await close()
   }
