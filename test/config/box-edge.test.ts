@@ -347,8 +347,8 @@ describe('after a restore', () => {
     restored = await aBoxEdge({ [softLogoutFile]: softLogoutRules('2027-02-26T00:00:00.000Z') })
   })
   afterAll(() => restored?.close())
-  const answerOf = async ({ ports, synapse }: typeof edge, status: number, text: string) => {
-    synapse.answerWith(status, text)
+  const answerOf = async ({ ports, synapse }: typeof edge, status: number, text: string, isPacked = false) => {
+    synapse.answerWith(status, text, isPacked)
     const answer = await fetch(`http://127.0.0.1:${ports.public}/_matrix/client/v3/sync?timeout=0`)
     synapse.answerWith()
     return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() }
@@ -359,6 +359,12 @@ describe('after a restore', () => {
     const answer = await answerOf(restored, 401, unknown)
     expect(answer).toMatchObject({ status: 401, type: 'application/json' })
     expect(JSON.parse(answer.text)).toEqual({ ...JSON.parse(unknown), soft_logout: true })
+  })
+
+  test('also where Synapse compresses its answers', async () => {
+    const { text } = await answerOf(restored, 401, unknown, true)
+    expect(JSON.parse(text)).toEqual({ ...JSON.parse(unknown), soft_logout: true })
+    expect((await answerOf(restored, 200, unknown, true)).text).toBe(unknown)
   })
 
   test('nothing else is changed: not the same text in a message, not another 401', async () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { connect as connectSecurely } from 'node:tls'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 
 // A real nginx on free ports, recording upstreams, and a client that sends exact bytes.
 
@@ -97,17 +98,18 @@ const said = '{"from":"upstream"}'
 export async function upstreamBehind() {
   const passed: Passed[] = []
   let cutAfter: (() => Promise<void>) | undefined
-  let answer = { status: 200, text: said }
+  let answer = { status: 200, text: said, isPacked: false }
   const server = createServer((request, response) => {
     passed.push({ method: request.method ?? '', target: request.url ?? '', headers: request.headers })
     const happens = cutAfter
     cutAfter = undefined
     if (happens) return void happens().finally(() => request.socket.destroy())
-    request
-      .resume()
-      .on('end', () =>
-        response.writeHead(answer.status, { 'content-type': 'application/json', 'content-length': answer.text.length }).end(answer.text),
-      )
+    request.resume().on('end', () => {
+      const isPacked = answer.isPacked && String(request.headers['accept-encoding']).includes('gzip')
+      const body = isPacked ? gzipSync(answer.text) : Buffer.from(answer.text)
+      const packed = isPacked ? { 'content-encoding': 'gzip' } : {}
+      response.writeHead(answer.status, { 'content-type': 'application/json', 'content-length': body.length, ...packed }).end(body)
+    })
   })
   await new Promise<void>((ready) => void server.listen(0, '127.0.0.1', ready))
   const close = () =>
@@ -118,8 +120,9 @@ export async function upstreamBehind() {
   const cutNext = (happens: () => Promise<void>) => {
     cutAfter = happens
   }
-  const answerWith = (status = 200, text = said) => {
-    answer = { status, text }
+  /** `isPacked`: with gzip for clients that accept it, as Synapse with `compress: true`. */
+  const answerWith = (status = 200, text = said, isPacked = false) => {
+    answer = { status, text, isPacked }
   }
   return { port: (server.address() as AddressInfo).port, server, take: () => passed.splice(0), cutNext, answerWith, close }
 }

@@ -17,12 +17,17 @@ const softDays = 90
 
 const heading = '# Written by the agent when it restored the data of this box. It removes this file after '
 
-/** The text stays as it is in all answers but 401: it may be part of a message. */
+/**
+ * The text stays as it is in all answers but 401: it may be part of a message. Answers that Synapse compressed (`compress: true`) are unpacked
+ * first, for all clients.
+ */
 export const softLogoutRules = (until: string): string => `${heading}${until}
 map $status $soft_logout {
   default '"soft_logout":false';
   401 '"soft_logout":true';
 }
+gunzip on;
+gzip_disable .;
 sub_filter_types application/json;
 sub_filter '"soft_logout":false' $soft_logout;
 `
