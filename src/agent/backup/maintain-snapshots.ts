@@ -5,6 +5,7 @@ import type { OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, Repository, SnapshotStore } from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
 import { localFolder } from './disk-space.ts'
+import { reportWaiting } from './report-waiting.ts'
 
 const kind = 'tenant-box.tend_snapshots'
 
@@ -43,12 +44,17 @@ async function ownRepository(context: Parameters<typeof fetchRepository>[0]): Pr
   throw problem('CONFLICT', `the repository ${repository.repository} is not on this host; the daemon maintains it`)
 }
 
-/** The tenant's repository, requested from the daemon and stored in memory only. Throws CONFIG if the daemon has no snapshot store. */
-export async function fetchRepository(context: Pick<CommandContext, 'secrets'>): Promise<Repository> {
+type Asking = Pick<CommandContext, 'secrets' | 'progress'>
+
+/**
+ * The tenant's repository, requested from the daemon and stored in memory only. A wait for its lock is progress of the command. Throws CONFIG if
+ * the daemon has no snapshot store.
+ */
+export async function fetchRepository(context: Asking): Promise<Repository> {
   const { snapshots } = await context.secrets()
   if (!snapshots)
     throw problem('CONFIG', 'the daemon has no snapshot store. fix: set TENANTRY_SNAPSHOT_STORE and TENANTRY_BACKUP_KEY there')
-  return snapshots
+  return { ...snapshots, onWaiting: reportWaiting(context) }
 }
 
 /**
@@ -65,7 +71,7 @@ export async function prepareRepository(
 }
 
 /** The same, requested once and only when needed. */
-export function repositoryOnce(context: Pick<CommandContext, 'secrets'>): () => Promise<Repository> {
+export function repositoryOnce(context: Asking): () => Promise<Repository> {
   let repository: Repository | undefined
   return async () => {
     repository ??= await fetchRepository(context)

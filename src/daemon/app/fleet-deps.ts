@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { packageVersion, settlingFetch } from '../../node/index.ts'
-import { maintainRepository, resticMaintenance } from '../../node/restic/index.ts'
+import { type Logger, packageVersion, settlingFetch } from '../../node/index.ts'
+import { maintainRepository, type OnWaiting, resticMaintenance } from '../../node/restic/index.ts'
 import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -78,10 +78,17 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     references: [snapshotsOfRollouts, snapshotsOfLifecycle],
     ...vulnerabilities,
     maintain: (...[repository, maintenance, signal]: Parameters<SnapshotsDeps['maintain']>) =>
-      maintainRepository({ care, repository }, maintenance, signal),
+      maintainRepository({ care, repository: { ...repository, onWaiting: logWaiting(log) } }, maintenance, signal),
   }
   return { boxes, hosts, rollouts, snapshots }
 }
+
+const logWaiting =
+  (log: Logger): OnWaiting =>
+  (reason) =>
+    log.info(
+      reason === undefined ? 'maintenance of a snapshot repository continues' : `maintenance of a snapshot repository waits for ${reason}`,
+    )
 
 /** How long things may last that happen to boxes beside updates. */
 const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({

@@ -4,12 +4,11 @@
 // Never decides what is retained or when anything runs.
 
 export { maintainRepository, type RepositoryMaintenance, resticMaintenance, type Tending } from './maintain-repository.ts'
-export type { Repository, SnapshotFacts, StoredSnapshot } from './repository.ts'
+export type { OnWaiting, Repository, SnapshotFacts, StoredSnapshot } from './repository.ts'
 export { commandTag, missingPath, readCurrentKey, readSnapshots, readSummary, tagsOf } from './restic-output.ts'
 export { resticProblem } from './restic-problem.ts'
 export {
   type Ended,
-  type OnWaiting,
   type ResticOptions,
   type Run,
   resticVersion,

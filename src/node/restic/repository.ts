@@ -1,5 +1,8 @@
 import type { SnapshotTier } from '../../core/boxes/index.ts'
 
+/** Receives the reason of a wait, and undefined once it is over. */
+export type OnWaiting = (reason: string | undefined) => void
+
 /** Address and credentials of a tenant's repository. Kept in memory only. */
 export type Repository = Readonly<{
   /** restic repository address, or `file:/folder`. */
@@ -13,6 +16,8 @@ export type Repository = Readonly<{
   mayCreate?: boolean | undefined
   /** restic's id of it, where known. */
   repositoryId?: string | undefined
+  /** Called when any use of it waits for the lock of another restic, unless the use has its own. */
+  onWaiting?: OnWaiting | undefined
 }>
 
 export type SnapshotFacts = Readonly<{ id: string; addedBytes: number; files: number }>

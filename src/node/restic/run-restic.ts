@@ -1,6 +1,6 @@
 import semver from 'semver'
 import { printable, problem } from '../../core/kit/index.ts'
-import type { Repository } from './repository.ts'
+import type { OnWaiting, Repository } from './repository.ts'
 import { resticProblem } from './restic-problem.ts'
 
 export type ResticOptions = Readonly<{
@@ -31,9 +31,6 @@ export type Run = Readonly<{
   onWaiting?: OnWaiting | undefined
 }>
 
-/** Receives the reason of a wait, and undefined once it is over. */
-export type OnWaiting = (reason: string | undefined) => void
-
 export type Ended = Readonly<{ exitCode: number; stdout: string; stderr: string }>
 
 /** Runs restic in its own process group, with an environment that contains nothing of the caller's. */
@@ -53,16 +50,30 @@ export async function runRestic(options: ResticOptions, repository: Repository, 
     stripFinalNewline: false,
   })
   const watch = watched(child.pid, run)
-  // With --json restic writes its first line once it has the lock.
-  child.stdout.once('data', () => run.onWaiting?.(undefined))
+  const endWait = once(() => run.onWaiting?.(undefined))
+  // restic writes its first line once it has the lock; without --json it first says that it waits.
+  child.stdout.on('data', (part) => {
+    if (!/^(?:repo already locked, waiting.*\s*)*$/.test(String(part))) endWait()
+  })
   try {
     const { exitCode, stdout, stderr, code } = await child
     run.signal?.throwIfAborted()
     const ended = { exitCode: exitCode ?? -1, stdout, stderr }
-    if (ended.exitCode === 0 || run.accept?.includes(ended.exitCode)) return ended
+    if (ended.exitCode === 0 || run.accept?.includes(ended.exitCode)) {
+      endWait()
+      return ended
+    }
     throw resticProblem({ ...ended, timedOut: watch.timedOut(), missing: code === 'ENOENT' }, repository)
   } finally {
     watch.end()
+  }
+}
+
+function once(act: () => void): () => void {
+  let done = false
+  return () => {
+    if (!done) act()
+    done = true
   }
 }
 
@@ -71,7 +82,7 @@ const locked = 11
 /** Runs restic with the repository lock. Lets restic remove stale locks, then waits for others. */
 export async function runWaiting(options: ResticOptions, repository: Repository, run: Run): Promise<Ended> {
   const { lockTimeout = '10m' } = options
-  const { onWaiting, ...work } = run
+  const { onWaiting = repository.onWaiting, ...work } = run
   const first = await runRestic(options, repository, { ...work, accept: [...(run.accept ?? []), locked] })
   if (first.exitCode !== locked) return first
   onWaiting?.(`the lock of ${lockOwner(first)} on ${repository.repository} (fails after ${lockTimeout})`)
@@ -80,7 +91,7 @@ export async function runWaiting(options: ResticOptions, repository: Repository,
     timeoutMs: storeTimeoutOf(options),
     ...(run.signal ? { signal: run.signal } : {}),
   })
-  return runRestic(options, repository, { ...run, args: ['--retry-lock', lockTimeout, ...run.args] })
+  return runRestic(options, repository, { ...run, onWaiting, args: ['--retry-lock', lockTimeout, ...run.args] })
 }
 
 /** `PID 4711 on backup-host`, as restic names the process that has the lock. */

@@ -1,8 +1,8 @@
 import { plural, problem, sha256Hex } from '../../core/kit/index.ts'
-import type { Repository } from './repository.ts'
+import type { OnWaiting, Repository } from './repository.ts'
 import { namesDamage, readBrokenPacks } from './restic-output.ts'
 import { resticProblem } from './restic-problem.ts'
-import { type Ended, type OnWaiting, type ResticOptions, runRestic, runWaiting } from './run-restic.ts'
+import { type Ended, type ResticOptions, runRestic, runWaiting } from './run-restic.ts'
 
 export type NewSnapshot = Readonly<{
   /** Full id. */

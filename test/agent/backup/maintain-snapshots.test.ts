@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { CommandContext, Repository } from '../../../src/agent/ports/index.ts'
 import { boxCommands } from '../../../src/core/boxes/index.ts'
 import { aBackedUpBox, aContext, aSnapshotPayload, aTendPayload, repository } from './a-backup.ts'
 
@@ -39,6 +40,25 @@ describe('a repository on the host itself', () => {
     expect((await tend(aTendPayload({ check: 'structure' }), context('t1'))).check).toEqual({ ok: true, error: null })
     const damaged = { ok: false, error: { code: 'SNAPSHOT_FAILED', message: expect.stringContaining('pack') } }
     expect(await tend(aTendPayload({ check: 'data' }), context('t2'))).toMatchObject({ check: damaged, present: { length: 3 } })
+  })
+
+  test('a wait for its lock is progress, in each part of the work', async () => {
+    const { host, agent, tend } = await aFullRepository()
+    const waiting =
+      (name: 'prune' | 'check') =>
+      async (repository: Repository, ...rest: never[]) => {
+        for (const reason of [`the lock of another restic (${name})`, undefined]) repository.onWaiting?.(reason)
+        return (host.snapshots[name] as (...args: unknown[]) => Promise<never>)(repository, ...rest)
+      }
+    const snapshots = { ...host.snapshots, prune: waiting('prune'), check: waiting('check') }
+    const steps: string[] = []
+    const progress: CommandContext['progress'] = ({ step, detail }) => void steps.push(detail ? `${step}: ${detail}` : step)
+    await tend(aTendPayload({ prune: true, check: 'data' }), aContext({ progress }), { ...(await agent()), snapshots })
+    const over = 'waiting: over: the lock is free'
+    expect(steps).toEqual([
+      ...['tend', 'waiting: the lock of another restic (prune)', over],
+      ...['check', 'waiting: the lock of another restic (check)', over],
+    ])
   })
 
   test('while all of it is read the box is free for an update', async () => {

@@ -153,6 +153,20 @@ test('rows without a file of their own are no media', async () => {
   })
 })
 
+test('a wait for the lock of the repository is progress of the drill', async () => {
+  const world = await drilled()
+  const deps = await world.old.agent()
+  const restore: Deps['snapshots']['restore'] = async (repository, ...rest) => {
+    for (const reason of ['the lock of another restic', undefined]) repository.onWaiting?.(reason)
+    return deps.snapshots.restore(repository, ...rest)
+  }
+  const seen: unknown[] = []
+  const context = aContext(commandId, { progress: (one) => void seen.push(one) })
+  expect((await world.run({ ...deps, snapshots: { ...deps.snapshots, restore } }, {}, context)).ok).toBe(true)
+  expect(seen).toContainEqual({ step: 'waiting', detail: 'the lock of another restic' })
+  expect(seen).toContainEqual({ step: 'waiting', detail: 'over: the lock is free' })
+})
+
 test('an image that is gone everywhere fails a drill', async () => {
   const world = await drilled()
   const deps = await world.old.agent()

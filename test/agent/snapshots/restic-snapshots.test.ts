@@ -85,6 +85,25 @@ describe('what is written back', () => {
       expect(await locks()).toEqual(['--no-lock restore', 'restore'])
     })
 
+    test('and a wait for the lock is reported, which the store names itself', async () => {
+      const waits: (string | undefined)[] = []
+      const program = await fakeRestic(`case "$1" in
+--no-lock) echo "Load(<data/ab>, 0, 0) failed: does not exist" >&2; exit 1;;
+restore) echo "repository is already locked exclusively by PID 4711 on backup-host by root" >&2; exit 11;;
+--retry-lock) echo "repo already locked, waiting up to 10m for the lock"; sleep 0.1; echo restored;;
+esac`)
+      const repository = aRepository({ onWaiting: (reason) => void waits.push(reason) })
+      await resticSnapshots({ program, owner: folder, cacheFolder: folder, sync: noSync }).restore(repository, {
+        id: 'ab',
+        path: data,
+        into: back(),
+      })
+      expect(waits).toEqual([
+        expect.stringMatching(/^the lock of another restic, PID 4711 on backup-host, on file:.*fails after 10m/),
+        undefined,
+      ])
+    })
+
     test('and not again where another try would end in the same way', async () => {
       const full = restoring(await ending('echo "no space left on device" >&2; exit 1'), noSync)
       await expect(full).rejects.toMatchObject({ code: 'DISK_FULL' })

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { maintainRepository, type Repository, type ResticOptions, resticMaintenance } from '../../../src/node/restic/index.ts'
 import { quickRepository } from '../../agent/snapshots/quick-repository.ts'
 import { resticProgram } from '../../agent/snapshots/restic-program.ts'
@@ -51,6 +51,24 @@ async function aPack(): Promise<string> {
 }
 
 describe.skipIf(!program)('a repository that is looked after with a real restic', () => {
+  test.each(['forget', 'prune', 'check'] as const)('%s reports whose lock it waits for, and when the wait is over', async (work) => {
+    const id = await aRepository()
+    const env = { ...process.env, RESTIC_PASSWORD: 'a key', RESTIC_CACHE_DIR: join(folder, 'other-cache') }
+    const other = spawn(program as string, ['-r', join(folder, 'repository'), 'check'], { env })
+    const locks = () => readdir(join(folder, 'repository', 'locks'))
+    await vi.waitFor(async () => expect(await locks()).toHaveLength(1), { timeout: 10_000, interval: 2 })
+    other.kill('SIGSTOP')
+    const waits: (string | undefined)[] = []
+    const onWaiting = (reason: string | undefined) => {
+      waits.push(reason)
+      other.kill('SIGCONT')
+    }
+    const plan = { forget: work === 'forget' ? [id] : [], prune: work === 'prune', check: work === 'check' ? 'structure' : 'none' } as const
+    await maintainRepository({ care: careWith({ lockTimeout: '30s' }), repository: { ...repository, onWaiting } }, plan)
+    const reason = expect.stringMatching(`^the lock of another restic, PID ${other.pid} on \\S+, on file:.* \\(fails after 30s\\)$`)
+    expect(waits).toEqual([reason, undefined])
+  })
+
   test('a pack that is damaged inside is found by reading all, by its name, and by nothing less', async () => {
     await aRepository()
     const pack = await aPack()
