@@ -3,6 +3,8 @@ import { problem } from '../../core/kit/index.ts'
 import { columnNotes, commonDomain, type ImportRow, importCells, importColumns, importLimits } from '../../core/users/index.ts'
 
 type ParsedRow = Readonly<{ record: readonly string[]; info: Readonly<{ lines: number }> }>
+/** `line`: on which it begins. */
+type Row = Readonly<{ record: readonly string[]; line: number }>
 /** `notes`: how columns were read, where that is not plain. */
 type ImportTable = Readonly<{ rows: readonly ImportRow[]; notes: readonly string[] }>
 
@@ -12,14 +14,18 @@ type ImportTable = Readonly<{ rows: readonly ImportRow[]; notes: readonly string
  */
 export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignoreColumns?: boolean }> = {}): ImportTable {
   assertUndamaged(csv)
-  const [head, ...rows] = parseRows(csv.normalize('NFC'))
+  const { text, delimiter } = separated(csv.normalize('NFC'))
+  const [head, ...rows] = parseRows(text, delimiter)
   if (!head) throw invalidCsv('the file is empty')
   if (rows.length > importLimits.lines)
     throw invalidCsv(`the file has ${rows.length} lines, the maximum is ${importLimits.lines}. fix: split it`)
   const columns = importColumns(head.record)
   if (typeof columns === 'string') throw invalidCsv(columns)
   const records = rows.map(({ record }) => record)
-  for (const { record, info } of rows) assertWidth(head.record, record, info.lines)
+  for (const row of rows) {
+    assertWidth(head.record, row)
+    assertNoLines(head.record, row, delimiter)
+  }
   const isUsed = (column: number) => head.record[column] !== '' || records.some((record) => (record[column] ?? '') !== '')
   const others = columns.others.filter(isUsed).map((column) => head.record[column] || `column ${column + 1}`)
   if (others.length > 0 && !ignoreColumns)
@@ -29,7 +35,7 @@ export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignor
   const domain = commonDomain(columns, records)
   const ignored = others.length > 0 ? [`Ignored columns: ${others.join(', ')}`] : []
   return {
-    rows: rows.map(({ record, info }) => ({ line: info.lines, cells: importCells(columns, record, domain) })),
+    rows: rows.map(({ record, line }) => ({ line, cells: importCells(columns, record, domain) })),
     notes: [...columnNotes(columns, head.record, domain), ...ignored],
   }
 }
@@ -38,19 +44,26 @@ export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignor
 function assertUndamaged(csv: string): void {
   const at = csv.indexOf('\ufffd')
   if (at < 0) return
-  const line = csv.slice(0, at).split(/\r\n|\r|\n/).length
+  const line = csv.slice(0, at).split(lineEnd).length
   throw invalidCsv(
     `line ${line} has a letter that was lost (\ufffd). fix: export the file again, and send it in its own encoding or as UTF-8`,
   )
 }
 
-function parseRows(csv: string): ParsedRow[] {
+function separated(csv: string): { text: string; delimiter: string } {
   const named = /^\ufeff?sep=(.)(?=\r|\n)/i.exec(csv)
   const text = named ? csv.slice(named[0].length) : csv
+  return { text, delimiter: named?.[1] ?? delimiterOf(text) }
+}
+
+const lineEnd = /\r\n|\r|\n/
+const lineEnds = (text: string) => text.split(lineEnd).length - 1
+
+function parseRows(text: string, delimiter: string): Row[] {
   try {
-    return parse(text, {
+    const rows = parse(text, {
       bom: true,
-      delimiter: named?.[1] ?? delimiterOf(text),
+      delimiter,
       info: true,
       trim: true,
       relax_column_count: true,
@@ -59,6 +72,7 @@ function parseRows(csv: string): ParsedRow[] {
       skip_records_with_empty_values: true,
       max_record_size: 20_000,
     }) as unknown as ParsedRow[]
+    return rows.map(({ record, info }) => ({ record, line: info.lines - lineEnds(record.join('')) }))
   } catch (error) {
     throw invalidCsv((error as CsvError).message)
   }
@@ -72,9 +86,18 @@ function delimiterOf(csv: string): string {
 }
 
 /** Spreadsheets write separators after the last cell. */
-function assertWidth(head: readonly string[], record: readonly string[], line: number): void {
+function assertWidth(head: readonly string[], { record, line }: Row): void {
   if (record.slice(head.length).some((cell) => cell !== ''))
     throw invalidCsv(`line ${line} has ${record.length} cells, but the header names ${head.length} columns`)
+}
+
+/** After a quotation mark that is alone, the lines up to the next one are a single cell: their users would be missing without a word. */
+function assertNoLines(head: readonly string[], { record, line }: Row, delimiter: string): void {
+  const column = record.findIndex((cell) => cell.split(lineEnd).some((part, index) => index > 0 && part.includes(delimiter)))
+  if (column >= 0)
+    throw invalidCsv(
+      `line ${line}: a quotation mark in the column ${head[column] || column + 1} takes in the lines after it. fix: delete the mark, or the column`,
+    )
 }
 
 const invalidCsv = (reason: string) => problem('VALIDATION', `csv: ${reason}`, { details: [{ path: 'body.csv', reason }] })

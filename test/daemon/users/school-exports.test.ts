@@ -70,6 +70,14 @@ test.each([
   expect(readCsv(csv).rows).toEqual([{ line, cells: anna }])
 })
 
+test('a cell of several lines is read where it cannot be other users', () => {
+  const { rows } = readCsv('username;note\nanna;"likes\nfish"\nben;\n', { ignoreColumns: true })
+  expect(rows.map(({ line, cells }) => [line, cells.username])).toEqual([
+    [2, 'anna'],
+    [4, 'ben'],
+  ])
+})
+
 test('decomposed letters are composed, and quotation marks in a cell stay', () => {
   expect(readCsv('username,displayName\nanna,Jo\u0308rg "Jo" M\n').rows[0]?.cells.displayName).toBe('J\u00f6rg "Jo" M')
 })
@@ -78,6 +86,7 @@ test.each([
   ['username,displayName\nanna,J\ufffdrg\n', /line 2 has a letter that was lost/],
   ['username,displayName,,\nanna,Anna,,x\n', /does not use the columns column 4/],
   ['username,Benutzername,USERNAME\na,b,c\n', /names the column "username" twice/],
+  ['username;class\nanna;A\nben;"B\ncarl;C";\ndora;D\n', /line 3: a quotation mark in the column class takes in the lines after it/],
 ])('a damaged file is refused: %j', (csv, reason) => {
   expect(() => readCsv(csv)).toThrow(reason)
   try {
