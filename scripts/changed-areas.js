@@ -16,7 +16,7 @@ const tested = process.env.TESTED_COMMIT ?? (existsSync('.ci/tested') ? readFile
 function changedSince(commit) {
   const git = (...args) => execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   try {
-    git('merge-base', '--is-ancestor', `${commit}^{commit}`, 'HEAD')
+    git('merge-base', '--is-ancestor', commit, 'HEAD')
     return git('diff', '--name-only', '--no-renames', commit).split('\n')
   } catch {
     return undefined
@@ -35,7 +35,7 @@ const foldersOf = (path) =>
     .map(({ name }) => name)
 const features = [...new Set([...foldersOf('src/daemon'), ...foldersOf('test/daemon')])].toSorted()
 const places = [
-  ...Object.entries(areas).map(([name, { changes, tests }]) => [name, [...changes, ...tests]]),
+  ...Object.entries(areas).map(([name, { uses, changes, tests }]) => [name, [...(areas[uses]?.changes ?? []), ...changes, ...tests]]),
   ...features.map((name) => [`daemon/${name}`, [`src/daemon/${name}/`, `test/daemon/${name}/`]]),
 ]
 console.log(

@@ -107,7 +107,8 @@ test.each([
   expect(isOfChangedFeature(`/repository/${file}`, changed)).toBe(expected)
 })
 
-test('each folder and test of an area exists', () => {
+test('each folder, test and area that an area names exists', () => {
+  expect(Object.values(areas).filter(({ uses }) => uses !== undefined && !areas[uses])).toEqual([])
   const paths = Object.values(areas).flatMap(({ changes, tests }) => [...changes, ...tests])
   expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
 })
