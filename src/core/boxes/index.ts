@@ -82,7 +82,7 @@ export {
   Severity,
   worstOf,
 } from './drift.ts'
-export { DrilledMedia, type DrillResult, drilledMediaText, provenDrill } from './drill-result.ts'
+export { DrilledMedia, type DrillResult } from './drill-result.ts'
 export {
   BoxFence,
   boxHeld,
@@ -98,6 +98,7 @@ export {
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export type { PullSource } from './images.ts'
 export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
+export { drilledMediaText, provenDrill } from './judge-drill.ts'
 export { isMoveShown, isRemovalShown, moveHint, removalHint } from './lifecycle-hints.ts'
 export {
   digestsFor,
