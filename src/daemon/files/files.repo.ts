@@ -24,6 +24,12 @@ export const hasFiles = async (db: DbOrTx): Promise<boolean> =>
 /** The key in the object store. Contains only ids. */
 export const objectKey = ({ tenantId, id }: Readonly<{ tenantId: string; id: string }>): string => `files/${tenantId}/${id}`
 
+/** The keys of all files that have an object. */
+export const fileKeys = async (db: DbOrTx): Promise<string[]> => {
+  const rows = await db.selectFrom('files').select(['id', 'tenant_id as tenantId']).where('state', 'in', ['ready', 'deleted']).execute()
+  return rows.map(objectKey)
+}
+
 type ReservedUpload = Readonly<{
   id: string
   tenantId: string

@@ -2,6 +2,7 @@ import type { PageEnd } from '../../core/contract/index.ts'
 import type { ModuleManifest } from '../../core/modules/index.ts'
 import type { Submission } from '../../core/store/index.ts'
 import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
+import { packageKey } from './deps.ts'
 import type { StoreDeveloperTable, StoreSubmissionTable } from './store.tables.ts'
 
 /** A submission with its developer. `id` is that of the submission. */
@@ -63,6 +64,10 @@ export async function approvedVersions(db: DbOrTx, moduleId: string): Promise<st
     .execute()
   return rows.map(({ version }) => version)
 }
+
+/** The keys of all packages that have an object. */
+export const packageKeys = async (db: DbOrTx): Promise<string[]> =>
+  (await db.selectFrom('store_artifacts').select('id').where('state', '=', 'stored').execute()).map(({ id }) => packageKey(id))
 
 /** Whether any package has an object. */
 export const hasPackages = async (db: DbOrTx): Promise<boolean> =>

@@ -156,11 +156,12 @@ const aFile = { id: 'fil_1', tenant_id: 't', space_id: 's', name: 'letter', cont
 const aPackage = { id: 'art_1', developer_id: 'd', bytes: 8, sha256: 'a'.repeat(64) }
 
 test.each([
-  ['files', { ...aFile, state: 'ready', created_at: at, updated_at: at }],
-  ['files', { ...aFile, state: 'deleted', created_at: at, updated_at: at }],
-  ['store_artifacts', { ...aPackage, state: 'stored', created_at: at }],
-] as const)('objects that are away are not saved as none: rows of %s, case %#', async (table, row) => {
+  ['files', { ...aFile, state: 'ready', created_at: at, updated_at: at }, 'files/t/fil_1'],
+  ['files', { ...aFile, state: 'deleted', created_at: at, updated_at: at }, 'files/t/fil_1'],
+  ['store_artifacts', { ...aPackage, state: 'stored', created_at: at }, 'store/art_1'],
+] as const)('objects that are away are not saved as none: rows of %s, case %#', async (table, row, key) => {
   await anInstallation()
+  await putObject('first', key, 'a letter')
   const { db, close } = openDatabase(fileOf('first'))
   await sql`pragma foreign_keys = off`.execute(db)
   await db
@@ -169,6 +170,11 @@ test.each([
     .execute()
   await close()
   expect((await save()).exit).toBe(0)
+  await rm(saved(), { recursive: true })
+  await rm(join(folder, 'first/objects', key))
+  const partly = await save()
+  expect([partly.exit, partly.err]).toEqual([6, expect.stringContaining(`lacks 1 object that the database names (${key})`)])
+  expect((await load('second', '--check')).out).toContain('without 1 object')
   await rm(saved(), { recursive: true })
   await rename(join(folder, 'first/objects'), join(folder, 'first/objects.away'))
   const { exit, err } = await save()

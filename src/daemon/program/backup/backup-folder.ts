@@ -24,6 +24,8 @@ const Manifest = z.strictObject({
   lastMigration: z.string(),
   /** `elsewhere`: in a bucket, of which the backup has no copy. */
   objects: z.enum(['included', 'elsewhere']),
+  /** How many objects the database names that were not there. */
+  missingObjects: z.int().positive().optional(),
 })
 export type BackupManifest = z.infer<typeof Manifest>
 

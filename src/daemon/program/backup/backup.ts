@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { bytesText, isoNow, plural, problem } from '../../../core/kit/index.ts'
 import { type Globals, type Machine, print } from '../../../node/command-line.ts'
 import { packageVersion, syncFolder } from '../../../node/index.ts'
-import { namesObjects } from '../../app/index.ts'
+import { namedObjects } from '../../app/index.ts'
 import { type DialectName, openDatabase } from '../../db/index.ts'
 import { objectPlace } from '../../objects/index.ts'
 import { settingsOf } from '../installation.ts'
@@ -17,7 +17,8 @@ type Options = Globals & Readonly<{ to: string }>
 
 /**
  * `tenantryd backup`: a consistent copy of database and objects in a new folder, while daemons run. It contains no key. Throws ALREADY_EXISTS,
- * NOT_FOUND, CONFIG, DISK_FULL, OBJECT_STORE_UNAVAILABLE and UNAVAILABLE; a failure leaves no folder behind.
+ * NOT_FOUND, CONFIG, DISK_FULL, OBJECT_STORE_UNAVAILABLE and UNAVAILABLE; a failure leaves no folder behind, except where
+ * objects are missing: what is there is saved.
  */
 export async function backup(machine: Machine, { to, ...globals }: Options): Promise<undefined> {
   const config = settingsOf(machine, globals)
@@ -30,25 +31,37 @@ export async function backup(machine: Machine, { to, ...globals }: Options): Pro
     await rm(folder, { recursive: true, force: true })
     // Never the folders above it: where a disk is not mounted they are absent.
     await mkdir(folder, { mode: 0o700 })
-    const { dialect, lastMigration, hasObjects } = await databaseFacts(config.databaseUrl)
+    const { dialect, lastMigration, named } = await databaseFacts(config.databaseUrl)
     const objects = join(folder, objectsName)
     // Before and after the database: an object that it names was there already, or was stored meanwhile.
     if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
     await copyAuditKeys(config.dataDir, join(folder, auditName))
     await dumpDatabase({ url: config.databaseUrl, file: join(folder, databaseNames[dialect]), signal })
     if (place.kind === 'file') await copyObjects(place.folder, objects, signal)
-    if (place.kind === 'file' && hasObjects && (await listObjects(objects)).length === 0)
+    const copied = place.kind === 'file' ? new Set(await listObjects(objects)) : undefined
+    if (place.kind === 'file' && named.length > 0 && copied?.size === 0)
       throw problem(
         'OBJECT_STORE_UNAVAILABLE',
         `${place.folder} has no objects, but the database names some. fix: mount its disk, or restore the folder`,
       )
+    const missing = copied
+      ? await missingObjects(
+          config.databaseUrl,
+          named.filter((key) => !copied.has(key)),
+        )
+      : []
     const facts = { format: 1, at: isoNow(clock), version: packageVersion(), dialect, lastMigration } as const
-    const manifest = { ...facts, objects: place.kind === 'file' ? 'included' : 'elsewhere' } as const
+    const manifest = {
+      ...facts,
+      objects: place.kind === 'file' ? 'included' : 'elsewhere',
+      ...(missing.length > 0 ? { missingObjects: missing.length } : {}),
+    } as const
     const { files, bytes } = await sealBackup(folder, manifest, signal)
     await rename(folder, target)
     await syncFolder(dirname(target))
     const kept = place.kind === 'file' ? '' : `\nObjects are not included: they stay in ${place.url}`
     const words = `saved ${plural(files, 'file')}, ${bytesText(bytes)}, in ${target}${kept}\n${keysApart}`
+    if (place.kind === 'file' && missing.length > 0) throw incomplete(target, place.folder, missing)
     print(machine, globals, { result: { folder: target, files, bytes, ...manifest }, words })
     return undefined
   } catch (error) {
@@ -56,6 +69,24 @@ export async function backup(machine: Machine, { to, ...globals }: Options): Pro
     throw explain(error, dirname(target))
   }
 }
+
+/** Of the keys without a copy, those that are no erased ones. */
+async function missingObjects(url: string, absent: readonly string[]): Promise<readonly string[]> {
+  if (absent.length === 0) return []
+  const { db, close } = openDatabase(url)
+  try {
+    const named = new Set(await namedObjects(db))
+    return absent.filter((key) => named.has(key))
+  } finally {
+    await close()
+  }
+}
+
+const incomplete = (target: string, store: string, missing: readonly string[]) =>
+  problem(
+    'OBJECT_STORE_UNAVAILABLE',
+    `${target} is saved, but ${store} lacks ${plural(missing.length, 'object')} that the database names (${missing[0]}). fix: mount the disk that has them, or copy them from \`objects\` of an older backup, then back up again`,
+  )
 
 const keysApart = 'Keys are not included. Keep TENANTRY_SECRET_KEY (or secret.key) and TENANTRY_BACKUP_KEY apart from it.'
 
@@ -69,7 +100,7 @@ function explain(error: unknown, folder: string): unknown {
 }
 
 /** Throws NOT_FOUND for a database that no daemon has used. */
-async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastMigration: string; hasObjects: boolean }> {
+async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastMigration: string; named: readonly string[] }> {
   const file = sqliteFile(url)
   if (file !== undefined && !(await lstat(file).catch(() => undefined)))
     throw problem('NOT_FOUND', `There is no database ${file}. fix: pass the settings of the daemon with --config`)
@@ -78,7 +109,7 @@ async function databaseFacts(url: string): Promise<{ dialect: DialectName; lastM
     if ((await db.introspection.getTables()).length === 0)
       throw problem('NOT_FOUND', 'The database is empty. fix: pass the settings of the daemon with --config')
     const { rows } = await sql<{ name: string }>`select name from schema_migrations order by name desc limit 1`.execute(db)
-    return { dialect, lastMigration: rows[0]?.name ?? '', hasObjects: await namesObjects(db) }
+    return { dialect, lastMigration: rows[0]?.name ?? '', named: await namedObjects(db) }
   } finally {
     await close()
   }

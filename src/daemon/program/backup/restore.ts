@@ -1,6 +1,6 @@
 import { lstat, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { isProblem, problem } from '../../../core/kit/index.ts'
+import { isProblem, plural, problem } from '../../../core/kit/index.ts'
 import { type Globals, type Machine, print } from '../../../node/command-line.ts'
 import { sealedColumns } from '../../app/index.ts'
 import { recordAudit } from '../../audit/index.ts'
@@ -27,7 +27,10 @@ export async function restore(machine: Machine, { from, check = false, ...global
   const folder = resolve(from)
   const manifest = await openBackup(folder, signal)
   if (check) {
-    print(machine, globals, { result: { folder, ...manifest }, words: `${folder} is complete: ${describe(manifest)}` })
+    print(machine, globals, {
+      result: { folder, ...manifest },
+      words: `${folder} is ${lacking(manifest) || 'complete'}: ${describe(manifest)}`,
+    })
     return undefined
   }
   const config = settingsOf(machine, globals)
@@ -40,10 +43,15 @@ export async function restore(machine: Machine, { from, check = false, ...global
   await loadDatabase({ url: config.databaseUrl, file: join(folder, databaseNames[manifest.dialect]), signal })
   await finish(machine, config, manifest)
   const elsewhere = manifest.objects === 'elsewhere' ? '\nObjects are not in it: they are in the bucket of its daemon' : ''
-  const words = `restored ${describe(manifest)}${elsewhere}\nnext:  tenantryd serve, then tenantry rollouts list`
+  const lack = lacking(manifest)
+  const words = `restored ${describe(manifest)}${lack && `, ${lack}`}${elsewhere}\nnext:  tenantryd serve, then tenantry rollouts list`
   print(machine, globals, { result: { folder, ...manifest }, words })
   return undefined
 }
+
+/** Empty for a backup that has all objects that its database names. */
+const lacking = ({ missingObjects }: BackupManifest): string =>
+  missingObjects === undefined ? '' : `as it was saved, without ${plural(missingObjects, 'object')} that were missing then`
 
 const describe = ({ at, version, dialect }: BackupManifest): string =>
   `the ${dialect === 'sqlite' ? 'SQLite' : 'PostgreSQL'} database of ${at}, made by version ${version}`
