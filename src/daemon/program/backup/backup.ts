@@ -70,7 +70,7 @@ export async function backup(machine: Machine, { to, ...globals }: Options): Pro
   }
 }
 
-/** Of the keys without a copy, those that are no erased ones. */
+/** Keys without a copy that the database still names: others were erased meanwhile. */
 async function missingObjects(url: string, absent: readonly string[]): Promise<readonly string[]> {
   if (absent.length === 0) return []
   const { db, close } = openDatabase(url)
