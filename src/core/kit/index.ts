@@ -11,6 +11,7 @@ export { fold, foldBeside, wordsOf } from './fold.ts'
 export { forbiddenPort } from './forbidden-port.ts'
 export { escapeHtml } from './html.ts'
 export { type Branded, newId, type Random, randomText } from './ids.ts'
+export { isTooDeep, maxJsonLevels } from './json-depth.ts'
 export { isLoopback } from './loopback.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
 export {

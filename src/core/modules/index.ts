@@ -8,7 +8,7 @@ export { modulesContract, operatorModulesContract } from './contract.ts'
 export { assertFlagFree, withModuleFlags } from './flags.ts'
 export { healthBuckets, healthOf, healthStepMs, healthWindowMs, runsIn } from './health.ts'
 export { Installation, type ModuleHealth, type ModuleHealthDetail, type OperatedModule, type RegistryEntry } from './installation.ts'
-export { isTooDeep, Json, maxJsonLevels } from './json.ts'
+export { Json } from './json.ts'
 export {
   type InstallationEvent,
   type InstallationState,

@@ -52,10 +52,13 @@ type Common = Readonly<{
   violations: readonly Violation[]
 }>
 
-/** `value` is JSON. `failed`: the module threw. `limit`: the run was ended, and nothing of it may be applied. */
+/**
+ * `value`: what a request or description returned, without the property `body`, which is a text of JSON. `failed`: the module threw. `limit`: the
+ * run was ended, and nothing of it may be applied.
+ */
 export type RunResult = Common &
   (
-    | Readonly<{ outcome: 'done'; value: unknown }>
+    | Readonly<{ outcome: 'done'; value: unknown; body?: string | undefined }>
     | Readonly<{ outcome: 'failed'; message: string }>
     | Readonly<{ outcome: 'limit'; message: string }>
   )

@@ -1,5 +1,5 @@
-import { isProblem, problem, utf8Text } from '../../core/kit/index.ts'
-import { isTooDeep, ModuleResponse, maxJsonLevels, routeResponse } from '../../core/modules/index.ts'
+import { isProblem, isTooDeep, maxJsonLevels, problem, utf8Text } from '../../core/kit/index.ts'
+import { ModuleResponse, routeResponse } from '../../core/modules/index.ts'
 import type { RawRequest, RawResponse } from '../http/index.ts'
 import { abortWhenStale, type InstallationRecord, insertRun, isSameRunnable, runnableInstallation } from '../modules/index.ts'
 import type { ModuleCall, ModuleRunsDeps } from './deps.ts'
@@ -89,7 +89,7 @@ async function answerOf(deps: Deps, moduleId: string, ran: Ran): Promise<RawResp
   const fix = `fix: an administrator finds the cause in GET …/modules/installed/${moduleId}/runs`
   if (ran.outcome === 'done') {
     const response = ModuleResponse.safeParse(ran.value ?? { status: 204 })
-    if (response.success) return routeResponse(response.data)
+    if (response.success) return routeResponse(response.data, ran.body)
     const [issue] = response.error.issues
     throw problem('MODULE_FAILED', `The module ${moduleId} returned no valid response (${issue?.path.join('.')} ${issue?.message}). ${fix}`)
   }

@@ -37,7 +37,7 @@ export type Start = Readonly<{
  * caller stores a run that failed.
  */
 export type Ran =
-  | Readonly<{ outcome: 'done'; value: unknown }>
+  | (Readonly<{ outcome: 'done' }> & Pick<Extract<RunResult, { outcome: 'done' }>, 'value' | 'body'>)
   | Readonly<{ outcome: 'failed' | 'limit'; run: NewRun }>
   | Readonly<{ outcome: 'conflict' | 'stale' | 'lost'; run: NewRun }>
 
@@ -64,7 +64,7 @@ export async function runOnce(deps: RunDeps, start: Start, signal?: AbortSignal)
   const ended = await applied(deps, start, { run, effects: buffer.effects() })
   if (ended.outcome === 'done') {
     deps.counts.add(deps, run)
-    return { outcome: 'done', value: result.value }
+    return { outcome: 'done', value: result.value, body: result.body }
   }
   if (ended.outcome === 'failed') return counted(deps, { outcome: 'failed', run: runOf('failed', ended.reason) })
   return { outcome: ended.outcome, run: runOf('conflict', ended.reason) }

@@ -1,11 +1,9 @@
-import { isoNow, plural, problem } from '../../core/kit/index.ts'
+import { isoNow, isTooDeep, maxJsonLevels, plural, problem } from '../../core/kit/index.ts'
 import {
   assertCompatible,
   assertSameManifest,
-  isTooDeep,
   type ModuleManifest,
   manifestFile,
-  maxJsonLevels,
   readModuleManifest,
   samplesFile,
 } from '../../core/modules/index.ts'

@@ -74,7 +74,7 @@ export const failureText = `((error) => {
     const isError = error instanceof Error
     const text = isError ? error.name + ': ' + error.message : 'the module threw ' + (typeof error === 'object' ? JSON.stringify(error) : String(error))
     const place = isError ? /[A-Za-z0-9_.\\/-]+\\.m?js:\\d+(:\\d+)?/.exec(error.stack) : null
-    return (text + (place ? ' (' + place[0] + ')' : '')).slice(0, 1000)
+    return text.slice(0, 900) + (place ? ' (' + place[0].slice(0, 90) + ')' : '')
   } catch (other) {
     return other instanceof InternalError || other === null ? 'InternalError: out of memory' : 'the module threw an error that has no text'
   }

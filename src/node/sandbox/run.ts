@@ -7,6 +7,7 @@ import {
   type QuickJSRuntime,
 } from 'quickjs-emscripten-core'
 import type { RunResult, Violation } from '../../core/modules/index.ts'
+import { readAnswer } from './answer.ts'
 import { failureText, guestFor } from './guest.ts'
 import type { Interpreter } from './interpreter.ts'
 import { Meter } from './meter.ts'
@@ -17,6 +18,7 @@ import type { Task, ToRun } from './task.ts'
 const stackBytes = 131_072
 const jobsAtOnce = 200
 const maxLogCharacters = 1000
+const maxFailureCharacters = 1000
 const entry = 'tenantry:run'
 
 type Answer = Pick<ToRun, 'json' | 'violation'>
@@ -211,7 +213,10 @@ class OpenRun {
     const { answerBytes } = this.task.limits
     if (Buffer.byteLength(text) > answerBytes)
       return this.limit({ kind: 'answer_size', message: `the answer has more than ${answerBytes} bytes` })
-    return { outcome: 'done', value: JSON.parse(text), ...this.common() }
+    const read = readAnswer(text, this.task.job)
+    if ('fault' in read) return this.failed(read.fault)
+    if ('tooLarge' in read) return this.limit({ kind: 'answer_size', message: read.tooLarge })
+    return { outcome: 'done', ...read.answer, ...this.common() }
   }
 
   /** The JSON of the answer, or the text of what was thrown; undefined where the engine has no memory left for either. */
@@ -238,7 +243,8 @@ class OpenRun {
     }
     const described = context.callFunction(made.value, context.undefined, error)
     made.value.dispose()
-    const text = described.error ? undefined : context.getString(described.value)
+    // The module may have changed what a text is inside: the length is decided here.
+    const text = described.error ? undefined : copyOf(context.getString(described.value).slice(0, maxFailureCharacters))
     described.dispose()
     return text
   }

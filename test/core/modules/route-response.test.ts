@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { ModuleResponse, routeResponse } from '../../../src/core/modules/index.ts'
 
-const sent = (response: object) => routeResponse(ModuleResponse.parse(response))
+const sent = ({ body, ...head }: Readonly<{ body: unknown; status?: number; headers?: object }>) =>
+  routeResponse(ModuleResponse.parse(head), JSON.stringify(body))
 
 test.each([
   ['application/json', true],
@@ -33,6 +34,12 @@ test('other headers are dropped, and the policy cannot be replaced', () => {
     },
     body: '{"n":1}',
   })
+})
+
+test('a body that is a text is sent as it is, and quoted only as JSON', () => {
+  expect(sent({ body: '"a"' })).toMatchObject({ headers: { 'content-type': 'text/plain; charset=utf-8' }, body: '"a"' })
+  expect(sent({ headers: { 'content-type': 'application/json' }, body: 'a' }).body).toBe('"a"')
+  expect(routeResponse({ status: 200, headers: {} })).toMatchObject({ headers: { 'content-type': 'application/json' }, body: 'null' })
 })
 
 test('an answer without content has none', () => {

@@ -215,6 +215,48 @@ describe('a run that takes too much is ended as a typed violation', () => {
     await staysUsable()
   })
 
+  test.each([
+    ['is another text', `String.prototype.slice = () => big; throw new Error('a')`],
+    ['has another text', `String.prototype.slice = () => ({ toString: () => big }); throw new Error('a')`],
+    ['has a long name', `throw Object.assign(new Error('a'), { name: big })`],
+    ['has a long place', `throw Object.assign(new Error('a'), { stack: big + '.js:1' })`],
+  ])('an error that %s has at most 1,000 letters, so that the host keeps no more', async (_, code) => {
+    for (const begin of ['', 'InternalError: stack overflow']) {
+      const result = await answerOf(sandbox, `const big = ${JSON.stringify(begin)} + 'x'.repeat(100000); ${code}`)
+      const texts = [...result.violations.map(({ message }) => message), 'message' in result ? result.message : '']
+      expect(Math.max(...texts.map(({ length }) => length))).toBeLessThan(1100)
+    }
+  })
+
+  test('an answer of many values crosses to the host as a text: to copy them would hold up every other request', async () => {
+    const many = `JSON.parse('{"a":0' + Array.from({ length: 50000 }, (_, n) => ',"a' + n + '":0').join('') + '}')`
+    const answer = await answerOf(sandbox, `return { status: 201, body: ${many} }`)
+    expect(answer).toMatchObject({ outcome: 'done', value: { status: 201 }, body: expect.stringMatching(/^{"a":0,"a0":0,/) })
+    expect((answer as { value: unknown }).value).toEqual({ status: 201 })
+    for (const other of [`return ${many}`, `return { headers: ${many} }`, `return { ...${many}, body: 1 }`])
+      expect(await kindOf(answerOf(sandbox, other))).toEqual(['limit', 'answer_size'])
+  })
+
+  test('an event and a migration return nothing, whatever the module makes of promises', async () => {
+    const code = `
+      const then = Promise.prototype.then
+      Object.defineProperty(Promise.prototype, 'constructor', { value: class {}, configurable: true })
+      Promise.prototype.then = function (done, failed) { return then.call(this, () => done(['forged']), failed) }
+      export const on = { 'space.created': async () => 1 }
+      export const migrations = [async () => 1]`
+    expect(await runCode(sandbox, code)).toMatchObject({ outcome: 'done', value: null })
+    expect(await runCode(sandbox, code, { job: { type: 'migration', index: 0 } })).toMatchObject({ outcome: 'done', value: null })
+  })
+
+  test('an answer that is nested too deep is a failure', async () => {
+    const deep = (levels: number) => `let v = 1; for (let n = 0; n < ${levels}; n++) v = [v]; return { body: v }`
+    expect(await answerOf(sandbox, deep(63))).toMatchObject({ outcome: 'done' })
+    expect(await answerOf(sandbox, deep(64))).toMatchObject({
+      outcome: 'failed',
+      message: expect.stringContaining('nested deeper than 64'),
+    })
+  })
+
   test('a log of any length is cut', async () => {
     const result = await answerOf(sandbox, `for (let n = 0; n < 5000; n++) svc.log('x'.repeat(2000))`)
     expect(result.log).toHaveLength(100)

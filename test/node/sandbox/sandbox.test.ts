@@ -58,7 +58,7 @@ describe('a run', () => {
   test('two runs draw different random numbers', async () => {
     const body = 'return { status: 200, body: Array.from({ length: 3 }, () => Math.random()) }'
     const runs = [await answerOf(sandbox, body), await answerOf(sandbox, body)]
-    const numbers = runs.flatMap((run) => (run as { value: { body: number[] } }).value.body)
+    const numbers = runs.flatMap((run) => JSON.parse((run as { body: string }).body) as number[])
     expect(new Set(numbers).size).toBe(6)
   })
 
@@ -77,7 +77,8 @@ describe('a run', () => {
     const body = 'return { status: 200, body: { path: request.path, hour: svc.settings.hour, now: svc.now } }'
     expect(await answerOf(sandbox, body, { settings: { hour: 8 } })).toMatchObject({
       outcome: 'done',
-      value: { status: 200, body: { path: '/', hour: 8, now } },
+      value: { status: 200 },
+      body: JSON.stringify({ path: '/', hour: 8, now }),
     })
   })
 
