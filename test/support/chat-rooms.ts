@@ -152,6 +152,20 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
         aliases = new Map(kept.aliases)
       }
     },
+    /** The server sets the alias of a new room first; the administrator's room gets its state with `finish`. */
+    beginRoom: (alias: string, createdAt: number) => {
+      const roomId = `!begun${rooms.size}:${chatDomain}`
+      const creator = `@tenantry.admin:${chatDomain}`
+      rooms.set(roomId, new Map())
+      aliases.set(alias, roomId)
+      const created = { type: 'm.room.create', state_key: '', sender: creator, origin_server_ts: createdAt, content: {} }
+      rooms.get(roomId)?.set('m.room.create|', created)
+      const finish = () => {
+        put(roomId, creator, 'm.room.member', creator, { membership: 'join' })
+        put(roomId, creator, 'm.room.power_levels', '', { users: { [creator]: 100 } })
+      }
+      return { roomId, finish }
+    },
     /** A room that another user created under the alias. */
     squat: (alias: string, userId: string) => {
       const roomId = `!squat${rooms.size}:${chatDomain}`

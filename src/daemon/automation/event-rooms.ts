@@ -8,7 +8,7 @@ import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { acquireLease, type DbOrTx, enqueueJob, type JobHandler, releaseLease, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom } from '../spaces/index.ts'
+import { type Chat, createRoomWith, findAlias, joinRoom, readRoom, resolveRoom } from '../spaces/index.ts'
 import { roleNamed } from '../tasks/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { activeUsersWithRole } from '../users/index.ts'
@@ -49,7 +49,7 @@ export async function createEventRoom(deps: Deps, actor: AutomationActor, input:
   const lease = await acquireLease(deps, { name: `event-room:${eventAliasName(room)}`, owner: newId(random, 'room'), ttlMs: leaseMs })
   if (!lease) throw problem('CONFLICT', 'Another call is creating the room of this event. fix: repeat the call in a few seconds')
   try {
-    const { roomId, created } = await ensureRoom(chatOf(deps, actor), room)
+    const { roomId, created } = await ensureRoom(deps, chatOf(deps, actor), room)
     await db.transaction().execute(async (tx) => {
       await recordEventRoomId(tx, room, roomId)
       await enqueueMembers(deps, tx, room)
@@ -96,13 +96,16 @@ async function membersFor(deps: Deps, tenantId: string, { userIds, roles }: NewR
   return { members, warnings }
 }
 
-/** The stored room, else the room of the alias, else a new one. An alias that points to a room of another creator is released. */
-async function ensureRoom(chat: Chat, room: EventRoom): Promise<Readonly<{ roomId: string; created: boolean }>> {
+/** The stored room, else the room of the alias, else a new one. */
+async function ensureRoom(
+  { clock }: Pick<Deps, 'clock'>,
+  chat: Chat,
+  room: EventRoom,
+): Promise<Readonly<{ roomId: string; created: boolean }>> {
   const alias = eventAliasName(room)
   if (room.roomId !== null && (await isWhole(chat, room.roomId))) return { roomId: room.roomId, created: false }
-  const found = await findAlias(chat, alias)
-  if (found !== undefined && (await isWhole(chat, found))) return { roomId: found, created: room.roomId === null }
-  if (found !== undefined) await deleteAlias(chat, alias)
+  const found = await resolveRoom(chat, clock, alias)
+  if (found) return { roomId: found.id, created: room.roomId === null }
   const roomId = (await createRoomWith(chat, eventRoomBody(room))) ?? (await findAlias(chat, alias))
   if (roomId === undefined || !(await isWhole(chat, roomId)))
     throw problem('CONFLICT', 'The chat server did not create the room of the event. fix: repeat the call')

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Homeserver, isFault, type ServiceAnswer, type ServiceRequest } from '../../core/homeserver/index.ts'
+import { type Fault, type Homeserver, isFault, type ServiceAnswer, type ServiceRequest } from '../../core/homeserver/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
 import { type Membership, newRoomBody, type ObservedRoom, type RoomKind, roomAliasName } from '../../core/spaces/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { adminLocalpart, homeserverProblem } from '../homeserver/index.ts'
@@ -37,8 +38,8 @@ const StateEvent = z.object({
 })
 type StateEvent = z.infer<typeof StateEvent>
 
-/** `whole`: created by the platform, with everything a room of a space needs. */
-type ReadRoom = Readonly<{ room: ObservedRoom; whole: boolean }>
+/** `whole`: created by the platform, with everything a room of a space needs. `created`: its first event; absent until the server has stored it. */
+type ReadRoom = Readonly<{ room: ObservedRoom; whole: boolean; created: Readonly<{ by: string; atMs: number }> | undefined }>
 
 /** Returns undefined if the room does not exist. */
 export async function readRoom(chat: Chat, roomId: string): Promise<ReadRoom | undefined> {
@@ -48,7 +49,9 @@ export async function readRoom(chat: Chat, roomId: string): Promise<ReadRoom | u
   const listed = Array.isArray(answer.json.state) ? answer.json.state : []
   const state = listed.map((one) => StateEvent.safeParse(one)).flatMap(({ success, data }) => (success ? [data] : []))
   const room = { id: roomId, name: nameIn(state), links: linksIn(state), members: membersIn(state) }
-  return { room, whole: isWhole(state, room, administratorOf(chat)) }
+  const first = state.find(({ type }) => type === 'm.room.create')
+  const created = first && { by: first.sender, atMs: first.origin_server_ts }
+  return { room, whole: isWhole(state, room, administratorOf(chat)), created }
 }
 
 const nameIn = (state: readonly StateEvent[]): string => {
@@ -91,6 +94,33 @@ export async function findAlias(chat: Chat, name: string): Promise<string | unde
   if (answer.kind === 'refused' || typeof answer.json.room_id !== 'string') throw new Error('the chat server did not resolve an alias')
   return answer.json.room_id
 }
+
+/** Longer than a busy chat server takes to create a room. */
+const maxCreationMs = 60_000
+const pollMs = 500
+const maxPolls = 10
+
+/**
+ * The whole room behind an alias, by its local part. Releases an alias of a room of another creator, and of one whose creation was abandoned. Throws
+ * HOMESERVER_UNREACHABLE while the room is being created: chat servers set the alias first, and a second creation would slow down the first.
+ */
+export async function resolveRoom(chat: Chat, clock: Clock, name: string): Promise<ObservedRoom | undefined> {
+  const roomId = await findAlias(chat, name)
+  if (roomId === undefined) return undefined
+  let read = await readRoom(chat, roomId)
+  for (let poll = 0; poll < maxPolls && read && !read.created; poll++) {
+    await clock.sleep(pollMs)
+    read = await readRoom(chat, roomId)
+  }
+  if (read?.whole) return read.room
+  const { by, atMs } = read?.created ?? { by: '', atMs: 0 }
+  if (by === administratorOf(chat) && Math.abs(clock.now().getTime() - atMs) < maxCreationMs)
+    throw homeserverProblem(creating, chat.chatDomain)
+  await deleteAlias(chat, name)
+  return undefined
+}
+
+const creating: Fault = { kind: 'unreachable', retryAfterSeconds: 5, reason: 'it is still creating the room' }
 
 export const dropAlias = (chat: Chat, { kind, spaceId }: OfSpace): Promise<void> => deleteAlias(chat, roomAliasName(kind, spaceId))
 

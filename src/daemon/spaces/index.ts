@@ -9,7 +9,7 @@ import { spacesRoutes } from './spaces.routes.ts'
 import { spaceSyncJobs, spacesJobs } from './sync-jobs.ts'
 
 export { deleteOldSpaces, recordInSpace } from './activity.ts'
-export { type Chat, createRoomWith, deleteAlias, findAlias, joinRoom, readRoom } from './chat-rooms.ts'
+export { type Chat, createRoomWith, findAlias, joinRoom, readRoom, resolveRoom } from './chat-rooms.ts'
 export { leaveAllSpaces } from './leave-all-spaces.ts'
 export { createToolSpace, listAllSpaces, putToolMember } from './platform-changes.ts'
 export { authorizeSpace } from './show-spaces.ts'

@@ -1,6 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
-import { type ObservedRoom, type ObservedSpace, type RoomKind, roomKinds } from '../../core/spaces/index.ts'
-import { beginDeletion, type Chat, dropAlias, findRoom, readRoom } from './chat-rooms.ts'
+import { type ObservedRoom, type ObservedSpace, type RoomKind, roomAliasName, roomKinds } from '../../core/spaces/index.ts'
+import { beginDeletion, type Chat, dropAlias, findRoom, readRoom, resolveRoom } from './chat-rooms.ts'
 import type { SpacesDeps } from './deps.ts'
 import { recordChatState, type SpaceRecord } from './spaces.repo.ts'
 
@@ -8,28 +8,25 @@ import { recordChatState, type SpaceRecord } from './spaces.repo.ts'
  * Reads the rooms of a space from the chat. Records rooms found by alias, so that a lost alias does no harm later. If a known room is gone, the
  * space counts as not synced.
  */
-export async function observeSpace({ db }: Pick<SpacesDeps, 'db'>, chat: Chat, space: SpaceRecord): Promise<ObservedSpace> {
+export async function observeSpace(deps: Pick<SpacesDeps, 'db' | 'clock'>, chat: Chat, space: SpaceRecord): Promise<ObservedSpace> {
   const observed: { [Kind in RoomKind]?: ObservedRoom | undefined } = {}
-  for (const kind of roomKinds) observed[kind] = await observeRoom(chat, space, kind)
+  for (const kind of roomKinds) observed[kind] = await observeRoom(deps, { chat, space, kind })
   const known = { spaceRoomId: observed.space?.id ?? null, roomId: observed.room?.id ?? null }
   const changed = (was: string | null, is: string | null) => was !== null && was !== is
   if (known.spaceRoomId === space.spaceRoomId && known.roomId === space.roomId) return observed
   const isLost = changed(space.spaceRoomId, known.spaceRoomId) || changed(space.roomId, known.roomId)
-  await recordChatState(db, space.id, isLost ? { ...known, chatRevision: 0 } : known)
+  await recordChatState(deps.db, space.id, isLost ? { ...known, chatRevision: 0 } : known)
   return observed
 }
 
-/** The recorded room, else the room of the alias. Releases an alias that points to an incomplete room or to a room of another creator. */
-async function observeRoom(chat: Chat, space: SpaceRecord, kind: RoomKind): Promise<ObservedRoom | undefined> {
+type OfKind = Readonly<{ chat: Chat; space: SpaceRecord; kind: RoomKind }>
+
+/** The recorded room, else the room of the alias. */
+async function observeRoom({ clock }: Pick<SpacesDeps, 'clock'>, { chat, space, kind }: OfKind): Promise<ObservedRoom | undefined> {
   const known = knownRoom(space, kind)
   const read = known === null ? undefined : await readRoom(chat, known)
   if (read?.whole) return read.room
-  const found = await findRoom(chat, { kind, spaceId: space.id })
-  if (found === undefined) return undefined
-  const named = await readRoom(chat, found)
-  if (named?.whole) return named.room
-  await dropAlias(chat, { kind, spaceId: space.id })
-  return undefined
+  return resolveRoom(chat, clock, roomAliasName(kind, space.id))
 }
 
 const knownRoom = ({ spaceRoomId, roomId }: SpaceRecord, kind: RoomKind): string | null => (kind === 'space' ? spaceRoomId : roomId)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { automationContract } from '../../../src/core/automation/index.ts'
+import { automationContract, eventAliasName } from '../../../src/core/automation/index.ts'
 import { isoIn } from '../../../src/core/kit/index.ts'
 import { automationFeature } from '../../../src/daemon/automation/index.ts'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
@@ -136,6 +136,20 @@ onBothDialects('automation', (fresh) => {
     expect((await one.post(`/events/e1/${path}`, body, { 'idempotency-key': 'k' })).status).toBe(200)
     expect(one.chat.rooms.ids()).toHaveLength(1)
     expect(one.chat.rooms.messages()).toHaveLength(lost === 'send' ? 2 : 0)
+  })
+
+  test('a room that a slow chat server still creates is awaited; one whose creation was abandoned is replaced', async () => {
+    const one = await room()
+    const { rooms } = one.chat
+    const create = async (eventId: string) => (await one.post(`/events/${eventId}/create-room`, { name: 'Alarm' })).json
+    const aliasOf = (eventId: string) => `#${eventAliasName({ tenantId: one.tenantId, eventId })}:acme.example`
+    const begun = rooms.beginRoom(aliasOf('e1'), one.clock.now().getTime())
+    expect(await create('e1')).toMatchObject({ code: 'HOMESERVER_UNREACHABLE', message: expect.stringContaining('still creating') })
+    begun.finish()
+    expect(await create('e1')).toMatchObject({ roomId: begun.roomId, created: true })
+    const abandoned = rooms.beginRoom(aliasOf('e2'), one.clock.now().getTime() - 3_600_000)
+    expect(await create('e2')).toMatchObject({ created: true, roomId: expect.not.stringMatching(abandoned.roomId) })
+    expect(rooms.ids()).toHaveLength(3)
   })
 
   test('a fenced box takes no message, and the answer says when to come back', async () => {

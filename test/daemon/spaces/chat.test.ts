@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { roomAliasName } from '../../../src/core/spaces/index.ts'
 import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { changeSpace, deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { spacesJobs } from '../../../src/daemon/spaces/index.ts'
@@ -163,6 +164,20 @@ describe('the rooms of a space', () => {
     room.chat.state.fence = false
     const codes = await Promise.allSettled([syncSpace(room, spaceId), syncSpace(room, spaceId)])
     expect(codes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(room.chat.rooms.ids()).toHaveLength(2)
+  })
+
+  test('are not created a second time while a slow chat server creates them', async () => {
+    const room = await aRoom()
+    const anna = await room.aUser('anna')
+    room.chat.state.fence = true
+    const { id: spaceId } = await room.aSpace(anna)
+    room.chat.state.fence = false
+    const begun = room.chat.rooms.beginRoom(`#${roomAliasName('room', spaceId)}:acme.example`, room.clock.now().getTime())
+    await expect(syncSpace(room, spaceId)).rejects.toMatchObject({ code: 'HOMESERVER_UNREACHABLE' })
+    begun.finish()
+    await syncSpace(room, spaceId)
+    expect((await roomsOf(room, spaceId)).room).toBe(begun.roomId)
     expect(room.chat.rooms.ids()).toHaveLength(2)
   })
 
