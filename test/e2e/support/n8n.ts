@@ -9,7 +9,7 @@ import { embeddedPostgres } from '../../support/embedded-postgres.ts'
 import { freePort } from '../../support/free-port.ts'
 import { eventually } from './programs.ts'
 
-// n8n with the workflow of docs/automation.md, over a PostgreSQL of its own.
+// n8n with the workflow of docs/automation.md, over a PostgreSQL of its own: its SQLite needs a native part.
 
 type Wanted = Readonly<{ baseUrl: string; key: string; tenantId: string }>
 
@@ -89,7 +89,7 @@ export async function startN8n(folder: string, wanted: Wanted): Promise<N8n> {
     ...{ DB_TYPE: 'postgresdb', DB_POSTGRESDB_HOST: hostname, DB_POSTGRESDB_PORT: port, DB_POSTGRESDB_DATABASE: pathname.slice(1) },
     ...{ DB_POSTGRESDB_USER: username, DB_POSTGRESDB_PASSWORD: password, N8N_LISTEN_ADDRESS: '127.0.0.1', N8N_PORT: String(own) },
     ...{ N8N_RUNNERS_BROKER_PORT: String(broker), N8N_RUNNERS_ENABLED: 'false', N8N_DISABLE_UI: 'true', N8N_DIAGNOSTICS_ENABLED: 'false' },
-    // The other engine needs a native part.
+    // The default engine has native builds for Node.js 22 and 24 alone.
     N8N_EXPRESSION_ENGINE: 'legacy',
     ...{ TENANTRY_URL: wanted.baseUrl, TENANTRY_KEY: wanted.key, TENANTRY_TENANT: wanted.tenantId },
     ...{ N8N_VERSION_NOTIFICATIONS_ENABLED: 'false', N8N_TEMPLATES_ENABLED: 'false', N8N_ENFORCE_SETTINGS_FILE_PERMISSIONS: 'false' },
