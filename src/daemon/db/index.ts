@@ -39,4 +39,4 @@ export {
   toEvent,
   writeWithEvents,
 } from './streams.ts'
-export { deleteRows, executeWrites, guarded, insertRows, updateRows, type Write } from './writes.ts'
+export { deleteRows, executeWrites, insertRows, updateRows, type Write } from './writes.ts'

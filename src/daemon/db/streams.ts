@@ -41,14 +41,11 @@ export async function nextSeq(tx: Tx, stream: string): Promise<number> {
 }
 
 /** Takes the next numbers of a stream; `seq` is the last of them. */
-const takeNumbers = (stream: string, count: number, guard?: Write): Write => ({
+const takeNumbers = (stream: string, count: number): Write => ({
   name: 'taken',
-  text: (bind) => `insert into streams (stream, seq) ${numbersOf(bind(stream), bind(count), guard)}
+  text: (bind) => `insert into streams (stream, seq) values (${bind(stream)}, ${bind(count)})
     on conflict (stream) do update set seq = streams.seq + excluded.seq returning seq`,
 })
-
-const numbersOf = (stream: string, count: string, guard?: Write): string =>
-  guard ? `select ${stream}, ${count}::bigint from ${guard.name}` : `values (${stream}, ${count})`
 
 /** Appends an event in the transaction of its change. Returns the event's number. */
 export const appendEvent = (tx: Tx, clock: Clock, { stream, ...event }: NewEvent): Promise<number> =>
@@ -61,22 +58,12 @@ export async function appendEvents(tx: Tx, stream: string, events: readonly Date
   return writeWithEvents(tx, [], { stream, events })
 }
 
-/** `guard`: a named write that returns the row it changes, for a call outside a transaction. */
-type Appended = Readonly<{ stream: string; events: readonly DatedEvent[]; guard?: Write | undefined }>
+type Appended = Readonly<{ stream: string; events: readonly DatedEvent[] }>
 
-/**
- * Executes writes, then appends at least one event, in order. Returns the number of the last. Outside a transaction (PostgreSQL, at most 500
- * events) the guard runs first: if it changes no row, no number is taken, so the events violate a constraint and nothing is stored.
- */
-export async function writeWithEvents(tx: DbOrTx, writes: readonly Write[], { stream, events, guard }: Appended): Promise<number> {
+/** Executes writes, then appends at least one event, in order. Returns the number of the last. */
+export async function writeWithEvents(tx: Tx, writes: readonly Write[], { stream, events }: Appended): Promise<number> {
   const [first = [], ...others] = inBatches(events.map((event) => rowOf(event, stream)))
-  if (others.length > 0 && !tx.isTransaction) throw new Error('more than 500 events need a transaction')
-  const appended = await executeWrites(tx, [
-    ...(guard ? [guard] : []),
-    ...writes,
-    takeNumbers(stream, events.length, guard),
-    insertEvents(stream, first, events.length),
-  ])
+  const appended = await executeWrites(tx, [...writes, takeNumbers(stream, events.length), insertEvents(stream, first, events.length)])
   const seqOfFirst = Number((appended[0] as { seq: number }).seq)
   const numbered = (rows: typeof first, batch: number) => rows.map((row, n) => ({ ...row, seq: seqOfFirst + batch * first.length + n }))
   for (const [nth, rows] of others.entries())

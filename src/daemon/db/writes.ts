@@ -53,9 +53,6 @@ export const updateRows = <Table extends keyof Tables>(
   set: Updateable<Tables[Table]>,
 ): Write => ({ text: (bind) => `update "${table}" set ${pairs(set, bind).join(', ')} where ${pairs(where, bind).join(' and ')}` })
 
-/** An update as the guard of a statement: others refer to the row that it changed. */
-export const guarded = (write: Write): Write => ({ name: 'guarded', text: (bind, dialect) => `${write.text(bind, dialect)} returning 1` })
-
 /** Deletes the rows whose columns have the values of `where`. */
 export const deleteRows = <Table extends keyof Tables>(table: Table, where: Updateable<Tables[Table]>): Write => ({
   text: (bind) => `delete from "${table}" where ${pairs(where, bind).join(' and ')}`,

@@ -1,6 +1,6 @@
 import type { Audience, ModuleEventPayload, ModuleEventType, PayloadOf, TenantEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, appendEvents, type DbOrTx, type Tx, type Write, writeWithEvents } from '../db/index.ts'
+import { appendEvent, appendEvents, type Tx, type Write, writeWithEvents } from '../db/index.ts'
 
 /** A tenant's events are one stream. */
 export const streamOf = (tenantId: string): string => `tenant:${tenantId}`
@@ -29,21 +29,17 @@ type Recorded<Type extends TenantEventType> = Readonly<{
   tenantId: string
   events: readonly Omit<Happened<Type>, 'tenantId' | 'source'>[]
   writes?: readonly Write[]
-  guard?: Write | undefined
 }>
 
-/**
- * Stores one or more events of a tenant in order, with the writes that led to them; returns the number of the last. `guard`: see
- * `writeWithEvents`.
- */
+/** Stores one or more events of a tenant in order, with the writes that led to them; returns the number of the last. */
 export const recordEvents = <Type extends TenantEventType>(
-  tx: DbOrTx,
+  tx: Tx,
   clock: Clock,
-  { tenantId, events, writes = [], guard }: Recorded<Type>,
+  { tenantId, events, writes = [] }: Recorded<Type>,
 ): Promise<number> => {
   const shared = { source: 'core', tenantId, createdAt: isoNow(clock) }
   const rows = events.map(({ type, payload, audience }) => ({ ...shared, eventType: type, payload, audience }))
-  return writeWithEvents(tx, writes, { stream: streamOf(tenantId), events: rows, guard })
+  return writeWithEvents(tx, writes, { stream: streamOf(tenantId), events: rows })
 }
 
 type OfModule = Readonly<{ type: ModuleEventType; payload: ModuleEventPayload; audience: Audience | null }>

@@ -10,21 +10,20 @@ import {
   type WorkElement,
   workerRole,
 } from '../../core/boards/index.ts'
-import { type Actor, isoNow, isProblem, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import { type Actor, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { canRetry, mayActOn, type RunSummary } from '../../core/runs/index.ts'
 import { mayMove } from '../../core/tasks/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import { findTask } from '../tasks/index.ts'
-import { applyAtOnce, applyStep } from './apply-step.ts'
+import { applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { openElements } from './elements.repo.ts'
 import { assertBeforeDrawings, assertFiles, hasDrawing, storeSignatures } from './form-files.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
-import { takeRecentRun } from './recent-runs.ts'
 import { namesOfRun } from './run-names.ts'
-import { findRun, lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
+import { lockRun, type RunRecord, summaryOf } from './runs.repo.ts'
 import { mayRead, noSuchRun } from './show-runs.ts'
 import { eligibleFor } from './stalled-elements.ts'
 
@@ -50,8 +49,7 @@ export async function advanceRun(
   const keyed = key === undefined ? undefined : keyedBy(actor, key, advance)
   try {
     const prepared = hasDrawing(advance.data ?? {}) ? await withSignatures(deps, actor, { id, ...advance }) : advance
-    const once = { id, actor, advance: prepared, keyed }
-    return (await submitAtOnce(deps, once)) ?? (await deps.db.transaction().execute((tx) => advanceOnce(deps, tx, once)))
+    return await deps.db.transaction().execute((tx) => advanceOnce(deps, tx, { id, actor, advance: prepared, keyed }))
   } catch (error) {
     // A repeated request meets a run that has moved on, or the stored key: the first time needs no look-up.
     const earlier = keyed && (await earlierAnswer(deps.db, { tenantId: actor.tenantId, id }, keyed))
@@ -91,40 +89,6 @@ async function advanceOnce(deps: Pick<RunsDeps, 'clock' | 'random'>, tx: Tx, { i
   if (advance.action === 'skip')
     await auditRun(deps, tx, { actor, slug: actor.tenantSlug, run, action: 'run.skipped', elementId: advance.elementId })
   return summaryOf(after)
-}
-
-/**
- * Submits a form without a transaction where that is possible (`applyAtOnce`); else undefined. A run that this process stored last is not read
- * again, and an outdated one is never a reason to refuse.
- */
-async function submitAtOnce(deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>, once: Once): Promise<RunSummary | undefined> {
-  const { id, actor, advance } = once
-  const { db } = deps
-  if (dialectOf(db) !== 'postgres' || advance.action !== 'submit') return undefined
-  const one = { tenantId: actor.tenantId, id }
-  const recent = takeRecentRun(one)
-  if (!recent) return submitTo(deps, await findRun(db, one), once)
-  return submitTo(deps, recent, once).catch((error) => {
-    if (isProblem(error)) return undefined
-    throw error
-  })
-}
-
-/** Checks the same as `advanceOnce`. */
-async function submitTo(
-  deps: Pick<RunsDeps, 'db' | 'clock' | 'random'>,
-  found: RunRecord | undefined,
-  { id, actor, advance, keyed }: Once,
-): Promise<RunSummary | undefined> {
-  const { db } = deps
-  const run = await assertReadable(db, actor, { id, run: found })
-  const { board, element } = await openElement(db, run, advance)
-  await assertRole(db, actor, { run, element })
-  const input = await inputOf(db, { run, board, actor, advance })
-  const names = await namesOf(deps, db, { run, board })
-  const stepped = stepRun({ board, now: isoNow(deps.clock), names }, run.state, input)
-  const after = await applyAtOnce(deps, db, { run, stepped, input, keyed })
-  return after && summaryOf(after)
 }
 
 /** The caller may read the run, which is locked. Throws NOT_FOUND for a missing run and one that the caller may not read. */

@@ -1,19 +1,18 @@
 import { activeOf, type Board, type RunEffect, type RunState, type Stepped } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { type Readers, withReaders } from '../../core/runs/index.ts'
-import { type Db, executeWrites, guarded, isConstraintViolation, type Tx, type Write } from '../db/index.ts'
+import { executeWrites, type Tx, type Write } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement } from './elements.repo.ts'
 import { type HistoryInput, insertHistory, type Keyed } from './history.repo.ts'
-import { applyElements, formWrites } from './open-elements.ts'
+import { applyElements } from './open-elements.ts'
 import { publishStep } from './publish-step.ts'
-import { storeRecentRun } from './recent-runs.ts'
 import { enqueueReports } from './reports.ts'
 import { alertOperators } from './run-alerts.ts'
 import { insertKeyedRun, insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
 import { enqueueMessages } from './send-messages.ts'
-import { escalateStalled, mayLoseApprovers, stalledByStep } from './stalled-elements.ts'
+import { escalateStalled, stalledByStep } from './stalled-elements.ts'
 import { deleteTimers, insertTimers, pauseTimers } from './timers.repo.ts'
 
 type Step = Readonly<{
@@ -38,7 +37,7 @@ export async function applyStep(
   const at = isoNow(deps.clock)
   const moved = changed(run, board, { stepped, input })
   const wasStalled = run.active.stalled === true
-  const { stalled, isNew: hasStalled } = await stalledByStep(tx, { run: moved, board, effects: stepped.effects, at, input, wasStalled })
+  const { stalled, isNew: hasStalled } = await stalledByStep(tx, { run: moved, board, effects: stepped.effects, input, wasStalled })
   const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
   const active = stalled.length > 0 ? { ...moved.active, stalled: true as const } : moved.active
   const after = { ...moved, active, readers: withReaders(moved.readers, { users: [], roles }) }
@@ -59,38 +58,6 @@ export async function applyStep(
   await pauseIfFailed(tx, run.state, step)
   await alertOperators(deps, tx, { ...step, input, wasStalled, hasStalled })
   return after
-}
-
-/**
- * Stores a step as one statement without a transaction around it (PostgreSQL), which takes half the round trips. For steps whose effects are rows
- * alone: forms, timers, messages, reports. Returns undefined, with nothing stored, for other steps, and if the run has changed since the caller
- * read it; `applyStep` then decides with the run locked.
- */
-export async function applyAtOnce(
-  deps: StepDeps,
-  db: Db,
-  { run, isNew = false, stepped, input, keyed }: Step,
-): Promise<RunRecord | undefined> {
-  const board = await boardOf(db, { tenantId: run.tenantId, boardId: run.boardId, version: run.boardVersion })
-  const after = changed(run, board, { stepped, input })
-  const at = isoNow(deps.clock)
-  const step = { run: after, board, effects: stepped.effects, at }
-  const elements = formWrites(step)
-  const hasAlerts =
-    run.state.failure !== null || after.state.failure !== null || (after.state.finishedAt !== null && after.state.dueAt !== null)
-  const mayStall = input.type === 'submit' && mayLoseApprovers(after.state, board)
-  if (!elements || hasAlerts || mayStall || run.active.stalled || (isNew && after.startKey !== null)) return undefined
-  if ((await stalledByStep(db, { ...step, input, wasStalled: false })).stalled.length > 0) return undefined
-  const guard = isNew ? undefined : guarded(replaceRun(after, at, run))
-  const writes = [...(isNew ? [insertRun(after)] : []), ...elements, ...rowsOf(deps, step, { input, keyed })]
-  try {
-    await publishStep(deps, db, { ...step, isNew, writes, guard })
-    storeRecentRun(after)
-    return after
-  } catch (error) {
-    if (isConstraintViolation(error)) return undefined
-    throw error
-  }
 }
 
 /** History, timers, messages and reports of a step. */

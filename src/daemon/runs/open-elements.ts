@@ -14,7 +14,7 @@ type Opened = Extract<RunEffect, { type: 'opened' }>
  * The writes of a step in which forms and timers alone open and close. Undefined for every other step, and if a form closes that was late,
  * which ends an alert, or that may have asked its escalation role with a task.
  */
-export function formWrites({ run, board, effects }: AppliedStep): Write[] | undefined {
+function formWrites({ run, board, effects }: AppliedStep): Write[] | undefined {
   const kindOf = (token: Token) => board.graph.elements.get(token.elementId)?.kind
   const isPlain = ({ elementId }: Token) => {
     const element = board.graph.elements.get(elementId)

@@ -1,6 +1,6 @@
 import type { RunEffect } from '../../core/boards/index.ts'
 import type { TenantEventType } from '../../core/events/index.ts'
-import type { DbOrTx, Write } from '../db/index.ts'
+import type { Tx, Write } from '../db/index.ts'
 import { recordEvents } from '../events/index.ts'
 import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
@@ -17,15 +17,8 @@ export const checkpointId = (runId: string, tokenId: string): string => `${runId
  */
 export async function publishStep(
   { clock }: Pick<StepDeps, 'clock'>,
-  tx: DbOrTx,
-  {
-    run,
-    board,
-    effects,
-    isNew,
-    writes,
-    guard,
-  }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[]; guard?: Write | undefined }>,
+  tx: Tx,
+  { run, board, effects, isNew, writes }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[] }>,
 ): Promise<void> {
   const audience = audienceOf(run)
   // The space keeps the events of a private one from triggers of other spaces and from modules that may not read it.
@@ -37,7 +30,7 @@ export async function publishStep(
   ]
   // Each event has the ids of its type; the list has lost which is whose.
   const events = steps.map((event) => ({ ...event, audience })) as unknown as Published[]
-  await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes, guard })
+  await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes })
 }
 
 type Ids = Readonly<Record<string, string | null>>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { alertOf, stalledKey } from '../../core/alerts/index.ts'
-import { type Clock, isoNow } from '../../core/kit/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type DbOrTx, enqueueJob, executeWrites, type JobHandler, type Tx } from '../db/index.ts'
 import { boardOf } from './compiled-boards.ts'
@@ -74,7 +74,7 @@ export async function recheck(deps: StepDeps, tx: Tx, { tenantId, runId, isGain 
   const run = await lockRun(tx, { tenantId, id: runId })
   if (!run || run.state.failure) return
   const board = await boardOf(tx, { tenantId, boardId: run.boardId, version: run.boardVersion })
-  const stalled = await stalledOf(tx, { run, board, at: isoNow(deps.clock) })
+  const stalled = await stalledOf(tx, { run, board })
   if (stalled.length === 0) return closeStalled(deps, tx, run)
   const canBeDone = movedTokenId !== undefined && !stalled.some(({ tokenId }) => tokenId === movedTokenId)
   if (run.active.stalled && (isGain || canBeDone)) return

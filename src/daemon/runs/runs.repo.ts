@@ -90,21 +90,9 @@ export async function insertKeyedRun(tx: Tx, run: RunRecord): Promise<boolean> {
   return numInsertedOrUpdatedRows === 1n
 }
 
-/**
- * The caller holds the lock of the run, or names the run `before` the step: if it is not stored as that any more, nothing changes. Its content
- * is compared, because an erased user is removed, and a stalled element marked, without a step.
- */
-export const replaceRun = (run: RunRecord, updatedAt: string, before?: RunRecord): Write =>
-  updateRows(
-    'runs',
-    {
-      ...{ tenant_id: run.tenantId, id: run.id },
-      ...(before
-        ? { state: JSON.stringify(before.state), readers: JSON.stringify(before.readers), active: JSON.stringify(before.active) }
-        : {}),
-    },
-    changing(run, updatedAt),
-  )
+/** The caller holds the lock of the run. */
+export const replaceRun = (run: RunRecord, updatedAt: string): Write =>
+  updateRows('runs', { tenant_id: run.tenantId, id: run.id }, changing(run, updatedAt))
 
 type One = Readonly<{ tenantId: string; id: string }>
 

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import {
   type Board,
   type BoardDefinition,
@@ -23,13 +22,13 @@ import type { HistoryInput } from './history.repo.ts'
 import type { RunRecord } from './runs.repo.ts'
 
 /** Reads the users of each role, and the tasks of the run, at most once. */
-const usersOf = (db: DbOrTx, { tenantId, id: runId }: RunRecord, at: string) => {
+const usersOf = (db: DbOrTx, { tenantId, id: runId }: RunRecord) => {
   const all = new Map<string, Promise<readonly string[]>>()
   const some = new Map<string, Promise<boolean>>()
   const tasks = new Map<string, ReturnType<typeof taskOwners>>()
   return {
     withRole: (role: string) => cached(all, role, () => activeUsersWithRole(db, { tenantId, role })),
-    hasRole: (role: string) => cached(some, role, () => hasRecentUser(db, { tenantId, role, at })),
+    hasRole: (role: string) => cached(some, role, () => hasActiveUser(db, { tenantId, role })),
     isActive: async (userId: string | null) =>
       userId !== null && cached(some, `user ${userId}`, async () => (await findUserById(db, userId))?.status === 'active'),
     taskOf: async ({ id }: Token) => (await cached(tasks, runId, () => taskOwners(db, { tenantId, runId }))).get(id),
@@ -49,21 +48,6 @@ async function taskOwners(db: DbOrTx, run: Readonly<{ tenantId: string; runId: s
   )
 }
 
-/** A step outside a transaction reads again after this time whether a role has users: reading it at each step costs a third of all steps. */
-const recentMs = 5_000
-const recent = new WeakMap<DbOrTx, LRUCache<string, number>>()
-
-async function hasRecentUser(db: DbOrTx, { tenantId, role, at }: Readonly<{ tenantId: string; role: string; at: string }>) {
-  if (db.isTransaction) return hasActiveUser(db, { tenantId, role })
-  const times = recent.get(db) ?? new LRUCache<string, number>({ max: 10_000 })
-  recent.set(db, times)
-  const [key, now] = [`${tenantId}/${role}`, Date.parse(at)]
-  if (Math.abs(now - (times.get(key) ?? 0)) < recentMs) return true
-  const isHeld = await hasActiveUser(db, { tenantId, role })
-  if (isHeld) times.set(key, now)
-  return isHeld
-}
-
 function cached<Value>(values: Map<string, Value>, key: string, read: () => Value): Value {
   const value = values.get(key) ?? read()
   values.set(key, value)
@@ -78,7 +62,7 @@ export async function startWarnings(
   { run, definition }: Readonly<{ run: RunRecord; definition: BoardDefinition }>,
 ): Promise<Warning[]> {
   const warnings: Warning[] = []
-  const users = usersOf(db, run, run.state.startedAt)
+  const users = usersOf(db, run)
   for (const element of definition.elements) {
     if (!isWork(element)) continue
     const { id: elementId, label } = element
@@ -133,13 +117,12 @@ export const mayLoseApprovers = ({ tokens }: Pick<RunState, 'tokens'>, { graph }
   })
 
 type OfRun = Readonly<{ run: RunRecord; board: Board }>
-type At = Readonly<{ at: string }>
 /** Ids of tokens that open or escalate in this step: their tasks are not stored like that yet. */
 type Changing = Readonly<{ changing?: ReadonlySet<string> }>
 
 /** The open elements of the run that too few users can approve, or no user can do. */
-export async function stalledOf(db: DbOrTx, { run, board, at, changing = new Set() }: OfRun & At & Changing): Promise<Stalled[]> {
-  const users = usersOf(db, run, at)
+export async function stalledOf(db: DbOrTx, { run, board, changing = new Set() }: OfRun & Changing): Promise<Stalled[]> {
+  const users = usersOf(db, run)
   const found: Stalled[] = []
   for (const token of run.state.tokens) {
     const element = board.graph.elements.get(token.elementId)
@@ -188,13 +171,13 @@ async function hasDoer({ run, token, element, users, task, role, other }: Waitin
 /** The elements of a run after a step. `stalled`: all that too few users can do. `isNew`: one of them because of the step. */
 export type StalledByStep = Readonly<{ stalled: readonly Stalled[]; isNew: boolean }>
 
-type Stepping = AppliedStep & Readonly<{ input: HistoryInput; wasStalled: boolean }>
+type Stepping = Omit<AppliedStep, 'at'> & Readonly<{ input: HistoryInput; wasStalled: boolean }>
 
 /**
  * Reads nothing unless an element of the run was stalled before, or the step opened an element, escalated one to another role or closed a
  * checkpoint, or a user submitted a form who may not decide a checkpoint, or the run continues after a failure: failed runs are not checked.
  */
-export async function stalledByStep(db: DbOrTx, { run, board, effects, at, input, wasStalled }: Stepping): Promise<StalledByStep> {
+export async function stalledByStep(db: DbOrTx, { run, board, effects, input, wasStalled }: Stepping): Promise<StalledByStep> {
   const opened = new Set(effects.flatMap((effect) => (effect.type === 'opened' ? [effect.token.id] : [])))
   const late = new Set(effects.flatMap((effect) => (effect.type === 'escalated' && effect.role !== null ? [effect.elementId] : [])))
   const escalating = new Set(run.state.tokens.flatMap(({ id, elementId }) => (late.has(elementId) ? [id] : [])))
@@ -205,7 +188,7 @@ export async function stalledByStep(db: DbOrTx, { run, board, effects, at, input
   const mayStall = opened.size > 0 || escalating.size > 0 || hasDecided || isSubmitted || isRetried
   if (!mayStall && !wasStalled) return { stalled: [], isNew: false }
   const changing = new Set([...opened, ...escalating])
-  const stalled = await stalledOf(db, { run, board, at, changing })
+  const stalled = await stalledOf(db, { run, board, changing })
   const isNew = ({ tokenId, kind }: Stalled) => isRetried || (isSubmitted && kind === 'checkpoint') || changing.has(tokenId)
   return { stalled, isNew: stalled.some(isNew) }
 }

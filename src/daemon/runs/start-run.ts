@@ -1,9 +1,9 @@
 import { type BoardDefinition, boardLimits, boundRoom, readStartVariables, startRun as startState } from '../../core/boards/index.ts'
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { type BoardRecord, findBoard, noSuchStartable } from '../boards/index.ts'
-import { type DbOrTx, dialectOf, type Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import { findSpace } from '../spaces/index.ts'
-import { applyAtOnce, applyStep } from './apply-step.ts'
+import { applyStep } from './apply-step.ts'
 import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { earlierAnswer, type Keyed } from './history.repo.ts'
@@ -19,23 +19,7 @@ type StartInput = Readonly<{ id: string; spaceId: string | null; variables: Read
  * Starts a run for a user. Throws NOT_FOUND, FORBIDDEN (`mayStart`), BOARD_NOT_ACTIVE, VALIDATION (variables, space),
  * KEY_REUSED, PAYLOAD_TOO_LARGE, CONFLICT (too many timers of the tenant).
  */
-export const startRun = async (deps: StartDeps, actor: PlatformPrincipal, input: StartInput) =>
-  (await startAtOnce(deps, actor, input)) ?? (await startInTransaction(deps, actor, input))
-
-type StartDeps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'spacesOf'>
-
-/** Starts without a transaction where that is possible (`applyAtOnce`); else undefined. */
-async function startAtOnce(deps: StartDeps, actor: PlatformPrincipal, { id: boardId, spaceId, variables, key }: StartInput) {
-  const { db } = deps
-  if (dialectOf(db) !== 'postgres' || key !== undefined) return undefined
-  const { tenantId, userId: by } = actor
-  const board = await startableBoard(deps, db, { actor, boardId, spaceId })
-  const step = await newRun(deps, db, { tenantId, boardId, by, trigger: { type: 'manual' }, spaceId, variables, board })
-  const run = await applyAtOnce(deps, db, step)
-  return run && answerOf(db, run, undefined)
-}
-
-const startInTransaction = (deps: StartDeps, actor: PlatformPrincipal, { id, spaceId, variables, key }: StartInput) =>
+export const startRun = (deps: StartDeps, actor: PlatformPrincipal, { id, spaceId, variables, key }: StartInput) =>
   deps.db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
     // A key is the caller's own: another user with the same key starts another run.
@@ -52,6 +36,7 @@ const startInTransaction = (deps: StartDeps, actor: PlatformPrincipal, { id, spa
     return answerOf(tx, run, isNew ? undefined : keyed)
   })
 
+type StartDeps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'spacesOf'>
 type Wanted = Readonly<{ actor: PlatformPrincipal; boardId: string; spaceId: string | null }>
 
 /** The board, of which the caller may start a run in this space. */

@@ -1,17 +1,6 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import {
-  appendEvent,
-  appendEvents,
-  type Db,
-  eventsAfter,
-  guarded,
-  insertRows,
-  isConstraintViolation,
-  listenForCommits,
-  updateRows,
-  writeWithEvents,
-} from '../../../src/daemon/db/index.ts'
+import { appendEvent, appendEvents, type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 onBothDialects('streams', (fresh, dialect) => {
@@ -53,30 +42,6 @@ onBothDialects('streams', (fresh, dialect) => {
     expect(await db.transaction().execute((tx) => appendEvents(tx, 's', many))).toBe(1_203)
     const stored = await eventsAfter(db, { stream: 's', after: 0, limit: 2_000 })
     expect(stored.map(({ seq, payload }) => [seq, payload])).toEqual(many.map(({ payload }, n) => [n + 1, payload]))
-  })
-
-  test('outside a transaction a guard that changes no row stores nothing, and listeners are notified of a stored one', async () => {
-    const db = await fresh()
-    const events = [{ source: 'core', eventType: 'space.created' as const, payload: {}, createdAt: 't', audience: {} }]
-    const guardedBy = (seq: number, name: string) =>
-      writeWithEvents(db, [insertRows('streams', [{ stream: name, seq: 1 }])], {
-        ...{ stream: 's', events, guard: guarded(updateRows('streams', { stream: 'guard', seq }, { seq: seq + 1 })) },
-      })
-    await db.insertInto('streams').values({ stream: 'guard', seq: 7 }).execute()
-    if (dialect === 'sqlite') return expect(guardedBy(7, 'one')).rejects.toThrow('need a transaction')
-    const topics: string[] = []
-    const listening = await listenForCommits(db, (topic) => topics.push(topic))
-    const refused = await guardedBy(6, 'one').catch((error) => error)
-    expect(isConstraintViolation(refused)).toBe(true)
-    expect(await guardedBy(7, 'two')).toBe(1)
-    const streams = await db.selectFrom('streams').select(['stream', 'seq']).orderBy('stream').execute()
-    expect(streams).toEqual([
-      { stream: 'guard', seq: 8 },
-      { stream: 's', seq: 1 },
-      { stream: 'two', seq: 1 },
-    ])
-    await expect.poll(() => topics).toEqual(['s'])
-    await listening.close()
   })
 
   test('an aborted transaction leaves no gap', async () => {
