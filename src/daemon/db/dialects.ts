@@ -87,9 +87,6 @@ export const inBatches = <Row>(rows: readonly Row[], size = 500): (readonly Row[
 /** Column type of an auto-incremented id. */
 export const autoIdType = (db: Kysely<unknown>) => (db.getExecutor().adapter instanceof PostgresAdapter ? sql`bigserial` : sql`integer`)
 
-/** Violations of any kind: a key that is taken, a row that is missing, a value that must not be null. PostgreSQL only. */
-export const isConstraintViolation = (error: unknown): boolean => (error as { code?: string } | undefined)?.code?.startsWith('23') ?? false
-
 export const isUniqueViolation = (error: unknown): boolean => {
   const code = (error as { code?: string } | undefined)?.code
   return code === '23505' || code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY'

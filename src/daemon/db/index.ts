@@ -12,7 +12,6 @@ export {
   forNoKeyUpdate,
   forUpdate,
   inBatches,
-  isConstraintViolation,
   isUniqueViolation,
   jsonArrayHas,
   jsonText,

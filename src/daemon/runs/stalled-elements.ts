@@ -110,7 +110,7 @@ export type Stalled = Readonly<{
 }>
 
 /** Whether the run waits at a checkpoint that a submitter of a form may not decide. */
-export const mayLoseApprovers = ({ tokens }: Pick<RunState, 'tokens'>, { graph }: Pick<Board, 'graph'>): boolean =>
+const mayLoseApprovers = ({ tokens }: Pick<RunState, 'tokens'>, { graph }: Pick<Board, 'graph'>): boolean =>
   tokens.some(({ elementId }) => {
     const element = graph.elements.get(elementId)
     return element?.kind === 'checkpoint' && !element.config.allowSelfApproval

@@ -124,7 +124,7 @@ const creating: Fault = { kind: 'unreachable', retryAfterSeconds: 5, reason: 'it
 
 export const dropAlias = (chat: Chat, { kind, spaceId }: OfSpace): Promise<void> => deleteAlias(chat, roomAliasName(kind, spaceId))
 
-export async function deleteAlias(chat: Chat, name: string): Promise<void> {
+async function deleteAlias(chat: Chat, name: string): Promise<void> {
   const answer = await send(chat, { method: 'DELETE', path: directory(chat, name) })
   if (answer.kind === 'refused' && answer.errcode !== 'M_NOT_FOUND')
     throw new Error(`the chat server did not delete the alias of a room: ${answer.errcode} ${answer.reason}`)
