@@ -38,6 +38,22 @@ function endpoints(): Plugin {
   }
 }
 
+/** A page that keeps a schema loads zod, which compiles code at run time: the content security policy of the console reports that. */
+function withoutZod(): Plugin {
+  return {
+    name: 'without-zod',
+    generateBundle(_, bundle) {
+      const kept = Object.values(bundle).flatMap((part) =>
+        part.type === 'chunk' ? Object.entries(part.modules).flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : [])) : [],
+      )
+      const isZod = (id: string) => id.includes('/node_modules/zod/')
+      if (!kept.some(isZod)) return
+      const importers = kept.filter((id) => !isZod(id) && this.getModuleInfo(id)?.importedIds.some(isZod))
+      this.error(`the console would load zod by ${importers.join(', ')}. fix: move what the console needs into a file without schemas`)
+    },
+  }
+}
+
 const isForAdmins = ([, { auth, path }]: [string, Shape]) =>
   auth.kind === 'admin' || auth.orAdmin !== undefined || path.startsWith('/api/admin/v1/console/') || path === '/readyz'
 
@@ -51,7 +67,7 @@ export default defineConfig({
   root,
   base: '/console/',
   logLevel: 'warn',
-  plugins: [endpoints(), react(), { ...optimizeLocales.vite({ locales: ['en-US'] }), enforce: 'pre' }],
+  plugins: [endpoints(), withoutZod(), react(), { ...optimizeLocales.vite({ locales: ['en-US'] }), enforce: 'pre' }],
   build: {
     outDir: resolve(root, '../../dist/console'),
     emptyOutDir: true,

@@ -3,11 +3,14 @@ import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
 import { admin, type Contract, Email, endpoint, pagingBy, TimeInput, Timestamp } from '../contract/index.ts'
 import { FileUsage } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
-import { SuspensionCause } from './suspension.ts'
 
 /** `deleting`: a job deletes everything it has; it can neither be changed nor resumed. */
 export const TenantStatus = z.enum(['active', 'suspended', 'deleting'])
 export type TenantStatus = z.infer<typeof TenantStatus>
+
+/** Why a tenant is suspended: an operator did it, or the subscription of its plan ended at the payment provider. */
+export const SuspensionCause = z.enum(['operator', 'plan_ended'])
+export type SuspensionCause = z.infer<typeof SuspensionCause>
 
 /** The tenant's appearance in clients (spec 2.6). */
 export const Branding = z.strictObject({ tenantName: z.string().trim().min(1).max(100) })

@@ -1,9 +1,5 @@
-import { z } from 'zod'
 import { type Problem, problem } from '../kit/index.ts'
-
-/** Why a tenant is suspended: an operator did it, or the subscription of its plan ended at the payment provider. */
-export const SuspensionCause = z.enum(['operator', 'plan_ended'])
-export type SuspensionCause = z.infer<typeof SuspensionCause>
+import type { SuspensionCause } from './contract.ts'
 
 /** The reason that a suspension by billing records. */
 const planEndedReason = 'billing: the subscription of the plan ended'
