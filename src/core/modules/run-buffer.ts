@@ -43,6 +43,8 @@ type Options = Readonly<{
   /** Events published in this minute before the run. */
   publishedBefore: number
   newFileId: () => string
+  /** False where nobody else changes the documents, as in a migration: there is nothing to check, and its many reads would fill the memory. */
+  keepsReads?: boolean
 }>
 
 export const sizeOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length
@@ -67,9 +69,11 @@ export class RunBuffer {
   private readonly published: PublishedEvent[] = []
   private readonly written: WrittenFile[] = []
   private readonly declared: ReadonlySet<string>
+  private readonly keepsReads: boolean
 
   constructor(options: Options) {
     this.options = options
+    this.keepsReads = options.keepsReads ?? true
     this.declared = new Set(options.manifest.events.publishes.map(({ name }) => name))
   }
 
@@ -88,6 +92,10 @@ export class RunBuffer {
     'files.write': (file) => this.write(file),
   }
 
+  get changedDocuments(): number {
+    return this.documents.size
+  }
+
   effects(): RunEffects {
     const documents = [...this.documents].map(([key, json]) => ({ key, json }))
     return { documents, published: this.published, files: this.written, reads: this.read, ranges: this.ranges }
@@ -103,7 +111,7 @@ export class RunBuffer {
 
   /** The first version counts: a document that changed while the run read it twice is a conflict. */
   private see(key: string, version: number): void {
-    if (!this.read.has(key)) this.read.set(key, version)
+    if (this.keepsReads && !this.read.has(key)) this.read.set(key, version)
   }
 
   private async put(key: string, json: string): Promise<void> {
@@ -134,7 +142,7 @@ export class RunBuffer {
     const own = new Map([...this.documents].filter(([key]) => key.startsWith(prefix) && key > after))
     const asked = { prefix, after, limit: limit + own.size }
     const stored = await this.options.reads.documents(asked)
-    this.ranges.push({ ...asked, seen: stored.map(({ key, version }) => [key, version] as const) })
+    if (this.keepsReads) this.ranges.push({ ...asked, seen: stored.map(({ key, version }) => [key, version] as const) })
     const all = new Map<string, string | null>([...stored.map(({ key, json }) => [key, json] as const), ...own])
     const found = [...all].filter((one): one is [string, string] => one[1] !== null).sort(([a], [b]) => (a < b ? -1 : 1))
     return found.slice(0, limit).map(([key, json]) => ({ key, value: JSON.parse(json) }))

@@ -117,7 +117,7 @@ async function inSteps(deps: Deps, { migrated, manifest }: Migrated) {
   const begin = async () => {
     const dataBytes = await sumOfDocuments(db, place)
     const reads = tenantReads(deps, { installation: migrated, caller: null })
-    return new RunBuffer({ reads, manifest, dataBytes, publishedBefore: 0, newFileId: () => newId(random, 'fil') })
+    return new RunBuffer({ reads, manifest, dataBytes, publishedBefore: 0, newFileId: () => newId(random, 'fil'), keepsReads: false })
   }
   let buffer = await begin()
   const finish = async () => {
@@ -129,7 +129,7 @@ async function inSteps(deps: Deps, { migrated, manifest }: Migrated) {
   const changed = (work: () => Promise<unknown>) =>
     inTurn(async () => {
       await work()
-      if (buffer.effects().documents.length >= stepOf) await finish()
+      if (buffer.changedDocuments >= stepOf) await finish()
     })
   const handlers: SvcHandlers = {
     ...{ 'events.publish': refused, 'files.write': refused },

@@ -3,7 +3,10 @@ import { CallRefused, maxDataBytes, RunBuffer, type RunReads, type StoredDocumen
 
 const events = { subscribes: [], publishes: [{ name: 'missed', notify: false }] }
 
-function aRun(documents: Readonly<Record<string, unknown>> = {}, given: { dataBytes?: number; publishedBefore?: number } = {}) {
+function aRun(
+  documents: Readonly<Record<string, unknown>> = {},
+  given: { dataBytes?: number; publishedBefore?: number; keepsReads?: boolean } = {},
+) {
   const stored = Object.entries(documents).map(([key, value], n): StoredDocument => ({ key, json: JSON.stringify(value), version: n + 1 }))
   const reads: RunReads = {
     document: async (key) => stored.find((one) => one.key === key),
@@ -98,6 +101,17 @@ test('what was read is part of the result: missing documents and lists too', asy
   const { reads, ranges } = buffer.effects()
   expect(reads).toEqual(new Map([['none', 0]]))
   expect(ranges).toEqual([{ prefix: '', after: '', limit: 1, seen: [['a', 1]] }])
+})
+
+test('a run whose documents nobody else changes keeps nothing of what it read', async () => {
+  const { svc, list, put, buffer } = aRun({ a: 1, b: 2 }, { keepsReads: false })
+  await svc['data.get']({ key: 'a' })
+  await put('b', 3)
+  expect(await list()).toEqual([
+    { key: 'a', value: 1 },
+    { key: 'b', value: 3 },
+  ])
+  expect(buffer.effects()).toMatchObject({ documents: [{ key: 'b', json: '3' }], reads: new Map(), ranges: [] })
 })
 
 test('documents of 50 MB are the limit, and replacing one counts the difference', async () => {
