@@ -40,7 +40,7 @@ const hopByHop = [
   'upgrade',
 ]
 
-/** Credentials, addresses of callers, and what the platform sets itself. */
+/** Credentials, addresses of callers, other paths and methods than those of the request, and what the platform sets itself. */
 const dropped = [
   'authorization',
   'cookie',
@@ -48,12 +48,20 @@ const dropped = [
   'expect',
   'forwarded',
   'x-real-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'true-client-ip',
+  'cf-connecting-ip',
   'via',
   'accept-encoding',
   'x-developer-id',
   'x-automation-key',
   'x-request-id',
   'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-original-url',
+  'x-rewrite-url',
 ]
 
 const named = (connection: string | readonly string[] | undefined): readonly string[] =>
@@ -65,7 +73,11 @@ const named = (connection: string | readonly string[] | undefined): readonly str
 /** The headers of a request that reach the service, and `ours`, without the framing. */
 export function forwardedHeaders(incoming: Headers, ours: Readonly<Record<string, string>>): Record<string, string | string[]> {
   const omitted = new Set([...hopByHop, ...dropped, ...named(incoming.connection)])
-  const passes = (name: string) => !omitted.has(name) && !/^(?:x-forwarded-|x-tenantry-|sec-|origin$|referer$)/.test(name)
+  // Servers that keep headers in variables (CGI, WSGI) read an underscore as a hyphen.
+  const passes = (given: string) => {
+    const name = given.replaceAll('_', '-')
+    return !omitted.has(name) && !/^(?:x-forwarded-|x-tenantry-|sec-|origin$|referer$)/.test(name)
+  }
   const entries = Object.entries(incoming).flatMap(([name, value]) =>
     value !== undefined && passes(name) ? [[name, typeof value === 'string' ? value : [...value]] as const] : [],
   )

@@ -45,6 +45,7 @@ describe('request headers', () => {
         origin: 'https://x',
       },
       ...{ 'sec-fetch-site': 'same-origin', 'x-tenantry-tenant': 'other', 'accept-encoding': 'gzip', referer: 'https://x/secret' },
+      ...{ x_forwarded_for: '10.0.0.1', x_http_method_override: 'DELETE', 'x-client-ip': '10.0.0.1', 'x-original-url': '/admin' },
     }
     expect(forwardedHeaders({ ...given, ...harmless }, ours)).toEqual({ ...harmless, 'accept-encoding': 'identity', ...ours })
   })
