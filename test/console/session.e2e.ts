@@ -35,6 +35,18 @@ test('a session that ended elsewhere leads to the login, and from there back to 
   assertClean(page)
 })
 
+test('a page loads again when one of its files did not arrive, and says so when it never does', async () => {
+  const page = await openPage(browser)
+  let failures = 2
+  await page.route('**/console/assets/react-dom-*.js', (route) => (failures-- > 0 ? route.abort('connectionreset') : route.continue()))
+  await page.goto(`${stage.url}/console/login`)
+  await page.getByRole('heading', { name: 'Log in' }).waitFor()
+  failures = Number.POSITIVE_INFINITY
+  await page.reload()
+  await page.getByText('A file of the console could not be loaded. Reload the page.').waitFor()
+  assertClean(page)
+})
+
 test('text that is not ours is shown as text', async () => {
   const page = await openPage(browser)
   await logIn(page, stage, account, '/boxes')

@@ -2,12 +2,12 @@ import type { Bound } from '../contract/index.ts'
 
 /**
  * Bounds of calls without a login, of all addresses together. A place stays empty for `restMs` after it let a call begin, so `parallel` calls
- * begin in that time. An answer takes a few tenths of a millisecond of the thread: all classes but logins and sessions together leave nine
- * tenths of it to users. A class cannot delay another one.
+ * begin in that time: of the console, all files of a page at once. An answer takes a few tenths of a millisecond of the thread: all classes but
+ * logins and sessions together leave nine tenths of it to users. A class cannot delay another one.
  */
 export const anonymousBounds = {
   page: { work: 'needs no login', perCaller: 64, parallel: 2, waiting: 500, maxWaitSeconds: 10, restMs: 40 },
-  console: { work: 'loads a file of the console', perCaller: 300, parallel: 10, waiting: 500, maxWaitSeconds: 10, restMs: 200 },
+  console: { work: 'loads a file of the console', perCaller: 300, parallel: 40, waiting: 500, maxWaitSeconds: 10, restMs: 800 },
   health: { work: 'checks the health of the daemon', perCaller: 20, parallel: 2, waiting: 100, maxWaitSeconds: 5, restMs: 100 },
   signed: { work: 'delivers an event of the payment provider', perCaller: 64, parallel: 2, waiting: 200, maxWaitSeconds: 10, restMs: 100 },
   login: { work: 'logs in', perCaller: 64, parallel: 10, waiting: 500, maxWaitSeconds: 10, restMs: 200 },

@@ -39,7 +39,7 @@ export function consolePages(baseUrl: string, folder = packageRoot('dist/console
       express.static(join(folder, 'assets'), { immutable: true, maxAge: '1y', index: false, redirect: false }),
       missing,
     )
-    app.get('/console/favicon.svg', (_, response) => sendPage(response, folder, 'favicon.svg'))
+    for (const name of ['favicon.svg', 'reload.js']) app.get(`/console/${name}`, (_, response) => sendPage(response, folder, name))
     app.get('/console{/*rest}', (_, response) => sendPage(response, folder, 'index.html'))
   }
 }
