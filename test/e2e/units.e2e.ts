@@ -49,11 +49,11 @@ const hanging = async (seconds: number) =>
     .map((line) => line.trim().split(/ +/))
     .filter(([, age]) => Number(age) >= seconds)
     .map(([pid]) => pid)
-/** Freezes one of them and returns its pid; waiting for a database lock would time out. */
+/** Freezes one of them and returns its pid; waiting for a database lock would time out. A program that has just ended takes the signal too. */
 const held = () =>
   eventually('one of them hangs', async () => {
-    const [pid] = await hanging(1)
-    return pid && (await sh(`kill -s STOP ${pid} && echo ${pid}`)).trim()
+    for (const pid of await hanging(1)) if (/^T/.test((await sh(`kill -s STOP ${pid}; ps -o stat= -p ${pid}`)).trim())) return pid
+    return undefined
   })
 const ready = 'until curl -sf http://127.0.0.1:8440/readyz; do sleep 0.2; done'
 
@@ -105,6 +105,8 @@ test('a killed agent restarts, ends its processes in containers and continues; a
   const psql = 'docker exec box-linden-postgres-1 psql --username postgres --quiet --tuples-only --no-align'
   // Until it is resumed, the database cannot be read to its end.
   await sh(`${psql.replace('exec', 'exec --detach')} --dbname synapse --command 'begin; lock table events; select pg_sleep(600)'`)
+  const locks = "select count(*) from pg_locks where relation = 'events'::regclass and mode = 'AccessExclusiveLock' and granted"
+  await eventually('the table is locked', async () => (await sh(`${psql} --dbname synapse --command "${locks}"`)).trim() === '1')
   await sh('tenantry snapshots take linden')
   const first = await held()
   await sh('systemctl kill --signal KILL --kill-who main tenantry-agent')
