@@ -39,7 +39,7 @@ export async function aFilesWorld(db: Db, limit = 1_000_000) {
   const spaces = await aSpacesWorld(db)
   const folder = await aFolder('files')
   const objects = await openObjectStore({ dataDir: folder, objectStore: `file:${folder}` } as never, {
-    namesObjects: () => namesObjects(db),
+    guard: { namesObjects: () => namesObjects(db), clock: spaces.clock },
   })
   const over = new AbortController()
   onTestFinished(() => over.abort())

@@ -55,7 +55,7 @@ export async function tenantDeps(deps: Shared) {
     files: {
       ...deps,
       revocations,
-      objects: await openObjectStore(config, { log, namesObjects: () => namesObjects(db) }),
+      objects: await openObjectStore(config, { log, guard: { namesObjects: () => namesObjects(db), clock } }),
       quotas: quotasInBytes(config.files),
     },
     sessions,

@@ -17,9 +17,11 @@ const toRecord = (row: FileTable): FileRecord => ({
   shownAs: row.shown_as,
 })
 
-/** Whether any file has an object. */
-export const hasFiles = async (db: DbOrTx): Promise<boolean> =>
-  (await db.selectFrom('files').select('id').where('state', 'in', ['ready', 'deleted']).limit(1).executeTakeFirst()) !== undefined
+/** Whether any file had an object, also one that is being erased. */
+export async function hasFiles(db: DbOrTx): Promise<boolean> {
+  const query = db.selectFrom('files').select('id').where('state', 'in', ['ready', 'deleted', 'erasing'])
+  return (await query.where('sha256', 'is not', null).limit(1).executeTakeFirst()) !== undefined
+}
 
 /** The key in the object store. Contains only ids. */
 export const objectKey = ({ tenantId, id }: Readonly<{ tenantId: string; id: string }>): string => `files/${tenantId}/${id}`

@@ -6,11 +6,12 @@ import {
   GetObjectCommand,
   HeadBucketCommand,
   ListMultipartUploadsCommand,
+  ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import { checkedKey, type ObjectStore, type Stretch, storeFailure, summed } from './object-store.ts'
+import { checkedKey, type PlainStore, type Stretch, storeFailure, summed } from './object-store.ts'
 
 type Credentials = Readonly<{ accessKeyId: string; secretAccessKey: string }>
 type Bucket = Readonly<{ s3: S3Client; Bucket: string; prefix: string }>
@@ -19,17 +20,27 @@ type Place = Readonly<{ Bucket: string; Key: string }>
 /** The least that S3 takes as a part that others follow, and all that is in memory of an upload. */
 const partBytes = 5 * 1024 * 1024
 
+/** What `look` stores and removes. A kill may leave it. */
+const testKey = 'tenantry_look'
+
+/** Says that objects were stored here. Listed before all of them. */
+const markKey = '.tenantry'
+
 /** Each download keeps its connection until the reader is done: at the default of fifty, slow readers would block all others. */
 const agent = { keepAlive: true, maxSockets: 1000 }
 
 /** Objects of a bucket; `address` is `https://host/bucket` with a prefix or without. */
-export function bucketStore(address: string, credentials: Credentials): ObjectStore {
+export function bucketStore(address: string, credentials: Credentials): PlainStore {
   const bucket = bucketAt(address, credentials)
   return {
+    name: address,
+    fix: `set TENANTRY_OBJECT_STORE to the bucket that has them, or restore them from its versions; if they are lost for good, put an empty object at ${address}/${markKey}`,
+    trustMs: 60_000,
+    wasUsed: () => failingAsStore(() => wasUsed(bucket)),
     put: async (key, content) => put(bucket, placeOf(bucket, key), content),
     get: (key, stretch) => at(bucket, key, (place) => get(bucket, place, stretch)),
     remove: (key) => at(bucket, key, (place) => remove(bucket, place)),
-    look: () => at(bucket, 'tenantry_look', (place) => look(bucket, place)),
+    look: () => at(bucket, testKey, (place) => look(bucket, place)),
   }
 }
 
@@ -133,6 +144,15 @@ async function look(bucket: Bucket, place: Place): Promise<void> {
   await bucket.s3.send(new HeadBucketCommand({ Bucket: place.Bucket }))
   await bucket.s3.send(new PutObjectCommand({ ...place, Body: Buffer.alloc(0) }))
   await remove(bucket, place)
+}
+
+/** Unlike a folder, a bucket has nothing left once its last object is removed, so it is marked before. */
+async function wasUsed({ s3, Bucket, prefix }: Bucket): Promise<boolean> {
+  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, MaxKeys: 2 }))
+  const keys = Contents.map(({ Key = '' }) => Key.slice(prefix.length)).filter((key) => key !== testKey)
+  if (keys.length === 0) return false
+  if (!keys.includes(markKey)) await s3.send(new PutObjectCommand({ Bucket, Key: `${prefix}${markKey}`, Body: Buffer.alloc(0) }))
+  return true
 }
 
 async function remove({ s3 }: Bucket, place: Place): Promise<void> {

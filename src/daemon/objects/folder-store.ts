@@ -2,18 +2,18 @@ import { constants } from 'node:fs'
 import { access, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
-import { checkedKey, type NamesObjects, type ObjectStore, type Stretch, storeFailure, summed } from './object-store.ts'
+import { checkedKey, type PlainStore, type Stretch, storeFailure, summed } from './object-store.ts'
 
-/**
- * Objects as files of a folder that is this user's alone. An unfinished one is beside its place, so that it is found when the key is removed.
- * A folder without objects of which the database names some is that of a disk that is away: it is neither used nor created.
- */
-export const folderStore = (root: string, namesObjects: NamesObjects = async () => false): ObjectStore => ({
+/** Objects as files of a folder that is this user's alone. An unfinished one is beside its place, so that it is found when the key is removed. */
+export const folderStore = (root: string): PlainStore => ({
+  name: root,
+  fix: `mount its disk, or restore the folder from a backup; if it is lost for good, create ${join(root, 'files')}`,
+  trustMs: 0, // a disk can go away at any time, and to list a folder costs nothing
+  wasUsed: () => wasUsed(root),
   async put(key, content) {
     const path = pathOf(root, key)
     const { content: passed, kept, reason } = summed(content)
     try {
-      await assertPresent(root, namesObjects)
       await makeFolder(dirname(path))
       await rm(unfinished(path), { force: true })
       await writeFileAtomic(path, passed, { temporary: unfinished(path) })
@@ -24,9 +24,7 @@ export const folderStore = (root: string, namesObjects: NamesObjects = async () 
   },
   async get(key, stretch) {
     try {
-      const content = await read(pathOf(root, key), stretch)
-      if (content === undefined) await assertPresent(root, namesObjects)
-      return content
+      return await read(pathOf(root, key), stretch)
     } catch (error) {
       throw storeFailure(error)
     }
@@ -34,7 +32,6 @@ export const folderStore = (root: string, namesObjects: NamesObjects = async () 
   async remove(key) {
     const path = pathOf(root, key)
     try {
-      await assertPresent(root, namesObjects)
       await rm(path, { force: true })
       await rm(unfinished(path), { force: true })
     } catch (error) {
@@ -43,7 +40,6 @@ export const folderStore = (root: string, namesObjects: NamesObjects = async () 
   },
   async look() {
     try {
-      await assertPresent(root, namesObjects)
       await makeFolder(root)
       await access(root, constants.W_OK | constants.X_OK)
     } catch (error) {
@@ -55,15 +51,12 @@ export const folderStore = (root: string, namesObjects: NamesObjects = async () 
 /** The first part of every key is a folder, which stays once an object was stored; a new file system has only `lost+found`. */
 const ofObjects = /^[a-z0-9_]+$/
 
-async function assertPresent(root: string, namesObjects: NamesObjects): Promise<void> {
+async function wasUsed(root: string): Promise<boolean> {
   const names = await readdir(root).catch((error) => {
     if (isMissing(error)) return []
     throw error
   })
-  if (names.some((name) => ofObjects.test(name)) || !(await namesObjects())) return
-  throw new Error(
-    `${root} has no objects, but the database names some. fix: mount its disk, or restore the folder from a backup; if it is lost for good, create ${join(root, 'files')}`,
-  )
+  return names.some((name) => ofObjects.test(name))
 }
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'

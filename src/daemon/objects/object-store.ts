@@ -19,8 +19,18 @@ export type ObjectStore = Readonly<{
   look(): Promise<void>
 }>
 
-/** Whether the database names stored objects. */
-export type NamesObjects = () => Promise<boolean>
+/** A store before its guard. */
+export type PlainStore = ObjectStore &
+  Readonly<{
+    /** The folder or the address, for operators. */
+    name: string
+    /** What to do if it was never used although the database names objects. */
+    fix: string
+    /** Whether an object was ever stored here. It stays true when the last one is removed: folders remain, and a bucket is marked. */
+    wasUsed(): Promise<boolean>
+    /** How long after a used store was found it is not checked again. */
+    trustMs: number
+  }>
 
 const keyForm = /^[a-z0-9_]+(\/[a-z0-9_]+)*$/
 

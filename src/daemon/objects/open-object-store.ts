@@ -4,7 +4,8 @@ import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { type Logger, silentLogger } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
 import { folderStore } from './folder-store.ts'
-import type { NamesObjects, ObjectStore } from './object-store.ts'
+import { type Guard, guardedStore } from './guarded-store.ts'
+import type { ObjectStore, PlainStore } from './object-store.ts'
 
 type ObjectSettings = Pick<Config, 'dataDir' | 'objectStore' | 'objectStoreCredentials'>
 
@@ -24,15 +25,20 @@ export function objectPlace({ dataDir, objectStore, objectStoreCredentials: cred
   )
 }
 
-/** The client of buckets is loaded only where there is one: it is large. */
+/** Without a guard a store that is away counts as an empty one: for a store that this process makes itself. */
 export async function openObjectStore(
   settings: ObjectSettings,
-  { log = silentLogger(), namesObjects }: Readonly<{ log?: Logger; namesObjects?: NamesObjects }> = {},
+  { log = silentLogger(), guard }: Readonly<{ log?: Logger; guard?: Guard }> = {},
 ): Promise<ObjectStore> {
-  const place = objectPlace(settings)
-  if (place.kind === 'file') return telling(log, folderStore(place.folder, namesObjects))
+  const store = await plainStore(objectPlace(settings))
+  return telling(log, guard ? guardedStore(store, guard) : store)
+}
+
+/** The client of buckets is loaded only where there is one: it is large. */
+async function plainStore(place: Place): Promise<PlainStore> {
+  if (place.kind === 'file') return folderStore(place.folder)
   const { bucketStore } = await import('./bucket-store.ts')
-  return telling(log, bucketStore(place.url, place.credentials))
+  return bucketStore(place.url, place.credentials)
 }
 
 /** Logs the reason of a failure; callers only get OBJECT_STORE_UNAVAILABLE. */

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { isProblem } from '../../core/kit/index.ts'
+import { systemClock } from '../../node/clock.ts'
 import { type Check, failed, passed, warning } from '../../node/command-line.ts'
 import { namesObjects } from '../app/index.ts'
 import type { Config } from '../config/index.ts'
@@ -16,7 +17,7 @@ export async function objects(config: Config): Promise<Check> {
     const isNamed = () => databaseNamesObjects(config)
     if (place.kind === 'file' && !(await isThere(place.folder)) && !(await isNamed()))
       return passed(name, `${place.folder} will be created for the first file`)
-    await (await openObjectStore(config, { namesObjects: isNamed })).look()
+    await (await openObjectStore(config, { guard: { namesObjects: isNamed, clock: systemClock } })).look()
     if (place.kind === 's3') return passed(name, `stored in ${place.url}`)
     const alone = warning(
       name,

@@ -3,7 +3,7 @@ import { rename } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { isProblem, type PlatformPrincipal, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 import { changeFile, deleteFile, restoreFile } from '../../../src/daemon/files/change-file.ts'
-import { cleanUpFiles } from '../../../src/daemon/files/erase-files.ts'
+import { cleanUpFiles, eraseTenantFiles } from '../../../src/daemon/files/erase-files.ts'
 import { spacesWithFiles } from '../../../src/daemon/files/files.repo.ts'
 import { createFolder, deleteFolder } from '../../../src/daemon/files/folders.ts'
 import { downloadFile, listFiles, showFile } from '../../../src/daemon/files/show-files.ts'
@@ -255,6 +255,31 @@ onBothDialects('files of a space', (fresh) => {
       await expect(use()).rejects.toSatisfy(refusedWith('OBJECT_STORE_UNAVAILABLE'))
     await rename(`${room.folder}.away`, room.folder)
     expect(await bytesOf(room, anna, { spaceId, fileId })).toBe('hello')
+  })
+
+  test('are not counted as erased while their store is away, not even the last file or those of a deleted tenant', async () => {
+    const room = await aFilesWorld(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const [{ id: fileId }] = [await room.send(anna, spaceId), await room.send(anna, spaceId)]
+    await rename(room.folder, `${room.folder}.away`)
+    await deleteFile(room, anna, { spaceId, fileId, forGood: true })
+    await expect(eraseTenantFiles(room, room.tenantId)).rejects.toSatisfy(refusedWith('OBJECT_STORE_UNAVAILABLE'))
+    expect(await cleanUpFiles(room)).toBe('erased 0 files; 2 files could not be erased')
+    await rename(`${room.folder}.away`, room.folder)
+    await eraseTenantFiles(room, room.tenantId)
+    expect([await room.kept(), await room.rows(), await room.usage()]).toEqual([[], [], 0])
+  })
+
+  test('an upload that failed in an unused store does not make it seem lost', async () => {
+    const room = await aFilesWorld(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const put = () => Promise.reject(problem('OBJECT_STORE_UNAVAILABLE', 'away'))
+    const remove = () => Promise.reject(problem('OBJECT_STORE_UNAVAILABLE', 'away'))
+    const broken = { ...room, objects: { ...room.objects, put, remove } }
+    await expect(room.send(anna, spaceId, {}, broken)).rejects.toSatisfy(refusedWith('OBJECT_STORE_UNAVAILABLE'))
+    expect((await room.rows()).map(({ state }) => state)).toEqual(['erasing'])
+    await room.send(anna, spaceId)
+    expect(await cleanUpFiles(room)).toBe('erased 1 file')
   })
 
   test('keep the row of their space until the store has deleted them', async () => {

@@ -1,9 +1,11 @@
 import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
 import { folderStore } from '../../../src/daemon/objects/folder-store.ts'
+import { guardedStore } from '../../../src/daemon/objects/guarded-store.ts'
 import { aFolder } from '../../support/running-daemon.ts'
-import { content, objectStoreSuite } from './object-store-suite.ts'
+import { content, guardSuite, objectStoreSuite } from './object-store-suite.ts'
 
 async function aFolderStore() {
   const folder = join(await aFolder('objects'), 'of', 'tenants')
@@ -36,35 +38,43 @@ describe('objects in a folder', () => {
     expect(modes).toEqual([0o700, 0o700, 0o700, 0o600])
   })
 
-  test('are neither stored, read nor removed where none is left of those that the database names', async () => {
+  guardSuite(async () => {
+    const [{ store }, { store: another, left }] = [await aFolderStore(), await aFolderStore()]
+    return { store, another, leftInAnother: left }
+  })
+
+  test('are unavailable as soon as their disk goes away, and nothing is created in its place', async () => {
     const folder = join(await aFolder('objects'), 'store')
-    let named = false
-    const store = folderStore(folder, async () => named)
+    const store = guardedStore(folderStore(folder), { namesObjects: async () => true, clock: manualClock() })
     const parts = async function* () {
       yield content(10)
     }
+    await mkdir(join(folder, 'files'), { recursive: true })
     await store.put('files/ten_1/one', parts())
-    named = true
     await rename(folder, `${folder}.away`)
-    const unavailable = { code: 'OBJECT_STORE_UNAVAILABLE', cause: { message: expect.stringContaining(`${folder} has no objects`) } }
     const uses = [
       () => store.put('files/ten_1/two', parts()),
       () => store.get('files/ten_1/one'),
       () => store.remove('files/ten_1/one'),
       () => store.look(),
     ]
-    for (const use of uses) await expect(use()).rejects.toMatchObject(unavailable)
+    for (const use of uses) await expect(use()).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
     await expect(readdir(folder)).rejects.toMatchObject({ code: 'ENOENT' })
     // The folder on which the disk is mounted, or another, new disk.
     await mkdir(join(folder, 'lost+found'), { recursive: true })
-    for (const use of uses) await expect(use()).rejects.toMatchObject(unavailable)
+    for (const use of uses) await expect(use()).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
     expect(await readdir(folder)).toEqual(['lost+found'])
     await rm(folder, { recursive: true })
     await rename(`${folder}.away`, folder)
-    let bytes = 0
-    for await (const part of (await store.get('files/ten_1/one')) ?? []) bytes += part.length
-    expect(bytes).toBe(10)
-    expect(await store.get('files/ten_1/none')).toBeUndefined()
+    expect(await store.get('files/ten_1/one')).toBeDefined()
+  })
+
+  test('that are lost for good are abandoned by creating the folder that the error names', async () => {
+    const folder = await aFolder('objects')
+    const store = guardedStore(folderStore(folder), { namesObjects: async () => true, clock: manualClock() })
+    const { cause } = await store.look().catch((error) => error)
+    await mkdir(/create (\S+)$/.exec(cause.message)?.[1] ?? '')
+    await store.look()
   })
 
   test('cannot be kept where the folder cannot be made', async () => {

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { problem } from '../../../src/core/kit/index.ts'
+import { manualClock, problem } from '../../../src/core/kit/index.ts'
+import { guardedStore } from '../../../src/daemon/objects/guarded-store.ts'
 import type { ObjectStore } from '../../../src/daemon/objects/index.ts'
+import type { PlainStore } from '../../../src/daemon/objects/object-store.ts'
 
 const megabyte = 1024 * 1024
 
@@ -107,5 +109,66 @@ export function objectStoreSuite(world: () => Promise<World>): void {
 
   test('a store that can be used says so', async () => {
     await (await world()).store.look()
+  })
+}
+
+type Places = Readonly<{
+  store: PlainStore
+  /** Has no object, as where a disk is not mounted, or a new bucket. */
+  another: PlainStore
+  /** Everything that is in the other one. */
+  leftInAnother(): Promise<readonly string[]>
+}>
+
+/** What every object store does whose database names objects. */
+export function guardSuite(places: () => Promise<Places>): void {
+  const uses = (store: ObjectStore, key: string) => [
+    () => store.put(key, flowing(content(10))),
+    () => store.get(key),
+    () => store.remove(key),
+    () => store.look(),
+  ]
+
+  test('nothing is stored, removed or taken for missing where there is no object but the database names some', async () => {
+    const { store, another, leftInAnother } = await places()
+    const clock = manualClock()
+    const guard = { namesObjects: async () => true, clock }
+    await store.put('files/ten_1/one', flowing(content(10)))
+    const unavailable = { code: 'OBJECT_STORE_UNAVAILABLE', cause: { message: expect.stringContaining(`${another.name} has no objects`) } }
+    for (const use of uses(guardedStore(another, guard), 'files/ten_1/one')) await expect(use()).rejects.toMatchObject(unavailable)
+    expect(await leftInAnother()).toEqual([])
+    const right = guardedStore(store, guard)
+    expect(await bytesOf(await right.get('files/ten_1/one'))).toEqual(content(10))
+    expect(await right.get('files/ten_1/none')).toBeUndefined()
+    await right.put('files/ten_1/two', flowing(content(10)))
+    await right.look()
+    for (const key of ['files/ten_1/one', 'files/ten_1/two']) await right.remove(key)
+  })
+
+  test('a store whose last object was removed is still known, or a removal that was killed could not be repeated', async () => {
+    const { another } = await places()
+    const open = (isNamed: boolean) => guardedStore(another, { namesObjects: async () => isNamed, clock: manualClock() })
+    await open(false).put('files/ten_1/one', flowing(content(10)))
+    for (const _ of ['killed', 'repeated']) await open(true).remove('files/ten_1/one')
+    expect(await open(true).get('files/ten_1/one')).toBeUndefined()
+    await open(true).look()
+  })
+
+  test('a new store takes its first object while the database names none', async () => {
+    const { another } = await places()
+    let isNamed = false
+    const store = guardedStore(another, { namesObjects: async () => isNamed, clock: manualClock() })
+    for (const use of uses(store, 'files/ten_1/one')) await use()
+    await store.put('files/ten_1/two', flowing(content(10)))
+    isNamed = true
+    await store.look()
+    await store.remove('files/ten_1/two')
+  })
+
+  test('a store that cannot be listed is unavailable', async () => {
+    const { store } = await places()
+    const broken = { ...store, wasUsed: () => Promise.reject(new Error('EIO')) }
+    const guarded = guardedStore(broken, { namesObjects: async () => false, clock: manualClock() })
+    for (const use of uses(guarded, 'files/ten_1/none')) await expect(use()).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
   })
 }
