@@ -24,8 +24,8 @@ export async function eraseSnapshots(deps: Deps, tenant: OfTenant, signal?: Abor
 }
 
 async function eraseStored(deps: Deps, { id, slug }: OfTenant, signal?: AbortSignal): Promise<void> {
+  if (!reachesStore(deps.settings) || !(await mayHaveRepository(deps.db, id))) return
   const known = await idsOf(deps.db, id)
-  if (known.length === 0 || !reachesStore(deps.settings)) return
   const lease = await acquireLease(deps, { name: `snapshots:${id}`, owner: deps.owner, ttlMs: leaseMs })
   if (!lease) throw problem('UNAVAILABLE', `The snapshots of ${slug} are being maintained; their deletion is retried`)
   const watch = watchForBusyBox(deps, lease, signal ?? new AbortController().signal)
@@ -46,7 +46,9 @@ async function forgetAll(
   { tenant: { id, slug }, known }: Readonly<{ tenant: OfTenant; known: readonly string[] }>,
   signal: AbortSignal,
 ): Promise<void> {
-  const repository = maintenanceRepository(deps.settings, id)
+  // Another repository in its place is none of which the snapshots are erased.
+  const { repositoryId } = await knownRepository(deps.db, id)
+  const repository = { ...maintenanceRepository(deps.settings, id), repositoryId }
   let ids = known
   for (let round = 0; round < maxRounds; round++) {
     const forget = ids.slice(0, maxForgotten)
@@ -55,6 +57,12 @@ async function forgetAll(
     if (ids.length === 0) return
   }
   throw problem('SNAPSHOT_FAILED', `${plural(ids.length, 'snapshot')} of ${slug} could not be deleted; the deletion is retried`)
+}
+
+/** Rows of snapshots end before their data if a repository was lost, so the row of the repository counts too. */
+async function mayHaveRepository(db: Db, tenantId: string): Promise<boolean> {
+  const row = db.selectFrom('snapshot_repositories').select('tenant_id').where('tenant_id', '=', tenantId)
+  return (await row.executeTakeFirst()) !== undefined || (await idsOf(db, tenantId)).length > 0
 }
 
 async function idsOf(db: Db, tenantId: string): Promise<readonly string[]> {
@@ -70,8 +78,10 @@ async function idsOf(db: Db, tenantId: string): Promise<readonly string[]> {
 
 /** The folder of a tenant's repository, where only its hosts reach it. */
 export async function snapshotsOnHosts({ db, settings }: Pick<Deps, 'db' | 'settings'>, { id }: OfTenant): Promise<readonly string[]> {
-  const count = (await idsOf(db, id)).length
   const store = readStoreAddress(settings.snapshotStore ?? '')
-  if (count === 0 || typeof store === 'string' || store.kind === 's3') return []
-  return [`${plural(count, 'snapshot')} on the hosts that had the box. fix: delete ${repositoryAddress(store, id)} on each of them`]
+  if (typeof store === 'string' || store.kind === 's3' || !(await mayHaveRepository(db, id))) return []
+  const count = (await idsOf(db, id)).length
+  return [
+    `${count === 0 ? 'A snapshot repository' : plural(count, 'snapshot')} on the hosts that had the box. fix: delete ${repositoryAddress(store, id)} on each of them`,
+  ]
 }

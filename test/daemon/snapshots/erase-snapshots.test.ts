@@ -19,11 +19,13 @@ onBothDialects('the snapshots of a deleted tenant', (fresh) => {
   /** The repository also has a snapshot that the registry does not know. */
   const setUp = async (changes: object = settings, failure?: Error) => {
     const plans: Plan[] = []
+    const identities: unknown[] = []
     let present = ['a', 'b', 'unregistered']
     const world = await snapshotsWorld(await fresh(), {
       settings: changes as typeof settings,
-      maintain: async (_, plan) => {
+      maintain: async ({ repositoryId }, plan) => {
         plans.push(plan)
+        identities.push(repositoryId)
         if (failure) throw failure
         present = present.filter((one) => !plan.forget.includes(idOf(one)))
         return aTended(present)
@@ -33,7 +35,12 @@ onBothDialects('the snapshots of a deleted tenant', (fresh) => {
     await world.aSnapshot('north', 'a')
     await world.aSnapshot('north', 'b')
     const tenant = { id: box.tenantId, slug: 'north' }
-    return { ...world, box, plans, left: () => present, tenant }
+    /** Ends the records of the snapshots, as after 400 days. */
+    const onlyRepository = async (repository_id: string | null) => {
+      await world.db.deleteFrom('snapshots').execute()
+      await world.db.insertInto('snapshot_repositories').values({ tenant_id: tenant.id, repository_id }).execute()
+    }
+    return { ...world, box, plans, identities, onlyRepository, left: () => present, tenant }
   }
 
   test('are all forgotten and pruned in the bucket of the tenant, also those that only the repository lists', async () => {
@@ -62,6 +69,31 @@ onBothDialects('the snapshots of a deleted tenant', (fresh) => {
     await eraseSnapshots(deps, tenant)
   })
 
+  test('are erased too if only their repository is recorded, from that one alone', async () => {
+    const { deps, tenant, left, onlyRepository, identities } = await setUp()
+    await onlyRepository('r'.repeat(64))
+    await eraseSnapshots(deps, tenant)
+    expect(left()).toEqual([])
+    expect(new Set(identities)).toEqual(new Set(['r'.repeat(64)]))
+  })
+
+  test('are searched too in a repository without a recorded id; where none is, there is nothing to erase', async () => {
+    const { deps, tenant, left, onlyRepository } = await setUp()
+    await onlyRepository(null)
+    await eraseSnapshots(deps, tenant)
+    expect(left()).toEqual([])
+    const none = await setUp(settings, problem('SNAPSHOT_STORE_LOST', 'no repository is there'))
+    await none.onlyRepository(null)
+    await eraseSnapshots(none.deps, none.tenant)
+    expect(none.plans).toHaveLength(1)
+  })
+
+  test('of a tenant that never had any are not asked for', async () => {
+    const { deps, plans } = await setUp()
+    await eraseSnapshots(deps, { id: 'ten_none' as never, slug: 'none' })
+    expect(plans).toEqual([])
+  })
+
   test('are not touched while another replica maintains them', async () => {
     const { deps, tenant, plans, db, clock } = await setUp()
     await acquireLease({ db, clock }, { name: `snapshots:${tenant.id}`, owner: 'another', ttlMs: 60_000 })
@@ -70,10 +102,14 @@ onBothDialects('the snapshots of a deleted tenant', (fresh) => {
   })
 
   test('on hosts remain, with their folder', async () => {
-    const { deps, tenant, plans } = await setUp({ ...settings, snapshotStore: 'file:/var/backups' })
+    const { deps, tenant, plans, db, onlyRepository } = await setUp({ ...settings, snapshotStore: 'file:/var/backups' })
     await eraseSnapshots(deps, tenant)
     expect(plans).toEqual([])
     expect(await snapshotsOnHosts(deps, tenant)).toEqual([expect.stringContaining(`delete /var/backups/${tenant.id}/v1`)])
+    await onlyRepository('r'.repeat(64))
+    expect(await snapshotsOnHosts(deps, tenant)).toEqual([expect.stringContaining(`delete /var/backups/${tenant.id}/v1`)])
+    await db.deleteFrom('snapshot_repositories').execute()
+    expect(await snapshotsOnHosts(deps, tenant)).toEqual([])
   })
 
   test('a box blocks the deletion until its data is erased', async () => {
