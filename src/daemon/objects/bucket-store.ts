@@ -20,7 +20,7 @@ type Place = Readonly<{ Bucket: string; Key: string }>
 /** The least that S3 takes as a part that others follow, and all that is in memory of an upload. */
 const partBytes = 5 * 1024 * 1024
 
-/** What `look` stores and removes. A kill may leave it. */
+/** `look` stores and removes it. A kill may leave it. */
 const testKey = 'tenantry_look'
 
 /** Says that objects were stored here. Listed before all of them. */

@@ -24,7 +24,7 @@ export type PlainStore = ObjectStore &
   Readonly<{
     /** The folder or the address, for operators. */
     name: string
-    /** What to do if it was never used although the database names objects. */
+    /** For a store that was never used although the database names objects: the steps of the operator. */
     fix: string
     /** Whether an object was ever stored here. It stays true when the last one is removed: folders remain, and a bucket is marked. */
     wasUsed(): Promise<boolean>
