@@ -43,7 +43,7 @@ type Options = Readonly<{
   /** Events published in this minute before the run. */
   publishedBefore: number
   newFileId: () => string
-  /** False where nobody else changes the documents, as in a migration: there is nothing to check, and its many reads would fill the memory. */
+  /** False where no other run changes the documents, as in a migration: there is nothing to check, and its many reads would fill the memory. */
   keepsReads?: boolean
 }>
 
