@@ -6,7 +6,7 @@ import { tenantById } from '../tenants/index.ts'
 import type { AutomationDeps } from './deps.ts'
 import { assertEvent, assertSpace } from './event-tasks.ts'
 
-type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'objects' | 'quotas' | 'timeZone'>
+type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'random' | 'objects' | 'quotas' | 'timeZone'>
 type ReportInput = Readonly<{
   eventId: string
   title?: string | undefined

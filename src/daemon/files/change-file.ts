@@ -45,8 +45,12 @@ export async function deleteFile(
   { spaceId, fileId, forGood }: OneFile & Readonly<{ forGood: boolean }>,
 ): Promise<void> {
   const { db, clock } = deps
-  await db.transaction().execute(async (tx) => {
-    const { space, file, state } = await openFile(tx, actor, { spaceId, fileId, states: forGood ? ['ready', 'deleted'] : ['ready'] })
+  const objectId = await db.transaction().execute(async (tx) => {
+    const { space, file, objectId, state } = await openFile(tx, actor, {
+      spaceId,
+      fileId,
+      states: forGood ? ['ready', 'deleted'] : ['ready'],
+    })
     const at = isoNow(clock)
     const gone = forGood
       ? ({ state: 'erasing', erase_at: at } as const)
@@ -54,8 +58,9 @@ export async function deleteFile(
     if (!(await changeFileRow(tx, { id: fileId, from: state }, { ...gone, deleted_at: at, updated_at: at }))) throw fileNotFound(fileId)
     const payload = { fileId, spaceId, folderId: file.folderId, forGood }
     await recordInSpace(tx, clock, { space, type: 'file.deleted', payload, actorId: actor.userId })
+    return objectId
   })
-  if (forGood) await eraseNow(deps, { id: fileId, tenantId: actor.tenantId })
+  if (forGood) await eraseNow(deps, { id: fileId, tenantId: actor.tenantId, objectId })
 }
 
 /** Restores a deleted file, outside folders if its folder is gone. Idempotent. Throws NOT_FOUND, FORBIDDEN. */

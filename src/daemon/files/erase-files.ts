@@ -1,17 +1,18 @@
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import { type Cron, defineCron } from '../feature/index.ts'
 import { deletedRetentionMs, type FilesDeps } from './deps.ts'
-import { addUsage, changeFileRow, objectKey } from './files.repo.ts'
+import { addUsage, changeFileRow, objectIdOf, objectKey, type StoredObject } from './files.repo.ts'
 
 type EraseDeps = Pick<FilesDeps, 'db' | 'clock' | 'log' | 'objects'>
-type Erased = Readonly<{ id: string; tenantId: string }>
+type Erased = StoredObject & Readonly<{ id: string }>
 
 /**
  * Erases a file in state `erasing`: first its object, then its row and its share of the quota. After a crash in between the row still names the
  * object.
  */
-async function eraseFile({ db, objects }: Pick<EraseDeps, 'db' | 'objects'>, { id, tenantId }: Erased): Promise<void> {
-  await objects.remove(objectKey({ id, tenantId }))
+async function eraseFile({ db, objects }: Pick<EraseDeps, 'db' | 'objects'>, erased: Erased): Promise<void> {
+  const { id, tenantId } = erased
+  await objects.remove(objectKey(erased))
   await db.transaction().execute(async (tx) => {
     const row = await tx.deleteFrom('files').where('id', '=', id).where('state', '=', 'erasing').returning('bytes').executeTakeFirst()
     if (row) await addUsage(tx, tenantId, -row.bytes)
@@ -19,14 +20,15 @@ async function eraseFile({ db, objects }: Pick<EraseDeps, 'db' | 'objects'>, { i
 }
 
 /** Erases a failed upload. Never throws: `file-cleanup` retries what fails. */
-export async function discardUpload(deps: EraseDeps, { id, tenantId }: Erased): Promise<void> {
+export async function discardUpload(deps: EraseDeps, erased: Erased): Promise<void> {
   const { db, clock } = deps
+  const { id } = erased
   await orLeaveForCleanup(deps, id, async () => {
     const change = { state: 'erasing', erase_at: isoNow(clock) } as const
-    if (await changeFileRow(db, { id, from: 'uploading' }, change)) return eraseFile(deps, { id, tenantId })
+    if (await changeFileRow(db, { id, from: 'uploading' }, change)) return eraseFile(deps, erased)
     // `file-cleanup` deleted the row before the object was written, so only this call knows the object.
     const kept = db.selectFrom('files').select('id').where('id', '=', id).where('state', 'in', ['ready', 'deleted'])
-    if ((await kept.executeTakeFirst()) === undefined) await deps.objects.remove(objectKey({ id, tenantId }))
+    if ((await kept.executeTakeFirst()) === undefined) await deps.objects.remove(objectKey(erased))
   })
 }
 
@@ -54,8 +56,8 @@ export async function eraseFilesOf(deps: EraseDeps, tenantId: string, files: rea
   for (const { id, uploaded } of files) {
     const ofUser = deps.db.updateTable('files').set(gone).where('tenant_id', '=', tenantId).where('created_by', '=', uploaded.by)
     const marked = ofUser.where('id', '=', id).where('created_at', '>=', uploaded.since ?? '')
-    const { numUpdatedRows } = await marked.where('state', 'in', ['ready', 'deleted']).executeTakeFirst()
-    if (numUpdatedRows === 1n) await eraseNow(deps, { id, tenantId })
+    const row = await marked.where('state', 'in', ['ready', 'deleted']).returning(objectIdOf).executeTakeFirst()
+    if (row) await eraseNow(deps, { id, tenantId, ...row })
   }
 }
 
@@ -64,16 +66,16 @@ export async function eraseTenantFiles(deps: EraseDeps, tenantId: string, signal
   const at = isoNow(deps.clock)
   await deps.db.updateTable('files').set({ state: 'erasing', erase_at: at }).where('tenant_id', '=', tenantId).execute()
   for (;;) {
-    const page = await deps.db.selectFrom('files').select('id').where('tenant_id', '=', tenantId).limit(pageSize).execute()
+    const page = await deps.db.selectFrom('files').select(['id', objectIdOf]).where('tenant_id', '=', tenantId).limit(pageSize).execute()
     if (page.length === 0) return
-    for (const { id } of page) {
+    for (const file of page) {
       signal?.throwIfAborted()
-      await eraseFile(deps, { id, tenantId })
+      await eraseFile(deps, { ...file, tenantId })
     }
   }
 }
 
-type Due = Readonly<{ id: string; tenantId: string; eraseAt: string }>
+type Due = Erased & Readonly<{ eraseAt: string }>
 
 const pageSize = 200
 
@@ -116,13 +118,13 @@ async function markFilesOfDeletedSpaces({ db, clock }: EraseDeps, now: string): 
 async function dueAfter({ db }: EraseDeps, now: string, after: Due | undefined): Promise<Due[]> {
   let query = db
     .selectFrom('files')
-    .select(['id', 'tenant_id', 'erase_at'])
+    .select(['id', 'tenant_id as tenantId', 'erase_at as eraseAt', objectIdOf])
     .where('erase_at', '<=', now)
     .orderBy('erase_at')
     .orderBy('id')
     .limit(pageSize)
   if (after) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple('erase_at', 'id'), '>', tuple(after.eraseAt, after.id)))
-  return (await query.execute()).map(({ id, tenant_id, erase_at }) => ({ id, tenantId: tenant_id, eraseAt: erase_at ?? '' }))
+  return (await query.execute()).map((row) => ({ ...row, eraseAt: row.eraseAt ?? '' }))
 }
 
 async function eraseDue(deps: EraseDeps, due: Due, tally: { erased: number; failed: number }): Promise<void> {

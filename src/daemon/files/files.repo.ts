@@ -5,7 +5,7 @@ import { type DbOrTx, forUpdate, newestFirst, type Tx } from '../db/index.ts'
 import type { FileTable } from './files.tables.ts'
 
 /** A row of `files`. `shownAs`: the type a browser may display inline; null: download only. */
-export type FileRecord = Readonly<{ file: File; state: FileTable['state']; shownAs: string | null }>
+export type FileRecord = Readonly<{ file: File; objectId: string; state: FileTable['state']; shownAs: string | null }>
 
 const toRecord = (row: FileTable): FileRecord => ({
   file: {
@@ -13,6 +13,7 @@ const toRecord = (row: FileTable): FileRecord => ({
     ...{ sha256: row.sha256 ?? '', createdBy: row.created_by, createdAt: row.created_at, updatedAt: row.updated_at },
     deletedAt: row.deleted_at,
   },
+  objectId: row.object_id ?? row.id,
   state: row.state,
   shownAs: row.shown_as,
 })
@@ -23,17 +24,25 @@ export async function hasFiles(db: DbOrTx): Promise<boolean> {
   return (await query.where('sha256', 'is not', null).limit(1).executeTakeFirst()) !== undefined
 }
 
+/** An object of the store. Its id is that of the file, or of one attempt to store it. */
+export type StoredObject = Readonly<{ tenantId: string; objectId: string }>
+
 /** The key in the object store. Contains only ids. */
-export const objectKey = ({ tenantId, id }: Readonly<{ tenantId: string; id: string }>): string => `files/${tenantId}/${id}`
+export const objectKey = ({ tenantId, objectId }: StoredObject): string => `files/${tenantId}/${objectId}`
+
+/** SQL expression on `files`: the id of its object. */
+export const objectIdOf = sql<string>`coalesce(files.object_id, files.id)`.as('objectId')
 
 /** The keys of all files that have an object. */
 export const fileKeys = async (db: DbOrTx): Promise<string[]> => {
-  const rows = await db.selectFrom('files').select(['id', 'tenant_id as tenantId']).where('state', 'in', ['ready', 'deleted']).execute()
-  return rows.map(objectKey)
+  const rows = db.selectFrom('files').select(['tenant_id as tenantId', objectIdOf]).where('state', 'in', ['ready', 'deleted'])
+  return (await rows.execute()).map(objectKey)
 }
 
 type ReservedUpload = Readonly<{
   id: string
+  /** Given only if the object has another id than the file. */
+  objectId?: string
   tenantId: string
   spaceId: string
   bytes: number
@@ -43,11 +52,24 @@ type ReservedUpload = Readonly<{
 }>
 
 /** Inserts an upload, of which only uploader and reserved size are known. */
-export async function insertUpload(tx: Tx, { id, tenantId, spaceId, bytes, createdBy, at, eraseAt }: ReservedUpload): Promise<void> {
+export async function insertUpload(
+  tx: Tx,
+  { id, objectId, tenantId, spaceId, bytes, createdBy, at, eraseAt }: ReservedUpload,
+): Promise<void> {
   await tx
     .insertInto('files')
     .values({
-      ...{ id, tenant_id: tenantId, space_id: spaceId, folder_id: null, name: '', content_type: '', shown_as: null, bytes },
+      ...{
+        id,
+        object_id: objectId ?? null,
+        tenant_id: tenantId,
+        space_id: spaceId,
+        folder_id: null,
+        name: '',
+        content_type: '',
+        shown_as: null,
+        bytes,
+      },
       ...{ sha256: null, state: 'uploading', created_by: createdBy, created_at: at, updated_at: at, deleted_at: null, erase_at: eraseAt },
     })
     .execute()
@@ -82,7 +104,7 @@ export async function filesAfter(db: DbOrTx, { tenantId, spaceId, state, folderI
   return (await query.execute()).map((row) => toRecord(row).file)
 }
 
-type Changes = Partial<Omit<FileTable, 'id' | 'tenant_id' | 'space_id'>>
+type Changes = Partial<Omit<FileTable, 'tenant_id' | 'space_id'>>
 
 /** Changes a file in state `from`. Returns false if its state changed meanwhile. */
 export async function changeFileRow(tx: DbOrTx, { id, from }: Readonly<{ id: string; from: FileTable['state'] }>, changes: Changes) {

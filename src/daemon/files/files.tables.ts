@@ -13,6 +13,8 @@ type FileState = 'uploading' | 'ready' | 'deleted' | 'erasing'
 
 export type FileTable = {
   id: string
+  /** The object that has the bytes, if it is not named as the file: each attempt to store a file of the platform writes one of its own. */
+  object_id: string | null
   tenant_id: string
   space_id: string
   folder_id: string | null

@@ -1,7 +1,6 @@
-import type { File } from '../../core/files/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { FilesDeps } from './deps.ts'
-import { filesAfter, objectKey } from './files.repo.ts'
+import { filesAfter, objectIdOf, objectKey, type StoredObject } from './files.repo.ts'
 
 /** The newest files of a space, for the platform itself: it has checked who may see them. */
 export const newestFiles = (db: DbOrTx, { tenantId, spaceId, limit }: Readonly<{ tenantId: string; spaceId: string; limit: number }>) =>
@@ -11,19 +10,16 @@ export const newestFiles = (db: DbOrTx, { tenantId, spaceId, limit }: Readonly<{
 export async function findFileOf(db: DbOrTx, { tenantId, fileId }: Readonly<{ tenantId: string; fileId: string }>) {
   const query = db
     .selectFrom('files')
-    .select(['id', 'space_id', 'name', 'bytes'])
+    .select(['id', 'space_id', 'name', 'bytes', objectIdOf])
     .where('id', '=', fileId)
     .where('tenant_id', '=', tenantId)
   const row = await query.where('state', '=', 'ready').executeTakeFirst()
-  return row && { id: row.id, spaceId: row.space_id, name: row.name, bytes: Number(row.bytes) }
+  return row && { id: row.id, spaceId: row.space_id, name: row.name, bytes: Number(row.bytes), objectId: row.objectId }
 }
 
 /** All bytes of a small file. Undefined: they are missing in the object store. */
-export async function readContent(
-  { objects }: Pick<FilesDeps, 'objects'>,
-  { tenantId, id }: Readonly<{ tenantId: string }> & Pick<File, 'id'>,
-): Promise<Buffer | undefined> {
-  const content = await objects.get(objectKey({ tenantId, id }))
+export async function readContent({ objects }: Pick<FilesDeps, 'objects'>, stored: StoredObject): Promise<Buffer | undefined> {
+  const content = await objects.get(objectKey(stored))
   if (!content) return undefined
   const parts: Uint8Array[] = []
   for await (const part of content) parts.push(part)

@@ -63,12 +63,12 @@ export async function downloadFile(
   await authorizeSpace(db, actor, { spaceId, right: 'enter' })
   const found = await findFile(db, { tenantId, spaceId, fileId })
   if (found?.state !== 'ready') throw fileNotFound(fileId)
-  const { file, shownAs } = found
+  const { file, objectId, shownAs } = found
   return {
     ...{ fileName: file.name, bytes: file.bytes, etag: `"${file.sha256.slice(0, 32)}"` },
     ...{ contentType: shownAs ?? 'application/octet-stream', inline: shownAs !== null },
     async open(range) {
-      const content = await objects.get(objectKey({ tenantId, id: fileId }), range)
+      const content = await objects.get(objectKey({ tenantId, objectId }), range)
       if (!content)
         throw problem(
           'NOT_FOUND',

@@ -37,7 +37,7 @@ export async function uploadFile(deps: FilesDeps, actor: PlatformPrincipal, { sp
     const { fields, taken } = await upload.receive((part) => storeContent(deps, begun, part))
     return await finishUpload(deps, actor, { spaceId, begun, fields, received: taken })
   } catch (error) {
-    await discardUpload(deps, begun)
+    await discardUpload(deps, { ...begun, objectId: begun.id })
     throw error
   }
 }
@@ -75,7 +75,7 @@ async function storeContent(
       yield chunk
     }
   }
-  const kept = await objects.put(objectKey(begun), watched())
+  const kept = await objects.put(objectKey({ tenantId: begun.tenantId, objectId: begun.id }), watched())
   return { ...kept, part: { fileName, contentType }, shownAs: inlineType(head) }
 }
 

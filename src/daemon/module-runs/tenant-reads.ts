@@ -45,7 +45,7 @@ export function tenantReads({ db, files }: Deps, { installation, caller }: Reade
       if (!file || !(await mayEnter({ db }, { tenantId, spaceId: file.spaceId, caller })))
         throw new CallRefused('NOT_FOUND', `there is no file ${fileId}`)
       if (file.bytes > runLimits.callBytes - overheadBytes) throw new CallRefused('TOO_LARGE', `the file ${fileId} has more than 254 KB`)
-      const content = await readContent(files, { tenantId, id: fileId })
+      const content = await readContent(files, { tenantId, objectId: file.objectId })
       if (!content) throw new CallRefused('NOT_FOUND', `the content of the file ${fileId} is missing`)
       const text = utf8Text(content)
       if (text === undefined) throw new CallRefused('NOT_TEXT', `the file ${fileId} is not UTF-8 text`)

@@ -1,10 +1,14 @@
+import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import { scriptRuns } from '../../../src/core/reports/index.ts'
+import { cleanUpFiles } from '../../../src/daemon/files/erase-files.ts'
+import { prepareFile, readContent } from '../../../src/daemon/files/index.ts'
 import { storeReport } from '../../../src/daemon/reports/index.ts'
 import { renderPdf } from '../../../src/daemon/reports/render-pdf.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aFilesWorld } from '../../support/files-world.ts'
+import { aGate } from '../../support/held-up.ts'
 import { codeOf } from '../../support/tasks-world.ts'
 
 const at = '2026-01-05T02:00:00.000Z'
@@ -18,6 +22,8 @@ onBothDialects('reports', (fresh) => {
     await expect(storeReport(broken, { ...report, createdBy: 'automation' })).rejects.toThrow('no disk')
     const made = await storeReport(room, { ...report, createdBy: 'automation' })
     expect(await storeReport(room, { ...report, createdBy: 'automation' })).toEqual(made)
+    await room.clock.advance(25 * 3_600_000)
+    await cleanUpFiles(room)
     const files = (await room.rows()).toSorted((a, b) => (a.name < b.name ? -1 : 1))
     expect(files.map(({ name, state, shown_as }) => ({ name, state, shown_as }))).toEqual([
       { name: 'Alarm 1-2.md', state: 'ready', shown_as: null },
@@ -26,6 +32,48 @@ onBothDialects('reports', (fresh) => {
     await room.agree()
     const created = (await room.events()).filter((event) => event.type === 'file.created')
     expect(created).toHaveLength(2)
+  })
+
+  test('of two attempts at once one makes the report, with its own bytes, and nothing of the other stays', async () => {
+    const room = await aFilesWorld(await fresh())
+    const space = await room.aSpace(await room.aUser('anna'))
+    const report = { tenantId: room.tenantId, spaceId: space.id, key: 'e1', title: 'Alarm', createdBy: 'automation', createdAt: at }
+    // The first is held with its bytes on the way until the second is done.
+    const gate = aGate()
+    const put: typeof room.objects.put = async (key, content) => {
+      await gate.pass()
+      return room.objects.put(key, content)
+    }
+    const slow = storeReport({ ...room, objects: { ...room.objects, put } }, { ...report, markdown: 'first' })
+    await gate.reached
+    const made = await storeReport(room, { ...report, markdown: 'second' })
+    gate.open()
+    expect(await slow).toEqual(made)
+    const kept = (await room.rows()).find(({ id }) => id === made.markdownFileId)
+    const bytes = await readContent(room, { tenantId: room.tenantId, objectId: kept?.object_id ?? '' })
+    expect([bytes?.toString(), kept?.sha256]).toEqual(['second', createHash('sha256').update('second').digest('hex')])
+    await room.clock.advance(25 * 3_600_000)
+    await cleanUpFiles(room)
+    await room.agree()
+    expect((await room.rows()).map(({ state }) => state)).toEqual(['ready', 'ready'])
+  })
+
+  test('an attempt that a later one replaced is refused until that one is done', async () => {
+    const room = await aFilesWorld(await fresh())
+    const space = await room.aSpace(await room.aUser('anna'))
+    const file = {
+      id: 'fil_1',
+      tenantId: room.tenantId,
+      spaceId: space.id,
+      name: 'a.md',
+      contentType: 'text/plain',
+      createdBy: 'automation',
+    }
+    const first = await prepareFile(room, { ...file, content: Buffer.from('first') })
+    const second = await prepareFile(room, { ...file, content: Buffer.from('second') })
+    expect(await codeOf(room.db.transaction().execute(first))).toBe('UNAVAILABLE')
+    expect((await room.db.transaction().execute(second)).bytes).toBe(6)
+    expect((await room.db.transaction().execute(first)).bytes).toBe(6)
   })
 
   test('a space of another tenant and a full quota take no report', async () => {

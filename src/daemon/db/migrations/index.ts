@@ -75,6 +75,7 @@ import { erasedPasswords } from './0080-erased-passwords.ts'
 import { sessionProofs } from './0082-session-proofs.ts'
 import { chatTokenRenewals } from './0083-chat-token-renewals.ts'
 import { drilledMedia } from './0084-drilled-media.ts'
+import { fileObjects } from './0085-file-objects.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -156,4 +157,5 @@ export const migrations: readonly Migration[] = [
   sessionProofs,
   chatTokenRenewals,
   drilledMedia,
+  fileObjects,
 ]
