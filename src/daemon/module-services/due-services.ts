@@ -15,6 +15,7 @@ const due = (db: DbOrTx, now: string) =>
     .whereRef('one.upstream_host', '=', 'service.host')
     .where('one.status', '=', 'active')
     .where('one.paused', '=', 0)
+    .where(({ eb, or }) => or([eb('one.busy_until', 'is', null), eb('one.busy_until', '<=', now)]))
     .where('tenants.status', '=', 'active')
     .where(({ eb, or }) => or([eb('service.rest_until', 'is', null), eb('service.rest_until', '<=', now)]))
     .where(({ eb, or }) => or([eb('position.next_at', 'is', null), eb('position.next_at', '<=', now)]))
@@ -35,13 +36,16 @@ export async function dueServices(db: DbOrTx, now: string): Promise<string[]> {
   return rows.map(({ module_id }) => module_id)
 }
 
-/** Tenants of a module with something to deliver; those without a failed attempt first, so that one bad event delays no other tenant. */
-export async function dueTenants(db: DbOrTx, { moduleId, now, limit }: Readonly<{ moduleId: string; now: string; limit: number }>) {
-  const rows = await due(db, now)
-    .where('service.module_id', '=', moduleId)
-    .select(['one.tenant_id', 'position.attempt', 'position.next_at'])
-    .orderBy('position.attempt')
-    .orderBy('position.next_at')
+type Turn = Readonly<{ moduleId: string; now: string; limit: number; after: string; isProbe: boolean }>
+
+/**
+ * Tenants of a module with something to deliver, in rotation behind the tenant `after`, so that none waits until others have nothing left.
+ * `isProbe`: the service may be away; tenants without a failed attempt go first, since their event is more likely to be taken.
+ */
+export async function dueTenants(db: DbOrTx, { moduleId, now, limit, after, isProbe }: Turn): Promise<string[]> {
+  const all = due(db, now).where('service.module_id', '=', moduleId).select('one.tenant_id')
+  const rows = await (isProbe ? all.orderBy(sql`case when position.attempt > 0 then 1 else 0 end`) : all)
+    .orderBy(sql`case when one.tenant_id > ${after} then 0 else 1 end`)
     .orderBy('one.tenant_id')
     .limit(limit)
     .execute()

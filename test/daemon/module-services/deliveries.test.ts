@@ -109,8 +109,10 @@ async function aWorld(db: Db, reply: (got: Got) => Reply | 'hang up' = () => ({ 
   }
   const publishEvent = (tenantId: string, spaceId: string, type: 'space.created' | 'space.updated' = 'space.created') =>
     db.transaction().execute((tx) => recordEvent(tx, clock, { tenantId, type, payload: { spaceId }, audience: 'tenant' }))
+  const rotation = { after: '' }
   const deliver = async (given = deps) => {
-    for (const moduleId of await dueServices(db, isoNow(clock))) await deliverToService(given, moduleId, new AbortController().signal)
+    for (const moduleId of await dueServices(db, isoNow(clock)))
+      await deliverToService(given, { moduleId, rotation }, new AbortController().signal)
   }
   const positionOf = async (tenantId: string) =>
     db.selectFrom('module_positions').selectAll().where('tenant_id', '=', tenantId).executeTakeFirstOrThrow()
@@ -162,6 +164,41 @@ onBothDialects('deliveries to services', (fresh) => {
       expect(seqs).toEqual(Array.from({ length: 20 }, (_, n) => n + 1))
     }
     expect(await findUpstream(world.db, 'attendance')).toMatchObject({ failures: 0, restUntil: null })
+  })
+
+  test('all tenants with an event get their turn at once, however many there are', async () => {
+    const { aTenant, publishEvent, deliver, got } = await aWorld(await fresh())
+    const tenants = Array.from({ length: 13 }, (_, n) => `ten_${n + 10}`)
+    for (const tenant of tenants) {
+      await aTenant(tenant)
+      await publishEvent(tenant, 'spc_1')
+    }
+    await deliver()
+    expect(got.map(({ tenantId }) => tenantId).sort()).toEqual(tenants)
+  })
+
+  test('tenants with many events do not keep another one waiting until they have none left', async () => {
+    const { aTenant, publishEvent, deliver, got } = await aWorld(await fresh())
+    for (let n = 1; n <= 5; n++) {
+      await aTenant(`ten_${n}`)
+      for (let event = 0; event < (n === 5 ? 1 : 45); event++) await publishEvent(`ten_${n}`, `spc_${event}`)
+    }
+    await deliver()
+    expect(got).toHaveLength(181)
+    // After one turn of 20 events of each of the four before it.
+    expect(got.findIndex(({ tenantId }) => tenantId === 'ten_5')).toBeLessThan(120)
+  })
+
+  test('a tenant whose data is migrated takes the turn of no other', async () => {
+    const { db, clock, aTenant, publishEvent, deliver, got } = await aWorld(await fresh())
+    for (let n = 1; n <= 5; n++) {
+      await aTenant(`ten_${n}`)
+      await publishEvent(`ten_${n}`, 'spc_1')
+    }
+    const busy_until = new Date(clock.now().getTime() + 60_000).toISOString()
+    await db.updateTable('module_installations').set({ busy_until }).where('tenant_id', '!=', 'ten_5').execute()
+    await deliver()
+    expect(got.map(({ tenantId }) => tenantId)).toEqual(['ten_5'])
   })
 
   test('an event that a service refuses delays its own installation alone, and is a dead letter after 24 hours', async () => {
