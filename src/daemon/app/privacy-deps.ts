@@ -4,6 +4,7 @@ import { boxesToErase } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
 import { eraseFilesOf, eraseTenantFiles } from '../files/index.ts'
 import { discardJobsOf } from '../jobs/index.ts'
+import { queueDataDeletion } from '../module-services/index.ts'
 import { installedElsewhere } from '../modules/index.ts'
 import type { DeletionDeps, ExportDeps, PrivacyDeps } from '../privacy/index.ts'
 import { eraseUserRuns, runTasks } from '../runs/index.ts'
@@ -22,6 +23,7 @@ export const privacyDeps = (deps: Deps): PrivacyDeps & DeletionDeps & ExportDeps
   remains: (db, tenant) => snapshotsOnHosts({ db, settings: deps.config }, tenant),
   deleteSteps: [
     (tenant, signal) => endPayments(billingDeps(deps), tenant, signal),
+    (tenant) => queueDataDeletion(deps, tenant.id),
     (tenant, signal) => eraseTenantFiles(deps.files, tenant.id, signal),
     (tenant, signal) => erasePackages(deps.files, tenant, signal),
     (tenant, signal) => eraseSnapshots(deps.snapshots, tenant, signal),

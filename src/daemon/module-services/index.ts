@@ -15,7 +15,7 @@ export { callModuleService } from './call-module-service.ts'
 export { openServiceCalls } from './call-service.ts'
 export { openConnections } from './connections.ts'
 export type { ServicesDeps } from './deps.ts'
-export { activateService, queueCalls } from './life-cycle.ts'
+export { activateService, queueCalls, queueDataDeletion } from './life-cycle.ts'
 export { openProxy } from './proxy-request.ts'
 
 export const moduleServicesFeature = feature<ServicesDeps>({

@@ -58,16 +58,34 @@ export async function activateService(deps: ServicesDeps, { installation, manife
 /** Queues messages to the service, in the transaction of the change. No change waits for the service. */
 export async function queueCalls({ clock }: Pick<ServicesDeps, 'clock'>, tx: Tx, change: InstallationChange): Promise<void> {
   const { former, installation, manifest } = change
-  if (manifest.type !== 'B') return
   const { tenantId, moduleId, version, generation, installedAt } = installation
-  const types = [
-    ...(former?.status === 'active' && installation.status !== 'active' ? (['module.deactivate'] as const) : []),
-    ...(installation.status === 'deleted' ? (['module.delete_data'] as const) : []),
-  ]
+  const isLeft = manifest.type === 'B' && former?.status === 'active' && installation.status !== 'active'
+  // An earlier version may have been of type B: what its service stores is deleted too.
+  const isDeleted = installation.status === 'deleted' && (manifest.type === 'B' || (former?.upstreamHost ?? null) !== null)
+  const types = [...(isLeft ? (['module.deactivate'] as const) : []), ...(isDeleted ? (['module.delete_data'] as const) : [])]
   if (types.length > 0) await setRemote(tx, installation, 'pending')
   const call = { tenantId, moduleId, version, generation, installedAt, since: isoNow(clock), attempt: 1 }
   for (const type of types) await enqueueCall({ tx, clock }, { ...call, type })
 }
+
+/**
+ * Queues the deletion of what services store of a tenant that is being deleted; no row of the tenant needs to exist when they are called. It can be
+ * repeated: a service gets the same message again.
+ */
+export const queueDataDeletion = ({ db, clock }: Pick<ServicesDeps, 'db' | 'clock'>, tenantId: string): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const rows = await tx
+      .selectFrom('module_installations')
+      .select(['module_id', 'version', 'generation', 'installed_at'])
+      .where('tenant_id', '=', tenantId)
+      .where('upstream_host', 'is not', null)
+      .where('status', '!=', 'deleted')
+      .execute()
+    for (const { module_id: moduleId, version, generation, installed_at: installedAt } of rows) {
+      const call = { type: 'module.delete_data', tenantId, moduleId, version, generation: generation + 1, installedAt, attempt: 1 } as const
+      await enqueueCall({ tx, clock }, { ...call, since: isoNow(clock) })
+    }
+  })
 
 /** One queue per service, so that no service delays another. */
 const enqueueCall = ({ tx, clock }: Readonly<{ tx: Tx; clock: ServicesDeps['clock'] }>, call: Call, runAt?: string): Promise<void> => {
@@ -82,9 +100,13 @@ export const callHandler =
     const call = payload as Call
     const { type, tenantId, moduleId, version, generation, installedAt, since } = call
     const installation = await findInstallation(deps.db, call)
+    if (!installation && type === 'module.deactivate') return
     // Activated again: the service is in use, and what it stores is current.
-    if (!installation || installation.status === 'active') return
+    if (installation?.status === 'active' && (await tenantById(deps.db, tenantId))?.status !== 'deleting') return
     const upstream = await findUpstream(deps.db, moduleId)
+    // While it is away, the calls of all its tenants would each occupy a worker until they time out.
+    if (upstream?.restUntil && upstream.restUntil > isoNow(deps.clock))
+      return deps.db.transaction().execute((tx) => enqueueCall({ tx, clock: deps.clock }, call, upstream.restUntil ?? undefined))
     const id = messageId(tenantId, moduleId, generation, type)
     const message: Message = { type, at: since, tenantId, moduleId, version, payload: { installedAt, generation } }
     const failure = upstream
@@ -92,7 +114,7 @@ export const callHandler =
       : { status: null, reason: 'no service is set' }
     if (signal?.aborted && failure) throw new Error('stopped while the service was called')
     await deps.db.transaction().execute(async (tx) => {
-      if (!failure && installation.generation === generation) await setRemote(tx, { ...call }, 'confirmed')
+      if (!failure && installation?.generation === generation) await setRemote(tx, { ...call }, 'confirmed')
       if (failure) await retryCall(deps, tx, { call, failure })
     })
   }

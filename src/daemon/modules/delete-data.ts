@@ -55,7 +55,16 @@ export async function deleteDataIn(deps: Pick<Deps, 'clock' | 'approved' | 'chan
   if (!change) return false
   await deleteRows(tx, key)
   const { manifest } = await installedVersion(deps, tx, former)
-  const empty = { settings: {}, dataGeneration: 0, dataVersion: 0, dataBytes: 0, former: null, formerUntil: null, permissions: [] }
+  const empty = {
+    settings: {},
+    dataGeneration: 0,
+    dataVersion: 0,
+    dataBytes: 0,
+    former: null,
+    formerUntil: null,
+    permissions: [],
+    upstreamHost: null,
+  }
   await applyChange(deps, tx, { actor, former, next: { ...former, ...change.state, ...empty }, manifest, emits: change.emits })
   return true
 }

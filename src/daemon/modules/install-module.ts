@@ -44,7 +44,7 @@ export async function installModuleIn(deps: Omit<Deps, 'db'>, tx: Tx, { actor, m
     next: {
       ...{ tenantId, moduleId, ...change.state, version: manifest.version, permissions, featureFlag: manifest.featureFlag },
       ...(kept ?? { settings: {}, dataGeneration: 0, dataVersion: 0 }),
-      ...{ dataBytes: former?.dataBytes ?? 0, former: null, formerUntil: null, remote: null, upstreamHost: null },
+      ...{ dataBytes: former?.dataBytes ?? 0, former: null, formerUntil: null, remote: null, upstreamHost: former?.upstreamHost ?? null },
       ...{ installedAt: now, activatedAt: null },
     },
   })

@@ -3,7 +3,7 @@ import { manualClock } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import type { CallService, ServiceCall } from '../../../src/daemon/module-services/call-service.ts'
 import type { ServicesDeps } from '../../../src/daemon/module-services/index.ts'
-import { activateService, callHandler, callTopic, queueCalls } from '../../../src/daemon/module-services/life-cycle.ts'
+import { activateService, callHandler, callTopic, queueCalls, queueDataDeletion } from '../../../src/daemon/module-services/life-cycle.ts'
 import { setUpstream, showUpstream } from '../../../src/daemon/module-services/set-upstream.ts'
 import type { InstallationRecord } from '../../../src/daemon/modules/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
@@ -138,6 +138,52 @@ onBothDialects('services of modules', (fresh) => {
     await work()
     expect([await remote(), (await jobs()).length]).toEqual(['confirmed', 0])
     expect(sent.map(({ id }) => id)).toEqual([sent[0]?.id, sent[0]?.id])
+  })
+
+  test('the deletion of a tenant reaches its services, also when its rows are gone, until they have answered', async () => {
+    const { db, deps, clock, sent, answer, install, jobs, work } = await aWorld(await fresh())
+    await setUpstream(deps, actor, { id: 'attendance', url, rotateSecret: false })
+    await install('active')
+    await db.updateTable('module_installations').set({ upstream_host: 'attendance.example' }).execute()
+    await db.updateTable('tenants').set({ status: 'deleting' }).execute()
+    await queueDataDeletion(deps, 'ten_1')
+    answer(500)
+    await work()
+    expect(JSON.parse(sent[0]?.body ?? '{}')).toMatchObject({
+      type: 'module.delete_data',
+      data: { tenantId: 'ten_1', payload: { generation: 4 } },
+    })
+    await db.deleteFrom('module_installations').execute()
+    await db.deleteFrom('tenants').execute()
+    await clock.advance(5000)
+    answer(204)
+    await work()
+    expect([sent.map(({ id }) => id), await jobs()]).toEqual([[sent[0]?.id, sent[0]?.id], []])
+  })
+
+  test('while a service is away one call finds out, and those of other tenants wait', async () => {
+    const { db, deps, clock, sent, answer, jobs, work } = await aWorld(await fresh())
+    await setUpstream(deps, actor, { id: 'attendance', url, rotateSecret: false })
+    const deleted = { ...installation, status: 'deleted' as const }
+    for (const tenantId of ['ten_1', 'ten_2', 'ten_3']) {
+      const change = { former: { ...installation, tenantId }, installation: { ...deleted, tenantId } }
+      await db.transaction().execute((tx) => queueCalls(deps, tx, { ...change, manifest: manifestOf('B') }))
+    }
+    answer(null)
+    await work()
+    expect([sent.length, (await jobs()).length]).toEqual([1, 3])
+    answer(204)
+    await clock.advance(5000)
+    await work()
+    expect([new Set(sent.map(({ tenantId }) => tenantId)).size, await jobs()]).toEqual([3, []])
+  })
+
+  test('a module that moved from its service to the platform leaves nothing at the service', async () => {
+    const { db, deps, jobs } = await aWorld(await fresh())
+    const former = { ...installation, status: 'pending_deletion' as const, upstreamHost: 'attendance.example' }
+    const deleted = { ...installation, status: 'deleted' as const }
+    await db.transaction().execute((tx) => queueCalls(deps, tx, { former, installation: deleted, manifest: manifestOf('A') }))
+    expect((await jobs()).map(({ payload }) => JSON.parse(payload).type)).toEqual(['module.delete_data'])
   })
 
   test('a module of type A is no call', async () => {
