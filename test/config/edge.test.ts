@@ -4,6 +4,7 @@ import { Agent, request } from 'node:https'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
 import { type EndpointShape, isSchema } from '../../src/core/contract/index.ts'
+import { maxBodyBytes } from '../../src/core/module-services/index.ts'
 import { checkNginx, raw, sendBytes } from '../support/nginx.ts'
 import { aCertificate, aPlatformEdge, edgeFiles, filledIn } from '../support/platform-edge.ts'
 import { aFolder } from '../support/running-daemon.ts'
@@ -310,6 +311,8 @@ describe('bodies', () => {
     ['/api/auth/v1/refresh', 900_000, 1_100_000],
     ['/api/agent/v1/reports', 1_100_000, 13_000_000],
     ['/api/admin/v1/tenants/x/user-imports', 11_900_000, 13_000_000],
+    ['/api/platform/v1/cascade-boards/x', 11_900_000, 13_000_000],
+    ['/api/platform/v1/module-api/x/rest', 11_900_000, 13_000_000],
     ['/api/platform/v1/store/developer/upload', 13_000_000, undefined],
     ['/api/platform/v1/spaces/x/files', 13_000_000, undefined],
   ])('%s takes %i bytes, not %s', async (target, fits, tooMuch = 60_000_000) => {
@@ -319,6 +322,26 @@ describe('bodies', () => {
     expect(refused).toMatchObject({ status: 413, headers: { 'content-type': 'application/json' } })
     expect(JSON.parse(refused.text)).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', retryable: false })
     expect(edge.daemon.take()).toEqual([])
+  })
+
+  const limitOf = ({ bodyLimit = 0, multipart, returns }: EndpointShape) =>
+    multipart?.maxBytes ?? (!isSchema(returns) && returns.kind === 'raw' ? maxBodyBytes : bodyLimit)
+  const large = endpoints.filter((one) => limitOf(one) > 900_000 && one.path !== '/metrics')
+  /** What is said of a body before it is sent. */
+  const announce = (path: string, method: string, bytes: number) =>
+    new Promise<number>((resolve, reject) => {
+      const headers = { 'x-test-client': aClient(), host: edge.serverName, 'content-length': bytes, expect: '100-continue' }
+      const at = { host: '127.0.0.1', port: edge.ports.secure, servername: edge.serverName, rejectUnauthorized: false }
+      const asked = request({ ...at, path, method, headers }, ({ statusCode = 0 }) => end(statusCode))
+      const end = (status: number) => {
+        resolve(status)
+        asked.destroy()
+      }
+      asked.on('continue', () => end(100)).on('error', reject)
+      asked.flushHeaders()
+    })
+  test.each(large.map((one) => [`${one.method} ${one.path}`, one] as const))('%s takes what the daemon takes', async (_, one) => {
+    expect(await announce(targetOf(one), one.method === 'GET' ? 'POST' : one.method, limitOf(one))).toBe(100)
   })
 })
 
