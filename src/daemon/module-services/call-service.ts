@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { utf8Text } from '../../core/kit/index.ts'
-import { type Failure, webhookUrl } from '../../core/module-services/index.ts'
+import { type Failure, maxChunks, webhookUrl } from '../../core/module-services/index.ts'
 import type { Connections } from './connections.ts'
 
 /** A message to a service. `secret`: whsec_…, of the module. */
@@ -57,7 +57,11 @@ const whyUnreachable = ({ name, code, message }: Failed): string =>
 
 const tooLarge = {
   ok: false,
-  failure: { status: 200, reason: 'the answer of the service is larger than 1 MB', violation: 'answer_size' },
+  failure: {
+    status: 200,
+    reason: 'the answer of the service is larger than 1 MB, or comes in too many small chunks',
+    violation: 'answer_size',
+  },
 } as const satisfies ServiceAnswer
 
 const notText = { ok: false, failure: { status: 200, reason: 'the answer of the service is not UTF-8' } } as const satisfies ServiceAnswer
@@ -67,17 +71,21 @@ function answered(bytes: Buffer): ServiceAnswer {
   return body === undefined ? notText : { ok: true, body }
 }
 
-/** Undefined if it is larger than an answer may be. */
-async function bytesOf(answer: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > maxAnswerBytes) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
+/** Undefined if it is larger than an answer may be, or has too many chunks. They are counted as they arrive: an iterator joins them. */
+const bytesOf = (answer: IncomingMessage): Promise<Buffer | undefined> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    const add = (chunk: Buffer) => {
+      bytes += chunk.length
+      chunks.push(chunk)
+      if (bytes <= maxAnswerBytes && chunks.length <= maxChunks(bytes)) return
+      answer.off('data', add).destroy()
+      resolve(undefined)
+    }
+    answer.on('data', add).once('end', () => resolve(Buffer.concat(chunks)))
+    answer.on('error', reject).once('close', () => reject(new Error('the answer was cut off')))
+  })
 
 const signed = ({ secret, id, at, body }: Pick<ServiceCall, 'secret' | 'id' | 'at' | 'body'>) => ({
   'webhook-id': id,

@@ -27,6 +27,8 @@ const idleMs = 4000
 const maxPerOwner = 32
 const maxIdlePerOwner = 4
 const maxIdle = 256
+/** Of one request, such as 103 Early Hints. */
+const maxInterim = 20
 
 /**
  * Connections to services of modules. A connection belongs to one tenant and module, and after a body or HEAD it is closed: a service that reads
@@ -65,6 +67,10 @@ export function openConnections({ lookup, assertHost }: Egress): Connections {
 const answerOf = (outgoing: ClientRequest, { write }: Message): Promise<IncomingMessage> =>
   new Promise((answered, failed) => {
     outgoing.once('response', answered).on('error', failed)
+    let interim = 0
+    outgoing.on('information', () => {
+      if (++interim > maxInterim) outgoing.destroy(Object.assign(new Error('interim answers without an end'), { code: 'EINTERIM' }))
+    })
     outgoing.once('close', () => failed(Object.assign(new Error('the service ended the connection'), { code: 'ECONNRESET' })))
     write(outgoing)
   })

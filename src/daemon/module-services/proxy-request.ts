@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
-import { bodyFraming, forwardedHeaders, isRedirect, maxBodyBytes, proxyTimeoutMs } from '../../core/module-services/index.ts'
+import { bodyFraming, forwardedHeaders, isRedirect, maxBodyBytes, maxChunks, proxyTimeoutMs } from '../../core/module-services/index.ts'
 import { answerHeaders } from '../../core/modules/index.ts'
 import type { Connections } from './connections.ts'
 
@@ -14,7 +14,7 @@ type ProxiedRequest = Readonly<{
   tenantId: string
   url: string
   headers: Readonly<Record<string, string>>
-  /** Aborts when the caller has left or lost access. */
+  /** Aborts when the caller has left or lost access, or the module has changed; its reason is thrown. */
   signal: AbortSignal
 }>
 
@@ -38,7 +38,8 @@ export const openProxy =
       })
       await sendAnswer(proxied, answer, signal)
     } catch (error) {
-      if (response.headersSent || proxied.signal.aborted) return void response.destroy()
+      if (response.headersSent) return void response.destroy()
+      if (proxied.signal.aborted) throw proxied.signal.reason
       if (isProblem(error)) throw error
       throw unusable(proxied, late.aborted ? `did not answer within ${timeoutMs / 1000} s` : whyUnreachable(error as Failure))
     } finally {
@@ -84,11 +85,12 @@ function dropBody(request: IncomingMessage, response: ServerResponse): void {
 }
 
 function limitBytes(error: () => Error): Transform {
-  let bytes = 0
+  let [bytes, chunks] = [0, 0]
   return new Transform({
     transform(chunk: Buffer, _, next) {
       bytes += chunk.length
       if (bytes > maxBodyBytes) next(error())
+      else if (++chunks > maxChunks(bytes)) next(problem('VALIDATION', 'The body comes in too many small chunks.'))
       else next(null, chunk)
     },
   })

@@ -1,7 +1,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { isProblem } from '../../../src/core/kit/index.ts'
+import { isProblem, problem } from '../../../src/core/kit/index.ts'
 import { openConnections, openProxy } from '../../../src/daemon/module-services/index.ts'
 import { egressRules } from '../../../src/node/index.ts'
 
@@ -187,8 +187,8 @@ test('a request ends when its caller loses access, before and within the answer'
   )
   const waiting = fetch(`${url}/waiting`)
   const stream = await fetch(`${url}/stream`)
-  access.abort()
-  await expect(waiting).rejects.toThrow()
+  access.abort(problem('UNAUTHENTICATED', 'The session has ended'))
+  expect(await (await waiting).text()).toBe('UNAUTHENTICATED')
   await expect(stream.text()).rejects.toThrow()
   await expect.poll(() => closed).toBe(2)
 })
