@@ -9,7 +9,7 @@ type AppDeps = Parameters<typeof buildApp>[1]
 
 /** Callers without an entry in `authenticate` are refused. */
 type Given = Pick<AppDeps, 'clock'> &
-  Partial<Pick<AppDeps, 'log' | 'metrics' | 'limits' | 'maxBodyMs' | 'pages'>> &
+  Partial<Pick<AppDeps, 'log' | 'metrics' | 'limits' | 'maxBodyMs' | 'pages' | 'draining'>> &
   Readonly<{ authenticate: Partial<Authenticators> }>
 
 const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody of this kind is known here'))
@@ -29,10 +29,10 @@ export async function standingApp(served: readonly Served[], given: Given, port 
 
 function open(
   served: readonly Served[],
-  { clock, authenticate, limits, maxBodyMs, pages, log = silentLogger(), metrics = makeMetrics() }: Given,
+  { clock, authenticate, limits, maxBodyMs, pages, draining, log = silentLogger(), metrics = makeMetrics() }: Given,
   wanted = 0,
 ) {
-  const draining = new AbortController()
+  const closing = new AbortController()
   const server = buildApp(served, {
     authenticate: { admin: refuse, agent: refuse, ...authenticate },
     clock,
@@ -43,7 +43,7 @@ function open(
     log,
     metrics,
     trustedProxies: [],
-    draining: draining.signal,
+    draining: draining ?? closing.signal,
     validateAnswers: true,
   }).listen(wanted, '127.0.0.1')
   const listening = once(server, 'listening').then(() => {
@@ -55,7 +55,7 @@ function open(
     const closed = new Promise((done) => server.close(done))
     server.closeAllConnections()
     await closed
-    draining.abort()
+    closing.abort()
   }
   return { listening, close }
 }

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { type EndpointShape, isSchema, parsePart, parseQuery } from '../../core/contract/index.ts'
-import type { Actor } from '../../core/kit/index.ts'
+import { type Actor, problem } from '../../core/kit/index.ts'
 import { type RawRequest, rawRequest } from './raw.ts'
 import { openUpload, type Upload } from './receive-upload.ts'
 import { assertShallow, assertStorable } from './validation.ts'
@@ -60,7 +60,7 @@ export class IncomingCall {
   }
 
   /** Ends a stream whose caller has lost access. */
-  readonly end = (): void => this.#ending().abort('the caller has lost access')
+  readonly end = (): void => this.#ending().abort(problem('UNAUTHENTICATED', 'The session has ended. fix: log in again'))
 
   #ending(): AbortController {
     this.#over ??= endSignal(this.#incoming)
@@ -91,13 +91,13 @@ const namedParams = ({ params: { rest: _, ...named } }: Request) => named
 
 const isRaw = ({ returns, unread }: EndpointShape): boolean => unread === true || (!isSchema(returns) && returns.kind === 'raw')
 
-/** Aborts when the client disconnects or the daemon drains. */
+/** Aborts when the client disconnects or the daemon drains. Work that ends by it rejects with its reason, so that is what the caller reads. */
 function endSignal({ response, draining }: Incoming): AbortController {
   const left = new AbortController()
-  const forget = whenDraining(draining, () => left.abort('the daemon drains'))
+  const forget = whenDraining(draining, () => left.abort(problem('UNAVAILABLE', 'The daemon is stopping. Retry in a moment.')))
   const leave = () => {
     forget()
-    left.abort('the client disconnected')
+    left.abort(problem('UNAVAILABLE', 'The client disconnected.'))
   }
   response.on('close', leave)
   if (response.closed) leave()
