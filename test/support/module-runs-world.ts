@@ -4,6 +4,7 @@ import { type ModuleManifest, readModuleManifest } from '../../src/core/modules/
 import { type Db, headOf } from '../../src/daemon/db/index.ts'
 import { recordEvent, streamOf } from '../../src/daemon/events/index.ts'
 import { moduleRunsFeature, openModuleRuns } from '../../src/daemon/module-runs/index.ts'
+import { watchRunnable } from '../../src/daemon/modules/index.ts'
 import { compiled } from './compiled-program.ts'
 import { aFilesWorld } from './files-world.ts'
 import { aSmallApp } from './small-app.ts'
@@ -28,6 +29,7 @@ export async function aModuleRunsWorld(db: Db) {
   const loads: string[] = []
   const damaged = new Set<string>()
   const opened = openModuleRuns({
+    clock,
     threads: 1,
     workerFile,
     loadCode: async ({ moduleId, version }) => {
@@ -42,7 +44,7 @@ export async function aModuleRunsWorld(db: Db) {
   })
   const settingsOf = async () => ({})
   const callService = async () => ({ status: 200, headers: {}, body: 'service' })
-  const deps = { ...room, ...opened, owner: 'replica-1', files: room, settingsOf, callService }
+  const deps = { ...room, ...opened, owner: 'replica-1', watch: watchRunnable(room), files: room, settingsOf, callService }
 
   /** Installs and activates a module; a second call with another version updates it. */
   async function install(moduleId: string, { code, manifest = {}, permissions = all, version = '1.0.0', dataVersion = 0 }: Given) {

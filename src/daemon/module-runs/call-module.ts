@@ -1,7 +1,7 @@
 import { isProblem, isTooDeep, maxJsonLevels, problem, utf8Text } from '../../core/kit/index.ts'
 import { ModuleResponse, routeResponse } from '../../core/modules/index.ts'
 import type { RawRequest, RawResponse } from '../http/index.ts'
-import { abortWhenStale, type InstallationRecord, insertRun, isSameRunnable, runnableInstallation } from '../modules/index.ts'
+import { type InstallationRecord, insertRun, runnableInstallation } from '../modules/index.ts'
 import type { ModuleCall, ModuleRunsDeps } from './deps.ts'
 import { type Ran, type RunDeps, runOnce } from './run-module.ts'
 
@@ -30,16 +30,11 @@ export async function callModule(deps: Deps, call: ModuleCall): Promise<RawRespo
 
 /** A request to a service ends when the module is withdrawn or changed, as a run does. */
 async function whileRunnable(deps: Deps, installation: InstallationRecord, call: ModuleCall): Promise<RawResponse> {
-  const [over, stale] = [new AbortController(), new AbortController()]
-  void abortWhenStale(deps, () => isSameRunnable(deps, installation), { over: over.signal, stale })
-  try {
-    const answer = await deps.callService({ ...call, signal: AbortSignal.any([call.signal, stale.signal]) })
-    if (typeof answer !== 'function') return answer
-    return (response) => answer(response).finally(() => over.abort())
-  } catch (error) {
-    over.abort()
-    throw error
-  }
+  const stale = new AbortController()
+  const end = deps.watch(installation, stale)
+  call.signal.addEventListener('abort', end, { once: true })
+  if (call.signal.aborted) end()
+  return deps.callService({ ...call, signal: AbortSignal.any([call.signal, stale.signal]) })
 }
 
 /** Users learn only that the module cannot run; operators find the cause in the log. */

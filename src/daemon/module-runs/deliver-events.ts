@@ -39,7 +39,8 @@ const maxAttempts = retryMs.length + 1
 export async function deliverTenant(deps: Deps, tenantId: string, signal?: AbortSignal): Promise<boolean> {
   const { db, clock, owner } = deps
   const head = await headOf(db, streamOf(tenantId))
-  if ((await listenersOf(db, { tenantId, head, now: isoNow(clock) })).length === 0) return false
+  const behind = await listenersOf(db, { tenantId, head, now: isoNow(clock) })
+  if (!(await Promise.all(behind.map((one) => runsHere(deps, one)))).includes(true)) return false
   const lease = await acquireLease({ db, clock }, { name: `module-events:${tenantId}`, owner, ttlMs: leaseMs })
   if (!lease) return false
   try {
@@ -53,6 +54,13 @@ export async function deliverTenant(deps: Deps, tenantId: string, signal?: Abort
     await releaseLease({ db, clock }, lease)
   }
 }
+
+/** The version runs on this platform; true too if its package cannot be read, which its delivery then logs. */
+export const runsHere = ({ loadCode }: Pick<Deps, 'loadCode'>, version: Parameters<Deps['loadCode']>[0]): Promise<boolean> =>
+  loadCode(version).then(
+    ({ manifest }) => manifest.type === 'A',
+    () => true,
+  )
 
 type Turn = Readonly<{ head: number; signal: AbortSignal | undefined }>
 

@@ -4,8 +4,8 @@ import type { Logger } from '../../node/index.ts'
 import type { Sandbox } from '../../node/sandbox/index.ts'
 import type { Db } from '../db/index.ts'
 import type { StoreDeps } from '../files/index.ts'
-import type { RawRequest, RawResponse } from '../http/index.ts'
-import type { InstallationRecord, RunCounts } from '../modules/index.ts'
+import type { RawRequest, RawResponse, WorkPlaces } from '../http/index.ts'
+import type { InstallationRecord, RunCounts, WatchRunnable } from '../modules/index.ts'
 import type { RunQueue } from './run-queue.ts'
 
 /** The code of an approved version. */
@@ -30,9 +30,11 @@ export type ModuleRunsDeps = Readonly<{
   owner: string
   sandbox: Sandbox
   queue: RunQueue
+  watch: WatchRunnable
   loadCode: LoadCode
   /** Migrations have their own sandbox, because one may take long. */
   migrations: Sandbox
+  migrationPlaces: WorkPlaces<'migration'>
   counts: RunCounts
   files: StoreDeps
   callService: CallService

@@ -1,4 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import type { Bound } from '../../core/contract/index.ts'
 import { isoNow, newId, problem } from '../../core/kit/index.ts'
 import {
   CallRefused,
@@ -22,7 +23,10 @@ import {
 import type { ModuleRunsDeps } from './deps.ts'
 import { tenantReads } from './tenant-reads.ts'
 
-type Deps = Pick<ModuleRunsDeps, 'db' | 'clock' | 'random' | 'log' | 'migrations' | 'loadCode' | 'files' | 'counts' | 'settingsOf'>
+type Deps = Pick<
+  ModuleRunsDeps,
+  'db' | 'clock' | 'random' | 'log' | 'migrations' | 'migrationPlaces' | 'loadCode' | 'files' | 'counts' | 'settingsOf'
+>
 
 /** All migrations of an activation or update. */
 const maxMs = 60_000
@@ -37,14 +41,29 @@ type Preparation = Readonly<{
   target: number
 }>
 
+/** Migrations share one thread. One that waits for it does not use up its own time, and the module of its tenant does not run meanwhile. */
+export const migrationBound = {
+  ...{ work: 'migrates the documents of a module', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10 },
+} as const satisfies Bound
+
 /**
  * Migrates the documents of a module to the version of the manifest, into a generation of their own. The caller switches to it in one row, or
- * deletes it. Throws MODULE_MIGRATION_FAILED with the module's message.
+ * deletes it. Throws MODULE_MIGRATION_FAILED with the module's message, UNAVAILABLE while others are being migrated.
  */
 export async function migrateDocuments(deps: Deps, preparation: Preparation) {
+  const { tenantId, dataVersion, dataGeneration, dataBytes } = preparation.installation
+  if (preparation.manifest.dataVersion <= dataVersion) return { dataGeneration, dataVersion, dataBytes }
+  const leave = await deps.migrationPlaces.enter('migration', { name: tenantId, tenant: tenantId })
+  try {
+    return await migrateAll(deps, preparation)
+  } finally {
+    leave()
+  }
+}
+
+async function migrateAll(deps: Deps, preparation: Preparation) {
   const { installation, manifest, target } = preparation
-  const { dataVersion, dataGeneration, dataBytes } = installation
-  if (manifest.dataVersion <= dataVersion) return { dataGeneration, dataVersion, dataBytes }
+  const { dataVersion, dataGeneration } = installation
   const place = { tenantId: installation.tenantId, moduleId: installation.moduleId, generation: dataGeneration }
   const next = { ...place, generation: target }
   let after: string | undefined = ''

@@ -1,8 +1,8 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { listenForCommits } from '../db/index.ts'
 import type { Loop } from '../feature/index.ts'
-import { tenantsBehind } from '../modules/index.ts'
-import { deliverTenant } from './deliver-events.ts'
+import { installationsBehind } from '../modules/index.ts'
+import { deliverTenant, runsHere } from './deliver-events.ts'
 import type { ModuleRunsDeps } from './deps.ts'
 
 type Deps = Omit<ModuleRunsDeps, 'callService'>
@@ -14,7 +14,20 @@ const tenantsAtOnce = 16
 
 /** Delivers what is due now, of all tenants. */
 export async function deliverAll(deps: Deps): Promise<void> {
-  for (const tenantId of await tenantsBehind(deps.db, isoNow(deps.clock))) while (await deliverTenant(deps, tenantId));
+  for (const tenantId of await tenantsBehind(deps)) while (await deliverTenant(deps, tenantId));
+}
+
+/** Without those whose modules all have services: while a service is away, its tenants are behind. */
+export async function tenantsBehind(deps: Deps): Promise<string[]> {
+  const behind = await installationsBehind(deps.db, isoNow(deps.clock))
+  const [tenants, types] = [new Set<string>(), new Map<string, boolean>()]
+  for (const { tenantId, ...version } of behind) {
+    const key = `${version.moduleId}@${version.version}`
+    const isHere = types.get(key) ?? (await runsHere(deps, version))
+    types.set(key, isHere)
+    if (isHere) tenants.add(tenantId)
+  }
+  return [...tenants]
 }
 
 /** Delivers events until the daemon drains; runs that are not done then are repeated by another replica. */
@@ -27,14 +40,14 @@ export const runDeliveries =
     await Promise.all([deps.sandbox.close(), deps.migrations.close()])
   }
 
-async function poll({ db, clock, log }: Deps, turns: Turns, signal: AbortSignal): Promise<void> {
+async function poll(deps: Deps, turns: Turns, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const tenants = await tenantsBehind(db, isoNow(clock)).catch((err): string[] => {
-      log.warn({ err }, 'finding events for modules failed; retrying')
+    const tenants = await tenantsBehind(deps).catch((err): string[] => {
+      deps.log.warn({ err }, 'finding events for modules failed; retrying')
       return []
     })
     for (const tenantId of tenants) turns.notify(tenantId)
-    await clock.sleep(pollMs, signal)
+    await deps.clock.sleep(pollMs, signal)
   }
 }
 

@@ -3,22 +3,14 @@ import { RunBuffer, type RunEffects, type RunResult, serveCalls } from '../../co
 import type { Job } from '../../node/sandbox/index.ts'
 import type { Tx } from '../db/index.ts'
 import { prepareFile } from '../files/index.ts'
-import {
-  abortWhenStale,
-  findPublishing,
-  type InstallationRecord,
-  insertRun,
-  isSameRunnable,
-  type NewRun,
-  publishModuleEvents,
-} from '../modules/index.ts'
+import { findPublishing, type InstallationRecord, insertRun, type NewRun, publishModuleEvents } from '../modules/index.ts'
 import { applyDocuments, assertCurrent, Outdated } from './apply-effects.ts'
 import type { ModuleCode, ModuleRunsDeps } from './deps.ts'
 import { tenantReads } from './tenant-reads.ts'
 
 export type RunDeps = Pick<
   ModuleRunsDeps,
-  'db' | 'clock' | 'random' | 'log' | 'sandbox' | 'queue' | 'loadCode' | 'counts' | 'files' | 'settingsOf'
+  'db' | 'clock' | 'random' | 'log' | 'sandbox' | 'queue' | 'watch' | 'loadCode' | 'counts' | 'files' | 'settingsOf'
 >
 
 export type Start = Readonly<{
@@ -88,9 +80,9 @@ async function inSandbox(
   const { sandbox, queue, clock, db } = deps
   const settings = await deps.settingsOf(db, installation, code.manifest)
   const run = { files: code.files, main: code.manifest.main, job, settings, now: isoNow(clock) }
-  return queue.run(installation.tenantId, async () => {
-    const [over, stale] = [new AbortController(), new AbortController()]
-    void abortWhenStale(deps, () => isSameRunnable(deps, installation), { over: over.signal, stale })
+  const inThread = async () => {
+    const stale = new AbortController()
+    const end = deps.watch(installation, stale)
     const either = signal ? AbortSignal.any([signal, stale.signal]) : stale.signal
     try {
       return await sandbox.run(run, serveCalls(installation.permissions, buffer.handlers), either)
@@ -98,10 +90,15 @@ async function inSandbox(
       if (stale.signal.aborted) return undefined
       throw error
     } finally {
-      over.abort()
+      end()
     }
-  })
+  }
+  const { tenantId, moduleId } = installation
+  return queue.run({ tenantId, moduleId, run: inThread, isSlow: isOutOfTime })
 }
+
+const isOutOfTime = (result: RunResult | undefined): boolean =>
+  result?.violations.some(({ kind }) => kind === 'wall_time' || kind === 'interpreter_time') === true
 
 type Ended = Readonly<{ outcome: 'done' } | { outcome: 'failed' | 'conflict' | 'stale' | 'lost'; reason: string }>
 

@@ -1,6 +1,9 @@
 import { problem } from '../../core/kit/index.ts'
 
-type Waiting = Readonly<{ begin: () => void }>
+/** `isSlow`: a limit of time ended the run. */
+type Work<Result> = Readonly<{ tenantId: string; moduleId: string; run: () => Promise<Result>; isSlow: (result: Result) => boolean }>
+
+type Waiting = Readonly<{ moduleId: string; begin: () => void }>
 type Lane = { running: number; readonly waiting: Waiting[] }
 
 type Options = Readonly<{
@@ -10,12 +13,17 @@ type Options = Readonly<{
   maxWaiting: number
 }>
 
-/** Runs of all tenants, one tenant after the other: a tenant with many runs delays no other by more than one run. */
+/**
+ * Runs of all tenants, one tenant after the other: a tenant with many runs delays no other by more than one run. Modules whose last run was slow get
+ * every second place while others wait: one that hangs in a hundred tenants delays the others by one run too.
+ */
 export class RunQueue {
   private readonly options: Options
   private readonly lanes = new Map<string, Lane>()
   /** Tenants with waiting runs, in the order in which they are served. */
   private readonly order: string[] = []
+  private readonly slowModules = new Set<string>()
+  private wasSlow = false
   private running = 0
 
   constructor(options: Options) {
@@ -23,22 +31,25 @@ export class RunQueue {
   }
 
   /** Throws RATE_LIMITED while too many runs of the tenant wait. */
-  async run<Result>(tenantId: string, work: () => Promise<Result>): Promise<Result> {
-    await this.enter(tenantId)
+  async run<Result>({ tenantId, moduleId, run, isSlow }: Work<Result>): Promise<Result> {
+    await this.enter(tenantId, moduleId)
     try {
-      return await work()
+      const result = await run()
+      if (isSlow(result)) this.slowModules.add(moduleId)
+      else this.slowModules.delete(moduleId)
+      return result
     } finally {
       this.leave(tenantId)
     }
   }
 
-  private enter(tenantId: string): Promise<void> {
+  private enter(tenantId: string, moduleId: string): Promise<void> {
     const lane = this.lanes.get(tenantId) ?? { running: 0, waiting: [] }
     if (lane.waiting.length >= this.options.maxWaiting)
       throw problem('RATE_LIMITED', 'Too many runs of modules of this tenant are waiting.', { retryAfterSeconds: 2 })
     this.lanes.set(tenantId, lane)
     return new Promise((begin) => {
-      lane.waiting.push({ begin })
+      lane.waiting.push({ moduleId, begin })
       if (!this.order.includes(tenantId)) this.order.push(tenantId)
       this.startNext()
     })
@@ -54,16 +65,27 @@ export class RunQueue {
 
   private startNext(): void {
     while (this.running < this.options.slots) {
-      const at = this.order.findIndex((tenantId) => (this.lanes.get(tenantId)?.running ?? 0) < this.options.perTenant)
-      if (at < 0) return
-      const [tenantId = ''] = this.order.splice(at, 1)
-      const lane = this.lanes.get(tenantId) as Lane
-      const next = lane.waiting.shift()
+      const any = () => true
+      const next = (this.wasSlow && this.find(({ moduleId }) => !this.slowModules.has(moduleId))) || this.find(any)
+      if (!next) return
+      const { tenantId, lane, at } = next
+      const [one] = lane.waiting.splice(at, 1) as [Waiting]
+      this.order.splice(this.order.indexOf(tenantId), 1)
       if (lane.waiting.length > 0) this.order.push(tenantId)
-      if (!next) continue
+      this.wasSlow = this.slowModules.has(one.moduleId)
       lane.running++
       this.running++
-      next.begin()
+      one.begin()
     }
+  }
+
+  /** The first waiting run that fits, of the first tenant that may begin one. */
+  private find(fits: (waiting: Waiting) => boolean) {
+    for (const tenantId of this.order) {
+      const lane = this.lanes.get(tenantId) as Lane
+      const at = lane.running < this.options.perTenant ? lane.waiting.findIndex(fits) : -1
+      if (at >= 0) return { tenantId, lane, at }
+    }
+    return undefined
   }
 }

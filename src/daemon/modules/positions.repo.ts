@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { DbOrTx, Tx } from '../db/index.ts'
 
 type Key = Readonly<{ tenantId: string; moduleId: string }>
@@ -58,17 +57,4 @@ export async function skipTo(tx: Tx, key: Key, { from, to, at }: Move & Readonly
     .where('seq', '=', from)
     .executeTakeFirst()
   return numUpdatedRows === 1n
-}
-
-/** Tenants with an installation before the newest event, whose next attempt is due. */
-export async function tenantsBehind(db: DbOrTx, now: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('module_positions')
-    .innerJoin('streams', (join) => join.on('streams.stream', '=', sql<string>`'tenant:' || module_positions.tenant_id`))
-    .select('module_positions.tenant_id')
-    .distinct()
-    .whereRef('streams.seq', '>', 'module_positions.seq')
-    .where(({ eb, or }) => or([eb('next_at', 'is', null), eb('next_at', '<=', now)]))
-    .execute()
-  return rows.map(({ tenant_id }) => tenant_id)
 }

@@ -1,7 +1,7 @@
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { mayRun } from '../../core/modules/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { Db, DbOrTx, Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { isBusy } from './change-installation.ts'
 import { findInstallation, type InstallationKey, type InstallationRecord, lockInstallation } from './installations.repo.ts'
@@ -51,22 +51,17 @@ export async function isPreparing(db: DbOrTx, one: InstallationRecord, version: 
 const checkMs = 400
 
 type Watch = Readonly<{ over: AbortSignal; stale: AbortController }>
-type WatchDeps = Readonly<{ db: Db; clock: Clock; log: Logger }>
+type WatchDeps = Readonly<{ clock: Clock; log: Logger }>
 
-/** Aborts `stale` once `isCurrent` is false, until `over` aborts. Work that ends sooner than the first check costs no statement. */
+/** Aborts `stale` once `isCurrent` is false, until `over` aborts. */
 export async function abortWhenStale({ clock, log }: WatchDeps, isCurrent: () => Promise<boolean>, { over, stale }: Watch): Promise<void> {
   while (!over.aborted) {
     await clock.sleep(checkMs, over)
     if (over.aborted) return
     const isStale = await isCurrent().then(
       (current) => !current,
-      (err) => log.warn({ err }, 'a run of a module was not checked'),
+      (err) => log.warn({ err }, 'a migration of a module was not checked'),
     )
     if (isStale) return stale.abort()
   }
-}
-
-/** The installation may run as it did when the work began. */
-export async function isSameRunnable({ db, clock }: Pick<WatchDeps, 'db' | 'clock'>, one: InstallationRecord): Promise<boolean> {
-  return (await runnableInstallation(db, clock, one))?.generation === one.generation
 }

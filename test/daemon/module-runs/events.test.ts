@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { isoNow } from '../../../src/core/kit/index.ts'
 import { forgetEvents } from '../../../src/daemon/events/index.ts'
+import { deliverTenant } from '../../../src/daemon/module-runs/deliver-events.ts'
 import { deliverAll } from '../../../src/daemon/module-runs/index.ts'
-import { tenantsBehind } from '../../../src/daemon/modules/index.ts'
+import { tenantsBehind } from '../../../src/daemon/module-runs/run-deliveries.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { dyingAt } from '../../support/dying.ts'
-import { aModuleRunsWorld } from '../../support/module-runs-world.ts'
+import { aModuleRunsWorld, type ModuleRunsWorld } from '../../support/module-runs-world.ts'
 
 const hears = { events: { subscribes: ['space.created'], publishes: [{ name: 'heard', notify: true }] } }
 const counting = `export const on = { 'space.created': async (event, svc) => {
@@ -13,6 +13,9 @@ const counting = `export const on = { 'space.created': async (event, svc) => {
   await svc.data.put('heard', [...list, event.payload.spaceId])
   await svc.events.publish('heard', { of: event.payload.spaceId })
 } }`
+
+const withdrawal = { module_id: 'slow', version: '1.0.0', reason: 'x', withdrawn_at: '2026-01-01T00:00:00.000Z' }
+const atItsDeveloper = { type: 'B', dataProcessing: { operator: 'Acme', country: 'DE', privacyUrl: 'https://acme.example' } } as const
 
 onBothDialects('events of modules', (fresh) => {
   const world = async () => aModuleRunsWorld(await fresh())
@@ -179,6 +182,26 @@ onBothDialects('events of modules', (fresh) => {
     expect(await one.documents()).toEqual({ heard: ['spc_9'] })
   })
 
+  test.each([
+    ['paused', ({ change }) => change('slow', { paused: 1 })],
+    ['migrated', ({ change }) => change('slow', { busy_until: '2999-01-01T00:00:00.000Z' })],
+    ['of a suspended tenant', ({ db }) => db.updateTable('tenants').set({ status: 'suspended' }).execute()],
+    ['withdrawn', ({ db }) => db.insertInto('module_withdrawals').values(withdrawal).execute()],
+    ['run by a service that is away', undefined],
+  ] satisfies [string, ((world: ModuleRunsWorld) => Promise<unknown>) | undefined][])(
+    'a module that is %s costs nothing each second',
+    async (_, stop) => {
+      const one = await world()
+      await one.install('slow', { code: counting, manifest: { ...hears, ...(stop ? {} : atItsDeveloper) } })
+      await one.happen()
+      await stop?.(one)
+      expect(await tenantsBehind(one)).toEqual([])
+      const leases = one.db.selectFrom('leases').select('name').where('name', 'like', 'module-events:%')
+      await deliverTenant(one, one.tenantId)
+      expect(await leases.execute()).toEqual([])
+    },
+  )
+
   test('events that retention deleted behind a position are skipped, visibly, and the next ones are delivered', async () => {
     const one = await world()
     await one.install('slow', { code: counting, manifest: hears })
@@ -189,7 +212,7 @@ onBothDialects('events of modules', (fresh) => {
     await one.change('slow', { paused: 0 })
     await deliverAll(one)
     expect(await one.positionOf('slow')).toMatchObject({ skipped: 2 })
-    expect(await tenantsBehind(one.db, isoNow(one.clock))).toEqual([])
+    expect(await tenantsBehind(one)).toEqual([])
 
     await one.change('slow', { paused: 1 })
     await one.happen({ spaceId: 'spc_3' })

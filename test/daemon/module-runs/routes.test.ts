@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { migrateDocuments } from '../../../src/daemon/module-runs/index.ts'
-import { runnableInstallation } from '../../../src/daemon/modules/index.ts'
+import { migrateDocuments, moduleRunsFeature } from '../../../src/daemon/module-runs/index.ts'
+import { runnableInstallation, watchRunnable } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aModuleRunsWorld, type ModuleRunsWorld } from '../../support/module-runs-world.ts'
+import { servedApp } from '../../support/served-app.ts'
 
 const patiently = { timeout: 60_000 }
 const handle = (body: string) => `export const handle = async (request, svc) => { ${body} }`
@@ -246,6 +247,77 @@ onBothDialects('routes of modules', (fresh) => {
       return ended?.aborted
     }, patiently)
     expect(await asked).toBe('cut off')
+  })
+
+  test('requests that wait for a service are checked with one statement', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    const dataProcessing = { operator: 'Acme', country: 'DE', privacyUrl: 'https://acme.example' }
+    await one.install('remote', { code: '', manifest: { type: 'B', dataProcessing } })
+    let [statements, waiting] = [0, 0]
+    const db = one.db.withPlugin({
+      transformQuery: ({ node }) => {
+        statements += 1
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    const callService = (async () => async (response: ServerResponse) => {
+      waiting += 1
+      await new Promise((closed) => response.once('close', closed))
+    }) as never
+    const ask = await one.app({ ...one, db, watch: watchRunnable({ ...one, db }), callService })
+    const left = new AbortController()
+    const asked = Array.from({ length: 30 }, () => ask('remote/slow', { signal: left.signal }).catch(() => 'left'))
+    await expect.poll(() => waiting).toBe(30)
+    statements = 0
+    for (let n = 0; n < 10; n++) {
+      await one.clock.advance(400)
+      await new Promise((soon) => setTimeout(soon, 5))
+    }
+    expect(statements).toBeGreaterThan(0)
+    expect(statements).toBeLessThanOrEqual(10)
+    left.abort()
+    await Promise.all(asked)
+  })
+
+  test('a migration waits for that of another tenant, and says so after 10 s instead of failing', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    await one.install('answers', { code: 'export const migrations = [async () => undefined]', dataVersion: 1 })
+    const found = await runnableInstallation(one.db, one.clock, { tenantId: one.tenantId, moduleId: 'answers' })
+    const { manifest } = await one.loadCode({ moduleId: 'answers', version: '1.0.0' })
+    const ended: (() => void)[] = []
+    const run: typeof one.migrations.run = async (...given) => {
+      await new Promise<void>((end) => ended.push(end))
+      return one.migrations.run(...given)
+    }
+    const slow = { ...one, migrations: { ...one.migrations, run } }
+    const migrate = (tenantId: string) => {
+      const installation = { ...(found as NonNullable<typeof found>), tenantId, dataVersion: 0 }
+      return migrateDocuments(slow, { installation, manifest, permissions: [], target: 2 })
+    }
+    const [first, second] = [migrate(one.tenantId), migrate('ten_other')]
+    const outcome = second.catch(({ code }) => code)
+    await expect.poll(() => ended.length).toBe(1)
+    await one.clock.advance(10_000)
+    expect([await outcome, ended.length]).toEqual(['UNAVAILABLE', 1])
+    const third = migrate(one.tenantId)
+    ended[0]?.()
+    await expect.poll(() => ended.length).toBe(2)
+    ended[1]?.()
+    expect(await Promise.all([first, third])).toMatchObject([{ dataVersion: 1 }, { dataVersion: 1 }])
+  })
+
+  test('a run that a stop of the daemon ends is unavailable, not a fault of the daemon', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    await one.install('answers', { code: handle('for (;;);') })
+    const [stop, started] = [new AbortController(), vi.fn(async () => ({}))]
+    const routes = moduleRunsFeature.routes?.({ ...one, settingsOf: started }) ?? []
+    const authenticate = { platform: async () => one.anna }
+    const { url } = await servedApp(routes, { authenticate, clock: one.clock, draining: stop.signal })
+    const asked = fetch(`${url}/api/platform/v1/module-api/answers`)
+    await expect.poll(() => started.mock.calls.length).toBe(1)
+    stop.abort()
+    expect(await (await asked).json()).toMatchObject({ code: 'UNAVAILABLE', retryable: true })
   })
 
   test('a migration that fails has the message of the module', async () => {
