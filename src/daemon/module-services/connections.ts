@@ -27,7 +27,7 @@ const idleMs = 4000
 const maxPerOwner = 32
 const maxIdlePerOwner = 4
 const maxIdle = 256
-/** Of one request, such as 103 Early Hints. */
+/** Interim answers to one request, such as 103 Early Hints. */
 const maxInterim = 20
 
 /**

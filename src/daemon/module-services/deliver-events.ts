@@ -14,7 +14,7 @@ const eventsInARow = 20
 const maxRoundMs = 30_000
 
 /** The tenant of a service that had the last turn in this process. */
-export type Rotation = { after: string }
+type Rotation = { after: string }
 
 /**
  * Delivers events to services until the signal aborts. Each service has a worker of its own, under a lease, so a slow one delays no other, and no two

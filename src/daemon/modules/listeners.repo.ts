@@ -37,7 +37,7 @@ export async function listenersOf(db: DbOrTx, { tenantId, head, now }: Asked): P
   return rows.map(toInstallation)
 }
 
-export type Behind = Readonly<{ tenantId: string; moduleId: string; version: string }>
+type Behind = Readonly<{ tenantId: string; moduleId: string; version: string }>
 
 /** Such installations of all tenants before the newest event: one statement, however many modules are paused or withdrawn. */
 export async function installationsBehind(db: DbOrTx, now: string): Promise<Behind[]> {
