@@ -1,7 +1,5 @@
-import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openDatabase } from '../../src/daemon/db/index.ts'
 import { aSchool, type Session } from './support/a-school.ts'
 import { logOnFailure } from './support/fleet.ts'
 import { type N8n, startN8n } from './support/n8n.ts'
@@ -47,21 +45,11 @@ async function textsIn(roomId: string, { matrixAccessToken }: Session): Promise<
   return chunk.filter(({ type }) => type === 'm.room.message').map(({ content }) => content.body)
 }
 
-/** As two minutes later: the calls that the killed daemon had begun may be repeated. */
-async function expireLocks(): Promise<void> {
-  const { db } = openDatabase(`sqlite:${join(school.fleet.folder, 'daemon', 'tenantry.db')}`)
-  const past = new Date(0).toISOString()
-  await db.updateTable('automation_calls').set({ lock_until: past }).execute()
-  await db.updateTable('leases').set({ expires_at: past }).where('name', 'like', 'event-room:%').execute()
-  await db.destroy()
-}
-
 test('alarms through a daemon that is killed arrive once each', async () => {
   for (const alarm of alarms.slice(0, 2)) await n8n.ring(alarm)
   await eventually('the daemon has begun', async () => school.fleet.daemon.output().includes('/create-tasks'), { everyMs: 20 })
   await school.fleet.daemon.kill('SIGKILL')
   for (const alarm of alarms.slice(2)) await n8n.ring(alarm)
-  await expireLocks()
   school.fleet.daemon.start()
   await eventually('n8n has finished', async () => (await n8n.statuses()).success === alarms.length)
   expect(await n8n.statuses()).toEqual({ success: alarms.length })

@@ -12,12 +12,11 @@ import {
   sha256Hex,
 } from '../../core/kit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
+import { lockMs, whileRenewed } from './renewed-lock.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; random: Random }>
 
 const retentionMs = 24 * 60 * 60_000
-/** Longer than any call takes. */
-const lockMs = 2 * 60_000
 
 export type ToolCall = Readonly<{
   actor: AutomationActor
@@ -53,11 +52,15 @@ export async function oncePerKey<Answer>(deps: Deps, call: ToolCall, work: (one:
     const store = (tx: DbOrTx, answer: Answer) => finish(tx, row, JSON.stringify(answer))
     // Another request of this key, after a failure or a day later, makes something else.
     const stableId = sha256Hex(JSON.stringify([row.tenant_id, call.operation, row.key_hash, row.request_hash, since])).slice(0, 32)
-    const answer = await work({ stableId, store })
+    const answer = await whileRenewed(
+      deps.clock,
+      () => setLock(deps, row, lockMs),
+      () => work({ stableId, store }),
+    )
     await store(deps.db, answer)
     return answer
   } catch (error) {
-    await release(deps, row)
+    await setLock(deps, row, 0) // the next call with the key runs
     throw error
   }
 }
@@ -125,13 +128,13 @@ async function finish(db: DbOrTx, row: CallRow, answer: string): Promise<void> {
   await db.updateTable('automation_calls').set({ answer }).where(ofKey(row)).where('request_hash', '=', row.request_hash).execute()
 }
 
-/** The next call with the key runs. */
-async function release({ db, clock }: Deps, row: CallRow): Promise<void> {
-  const failed = db
+/** Until `ms` from now no other call with the key runs, unless this one has its answer. */
+async function setLock({ db, clock }: Deps, row: CallRow, ms: number): Promise<void> {
+  const locked = db
     .updateTable('automation_calls')
-    .set({ lock_until: isoNow(clock) })
+    .set({ lock_until: isoIn(clock, ms) })
     .where(ofKey(row))
-  await failed.where('request_hash', '=', row.request_hash).where('answer', 'is', null).execute()
+  await locked.where('request_hash', '=', row.request_hash).where('answer', 'is', null).execute()
 }
 
 /** Deletes calls of more than 24 hours ago. Returns a summary. */

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { automationContract, eventAliasName } from '../../../src/core/automation/index.ts'
-import { isoIn } from '../../../src/core/kit/index.ts'
+import { type AutomationActor, isoIn } from '../../../src/core/kit/index.ts'
 import { automationFeature } from '../../../src/daemon/automation/index.ts'
+import { oncePerKey } from '../../../src/daemon/automation/once.ts'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
 import { type AutomationWorld, anAutomationWorld } from '../../support/automation-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -303,12 +304,38 @@ onBothDialects('automation', (fresh) => {
     expect((await send()).json.created).toBe(2)
     expect((await send()).json.created).toBe(2)
     await one.db.updateTable('automation_calls').set({ answer: null }).execute()
+    await one.clock.advance(19_000) // its process died
     expect((await send()).json).toMatchObject({ code: 'CONFLICT' })
-    await one.clock.advance(3 * 60_000) // its process died
+    await one.clock.advance(1_000)
     expect((await send()).json.created).toBe(0)
     await one.clock.advance(25 * 60 * 60_000)
     expect((await one.post('/events/e1/create-tasks', { tasks: tasks.slice(1) }, headers)).status).toBe(200)
     expect((await one.post('/events/e1/create-tasks', { tasks }, { 'idempotency-key': 'with space' })).json.code).toBe('VALIDATION')
+  })
+
+  test('a call has its key as long as it runs', async () => {
+    const one = await room()
+    const call = { actor: { tenantId: one.tenantId } as AutomationActor, operation: 'slow', key: 'k1', params: null, body: {} }
+    let finish: (answer: string) => void = () => undefined
+    const work = () =>
+      new Promise<string>((done) => {
+        finish = done
+      })
+    const idle = one.clock.sleepers()
+    const isLocked = async () => {
+      const row = await one.db.selectFrom('automation_calls').select('lock_until').executeTakeFirst()
+      return row?.lock_until === isoIn(one.clock, 20_000) && one.clock.sleepers() === idle + 1
+    }
+    const first = oncePerKey(one, call, work)
+    const again = () => oncePerKey(one, call, async () => 'second')
+    await expect.poll(isLocked).toBe(true)
+    for (let renewal = 0; renewal < 6; renewal++) {
+      await one.clock.advance(5_000)
+      await expect.poll(isLocked).toBe(true)
+    }
+    await expect(again()).rejects.toMatchObject({ code: 'CONFLICT' })
+    finish('first')
+    expect([await first, await again(), one.clock.sleepers()]).toEqual(['first', 'first', idle])
   })
 
   test('a day later a key makes the space of its new request, not the former one', async () => {
