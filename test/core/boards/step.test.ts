@@ -328,6 +328,7 @@ describe('forms', () => {
     { name: 'people', label: 'People', kind: 'number', required: true, min: 1 },
     { name: 'note', label: 'Note', kind: 'text', maxLength: 5 },
     { name: 'when', label: 'When', kind: 'date', min: '2026-01-01' },
+    { name: 'born', label: 'Born', kind: 'date' },
     { name: 'where', label: 'Where', kind: 'choice', options: ['inside', 'outside'] },
   ]
   const submit = (values: unknown) => {
@@ -337,7 +338,7 @@ describe('forms', () => {
   }
 
   test('set the variables of their fields', () => {
-    const values = { people: 3, note: 'now', when: '2026-11-23', where: 'inside' }
+    const values = { people: 3, note: 'now', when: '2026-11-23', born: '0001-01-01', where: 'inside' }
     expect(submit(values)).toEqual(values)
   })
 
@@ -363,6 +364,8 @@ describe('forms', () => {
     [{ people: 3, note: 'longer' }, 'data.note', /must have at most/],
     [{ people: 3, when: '2025-01-01' }, 'data.when', /or later/],
     [{ people: 3, when: 'soon' }, 'data.when', /date/],
+    // The first year that expressions can read.
+    [{ people: 3, born: '0000-12-31' }, 'data.born', /year 0001 or later/],
     [{ people: 3, where: 'above' }, 'data.where', /must be one of/],
     [{ people: 3, constructor: 1 }, 'data.constructor', 'is not a field of this form'],
     [null, 'data', 'must be an object'],
