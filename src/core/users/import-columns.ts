@@ -1,25 +1,31 @@
-/** A column of an import, or a part of one: programs of schools have the name in two or three columns. */
-type Field = 'username' | 'mail' | 'displayName' | 'firstName' | 'infix' | 'lastName' | 'roles' | 'locale'
+import { foldName } from './user.ts'
 
-/** Their names in exports of school programs, without case, blanks and hyphens. Of two columns for one field the name that is listed first wins. */
+/** A column of an import, or a part of one: programs of schools have the name in two or three columns. */
+type Field = 'username' | 'mail' | 'displayName' | 'calledName' | 'firstName' | 'infix' | 'lastName' | 'roles' | 'locale'
+
+/** Their names in exports of school programs, as `plainHeader` writes them. Of two columns for one field the name that is listed first wins. */
 const headersOf: Readonly<Record<Field, readonly string[]>> = {
-  username: ['username', 'benutzername', 'anmeldename', 'loginname', 'login', 'account', 'studentwebid', 'identifiant', 'gebruikersnaam'],
-  mail: ['userprincipalname', 'email', 'emailaddress', 'emailadresse', 'mail', 'mailadresse'],
+  username: [
+    ...['username', 'benutzername', 'nutzername', 'anmeldename', 'loginname', 'login', 'loginid', 'account', 'adusername'],
+    ...['studentwebid', 'teacherloginid', 'identifiant', 'nomdutilisateur', 'gebruikersnaam', 'loginaccountnaam'],
+  ],
+  // The address that the school gave before a private one.
+  mail: [
+    ...['userprincipalname', 'schoolemailaddress', 'schoolemail', 'schulemail', 'emailschulisch', 'schulischeemail', 'emaildienstlich'],
+    ...['email', 'emailaddress', 'emailaddr', 'emailadresse', 'mail', 'mailadresse', 'adresseemail', 'emailadresseschulerin'],
+  ],
   displayName: ['displayname', 'anzeigename'],
-  firstName: ['rufname', 'vorname', 'vornamen', 'firstname', 'forename', 'givenname', 'roepnaam', 'voornaam', 'prénom'],
-  infix: ['tussenvoegsel'],
-  lastName: ['nachname', 'familienname', 'langname', 'lastname', 'longname', 'surname', 'familyname', 'achternaam', 'nom'],
+  calledName: ['rufname', 'preferredname', 'roepnaam'],
+  firstName: ['vorname', 'vornamen', 'firstname', 'forename', 'givenname', 'voornaam', 'prenom'],
+  infix: ['tussenvoegsel', 'tussenv'],
+  // `name` beside a column of first names is the last name; alone it is the whole name.
+  lastName: ['nachname', 'familienname', 'langname', 'lastname', 'longname', 'surname', 'familyname', 'achternaam', 'nom', 'name'],
   roles: ['roles', 'role', 'rollen', 'rolle'],
   locale: ['locale'],
 }
 
-/** `First Name [Required]` and `first_name` are one header. */
-const plainHeader = (header: string): string =>
-  header
-    .normalize('NFC')
-    .replace(/\[.*?\]/g, '')
-    .replace(/[\s_-]+/g, '')
-    .toLowerCase()
+/** `First Name [Required]` and `first_name` are one header, `Prénom` and `PRENOM` another. */
+const plainHeader = (header: string): string => foldName(header.replace(/\[.*?\]/g, '')).replace(/[^\p{L}\p{N}]+/gu, '')
 
 /** The column of each field by its position, and the positions of columns without a field. */
 type ImportColumns = Readonly<{ of: Readonly<Partial<Record<Field, number>>>; others: readonly number[] }>
@@ -38,12 +44,12 @@ export function importColumns(head: readonly string[]): ImportColumns | string {
   if (of.username !== undefined) delete of.mail
   if (of.displayName !== undefined) for (const part of nameParts) delete of[part]
   if (of.username === undefined && of.mail === undefined)
-    return `no column has the usernames. The columns in the first line: ${head.map(quoted).join(', ')}. fix: add a column username, with a name such as joerg.mueller for each user`
+    return `no column has the usernames. The first line has to name the columns, and is: ${head.map(quoted).join(', ')}. fix: add a column username, with a name such as joerg.mueller for each user`
   const used = new Set(Object.values(of))
   return { of, others: head.map((_, column) => column).filter((column) => !used.has(column)) }
 }
 
-const nameParts = ['firstName', 'infix', 'lastName'] as const
+const nameParts = ['calledName', 'firstName', 'infix', 'lastName'] as const
 
 /** The cells of a row by the columns of an import. `domain`: what to cut from each username. */
 export function importCells(
@@ -53,10 +59,11 @@ export function importCells(
 ): Readonly<Record<string, string>> {
   const cell = (field: Field) => (of[field] === undefined ? '' : (record[of[field]] ?? '').trim())
   const username = cell('username') || cell('mail')
+  const parts = [cell('calledName') || cell('firstName'), cell('infix'), cell('lastName')]
   const ending = `@${domain}`
   return {
     username: domain !== undefined && username.toLowerCase().endsWith(ending) ? username.slice(0, -ending.length) : username,
-    displayName: of.displayName === undefined ? nameParts.map(cell).filter(Boolean).join(' ') : cell('displayName'),
+    displayName: of.displayName === undefined ? parts.filter(Boolean).join(' ') : cell('displayName'),
     roles: cell('roles'),
     locale: cell('locale'),
   }
@@ -72,7 +79,9 @@ export function commonDomain({ of }: ImportColumns, records: readonly (readonly 
 
 /** How the columns of a file were read, where that is not plain. */
 export function columnNotes({ of }: ImportColumns, head: readonly string[], domain: string | undefined): string[] {
-  const parts = nameParts.flatMap((part) => (of[part] === undefined ? [] : [quoted(head[of[part]])]))
+  const parts = [of.calledName ?? of.firstName, of.infix, of.lastName].flatMap((column) =>
+    column === undefined ? [] : [quoted(head[column])],
+  )
   return [
     ...(domain === undefined ? [] : [`Usernames: ${quoted(head[of.username ?? of.mail ?? 0])} without @${domain}`]),
     ...(parts.length === 0 ? [] : [`Names: ${parts.join(' and ')}`]),

@@ -13,6 +13,7 @@ type ImportTable = Readonly<{ rows: readonly ImportRow[]; notes: readonly string
  * `ignoreColumns`. Throws VALIDATION naming the line.
  */
 export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignoreColumns?: boolean }> = {}): ImportTable {
+  assertTable(csv)
   assertUndamaged(csv)
   const { text, delimiter } = separated(csv.normalize('NFC'))
   const [head, ...rows] = parseRows(text, delimiter)
@@ -40,6 +41,10 @@ export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignor
   }
 }
 
+function assertTable(csv: string): void {
+  if (/^\s*<[!?a-z]/i.test(csv)) throw invalidCsv('the file is XML or a web page. fix: export it as CSV')
+}
+
 /** Programs put this character in the place of a letter they could not read. */
 function assertUndamaged(csv: string): void {
   const at = csv.indexOf('\ufffd')
@@ -56,6 +61,7 @@ function separated(csv: string): { text: string; delimiter: string } {
   return { text, delimiter: named?.[1] ?? delimiterOf(text) }
 }
 
+const maxLineLength = 20_000
 const lineEnd = /\r\n|\r|\n/
 const lineEnds = (text: string) => text.split(lineEnd).length - 1
 
@@ -70,12 +76,22 @@ function parseRows(text: string, delimiter: string): Row[] {
       relax_quotes: true,
       skip_empty_lines: true,
       skip_records_with_empty_values: true,
-      max_record_size: 20_000,
+      max_record_size: maxLineLength,
     }) as unknown as ParsedRow[]
     return rows.map(({ record, info }) => ({ record, line: info.lines - lineEnds(record.join('')) }))
   } catch (error) {
-    throw invalidCsv((error as CsvError).message)
+    throw invalidCsv(reasonOf(error as CsvError))
   }
+}
+
+function reasonOf({ code, lines, message }: CsvError): string {
+  if (code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE')
+    return `line ${lines}: a cell in quotation marks has more of them inside. fix: delete those inside, or write each of them twice`
+  if (code === 'CSV_QUOTE_NOT_CLOSED')
+    return 'a cell begins with a quotation mark that is not closed up to the end of the file. fix: delete the mark, or close it'
+  if (code === 'CSV_MAX_RECORD_SIZE')
+    return `line ${lines} is longer than ${maxLineLength} characters: a quotation mark may be open. fix: close it, or delete it`
+  return message
 }
 
 /** The sign that separates most cells of the first line. */

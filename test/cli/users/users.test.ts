@@ -208,6 +208,17 @@ describe('import', () => {
     expect([unknown.exit, unknown.stderr]).toEqual([2, expect.stringContaining('--encoding klingon is not known')])
   })
 
+  test('refuses a spreadsheet before any request', async () => {
+    const { users } = await aFile()
+    for (const bytes of ['PK\x03\x04\x14\x00', '\xd0\xcf\x11\xe0\xa1\xb1', '%PDF-1.7\n%\xe2\xe3\xcf\xd3'])
+      for (const encoding of [[], ['--encoding', 'cp850']]) {
+        await writeFile(users, Buffer.from(bytes, 'latin1'))
+        const ran = await tenantry(['users', 'import', 'acme', users, '--dry-run', ...encoding], { answers: {} })
+        expect([ran.exit, ran.asked.length]).toEqual([2, 0])
+        expect(ran.stderr).toContain('is a spreadsheet or another document. fix: open it, and save it as "CSV UTF-8"')
+      }
+  })
+
   test('asks before it corrects names, and exits with 1 for users that cannot log in', async () => {
     const { users, passwords } = await aFile()
     const preview = aReport([line(2, 'anna', 'would_update', 'name "A" becomes "Anna"'), line(3, 'ben', 'erased', 'gone')], {

@@ -174,7 +174,7 @@ onBothDialects('an import of users', (fresh) => {
     ['username,password\nanna,x', /does not use the columns password/],
     ['username,username\nanna,ben', /names the column "username" twice/],
     ['username\nanna,ben', /line 2 has 2 cells/],
-    ['username\n"anna', /csv:/],
+    ['username\n"anna', /csv: a cell begins with a quotation mark/],
     [['username', ...Array.from({ length: 10_001 }, (_, n) => `u${n}`)].join('\n'), /maximum is 10000/],
     [`username\n${'x'.repeat(5_000_000)}`, /5 MB/],
     [`username\n${'ä'.repeat(2_600_000)}`, /5 MB/],

@@ -20,6 +20,13 @@ test.each([
   ['powerschool.text', 'Windows-1252', ['jnunez: José Nuñez', 'asmith: Ann Smith']],
   ['magister.csv', 'Windows-1252', ['zvdberg: Zoë van der Berg', 'dvries: Daan Vries']],
   ['pronote.txt', 'UTF-16', ['c.lefevre: Chloé Lefèvre', 'n.doeuvre: Noël D’Œuvre']],
+  ['schild-mail.csv', 'Windows-1252', two],
+  ['schulmanager.csv', 'UTF-8', two],
+  ['winschule.csv', 'Windows-1252', two],
+  ['isams.csv', 'Windows-1252', ['zobrien: Zoë O’Brien', 'asmith: Ann Smith']],
+  ['powerschool-teachers.text', 'UTF-8', ['jnunez: José Nuñez', 'asmith: Ann Smith']],
+  ['magister-account.csv', 'UTF-8', ['zvdberg: Zoë van der Berg', 'dvries: Daan Vries']],
+  ['pronote-liste.csv', 'Windows-1252', ['c.lefevre: Chloé LEFÈVRE', 'n.doeuvre: Noël DŒUVRE']],
 ])('%s is recognised as %s and imported with all letters', async (file, encoding, users) => {
   const decoded = await decodeText(await bytesOf(file))
   expect(decoded?.encoding).toBe(encoding)
@@ -33,9 +40,17 @@ test.each([
   ['schild.dat', /no column has the usernames.*"Nachname", "Vorname".*fix: add a column username/],
   ['untis-gpu010.txt', /no column has the usernames.*"MuelJoer", "Müller"/],
   ['webuntis.csv', /no column has the usernames.*"longName", "foreName"/],
+  ['untis-gpu004.txt', /no column has the usernames. The first line has to name the columns, and is: "Mue", "Müller"/],
+  ['asv-stamm.csv', /no column has the usernames.*"Familienname", "Rufname", "Schüler\/in E-Mail privat"/],
+  ['kita.csv', /no column has the usernames.*"Kind Nachname", "Kind Vorname", "Gruppe"/],
 ])('%s has no usernames, and is refused with its columns and what to add', async (file, reason) => {
   const decoded = await decodeText(await bytesOf(file))
   expect(() => readCsv(decoded?.text ?? '', { ignoreColumns: true })).toThrow(reason)
+})
+
+test.each(['asv.xml', 'edupage.xls'])('%s is no table, and is refused with what to do', async (file) => {
+  const decoded = await decodeText(await bytesOf(file))
+  expect(() => readCsv(decoded?.text ?? '', { ignoreColumns: true })).toThrow('the file is XML or a web page. fix: export it as CSV')
 })
 
 test('a file of a DOS program is not read as Windows-1252, and is read when its encoding is named', async () => {
@@ -86,6 +101,9 @@ test.each([
   ['username,displayName\nanna,J\ufffdrg\n', /line 2 has a letter that was lost/],
   ['username,displayName,,\nanna,Anna,,x\n', /does not use the columns column 4/],
   ['username,Benutzername,USERNAME\na,b,c\n', /names the column "username" twice/],
+  ['username;displayName\nanna;"Anna "Ann" M"\n', /line 2: a cell in quotation marks has more of them inside. fix: delete/],
+  ['username;displayName\nanna;A\nben;"Ben\n', /a quotation mark that is not closed up to the end of the file. fix: delete/],
+  [`username;displayName\nanna;"${'x'.repeat(20_001)}\n`, /line 2 is longer than 20000 characters/],
   ['username;class\nanna;A\nben;"B\ncarl;C";\ndora;D\n', /line 3: a quotation mark in the column class takes in the lines after it/],
 ])('a damaged file is refused: %j', (csv, reason) => {
   expect(() => readCsv(csv)).toThrow(reason)
