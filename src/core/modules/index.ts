@@ -19,9 +19,11 @@ export {
 } from './lifecycle.ts'
 export {
   maxDataBytes,
+  maxMigrationMs,
   maxPackageBytes,
   maxPayloadBytes,
   maxPublishesPerMinute,
+  migrationBound,
   type RunLimits,
   type RunResult,
   runLimits,

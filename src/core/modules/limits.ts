@@ -1,3 +1,5 @@
+import type { Bound } from '../contract/index.ts'
+
 /** The zip of a module. */
 export const maxPackageBytes = 50 * 1024 * 1024
 
@@ -62,6 +64,14 @@ export type RunResult = Common &
     | Readonly<{ outcome: 'failed'; message: string }>
     | Readonly<{ outcome: 'limit'; message: string }>
   )
+
+/** All migrations of an activation or update, from the time on at which they have a place. */
+export const maxMigrationMs = 60_000
+
+/** Migrations of all tenants in one daemon. A tenant has one place, so that the others do not wait for a slow migration of it. */
+export const migrationBound = {
+  ...{ work: 'migrates the documents of a module', perCaller: 10, perTenant: 1, parallel: 2, waiting: 40, maxWaitSeconds: 10 },
+} as const satisfies Bound
 
 /** Documents of one module in one tenant. */
 export const maxDataBytes = 50_000_000

@@ -115,6 +115,9 @@ class Room {
 
   #full = () => problem('UNAVAILABLE', `Too many calls wait already; each ${this.#bound.work}. Retry in 5 s.`, { retryAfterSeconds: 5 })
 
+  #late = (seconds: number) =>
+    problem('UNAVAILABLE', `No place was free within ${seconds} s; each call ${this.#bound.work}. Retry in 5 s.`, { retryAfterSeconds: 5 })
+
   #wait(caller: Caller, signal?: AbortSignal): Promise<() => void> {
     const { maxWaitSeconds = 10 } = this.#bound
     const settled = new AbortController()
@@ -136,7 +139,7 @@ class Room {
       queue.add(one)
       if (signal?.aborted) return refuse()
       signal?.addEventListener('abort', refuse, { signal: settled.signal })
-      void this.#clock.sleep(maxWaitSeconds * 1000, settled.signal).then(() => refuse())
+      void this.#clock.sleep(maxWaitSeconds * 1000, settled.signal).then(() => leave() && refused(this.#late(maxWaitSeconds)))
     })
   }
 

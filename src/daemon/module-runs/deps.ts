@@ -32,7 +32,7 @@ export type ModuleRunsDeps = Readonly<{
   queue: RunQueue
   watch: WatchRunnable
   loadCode: LoadCode
-  /** Migrations have their own sandbox, because one may take long. */
+  /** Migrations have their own sandbox, because one may take long, and wait for a place in it. */
   migrations: Sandbox
   migrationPlaces: WorkPlaces<'migration'>
   counts: RunCounts

@@ -1,9 +1,9 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import type { Bound } from '../../core/contract/index.ts'
 import { isoNow, newId, problem } from '../../core/kit/index.ts'
 import {
   CallRefused,
   type ModuleManifest,
+  maxMigrationMs,
   type Permission,
   RunBuffer,
   type RunResult,
@@ -28,8 +28,6 @@ type Deps = Pick<
   'db' | 'clock' | 'random' | 'log' | 'migrations' | 'migrationPlaces' | 'loadCode' | 'files' | 'counts' | 'settingsOf'
 >
 
-/** All migrations of an activation or update. */
-const maxMs = 60_000
 const stepOf = 1_000
 const limits = { interpreterMs: 20_000, calls: 200_000 }
 
@@ -41,41 +39,37 @@ type Preparation = Readonly<{
   target: number
 }>
 
-/** Migrations share one thread. One that waits for it does not use up its own time, and the module of its tenant does not run meanwhile. */
-export const migrationBound = {
-  ...{ work: 'migrates the documents of a module', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10 },
-} as const satisfies Bound
-
 /**
  * Migrates the documents of a module to the version of the manifest, into a generation of their own. The caller switches to it in one row, or
- * deletes it. Throws MODULE_MIGRATION_FAILED with the module's message, UNAVAILABLE while others are being migrated.
+ * deletes it. Throws MODULE_MIGRATION_FAILED with the module's message, UNAVAILABLE or RATE_LIMITED while too many others run.
  */
 export async function migrateDocuments(deps: Deps, preparation: Preparation) {
-  const { tenantId, dataVersion, dataGeneration, dataBytes } = preparation.installation
-  if (preparation.manifest.dataVersion <= dataVersion) return { dataGeneration, dataVersion, dataBytes }
+  const { installation, manifest } = preparation
+  const { tenantId, dataVersion, dataGeneration, dataBytes } = installation
+  if (manifest.dataVersion <= dataVersion) return { dataGeneration, dataVersion, dataBytes }
   const leave = await deps.migrationPlaces.enter('migration', { name: tenantId, tenant: tenantId })
   try {
-    return await migrateAll(deps, preparation)
+    return await migrateInTime(deps, preparation)
   } finally {
     leave()
   }
 }
 
-async function migrateAll(deps: Deps, preparation: Preparation) {
+async function migrateInTime(deps: Deps, preparation: Preparation) {
   const { installation, manifest, target } = preparation
-  const { dataVersion, dataGeneration } = installation
-  const place = { tenantId: installation.tenantId, moduleId: installation.moduleId, generation: dataGeneration }
+  const { tenantId, moduleId, dataVersion, dataGeneration } = installation
+  const place = { tenantId, moduleId, generation: dataGeneration }
   const next = { ...place, generation: target }
-  let after: string | undefined = ''
-  while (after !== undefined) {
-    after = await copyDocuments(deps.db, place, { to: target, after, limit: stepOf })
-    await yieldToEventLoop()
-  }
-  const late = AbortSignal.timeout(maxMs)
-  const [done, stale] = [new AbortController(), new AbortController()]
+  const [done, late, stale] = [new AbortController(), new AbortController(), new AbortController()]
+  void deps.clock.sleep(maxMigrationMs, done.signal).then(() => late.abort())
   void abortWhenStale(deps, () => isPreparing(deps.db, installation, manifest.version), { over: done.signal, stale })
-  const over = AbortSignal.any([late, stale.signal])
+  const over = AbortSignal.any([late.signal, stale.signal])
   try {
+    let after: string | undefined = ''
+    while (after !== undefined && !over.aborted) {
+      after = await copyDocuments(deps.db, place, { to: target, after, limit: stepOf })
+      await yieldToEventLoop()
+    }
     for (let index = dataVersion; index < manifest.dataVersion; index++) await migrateOnce(deps, { ...preparation, index, over })
   } catch (error) {
     throw stale.signal.aborted ? overtaken(manifest) : error
@@ -104,9 +98,9 @@ async function migrateOnce(deps: Deps, { installation, manifest, permissions, ta
     problem('MODULE_MIGRATION_FAILED', `Migration ${index + 1} of ${manifest.id} ${manifest.version} failed: ${message}`)
   const run = { files: code.files, main: manifest.main, job: { type: 'migration', index } as const, now: isoNow(clock) }
   const settings = await deps.settingsOf(db, migrated, manifest)
-  const given = { ...run, settings, limits: { ...limits, wallMs: maxMs } }
+  const given = { ...run, settings, limits: { ...limits, wallMs: maxMigrationMs } }
   const result = await migrations.run(given, serveCalls(migrated.permissions, handlers), over).catch((error: unknown) => {
-    if (over.aborted) throw failed(`it took longer than ${maxMs / 1000} s`)
+    if (over.aborted) throw failed(`it took longer than ${maxMigrationMs / 1000} s`)
     throw error
   })
   const about = { kind: 'migration', eventType: null, cause: null, depth: 0, deliveryId: null, attempt: 1 } as const

@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/kit/index.ts'
+import { migrationBound } from '../../core/modules/index.ts'
 import { openSandbox } from '../../node/sandbox/index.ts'
 import { workPlaces } from '../http/index.ts'
 import { RunCounts } from '../modules/index.ts'
 import { cachedCode } from './code-cache.ts'
 import type { LoadCode, ModuleRunsDeps } from './deps.ts'
-import { migrationBound } from './migrate-documents.ts'
 import { RunQueue } from './run-queue.ts'
 
 /**
@@ -24,7 +24,7 @@ export function openModuleRuns({ clock, threads, loadCode, workerFile }: Options
   const worker = workerFile === undefined ? {} : { workerFile }
   return {
     sandbox: openSandbox({ threads, ...worker }),
-    migrations: openSandbox({ threads: 1, ...worker }),
+    migrations: openSandbox({ threads: migrationBound.parallel, ...worker }),
     migrationPlaces: workPlaces({ clock }, { migration: migrationBound }),
     queue: new RunQueue({ slots: threads, perTenant, maxWaiting }),
     loadCode: cachedCode(loadCode),

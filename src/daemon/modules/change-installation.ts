@@ -1,5 +1,13 @@
 import { type Actor, type Clock, isoNow, problem } from '../../core/kit/index.ts'
-import { type InstallationEvent, type InstallationVerb, type ModuleManifest, transition, usageEvent } from '../../core/modules/index.ts'
+import {
+  type InstallationEvent,
+  type InstallationVerb,
+  type ModuleManifest,
+  maxMigrationMs,
+  migrationBound,
+  transition,
+  usageEvent,
+} from '../../core/modules/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, headOf, type Tx } from '../db/index.ts'
 import { recordEvent, streamOf } from '../events/index.ts'
@@ -20,8 +28,14 @@ export function decide(from: InstallationRecord | undefined, one: Readonly<{ mod
 
 export const isBusy = ({ busyUntil }: Pick<InstallationRecord, 'busyUntil'>, now: string): boolean => busyUntil !== null && busyUntil > now
 
+/** A migration waits for a place and runs; then its documents are summed up, and the change commits. A call to a service takes 10 s. */
+export const maxReservedMs = migrationBound.maxWaitSeconds * 1000 + maxMigrationMs + 20_000
+
 const busy = ({ moduleId }: InstallationRecord) =>
-  problem('CONFLICT', `The data of ${moduleId} is being migrated, for 75 s at most. fix: repeat the request after that`)
+  problem(
+    'CONFLICT',
+    `The data of ${moduleId} is being migrated, for ${maxReservedMs / 1000} s at most. fix: repeat the request after that`,
+  )
 
 type Change = Readonly<{
   actor: Actor

@@ -63,7 +63,7 @@ export type ModulesDeps = Readonly<{
   approved: ApprovedModules
   /**
    * Before an activation or update commits: migrates the documents of type A, or calls the service of type B. Runs outside a transaction, for at
-   * most 60 s. Throws MODULE_MIGRATION_FAILED or UNAVAILABLE; then nothing has changed.
+   * most 70 s, of which 10 s may be a wait. Throws MODULE_MIGRATION_FAILED or UNAVAILABLE; then nothing has changed.
    */
   prepare(preparation: Preparation): Promise<Prepared>
   /** In the transaction of each change: queues calls to a service of type B. */

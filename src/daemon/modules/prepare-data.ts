@@ -1,7 +1,7 @@
 import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { ModuleManifest, Permission } from '../../core/modules/index.ts'
 import type { Tx } from '../db/index.ts'
-import { isBusy } from './change-installation.ts'
+import { isBusy, maxReservedMs } from './change-installation.ts'
 import type { ModulesDeps, Prepared } from './deps.ts'
 import { forgetDataAt } from './forget-data.ts'
 import { type InstallationKey, type InstallationRecord, lockInstallation, replaceInstallation } from './installations.repo.ts'
@@ -9,8 +9,6 @@ import { type InstallationKey, type InstallationRecord, lockInstallation, replac
 /** A daemon that died no longer blocks the module, its events included, after this. A living one renews the reservation. */
 const reservedMs = 20_000
 const renewMs = 5_000
-/** A migration has 60 s, and a call to a service 10 s. */
-const maxReservedMs = 75_000
 
 /** The version that an installation is about to run. */
 export type Target = Readonly<{

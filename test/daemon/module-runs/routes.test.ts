@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { migrateDocuments, moduleRunsFeature } from '../../../src/daemon/module-runs/index.ts'
+import { type ModuleRunsDeps, migrateDocuments, moduleRunsFeature } from '../../../src/daemon/module-runs/index.ts'
 import { runnableInstallation, watchRunnable } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aModuleRunsWorld, type ModuleRunsWorld } from '../../support/module-runs-world.ts'
@@ -225,6 +225,58 @@ onBothDialects('routes of modules', (fresh) => {
     expect(outcome).toHaveBeenCalledWith('CONFLICT')
   })
 
+  test('a slow migration delays no other tenant; the next one of its tenant waits 10 s at most, and its time begins with its place', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    const preparationOf = async (moduleId: string, migration: string) => {
+      await one.install(moduleId, { code: `export const migrations = [async (svc) => { ${migration} }]`, dataVersion: 1 })
+      const found = await runnableInstallation(one.db, one.clock, { tenantId: one.tenantId, moduleId })
+      const { manifest } = await one.loadCode({ moduleId, version: '1.0.0' })
+      return { installation: { ...(found as NonNullable<typeof found>), dataVersion: 0 }, manifest, permissions: [], target: 2 }
+    }
+    const [slow, next, quick] = [
+      await preparationOf('slow', `for (;;) await svc.data.get('a')`),
+      await preparationOf('next', `for (;;) await svc.data.get('a')`),
+      await preparationOf('quick', ''),
+    ] as const
+    const begun: string[] = []
+    const settingsOf: ModuleRunsDeps['settingsOf'] = async (_, { moduleId }) => {
+      begun.push(moduleId)
+      return {}
+    }
+    const migrate = (preparation: typeof slow) =>
+      migrateDocuments({ ...one, settingsOf }, preparation).then(
+        () => ({ code: 'done', message: '' }),
+        ({ code, message }: { code: string; message: string }) => ({ code, message }),
+      )
+    const first = migrate(slow)
+    await expect.poll(() => begun).toEqual(['slow'])
+    const tenant = await one.db.selectFrom('tenants').selectAll().executeTakeFirstOrThrow()
+    const other = { id: 'ten_other', slug: 'other', chat_domain: 'chat.other.example' }
+    await one.db
+      .insertInto('tenants')
+      .values({ ...tenant, ...other })
+      .execute()
+    const elsewhere = { ...quick.installation, tenantId: other.id }
+    expect(await migrate({ ...quick, installation: elsewhere })).toMatchObject({ code: 'done' })
+
+    const refused = migrate(quick)
+    await one.clock.advance(10_000)
+    expect(await refused).toEqual({ code: 'UNAVAILABLE', message: expect.stringMatching(/within 10 s.*migrates.*Retry in 5 s/) })
+    await one.clock.advance(45_000)
+    const second = migrate(next)
+    await one.clock.advance(5_000)
+    const late = { code: 'MODULE_MIGRATION_FAILED', message: expect.stringContaining('longer than 60 s') }
+    expect(await first).toEqual(late)
+    await expect.poll(() => begun).toEqual(['slow', 'quick', 'next'])
+    const outcome = vi.fn()
+    void second.then(outcome)
+    await one.clock.advance(59_000)
+    await new Promise(setImmediate)
+    expect(outcome).not.toHaveBeenCalled()
+    await one.clock.advance(1_000)
+    expect(await second).toEqual(late)
+  })
+
   test('a request to a service ends within a second of the withdrawal', async () => {
     const one = await aModuleRunsWorld(await fresh())
     const dataProcessing = { operator: 'Acme', country: 'DE', privacyUrl: 'https://acme.example' }
@@ -278,46 +330,6 @@ onBothDialects('routes of modules', (fresh) => {
     expect(statements).toBeLessThanOrEqual(10)
     left.abort()
     await Promise.all(asked)
-  })
-
-  test('a migration waits for that of another tenant, and says so after 10 s instead of failing', async () => {
-    const one = await aModuleRunsWorld(await fresh())
-    await one.install('answers', { code: 'export const migrations = [async () => undefined]', dataVersion: 1 })
-    const found = await runnableInstallation(one.db, one.clock, { tenantId: one.tenantId, moduleId: 'answers' })
-    const { manifest } = await one.loadCode({ moduleId: 'answers', version: '1.0.0' })
-    const ended: (() => void)[] = []
-    const run: typeof one.migrations.run = async (...given) => {
-      await new Promise<void>((end) => ended.push(end))
-      return one.migrations.run(...given)
-    }
-    const slow = { ...one, migrations: { ...one.migrations, run } }
-    const migrate = (tenantId: string) => {
-      const installation = { ...(found as NonNullable<typeof found>), tenantId, dataVersion: 0 }
-      return migrateDocuments(slow, { installation, manifest, permissions: [], target: 2 })
-    }
-    const [first, second] = [migrate(one.tenantId), migrate('ten_other')]
-    const outcome = second.catch(({ code }) => code)
-    await expect.poll(() => ended.length).toBe(1)
-    await one.clock.advance(10_000)
-    expect([await outcome, ended.length]).toEqual(['UNAVAILABLE', 1])
-    const third = migrate(one.tenantId)
-    ended[0]?.()
-    await expect.poll(() => ended.length).toBe(2)
-    ended[1]?.()
-    expect(await Promise.all([first, third])).toMatchObject([{ dataVersion: 1 }, { dataVersion: 1 }])
-  })
-
-  test('a run that a stop of the daemon ends is unavailable, not a fault of the daemon', async () => {
-    const one = await aModuleRunsWorld(await fresh())
-    await one.install('answers', { code: handle('for (;;);') })
-    const [stop, started] = [new AbortController(), vi.fn(async () => ({}))]
-    const routes = moduleRunsFeature.routes?.({ ...one, settingsOf: started }) ?? []
-    const authenticate = { platform: async () => one.anna }
-    const { url } = await servedApp(routes, { authenticate, clock: one.clock, draining: stop.signal })
-    const asked = fetch(`${url}/api/platform/v1/module-api/answers`)
-    await expect.poll(() => started.mock.calls.length).toBe(1)
-    stop.abort()
-    expect(await (await asked).json()).toMatchObject({ code: 'UNAVAILABLE', retryable: true })
   })
 
   test('a migration that fails has the message of the module', async () => {
