@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { bearerToken, type Clock, type PlatformPrincipal, problem, type TenantId, type UserId } from '../../core/kit/index.ts'
+import { bearerToken, type PlatformPrincipal, problem, type TenantId, type UserId } from '../../core/kit/index.ts'
 import { credentialForm } from '../../core/sessions/index.ts'
 import { capabilitiesOf, matrixUserIdOf } from '../../core/users/index.ts'
 import { orUnavailable } from '../auth/index.ts'
@@ -11,8 +11,8 @@ type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'keys' | 'revocations' | 'roles'
 export type AuthenticateUser = (authorization: string | undefined) => Promise<PlatformPrincipal>
 
 /**
- * Authenticates a user by its platform token. The token names the session; session, user, tenant and roles are read from the database and cached.
- * A revocation drops the cache entry within a second on every replica. While revocations cannot be read, every call reads the database. Throws
+ * Authenticates a user by its platform token. The token names the session; session, user, tenant and roles are read from the database and cached,
+ * and so is that a session has ended. A revocation drops the cache entry within a second on every replica. While revocations cannot be read, every call reads the database. Throws
  * UNAUTHENTICATED, INVALID_MATRIX_TOKEN or, without a database, UNAVAILABLE.
  */
 export function authenticateUser(deps: Deps): AuthenticateUser {
@@ -20,11 +20,11 @@ export function authenticateUser(deps: Deps): AuthenticateUser {
   return async (authorization) => {
     const token = platformToken(authorization)
     const claims = await orUnavailable(() => deps.keys.verify(token))
-    const cached = await findPrincipal(claims.fam)
-    const isSameUser = cached?.principal.matrixUserId === claims.sub && cached.principal.tenantId === claims.tid
-    if (!cached || !isSameUser || cached.expiresAtMs <= deps.clock.now().getTime())
+    const found = await findPrincipal(claims.fam)
+    const isSameUser = found?.principal.matrixUserId === claims.sub && found.principal.tenantId === claims.tid
+    if (!found || !isSameUser || found.expiresAtMs <= deps.clock.now().getTime())
       throw problem('UNAUTHENTICATED', 'The session has ended. fix: refresh it, or log in again')
-    return cached.principal
+    return found.principal
   }
 }
 
@@ -38,41 +38,44 @@ function platformToken(authorization: string | undefined): string {
   return token
 }
 
-type CachedPrincipal = Readonly<{ principal: PlatformPrincipal; expiresAtMs: number; readAtMs: number }>
+type FoundPrincipal = Readonly<{ principal: PlatformPrincipal; expiresAtMs: number }>
+/** `found` is undefined for a session that is not valid: each call with its token would read the database. */
+type Cached = Readonly<{ found: FoundPrincipal | undefined; readAtMs: number }>
 
 const maxCached = 20_000
 /** Entries are read again after this time even without a revocation. */
 const maxAgeMs = 5 * 60_000
 
-function principalCache({ db, clock, revocations, roles }: Deps): (sessionId: string) => Promise<CachedPrincipal | undefined> {
-  const cache = new LRUCache<string, CachedPrincipal>({ max: maxCached })
+function principalCache({ db, clock, revocations, roles }: Deps): (sessionId: string) => Promise<FoundPrincipal | undefined> {
+  const cache = new LRUCache<string, Cached>({ max: maxCached })
   revocations.onRevoked((revoked) => {
     if (revoked === 'everything') return cache.clear()
     if (revoked.kind === 'user-session') return void cache.delete(revoked.subject)
     if (revoked.kind === 'user') evict(cache, ({ userId }) => userId === revoked.subject)
     if (revoked.kind === 'tenant') evict(cache, ({ tenantId }) => tenantId === revoked.subject)
   })
-  const read = async (sessionId: string): Promise<CachedPrincipal | undefined> => {
+  const read = async (sessionId: string): Promise<FoundPrincipal | undefined> => {
     const session = await orUnavailable(() => validSession(db, clock, sessionId))
-    return session && toCached(session, capabilitiesOf(roles, session), clock)
+    return session && toPrincipal(session, capabilitiesOf(roles, session))
   }
   return async (sessionId) => {
     const cached = cache.get(sessionId)
-    if (cached && revocations.fresh() && clock.monotonicMs() - cached.readAtMs < maxAgeMs) return cached
+    if (cached && revocations.fresh() && clock.monotonicMs() - cached.readAtMs < maxAgeMs) return cached.found
     const position = revocations.position()
     const found = await read(sessionId)
     // A row read before a revocation is valid for this call, which began before it too, but must not be cached.
-    if (found && revocations.position() === position) cache.set(sessionId, found)
+    if (revocations.position() === position) cache.set(sessionId, { found, readAtMs: clock.monotonicMs() })
     else cache.delete(sessionId)
     return found
   }
 }
 
-function evict(cache: LRUCache<string, CachedPrincipal>, matches: (principal: PlatformPrincipal) => boolean): void {
-  for (const [key, { principal }] of cache) if (matches(principal)) cache.delete(key)
+/** A session that is not valid may be one of the user or tenant that is active again. */
+function evict(cache: LRUCache<string, Cached>, matches: (principal: PlatformPrincipal) => boolean): void {
+  for (const [key, { found }] of cache) if (!found || matches(found.principal)) cache.delete(key)
 }
 
-const toCached = (session: FoundSession, capabilities: PlatformPrincipal['capabilities'], clock: Clock): CachedPrincipal => ({
+const toPrincipal = (session: FoundSession, capabilities: PlatformPrincipal['capabilities']): FoundPrincipal => ({
   principal: {
     kind: 'user',
     userId: session.userId as UserId,
@@ -84,5 +87,4 @@ const toCached = (session: FoundSession, capabilities: PlatformPrincipal['capabi
     capabilities,
   },
   expiresAtMs: Date.parse(session.expiresAt),
-  readAtMs: clock.monotonicMs(),
 })

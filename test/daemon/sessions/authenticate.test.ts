@@ -114,6 +114,25 @@ onBothDialects('authentication with a platform token', (fresh) => {
     }
   })
 
+  test('that a session has ended needs one read, until its user or tenant changes', async () => {
+    const db = await fresh()
+    const { here } = await twoReplicas(db)
+    for (const kind of ['user', 'tenant'] as const) {
+      const { token, refreshToken } = await logIn(here)
+      const { userId, tenantId } = await here.authenticate(`Bearer ${token}`)
+      await logout(here, { refreshToken, authorization: undefined })
+      await here.revocations.readNow()
+      expect(await ask(here, token)).toBe('UNAUTHENTICATED')
+      // Bypasses the revocations, which never happens: the session is still refused.
+      await db.updateTable('sessions').set({ ended_at: null, ended_by: null }).execute()
+      expect(await ask(here, token)).toBe('UNAUTHENTICATED')
+      const subject = kind === 'user' ? userId : tenantId
+      await db.transaction().execute((tx) => publishRevocation(tx, here.clock, { kind, subject }))
+      await here.revocations.readNow()
+      expect(await ask(here, token)).toBe('in')
+    }
+  })
+
   test('new roles take effect within a second, in open sessions too', async () => {
     const db = await fresh()
     const { here, there } = await twoReplicas(db)
