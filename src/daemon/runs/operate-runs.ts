@@ -10,7 +10,7 @@ import type { RunsDeps } from './deps.ts'
 import { historyAfter } from './history.repo.ts'
 import { manageLocked } from './manage-run.ts'
 import { checkedMove } from './move-version.ts'
-import { findRun, lockRun, searchRuns } from './runs.repo.ts'
+import { boardsOfRuns, findRun, lockRun, searchRuns } from './runs.repo.ts'
 
 // Runs of a tenant for operators: search them, cancel and retry them. No answer names a user or a value of a run; read-run.ts does, with support access.
 
@@ -68,9 +68,13 @@ export async function tenantRunHistory({ db }: Pick<Deps, 'db'>, { cursor, limit
 type Bulk = Filter &
   Readonly<{ slug: string; type: 'cancel' | 'retry'; ids?: readonly string[] | undefined; boardVersion?: number | undefined }>
 
-/** Cancels or retries each run in a transaction of its own; a run that cannot is named with its code. */
+/**
+ * Cancels or retries each run in a transaction of its own; a run that cannot is named with its code. Throws NOT_FOUND, VALIDATION for one version
+ * and the runs of several boards.
+ */
 export async function changeTenantRuns(deps: Deps, actor: Operator, { slug, type, ids, boardVersion, ...filter }: Bulk) {
   const tenantId = await tenantIdOf(deps.db, slug)
+  if (ids && boardVersion !== undefined) await assertOneBoard(deps.db, { tenantId, ids })
   const possible = type === 'cancel' ? { unfinished: true } : boardVersion === undefined ? { retryable: true } : { hasFailed: true }
   const found = ids ?? (await searchRuns(deps.db, { tenantId, ...filter, ...possible, limit: maxBulk + 1 })).map(({ id }) => id)
   const [changed, refused] = [[] as string[], [] as { id: string; code: string; message: string }[]]
@@ -80,6 +84,15 @@ export async function changeTenantRuns(deps: Deps, actor: Operator, { slug, type
     else changed.push(id)
   }
   return { changed, refused, more: found.length > maxBulk }
+}
+
+/** Boards count their versions separately, so the same number is another version of each. */
+async function assertOneBoard(db: DbOrTx, { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>): Promise<void> {
+  const boards = await boardsOfRuns(db, { tenantId, ids })
+  if (boards.length <= 1) return
+  const [one, other] = boards
+  const reason = `is a version of one board, but the runs are of ${boards.length}, such as ${one} and ${other}. fix: retry the runs of each board by themselves`
+  throw problem('VALIDATION', `boardVersion: ${reason}`, { details: [{ path: 'boardVersion', reason }] })
 }
 
 type One = Named & Readonly<{ tenantId: string }> & Pick<Bulk, 'type' | 'boardVersion'>

@@ -101,6 +101,15 @@ export async function findRun(db: DbOrTx, { tenantId, id }: One): Promise<RunRec
   return row && toRun(row)
 }
 
+/** Ids of the boards of these runs. */
+export async function boardsOfRuns(
+  db: DbOrTx,
+  { tenantId, ids }: Readonly<{ tenantId: string; ids: readonly string[] }>,
+): Promise<string[]> {
+  const query = db.selectFrom('runs').select('board_id').distinct().where('tenant_id', '=', tenantId).where('id', 'in', ids)
+  return (await query.orderBy('board_id').execute()).map(({ board_id }) => board_id)
+}
+
 type Marked = Readonly<{ isStalled: boolean; roles: readonly string[] }>
 
 /** Marks whether the run, which the caller has locked, has a stalled element, and lets users with these roles read it. */

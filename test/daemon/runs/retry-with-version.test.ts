@@ -118,4 +118,20 @@ onBothDialects('a retry with a corrected version', (fresh) => {
     const { entries } = await one.operator.tenantRunHistory({ params: { ...params, id: runId }, query: {} })
     expect(entries.at(-1)).toMatchObject({ type: 'retry', boardVersion: 3 })
   })
+
+  test('one version is for the runs of one board', async () => {
+    const one = await room()
+    const params = { slug: 'one' }
+    const [crisis, trip] = [await failedRun(one), await failedRun(one)]
+    for (const { publish } of [crisis, trip]) await publish(...board(right))
+    const retry = (...ids: string[]) => one.operator.retryTenantRuns({ params, body: { ids, boardVersion: 2 } })
+    const refused = await problemOf(retry(crisis.runId, trip.runId))
+    expect(refused).toMatchObject({
+      code: 'VALIDATION',
+      message: expect.stringContaining('fix: retry the runs of each board by themselves'),
+    })
+    for (const { id } of [crisis, trip]) expect((refused as { message: string }).message).toContain(id)
+    expect(await one.as('mia').showRun({ params: { id: crisis.runId } })).toMatchObject({ status: 'failed', boardVersion: 1 })
+    for (const { runId } of [crisis, trip]) expect(await retry(runId)).toEqual({ changed: [runId], refused: [], more: false })
+  })
 })
