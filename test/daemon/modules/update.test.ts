@@ -138,7 +138,7 @@ onBothDialects('updates of modules', (fresh) => {
       }
       const replica = await aModulesWorld(room.db, { isFirst: false, clock: room.clock, deps: { db, prepare } })
       await codeOf(replica.as('mia').updateModule({ params }))
-      await room.clock.advance(160_000)
+      await room.clock.advance(190_000)
       await room.runJobs()
       const { version, data_version, data_generation } = await room.row()
       const isUpdated = version === '2.0.0'
