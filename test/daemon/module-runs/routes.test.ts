@@ -332,6 +332,19 @@ onBothDialects('routes of modules', (fresh) => {
     await Promise.all(asked)
   })
 
+  test('a run that a stop of the daemon ends is unavailable, not a fault of the daemon', async () => {
+    const one = await aModuleRunsWorld(await fresh())
+    await one.install('answers', { code: handle('for (;;);') })
+    const [stop, started] = [new AbortController(), vi.fn(async () => ({}))]
+    const routes = moduleRunsFeature.routes?.({ ...one, settingsOf: started }) ?? []
+    const authenticate = { platform: async () => one.anna }
+    const { url } = await servedApp(routes, { authenticate, clock: one.clock, draining: stop.signal })
+    const asked = fetch(`${url}/api/platform/v1/module-api/answers`)
+    await expect.poll(() => started.mock.calls.length).toBe(1)
+    stop.abort()
+    expect(await (await asked).json()).toMatchObject({ code: 'UNAVAILABLE', retryable: true })
+  })
+
   test('a migration that fails has the message of the module', async () => {
     const one = await aModuleRunsWorld(await fresh())
     const code = `export const migrations = [async () => { throw new Error('no such field') }]`
