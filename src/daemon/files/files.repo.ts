@@ -59,17 +59,8 @@ export async function insertUpload(
   await tx
     .insertInto('files')
     .values({
-      ...{
-        id,
-        object_id: objectId ?? null,
-        tenant_id: tenantId,
-        space_id: spaceId,
-        folder_id: null,
-        name: '',
-        content_type: '',
-        shown_as: null,
-        bytes,
-      },
+      ...{ id, tenant_id: tenantId, space_id: spaceId, folder_id: null, name: '', content_type: '', shown_as: null, bytes },
+      object_id: objectId ?? null,
       ...{ sha256: null, state: 'uploading', created_by: createdBy, created_at: at, updated_at: at, deleted_at: null, erase_at: eraseAt },
     })
     .execute()

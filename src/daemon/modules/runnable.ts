@@ -48,7 +48,7 @@ export async function isPreparing(db: DbOrTx, one: InstallationRecord, version: 
 }
 
 /** A withdrawn or changed version ends within a second, on every replica. */
-const checkMs = 400
+export const checkMs = 400
 
 type Watch = Readonly<{ over: AbortSignal; stale: AbortController }>
 type WatchDeps = Readonly<{ clock: Clock; log: Logger }>

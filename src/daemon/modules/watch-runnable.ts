@@ -3,14 +3,12 @@ import type { Logger } from '../../node/index.ts'
 import { type Db, inBatches } from '../db/index.ts'
 import type { InstallationRecord } from './installations.repo.ts'
 import { runnable } from './listeners.repo.ts'
+import { checkMs } from './runnable.ts'
 
 /** Aborts `stale` once the installation may not run as it did, until the returned function is called. */
 export type WatchRunnable = (installation: InstallationRecord, stale: AbortController) => () => void
 
 type Deps = Readonly<{ db: Db; clock: Clock; log: Logger }>
-
-/** A withdrawn or changed version ends within a second, on every replica. */
-const checkMs = 400
 
 const changed = () =>
   problem('CONFLICT', 'The module was changed, paused or withdrawn meanwhile. fix: read the installation, then repeat the request')
