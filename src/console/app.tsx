@@ -27,6 +27,8 @@ const router = createRouter({
   basepath: '/console',
   parseSearch,
   stringifySearch,
+  // A dialog that was opened for one tenant must not ask about the next one.
+  defaultRemountDeps: ({ params }) => params,
   defaultErrorComponent: ({ error }) => <ProblemView error={error} onRetry={() => location.reload()} />,
 })
 

@@ -90,6 +90,22 @@ test('tenants: suspended with a reason, and resumed', async () => {
   await see('/limits', 'Budgets', 'budgets')
 })
 
+test('a dialog that was opened for one box does not ask about another one', async () => {
+  const other = stage.fleet.boxes[1]?.slug ?? ''
+  const dialog = page.getByRole('alertdialog')
+  await page.goto(`${stage.url}/console/boxes/${other}`)
+  await page.getByRole('button', { name: 'Enter maintenance…' }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('searchbox', { name: 'Page, box or tenant' }).fill(slug)
+  await page.getByRole('menuitem', { name: `${slug} box on`, exact: false }).click()
+  await page.getByRole('heading', { level: 1, name: slug }).waitFor()
+  await page.getByRole('button', { name: 'Enter maintenance…' }).click()
+  await dialog.getByText(`Enter maintenance on ${slug}?`).waitFor()
+  await page.goBack()
+  await page.getByRole('heading', { level: 1, name: other, includeHidden: true }).waitFor()
+  expect(await dialog.count()).toBe(0)
+})
+
 test('boards: the graph of a board with the findings of its check', async () => {
   await see(`/boards?tenant=${slug}`, 'Flow boards', 'boards')
   await see(`/boards/${slug}/${boardId}`, /./, 'board')

@@ -68,9 +68,18 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await dialog.getByText("tenantry rollouts create --reason '<img src=x", { exact: false }).waitFor()
   await assertAccessible(anna)
   await screenshots(anna, 'rollout-create')
+  // Of the creation the answer is lost, and the start is refused once: neither leads to a second rollout.
+  await anna.route('**/rollouts', (route) => route.fetch().then(() => route.abort()), { times: 1 })
+  const unavailable = { code: 'UNAVAILABLE', message: 'not now', retryable: true }
+  await anna.route('**/rollouts/*/start', (route) => route.fulfill({ status: 503, json: unavailable }), { times: 1 })
+  for (const answer of ['does not answer', 'not now']) {
+    await dialog.getByRole('button', { name: 'Start now' }).click()
+    await dialog.getByRole('alert').getByText(answer, { exact: false }).waitFor()
+  }
   await dialog.getByRole('button', { name: 'Start now' }).click()
   await anna.getByRole('heading', { name: /^Rollout ro_/ }).waitFor()
   const id = idIn(anna)
+  expect((await stage.api.rollouts.listRollouts({ query: {} })).rollouts.map((one) => one.id)).toEqual([id])
 
   await ben.getByRole('link', { name: id }).click()
   await anna.getByRole('region', { name: 'In progress' }).waitFor()

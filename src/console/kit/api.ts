@@ -3,6 +3,7 @@ import { backgroundHeader, consoleHeader } from '../../core/admin/index.ts'
 import type { api as contracts } from '../../core/api.ts'
 import { type AdminRole, type Auth, type Client, type EndpointShape, makeClient, roleAtLeast } from '../../core/contract/index.ts'
 import { isProblem, type Problem } from '../../core/kit/index.ts'
+import { callKeys } from './call-keys.ts'
 import { learnServerTime } from './clock.ts'
 
 export type Api = { readonly [Feature in keyof typeof contracts]: Client<(typeof contracts)[Feature]> }
@@ -41,6 +42,10 @@ for (const type of ['pointerdown', 'keydown', 'wheel'] as const)
 /** A page without a click or key for minutes must not keep its session open. */
 const isAttended = () => performance.now() - lastActiveMs < attendedMs
 
+const withKey = callKeys({ newKey: () => crypto.randomUUID(), nowMs: () => performance.now() })
+
+type Invoked = (call?: unknown, options?: Options) => Promise<unknown>
+
 function caller(shape: EndpointShape) {
   return async (call?: unknown, options: Options = {}): Promise<unknown> => {
     let requestId: string | null = null
@@ -53,10 +58,10 @@ function caller(shape: EndpointShape) {
     const headers = () => ({
       [consoleHeader]: '1',
       ...(isAttended() && kindOf(shape) !== 'sse' ? {} : { [backgroundHeader]: '1' }),
-      ...(shape.method === 'POST' ? { 'idempotency-key': crypto.randomUUID() } : {}),
     })
-    const client = makeClient({ one: shape }, { baseUrl: location.origin, headers, fetch: send })
-    const invoke = () => (client.one as (call?: unknown, options?: Options) => Promise<unknown>)(call, options)
+    const client = makeClient({ one: shape }, { baseUrl: location.origin, headers, fetch: send }).one as Invoked
+    const keyed = (key: string) => client(call, { ...options, headers: { ...options.headers, 'idempotency-key': key } })
+    const invoke = () => (shape.method === 'POST' ? withKey(`${shape.path} ${JSON.stringify(call)}`, keyed) : client(call, options))
     try {
       return await invoke().catch(async (error: unknown) => {
         if (isProblem(error, 'REAUTHENTICATION_REQUIRED') && (await prove?.())) return invoke()

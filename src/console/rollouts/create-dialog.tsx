@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { problem } from '../../core/kit/index.ts'
 import { fenceModeText, movedImages, phaseOrder, type RolloutPlan, snapshotModeText } from '../../core/rollouts/index.ts'
 import { ActionDialog, api, quoted } from '../kit/index.ts'
@@ -31,6 +31,13 @@ export function CreateDialog({ plan, input, onClose }: Props) {
     failureThreshold,
     ...(holdAfter ? { holdAfter: holdAfter as Phase } : {}),
   }
+  // A start that failed is tried again with the rollout that was created for it.
+  const made = useRef<Readonly<{ order: string; created: Created }>>(undefined)
+  const createOnce = async (body: Parameters<typeof api.rollouts.createRollout>[0]['body']): Promise<Created> => {
+    const order = JSON.stringify(body)
+    if (made.current?.order !== order) made.current = { order, created: await api.rollouts.createRollout({ body }) }
+    return made.current.created
+  }
   const canStart = (plan.refusals === 0 || skipRefused) && (!hasActive || queue)
   const flags = [
     skipRefused && '--skip-refused',
@@ -58,7 +65,7 @@ export function CreateDialog({ plan, input, onClose }: Props) {
         `tenantry rollouts create${planOptions(input)}${reason === '…' ? '' : ` --reason ${quoted(reason)}`}${flags.map((flag) => ` ${flag}`).join('')}`
       }
       run={async ({ reason }) => {
-        const created = await api.rollouts.createRollout({ body: { ...input, ...options, ...(reason ? { reason } : {}) } })
+        const created = await createOnce({ ...input, ...options, ...(reason ? { reason } : {}) })
         if (start) await startAsSeen(plan, created, queue)
         await refreshRollouts(created.id)
         void navigate({ to: `/rollouts/${created.id}` })
