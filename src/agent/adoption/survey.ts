@@ -1,9 +1,9 @@
-import { isUtf8 } from 'node:buffer'
-import { lstat, readFile, realpath } from 'node:fs/promises'
+import { lstat, realpath } from 'node:fs/promises'
 import { join, posix, resolve } from 'node:path'
 import { parse } from 'yaml'
 import type { Service } from '../../core/boxes/index.ts'
-import { notUtf8, problem } from '../../core/kit/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { readUtf8 } from '../../node/index.ts'
 import { type ComposeFacts, type Mount, mountOf, mountsOf, readCompose, recordOf } from '../boxes/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox, Project } from '../ports/index.ts'
 
@@ -128,9 +128,8 @@ export async function readHostFile(path: string): Promise<HostFile | undefined> 
     throw problem('FOLDER_UNSAFE', `${path} is a link or not a regular file. fix: replace it with the file itself`)
   if (facts.size > maxBytes)
     throw problem('FOLDER_UNSAFE', `${path} has ${facts.size} bytes, too large for a config file (maximum ${maxBytes})`)
-  const bytes = await readFile(path)
-  if (!isUtf8(bytes)) throw problem('FOLDER_UNSAFE', `${path}: ${notUtf8(bytes)}`)
-  return { path, text: bytes.toString('utf8'), mode: facts.mode & 0o777, uid: facts.uid, gid: facts.gid }
+  const text = await readUtf8(path, { code: 'FOLDER_UNSAFE', keepMark: true })
+  return { path, text, mode: facts.mode & 0o777, uid: facts.uid, gid: facts.gid }
 }
 
 type Where = Readonly<{ engine: ContainerEngine; project: Project; volumes: Readonly<Record<string, string>>; mounts: readonly Mount[] }>

@@ -1,9 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type BoxCommandPayload, boxCommands } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { CommandExecutor, ContainerEngine, LocalBox, Project } from '../ports/index.ts'
-import { readCompose } from './compose-file.ts'
+import { readCompose, readComposeFile } from './compose-file.ts'
 import { databaseFilesFindings, databaseWarnings } from './database-files.ts'
 import { composeNames, fileOfContainers, fileSetFindings } from './file-set.ts'
 import { assertStackUnclaimed, existingBox, type LocalBoxes } from './local-boxes.ts'
@@ -22,7 +22,7 @@ export const adopt =
     const payload = boxCommands['tenant-box.adopt'].payload.parse(input)
     const project = await projectIn(deps.engine, payload)
     await assertSafeFolder(project, deps.agentUid)
-    const text = await readFile(project.composeFile, 'utf8')
+    const text = await readComposeFile(project.composeFile)
     const facts = readCompose(text, project.name)
     const box = await observed(deps.boxes, payload, project)
     await assertStackUnclaimed(deps.boxes, box)

@@ -1,12 +1,12 @@
-import { lstat, opendir, readFile } from 'node:fs/promises'
+import { lstat, opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
 import type { BoxFacts } from '../../core/boxes/index.ts'
-import type { Clock } from '../../core/kit/index.ts'
+import { type Clock, isProblem } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, DatabaseFacts, LibC, LocalBox } from '../ports/index.ts'
-import { readCompose } from './compose-file.ts'
+import { readCompose, readComposeFile } from './compose-file.ts'
 import type { ComposeRecord } from './compose-record.ts'
-import { fileFactFinder } from './file-facts.ts'
+import { type FileFacts, fileFactFinder } from './file-facts.ts'
 
 /** Facts for the preflight beside versions. An unknown fact is null and never fails a report. */
 export type FindFacts = (box: LocalBox, containers: readonly ContainerState[], database: DatabaseFacts | undefined) => Promise<BoxFacts>
@@ -36,7 +36,8 @@ export function factFinder(deps: Deps): FindFacts {
     return libcs.get(key) ?? null
   }
   return async (box, containers, database) => {
-    const text = await readFile(box.project.composeFile, 'utf8').catch(() => undefined)
+    const written = readComposeFile(box.project.composeFile)
+    const text = await written.catch(() => undefined)
     const postgres = containers.find(({ service }) => service === 'postgres')
     const orNull = <Value>(work: Promise<Value>): Promise<Value | null> => work.catch(() => null)
     const [libc, mediaBytes, objectBytes, freeDiskBytes, file, composeChanged] = await Promise.all([
@@ -44,7 +45,7 @@ export function factFinder(deps: Deps): FindFacts {
       orNull(bytesIn(containers, 'synapse')),
       orNull(bytesIn(containers, 'minio')),
       orNull(freeBytes({ engine, disk }, box, postgres)),
-      text === undefined ? null : orNull(fileFacts(box, text, containers)),
+      written.then((file) => fileFacts(box, file, containers)).catch(refusedFile),
       text === undefined ? null : orNull(compose.isChanged(box, text)),
     ])
     const { schemaVersion = null, compatVersion = null, backgroundUpdates = null, collation = null } = database ?? {}
@@ -56,6 +57,10 @@ export function factFinder(deps: Deps): FindFacts {
     }
   }
 }
+
+/** The preflight has to name a file that compose refuses, because an update would be refused too. */
+const refusedFile = (error: unknown): FileFacts | null =>
+  isProblem(error, 'COMPOSE_INVALID') ? { wouldRecreate: null, scaledServices: null, notRestorable: [error.message.slice(0, 500)] } : null
 
 async function bytesOfVolume(engine: ContainerEngine, sizes: ReturnType<typeof folderSizes>, volume: string): Promise<number | null> {
   const folder = await engine.volumePath(volume)

@@ -1,6 +1,7 @@
 import { type Document, isMap, parseAllDocuments, type YAMLMap } from 'yaml'
 import { ImageRef, Service } from '../../core/boxes/index.ts'
 import { type Problem, problem } from '../../core/kit/index.ts'
+import { readUtf8 } from '../../node/index.ts'
 import { type DatabaseVolume, databaseVolumeOf, recordOf } from './mounts.ts'
 import { remembered } from './remembered.ts'
 
@@ -22,6 +23,9 @@ export type ComposeFacts = Readonly<{
 
 export const composeInvalid = (reason: string, cause?: unknown): Problem =>
   problem('COMPOSE_INVALID', `The compose file ${reason}`, { cause })
+
+/** The whole text of a compose file. Throws COMPOSE_INVALID for one that is not UTF-8: compose refuses it, and a change would damage its letters. */
+export const readComposeFile = (path: string): Promise<string> => readUtf8(path, { code: 'COMPOSE_INVALID', keepMark: true })
 
 /** Exactly one YAML document with a map of services; positions in it are offsets into `text`. Throws COMPOSE_INVALID. */
 export function parseCompose(text: string): Document.Parsed<YAMLMap.Parsed> {

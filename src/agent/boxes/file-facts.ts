@@ -6,7 +6,10 @@ import { reasonNotRestorable } from './restorable.ts'
 import { type Composed, differencesOf, readCauses } from './running-versus-file.ts'
 import { scaledServices } from './scaled-services.ts'
 
-type FileFacts = Pick<BoxFacts, 'wouldRecreate' | 'differences' | 'otherCompose' | 'otherNetworks' | 'scaledServices' | 'notRestorable'>
+export type FileFacts = Pick<
+  BoxFacts,
+  'wouldRecreate' | 'differences' | 'otherCompose' | 'otherNetworks' | 'scaledServices' | 'notRestorable'
+>
 
 /** A file as compose resolves it; each part costs a program. */
 type Read = Readonly<{ composed: Composed; compose: string; model: Readonly<Record<string, unknown>>; reason: string | undefined }>

@@ -27,6 +27,7 @@ export {
   mountSources,
   ownerFindings,
   readCompose,
+  readComposeFile,
   resolvedCompose,
 } from './compose-file.ts'
 export { composeRecord, recordCompose } from './compose-record.ts'

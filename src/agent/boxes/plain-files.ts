@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import { isProblem, notUtf8, type Problem, problem, utf8Text } from '../../core/kit/index.ts'
 
 // Reads files that another host or a container wrote. A link in them could name any file of this host.
 
 const maxBytes = 1_000_000
 
-/** Text of a file below a folder; undefined if it is missing. Throws FOLDER_UNSAFE for a link, a special file or a large one. */
+/** Text of a file below a folder; undefined if it is missing. Throws FOLDER_UNSAFE for a link, a special or large file, and one that is not UTF-8. */
 export async function readPlainFile(folder: string, path: string): Promise<string | undefined> {
   const facts = await plainPath(folder, path)
   if (!facts) return undefined
@@ -17,7 +17,10 @@ export async function readPlainFile(folder: string, path: string): Promise<strin
   if (facts.size > maxBytes) throw unsafe(folder, path, `has ${facts.size} bytes; the maximum is ${maxBytes}`)
   const file = await open(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
-    return await file.readFile('utf8')
+    const bytes = await file.readFile()
+    const text = utf8Text(bytes)
+    if (text === undefined) throw problem('FOLDER_UNSAFE', `${join(folder, path)}: ${notUtf8(bytes)}`)
+    return text
   } finally {
     await file.close()
   }

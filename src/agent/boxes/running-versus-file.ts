@@ -1,9 +1,9 @@
-import { access, readFile } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Service } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ComposedService, ContainerEngine, ContainerMount, ContainerState, LocalBox, Project, ProjectNetwork } from '../ports/index.ts'
-import { resolvedCompose } from './compose-file.ts'
+import { readComposeFile, resolvedCompose } from './compose-file.ts'
 import { isHashOfOtherCompose } from './compose-upgrade.ts'
 import { recordOf } from './mounts.ts'
 import { networkDifferencesOf } from './network-differences.ts'
@@ -21,9 +21,10 @@ export type Composed = Readonly<Record<string, ComposedService>>
  * recreation would change more than intended, up to the volume that holds the data.
  */
 async function runningDifferences(engine: ContainerEngine, project: Project, composeFile = project.composeFile): Promise<Difference[]> {
+  const text = await readComposeFile(composeFile)
   const composed = await engine.composedServices({ ...project, composeFile })
   const [model, containers, networks, { compose }] = await Promise.all([
-    engine.resolveCompose(project, await readFile(composeFile, 'utf8')),
+    engine.resolveCompose(project, text),
     engine.containers(project),
     engine.networks(project),
     engine.info(),
@@ -131,7 +132,7 @@ const yesOrNo = [() => true, () => false] as const
 /** The profiles that services have; empty where the file cannot be read. */
 async function profilesIn({ composeFile }: Project): Promise<Record<string, readonly string[]>> {
   try {
-    const services = recordOf(resolvedCompose(await readFile(composeFile, 'utf8')).services)
+    const services = recordOf(resolvedCompose(await readComposeFile(composeFile)).services)
     return Object.fromEntries(
       Object.entries(services).map(([name, service]) => {
         const { profiles } = recordOf(service)

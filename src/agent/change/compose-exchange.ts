@@ -3,14 +3,16 @@ import { open, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
+import { readComposeFile } from '../boxes/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import type { ChangeRun } from './change-run.ts'
 
 type Exchange = Pick<ChangeRun, 'deps' | 'box' | 'context'>
 
-export const readComposeText = ({ project }: LocalBox): Promise<string> => readFile(project.composeFile, 'utf8')
+/** Throws COMPOSE_INVALID for a file that is not UTF-8. */
+export const readComposeText = ({ project }: LocalBox): Promise<string> => readComposeFile(project.composeFile)
 
-/** Empty for a file that is missing: a deleted file is neither the former one nor the target. */
+/** For comparisons alone. Empty for a file that is missing: a deleted file is neither the former one nor the target. */
 export const presentCompose = async ({ project }: LocalBox): Promise<string> => (await readIfThere(project.composeFile)) ?? ''
 
 /** Replaces the compose file by one rename, or makes it again. */

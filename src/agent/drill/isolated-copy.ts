@@ -1,7 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, parseDocument, stringify } from 'yaml'
-import { problem, type Random, type Secret, secret } from '../../core/kit/index.ts'
+import { isProblem, problem, type Random, type Secret, secret } from '../../core/kit/index.ts'
+import { readUtf8 } from '../../node/index.ts'
 import { mountSources, readCompose } from '../boxes/index.ts'
 
 /** Without the edge: the drill proves that the data is complete and the servers can serve it, and no client may reach them. */
@@ -85,7 +86,8 @@ export async function registrationSecretOf(boxFolder: string): Promise<Secret> {
 }
 
 const readConfig = (path: string): Promise<string> =>
-  readFile(path, 'utf8').catch((cause) => {
+  readUtf8(path, { code: 'COMPOSE_INVALID' }).catch((cause) => {
+    if (isProblem(cause)) throw cause
     throw problem('COMPOSE_INVALID', 'the snapshot has no synapse/homeserver.yaml, so its chat server cannot be isolated', {
       cause,
     })

@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { Service } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import { type DataFolder, type FullManifest, fetchData, fetchDumpAgain, runConcurrently } from '../backup/index.ts'
-import { crashLoopDetector, pullImages, readCompose, waitUntil } from '../boxes/index.ts'
+import { crashLoopDetector, pullImages, readCompose, readComposeFile, waitUntil } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
 import { type FetchedFiles, whileVerified } from './fetched-snapshot.ts'
 
@@ -68,7 +67,7 @@ export async function fillVolumes(
 }
 
 async function makeVolumes({ engine }: RebuildDeps, { project }: LocalBox): Promise<Readonly<Record<string, string>>> {
-  const { volumes } = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
+  const { volumes } = readCompose(await readComposeFile(project.composeFile), project.name)
   for (const [key, name] of Object.entries(volumes)) {
     if ((await engine.volumePath(name)) !== undefined)
       throw problem('CONFLICT', `a volume ${name} of another project than ${project.name} exists on this host. fix: rename or remove it`)

@@ -1,10 +1,14 @@
 /** Removes a byte order mark, which spreadsheets and editors write. */
 const strict = new TextDecoder('utf-8', { fatal: true })
+const exact = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The text without its byte order mark; undefined if the bytes are not UTF-8. Never replaces a byte: the text would be damaged in silence. */
-export function utf8Text(bytes: Uint8Array): string | undefined {
+/**
+ * The text without its byte order mark, unless `keepMark`; undefined if the bytes are not UTF-8. Never replaces a byte: the text would be damaged
+ * in silence.
+ */
+export function utf8Text(bytes: Uint8Array, { keepMark = false }: Readonly<{ keepMark?: boolean }> = {}): string | undefined {
   try {
-    return strict.decode(bytes)
+    return (keepMark ? exact : strict).decode(bytes)
   } catch {
     return undefined
   }

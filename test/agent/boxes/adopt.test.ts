@@ -47,6 +47,16 @@ describe('adopting', () => {
     ])
   })
 
+  test('refuses a file that is not UTF-8, which compose refuses too', async () => {
+    const stack = await aStack()
+    await writeFile(stack.composeFile, Buffer.from(`${composeText('elm')}# Türen\n`, 'latin1'))
+    const line = composeText('elm').split('\n').length
+    await expect(stack.adopt()).rejects.toMatchObject({
+      code: 'COMPOSE_INVALID',
+      message: `Cannot read ${stack.composeFile}: line ${line} is not UTF-8. fix: save it with the encoding UTF-8 in your editor`,
+    })
+  })
+
   test('finds the file by each name that compose knows', async () => {
     const stack = await aStack()
     await rename(stack.composeFile, join(stack.folder, 'docker-compose.yml'))

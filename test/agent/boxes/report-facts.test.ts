@@ -101,9 +101,20 @@ describe('a report', () => {
       wouldRecreate: null,
       otherServices: null,
       scaledServices: null,
-      notRestorable: null,
+      notRestorable: [expect.stringMatching(/is not YAML/)],
       freeDiskBytes: null,
       collation: 'C',
+    })
+  })
+
+  test('names a compose file that is not UTF-8, which no update could change', async () => {
+    const { box, facts } = await aReportingHost()
+    const text = await readFile(box.project.composeFile, 'utf8')
+    await writeFile(box.project.composeFile, Buffer.from(`# Türen\n${text}`, 'latin1'))
+    expect(await facts()).toMatchObject({
+      wouldRecreate: null,
+      composeChanged: null,
+      notRestorable: [`Cannot read ${box.project.composeFile}: line 1 is not UTF-8. fix: save it with the encoding UTF-8 in your editor`],
     })
   })
 

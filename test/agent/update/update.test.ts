@@ -456,6 +456,20 @@ describe('a failure before anything was touched', () => {
     })
   })
 
+  test('a compose file that was saved as Latin-1 is refused, and its letters stay', async () => {
+    const world = await aWorld()
+    const { composeFile } = world.box.project
+    const bytes = Buffer.from(`# Türen\n${await readFile(composeFile, 'utf8')}`, 'latin1')
+    await writeFile(composeFile, bytes)
+    const result = await world.run()
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      fencedMs: 0,
+      error: { code: 'COMPOSE_INVALID', message: expect.stringMatching(/line 1 is not UTF-8; .* fix: save it/) },
+    })
+    expect(await readFile(composeFile)).toEqual(bytes)
+  })
+
   test('a box that does not run in full is not updated', async () => {
     const world = await aWorld()
     await world.host.engine.stop(world.box.project, ['minio'])
