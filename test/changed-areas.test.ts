@@ -52,6 +52,8 @@ test.each([
   ['src/agent/update/index.ts', 'updates'],
   ['test/e2e/rollback.e2e.ts', 'updates'],
   ['config/box-template/compose.yaml', 'updates,adoption,snapshots,containers'],
+  ['src/daemon/spaces/chat-rooms.ts', 'automation,daemon/spaces'],
+  ['test/testbed/n8n.sh', 'updates,adoption,snapshots,automation,containers'],
   ['bench/run.js', 'benches'],
   ['src/console/pages.ts', 'console'],
   ['package-lock.json', all],
