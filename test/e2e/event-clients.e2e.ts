@@ -9,7 +9,7 @@ import { aPlatformSession } from '../support/platform-user.ts'
 import { aFolder, aKey, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../support/running-daemon.ts'
 
 // Event streams of real client libraries, the newest version and an older one of each, through the shipped nginx: their token expires during the
-// stream, then the daemon restarts. docs/clients.md names these libraries.
+// stream, then the daemon restarts, then the network is away. docs/clients.md names these libraries.
 
 /** `fetch`: the app gives the library a fetch that sends the current token. `header`: it opens the stream again with another header. */
 const libraries = [
@@ -36,6 +36,8 @@ const eventsOf = (name: string) => (lines.get(name) ?? []).filter((line) => line
 const libraryNames = libraries.map(([name]) => name)
 
 let daemon: RunningDaemon
+let edge: Awaited<ReturnType<typeof startPlatformEdge>>
+let closeEdge: () => Promise<void>
 let operator: string
 const env: Record<string, string> = { TENANTRY_SECRET_KEY: aKey(), TENANTRY_TRUSTED_PROXIES: '127.0.0.1' }
 
@@ -48,8 +50,9 @@ beforeAll(async () => {
   await promisify(execFile)('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--prefix', folder, ...packages])
   daemon = await aRunningDaemon({ env })
   operator = await loggedIn(daemon, 'operator')
-  const edge = await startPlatformEdge(Number(env.TENANTRY_LISTEN.split(':')[1]), '', 'localhost')
-  stops.push(edge.close)
+  edge = await startPlatformEdge(Number(env.TENANTRY_LISTEN.split(':')[1]), '', 'localhost')
+  closeEdge = edge.close
+  stops.push(() => closeEdge())
   const base = `https://${edge.serverName}:${edge.ports.secure}`
   for (const [name, , kind] of libraries) {
     const { token, refreshToken } = await aPlatformSession(daemon, { tenant: 'linden', localpart: name, tokenMs })
@@ -104,6 +107,16 @@ test('nor does a restart of the daemon', async () => {
   await daemon.close()
   daemon = await aRunningDaemon({ env })
   await publish()
+  await publish()
+  await allHeard()
+  for (const name of libraryNames) expect({ name, ...clean(name) }).toEqual({ name, events: flags, isInOrder: true, wrong: [] })
+})
+
+test('nor do lost connections while events happen', async () => {
+  await closeEdge()
+  await publish()
+  await publish()
+  closeEdge = await edge.start()
   await publish()
   await allHeard()
   for (const name of libraryNames) expect({ name, ...clean(name) }).toEqual({ name, events: flags, isInOrder: true, wrong: [] })

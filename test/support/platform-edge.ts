@@ -42,7 +42,7 @@ export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertif
 
 type Ports = Readonly<{ secure: number; plain: number }>
 
-/** The installed edge before a daemon on `daemonPort`. Resolves once it accepts connections; `close` stops it. */
+/** The installed edge before a daemon on `daemonPort`. Resolves once it accepts connections; `close` stops it, `start` starts it again. */
 export async function startPlatformEdge(daemonPort: number, more = '', name = serverName) {
   const folder = await aFolder('platform-edge')
   const ports: Ports = { secure: await freePort(), plain: await freePort() }
@@ -55,8 +55,8 @@ export async function startPlatformEdge(daemonPort: number, more = '', name = se
     'listen [::]:80 ': `listen unix:${folder}/plain.sock `,
     '/var/log/nginx': folder,
   })
-  const close = await startNginx({ folder, files, more, port: ports.secure })
-  return { serverName: name, folder, ports, certificate: cert.certificate, close }
+  const start = () => startNginx({ folder, files, more, port: ports.secure })
+  return { serverName: name, folder, ports, certificate: cert.certificate, close: await start(), start }
 }
 
 export async function aPlatformEdge() {

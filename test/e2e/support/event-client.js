@@ -15,12 +15,19 @@ const validToken = async () => {
   return token
 }
 
+/** Again while the platform is away. */
 async function refresh() {
   const body = JSON.stringify({ refresh_token: refreshToken })
-  const answer = await fetch(`${base}/api/auth/v1/refresh`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-  if (!answer.ok) throw new Error(`refresh: ${answer.status} ${await answer.text()}`)
-  ;({ token, refreshToken } = await answer.json())
-  process.stdout.write('refreshed\n')
+  const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+  for (;;) {
+    const answer = await fetch(`${base}/api/auth/v1/refresh`, post).catch(() => undefined)
+    if (answer?.ok) {
+      ;({ token, refreshToken } = await answer.json())
+      return process.stdout.write('refreshed\n')
+    }
+    if (answer && answer.status < 500) throw new Error(`refresh: ${answer.status} ${await answer.text()}`)
+    await new Promise((next) => setTimeout(next, 500))
+  }
 }
 
 // The timer of eventsource 5 keeps no process alive: without anything else the program would end while it waits to reconnect.
