@@ -94,7 +94,7 @@ const readByAll = new Set(['tenants', 'users'])
 
 /** Tables of other features that a feature reads, each for one joined query. Nobody writes them but their own feature. */
 const tablesRead: Readonly<Record<string, readonly string[]>> = {
-  billing: ['marketplace_items', 'module_installations', 'payment_attempts', 'store_developers', 'usage_events'],
+  billing: ['module_installations', 'payment_attempts', 'store_developers', 'usage_events'],
   boards: ['runs'],
   boxes: ['box_restores', 'platform_addresses'],
   contacts: ['space_members'],

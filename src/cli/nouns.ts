@@ -37,7 +37,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ],
   ['reviews', 'list show approve reject invite verify', async () => (await import('./reviews/index.ts')).reviews],
   ['marketplace', 'items submissions vendors', async () => (await import('./marketplace/index.ts')).marketplace],
-  ['billing', 'preview usage waive payouts developer reconcile accept', async () => (await import('./billing/index.ts')).billing],
+  ['billing', 'preview usage waive payouts developer reconcile', async () => (await import('./billing/index.ts')).billing],
   ['webhooks', 'list show replay', async () => (await import('./webhooks/index.ts')).webhooks],
   ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],
   ['boards', 'list show check export import simulate', async () => (await import('./boards/index.ts')).boards],

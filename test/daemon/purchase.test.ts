@@ -182,7 +182,7 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
   // 7. Somebody changes things at the provider by hand: each difference is named, nothing is changed.
   const [live] = double.liveSubscriptions(customer)
   Object.assign(double.subscriptions.get(live?.id as string) ?? {}, { applicationFeePercent: 5 })
-  expect((await operator.billing.reconcileBilling({})).differences.map(({ kind }) => kind)).toEqual(['terms_differ'])
+  expect((await operator.billing.reconcileBilling({})).differences.map(({ kind }) => kind)).toEqual(['price_differs'])
   Object.assign(double.subscriptions.get(live?.id as string) ?? {}, { applicationFeePercent: 30 })
   expect((await operator.billing.reconcileBilling({})).differences).toEqual([])
 

@@ -114,11 +114,10 @@ export const payoutList = ({ payouts, nextCursor }: Payouts, style: Style): stri
 const lines = ({ kind, subject, id, here, there, fix }: Difference): string =>
   [`${kind} ${clean(subject)} (${clean(id)})`, `  here:  ${clean(here)}`, `  there: ${clean(there)}`, `  fix:   ${clean(fix)}`].join('\n')
 
-export const differenceList = ({ differences, accepted, checked }: Compared): string =>
+export const differenceList = ({ differences, checked }: Compared): string =>
   sections(
     ...differences.map(lines),
     differences.length === 0
       ? `No differences in ${plural(checked, 'tenant')}.`
       : `${plural(differences.length, 'difference')} in ${plural(checked, 'tenant')}. Nothing was changed.`,
-    accepted === 0 ? '' : `${accepted} accepted.`,
   )

@@ -1,16 +1,8 @@
 // `tenantry billing`: what tenants are charged, what developers are paid, and what differs from the payment provider.
 // It decides nothing itself.
-import {
-  type Difference,
-  DifferenceKind,
-  type Payout,
-  type Preview,
-  type UsageRow,
-  usageKinds,
-  usageStates,
-} from '../../core/billing/index.ts'
+import { type Difference, type Payout, type Preview, type UsageRow, usageKinds, usageStates } from '../../core/billing/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { type Context, clean, command, count, noun, oneOf, text } from '../kit/index.ts'
+import { command, count, noun, oneOf, text } from '../kit/index.ts'
 import { differenceList, payoutList, previewList, usageList, waivedList } from './billing.view.ts'
 
 const month = text('--month <month>', 'a month such as 2026-11 (preview: default the present one)')
@@ -74,60 +66,26 @@ const developer = command('developer <developer>', 'Set the vendor that receives
   examples: ['developer dev_2x7e --vendor vnd_8k1m'],
 })
 
-export type Compared = Readonly<{ differences: readonly Difference[]; accepted: number; checked: number }>
-
-type Compare = Readonly<{ tenant: string | undefined; isEnough?(differences: readonly Difference[]): boolean }>
-
-/** Compares page by page, because a page of the daemon ends after seconds; until it has what is looked for. */
-async function compare({ api }: Context, { tenant: slug, isEnough = () => false }: Compare): Promise<Compared> {
-  const differences: Difference[] = []
-  let [accepted, checked] = [0, 0]
-  for (let cursor: string | undefined, isMore = true; isMore; ) {
-    const found = await api.billing.reconcileBilling({ query: { cursor, tenant: slug } })
-    differences.push(...found.differences)
-    accepted += found.accepted
-    checked += found.checked
-    cursor = found.nextCursor ?? undefined
-    isMore = found.nextCursor !== null && !isEnough(found.differences)
-  }
-  return { differences, accepted, checked }
-}
+export type Compared = Readonly<{ differences: readonly Difference[]; checked: number }>
 
 const reconcile = command('reconcile', 'Name what differs from the payment provider', {
   options: { tenant },
-  run: (context, { tenant: slug }) => compare(context, { tenant: slug }),
+  run: async ({ api }, { tenant: slug }): Promise<Compared> => {
+    const differences: Difference[] = []
+    let checked = 0
+    // A page of the daemon ends after seconds.
+    for (let cursor: string | undefined, isMore = true; isMore; ) {
+      const found = await api.billing.reconcileBilling({ query: { cursor, tenant: slug } })
+      differences.push(...found.differences)
+      checked += found.checked
+      cursor = found.nextCursor ?? undefined
+      isMore = cursor !== undefined
+    }
+    return { differences, checked }
+  },
   view: differenceList,
   reads: true,
   examples: ['reconcile', 'reconcile --tenant anna-schule'],
 })
 
-const accept = command('accept <kind> <id>', 'Accept a difference that no fix closes', {
-  options: {
-    tenant: text('--tenant <slug>', 'compare only this tenant again'),
-    reason: text('--reason <text>', 'why it is right as it is; audited'),
-  },
-  run: async (context, { kind, id, tenant: slug, reason }) => {
-    if (reason === undefined) throw problem('USAGE', 'the audit log needs a reason; pass --reason "…"')
-    if (!DifferenceKind.safeParse(kind).success)
-      throw problem('USAGE', `${kind} is no kind of difference. fix: one of ${DifferenceKind.options.join(', ')}`)
-    const isAsked = (one: Difference) => one.kind === kind && one.id === id
-    const { differences } = await compare(context, { tenant: slug, isEnough: (some) => some.some(isAsked) })
-    const found = differences.find(isAsked)
-    if (!found) throw problem('NOT_FOUND', `No difference ${kind} of ${id} is open. fix: \`tenantry billing reconcile\` lists them`)
-    const { fix: _, ...accepted } = found
-    await context.api.billing.acceptDifference({ body: { ...accepted, reason } })
-    return found
-  },
-  view: ({ kind, id }) => `${kind} of ${clean(id)} is accepted. It is named again once it changes.`,
-  examples: ['accept module_not_invoiced mus_2x7e --tenant anna-schule --reason "charged by invoice in_1"'],
-})
-
-export const billing = noun('billing', 'Bills of tenants and payouts of developers', [
-  preview,
-  usage,
-  waive,
-  payouts,
-  developer,
-  reconcile,
-  accept,
-])
+export const billing = noun('billing', 'Bills of tenants and payouts of developers', [preview, usage, waive, payouts, developer, reconcile])

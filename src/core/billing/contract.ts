@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, Email, endpoint, Paging, pagingBy, Timestamp } from '../contract/index.ts'
-import { Accepted, Difference } from './difference.ts'
 import { Month } from './month.ts'
 import { Preview } from './preview.ts'
 import { Payout, UsageRow, UsageState } from './records.ts'
@@ -9,8 +8,17 @@ import { usageKinds } from './usage-states.ts'
 
 const base = '/api/admin/v1/billing'
 const BySlug = pagingBy(Slug)
-/** A page of the comparison ends behind a vendor, an item, an account of transfers or a tenant. */
-const Compared = z.union([Slug, z.string().regex(/^(vendor|item|account):[A-Za-z0-9_:.~-]{0,230}$/)])
+
+/** Something that Tenantry and the provider have differently. Nothing is changed by naming it. */
+const Difference = z.object({
+  kind: z.enum(['customer_missing', 'subscription_missing', 'subscription_unknown', 'price_differs', 'payment_status_differs']),
+  subject: z.string().meta({ description: 'The slug of a tenant' }),
+  id: z.string().meta({ description: 'The record, here or at the provider' }),
+  here: z.string(),
+  there: z.string(),
+  fix: z.string(),
+})
+export type Difference = Readonly<z.infer<typeof Difference>>
 
 const TenantBilling = z.object({
   tenant: z.string(),
@@ -86,24 +94,10 @@ export const billingContract = {
     auth: admin('operator'),
     cost: 'remote',
     takesLong: true,
-    query: pagingBy(Compared).extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
-    returns: z.object({
-      differences: z.array(Difference),
-      accepted: z.int().meta({ description: 'Differences that operators accepted' }),
-      checked: z.int(),
-      nextCursor: z.string().nullable(),
-    }),
+    query: BySlug.extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
+    returns: z.object({ differences: z.array(Difference), checked: z.int(), nextCursor: z.string().nullable() }),
     problems: ['PAYMENTS_UNAVAILABLE', 'NOT_FOUND'],
     summary: 'Name what differs from the payment provider: of one tenant, or page by page of all; a page may be short; changes nothing',
-  }),
-  acceptDifference: endpoint({
-    method: 'POST',
-    audit: 'billing.difference-accepted',
-    path: `${base}/reconcile/accept`,
-    auth: admin('operator'),
-    body: Accepted,
-    returns: z.object({ success: z.literal(true) }),
-    summary: 'Accept a difference as it is, with a reason; it is named again once one of its sides changes',
   }),
   showTenantBilling: endpoint({
     method: 'GET',

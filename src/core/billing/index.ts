@@ -1,8 +1,7 @@
 // Billing: months, users that count, what a tenant will be charged, what a developer is paid, and differences with the provider.
 // Money is integer cents with a currency. Pure: it reads no row and calls no provider.
 export { invoiceFailedMail, paymentFailedMail, periodEndMail } from './billing-mails.ts'
-export { billingContract, type TenantBilling } from './contract.ts'
-export { type Accepted, acceptFix, type Difference, DifferenceKind, difference } from './difference.ts'
+export { billingContract, type Difference, type TenantBilling } from './contract.ts'
 export { dayOf, invoiceTimeOf, Month, monthBefore, monthEnd, monthOf, monthsBetween, reportTimeOf } from './month.ts'
 export { feeOf, payoutOf } from './payout.ts'
 export { planAfter, planOf } from './plan.ts'

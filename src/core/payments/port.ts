@@ -128,7 +128,6 @@ export type PaymentProvider = Readonly<{
         metadata: Metadata
       }>,
   ): Promise<ProviderInvoiceItem>
-  getInvoiceItem(id: string): Promise<ProviderInvoiceItem | null>
   /** Only one that is on no invoice or on a draft: throws `invalid` otherwise. Succeeds for one that does not exist. */
   deleteInvoiceItem(id: string): Promise<void>
   listInvoiceItems(customerId: string): Promise<readonly ProviderInvoiceItem[]>

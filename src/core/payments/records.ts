@@ -129,7 +129,7 @@ export type ProviderInvoiceItem = Readonly<{
   metadata: Metadata
 }>
 
-export type ProviderTransfer = Readonly<{ id: string; amount: Money; destination: string; reversedCents: number; metadata: Metadata }>
+export type ProviderTransfer = Readonly<{ id: string; amount: Money; destination: string; metadata: Metadata }>
 
 /** The endpoint whose secret signed an event: of the platform's account, of connected accounts, or of thin events. */
 export type WebhookEndpoint = 'platform' | 'connect' | 'thin'

@@ -120,7 +120,6 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   tenant_billing: { tenant: ofTenant, export: ['tenant_id'] },
   billing_payouts: platform('statements of developers, kept after their tenant'),
   billing_developers: platform('the vendor of a developer, set by operators'),
-  billing_accepted: platform('differences with the payment provider that operators accepted: ids and amounts alone'),
   payment_refunds: platform('refunds by invoice: ids and amounts alone'),
   payment_events: platform('events of the payment provider: ids and types alone, deleted after 90 days'),
   // events hold ids and no content

@@ -93,18 +93,6 @@ export type PayoutTable = {
   created_at: string
 }
 
-/** A difference with the provider that an operator accepted, as it was then. */
-type AcceptedTable = {
-  kind: string
-  subject: string
-  id: string
-  here: string
-  there: string
-  reason: string
-  accepted_by: string
-  accepted_at: string
-}
-
 type DeveloperTable = { developer_id: string; vendor_id: string }
 type WarningTable = { tenant_id: string; month: string; created_at: string }
 
@@ -126,7 +114,6 @@ declare module '../db/database.ts' {
     billing_reports: ReportTable
     billing_usage: ModuleUsageTable
     billing_payouts: PayoutTable
-    billing_accepted: AcceptedTable
     billing_developers: DeveloperTable
     billing_warnings: WarningTable
     tenant_billing: TenantBillingTable

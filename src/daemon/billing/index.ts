@@ -6,7 +6,6 @@ import { billingContract } from '../../core/billing/index.ts'
 import { defineCron, feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { billingAddressTopic } from '../tenants/index.ts'
-import { acceptDifference } from './accept-difference.ts'
 import { deleteOldUsers } from './active-users.ts'
 import { beginSteps, stepHandlers } from './cron-steps.ts'
 import { createPaymentCustomer, sendBillingAddress, showTenantBilling } from './customers.ts'
@@ -38,7 +37,6 @@ export const billingFeature = feature<Deps>({
       listPayouts: ({ query }) => listPayouts(deps, query),
       setDeveloperVendor: ({ actor, params, body }) => setDeveloperVendor(deps, actor, { ...params, ...body }),
       reconcileBilling: ({ query }) => reconcilePage(deps, query),
-      acceptDifference: ({ actor, body }) => acceptDifference(deps, actor, body),
       showTenantBilling: ({ params }) => showTenantBilling(deps, params),
       createPaymentCustomer: ({ actor, params, body }) => createPaymentCustomer(deps, actor, { ...params, ...body }),
     }),

@@ -10,7 +10,7 @@ type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
 /** One call each: a job that is interrupted repeats no more than these. */
 const pageSize = 100
 /** Refunds and disputes come later than that only in rare cases: their events are applied at any time. */
-export const monthsBack = 6
+const monthsBack = 6
 
 /** Reads a page of the invoices of modules again that may have been paid, refunded or disputed since. Returns its end; null on the last one. */
 export async function readInvoices(deps: Deps, { month, after }: Page, signal: AbortSignal): Promise<string | null> {

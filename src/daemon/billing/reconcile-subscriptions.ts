@@ -1,213 +1,142 @@
-import { acceptFix, type Difference, difference, planOf } from '../../core/billing/index.ts'
+import { type Difference, planOf } from '../../core/billing/index.ts'
 import { isLive, moneyText, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
+import type { DbOrTx } from '../db/index.ts'
 import { findItem, type SubscriptionRecord } from '../marketplace/index.ts'
 import { isLinked, payoutOfItem } from '../payments/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'provider'>
-
-/** Subscriptions of items and of the plan against those of the customer at the provider. */
-export async function ofSubscriptions(deps: Deps, tenant: TenantRecord, { rows, all }: Compared): Promise<Difference[]> {
-  const { slug } = tenant
-  const byId = new Map(all.map((one) => [one.id, one]))
-  const found: Difference[] = []
-  for (const row of rows) found.push(...(await ofSubscription(deps, slug, { row, there: byId.get(row.paymentSubscriptionId as string) })))
-  const known = new Set(rows.map(({ paymentSubscriptionId }) => paymentSubscriptionId))
-  for (const one of all.filter((sub) => isLive(sub) && sub.metadata.svc_kind === 'item' && !known.has(sub.id)))
-    if (!(await isBeingInstalled(deps, one)) && !(await isOfFormerInstallation(deps, one)))
-      found.push(
-        difference(
-          'subscription_unknown',
-          { subject: slug, id: one.id },
-          {
-            ...{ here: 'no item is installed with it', there: `${one.status}, item ${one.metadata.svc_item ?? 'unknown'}` },
-            fix: 'cancel it in the Dashboard of the provider, and refund what it charged',
-          },
-        ),
-      )
-  found.push(...(await ofPlan(deps, tenant, all)))
-  return found
-}
-
+/** `all`: the subscriptions of the customer. A former customer may pay for an item too. */
 type Compared = Readonly<{ rows: readonly SubscriptionRecord[]; all: readonly ProviderSubscription[] }>
+type Pair = Readonly<{ row: SubscriptionRecord; there: ProviderSubscription }>
 
-const isBeingInstalled = async ({ db }: Pick<Deps, 'db'>, { metadata }: ProviderSubscription): Promise<boolean> =>
-  (await db
-    .selectFrom('payment_attempts')
-    .select('id')
-    .where('id', '=', metadata.svc_attempt ?? '')
-    .where('finished_at', 'is', null)
-    .executeTakeFirst()) !== undefined
+const resend = 'without one, resend it in the Dashboard of the provider'
+const replay = `tenantry webhooks list, then replay an event of the subscription; ${resend}`
 
-/** Uninstalled, and the item was installed free or by another subscription since: it ends with its paid period. */
-const isOfFormerInstallation = async ({ db }: Pick<Deps, 'db'>, { id, cancelAtPeriodEnd }: ProviderSubscription): Promise<boolean> =>
-  cancelAtPeriodEnd && (await isLinked(db, id))
-
-async function ofSubscription(
-  { db, provider }: Deps,
-  slug: string,
-  { row, there }: Readonly<{ row: SubscriptionRecord; there: ProviderSubscription | undefined }>,
-): Promise<Difference[]> {
-  const id = row.paymentSubscriptionId as string
-  // A former customer of the tenant may pay for it.
-  const elsewhere = there ? null : await provider.getSubscription(id)
-  if (row.status === 'cancelled') return ofCancelled(slug, id, there ?? elsewhere)
-  if (elsewhere && isLive(elsewhere))
-    return [
-      difference(
-        'subscription_missing',
-        { subject: slug, id },
-        {
-          ...{ here: `${row.itemId} is installed`, there: `${elsewhere.status}, belongs to customer ${elsewhere.customerId}` },
-          fix: `tenantry tenants update ${slug} --payment-customer ${elsewhere.customerId}, or ${acceptFix('subscription_missing', id, slug)}`,
-        },
-      ),
-    ]
-  if (!there || !isLive(there))
-    return [
-      difference(
-        'subscription_missing',
-        { subject: slug, id },
-        {
-          ...{ here: `${row.itemId} is installed`, there: there ? there.status : 'unknown' },
-          fix: `tenantry webhooks list --type customer.subscription.deleted, then replay the event; without one, ${acceptFix('subscription_missing', id, slug)}`,
-        },
-      ),
-    ]
+/** Items that have or had a price, each with its subscription. */
+export async function ofItems(deps: Deps, tenant: TenantRecord, { rows, all }: Compared): Promise<Difference[]> {
   const found: Difference[] = []
-  if (there.cancelAtPeriodEnd)
-    found.push(
-      difference(
-        'subscription_ends',
-        { subject: slug, id },
-        {
-          ...{ here: 'installed', there: `ends on ${there.currentPeriodEnd}` },
-          fix: 'remove the cancellation in the Dashboard of the provider, or uninstall the item',
-        },
-      ),
-    )
-  if (there.priceId !== row.paymentPriceId) {
-    const price = await provider.getPrice(there.priceId)
-    found.push(
-      difference(
-        'price_differs',
-        { subject: slug, id },
-        {
-          here: `${row.paymentPriceId}, ${moneyText({ cents: row.priceCents ?? 0, currency: row.currency ?? '' })}`,
-          there: `${there.priceId}${price ? `, ${moneyText(price.unit)}` : ''}`,
-          fix: `set the price back in the Dashboard of the provider, or ${acceptFix('price_differs', id, slug)}`,
-        },
-      ),
-    )
+  for (const row of rows) {
+    const id = row.paymentSubscriptionId as string
+    const there = all.find((one) => one.id === id) ?? (await deps.provider.getSubscription(id))
+    const of = { subject: tenant.slug, id }
+    if (row.status === 'cancelled') found.push(...ofCancelled(of, there))
+    else if (!there || !isLive(there) || there.customerId !== tenant.paymentCustomerId) found.push(missing(of, row, there))
+    else found.push(...(await ofPrice(deps, of, { row, there })), ...ofStatus(of, { row, there }))
   }
-  if (paymentStatusOf(there) !== row.paymentStatus)
-    found.push(
-      difference(
-        'payment_status_differs',
-        { subject: slug, id },
-        {
-          ...{ here: row.paymentStatus, there: there.status },
-          fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('payment_status_differs', id, slug)}`,
-        },
-      ),
-    )
-  const item = await findItem(db, row.itemId)
-  const terms = item && (await payoutOfItem(db, item))
-  if (
-    item &&
-    (there.destination !== (terms?.destination ?? null) || there.applicationFeePercent !== (terms?.applicationFeePercent ?? null))
-  )
-    found.push(
-      difference(
-        'terms_differ',
-        { subject: slug, id },
-        {
-          here: terms ? `${terms.destination}, fee ${terms.applicationFeePercent} %` : 'paid to the platform',
-          there: there.destination ? `${there.destination}, fee ${there.applicationFeePercent ?? 0} %` : 'paid to the platform',
-          fix: termsFix({ id, slug, vendorId: item.vendorId, isTaxed: there.isTaxed && terms !== null }),
-        },
-      ),
-    )
   return found
 }
 
-/** Uninstalled items of a tenant that has no customer now: a former one may still be charged. */
-export async function ofCancelledRows({ provider }: Pick<Deps, 'provider'>, slug: string, rows: readonly SubscriptionRecord[]) {
-  const found: Difference[] = []
-  for (const { status, paymentSubscriptionId: id } of rows)
-    if (status === 'cancelled' && id !== null) found.push(...ofCancelled(slug, id, await provider.getSubscription(id)))
-  return found
-}
+type Of = Readonly<{ subject: string; id: string }>
 
-/** An uninstalled item whose subscription does not end, at the present or a former customer of the tenant. */
-const ofCancelled = (slug: string, id: string, found: ProviderSubscription | null): Difference[] =>
-  found && isLive(found) && !found.cancelAtPeriodEnd
+/** An uninstalled item whose subscription does not end. */
+const ofCancelled = (of: Of, there: ProviderSubscription | null): Difference[] =>
+  there && isLive(there) && !there.cancelAtPeriodEnd
     ? [
-        difference(
-          'subscription_continues',
-          { subject: slug, id },
-          {
-            ...{ here: 'cancelled', there: `continues and charges the customer ${found.customerId}` },
-            fix: 'tenantry jobs list --topic payments.cancellation, or cancel it in the Dashboard of the provider',
-          },
-        ),
+        {
+          kind: 'subscription_unknown',
+          ...{ ...of, here: 'cancelled', there: `continues and charges the customer ${there.customerId}` },
+          fix: 'tenantry jobs list --topic payments.cancellation, or cancel it in the Dashboard of the provider',
+        },
       ]
     : []
 
-type Terms = Readonly<{ id: string; slug: string; vendorId: string | null; isTaxed: boolean }>
-
-/** A subscription with tax is never changed to pay a vendor. */
-function termsFix({ id, slug, vendorId, isTaxed }: Terms): string {
-  const accept = acceptFix('terms_differ', id, slug)
-  if (isTaxed) return `the tenant uninstalls the item and installs it again after the end of its period, or ${accept}`
-  if (vendorId) return `tenantry marketplace vendors sync ${vendorId}, which sends the terms again`
-  return `set the destination back at the provider, or ${accept}`
+function missing(of: Of, { itemId }: SubscriptionRecord, there: ProviderSubscription | null): Difference {
+  const named = { kind: 'subscription_missing', ...of, here: `${itemId} is installed` } as const
+  if (!there || !isLive(there))
+    return {
+      ...{ ...named, there: there?.status ?? 'unknown' },
+      fix: `tenantry webhooks list --type customer.subscription.deleted, then replay the event; ${resend}, or the tenant uninstalls the item`,
+    }
+  return {
+    ...{ ...named, there: `${there.status}, belongs to customer ${there.customerId}` },
+    fix: `tenantry tenants update ${of.subject} --payment-customer ${there.customerId}, or the tenant uninstalls the item and installs it again`,
+  }
 }
 
-async function ofPlan({ db }: Deps, { id, slug, plan }: TenantRecord, all: readonly ProviderSubscription[]): Promise<Difference[]> {
-  const row = await db.selectFrom('tenant_billing').selectAll().where('tenant_id', '=', id).executeTakeFirst()
-  const plans = all.filter((one) => one.metadata.svc_kind === 'plan' && isLive(one) && one.status !== 'incomplete')
-  const own = row && all.find((one) => one.id === row.subscription_id)
-  const found = plans
-    .filter((one) => one.id !== row?.subscription_id)
-    .map((one) =>
-      difference(
-        'plan_differs',
-        { subject: slug, id: one.id },
-        {
-          ...{
-            here: row ? `the subscription of the plan is ${row.subscription_id}` : 'the tenant has no subscription of a plan',
-            there: one.status,
-          },
-          fix:
-            row && own && isLive(own)
-              ? 'cancel one of them at the provider'
-              : `tenantry webhooks list --type customer.subscription.created, then replay the newest event of this subscription; without one, ${acceptFix('plan_differs', one.id, slug)}`,
-        },
-      ),
-    )
-  if (row && isLive({ status: row.status as ProviderSubscription['status'] }) && own?.status !== row.status)
-    found.push(
-      difference(
-        'plan_differs',
-        { subject: slug, id: row.subscription_id },
-        {
-          ...{ here: row.status, there: own?.status ?? 'unknown' },
-          fix: `tenantry webhooks list, then replay an event of the subscription; without one, ${acceptFix('plan_differs', row.subscription_id, slug)}`,
-        },
-      ),
-    )
+/** The price, and who is paid: a wrong destination or fee loses money of the vendor or of the platform. */
+async function ofPrice({ db, provider }: Deps, of: Of, { row, there }: Pair): Promise<Difference[]> {
+  const item = await findItem(db, row.itemId)
+  const terms = item ? await payoutOfItem(db, item) : there
+  const isSamePrice = there.priceId === row.paymentPriceId
+  const isSamePayee = there.destination === (terms?.destination ?? null)
+  if (isSamePrice && isSamePayee && there.applicationFeePercent === (terms?.applicationFeePercent ?? null)) return []
+  const price = await provider.getPrice(there.priceId)
+  const isTaxed = there.isTaxed && terms !== null
+  return [
+    {
+      kind: 'price_differs',
+      ...of,
+      here: `${row.paymentPriceId}, ${moneyText({ cents: row.priceCents ?? 0, currency: row.currency ?? '' })}, ${payeeText(terms)}`,
+      there: `${there.priceId}${price ? `, ${moneyText(price.unit)}` : ''}, ${payeeText(there)}`,
+      fix: isSamePrice ? termsFix(item?.vendorId ?? null, isTaxed) : 'set the price back in the Dashboard of the provider',
+    },
+  ]
+}
+
+type Terms = Pick<ProviderSubscription, 'destination' | 'applicationFeePercent'>
+
+const payeeText = (terms: Terms | null): string =>
+  terms?.destination ? `paid to ${terms.destination}, fee ${terms.applicationFeePercent ?? 0} %` : 'paid to the platform'
+
+/** A subscription with tax is never changed to pay a vendor. */
+function termsFix(vendorId: string | null, isTaxed: boolean): string {
+  if (isTaxed) return 'the tenant uninstalls the item and installs it again after the end of its period'
+  return vendorId
+    ? `tenantry marketplace vendors sync ${vendorId}, which sends the terms again`
+    : 'remove the destination in the Dashboard of the provider'
+}
+
+const ofStatus = (of: Of, { row, there }: Pair): Difference[] =>
+  paymentStatusOf(there) === row.paymentStatus
+    ? []
+    : [{ kind: 'payment_status_differs', ...of, here: row.paymentStatus, there: there.status, fix: replay }]
+
+/** The subscription of the plan, and every other one that charges the customer for nothing. */
+export async function ofPlanAndUnknown({ db, provider }: Deps, tenant: TenantRecord, { rows, all }: Compared): Promise<Difference[]> {
+  const plan = await db.selectFrom('tenant_billing').selectAll().where('tenant_id', '=', tenant.id).executeTakeFirst()
+  const own = plan && (all.find(({ id }) => id === plan.subscription_id) ?? (await provider.getSubscription(plan.subscription_id)))
+  const ofPlan = { subject: tenant.slug, id: plan?.subscription_id ?? '' }
+  const found: Difference[] = []
+  if (plan && isLive({ status: plan.status as ProviderSubscription['status'] }) && own?.status !== plan.status) {
+    const kind = own && isLive(own) ? 'payment_status_differs' : 'subscription_missing'
+    found.push({ kind, ...ofPlan, here: plan.status, there: own?.status ?? 'unknown', fix: replay })
+  }
   if (own && isLive(own) && planOf(own) === null)
-    found.push(
-      difference(
-        'plan_differs',
-        { subject: slug, id: own.id },
-        {
-          ...{ here: `plan ${plan}`, there: `${own.status}, svc_plan=${own.metadata.svc_plan ?? ''} is no plan` },
-          fix: 'set svc_plan to light, pro or dedicated in the metadata of the subscription in the Dashboard of the provider',
-        },
-      ),
-    )
+    found.push({
+      kind: 'subscription_unknown',
+      ...{ ...ofPlan, here: `plan ${tenant.plan}` },
+      there: `${own.status}, svc_plan=${own.metadata.svc_plan ?? ''} is no plan`,
+      fix: 'set svc_plan to light, pro or dedicated in the metadata of the subscription in the Dashboard of the provider',
+    })
+  const known = new Set([plan?.subscription_id, ...rows.map(({ paymentSubscriptionId }) => paymentSubscriptionId)])
+  for (const one of all.filter((sub) => isLive(sub) && !known.has(sub.id))) {
+    const named = { kind: 'subscription_unknown', subject: tenant.slug, id: one.id } as const
+    if (one.metadata.svc_kind === 'item' && !(await isExpected(db, one)))
+      found.push({
+        ...{ ...named, here: 'no item is installed with it', there: `${one.status}, item ${one.metadata.svc_item ?? 'unknown'}` },
+        fix: 'cancel it in the Dashboard of the provider, and refund what it charged',
+      })
+    if (one.metadata.svc_kind === 'plan' && one.status !== 'incomplete')
+      found.push({
+        ...{ ...named, there: one.status },
+        here: plan ? `the subscription of the plan is ${plan.subscription_id}` : 'the tenant has no subscription of a plan',
+        fix:
+          own && isLive(own)
+            ? 'cancel one of them in the Dashboard of the provider'
+            : `tenantry webhooks list --type customer.subscription.created, then replay the newest event of this subscription; ${resend}`,
+      })
+  }
   return found
+}
+
+/** Its installation runs, or was replaced by one that is free or has another subscription: then it ends with its paid period. */
+async function isExpected(db: DbOrTx, { id, metadata, cancelAtPeriodEnd }: ProviderSubscription): Promise<boolean> {
+  const attempts = db
+    .selectFrom('payment_attempts')
+    .select('id')
+    .where('id', '=', metadata.svc_attempt ?? '')
+  if (await attempts.where('finished_at', 'is', null).executeTakeFirst()) return true
+  return cancelAtPeriodEnd && isLinked(db, id)
 }

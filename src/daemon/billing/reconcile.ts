@@ -1,64 +1,46 @@
 import { alertOf } from '../../core/alerts/index.ts'
-import { type Difference, difference } from '../../core/billing/index.ts'
+import type { Difference } from '../../core/billing/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
-import type { ProviderCustomer } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { subscriptionsOf } from '../marketplace/index.ts'
+import { type SubscriptionRecord, subscriptionsOf } from '../marketplace/index.ts'
 import { orProblem } from '../payments/index.ts'
 import { existingTenant, type TenantRecord, tenantsAfter } from '../tenants/index.ts'
-import { withoutAccepted } from './accept-difference.ts'
 import type { BillingDeps } from './deps.ts'
-import { ofDrafts, ofEnded, ofLateItems, ofMonthlyPrices } from './reconcile-invoices.ts'
-import { ofCancelledRows, ofSubscriptions } from './reconcile-subscriptions.ts'
-import { ofModules, ofPlanned, ofUsage, ofWaived } from './reconcile-usage.ts'
-import { type Comparison, ofPlatform } from './reconcile-vendors.ts'
+import { ofCharges, ofDrafts } from './reconcile-invoices.ts'
+import { ofItems, ofPlanAndUnknown } from './reconcile-subscriptions.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'log'>
 type Query = Readonly<{ cursor?: string | undefined; limit: number; tenant?: string | undefined }>
 
-/** Proxies end a request after a minute; a vendor or an item takes one call, and a tenant several. */
+/** Proxies end a request after a minute, and a tenant takes several calls. */
 const maxPageMs = 20_000
 
 /** A page for an API request. Changes nothing. Throws PAYMENTS_UNAVAILABLE, NOT_FOUND. */
 export const reconcilePage = (deps: Deps, query: Query) => orProblem(() => comparePage(deps, query))
 
 /**
- * Compares one tenant, or a page that ends after 20 seconds: vendors, items and transfers first, then tenants by slug. Throws a PaymentFailure, with
- * which a job waits for the provider, PAYMENTS_UNAVAILABLE without one, and NOT_FOUND.
+ * Compares one tenant, or a page of tenants by slug that ends after 20 seconds. Throws a PaymentFailure, with which a job waits for the provider,
+ * PAYMENTS_UNAVAILABLE without one, and NOT_FOUND.
  */
-async function comparePage(deps: Deps, { limit, ...from }: Query) {
-  if (from.tenant !== undefined) await existingTenant(deps.db, from.tenant)
-  if (deps.provider.name === 'none')
+async function comparePage(deps: Deps, { cursor, limit, tenant }: Query) {
+  const { db, clock, provider } = deps
+  const tenants = tenant === undefined ? await tenantsAfter(db, { after: cursor, limit: limit + 1 }) : [await existingTenant(db, tenant)]
+  if (provider.name === 'none')
     throw problem(
       'PAYMENTS_UNAVAILABLE',
       'The platform has no payment provider, so there is nothing to compare. fix: set TENANTRY_STRIPE_SECRET_KEY',
     )
-  const startedMs = deps.clock.monotonicMs()
-  const compared: Difference[][] = []
+  const startedMs = clock.monotonicMs()
+  const differences: Difference[] = []
+  let end: TenantRecord | undefined
   let checked = 0
-  let nextCursor: string | null = null
-  let end: string | null = null
-  for await (const one of comparisons(deps, { ...from, limit: limit + 1 })) {
-    if (end !== null && (checked === limit || deps.clock.monotonicMs() - startedMs >= maxPageMs)) {
-      nextCursor = end
-      break
-    }
-    compared.push(await one.compare())
-    if (one.isTenant) checked++
-    end = one.end
+  for (const one of tenants) {
+    if (end && (checked === limit || clock.monotonicMs() - startedMs >= maxPageMs)) break
+    differences.push(...(await ofTenant(deps, one)))
+    checked++
+    end = one
   }
-  const differences = compared.flat()
-  const open = await withoutAccepted(deps, differences)
-  return { differences: open, accepted: differences.length - open.length, checked, nextCursor }
-}
-
-/** From a cursor on; at most `limit` tenants. That of a tenant is its slug. */
-async function* comparisons(deps: Deps, { cursor, limit, tenant }: Query): AsyncGenerator<Comparison & { isTenant?: true }> {
-  const isOfPlatform = tenant === undefined && (cursor === undefined || cursor.includes(':'))
-  if (isOfPlatform) yield* ofPlatform(deps, cursor)
-  const after = isOfPlatform ? undefined : cursor
-  const tenants = tenant === undefined ? await tenantsAfter(deps.db, { after, limit }) : [await existingTenant(deps.db, tenant)]
-  for (const one of tenants) yield { end: one.slug, isTenant: true, compare: () => ofTenant(deps, one) }
+  return { differences, checked, nextCursor: end && checked < tenants.length ? end.slug : null }
 }
 
 const pageSize = 50
@@ -93,70 +75,28 @@ const alertDiffering = ({ db, clock }: Deps, { count, first }: Readonly<{ count:
     else await closeAlerts(tx, clock, { subject: 'billing', kinds: ['billing_differs'], because: 'nothing differs any more' })
   })
 
-const ofTenant = async (deps: Deps, tenant: TenantRecord): Promise<Difference[]> => [
-  ...(await ofPlanned(deps, tenant)),
-  ...(await atProvider(deps, tenant)),
-]
-
-async function atProvider(deps: Deps, tenant: TenantRecord): Promise<Difference[]> {
+async function ofTenant(deps: Deps, tenant: TenantRecord): Promise<Difference[]> {
   const { db, provider } = deps
-  const { slug, paymentCustomerId: customerId } = tenant
-  const rows = (await subscriptionsOf(db, { tenantId: tenant.id })).filter(({ paymentSubscriptionId }) => paymentSubscriptionId !== null)
-  if (customerId === null)
-    return [
-      ...rows
-        .filter(({ status }) => status === 'active')
-        .map((row) =>
-          difference(
-            'customer_missing',
-            { subject: slug, id: row.id },
-            {
-              ...{ here: 'a paid item is installed and the tenant has no payment customer', there: 'unknown' },
-              fix: `tenantry tenants update ${slug} --payment-customer <id>`,
-            },
-          ),
-        ),
-      ...(await ofCancelledRows(deps, slug, rows)),
-    ]
-  const customer = await provider.getCustomer(customerId)
-  if (!customer)
-    return [
-      difference(
-        'customer_missing',
-        { subject: slug, id: customerId },
-        {
-          ...{ here: 'the customer of the tenant', there: 'deleted or unknown' },
-          fix: `tenantry tenants billing ${slug} --create-customer`,
-        },
-      ),
-      ...(await ofCancelledRows(deps, slug, rows)),
-    ]
+  const { id: tenantId, paymentCustomerId: customerId } = tenant
+  const rows = (await subscriptionsOf(db, { tenantId })).filter(({ paymentSubscriptionId }) => paymentSubscriptionId !== null)
+  if (customerId === null || !(await provider.getCustomer(customerId))) {
+    // A former customer may still be charged.
+    const cancelled = rows.filter(({ status }) => status === 'cancelled')
+    return [...ofCustomer(tenant, rows), ...(await ofItems(deps, tenant, { rows: cancelled, all: [] }))]
+  }
   const all = await provider.listSubscriptions(customerId)
-  const found = [...ofAddress(tenant, customer), ...(await ofSubscriptions(deps, tenant, { rows, all }))]
+  const subscriptions = [...(await ofItems(deps, tenant, { rows, all })), ...(await ofPlanAndUnknown(deps, tenant, { rows, all }))]
   const invoices = await provider.listInvoices({ customerId })
-  found.push(
-    ...(await ofUsage(deps, tenant, invoices)),
-    ...(await ofModules(deps, tenant, invoices)),
-    ...(await ofWaived(deps, tenant, invoices)),
-    ...ofDrafts(deps, { slug, rows, all, invoices }),
-    ...(await ofMonthlyPrices(deps, { slug, rows, all, invoices })),
-    ...(await ofEnded(deps, { slug, rows, all, invoices })),
-    ...(await ofLateItems(deps, tenant, invoices)),
-  )
-  return found
+  return [...subscriptions, ...ofDrafts(deps, tenant, { rows, all, invoices }), ...(await ofCharges(deps, tenant, { rows, all, invoices }))]
 }
 
-/** It names no address: what an operator accepts is in the audit log. */
-const ofAddress = ({ slug, billingEmail }: TenantRecord, { id, email }: ProviderCustomer): Difference[] =>
-  billingEmail === null || billingEmail === email
-    ? []
-    : [
-        difference(
-          'billing_address_differs',
-          { subject: slug, id },
-          {
-            ...{ here: 'the billing address of the tenant', there: email === null ? 'no address' : 'another address' },
-            fix: `tenantry tenants update ${slug} --billing-email <address>`,
-          },
-        ),
-      ]
+function ofCustomer({ slug, paymentCustomerId: id }: TenantRecord, rows: readonly SubscriptionRecord[]): Difference[] {
+  const missing = { kind: 'customer_missing', subject: slug } as const
+  if (id !== null) {
+    const fix = `tenantry tenants billing ${slug} --create-customer`
+    return [{ ...missing, id, here: 'the customer of the tenant', there: 'deleted or unknown', fix }]
+  }
+  const here = 'a paid item is installed and the tenant has no payment customer'
+  const fix = `tenantry tenants update ${slug} --payment-customer <id>`
+  return rows.filter(({ status }) => status === 'active').map((row) => ({ ...missing, id: row.id, here, there: 'unknown', fix }))
+}

@@ -30,7 +30,7 @@ export { isSamePrice, type Price, priceFor } from './own-price.ts'
 
 export { publishSeeds } from './publish-seeds.ts'
 export { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription, subscriptionsOf } from './subscriptions.repo.ts'
-export { findVendor, isAccountGone, lockVendor, replaceVendor, storeAccountGone, vendorsOf } from './vendors.repo.ts'
+export { findVendor, isAccountGone, lockVendor, replaceVendor, storeAccountGone } from './vendors.repo.ts'
 export { withoutPayments } from './without-payments.ts'
 
 export const marketplaceFeature = feature<MarketplaceDeps>({

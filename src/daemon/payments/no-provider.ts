@@ -32,7 +32,6 @@ export const noProvider: PaymentProvider = {
   createInvoice: refuse,
   finishInvoice: refuse,
   createInvoiceItem: refuse,
-  getInvoiceItem: refuse,
   deleteInvoiceItem: refuse,
   listInvoiceItems: refuse,
   getInvoice: refuse,

@@ -22,7 +22,6 @@ type InvoiceCalls = Pick<
   | 'finishInvoice'
   | 'payInvoice'
   | 'createInvoiceItem'
-  | 'getInvoiceItem'
   | 'deleteInvoiceItem'
   | 'listInvoiceItems'
   | 'getInvoice'
@@ -106,7 +105,6 @@ export const stripeInvoices = (stripe: Stripe, { collection, automaticTax }: Col
         const placed = 'invoiceId' in on ? { ...item, invoice: on.invoiceId } : { ...item, subscription: on.subscriptionId }
         return toInvoiceItem(await stripe.invoiceItems.create(placed, { idempotencyKey: key }))
       }),
-    getInvoiceItem: (id) => orNull(async () => toInvoiceItem(await stripe.invoiceItems.retrieve(id))),
     deleteInvoiceItem: async (id) => {
       await orNull(() => stripe.invoiceItems.del(id))
     },

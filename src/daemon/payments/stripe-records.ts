@@ -152,6 +152,5 @@ export const toTransfer = (transfer: Stripe.Transfer): ProviderTransfer => ({
   id: transfer.id,
   amount: { cents: transfer.amount, currency: transfer.currency },
   destination: idOrNull(transfer.destination) ?? '',
-  reversedCents: transfer.amount_reversed,
   metadata: transfer.metadata,
 })

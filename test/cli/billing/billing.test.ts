@@ -30,7 +30,7 @@ const payout: Payout = {
   },
 }
 const difference: Difference = {
-  ...{ kind: 'terms_differ', subject: 'anna-schule', id: 'sub_1', here: 'acct_1, fee 30 %', there: 'acct_1, fee 5 %\u001b[31m' },
+  ...{ kind: 'price_differs', subject: 'anna-schule', id: 'sub_1', here: 'acct_1, fee 30 %', there: 'acct_1, fee 5 %\u001b[31m' },
   fix: 'tenantry jobs list --topic payments.subscription-terms',
 }
 
@@ -99,36 +99,14 @@ test('developer sets or removes the vendor, and without one it is a usage error'
   expect([missing.exit, missing.asked]).toEqual([2, []])
 })
 
-test('accept sends the difference as it is with a reason, and without a reason or a difference it is an error', async () => {
-  const found = { [`GET ${base}/reconcile`]: { differences: [difference], accepted: 0, checked: 1, nextCursor: null } }
-  const answers = { ...found, [`POST ${base}/reconcile/accept`]: { success: true } }
-  const ran = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--reason', 'agreed'], { answers })
-  const { fix: _, ...sent } = difference
-  expect(ran.asked[1]?.body).toEqual({ ...sent, reason: 'agreed' })
-  expect(ran.stdout).toBe('terms_differ of sub_1 is accepted. It is named again once it changes.\n')
-  const one = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--tenant', 'anna-schule', '--reason', 'agreed'], { answers })
-  expect(one.asked[0]?.search).toBe('?tenant=anna-schule')
-  const more = { ...answers, [`GET ${base}/reconcile`]: { differences: [difference], accepted: 0, checked: 1, nextCursor: 'anna-schule' } }
-  const first = await tenantry(['billing', 'accept', 'terms_differ', 'sub_1', '--reason', 'agreed'], { answers: more })
-  expect(first.asked.map(({ method }) => method)).toEqual(['GET', 'POST'])
-  expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_1'])).exit).toBe(2)
-  const unknown = await tenantry(['billing', 'accept', 'foo', 'sub_1', '--reason', 'x'], { answers: found })
-  expect([unknown.exit, unknown.asked]).toEqual([2, []])
-  expect(unknown.stderr).toContain('foo is no kind of difference. fix: one of customer_missing')
-  expect((await tenantry(['billing', 'accept', 'terms_differ', 'sub_2', '--reason', 'x'], { answers: found })).stderr).toContain(
-    'No difference',
-  )
-})
-
 test('reconcile reads all pages, names each difference with its fix, and changes nothing', async () => {
   const pages = [
-    { differences: [difference], accepted: 1, checked: 50, nextCursor: 'b' },
-    { differences: [], accepted: 0, checked: 3, nextCursor: null },
+    { differences: [difference], checked: 50, nextCursor: 'b' },
+    { differences: [], checked: 3, nextCursor: null },
   ]
   const ran = await tenantry(['billing', 'reconcile'], { answers: { [`GET ${base}/reconcile`]: pages } })
   expect(ran.asked.map(({ method, search }) => `${method} ${search}`)).toEqual(['GET ', 'GET ?cursor=b'])
-  expect(ran.stdout).toContain('terms_differ anna-schule (sub_1)\n  here:  acct_1, fee 30 %\n  there: acct_1, fee 5 %')
+  expect(ran.stdout).toContain('price_differs anna-schule (sub_1)\n  here:  acct_1, fee 30 %\n  there: acct_1, fee 5 %')
   expect(ran.stdout).toContain('1 difference in 53 tenants. Nothing was changed.')
-  expect(ran.stdout).toContain('1 accepted.')
   expect(ran.stdout).not.toContain('\u001b[31m')
 })

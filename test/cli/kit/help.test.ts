@@ -19,7 +19,7 @@ const promised = {
   rollouts: 'plan rehearse create start watch pause resume promote abort rollback show list emergency',
   modules: 'init check test pack register submit list show health audit withdraw restore upstream',
   reviews: 'list show approve reject invite verify',
-  billing: 'preview usage waive payouts developer reconcile accept',
+  billing: 'preview usage waive payouts developer reconcile',
   alerts: 'list show acknowledge resend test',
   jobs: 'list show retry',
   crons: 'list run history',

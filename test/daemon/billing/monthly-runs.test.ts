@@ -148,17 +148,6 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
     const room = await aBillingWorld(await fresh())
     expect(await aReplica(room).cron(cron)).toBe(`queued. Progress: tenantry jobs list ${topics}`)
   })
-
-  test('is named by the comparison once it is not billed for a day', async () => {
-    const room = await aBillingWorld(await fresh())
-    await room.module('attendance', 500)
-    await room.until('2026-04-02T00:00:00.000Z')
-    await room.db.updateTable('billing_usage').set({ state: 'planned', invoice_id: null, invoice_item_id: null }).execute()
-    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
-    await room.clock.advance(24 * 60 * 60_000)
-    expect(await room.run('billing-reconcile')).toBe('1 difference in 1 tenant')
-    expect((await room.db.selectFrom('alerts').select('body').executeTakeFirstOrThrow()).body).toContain('module_not_billed of acme')
-  })
 })
 
 onBothDialects('the run of a cron', (fresh) => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -79,18 +78,6 @@ onBothDialects('modules of an invoice that an operator gave up', (fresh) => {
     await room.provider.voidInvoice({ key: 'waived', invoiceId: open.id })
     await room.until('2026-09-10T00:00:00.000Z')
     expect([await states(room), await statements(room)]).toEqual([['void'], []])
-    expect((await reconcilePage(room.deps, { limit: 10 })).differences).toEqual([])
-  })
-
-  test('are named while only the provider knows it, with what ends that', async () => {
-    const { room, open } = await withOpenInvoice()
-    await room.provider.voidInvoice({ key: 'waived', invoiceId: open.id })
-    const { differences } = await reconcilePage(room.deps, { limit: 10 })
-    expect(differences).toMatchObject([
-      { kind: 'module_not_invoiced', fix: expect.stringContaining('crons run billing-developer-payouts') },
-    ])
-    await room.run('billing-developer-payouts')
-    expect((await reconcilePage(room.deps, { limit: 10 })).differences).toEqual([])
   })
 
   test('are paid to the developer if the uncollectible invoice is paid after all', async () => {

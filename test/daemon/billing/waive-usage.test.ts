@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { TenantId } from '../../../src/core/kit/index.ts'
 import { previewOf } from '../../../src/daemon/billing/preview.ts'
-import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
 import { waiveUsage } from '../../../src/daemon/billing/waive-usage.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -94,21 +93,6 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     await expect(room.waive(pilot)).rejects.toMatchObject({ code: 'CONFLICT' })
     await room.run('billing-usage-aggregation')
     expect(room.money()[0]).toBe(1500)
-  })
-
-  test('that are waived after their invoice was refused are named until the draft is deleted', async () => {
-    const room = await aPilot(await fresh())
-    await room.addCustomer()
-    room.double.fault('finishInvoice', 'refused')
-    await room.run('billing-usage-aggregation')
-    await room.waive(pilot)
-    const draft = [...room.double.invoices.values()].find(({ status }) => status === 'draft')
-    const named = async () => (await reconcilePage(room.deps, { limit: 10 })).differences.filter(({ kind }) => kind === 'module_waived')
-    expect(await named()).toMatchObject([
-      { subject: 'acme', id: draft?.id, there: 'draft invoice of 5.00 EUR', fix: expect.stringMatching(/^delete .* draft/) },
-    ])
-    room.double.invoices.delete(draft?.id as string)
-    expect(await named()).toEqual([])
   })
 
   test('are named with their amount before they are charged', async () => {

@@ -93,7 +93,6 @@ describe.skipIf(!hasStripeMock)('the shape of every call', () => {
       }),
     finishInvoice: (one) => one.finishInvoice({ key: key(), invoiceId: 'in_1' }),
     payInvoice: (one) => one.payInvoice({ key: key(), invoiceId: 'in_1' }),
-    getInvoiceItem: (one) => one.getInvoiceItem('ii_1'),
     deleteInvoiceItem: (one) => one.deleteInvoiceItem('ii_1'),
     listInvoiceItems: (one) => one.listInvoiceItems('cus_1'),
     getCharge: (one) => one.getCharge('ch_1'),

@@ -479,7 +479,6 @@ export function paymentDouble(
           addLine(invoice, { description, cents: amount.cents, invoiceItemId: item.id, metadata, periodStart: at(), periodEnd: at() })
         return item
       }),
-    getInvoiceItem: (item) => get('getInvoiceItem', item, () => invoiceItems.get(item) ?? null),
     deleteInvoiceItem: (item) =>
       get('deleteInvoiceItem', item, () => {
         const found = invoiceItems.get(item)
@@ -525,7 +524,7 @@ export function paymentDouble(
         const { amount, destination, metadata } = input
         if (!accounts.get(destination)?.transfersEnabled)
           throw paymentFailure('invalid', 'The destination account cannot receive transfers')
-        const transfer = { id: id('tr'), amount, destination, reversedCents: 0, metadata }
+        const transfer = { id: id('tr'), amount, destination, metadata }
         transfers.set(transfer.id, transfer)
         money.transfer(destination, amount)
         return transfer

@@ -76,6 +76,7 @@ import { sessionProofs } from './0082-session-proofs.ts'
 import { chatTokenRenewals } from './0083-chat-token-renewals.ts'
 import { drilledMedia } from './0084-drilled-media.ts'
 import { fileObjects } from './0085-file-objects.ts'
+import { noAcceptedDifferences } from './0086-no-accepted-differences.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -158,4 +159,5 @@ export const migrations: readonly Migration[] = [
   chatTokenRenewals,
   drilledMedia,
   fileObjects,
+  noAcceptedDifferences,
 ]
