@@ -37,7 +37,7 @@ export function ofDrafts({ clock }: Pick<Deps, 'clock'>, { slug }: TenantRecord,
 
 type Reported = Compared & Readonly<{ slug: string; reports: readonly ReportRow[] }>
 
-/** What is charged for items against what is owed: the monthly price, or the users that were reported. */
+/** Compares what invoices charge for items with what is owed: the monthly price, or the users that were reported. */
 export async function ofCharges(deps: Deps, { id, slug }: TenantRecord, compared: Compared): Promise<Difference[]> {
   const sent = deps.db.selectFrom('billing_reports').selectAll().where('tenant_id', '=', id).where('sent_at', 'is not', null)
   const reports = (await sent.execute()).filter((row) => !isWaived(row))
@@ -85,7 +85,7 @@ function ofEnded({ clock }: Deps, { slug, all, invoices, reports }: Reported): D
 
 type Owed = Readonly<{ cents: number; here: string }>
 
-/** Of an item with a monthly price. A subscription with another price is named by itself. */
+/** Null for an item with a price per user. A subscription with another price is named by itself. */
 function monthlyPrice({ subscriptionId, lines, total }: ListedInvoice, { rows, all }: Pick<Compared, 'rows' | 'all'>): Owed | null {
   const row = rows.find((one) => one.priceModel === 'flat-monthly' && one.paymentSubscriptionId === subscriptionId)
   if (!row || all.find(({ id }) => id === subscriptionId)?.priceId !== row.paymentPriceId) return null
