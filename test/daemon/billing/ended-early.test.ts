@@ -61,9 +61,10 @@ onBothDialects('usage that was reported before its subscription was cancelled by
       await room.until('2026-03-20T00:00:00.000Z')
       const [live] = room.double.liveSubscriptions(room.customer.id)
       room.double.cancelWithInvoice(live?.id as string, { periodStart, periodEnd })
+      await room.until('2026-04-10T00:00:00.000Z')
+      expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
       await room.until('2026-06-01T00:00:00.000Z')
       expect([room.money(), await room.alerts()]).toEqual([[450, 315, 135], []])
-      expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
     },
   )
 

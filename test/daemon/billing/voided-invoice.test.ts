@@ -55,6 +55,7 @@ onBothDialects('an invoice of usage that an operator voided is not charged again
     const room = await withVoidedMarch()
     await room.db.updateTable('billing_reports').set({ quantity: 6, revision: 2, sent_at: null }).execute()
     await room.run('marketplace-monthly-billing')
+    expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
     await room.until('2026-06-01T00:00:00.000Z')
     expect(room.money()).toEqual([0, 0, 0])
   })
