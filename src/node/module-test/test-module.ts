@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { idsOf, isModuleEvent } from '../../core/events/index.ts'
-import { canonicalJson } from '../../core/kit/index.ts'
+import { canonicalJson, plural } from '../../core/kit/index.ts'
 import {
   type Expected,
   MemoryTenant,
@@ -19,6 +19,10 @@ import type { Job, Sandbox } from '../sandbox/index.ts'
 export type TestedStep = Readonly<{ step: string; ok: boolean; ms: number; calls: number; message: string | null }>
 export type TestReport = Readonly<{ ok: boolean; ran: readonly TestedStep[]; ms: number; log: readonly string[] }>
 
+/** A test may have more than 1,000 runs, each with 100 lines and 200 violations. */
+const maxLogLines = 1000
+const maxViolations = 10
+
 /** A module as it is tested: its code by path, its manifest, and the samples. */
 export type TestedModule = Readonly<{ files: Readonly<Record<string, string>>; manifest: ModuleManifest; samples: Samples }>
 
@@ -30,12 +34,15 @@ export async function testModule(sandbox: Sandbox, { files, manifest, samples }:
   const tenant = new MemoryTenant(samples, manifest)
   const ran: TestedStep[] = []
   const log: string[] = []
+  let lostLines = 0
   const tryJob = async (step: string, job: Job, faultOf: FaultOf): Promise<void> => {
     const { handlers, published, commit } = tenant.begin()
     const run = { files, main: manifest.main, job, settings: samples.settings, now }
     const result = await sandbox.run(run, serveCalls(manifest.permissions, handlers))
     if (result.outcome === 'done') commit()
-    log.push(...result.log.map((line) => `${step}: ${line}`))
+    const rest = maxLogLines - log.length
+    log.push(...result.log.slice(0, rest).map((line) => `${step}: ${line}`))
+    lostLines += Math.max(0, result.log.length - rest)
     const message = failureOf(result) ?? faultOf(result, published)
     ran.push({ step, ok: message === null, ms: Math.round(result.ms * 10) / 10, calls: result.calls, message })
   }
@@ -46,6 +53,7 @@ export async function testModule(sandbox: Sandbox, { files, manifest, samples }:
   if (ran.every(({ ok }) => ok))
     for (const sample of stepsOf(samples, manifest))
       await tryJob(nameOf(sample), jobOf(sample), (result, published) => sampleFault(sample, { result, published, tenant }))
+  if (lostLines > 0) log.push(`… ${plural(lostLines, 'more line')}`)
   return { ok: ran.every(({ ok }) => ok), ran, ms: Math.round(ran.reduce((sum, { ms }) => sum + ms, 0)), log }
 }
 
@@ -61,12 +69,12 @@ const jobOf = (step: SampleStep): Job =>
   'event' in step ? { type: 'event', event: { ...step.event, payload: shownOf(step.event) } } : { type: 'request', request: step.request }
 
 /** A violation fails a step even if the module caught the error. */
-const failureOf = (result: RunResult): string | null =>
-  result.violations.length > 0
-    ? result.violations.map(({ kind, message }) => `${kind}: ${message}`).join('; ')
-    : result.outcome === 'done'
-      ? null
-      : result.message
+function failureOf({ violations, ...result }: RunResult): string | null {
+  if (violations.length === 0) return result.outcome === 'done' ? null : result.message
+  const named = violations.slice(0, maxViolations).map(({ kind, message }) => `${kind}: ${message}`)
+  const more = violations.length - named.length
+  return [...named, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
+}
 
 /** The module answers it, and may have changed what objects do. */
 const Exported = z.object({ events: z.array(z.string()), routes: z.boolean(), migrations: z.number() })
