@@ -17,7 +17,7 @@ export async function checkFolder(folder: string) {
   const { loadModule, readModuleFolder, scanPackage, zipOf } = await import('../../node/module-package/index.ts')
   const { assertCompatible } = await import('../../core/modules/index.ts')
   const files = await readModuleFolder(folder)
-  const module = loadModule(files)
+  const module = await loadModule(files)
   assertCompatible(module.manifest)
   const zip = await zipOf(files)
   const { ok, violations, bytes, checksum } = await scanPackage(zip)

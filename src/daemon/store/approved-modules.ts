@@ -1,13 +1,13 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { ModuleManifest } from '../../core/modules/index.ts'
-import { nativeSha256Hex } from '../../node/index.ts'
-import type { loadModule } from '../../node/module-package/index.ts'
+import type { LoadedModule } from '../../node/module-package/index.ts'
 import { isSignedRecord, type RecordSignature, signRecord } from '../audit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { packageKey, type StoreDeps } from './deps.ts'
 import { moduleIn } from './examine-package.ts'
 import type { SubmissionRecord } from './store.repo.ts'
 import type { StoreVersionTable } from './store.tables.ts'
+import { storedPackage } from './stored-package.ts'
 
 /** A version of a module that a reviewer approved. */
 export type ApprovedModule = Readonly<{
@@ -129,17 +129,15 @@ export async function loadApprovedPackage({ objects, dataDir }: LoadDeps, approv
       'PACKAGE_UNVERIFIED',
       `The approval of ${moduleId} ${version} is not signed by a trusted audit key (signed by ${signature.keyId}). fix: add the public key of that replica to audit-trusted.pub in the data folder, or withdraw the version`,
     )
-  const parts: Uint8Array[] = []
-  for await (const part of (await objects.get(packageKey(artifactId))) ?? []) parts.push(part)
-  const bytes = Buffer.concat(parts)
-  if (nativeSha256Hex(bytes) !== checksum)
+  const stored = await storedPackage({ objects }, artifactId)
+  if (stored?.sha256 !== checksum)
     throw problem(
       'PACKAGE_UNVERIFIED',
       `The stored package of ${moduleId} ${version} is missing or changed. fix: restore ${packageKey(artifactId)} of the object store from a backup`,
     )
-  return bytes
+  return stored.bytes
 }
 
 /** A type A module ready to run, from its verified package. Throws as `loadApprovedPackage`. */
-export const loadApprovedModule = async (deps: LoadDeps, approved: ApprovedModule): Promise<ReturnType<typeof loadModule>> =>
+export const loadApprovedModule = async (deps: LoadDeps, approved: ApprovedModule): Promise<LoadedModule> =>
   moduleIn(await loadApprovedPackage(deps, approved))

@@ -1,6 +1,6 @@
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { loadModule, scanInWorker } from '../../node/module-package/index.ts'
+import type { LoadedModule, scanInWorker } from '../../node/module-package/index.ts'
 import type { testModule } from '../../node/module-test/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Mailer } from '../mail/index.ts'
@@ -27,7 +27,7 @@ export type StoreDeps = Readonly<{
   /** Scans a package outside the thread of the daemon. */
   scan: (zip: Buffer, signal: AbortSignal) => ReturnType<typeof scanInWorker>
   /** Runs a type A module in the sandbox. `now`: ISO 8601. */
-  test: (module: ReturnType<typeof loadModule>, now: string) => ReturnType<typeof testModule>
+  test: (module: LoadedModule, now: string) => ReturnType<typeof testModule>
 }>
 
 /** The key of a package in the object store. Contains only an id. */

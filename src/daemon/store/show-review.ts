@@ -1,13 +1,13 @@
 import { problem } from '../../core/kit/index.ts'
 import type { ModuleManifest } from '../../core/modules/index.ts'
 import { type ComparedVersion, differenceOf, type SourceFile } from '../../core/store/index.ts'
-import { nativeSha256Hex } from '../../node/index.ts'
 import { readArchive } from '../../node/module-package/index.ts'
 import { approvedVersionsOf } from './approved-modules.ts'
-import { packageKey, type StoreDeps } from './deps.ts'
+import type { StoreDeps } from './deps.ts'
 import { developerOf } from './developers.ts'
 import { linkTo } from './download-package.ts'
 import { findSubmission, type SubmissionRecord } from './store.repo.ts'
+import { storedPackage } from './stored-package.ts'
 import { submissionView } from './submissions.ts'
 
 type Deps = Pick<StoreDeps, 'db' | 'clock' | 'keyring' | 'baseUrl' | 'objects'>
@@ -46,14 +46,13 @@ async function contentOf(
   { objects }: Deps,
   { artifactId, ...one }: Pick<SubmissionRecord, 'artifactId'> & Partial<SubmissionRecord>,
 ): Promise<Content | undefined> {
-  const parts: Uint8Array[] = []
-  for await (const part of (await objects.get(packageKey(artifactId))) ?? []) parts.push(part)
-  if (parts.length === 0) return undefined
+  const stored = await storedPackage({ objects }, artifactId)
+  if (!stored) return undefined
   const files = new Map<string, string>()
   const sources: SourceFile[] = []
   let shownBytes = 0
-  await readArchive(Buffer.concat(parts), ({ name, bytes }) => {
-    files.set(name, nativeSha256Hex(bytes))
+  await readArchive(stored.bytes, ({ name, bytes, sha256 }) => {
+    files.set(name, sha256)
     const isShown = bytes.length <= maxFileBytes && shownBytes + bytes.length <= maxTextBytes && !bytes.includes(0)
     if (isShown) shownBytes += bytes.length
     const findings = one.scan?.violations.filter(({ file }) => file === name) ?? []

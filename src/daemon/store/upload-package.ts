@@ -9,6 +9,7 @@ import { assertClaimsFree, similarIds } from './check-claims.ts'
 import { packageKey, type StoreDeps } from './deps.ts'
 import type { Examined, packageExaminer } from './examine-package.ts'
 import { insertSubmission, lockDeveloper } from './store.repo.ts'
+import { storedPackage } from './stored-package.ts'
 
 type Sent = Readonly<{ upload: Upload<{ manifest: string }>; signal: AbortSignal }>
 type UploadDeps = StoreDeps & Readonly<{ examiner: ReturnType<typeof packageExaminer> }>
@@ -23,7 +24,7 @@ export async function uploadPackage(deps: UploadDeps, actor: DeveloperActor, { u
   const artifactId = await reserve(deps, actor, upload.bytes.most)
   try {
     const { fields, taken } = await upload.receive(({ content }) => deps.objects.put(packageKey(artifactId), content))
-    const read = () => storedBytes(deps, artifactId)
+    const read = async () => (await storedPackage(deps, artifactId))?.bytes ?? Buffer.alloc(0)
     const examined = await deps.examiner.examine({ read, checksum: taken.sha256, manifest: fields.manifest, signal })
     assertCurrency(examined, deps)
     return await submit(deps, actor, { artifactId, stored: taken, examined })
@@ -60,12 +61,6 @@ function assertCurrency({ manifest }: Examined, { currency }: Pick<StoreDeps, 'c
   if (isBillable(manifest, currency)) return
   const reason = `must be ${currency.toUpperCase()}, the currency of this platform`
   throw problem('MODULE_INVALID', `billing.currency ${reason}.`, { details: [{ path: 'billing.currency', reason }] })
-}
-
-async function storedBytes({ objects }: StoreDeps, artifactId: string): Promise<Buffer> {
-  const parts: Uint8Array[] = []
-  for await (const part of (await objects.get(packageKey(artifactId))) ?? []) parts.push(part)
-  return Buffer.concat(parts)
 }
 
 type Stored = Readonly<{ artifactId: string; stored: Kept; examined: Examined }>

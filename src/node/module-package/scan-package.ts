@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { utf8Text } from '../../core/kit/index.ts'
 import { type Finding, finding, loadScan } from '../../core/scan/index.ts'
+import { nativeSha256Hex } from '../random.ts'
 import { readArchive } from './read-archive.ts'
 
 type ScannedFile = Readonly<{ name: string; bytes: number; sha256: string }>
@@ -29,8 +29,8 @@ export async function scanPackage(zip: Buffer): Promise<ScanReport> {
   const files: ScannedFile[] = []
   let manifest: string | null = null
   let unread: Finding | undefined = finding('manifest-missing', manifestName)
-  const { findings, bytes, sha256 } = await readArchive(zip, (file) => {
-    files.push({ name: file.name, bytes: file.bytes.length, sha256: createHash('sha256').update(file.bytes).digest('hex') })
+  const { findings, bytes } = await readArchive(zip, (file) => {
+    files.push({ name: file.name, bytes: file.bytes.length, sha256: file.sha256 })
     if (file.name === manifestName && file.bytes.length <= maxManifestBytes) {
       manifest = utf8Text(file.bytes) ?? null
       unread = manifest === null ? finding('not-utf8', manifestName) : undefined
@@ -39,7 +39,7 @@ export async function scanPackage(zip: Buffer): Promise<ScanReport> {
   })
   const missing = [...(unread ? [unread] : []), ...mainMissing(manifest, files)]
   const violations = [...findings, ...missing, ...found].slice(0, maxViolations)
-  return { ok: violations.length === 0, violations, files, bytes, checksum: sha256, manifest }
+  return { ok: violations.length === 0, violations, files, bytes, checksum: nativeSha256Hex(zip), manifest }
 }
 
 /** Only what a scan can know: whether the rest of the manifest is valid is decided elsewhere. */

@@ -1,0 +1,70 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
+import { beforeAll, expect, test } from 'vitest'
+import { ZipFile } from 'yazl'
+import { maxPackageBytes } from '../../../src/core/modules/index.ts'
+import { storedPackage } from '../../../src/daemon/store/stored-package.ts'
+import { type LoadedModule, loadModule, moduleText, readArchive } from '../../../src/node/module-package/index.ts'
+import { longestBlock } from '../../support/longest-block.ts'
+import { aManifest } from '../../support/modules-world.ts'
+
+/** One file that fills a package at its limit, without compression. */
+const content = randomBytes(maxPackageBytes - 1000)
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+let zip: Buffer
+/** Time in which the package is hashed at once. */
+let hashMs: number
+
+beforeAll(async () => {
+  const file = new ZipFile()
+  file.addBuffer(content, 'large.bin', { compress: false })
+  file.end()
+  zip = await buffer(file.outputStream)
+  hashMs = Number.POSITIVE_INFINITY
+  for (let n = 0; n < 3; n++) hashMs = Math.min(hashMs, await longestBlock(async () => sha256(zip)))
+})
+
+test('a package at the limit is read without blocking the thread', async () => {
+  const read: [string, string][] = []
+  let archive: Awaited<ReturnType<typeof readArchive>> | undefined
+  const blockMs = await longestBlock(async () => {
+    archive = await readArchive(zip, ({ name, sha256: hash }) => void read.push([name, hash]))
+  })
+  expect(archive).toEqual({ files: 1, bytes: content.length, findings: [] })
+  expect(read).toEqual([['large.bin', sha256(content)]])
+  expect(blockMs).toBeLessThan(hashMs / 2)
+})
+
+test('a package from the store is hashed without blocking the thread', async () => {
+  const get = async () =>
+    (async function* () {
+      for (let at = 0; at < zip.length; at += 65_536) {
+        await new Promise(setImmediate)
+        yield zip.subarray(at, at + 65_536)
+      }
+    })()
+  let stored: Awaited<ReturnType<typeof storedPackage>>
+  const blockMs = await longestBlock(async () => {
+    stored = await storedPackage({ objects: { get } as never }, 'art_1')
+  })
+  expect(stored?.bytes.equals(zip)).toBe(true)
+  expect(stored?.sha256).toBe(sha256(zip))
+  expect(blockMs).toBeLessThan(hashMs / 2)
+})
+
+test('code at the limit is decoded without blocking the thread', async () => {
+  const code = { name: 'index.js', bytes: Buffer.from(`// ${'ä'.repeat(40)}\n`.repeat(230_000)) }
+  const manifest = { name: 'module.json', bytes: Buffer.from(JSON.stringify(aManifest())) }
+  let atOnce = ''
+  const decodeMs = await longestBlock(async () => {
+    atOnce = moduleText(code)
+  })
+  let loaded: LoadedModule | undefined
+  const blockMs = await longestBlock(async () => {
+    loaded = await loadModule([manifest, code])
+  })
+  expect(loaded?.files['index.js'] === atOnce).toBe(true)
+  expect(blockMs).toBeLessThan(decodeMs / 2)
+  const damaged = { ...code, bytes: Buffer.from([0x61, 0xff]) }
+  await expect(loadModule([manifest, damaged])).rejects.toMatchObject({ code: 'MODULE_INVALID' })
+})
