@@ -16,7 +16,7 @@ export type DataFolder = Readonly<{
 export type VolumeKeys = Readonly<Record<string, string>>
 
 /**
- * The folders of all media and object volumes. Throws SNAPSHOT_FAILED if one is missing, because the snapshot would be incomplete. `known`: keys that
+ * The folders of all media and object volumes. Throws SNAPSHOT_FAILED if one is missing, or a service has none, because the snapshot would be incomplete. `known`: keys that
  * were read before; compose takes longer to read them than all else here.
  */
 export async function dataFolders(engine: ContainerEngine, box: LocalBox, known?: VolumeKeys): Promise<DataFolder[]> {
@@ -26,7 +26,13 @@ export async function dataFolders(engine: ContainerEngine, box: LocalBox, known?
     const found = containers.filter((container) => container.service === service)
     if (found.length === 0)
       throw problem('SNAPSHOT_FAILED', `${service} of ${box.slug} has no container, so the folder of its data is unknown`)
-    return [...new Set(found.flatMap((container) => container.volumes))].map((volume) => ({ service, volume }))
+    const volumes = [...new Set(found.flatMap((container) => container.volumes))]
+    if (volumes.length === 0)
+      throw problem(
+        'SNAPSHOT_FAILED',
+        `${service} of ${box.slug} mounts no named volume, so its data would not be in the snapshot. fix: move its data to a named volume of the compose file`,
+      )
+    return volumes.map((volume) => ({ service, volume }))
   })
   return Promise.all(
     mounts.map(async (mount) => ({ ...mount, key: keys.get(mount.volume) ?? null, folder: await folderOf(engine, mount.volume) })),

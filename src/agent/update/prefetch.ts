@@ -57,7 +57,6 @@ async function takeWarmSnapshot(deps: ChangeDeps, context: CommandContext, box: 
   context.progress({ step: 'warm-snapshot' })
   await prepareRepository(deps, context, repository)
   const paths = (await dataFolders(deps.engine, box)).map(({ folder }) => folder)
-  if (paths.length === 0) return
   const { commandId, signal } = context
   const onWaiting = reportWaiting(context, 'warm-snapshot')
   await deps.snapshots.take(repository, { tier: 'pre-update', commandId, slug: box.slug, paths, warm: true, onWaiting }, signal)

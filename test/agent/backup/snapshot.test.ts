@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { fetchSnapshot } from '../../../src/agent/backup/index.ts'
-import type { CommandContext, SnapshotStore } from '../../../src/agent/ports/index.ts'
+import type { CommandContext, ContainerEngine, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import type { Fault } from '../../../src/agent/simulated/index.ts'
 import { instant } from '../../../src/agent/simulated/index.ts'
 import { SnapshotTaken } from '../../../src/core/boxes/index.ts'
@@ -94,6 +94,16 @@ describe('a failed snapshot leaves nothing on the host and reports the same fail
     await host.engine.stop(box.project, ['postgres'])
     await expect(take()).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message: expect.stringContaining('oak') })
     expect(await left(workFolder)).toEqual([])
+  })
+
+  test.each(['synapse', 'minio'])('a %s whose data is in a folder of the host, which would not be in the snapshot', async (service) => {
+    const { agent, take, host } = await aBackedUpBox()
+    const containers: ContainerEngine['containers'] = async (project) =>
+      (await host.engine.containers(project)).map((one) => (one.service === service ? { ...one, volumes: [] } : one))
+    const deps = await agent({ ...host, engine: { ...host.engine, containers } })
+    const message = expect.stringContaining(`${service} of oak mounts no named volume`)
+    await expect(take(aSnapshotPayload(), aContext(), deps)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message })
+    expect(await host.snapshots.list(repository)).toEqual([])
   })
 
   test('a disk without room for the dump beside its reserve', async () => {
