@@ -37,6 +37,7 @@ export async function aBoxesWorld(db: Db): Promise<BoxesWorld> {
     fenceMaxMs: 15 * 60_000,
     assertSnapshotsConfigured: () => undefined,
     newestSnapshot: async () => undefined,
+    isStored: async () => true,
     onCommandAbandoned: (tx, { id }) => notifyFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
     snapshotsOfBox,
     windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },

@@ -3,6 +3,6 @@
 // A referenced snapshot, the newest one and the last verified one never expire.
 export { type ProofSummary, Snapshot, SnapshotStatus, snapshotsContract } from './contract.ts'
 export { hasFailedSinceProof, isGone } from './proof.ts'
-export { evaluateRetention, type RetainedSnapshot, type RetentionRule, type RetentionVerdict } from './retention.ts'
+export { completeSnapshots, evaluateRetention, type RetainedSnapshot, type RetentionRule, type RetentionVerdict } from './retention.ts'
 export { type DrillCandidate, dueDrills, nextTasks, SnapshotTask, type WaitingTask } from './schedule.ts'
 export { readStoreAddress, type StoreAddress, sessionsAddressError } from './store-address.ts'

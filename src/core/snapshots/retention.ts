@@ -44,7 +44,7 @@ type Input = Readonly<{
  * retained. Snapshots that no command reported may be incomplete: they use no slot and expire after a week. The function is idempotent.
  */
 export function evaluateRetention({ snapshots, rule, now, inUse, unrecorded }: Input): RetentionVerdict {
-  const present = snapshots.filter(({ status }) => status === 'present').sort(newestFirst)
+  const present = presentAmong(snapshots)
   const kept = new Map<string, string>()
   const keep = (snapshot: RetainedSnapshot | undefined, why: string | undefined) => {
     if (snapshot && why && !kept.has(snapshot.snapshotId)) kept.set(snapshot.snapshotId, why)
@@ -55,7 +55,7 @@ export function evaluateRetention({ snapshots, rule, now, inUse, unrecorded }: I
     if (snapshot.status === 'damaged') keep(snapshot, 'damaged: operator decides')
   }
   const unclaimed = unclaimedAmong(snapshots, unrecorded)
-  const claimed = present.filter((snapshot) => !unclaimed(snapshot))
+  const claimed = completeSnapshots({ snapshots, unrecorded })
   keep(present[0], 'newest snapshot of the box')
   keep(claimed[0], 'newest complete snapshot')
   keep([...present].sort(lastProvenFirst).find(isProven), 'last verified snapshot')
@@ -68,6 +68,15 @@ export function evaluateRetention({ snapshots, rule, now, inUse, unrecorded }: I
   for (const snapshot of present) keep(snapshot, unclaimed(snapshot) ? recent(snapshot, now) : undefined)
   return { forget: present.flatMap(({ snapshotId }) => (kept.has(snapshotId) ? [] : [snapshotId])), kept }
 }
+
+/** The snapshots of one box that can be restored as far as anything is known, newest first. */
+export function completeSnapshots({ snapshots, unrecorded }: Pick<Input, 'snapshots' | 'unrecorded'>): RetainedSnapshot[] {
+  const unclaimed = unclaimedAmong(snapshots, unrecorded)
+  return presentAmong(snapshots).filter((snapshot) => !unclaimed(snapshot))
+}
+
+const presentAmong = (snapshots: readonly RetainedSnapshot[]): RetainedSnapshot[] =>
+  snapshots.filter(({ status }) => status === 'present').sort(newestFirst)
 
 /**
  * Snapshots that a killed command may have left. After a lost registry all come from listings: before the first reported one, none counts as left over.

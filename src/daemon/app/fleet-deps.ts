@@ -17,6 +17,7 @@ import {
 import {
   assertSnapshotsConfigured,
   commandSecrets,
+  isStored,
   retentionRule,
   type SnapshotsDeps,
   snapshotForMove,
@@ -104,6 +105,7 @@ const lifeDeps = (config: Config) => ({
   ...lifeRules(config),
   assertSnapshotsConfigured: () => assertSnapshotsConfigured(config),
   newestSnapshot: snapshotForMove(vulnerabilities),
+  isStored,
   snapshotsOfBox,
   windows: { timeZone: config.timeZone, windows: config.windows },
 })

@@ -9,7 +9,7 @@ import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers
 import type { SnapshotsDeps } from './deps.ts'
 import { isLost } from './lost-stores.ts'
 import { restorable } from './restore-box.ts'
-import { lockRepository, markRestorable, newestPresent, type SnapshotRow, setSnapshotStatus } from './snapshots.repo.ts'
+import { lockRepository, markRestorable, newestReported, type SnapshotRow, setSnapshotStatus } from './snapshots.repo.ts'
 import { boxAddress, boxOf, getReadyBox, queueGraceMs } from './take-snapshot.ts'
 
 type Input = Readonly<{ slug: string; snapshotId?: string | undefined }>
@@ -21,7 +21,7 @@ export async function drillBox(deps: SnapshotsDeps, actor: Actor, { slug, snapsh
   const started = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
     const box = await getReadyBox(deps, tx, slug)
-    const snapshot = snapshotId === undefined ? await newestPresent(tx, box.tenantId, 'complete') : await restorable(tx, box, snapshotId)
+    const snapshot = snapshotId === undefined ? await newestReported(tx, box) : await restorable(tx, box, snapshotId)
     if (!snapshot) throw problem('NOT_FOUND', `${slug} has no complete snapshot. fix: \`tenantry snapshots take ${slug}\``)
     const commandId = await enqueueDrill({ ...deps, tx }, box, snapshot)
     const data = { commandId, snapshotId: snapshot.snapshot_id }

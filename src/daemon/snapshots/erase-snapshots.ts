@@ -4,7 +4,7 @@ import { acquireLease, type Db, releaseLease } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { forgetLostStore } from './lost-stores.ts'
 import { leaseMs, watchForBusyBox } from './maintain-stores.ts'
-import { knownRepository, maintenanceRepository, reachesStore, repositoryAddress } from './snapshot-store.ts'
+import { assertSnapshotsConfigured, knownRepository, maintenanceRepository, reachesStore, repositoryAddress } from './snapshot-store.ts'
 
 type OfTenant = Readonly<{ id: TenantId; slug: string }>
 type Deps = SnapshotsDeps
@@ -16,7 +16,7 @@ const maxRounds = 20
 
 /**
  * Deletes all snapshots of a tenant and their data, where the store is a bucket. It can be repeated. Throws UNAVAILABLE while the repository is
- * being maintained, and the errors of the store.
+ * being maintained, CONFIG without settings of the store, and the errors of the store.
  */
 export async function eraseSnapshots(deps: Deps, tenant: OfTenant, signal?: AbortSignal): Promise<void> {
   await eraseStored(deps, tenant, signal)
@@ -24,7 +24,10 @@ export async function eraseSnapshots(deps: Deps, tenant: OfTenant, signal?: Abor
 }
 
 async function eraseStored(deps: Deps, { id, slug }: OfTenant, signal?: AbortSignal): Promise<void> {
-  if (!reachesStore(deps.settings) || !(await mayHaveRepository(deps.db, id))) return
+  if (!(await mayHaveRepository(deps.db, id))) return
+  // Without settings its place is unknown.
+  if (!(await knownRepository(deps.db, id)).mayCreate) assertSnapshotsConfigured(deps.settings)
+  if (!reachesStore(deps.settings)) return
   const known = await idsOf(deps.db, id)
   const lease = await acquireLease(deps, { name: `snapshots:${id}`, owner: deps.owner, ttlMs: leaseMs })
   if (!lease) throw problem('UNAVAILABLE', `The snapshots of ${slug} are being maintained; their deletion is retried`)

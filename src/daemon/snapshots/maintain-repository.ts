@@ -8,7 +8,15 @@ import type { FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { MaintenancePlan, SnapshotsDeps } from './deps.ts'
 import { recordRepositoryId, recordStoreBack } from './lost-stores.ts'
 import { evaluateSnapshots } from './retention.ts'
-import { lockRepository, recordSnapshot, repositoryRow, type SnapshotOwner, setSnapshotStatus, snapshotsOf } from './snapshots.repo.ts'
+import {
+  lockRepository,
+  recordSnapshot,
+  repositoryRow,
+  type SnapshotOwner,
+  type SnapshotRow,
+  setSnapshotStatus,
+  snapshotsOf,
+} from './snapshots.repo.ts'
 import { boxOf } from './take-snapshot.ts'
 
 export type MaintenanceTask = 'prune' | 'check' | 'check-data'
@@ -103,7 +111,9 @@ async function recordListed(
   const notBefore = await lastTended(tx, tenantId)
   await tx.deleteFrom('snapshot_warm_copies').where('tenant_id', '=', tenantId).execute()
   for (const { snapshotId, tier, commandId, takenAt, addedBytes } of present) {
-    if (known.has(snapshotId)) continue
+    const row = known.get(snapshotId)
+    if (row && row.taken_at > isoNow(clock)) await correctTime({ clock, tx }, row, takenAt)
+    if (row) continue
     const facts = { command_id: commandId, added_bytes: Math.round(addedBytes) }
     if (tier !== null) await recordSnapshot({ tx, clock }, owner, { snapshotId, tier, takenAt, notBefore, ...facts })
     else if (commandId !== null)
@@ -118,6 +128,14 @@ async function recordListed(
     const ids = returned.filter((id) => (known.get(id)?.damaged_by ?? null) === damaged_by)
     await setSnapshotStatus(tx, { tenantId, ids, from }, { status: damaged_by ? 'damaged' : 'present', damaged_by })
   }
+}
+
+/** The clock of this machine was wrong when the snapshot was registered; the repository has the time of its host. */
+async function correctTime({ clock, tx }: WithTx<{ clock: Clock }>, row: SnapshotRow, listedAt: string): Promise<void> {
+  const now = isoNow(clock)
+  const times = { taken_at: listedAt < now ? listedAt : now, recorded_at: now }
+  const one = tx.updateTable('snapshots').set(times).where('tenant_id', '=', row.tenant_id)
+  await one.where('snapshot_id', '=', row.snapshot_id).execute()
 }
 
 async function lastTended(tx: Tx, tenantId: string): Promise<string | undefined> {

@@ -4,8 +4,8 @@ import type { BoxRecord } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { Command, ResultHandlers } from '../hosts/index.ts'
 import { type VulnerabilityDeps, vulnerabilitiesOf } from './restore-box.ts'
+import { newestRestorable } from './retention.ts'
 import { lockRepository, markRestorable, newestDamaged, newestPresent } from './snapshots.repo.ts'
-
 import { boxOf } from './take-snapshot.ts'
 
 type ForMove = Readonly<{
@@ -17,14 +17,14 @@ type ForMove = Readonly<{
 }>
 
 /**
- * The newest snapshot of a tenant, for a box on a dead host; it cannot expire until the commit. Falls back to the newest damaged one: one damaged part
+ * The newest restorable snapshot of a box on a dead host; it cannot expire until the commit. Falls back to the newest damaged one: one damaged part
  * marks every snapshot, and a restore verifies the data first. Reintroduced vulnerabilities are reported, never a reason to refuse.
  */
 export const snapshotForMove =
   (deps: VulnerabilityDeps) =>
   async (tx: Tx, box: BoxRecord): Promise<ForMove | undefined> => {
     await lockRepository(tx, box.tenantId)
-    const newest = (await newestPresent(tx, box.tenantId)) ?? (await newestDamaged(tx, box.tenantId))
+    const newest = (await newestRestorable(tx, box)) ?? (await newestDamaged(tx, box)) ?? (await newestPresent(tx, box))
     if (!newest) return undefined
     const { snapshot_id: snapshotId, sha256: snapshotSha256, taken_at: takenAt, status } = newest
     const reopens = await vulnerabilitiesOf({ ...deps, tx }, box, newest)

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { BoxSnapshots } from '../../core/boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { newestPresent } from './snapshots.repo.ts'
+import { newestReported, type SnapshotOwner } from './snapshots.repo.ts'
 import type { SnapshotDrillTable } from './snapshots.tables.ts'
 
 type Drill = Selectable<SnapshotDrillTable>
@@ -34,18 +34,20 @@ export async function newestProofs(db: DbOrTx, tenantIds: readonly string[]): Pr
 
 export type ProofOf = (tenantId: string, snapshotId: string) => Proof | undefined
 
-/** The time of the last proof of each tenant. */
-export async function lastProofs(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
+/** The time of the last proof of each tenant. One of the future is of a clock that was wrong, and does not count. */
+export async function lastProofs(db: DbOrTx, now: string): Promise<ReadonlyMap<string, string>> {
   const drills = await db
     .selectFrom('snapshot_drills')
     .select(({ fn }) => ['tenant_id', fn.max('at').as('at')])
     .where('ok', '=', 1)
+    .where('at', '<=', now)
     .groupBy('tenant_id')
     .execute()
   const restores = await db
     .selectFrom('box_restores')
     .select(({ fn }) => ['tenant_id', fn.max(fn.coalesce('ended_at', 'asked_at')).as('at')])
     .where('status', '=', 'restored')
+    .where((eb) => eb(eb.fn.coalesce('ended_at', 'asked_at'), '<=', now))
     .groupBy('tenant_id')
     .execute()
   const last = new Map(drills.map(({ tenant_id, at }) => [tenant_id, at]))
@@ -65,19 +67,20 @@ export async function lastDrills(
 }
 
 /** The time of the last drill of each tenant, failed ones included. */
-export async function lastTried(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
+export async function lastTried(db: DbOrTx, now: string): Promise<ReadonlyMap<string, string>> {
   const rows = await db
     .selectFrom('snapshot_drills')
     .select(({ fn }) => ['tenant_id', fn.max('at').as('at')])
+    .where('at', '<=', now)
     .groupBy('tenant_id')
     .execute()
   return new Map(rows.map(({ tenant_id, at }) => [tenant_id, at]))
 }
 
 /** The newest snapshot and the last proof of a box. */
-export async function snapshotsOfBox(db: DbOrTx, { tenantId }: { tenantId: string }): Promise<BoxSnapshots> {
-  const newest = await newestPresent(db, tenantId)
-  const [proof] = await proofsOf(db, [tenantId])
+export async function snapshotsOfBox(db: DbOrTx, box: Pick<SnapshotOwner, 'id' | 'tenantId'>): Promise<BoxSnapshots> {
+  const newest = await newestReported(db, box)
+  const [proof] = await proofsOf(db, [box.tenantId])
   return {
     lastSnapshot: newest ? { snapshotId: newest.snapshot_id, tier: newest.tier, takenAt: newest.taken_at } : null,
     lastProvenRestore: proof ? { at: proof.at, durationMs: proof.durationMs, snapshotId: proof.snapshotId } : null,

@@ -1,11 +1,17 @@
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { evaluateRetention, type RetentionRule, type RetentionVerdict } from '../../core/snapshots/index.ts'
+import {
+  completeSnapshots,
+  evaluateRetention,
+  type RetainedSnapshot,
+  type RetentionRule,
+  type RetentionVerdict,
+} from '../../core/snapshots/index.ts'
 import type { Config } from '../config/index.ts'
 
 import type { DbOrTx, WithTx } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { newestProofs, type ProofOf } from './proofs.ts'
-import { type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
+import { type SnapshotOwner, type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
 
 /** The retention rule of the settings. */
 export function retentionRule({ snapshots }: Pick<Config, 'snapshots'>): RetentionRule {
@@ -26,15 +32,7 @@ export async function evaluateSnapshots(deps: Deps, db: DbOrTx, tenantIds: reado
   const unrecorded = await unrecordedTimes(db, tenantIds)
   const verdicts = new Map(
     tenantIds.map((tenantId) => {
-      const own = rows.filter((row) => row.tenant_id === tenantId)
-      const snapshots = own.map(({ snapshot_id: snapshotId, tier, taken_at: takenAt, status, ...row }) => ({
-        snapshotId,
-        tier,
-        takenAt,
-        status,
-        provenAt: proofOf(tenantId, snapshotId)?.at ?? null,
-        reported: row.sha256 !== null,
-      }))
+      const snapshots = rows.filter((row) => row.tenant_id === tenantId).map(retained(proofOf))
       return [
         tenantId,
         evaluateRetention({ snapshots, rule: deps.rule, now: isoNow(deps.clock), inUse, unrecorded: unrecorded.get(tenantId) }),
@@ -42,6 +40,23 @@ export async function evaluateSnapshots(deps: Deps, db: DbOrTx, tenantIds: reado
     }),
   )
   return { verdicts, proofOf }
+}
+
+const retained =
+  (proofOf: ProofOf) =>
+  ({ tenant_id, snapshot_id: snapshotId, tier, taken_at: takenAt, status, sha256 }: SnapshotRow): RetainedSnapshot => ({
+    ...{ snapshotId, tier, takenAt, status },
+    provenAt: proofOf(tenant_id, snapshotId)?.at ?? null,
+    reported: sha256 !== null,
+  })
+
+/** The newest snapshot of this box that can be restored: one that no command reported may have no dump. */
+export async function newestRestorable(db: DbOrTx, { id, tenantId }: SnapshotOwner): Promise<SnapshotRow | undefined> {
+  const rows = (await snapshotsOf(db, [tenantId])).filter(({ box_id }) => box_id === id)
+  const snapshots = rows.map(retained(await newestProofs(db, [tenantId])))
+  const unrecorded = (await unrecordedTimes(db, [tenantId])).get(tenantId)
+  const [newest] = completeSnapshots({ snapshots, unrecorded })
+  return rows.find(({ snapshot_id }) => snapshot_id === newest?.snapshotId)
 }
 
 type Unrecorded = Readonly<{ from: string; until: string }>

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { Clock } from '../../core/kit/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 import { lastProofs } from './proofs.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
@@ -26,7 +26,7 @@ export function snapshotMetrics({ db, clock, registry }: Deps): void {
     })
   const oldest = (ages: readonly number[]) => Math.max(0, ...ages) / 1000
   const laterThan = (ms: number) => (ages: readonly number[]) => ages.filter((age) => age > ms).length
-  const [newest, proven] = [shared(() => newestPerTenant(db)), shared(() => lastProofs(db))]
+  const [newest, proven] = [shared(() => newestPerTenant(db, isoNow(clock))), shared(() => lastProofs(db, isoNow(clock)))]
 
   gauge(
     { name: 'tenantry_snapshot_age_seconds', help: 'Age of the newest snapshot of the managed box with the oldest one', value: oldest },

@@ -8,7 +8,7 @@ import { enqueueDrill } from './drill-box.ts'
 import { isFreeNow, readAvailability } from './free-boxes.ts'
 import { type MaintenanceTask, planMaintenance } from './maintain-repository.ts'
 import { reachesStore } from './snapshot-store.ts'
-import { lockRepository, newestPresent } from './snapshots.repo.ts'
+import { lockRepository, newestReported } from './snapshots.repo.ts'
 import type { SnapshotTaskTable } from './snapshots.tables.ts'
 import { boxAddress, queueGraceMs } from './take-snapshot.ts'
 
@@ -125,8 +125,9 @@ type Starter = (deps: SnapshotsDeps, tx: Tx, box: BoxRecord) => Promise<boolean>
 export const freshMs = 20 * 60 * 60_000
 
 const startDaily: Starter = async (deps, tx, box) => {
-  const newest = await newestPresent(tx, box.tenantId)
-  if (newest && newest.taken_at > isoIn(deps.clock, -freshMs)) return false
+  const newest = await newestReported(tx, box)
+  const isFresh = newest && newest.taken_at > isoIn(deps.clock, -freshMs) && newest.taken_at <= isoNow(deps.clock)
+  if (isFresh) return false
   const { clock, random, deadlineMs } = deps
   const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.snapshot', payload: { ...boxAddress(box), tier: 'daily' } })
@@ -134,7 +135,7 @@ const startDaily: Starter = async (deps, tx, box) => {
 }
 
 const startDrill: Starter = async (deps, tx, box) => {
-  const newest = await newestPresent(tx, box.tenantId, 'complete')
+  const newest = await newestReported(tx, box)
   if (newest) await enqueueDrill({ ...deps, tx }, box, newest)
   return newest !== undefined
 }

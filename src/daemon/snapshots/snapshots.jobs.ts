@@ -67,7 +67,7 @@ const managedBoxes = ({ db }: SnapshotsDeps): Promise<ManagedBox[]> =>
 
 async function daily(deps: SnapshotsDeps): Promise<string> {
   const boxes = await managedBoxes(deps)
-  const newest = await newestPerTenant(deps.db)
+  const newest = await newestPerTenant(deps.db, isoNow(deps.clock))
   const due = boxes.filter(({ tenantId }) => (newest.get(tenantId) ?? '') <= isoIn(deps.clock, -freshMs))
   await enqueueTasks(
     deps,
@@ -107,7 +107,7 @@ const unprovenMs = 35 * 24 * 60 * 60_000
 async function alertUnproven(deps: SnapshotsDeps, checkedAt: ReadonlyMap<string, string | null>): Promise<void> {
   const { db, clock } = deps
   const since = isoIn(clock, -unprovenMs)
-  const proven = await lastProofs(db)
+  const proven = await lastProofs(db, isoNow(clock))
   const isLate = (at: string | null | undefined, createdAt: string) => (at ?? createdAt) <= since
   const [first, ...others] = (await managedBoxes(deps)).flatMap(({ tenantId, slug, createdAt }) => {
     const [checked, provenAt] = [checkedAt.get(tenantId) ?? null, proven.get(tenantId) ?? null]
@@ -137,16 +137,17 @@ async function check(deps: SnapshotsDeps): Promise<string> {
 }
 
 async function drill(deps: SnapshotsDeps): Promise<string> {
-  const newest = await newestPerTenant(deps.db)
+  const now = isoNow(deps.clock)
+  const newest = await newestPerTenant(deps.db, now)
   const boxes = (await managedBoxes(deps)).filter(({ tenantId }) => newest.has(tenantId))
-  const tried = await lastTried(deps.db)
-  const proven = await lastProofs(deps.db)
+  const tried = await lastTried(deps.db, now)
+  const proven = await lastProofs(deps.db, now)
   const candidates = boxes.map(({ tenantId }) => ({
     boxId: tenantId,
     lastProvenAt: proven.get(tenantId) ?? null,
     lastTriedAt: tried.get(tenantId) ?? null,
   }))
-  const due = dueDrills(candidates, isoNow(deps.clock))
+  const due = dueDrills(candidates, now)
   await enqueueTasks(deps, 'drill', due)
   return `${plural(due.length, 'box', 'boxes')} of ${boxes.length} queued for drills`
 }

@@ -57,26 +57,41 @@ export async function snapshotById(db: DbOrTx, tenantId: string, snapshotId: str
   return db.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId).where('snapshot_id', '=', snapshotId).executeTakeFirst()
 }
 
-/** The newest restorable snapshot of a tenant; `complete` = with a known checksum. */
-export async function newestPresent(db: DbOrTx, tenantId: string, which: 'any' | 'complete' = 'any'): Promise<SnapshotRow | undefined> {
-  let query = db.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId).where('status', '=', 'present')
-  if (which === 'complete') query = query.where('sha256', 'is not', null)
-  return query.orderBy('taken_at', 'desc').orderBy('snapshot_id', 'desc').executeTakeFirst()
-}
+/** A tenant may have had another box before, whose snapshots are still in its repository. */
+type OfBox = Pick<SnapshotOwner, 'id' | 'tenantId'>
 
-/** The newest damaged snapshot of a tenant; those that failed a drill come after those that a check marked. */
-export async function newestDamaged(db: DbOrTx, tenantId: string): Promise<SnapshotRow | undefined> {
-  const damaged = db.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId).where('status', '=', 'damaged')
+const snapshotsOfOneBox = (db: DbOrTx, { id, tenantId }: OfBox, status: SnapshotStatus) =>
+  db.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId).where('box_id', '=', id).where('status', '=', status)
+
+const presentNewestFirst = (db: DbOrTx, box: OfBox) =>
+  snapshotsOfOneBox(db, box, 'present').orderBy('taken_at', 'desc').orderBy('snapshot_id', 'desc')
+
+export const newestPresent = (db: DbOrTx, box: OfBox): Promise<SnapshotRow | undefined> => presentNewestFirst(db, box).executeTakeFirst()
+
+/** The newest present snapshot of a box that a command reported: others may be incomplete, and their checksums are not known. */
+export const newestReported = (db: DbOrTx, box: OfBox): Promise<SnapshotRow | undefined> =>
+  presentNewestFirst(db, box).where('sha256', 'is not', null).executeTakeFirst()
+
+/** The newest damaged snapshot of a box; those that failed a drill come after those that a check marked. */
+export async function newestDamaged(db: DbOrTx, box: OfBox): Promise<SnapshotRow | undefined> {
+  const damaged = snapshotsOfOneBox(db, box, 'damaged')
   return damaged.orderBy('damaged_by').orderBy('taken_at', 'desc').orderBy('snapshot_id', 'desc').executeTakeFirst()
 }
 
-/** The time of the newest present snapshot of each tenant. */
-export async function newestPerTenant(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
+/**
+ * The time of the newest present snapshot of the box of each tenant that a command reported: others may be incomplete. One of the future is of a
+ * clock that was wrong, and does not make later ones superfluous.
+ */
+export async function newestPerTenant(db: DbOrTx, now: string): Promise<ReadonlyMap<string, string>> {
   const rows = await db
     .selectFrom('snapshots')
-    .select(({ fn }) => ['tenant_id', fn.max('taken_at').as('newest')])
-    .where('status', '=', 'present')
-    .groupBy('tenant_id')
+    .innerJoin('boxes', 'boxes.id', 'snapshots.box_id')
+    .select(({ fn }) => ['snapshots.tenant_id', fn.max('taken_at').as('newest')])
+    .where('boxes.live', '=', 1)
+    .where('taken_at', '<=', now)
+    .where('snapshots.status', '=', 'present')
+    .where('sha256', 'is not', null)
+    .groupBy('snapshots.tenant_id')
     .execute()
   return new Map(rows.map(({ tenant_id, newest }) => [tenant_id, newest]))
 }
@@ -107,6 +122,10 @@ export async function setSnapshotStatus(
   }
   return changed
 }
+
+/** Whether the snapshot is present in its repository, as far as is known. */
+export const isStored = async (db: DbOrTx, { boxId, snapshotId }: Which): Promise<boolean> =>
+  (await registeredSnapshots(db, [{ boxId, snapshotId }])).get(`${boxId}/${snapshotId}`)?.status === 'present'
 
 /** A restored snapshot is valid, whatever a check or a listing found before. */
 export async function markRestorable(tx: Tx, tenantId: string, snapshotId: string): Promise<void> {

@@ -88,6 +88,15 @@ onBothDialects('the snapshots of a deleted tenant', (fresh) => {
     expect(none.plans).toHaveLength(1)
   })
 
+  test('are not taken for erased while the store is missing in the settings, unless they were abandoned', async () => {
+    const { deps, tenant, db, plans } = await setUp()
+    const without = { ...deps, settings: {} }
+    await expect(eraseSnapshots(without, tenant)).rejects.toMatchObject({ code: 'CONFIG' })
+    await db.updateTable('snapshots').set({ status: 'forgotten' }).execute()
+    await eraseSnapshots(without, tenant)
+    expect(plans).toEqual([])
+  })
+
   test('of a tenant that never had any are not asked for', async () => {
     const { deps, plans } = await setUp()
     await eraseSnapshots(deps, { id: 'ten_none' as never, slug: 'none' })

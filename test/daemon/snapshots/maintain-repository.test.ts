@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isoIn } from '../../../src/core/kit/index.ts'
-import { snapshotForMove } from '../../../src/daemon/snapshots/index.ts'
+import { snapshotForMove, snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
 import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { recordSnapshot } from '../../../src/daemon/snapshots/snapshots.repo.ts'
 
@@ -170,6 +170,47 @@ onBothDialects('results of repository maintenance', (fresh) => {
     await change('a', { status: 'forgotten' })
     await change('b', { status: 'missing' })
     expect(await forMove()).toBeUndefined()
+  })
+
+  test('a snapshot that no command reported may have no dump: moves, drills and the daily job use an older complete one', async () => {
+    const { tend, db, deps, box, api, clock, heard, open } = await setUp()
+    await clock.advance(dayMs)
+    await heard()
+    const filesOnly = aListed('f', { tier: 'pre-restore', takenAt: isoIn(clock, 0) })
+    await tend({ ...aTended(['a', 'b']), present: [aListed('a'), aListed('b'), filesOnly] })
+    const move = snapshotForMove({ fixes: async () => [], versionsBefore: async () => null })
+    expect(await db.transaction().execute((tx) => move(tx, box))).toMatchObject({ snapshotId: idOf('b') })
+    expect((await api.showBox({ params: { slug: 'north' } })).lastSnapshot).toMatchObject({ snapshotId: idOf('b') })
+    const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
+    expect(await daily?.run({ signal: new AbortController().signal } as never)).toMatch(/^1 box queued/)
+    await startDueTasks(deps)
+    expect(await open()).toEqual([{ kind: 'tenant-box.snapshot', box_id: box.id }])
+    await db.updateTable('snapshots').set({ status: 'missing' }).where('snapshot_id', '!=', idOf('f')).execute()
+    expect(await db.transaction().execute((tx) => move(tx, box))).toMatchObject({ snapshotId: idOf('f') })
+  })
+
+  test('a clock that was ahead makes no later snapshot superfluous, and a listing corrects the times', async () => {
+    const { tend, db, deps, api, clock } = await setUp()
+    await db.updateTable('snapshots').set({ taken_at: '2036-01-01T00:00:00.000Z' }).where('snapshot_id', '=', idOf('a')).execute()
+    await db.updateTable('snapshots').set({ status: 'forgotten' }).where('snapshot_id', '=', idOf('b')).execute()
+    const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
+    expect(await daily?.run({ signal: new AbortController().signal } as never)).toMatch(/^1 box queued/)
+    await db.deleteFrom('snapshot_turns').execute()
+    const takenAt = '2026-01-05T02:00:00.000Z'
+    await tend({ ...aTended(['a']), present: [aListed('a', { takenAt })] })
+    expect((await api.showBox({ params: { slug: 'north' } })).lastSnapshot).toMatchObject({ snapshotId: idOf('a'), takenAt })
+    expect(isoIn(clock, 0) >= takenAt).toBe(true)
+  })
+
+  test('snapshots of a former box of the tenant are none of its present box', async () => {
+    const { db, deps, box, api } = await setUp()
+    await db.updateTable('snapshots').set({ box_id: 'box_former' }).execute()
+    const move = snapshotForMove({ fixes: async () => [], versionsBefore: async () => null })
+    expect(await db.transaction().execute((tx) => move(tx, box))).toBeUndefined()
+    expect(await api.showBox({ params: { slug: 'north' } })).toMatchObject({ lastSnapshot: null })
+    await expect(api.drillBox({ params: { slug: 'north' }, body: {} })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
+    expect(await daily?.run({ signal: new AbortController().signal } as never)).toMatch(/^1 box queued/)
   })
 
   test('a good check does not revert damage that a drill found', async () => {

@@ -1,6 +1,6 @@
 import type { ProbeRule, ReintroducedVulnerability } from '../../../core/boxes/index.ts'
 import type { Clock } from '../../../core/kit/index.ts'
-import type { Tx } from '../../db/index.ts'
+import type { DbOrTx, Tx } from '../../db/index.ts'
 import type { Command } from '../../hosts/index.ts'
 import type { BoxRecord } from '../box-record.ts'
 import type { SetUpDeps } from '../set-up-box.ts'
@@ -33,6 +33,8 @@ export type LifecycleDeps = SetUpDeps &
     onCommandAbandoned(tx: Tx, command: Command): Promise<void>
     /** The newest snapshot of the box's tenant; until the commit it cannot expire and no emergency can begin. */
     newestSnapshot(tx: Tx, box: BoxRecord): Promise<ChosenSnapshot | undefined>
+    /** Whether the snapshot is present in its repository, as far as is known. */
+    isStored(db: DbOrTx, snapshot: Readonly<{ boxId: string; snapshotId: string }>): Promise<boolean>
   }>
 
 /** Extra time for an agent that is briefly offline. */

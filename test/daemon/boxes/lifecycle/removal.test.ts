@@ -104,6 +104,19 @@ onBothDialects('a removal', (fresh) => {
     expect([box.tenantId, box.boxId === id]).toEqual([tenantId, false])
   })
 
+  test('keeps the data past retention while the last snapshot is not present, because it may be all that is left', async () => {
+    let status = 'missing'
+    const world = await lifeWorld(await fresh(), { isStored: async () => status === 'present' })
+    const { id } = await removed(world)
+    await later(world)
+    const run = async () =>
+      lifecycleJobs({ ...world.room, isStored: async () => status === 'present' })[0]?.run({ signal: new AbortController().signal })
+    expect(await run()).toContain('erasing 0 of 1 removed box, 1 keeps its data: no last snapshot is present')
+    expect(await world.box(id)).toMatchObject({ removal: 'removed' })
+    status = 'present'
+    expect(await run()).toMatch(/^erasing 1 of 1 removed box;/)
+  })
+
   test('--now erases at once, before or after the box was stopped', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
