@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { BoxMigration, SynapseSchemas } from '../core/boxes/index.ts'
 import { isProblem, type Problem, problem } from '../core/kit/index.ts'
 import type { RoleBook } from '../core/users/index.ts'
@@ -29,6 +29,7 @@ export async function assertStartable(config: Config): Promise<StartFiles> {
   const checks: Readonly<Record<string, () => unknown>> = {
     listen: () => assertListenable(config.listen),
     dataDir: () => assertFolder(config.dataDir),
+    restore: () => assertNoOpenRestore(config.dataDir),
     secretKey: () => readKeyring(config),
     database: () => assertDatabaseUrl(config.databaseUrl, config.dataDir),
     redis: () => (config.redis === undefined ? undefined : assertRedisUrl(config.redis)),
@@ -91,6 +92,19 @@ async function assertFolder(dataDir: string): Promise<void> {
   throw problem(
     'CONFIG_INVALID',
     `The data directory ${existing} is not writable by this user. fix: run as its owner, or set TENANTRY_DATA_DIR to another directory`,
+  )
+}
+
+/** Exists while `tenantryd restore` runs. */
+export const restoringFile = (dataDir: string): string => join(resolve(dataDir), 'restoring')
+
+/** Until its end, rollouts of the backup would go on, and snapshots taken since would expire as unknown ones. */
+async function assertNoOpenRestore(dataDir: string): Promise<void> {
+  const path = restoringFile(dataDir)
+  if (!(await stat(path).catch(() => undefined))) return
+  throw problem(
+    'CONFIG_INVALID',
+    `A restore of this daemon was interrupted. fix: empty its database and run \`tenantryd restore\` again, or delete ${path} to start with what was restored`,
   )
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import type { File } from '../../src/core/files/index.ts'
 import type { PlatformPrincipal } from '../../src/core/kit/index.ts'
-import { namesObjects } from '../../src/daemon/app/index.ts'
+import { someObjects } from '../../src/daemon/app/index.ts'
 import { watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import type { FilesDeps } from '../../src/daemon/files/deps.ts'
@@ -39,7 +39,7 @@ export async function aFilesWorld(db: Db, limit = 1_000_000) {
   const spaces = await aSpacesWorld(db)
   const folder = await aFolder('files')
   const objects = await openObjectStore({ dataDir: folder, objectStore: `file:${folder}` } as never, {
-    guard: { namesObjects: () => namesObjects(db), clock: spaces.clock },
+    guard: { someObjects: () => someObjects(db), clock: spaces.clock },
   })
   const over = new AbortController()
   onTestFinished(() => over.abort())

@@ -2,4 +2,4 @@
 // It decides nothing; every rule belongs to a feature.
 export { compose } from './compose.ts'
 export { sealedColumns } from './features.ts'
-export { namedObjects, namesObjects } from './names-objects.ts'
+export { namedObjects, someObjects } from './names-objects.ts'

@@ -1,9 +1,9 @@
 import type { Db } from '../db/index.ts'
-import { fileKeys, hasFiles } from '../files/index.ts'
-import { hasPackages, packageKeys } from '../store/index.ts'
+import { filesStored, someFileKeys } from '../files/index.ts'
+import { packagesStored, somePackageKeys } from '../store/index.ts'
 
-/** Whether the database names stored objects, of any feature. */
-export const namesObjects = async (db: Db): Promise<boolean> => (await hasFiles(db)) || (await hasPackages(db))
+/** Keys of a few objects that the database names, the same ones as long as it does. */
+export const someObjects = async (db: Db): Promise<string[]> => [...(await someFileKeys(db)), ...(await somePackageKeys(db))]
 
-/** The keys of all stored objects that the database names. */
-export const namedObjects = async (db: Db): Promise<string[]> => [...(await fileKeys(db)), ...(await packageKeys(db))]
+/** All stored objects that the database names. */
+export const namedObjects = async (db: Db) => [...(await filesStored(db)), ...(await packagesStored(db))]

@@ -13,7 +13,7 @@ import { enqueueTenantSync, membersOf, privateOf } from '../spaces/index.ts'
 import { enqueueTaskReturn } from '../tasks/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import type { BaseDeps } from './deps.ts'
-import { namesObjects } from './names-objects.ts'
+import { someObjects } from './names-objects.ts'
 
 type Shared = BaseDeps & Readonly<{ owner: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
 
@@ -55,7 +55,7 @@ export async function tenantDeps(deps: Shared) {
     files: {
       ...deps,
       revocations,
-      objects: await openObjectStore(config, { log, guard: { namesObjects: () => namesObjects(db), clock } }),
+      objects: await openObjectStore(config, { log, guard: { someObjects: () => someObjects(db), clock } }),
       quotas: quotasInBytes(config.files),
     },
     sessions,

@@ -1,7 +1,7 @@
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import { type Cron, defineCron } from '../feature/index.ts'
 import { deletedRetentionMs, type FilesDeps } from './deps.ts'
-import { addUsage, changeFileRow, objectIdOf, objectKey, type StoredObject } from './files.repo.ts'
+import { addUsage, changeFileRow, objectFolder, objectIdOf, objectKey, type StoredObject } from './files.repo.ts'
 
 type EraseDeps = Pick<FilesDeps, 'db' | 'clock' | 'log' | 'objects'>
 type Erased = StoredObject & Readonly<{ id: string }>
@@ -61,18 +61,22 @@ export async function eraseFilesOf(deps: EraseDeps, tenantId: string, files: rea
   }
 }
 
-/** Erases all files of a tenant for good, unfinished uploads too. It can be interrupted and repeated. */
+/**
+ * Erases all files of a tenant for good, unfinished uploads too, and objects that no row names: those stored after the backup from which the
+ * database was restored. It can be interrupted and repeated.
+ */
 export async function eraseTenantFiles(deps: EraseDeps, tenantId: string, signal?: AbortSignal): Promise<void> {
   const at = isoNow(deps.clock)
   await deps.db.updateTable('files').set({ state: 'erasing', erase_at: at }).where('tenant_id', '=', tenantId).execute()
   for (;;) {
     const page = await deps.db.selectFrom('files').select(['id', objectIdOf]).where('tenant_id', '=', tenantId).limit(pageSize).execute()
-    if (page.length === 0) return
+    if (page.length === 0) break
     for (const file of page) {
       signal?.throwIfAborted()
       await eraseFile(deps, { ...file, tenantId })
     }
   }
+  await deps.objects.removeBelow(objectFolder(tenantId))
 }
 
 type Due = Erased & Readonly<{ eraseAt: string }>

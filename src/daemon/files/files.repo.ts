@@ -18,25 +18,30 @@ const toRecord = (row: FileTable): FileRecord => ({
   shownAs: row.shown_as,
 })
 
-/** Whether any file had an object, also one that is being erased. */
-export async function hasFiles(db: DbOrTx): Promise<boolean> {
-  const query = db.selectFrom('files').select('id').where('state', 'in', ['ready', 'deleted', 'erasing'])
-  return (await query.where('sha256', 'is not', null).limit(1).executeTakeFirst()) !== undefined
-}
-
 /** An object of the store. Its id is that of the file, or of one attempt to store it. */
 export type StoredObject = Readonly<{ tenantId: string; objectId: string }>
 
 /** The key in the object store. Contains only ids. */
-export const objectKey = ({ tenantId, objectId }: StoredObject): string => `files/${tenantId}/${objectId}`
+export const objectKey = ({ tenantId, objectId }: StoredObject): string => `${objectFolder(tenantId)}/${objectId}`
+
+/** The first part of the keys of all files of a tenant. */
+export const objectFolder = (tenantId: string): string => `files/${tenantId}`
 
 /** SQL expression on `files`: the id of its object. */
 export const objectIdOf = sql<string>`coalesce(files.object_id, files.id)`.as('objectId')
 
-/** The keys of all files that have an object. */
-export const fileKeys = async (db: DbOrTx): Promise<string[]> => {
-  const rows = db.selectFrom('files').select(['tenant_id as tenantId', objectIdOf]).where('state', 'in', ['ready', 'deleted'])
-  return (await rows.execute()).map(objectKey)
+/** Key and checksum of all files that have an object. */
+export async function filesStored(db: DbOrTx): Promise<Readonly<{ key: string; sha256: string | null }>[]> {
+  const stored = db.selectFrom('files').select(['tenant_id as tenantId', objectIdOf, 'sha256']).where('state', 'in', ['ready', 'deleted'])
+  return (await stored.execute()).map((row) => ({ key: objectKey(row), sha256: row.sha256 }))
+}
+
+const someFiles = 10
+
+/** The keys of a few files that had an object, also of those being erased. Ids are random, so they are spread over all files. */
+export const someFileKeys = async (db: DbOrTx): Promise<string[]> => {
+  const stored = db.selectFrom('files').select(['tenant_id as tenantId', objectIdOf]).where('state', 'in', ['ready', 'deleted', 'erasing'])
+  return (await stored.where('sha256', 'is not', null).orderBy('id').limit(someFiles).execute()).map(objectKey)
 }
 
 type ReservedUpload = Readonly<{

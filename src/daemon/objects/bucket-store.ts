@@ -5,16 +5,18 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadBucketCommand,
+  HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import { checkedKey, type PlainStore, type Stretch, storeFailure, summed } from './object-store.ts'
+import { checkedKey, lostKey, type PlainStore, type Stretch, storeFailure, summed } from './object-store.ts'
 
 type Credentials = Readonly<{ accessKeyId: string; secretAccessKey: string }>
-type Bucket = Readonly<{ s3: S3Client; Bucket: string; prefix: string }>
+/** `remembered`: the marks that this process has put. */
+type Bucket = Readonly<{ s3: S3Client; Bucket: string; prefix: string; remembered: Set<string> }>
 type Place = Readonly<{ Bucket: string; Key: string }>
 
 /** The least that S3 takes as a part that others follow, and all that is in memory of an upload. */
@@ -23,8 +25,8 @@ const partBytes = 5 * 1024 * 1024
 /** `look` stores and removes it. A kill may leave it. */
 const testKey = 'tenantry_look'
 
-/** Says that objects were stored here. Listed before all of them. */
-const markKey = '.tenantry'
+/** In a folder that had objects: unlike a folder of a disk, one of a bucket ends with its last object. */
+const markName = '.tenantry'
 
 /** Each download keeps its connection until the reader is done: at the default of fifty, slow readers would block all others. */
 const agent = { keepAlive: true, maxSockets: 1000 }
@@ -34,12 +36,15 @@ export function bucketStore(address: string, credentials: Credentials): PlainSto
   const bucket = bucketAt(address, credentials)
   return {
     name: address,
-    fix: `set TENANTRY_OBJECT_STORE to the bucket that has them, or restore them from its versions; if they are lost for good, put an empty object at ${address}/${markKey}`,
+    fix: `set TENANTRY_OBJECT_STORE to the bucket that has them, or restore them from its versions; if they are lost for good, put an empty object at ${address}/${lostKey}`,
     trustMs: 60_000,
-    wasUsed: () => failingAsStore(() => wasUsed(bucket)),
+    has: (key) => at(bucket, key, (place) => has(bucket, place)),
+    remember: (key) => at(bucket, key, (place) => remember(bucket, markOf(place))),
+    remembers: (key) => at(bucket, key, (place) => has(bucket, markOf(place))),
     put: async (key, content) => put(bucket, placeOf(bucket, key), content),
     get: (key, stretch) => at(bucket, key, (place) => get(bucket, place, stretch)),
     remove: (key) => at(bucket, key, (place) => remove(bucket, place)),
+    removeBelow: (folder) => at(bucket, folder, (place) => removeBelow(bucket, place)),
     look: () => at(bucket, testKey, (place) => look(bucket, place)),
   }
 }
@@ -58,7 +63,7 @@ function bucketAt(address: string, credentials: Credentials): Bucket {
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: 5_000, socketTimeout: 30_000, httpAgent: agent, httpsAgent: agent },
   })
-  return { s3, Bucket, prefix: prefix.map((part) => `${part}/`).join('') }
+  return { s3, Bucket, prefix: prefix.map((part) => `${part}/`).join(''), remembered: new Set() }
 }
 
 const placeOf = ({ Bucket, prefix }: Bucket, key: string): Place => ({ Bucket, Key: `${prefix}${checkedKey(key)}` })
@@ -139,6 +144,16 @@ async function get({ s3 }: Bucket, place: Place, stretch: Stretch | undefined): 
   }
 }
 
+async function has({ s3 }: Bucket, place: Place): Promise<boolean> {
+  try {
+    await s3.send(new HeadObjectCommand(place))
+    return true
+  } catch (error) {
+    if ((error as Error).name === 'NotFound') return false
+    throw error
+  }
+}
+
 /** An account that may only read has a bucket too: whether files can be kept and taken away shows by doing it. */
 async function look(bucket: Bucket, place: Place): Promise<void> {
   await bucket.s3.send(new HeadBucketCommand({ Bucket: place.Bucket }))
@@ -146,17 +161,30 @@ async function look(bucket: Bucket, place: Place): Promise<void> {
   await remove(bucket, place)
 }
 
-/** Unlike a folder, a bucket has nothing left once its last object is removed, so it is marked before. */
-async function wasUsed({ s3, Bucket, prefix }: Bucket): Promise<boolean> {
-  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, MaxKeys: 2 }))
-  const keys = Contents.map(({ Key = '' }) => Key.slice(prefix.length)).filter((key) => key !== testKey)
-  if (keys.length === 0) return false
-  if (!keys.includes(markKey)) await s3.send(new PutObjectCommand({ Bucket, Key: `${prefix}${markKey}`, Body: Buffer.alloc(0) }))
-  return true
+const markOf = ({ Bucket, Key }: Place): Place => ({ Bucket, Key: `${Key.slice(0, Key.lastIndexOf('/') + 1)}${markName}` })
+
+async function remember({ s3, remembered }: Bucket, mark: Place): Promise<void> {
+  if (remembered.has(mark.Key)) return
+  await s3.send(new PutObjectCommand({ ...mark, Body: Buffer.alloc(0) }))
+  remembered.add(mark.Key)
 }
 
 async function remove({ s3 }: Bucket, place: Place): Promise<void> {
   await s3.send(new DeleteObjectCommand(place))
   const { Uploads = [] } = await s3.send(new ListMultipartUploadsCommand({ Bucket: place.Bucket, Prefix: place.Key }))
   for (const { Key, UploadId } of Uploads) if (Key === place.Key) await s3.send(new AbortMultipartUploadCommand({ ...place, UploadId }))
+}
+
+async function removeBelow({ s3, remembered }: Bucket, { Bucket, Key: folder }: Place): Promise<void> {
+  remembered.delete(`${folder}/${markName}`)
+  const below = { Bucket, Prefix: `${folder}/` }
+  let ContinuationToken: string | undefined
+  do {
+    const page = await s3.send(new ListObjectsV2Command({ ...below, ContinuationToken }))
+    for (const { Key } of page.Contents ?? []) await s3.send(new DeleteObjectCommand({ Bucket, Key }))
+    ContinuationToken = page.NextContinuationToken
+  } while (ContinuationToken !== undefined)
+  // MinIO lists none of a folder; it ends them itself after a day.
+  const { Uploads = [] } = await s3.send(new ListMultipartUploadsCommand(below))
+  for (const { Key, UploadId } of Uploads) await s3.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId }))
 }

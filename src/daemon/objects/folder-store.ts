@@ -1,15 +1,17 @@
 import { constants } from 'node:fs'
-import { access, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { access, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
-import { checkedKey, type PlainStore, type Stretch, storeFailure, summed } from './object-store.ts'
+import { checkedKey, lostKey, type PlainStore, type Stretch, storeFailure, summed } from './object-store.ts'
 
 /** Objects as files of a folder that is this user's alone. An unfinished one is beside its place, so that it is found when the key is removed. */
 export const folderStore = (root: string): PlainStore => ({
   name: root,
-  fix: `mount its disk, or restore the folder from a backup; if it is lost for good, create ${join(root, 'files')}`,
+  fix: `mount its disk, or restore the folder from a backup; if they are lost for good, create the file ${join(root, lostKey)}`,
   trustMs: 0, // a disk can go away at any time, and to list a folder costs nothing
-  wasUsed: () => wasUsed(root),
+  has: (key) => isThere(pathOf(root, key)),
+  remember: async () => undefined, // folders stay
+  remembers: (key) => isThere(dirname(pathOf(root, key))),
   async put(key, content) {
     const path = pathOf(root, key)
     const { content: passed, kept, reason } = summed(content)
@@ -38,6 +40,14 @@ export const folderStore = (root: string): PlainStore => ({
       throw storeFailure(error)
     }
   },
+  async removeBelow(folder) {
+    const path = pathOf(root, folder)
+    try {
+      await rm(path, { recursive: true, force: true })
+    } catch (error) {
+      throw storeFailure(error)
+    }
+  },
   async look() {
     try {
       await makeFolder(root)
@@ -48,16 +58,14 @@ export const folderStore = (root: string): PlainStore => ({
   },
 })
 
-/** The first part of every key is a folder, which stays once an object was stored; a new file system has only `lost+found`. */
-const ofObjects = /^[a-z0-9_]+$/
-
-async function wasUsed(root: string): Promise<boolean> {
-  const names = await readdir(root).catch((error) => {
-    if (isMissing(error)) return []
-    throw error
-  })
-  return names.some((name) => ofObjects.test(name))
-}
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    (error) => {
+      if (isMissing(error)) return false
+      throw error
+    },
+  )
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 

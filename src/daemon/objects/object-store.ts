@@ -15,6 +15,8 @@ export type ObjectStore = Readonly<{
   get(key: string, stretch?: Stretch): Promise<AsyncIterable<Uint8Array> | undefined>
   /** Takes the object away, and what a put of it left unfinished. Again changes nothing. */
   remove(key: string): Promise<void>
+  /** Takes away all objects whose keys begin with this folder, known to the database or not, and what puts of them left unfinished. */
+  removeBelow(folder: string): Promise<void>
   /** Throws when nothing could be kept here now. */
   look(): Promise<void>
 }>
@@ -24,13 +26,19 @@ export type PlainStore = ObjectStore &
   Readonly<{
     /** The folder or the address, for operators. */
     name: string
-    /** For a store that was never used although the database names objects: the steps of the operator. */
+    /** For a store that has none of the objects that the database names: the steps of the operator. */
     fix: string
-    /** Whether an object was ever stored here. It stays true when the last one is removed: folders remain, and a bucket is marked. */
-    wasUsed(): Promise<boolean>
+    has(key: string): Promise<boolean>
+    /** Keeps the folder of this object known when its last object is removed. */
+    remember(key: string): Promise<void>
+    /** Whether the folder of this object is known: one of its objects was stored here, or removed. */
+    remembers(key: string): Promise<boolean>
     /** How long after a used store was found it is not checked again. */
     trustMs: number
   }>
+
+/** The operator puts it into a store whose objects are lost for good. */
+export const lostKey = 'lost_for_good'
 
 const keyForm = /^[a-z0-9_]+(\/[a-z0-9_]+)*$/
 

@@ -51,6 +51,7 @@ function telling(log: Logger, store: ObjectStore): ObjectStore {
     put: (...input) => store.put(...input).catch(fail),
     get: (...input) => store.get(...input).catch(fail),
     remove: (key) => store.remove(key).catch(fail),
+    removeBelow: (folder) => store.removeBelow(folder).catch(fail),
     look: () => store.look().catch(fail),
   }
 }

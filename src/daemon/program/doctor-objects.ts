@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { isProblem } from '../../core/kit/index.ts'
 import { systemClock } from '../../node/clock.ts'
 import { type Check, failed, passed, warning } from '../../node/command-line.ts'
-import { namesObjects } from '../app/index.ts'
+import { someObjects } from '../app/index.ts'
 import type { Config } from '../config/index.ts'
 import { openDatabase } from '../db/index.ts'
 import { objectPlace, openObjectStore } from '../objects/index.ts'
@@ -14,10 +14,10 @@ const name = 'files'
 export async function objects(config: Config): Promise<Check> {
   try {
     const place = objectPlace(config)
-    const isNamed = () => databaseNamesObjects(config)
-    if (place.kind === 'file' && !(await isThere(place.folder)) && !(await isNamed()))
+    const some = () => objectsNamedIn(config)
+    if (place.kind === 'file' && !(await isThere(place.folder)) && (await some()).length === 0)
       return passed(name, `${place.folder} will be created for the first file`)
-    await (await openObjectStore(config, { guard: { namesObjects: isNamed, clock: systemClock } })).look()
+    await (await openObjectStore(config, { guard: { someObjects: some, clock: systemClock } })).look()
     if (place.kind === 's3') return passed(name, `stored in ${place.url}`)
     const alone = warning(
       name,
@@ -32,15 +32,15 @@ export async function objects(config: Config): Promise<Check> {
   }
 }
 
-/** False without a database that can be read: another check reports that. */
-async function databaseNamesObjects({ databaseUrl }: Config): Promise<boolean> {
+/** Some of them; none without a database that can be read: another check reports that. */
+async function objectsNamedIn({ databaseUrl }: Config): Promise<readonly string[]> {
   const file = sqliteFile(databaseUrl)
-  if (file !== undefined && !(await isThere(file))) return false
+  if (file !== undefined && !(await isThere(file))) return []
   const { db, close } = openDatabase(databaseUrl)
   try {
-    return await namesObjects(db)
+    return await someObjects(db)
   } catch {
-    return false
+    return []
   } finally {
     await close()
   }

@@ -34,7 +34,7 @@ export { authenticateDeveloper } from './developers.ts'
 export { eraseDeveloper } from './erase-developer.ts'
 export { erasePackages, modulesOfDevelopers } from './erase-packages.ts'
 export { openExaminer } from './open-examiner.ts'
-export { hasPackages, packageKeys } from './store.repo.ts'
+export { packagesStored, somePackageKeys } from './store.repo.ts'
 
 export const storeFeature = feature<StoreDeps>({
   name: 'store',

@@ -65,10 +65,16 @@ export async function approvedVersions(db: DbOrTx, moduleId: string): Promise<st
   return rows.map(({ version }) => version)
 }
 
-/** The keys of all packages that have an object. */
-export const packageKeys = async (db: DbOrTx): Promise<string[]> =>
-  (await db.selectFrom('store_artifacts').select('id').where('state', '=', 'stored').execute()).map(({ id }) => packageKey(id))
+/** Key and checksum of all packages that have an object. */
+export async function packagesStored(db: DbOrTx): Promise<Readonly<{ key: string; sha256: string | null }>[]> {
+  const stored = db.selectFrom('store_artifacts').select(['id', 'sha256']).where('state', '=', 'stored')
+  return (await stored.execute()).map(({ id, sha256 }) => ({ key: packageKey(id), sha256 }))
+}
 
-/** Whether any package has an object. */
-export const hasPackages = async (db: DbOrTx): Promise<boolean> =>
-  (await db.selectFrom('store_artifacts').select('id').where('state', '=', 'stored').limit(1).executeTakeFirst()) !== undefined
+const somePackages = 10
+
+/** The keys of a few packages that have an object. Ids are random, so they are spread over all packages. */
+export const somePackageKeys = async (db: DbOrTx): Promise<string[]> => {
+  const stored = db.selectFrom('store_artifacts').select('id').where('state', '=', 'stored')
+  return (await stored.orderBy('id').limit(somePackages).execute()).map(({ id }) => packageKey(id))
+}

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { rename } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isProblem, type PlatformPrincipal, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 import { changeFile, deleteFile, restoreFile } from '../../../src/daemon/files/change-file.ts'
@@ -12,7 +13,7 @@ import { deleteOldSpaces, spaceActivity } from '../../../src/daemon/spaces/activ
 import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aFilesWorld, anUpload } from '../../support/files-world.ts'
+import { aFilesWorld, anUpload, inPieces } from '../../support/files-world.ts'
 
 const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, code)
 const day = 86_400_000
@@ -268,6 +269,31 @@ onBothDialects('files of a space', (fresh) => {
     await rename(`${room.folder}.away`, room.folder)
     await eraseTenantFiles(room, room.tenantId)
     expect([await room.kept(), await room.rows(), await room.usage()]).toEqual([[], [], 0])
+  })
+
+  test('of a deleted tenant are erased too if a restored database does not know them, and those of others stay', async () => {
+    const room = await aFilesWorld(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    await room.send(anna, spaceId)
+    for (const key of [`files/${room.tenantId}/fil_later`, 'files/ten_other/fil_other'])
+      await room.objects.put(key, inPieces(Buffer.from('hello')))
+    await eraseTenantFiles(room, room.tenantId)
+    expect(await room.kept()).toEqual(['fil_other'])
+  })
+
+  test('are neither stored nor erased in the folder of another installation', async () => {
+    const room = await aFilesWorld(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const { id: fileId } = await room.send(anna, spaceId)
+    await rename(join(room.folder, 'files'), `${room.folder}.away`)
+    await mkdir(join(room.folder, 'files', 'ten_other'), { recursive: true })
+    await writeFile(join(room.folder, 'files', 'ten_other', 'fil_other'), 'hello')
+    for (const use of [() => room.send(anna, spaceId), () => bytesOf(room, anna, { spaceId, fileId })])
+      await expect(use()).rejects.toSatisfy(refusedWith('OBJECT_STORE_UNAVAILABLE'))
+    await deleteFile(room, anna, { spaceId, fileId, forGood: false })
+    await room.clock.advance(31 * day)
+    expect(await cleanUpFiles(room)).toMatch(/could not be erased$/)
+    expect(await room.kept()).toEqual(['fil_other'])
   })
 
   test('an upload that failed in an unused store does not make it seem lost', async () => {

@@ -35,7 +35,7 @@ async function listening(server: Server): Promise<string> {
 /** Buckets in memory, for objects of one part; a bucket exists once it is named. */
 async function someBuckets() {
   const objects = new Map<string, Buffer>()
-  let lists = 0
+  let reads = 0
   const server = createServer(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://bucket')
     const key = decodeURIComponent(pathname)
@@ -43,15 +43,19 @@ async function someBuckets() {
     for await (const chunk of request) chunks.push(chunk)
     if (searchParams.has('uploads')) return void response.end('<ListMultipartUploadsResult></ListMultipartUploadsResult>')
     if (searchParams.has('list-type')) {
-      lists += 1
+      reads += 1
       const bucket = `${key.replace(/\/$/, '')}/`
       const keys = [...objects.keys()].filter((one) => one.startsWith(bucket)).map((one) => one.slice(bucket.length))
       const found = keys
         .filter((one) => one.startsWith(searchParams.get('prefix') ?? ''))
         .sort()
-        .slice(0, Number(searchParams.get('max-keys')))
+        .slice(0, Number(searchParams.get('max-keys') ?? 1000))
       const contents = found.map((one) => `<Contents><Key>${one}</Key></Contents>`).join('')
       return void response.end(`<ListBucketResult>${contents}</ListBucketResult>`)
+    }
+    if (request.method === 'HEAD' && /^\/[^/]+\/./.test(key)) {
+      reads += 1
+      return void response.writeHead(objects.has(key) ? 200 : 404).end()
     }
     if (request.method === 'PUT') objects.set(key, Buffer.concat(chunks))
     if (request.method === 'DELETE') objects.delete(key)
@@ -60,7 +64,7 @@ async function someBuckets() {
     response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
   })
   const origin = await listening(server)
-  return { objects, lists: () => lists, at: (path: string) => bucketStore(`${origin}/${path}`, account) }
+  return { objects, reads: () => reads, at: (path: string) => bucketStore(`${origin}/${path}`, account) }
 }
 
 test('many who read slowly leave a way to the bucket for the rest', async () => {
@@ -85,29 +89,35 @@ describe('objects of a bucket that the database names', () => {
     return { store: at('files/kept'), another: at('another/kept'), leftInAnother }
   })
 
-  /** A guarded store of the bucket `files`, whose database names objects. */
-  async function named() {
+  /** A guarded store of the bucket `files`, whose database names these objects. */
+  async function named(...keys: string[]) {
     const buckets = await someBuckets()
     const clock = manualClock()
-    return { ...buckets, clock, store: guardedStore(buckets.at('files/kept'), { namesObjects: async () => true, clock }) }
+    return { ...buckets, clock, store: guardedStore(buckets.at('files/kept'), { someObjects: async () => keys, clock }) }
   }
 
-  test('those of other prefixes, and what a killed check left, are none', async () => {
-    const { store, objects } = await named()
-    for (const key of ['/files/ten_1/v1/config', '/files/kept_too/files/ten_1/one', '/files/kept/tenantry_look'])
-      objects.set(key, Buffer.from('x'))
+  test('those of other prefixes, of other installations, and what a killed check left, are none', async () => {
+    const { store, objects } = await named('files/ten_1/one')
+    const others = [
+      'files/ten_1/one',
+      'kept_too/files/ten_1/one',
+      'kept/tenantry_look',
+      'kept/files/ten_2/one',
+      'kept/files/ten_2/.tenantry',
+    ]
+    for (const key of others) objects.set(`/files/${key}`, Buffer.from('x'))
     await expect(store.remove('files/ten_1/one')).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
-    objects.set('/files/kept/unknown', Buffer.from('x'))
+    objects.set('/files/kept/files/ten_1/one', Buffer.from('x'))
     await store.remove('files/ten_1/one')
   })
 
-  test('are listed once a minute, however many are missing, and unavailable once the bucket was emptied', async () => {
-    const { store, objects, lists, clock } = await named()
+  test('are looked for once a minute, however many are missing, and unavailable once the bucket was emptied', async () => {
+    const { store, objects, reads, clock } = await named('files/ten_1/one')
     objects.set('/files/kept/files/ten_1/one', Buffer.from('x'))
     const missing = Array.from({ length: 20 }, (_, n) => `files/ten_1/none_${n}`)
     expect(await Promise.all(missing.map((key) => store.get(key)))).toEqual(missing.map(() => undefined))
     expect(await Promise.all(missing.map((key) => store.remove(key)))).toEqual(missing.map(() => undefined))
-    expect(lists()).toBe(1)
+    expect(reads()).toBe(1)
     objects.clear()
     await clock.advance(60_000)
     await expect(store.get('files/ten_1/one')).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
@@ -115,7 +125,7 @@ describe('objects of a bucket that the database names', () => {
   })
 
   test('that are lost for good are abandoned by putting the object that the error names', async () => {
-    const { store, objects } = await named()
+    const { store, objects } = await named('files/ten_1/one')
     const { cause } = await store.look().catch((error) => error)
     objects.set(new URL(/ (http\S+)$/.exec(cause.message)?.[1] ?? '').pathname, Buffer.alloc(0))
     await store.look()

@@ -45,12 +45,13 @@ describe('objects in a folder', () => {
 
   test('are unavailable as soon as their disk goes away, and nothing is created in its place', async () => {
     const folder = join(await aFolder('objects'), 'store')
-    const store = guardedStore(folderStore(folder), { namesObjects: async () => true, clock: manualClock() })
+    const some = async () => ['files/ten_1/one']
+    const store = guardedStore(folderStore(folder), { someObjects: some, clock: manualClock() })
     const parts = async function* () {
       yield content(10)
     }
-    await mkdir(join(folder, 'files'), { recursive: true })
-    await store.put('files/ten_1/one', parts())
+    await folderStore(folder).put('files/ten_1/one', parts())
+    await store.put('files/ten_1/two', parts())
     await rename(folder, `${folder}.away`)
     const uses = [
       () => store.put('files/ten_1/two', parts()),
@@ -69,11 +70,12 @@ describe('objects in a folder', () => {
     expect(await store.get('files/ten_1/one')).toBeDefined()
   })
 
-  test('that are lost for good are abandoned by creating the folder that the error names', async () => {
+  test('that are lost for good are abandoned by creating the file that the error names', async () => {
     const folder = await aFolder('objects')
-    const store = guardedStore(folderStore(folder), { namesObjects: async () => true, clock: manualClock() })
+    const some = async () => ['files/ten_1/one']
+    const store = guardedStore(folderStore(folder), { someObjects: some, clock: manualClock() })
     const { cause } = await store.look().catch((error) => error)
-    await mkdir(/create (\S+)$/.exec(cause.message)?.[1] ?? '')
+    await writeFile(/create the file (\S+)$/.exec(cause.message)?.[1] ?? '', '')
     await store.look()
   })
 

@@ -101,10 +101,22 @@ export function objectStoreSuite(world: () => Promise<World>): void {
     expect(await left()).toEqual([])
   })
 
+  test('all below a folder is taken away, unfinished too, and nothing beside it', async () => {
+    const { store, left, killedPut } = await world()
+    for (const key of ['files/ten_1/one', 'files/ten_1/two', 'files/ten_10/one']) await store.put(key, flowing(content(10)))
+    for (const _ of ['removed', 'repeated']) await store.removeBelow('files/ten_1')
+    expect(await store.get('files/ten_1/one')).toBeUndefined()
+    expect(await bytesOf(await store.get('files/ten_10/one'))).toEqual(content(10))
+    await store.remove('files/ten_10/one')
+    expect(await left()).toEqual([])
+    await killedPut('files/ten_1/killed', 7 * megabyte)
+    await store.removeBelow('files/ten_1')
+  })
+
   test('a key that leads elsewhere is a fault', async () => {
     const { store } = await world()
     for (const key of ['../a', 'a/../b', '/a', 'a//b', '', 'a\u0000', 'A b'])
-      await expect((async () => store.remove(key))()).rejects.toThrow('no key of an object')
+      for (const use of [store.remove, store.removeBelow]) await expect((async () => use(key))()).rejects.toThrow('no key of an object')
   })
 
   test('a store that can be used says so', async () => {
@@ -126,15 +138,19 @@ export function guardSuite(places: () => Promise<Places>): void {
     () => store.put(key, flowing(content(10))),
     () => store.get(key),
     () => store.remove(key),
+    () => store.removeBelow('files/ten_1'),
     () => store.look(),
   ]
 
   test('nothing is stored, removed or taken for missing where there is no object but the database names some', async () => {
     const { store, another, leftInAnother } = await places()
     const clock = manualClock()
-    const guard = { namesObjects: async () => true, clock }
+    const guard = { someObjects: async () => ['files/ten_1/none', 'files/ten_1/one'], clock }
     await store.put('files/ten_1/one', flowing(content(10)))
-    const unavailable = { code: 'OBJECT_STORE_UNAVAILABLE', cause: { message: expect.stringContaining(`${another.name} has no objects`) } }
+    const unavailable = {
+      code: 'OBJECT_STORE_UNAVAILABLE',
+      cause: { message: expect.stringContaining(`${another.name} has none of the objects`) },
+    }
     for (const use of uses(guardedStore(another, guard), 'files/ten_1/one')) await expect(use()).rejects.toMatchObject(unavailable)
     expect(await leftInAnother()).toEqual([])
     const right = guardedStore(store, guard)
@@ -142,22 +158,42 @@ export function guardSuite(places: () => Promise<Places>): void {
     expect(await right.get('files/ten_1/none')).toBeUndefined()
     await right.put('files/ten_1/two', flowing(content(10)))
     await right.look()
-    for (const key of ['files/ten_1/one', 'files/ten_1/two']) await right.remove(key)
+    await right.remove('files/ten_1/two')
+  })
+
+  test('a store of other objects is another one, until the operator says that those of the database are lost', async () => {
+    const { another } = await places()
+    for (const key of ['files/ten_9/one', 'ten_1/v1/config']) await another.put(key, flowing(content(10)))
+    const keys = ['files/ten_1/one', 'files/ten_1/two']
+    const guarded = guardedStore(another, { someObjects: async () => keys, clock: manualClock() })
+    for (const use of uses(guarded, 'files/ten_1/one')) await expect(use()).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
+    await another.put('lost_for_good', flowing(content(0)))
+    for (const use of uses(guarded, 'files/ten_1/two')) await use()
+  })
+
+  test('objects that were removed since they were read are not missed', async () => {
+    const { another } = await places()
+    const reads = [['files/ten_1/one'], ['files/ten_1/two']]
+    const guard = { someObjects: async () => reads.shift() ?? [], clock: manualClock() }
+    await guardedStore(another, guard).look()
   })
 
   test('a store whose last object was removed is still known, or a removal that was killed could not be repeated', async () => {
     const { another } = await places()
-    const open = (isNamed: boolean) => guardedStore(another, { namesObjects: async () => isNamed, clock: manualClock() })
-    await open(false).put('files/ten_1/one', flowing(content(10)))
-    for (const _ of ['killed', 'repeated']) await open(true).remove('files/ten_1/one')
-    expect(await open(true).get('files/ten_1/one')).toBeUndefined()
-    await open(true).look()
+    const open = (...keys: string[]) => guardedStore(another, { someObjects: async () => keys, clock: manualClock() })
+    await open().put('files/ten_1/one', flowing(content(10)))
+    for (const _ of ['killed', 'repeated']) await open('files/ten_1/one').remove('files/ten_1/one')
+    expect(await open('files/ten_1/one').get('files/ten_1/one')).toBeUndefined()
+    await open('files/ten_1/one').look()
+    await open('files/ten_1/one').removeBelow('files/ten_1')
+    await expect(open('files/ten_1/one').look()).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
   })
 
   test('a new store takes its first object while the database names none', async () => {
     const { another } = await places()
     let isNamed = false
-    const store = guardedStore(another, { namesObjects: async () => isNamed, clock: manualClock() })
+    const some = async () => (isNamed ? ['files/ten_1/two'] : [])
+    const store = guardedStore(another, { someObjects: some, clock: manualClock() })
     for (const use of uses(store, 'files/ten_1/one')) await use()
     await store.put('files/ten_1/two', flowing(content(10)))
     isNamed = true
@@ -165,10 +201,10 @@ export function guardSuite(places: () => Promise<Places>): void {
     await store.remove('files/ten_1/two')
   })
 
-  test('a store that cannot be listed is unavailable', async () => {
+  test('a store that cannot be read is unavailable', async () => {
     const { store } = await places()
-    const broken = { ...store, wasUsed: () => Promise.reject(new Error('EIO')) }
-    const guarded = guardedStore(broken, { namesObjects: async () => false, clock: manualClock() })
+    const broken = { ...store, has: () => Promise.reject(new Error('EIO')) }
+    const guarded = guardedStore(broken, { someObjects: async () => ['files/ten_1/one'], clock: manualClock() })
     for (const use of uses(guarded, 'files/ten_1/none')) await expect(use()).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
   })
 }

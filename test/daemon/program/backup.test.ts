@@ -105,6 +105,25 @@ test('what was decided since the backup is lost, so running rollouts are paused,
   expect(row).toEqual({ unrecorded_from: at, unrecorded_until: expect.any(String) })
 })
 
+test('a daemon does not start with a restore that was interrupted: rollouts of the backup would go on', async () => {
+  await anInstallation()
+  const first = openDatabase(fileOf('first'))
+  // The step after the load fails.
+  await sql`delete from schema_migrations where name = (select max(name) from schema_migrations)`.execute(first.db)
+  await first.close()
+  await save()
+  expect((await load()).exit).not.toBe(0)
+  const refused = await tenantryd('second', ['check-config'])
+  expect([refused.exit, refused.err]).toEqual([2, expect.stringContaining('A restore of this daemon was interrupted. fix: ')])
+  await rm(join(folder, 'second/tenantry.db'))
+  expect((await tenantryd('second', ['check-config'])).err).toContain('was interrupted')
+  for (const name of ['first', 'second', 'saved']) await rm(join(folder, name), { recursive: true })
+  await anInstallation()
+  expect((await save()).exit).toBe(0)
+  expect((await load()).exit).toBe(0)
+  expect((await tenantryd('second', ['check-config'])).err).not.toContain('was interrupted')
+})
+
 test('the folder is for its owner alone, has no key in it, and sha256sum can check it', async () => {
   await anInstallation()
   await save()
@@ -152,8 +171,18 @@ test('a folder above it that is away is not created, as on a disk that is not mo
 })
 
 const at = '2026-01-05T02:00:00.000Z'
-const aFile = { id: 'fil_1', tenant_id: 't', space_id: 's', name: 'letter', content_type: 'text/plain', created_by: 'u', bytes: 8 }
-const aPackage = { id: 'art_1', developer_id: 'd', bytes: 8, sha256: 'a'.repeat(64) }
+const sumOf = (text: string) => createHash('sha256').update(text).digest('hex')
+const aFile = {
+  id: 'fil_1',
+  tenant_id: 't',
+  space_id: 's',
+  name: 'letter',
+  content_type: 'text/plain',
+  created_by: 'u',
+  bytes: 8,
+  sha256: sumOf('a letter'),
+}
+const aPackage = { id: 'art_1', developer_id: 'd', bytes: 8, sha256: sumOf('a letter') }
 
 test.each([
   ['files', { ...aFile, state: 'ready', created_at: at, updated_at: at }, 'files/t/fil_1'],
@@ -162,13 +191,7 @@ test.each([
 ] as const)('objects that are away are not saved as none: rows of %s, case %#', async (table, row, key) => {
   await anInstallation()
   await putObject('first', key, 'a letter')
-  const { db, close } = openDatabase(fileOf('first'))
-  await sql`pragma foreign_keys = off`.execute(db)
-  await db
-    .insertInto(table)
-    .values(row as never)
-    .execute()
-  await close()
+  await insert(table, row)
   expect((await save()).exit).toBe(0)
   await rm(saved(), { recursive: true })
   await rm(join(folder, 'first/objects', key))
@@ -180,6 +203,49 @@ test.each([
   const { exit, err } = await save()
   expect([exit, err]).toEqual([6, expect.stringContaining('has no objects, but the database names some')])
   expect(await readdir(folder)).not.toContain('saved')
+})
+
+async function insert(table: 'files' | 'store_artifacts', row: object): Promise<void> {
+  const { db, close } = openDatabase(fileOf('first'))
+  await sql`pragma foreign_keys = off`.execute(db)
+  await db
+    .insertInto(table)
+    .values(row as never)
+    .execute()
+  await close()
+}
+
+test.each([
+  ['cut off', 'a let'],
+  ['empty', ''],
+  ['of another content', 'a lettes'],
+])('an object that is %s is not saved as if it was whole', async (_, content) => {
+  await anInstallation()
+  await insert('files', { ...aFile, state: 'ready', created_at: at, updated_at: at })
+  await putObject('first', 'files/t/fil_1', content)
+  const { exit, err } = await save()
+  expect([exit, err]).toEqual([6, expect.stringContaining('has 1 object with another checksum than the database names (files/t/fil_1)')])
+  expect((await load('second', '--check')).out).toContain('with 1 object that were damaged then')
+})
+
+test('a damaged object in the place of a restored one is replaced', async () => {
+  await anInstallation()
+  await save()
+  await putObject('second', 'files/a1', '')
+  expect((await load()).exit).toBe(0)
+  expect(await readFile(join(folder, 'second/objects/files/a1'), 'utf8')).toBe('a letter')
+})
+
+test('of two backups into one folder one is whole, and the other one fails; a folder of another name stays', async () => {
+  await anInstallation()
+  for (let n = 0; n < 200; n++) await putObject('first', `files/t/many_${n}`, 'a letter')
+  await mkdir(`${saved()}.unfinished`)
+  await writeFile(join(`${saved()}.unfinished`, 'own'), 'of somebody')
+  const exits = (await Promise.all([save(), save(), save()])).map(({ exit, err }) => (exit === 0 ? 'saved' : err))
+  expect(exits.toSorted()).toEqual([expect.stringContaining('exists. fix'), expect.stringContaining('exists. fix'), 'saved'])
+  expect((await load('second', '--check')).exit).toBe(0)
+  expect((await readdir(folder)).toSorted()).toEqual(['first', 'saved', 'saved.unfinished'])
+  expect(await readFile(join(`${saved()}.unfinished`, 'own'), 'utf8')).toBe('of somebody')
 })
 
 test('what is written meanwhile does not tear the copy', async () => {

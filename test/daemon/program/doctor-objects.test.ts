@@ -22,7 +22,7 @@ test('a folder is well for one daemon, and doubtful where there may be two', asy
 test('what is no folder is a fault', async () => {
   const file = join(await aFolder('doctor'), 'file')
   await writeFile(file, '')
-  expect(await looked({ TENANTRY_OBJECT_STORE: `file:${file}` })).toMatchObject({ state: 'failed', says: expect.stringMatching(/ENOTDIR/) })
+  expect(await looked({ TENANTRY_OBJECT_STORE: `file:${file}` })).toMatchObject({ state: 'failed', says: expect.stringMatching(/EEXIST/) })
 })
 
 test('a bucket without an account is a fault, and one that nobody answers for too', async () => {

@@ -26,26 +26,37 @@ const Manifest = z.strictObject({
   objects: z.enum(['included', 'elsewhere']),
   /** How many objects the database names that were not there. */
   missingObjects: z.int().positive().optional(),
+  /** How many objects had other content than the database names. */
+  damagedObjects: z.int().positive().optional(),
 })
 export type BackupManifest = z.infer<typeof Manifest>
 
-/** Writes manifest and sums, and brings the whole folder to the disk. Returns count and size of the files. */
-export async function sealBackup(folder: string, manifest: BackupManifest, signal: AbortSignal): Promise<{ files: number; bytes: number }> {
-  await writeFile(join(folder, manifestName), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
-  const { files, folders } = await filesIn(folder)
-  const lines: string[] = []
-  let bytes = 0
-  for (const name of files) {
+/** Checksums by name. */
+export type Sums = ReadonlyMap<string, string>
+
+/** Brings the files of a backup to the disk, and returns their checksums. */
+export async function sumFiles(folder: string, signal: AbortSignal): Promise<Sums> {
+  const sums = new Map<string, string>()
+  for (const name of (await filesIn(folder)).files) {
     signal.throwIfAborted()
-    const path = join(folder, name)
-    await syncFile(path)
-    bytes += (await lstat(path)).size
-    lines.push(`${await sumOf(path)}  ${name}\n`)
+    await syncFile(join(folder, name))
+    sums.set(name, await sumOf(join(folder, name)))
   }
-  await writeFile(join(folder, sumsName), lines.join(''), { mode: 0o600, flag: 'wx' })
-  await syncFile(join(folder, sumsName))
-  for (const path of [...folders.toReversed(), folder]) await syncFolder(path)
-  return { files: files.length, bytes }
+  return sums
+}
+
+/** Writes manifest and sums, and brings the whole folder to the disk. Returns count and size of the files. */
+export async function sealBackup(folder: string, manifest: BackupManifest, sums: Sums): Promise<{ files: number; bytes: number }> {
+  const path = join(folder, manifestName)
+  await writeFile(path, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+  const all = [...sums, [manifestName, await sumOf(path)] as const].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  await writeFile(join(folder, sumsName), all.map(([name, sum]) => `${sum}  ${name}\n`).join(''), { mode: 0o600, flag: 'wx' })
+  for (const name of [manifestName, sumsName]) await syncFile(join(folder, name))
+  const { folders } = await filesIn(folder)
+  for (const below of [...folders.toReversed(), folder]) await syncFolder(below)
+  let bytes = 0
+  for (const [name] of all) bytes += (await lstat(join(folder, name))).size
+  return { files: all.length, bytes }
 }
 
 /** The manifest of a backup whose files are all as they were written. Throws BACKUP_INVALID, which names the first file that is not. */

@@ -5,15 +5,17 @@ import { syncFile } from '../../../node/index.ts'
 
 const isCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code
 
+type How = Readonly<{ signal: AbortSignal; replace: boolean }>
+
 /**
- * Copies the objects that are not there yet. A key is put once, so an object never changes. One that is being written has another name and is
- * left out; one that is removed meanwhile is skipped.
+ * Copies objects, without `replace` those that are not there yet: a key is put once, so an object never changes. One that is being written has
+ * another name and is left out; one that is removed meanwhile is skipped.
  */
-export async function copyObjects(from: string, into: string, signal: AbortSignal): Promise<void> {
+export async function copyObjects(from: string, into: string, { signal, replace }: How): Promise<void> {
   await mkdir(into, { recursive: true, mode: 0o700 })
   for (const name of await listObjects(from)) {
     signal.throwIfAborted()
-    if (!(await isThere(join(into, name)))) await copyObject(join(from, name), join(into, name))
+    if (replace || !(await isThere(join(into, name)))) await copyObject(join(from, name), join(into, name))
   }
 }
 

@@ -1,7 +1,8 @@
-import { lstat, mkdir } from 'node:fs/promises'
+import { lstat, mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isProblem, plural, problem } from '../../../core/kit/index.ts'
 import { type Globals, type Machine, print } from '../../../node/command-line.ts'
+import { writeFileAtomic } from '../../../node/index.ts'
 import { sealedColumns } from '../../app/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import type { Config } from '../../config/index.ts'
@@ -10,6 +11,7 @@ import { objectPlace } from '../../objects/index.ts'
 import { makeRolloutBus, pauseRunningRollouts } from '../../rollouts/index.ts'
 import { opensAll, readKeyring } from '../../sealed/index.ts'
 import { recordRestoredDatabase } from '../../snapshots/index.ts'
+import { restoringFile } from '../../start-conditions.ts'
 import { settingsOf } from '../installation.ts'
 import { loadAuditKeys } from './audit-keys.ts'
 import { auditName, type BackupManifest, databaseNames, objectsName, openBackup } from './backup-folder.ts'
@@ -36,9 +38,11 @@ export async function restore(machine: Machine, { from, check = false, ...global
   const config = settingsOf(machine, globals)
   await assertRestorable(config, folder, manifest)
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  await writeFileAtomic(restoringFile(config.dataDir), `${folder}\n`)
   const place = objectPlace(config)
   // The database last: without it nothing was restored.
-  if (place.kind === 'file' && manifest.objects === 'included') await copyObjects(join(folder, objectsName), place.folder, signal)
+  if (place.kind === 'file' && manifest.objects === 'included')
+    await copyObjects(join(folder, objectsName), place.folder, { signal, replace: true })
   await loadAuditKeys(join(folder, auditName), config.dataDir)
   await loadDatabase({ url: config.databaseUrl, file: join(folder, databaseNames[manifest.dialect]), signal })
   await finish(machine, config, manifest)
@@ -50,8 +54,13 @@ export async function restore(machine: Machine, { from, check = false, ...global
 }
 
 /** Empty for a backup that has all objects that its database names. */
-const lacking = ({ missingObjects }: BackupManifest): string =>
-  missingObjects === undefined ? '' : `as it was saved, without ${plural(missingObjects, 'object')} that were missing then`
+function lacking({ missingObjects, damagedObjects }: BackupManifest): string {
+  const faults = [
+    ...(missingObjects === undefined ? [] : [`without ${plural(missingObjects, 'object')} that were missing then`]),
+    ...(damagedObjects === undefined ? [] : [`with ${plural(damagedObjects, 'object')} that were damaged then`]),
+  ]
+  return faults.length === 0 ? '' : `as it was saved, ${faults.join(' and ')}`
+}
 
 const describe = ({ at, version, dialect }: BackupManifest): string =>
   `the ${dialect === 'sqlite' ? 'SQLite' : 'PostgreSQL'} database of ${at}, made by version ${version}`
@@ -114,6 +123,7 @@ async function finish({ clock }: Machine, config: Config, { at, version }: Backu
     })
     // Decisions since the backup are lost: an operator may have aborted one.
     await pauseRunningRollouts({ db, clock, rolloutBus: makeRolloutBus() }, actor, `the database was restored from the backup of ${at}`)
+    await rm(restoringFile(config.dataDir), { force: true })
     if (keyring) for (const column of sealedColumns) await opensAll({ db, keyring }, column)
   } catch (error) {
     if (!isProblem(error, 'SEALED_UNREADABLE')) throw error
