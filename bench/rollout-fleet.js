@@ -44,7 +44,7 @@ export const rolloutDeps = (db, owner) => ({
   approvalTokenSha256: undefined,
   assertSnapshotsConfigured: () => undefined,
   fences: everyTier('auto'),
-  snapshots: everyTier('auto'),
+  snapshots: everyTier('before'),
 })
 
 /** Answers the id of the started rollout. */

@@ -27,6 +27,7 @@ export async function rolloutMakespan() {
     const played = await rehearse(RehearsalRequest.parse({}), new AbortController().signal)
     const { user, system } = process.cpuUsage(begun)
     const seconds = (user + system) / 1e6
+    if (played.ended !== 'done') throw new Error(`the rehearsal ended as ${played.ended}`)
     const ratio = played.makespanMs / boundMs(played)
     return [
       {
