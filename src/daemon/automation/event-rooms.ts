@@ -6,7 +6,7 @@ import { type AutomationActor, isoNow, newId, problem, type TenantId } from '../
 import { roleKey } from '../../core/tasks/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { acquireLease, type DbOrTx, enqueueJob, type JobHandler, releaseLease, renewLease, type Tx } from '../db/index.ts'
+import { acquireLease, type DbOrTx, enqueueJob, type JobHandler, releaseLease, renewLease, type Tx, whileRenewed } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { type Chat, createRoomWith, findAlias, joinRoom, readRoom, resolveRoom } from '../spaces/index.ts'
 import { roleNamed } from '../tasks/index.ts'
@@ -14,7 +14,6 @@ import { tenantById } from '../tenants/index.ts'
 import { activeUsersWithRole } from '../users/index.ts'
 import type { AutomationDeps } from './deps.ts'
 import { roleWarnings } from './event-tasks.ts'
-import { lockMs, whileRenewed } from './renewed-lock.ts'
 import { addToEventRoom, type EventRoom, eventRoom, recordEventRoomId } from './rooms.repo.ts'
 
 type Deps = Pick<AutomationDeps, 'db' | 'clock' | 'random' | 'roles' | 'homeservers'>
@@ -29,6 +28,8 @@ type NewRoom = Readonly<{
 const membersTopic = 'automation.room-members'
 /** More members than this are refused: such a room would not be a crisis room. */
 const maxMembers = 2000
+/** The room of a daemon that died can be created by another call after this time. What is created twice is one room. */
+const leaseMs = 20_000
 
 export const chatOf = ({ homeservers }: Pick<Deps, 'homeservers'>, { tenantId, chatDomain }: AutomationActor): Chat => ({
   homeserver: homeservers.of(tenantId),
@@ -46,14 +47,11 @@ export async function createEventRoom(deps: Deps, actor: AutomationActor, input:
   const { members, warnings } = await membersFor(deps, tenantId, input)
   const at = isoNow(clock)
   const room = await db.transaction().execute((tx) => addToEventRoom(tx, { tenantId, eventId, name, topic, members }, at))
-  const lease = await acquireLease(deps, { name: `event-room:${eventAliasName(room)}`, owner: newId(random, 'room'), ttlMs: lockMs })
+  const lease = await acquireLease(deps, { name: `event-room:${eventAliasName(room)}`, owner: newId(random, 'room'), ttlMs: leaseMs })
   if (!lease) throw problem('CONFLICT', 'Another call is creating the room of this event. fix: repeat the call in a few seconds')
   try {
-    const { roomId, created } = await whileRenewed(
-      clock,
-      () => renewLease(deps, lease, lockMs),
-      () => ensureRoom(deps, chatOf(deps, actor), room),
-    )
+    const renew = () => renewLease(deps, lease, leaseMs)
+    const { roomId, created } = await whileRenewed({ clock, ttlMs: leaseMs, renew }, () => ensureRoom(deps, chatOf(deps, actor), room))
     await db.transaction().execute(async (tx) => {
       await recordEventRoomId(tx, room, roomId)
       await enqueueMembers(deps, tx, room)

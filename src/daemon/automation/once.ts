@@ -11,12 +11,13 @@ import {
   type Random,
   sha256Hex,
 } from '../../core/kit/index.ts'
-import type { Db, DbOrTx } from '../db/index.ts'
-import { lockMs, whileRenewed } from './renewed-lock.ts'
+import { type Db, type DbOrTx, whileRenewed } from '../db/index.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; random: Random }>
 
 const retentionMs = 24 * 60 * 60_000
+/** A call of a daemon that died may be repeated after this time. What it does twice has the same effect. */
+const lockMs = 20_000
 
 export type ToolCall = Readonly<{
   actor: AutomationActor
@@ -52,11 +53,8 @@ export async function oncePerKey<Answer>(deps: Deps, call: ToolCall, work: (one:
     const store = (tx: DbOrTx, answer: Answer) => finish(tx, row, JSON.stringify(answer))
     // Another request of this key, after a failure or a day later, makes something else.
     const stableId = sha256Hex(JSON.stringify([row.tenant_id, call.operation, row.key_hash, row.request_hash, since])).slice(0, 32)
-    const answer = await whileRenewed(
-      deps.clock,
-      () => setLock(deps, row, lockMs),
-      () => work({ stableId, store }),
-    )
+    const renew = () => setLock(deps, row, lockMs)
+    const answer = await whileRenewed({ clock: deps.clock, ttlMs: lockMs, renew }, () => work({ stableId, store }))
     await store(deps.db, answer)
     return answer
   } catch (error) {
@@ -129,12 +127,14 @@ async function finish(db: DbOrTx, row: CallRow, answer: string): Promise<void> {
 }
 
 /** Until `ms` from now no other call with the key runs, unless this one has its answer. */
-async function setLock({ db, clock }: Deps, row: CallRow, ms: number): Promise<void> {
+/** False when the call was answered or taken over. */
+async function setLock({ db, clock }: Deps, row: CallRow, ms: number): Promise<boolean> {
   const locked = db
     .updateTable('automation_calls')
     .set({ lock_until: isoIn(clock, ms) })
     .where(ofKey(row))
-  await locked.where('request_hash', '=', row.request_hash).where('answer', 'is', null).execute()
+  const { numUpdatedRows } = await locked.where('request_hash', '=', row.request_hash).where('answer', 'is', null).executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** Deletes calls of more than 24 hours ago. Returns a summary. */

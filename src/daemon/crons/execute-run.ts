@@ -2,7 +2,7 @@ import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
-import type { Tx } from '../db/index.ts'
+import { type Tx, whileRenewed } from '../db/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { type BegunRun, leaseMs, type RunDeps } from './begin-run.ts'
 import { finishRun, renewRun } from './runs.repo.ts'
@@ -17,13 +17,9 @@ export async function executeRun(
   draining: AbortSignal,
 ): Promise<void> {
   const { db, clock, log } = deps
-  const over = new AbortController()
-  const lost = new AbortController()
-  const heartbeat = keepAlive(deps, run, { over: over.signal, lost })
   const finish = (tx: Tx, message: string) => finishRun(tx, { ...run, status: 'succeeded', message, finishedAt: isoNow(clock) })
-  const end = await outcome(job, { signal: AbortSignal.any([draining, lost.signal]), finish })
-  over.abort()
-  await heartbeat
+  const renew = () => renewRun(db, run.id, { now: isoNow(clock), until: isoIn(clock, leaseMs) })
+  const end = await whileRenewed({ clock, ttlMs: leaseMs, renew, stopping: draining }, (signal) => outcome(job, { signal, finish }))
   await db.transaction().execute(async (tx) => {
     const isEnd = await finishRun(tx, { ...run, ...end, finishedAt: isoNow(clock) })
     // Its work is in jobs, the last of which closes the alert. One that finished with its change has not failed.
@@ -42,22 +38,5 @@ async function outcome(job: Cron, context: Parameters<Cron['run']>[0]): Promise<
     return signal.aborted ? { status: 'failed', message: `stopped before its end: ${message}` } : { status: 'succeeded', message }
   } catch (error) {
     return { status: 'failed', message: error instanceof Error ? error.message : String(error) }
-  }
-}
-
-async function keepAlive(
-  { db, clock, log }: ExecuteDeps,
-  { id }: BegunRun,
-  { over, lost }: Readonly<{ over: AbortSignal; lost: AbortController }>,
-): Promise<void> {
-  for (;;) {
-    await clock.sleep(leaseMs / 3, over)
-    if (over.aborted) return
-    // A short outage of the database does not stop the run: the lease allows two misses.
-    const isOurs = await renewRun(db, id, { now: isoNow(clock), until: isoIn(clock, leaseMs) }).catch((err) => {
-      log.warn({ err, runId: id }, 'the lease of a job run was not renewed')
-      return true
-    })
-    if (!isOurs) return lost.abort()
   }
 }

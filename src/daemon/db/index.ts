@@ -38,4 +38,5 @@ export {
   toEvent,
   writeWithEvents,
 } from './streams.ts'
+export { whileRenewed } from './while-renewed.ts'
 export { deleteRows, executeWrites, insertRows, updateRows, type Write } from './writes.ts'

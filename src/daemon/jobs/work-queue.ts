@@ -3,7 +3,7 @@ import { type JobPool, retryDelayMs } from '../../core/jobs/index.ts'
 import { type Clock, isoIn, isoNow, isProblem } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { Db, JobHandler, Tx } from '../db/index.ts'
+import { type Db, type JobHandler, type Tx, whileRenewed } from '../db/index.ts'
 import { isFirstOfKey, type LeasedQueue, leaseMs, releaseQueue, renewQueueLease, type WorkResult } from './queues.repo.ts'
 
 /** `handlers`: by topic. */
@@ -18,7 +18,6 @@ const maxTaken = 2 * maxAttempts
 /** A worker releases its queue after this many jobs or this long, so that a thousand jobs of one tenant delay no other. */
 const maxJobsPerLease = 50
 const maxWorkMs = 5000
-const renewEveryMs = leaseMs / 3
 
 /** Runs the due jobs of a leased queue one after the other, then releases it. Returns how many jobs it took. */
 export async function workQueue(deps: RunJobsDeps, leased: LeasedQueue, signal?: AbortSignal): Promise<number> {
@@ -97,7 +96,10 @@ async function workJob(
     if (attempt > maxTaken) throw new Error(`taken ${maxTaken} times without an end: each time its process stopped or died`)
     const handler = deps.handlers[job.topic]
     if (!handler) throw new Error(`no handler for the topic ${job.topic}`)
-    await whileRenewed(deps, leased, { signal, work: (stop) => handler(JSON.parse(job.payload), { last, attempt, signal: stop }) })
+    const renew = () => renewQueueLease(deps.db, deps.clock, leased)
+    await whileRenewed({ clock: deps.clock, ttlMs: leaseMs, renew, stopping: signal }, (stop) =>
+      handler(JSON.parse(job.payload), { last, attempt, signal: stop }),
+    )
     await deleteDone(deps.db, leased, job.ids)
     return false
   } catch (error) {
@@ -144,31 +146,3 @@ const deleteDone = (db: Db, { queue, token }: LeasedQueue, ids: readonly number[
       exists(selectFrom('outbox_queues').select('turn').where('queue', '=', queue).where('turn', '=', token)),
     )
     .execute()
-
-type Renewed = Readonly<{ signal: AbortSignal | undefined; work: (stop: AbortSignal) => Promise<void> }>
-
-/** Renews the lease while the work runs, and aborts the work when the lease is lost or the process stops. */
-async function whileRenewed({ db, clock, log }: RunJobsDeps, leased: LeasedQueue, { signal, work }: Renewed): Promise<void> {
-  // `AbortSignal.any` would leak: the signal of the process outlives every job and would keep a reference to each.
-  const [finished, stopped] = [new AbortController(), new AbortController()]
-  const stop = () => stopped.abort()
-  const renew = () => renewQueueLease(db, clock, leased).catch((err) => log.warn({ err, queue: leased.queue }, 'renewing a lease failed'))
-  const keepRenewed = async () => {
-    for (let validUntilMs = clock.monotonicMs() + leaseMs; ; ) {
-      await clock.sleep(renewEveryMs, finished.signal)
-      if (finished.signal.aborted) return
-      const isOurs = await renew()
-      if (isOurs) validUntilMs = clock.monotonicMs() + leaseMs
-      if (isOurs === false || clock.monotonicMs() >= validUntilMs) return stop()
-    }
-  }
-  void keepRenewed()
-  try {
-    signal?.addEventListener('abort', stop)
-    if (signal?.aborted) stop()
-    await work(stopped.signal)
-  } finally {
-    finished.abort()
-    signal?.removeEventListener('abort', stop)
-  }
-}

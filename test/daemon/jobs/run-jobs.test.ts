@@ -166,9 +166,9 @@ onBothDialects('jobs', (fresh) => {
     }
     const first = drainJobs({ db, clock, log: silentLogger(), handlers })
     await expect.poll(() => began.length).toBe(1)
-    for (let third = 0; third < 9; third++) {
+    for (let renewal = 0; renewal < 12; renewal++) {
       await expect.poll(() => clock.sleepers()).toBe(1)
-      await clock.advance(20_000)
+      await clock.advance(15_000)
       const renewed = new Date(clock.now().getTime() + 60_000).toISOString()
       const dueAt = async () => (await db.selectFrom('outbox_queues').select('due_at').execute())[0]?.due_at
       await expect.poll(dueAt).toBe(renewed)
