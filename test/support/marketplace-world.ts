@@ -12,7 +12,7 @@ import {
 import { RoleBook } from '../../src/core/users/index.ts'
 import { boardsFeature } from '../../src/daemon/boards/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import type { Mail } from '../../src/daemon/mail/mailer.ts'
+import type { Mail } from '../../src/daemon/mail/mail.ts'
 import { type MarketplaceDeps, marketplaceFeature, publishSeeds, withoutPayments } from '../../src/daemon/marketplace/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
 import { anOperator } from './boxes-world.ts'

@@ -1,30 +1,14 @@
 import { link, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
-import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
+import { syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { BoxLocks } from '../journal/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
-
+import { type Fence, fenceFile, readFence } from './fence-file.ts'
 import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
-
 import { type ReportDeps, reportVersions } from './report-versions.ts'
 
-/** Content of the fence file. `holder` is a command id, `maintenance`, or `unknown` for a foreign file. */
-export type Fence = Readonly<{ holder: string; since: string | null; reason?: string }>
-
 const maintenance = 'maintenance'
-
-/** Undefined when the box is not fenced. */
-export async function readFence(project: Project): Promise<Fence | undefined> {
-  const text = await readIfThere(fenceFile(project))
-  if (text === undefined) return undefined
-  const { commandId, holder = commandId, raisedAt, reason } = asRecord(text)
-  return {
-    holder: typeof holder === 'string' && holder !== '' ? holder.slice(0, 200) : 'unknown',
-    since: typeof raisedAt === 'string' ? raisedAt.slice(0, 40) : null,
-    ...(typeof reason === 'string' ? { reason: reason.slice(0, 300) } : {}),
-  }
-}
 
 /** True also when the record or the fence of the box cannot be read. */
 export const mayBeFenced = async (boxes: Pick<LocalBoxes, 'find'>, slug: string): Promise<boolean> => {
@@ -33,14 +17,6 @@ export const mayBeFenced = async (boxes: Pick<LocalBoxes, 'find'>, slug: string)
     return box !== undefined && (await readFence(box.project)) !== undefined
   } catch {
     return true
-  }
-}
-
-function asRecord(text: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(text)) as Record<string, unknown>
-  } catch {
-    return {}
   }
 }
 
@@ -103,9 +79,6 @@ export async function assertUnfenced({ slug, project }: LocalBox): Promise<void>
   const fence = await readFence(project)
   if (fence) throw heldBy(slug, fence, 'it cannot be restarted')
 }
-
-/** While this file exists, the edge answers 503 (`config/box-template/edge`). */
-export const fenceFile = (project: Project): string => join(project.folder, 'edge', 'fence', 'on')
 
 type Deps = ReportDeps & Readonly<{ boxes: LocalBoxes; locks: BoxLocks }>
 

@@ -20,6 +20,7 @@ export {
   writeBoxSecrets,
   writeProbeAccount,
 } from './box-secrets.ts'
+export type { BoxSettings } from './box-settings.ts'
 export {
   type ComposeFacts,
   composeFacts,
@@ -38,13 +39,11 @@ export {
   beginMaintenance,
   createFenceFile,
   endMaintenance,
-  type Fence,
-  fenceFile,
   maintain,
   mayBeFenced,
-  readFence,
   removeFenceFile,
 } from './fence.ts'
+export { type Fence, fenceFile, readFence } from './fence-file.ts'
 export { fileSetFindings } from './file-set.ts'
 export { assertAllowedImage, fullName, fullRepository, isAllowedName, type KnownMirrors, knownMirrors } from './image-names.ts'
 export {
@@ -61,7 +60,7 @@ export {
 export { logLines, logs } from './logs.ts'
 export { type Mount, mountOf, mountsOf, recordOf } from './mounts.ts'
 export { assertNoLinks, listPlainFolder, readPlainFile, sumPlainFile } from './plain-files.ts'
-export { assertPlaceFree, type BoxSettings, type ProvisionDeps, plainUrl, portInUse, provision } from './provision.ts'
+export { assertPlaceFree, type ProvisionDeps, plainUrl, portInUse, provision } from './provision.ts'
 export { pinImage, pullImages, resolveImages } from './pull-images.ts'
 export { remembered } from './remembered.ts'
 export { type RenderFacts, renderedFiles, writeBoxFiles } from './render-box.ts'

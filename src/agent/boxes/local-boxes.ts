@@ -6,7 +6,7 @@ import { asJson, isProblem, problem } from '../../core/kit/index.ts'
 import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { LocalBox, Project } from '../ports/index.ts'
 
-import type { BoxSettings } from './provision.ts'
+import type { BoxSettings } from './box-settings.ts'
 
 const Record = z.object({
   slug: Slug,

@@ -6,6 +6,7 @@ import { type Clock, problem, type Random, secret } from '../../core/kit/index.t
 import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox, Project } from '../ports/index.ts'
 import { applyMigrations, migrationsFor } from './box-database.ts'
 import { type BoxSecrets, newBoxSecrets, readBoxSecrets, writeBoxSecrets, writeProbeAccount } from './box-secrets.ts'
+import type { BoxSettings } from './box-settings.ts'
 import { assertAllowedImage } from './image-names.ts'
 import { existingBox, type LocalBoxes, projectOf } from './local-boxes.ts'
 import { pullImages } from './pull-images.ts'
@@ -15,20 +16,6 @@ import { assertSafeFolder } from './safe-folder.ts'
 import { waitForService, waitUntilStable } from './wait.ts'
 
 type Provision = BoxCommandPayload<'tenant-box.provision'>
-
-/** Settings of the agent for boxes on this host. */
-export type BoxSettings = Readonly<{
-  /** Parent of the box folders, which are named by slug. */
-  boxesFolder: string
-  /** Prefix of compose project names; default `box-`. Agents that share an engine need different prefixes. */
-  projectPrefix?: string
-  templateFolder: string
-  allowedImages: readonly string[]
-  /** Allowed registry mirrors, as `registry=mirror`; default none. */
-  allowedMirrors?: readonly string[]
-  binds: Readonly<{ public: string; platform: string }>
-  maxUploadMegabytes: number
-}>
 
 export type ProvisionDeps = Readonly<{
   engine: ContainerEngine

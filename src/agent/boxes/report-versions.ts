@@ -2,7 +2,7 @@ import { headOf, parseImage, Service, type VersionedService, type VersionsReport
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { BoxServers, CommandExecutor, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import type { FindFacts } from './box-facts.ts'
-import { readFence } from './fence.ts'
+import { readFence } from './fence-file.ts'
 
 import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
 

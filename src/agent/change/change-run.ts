@@ -1,58 +1,15 @@
-import type { BoxCommandPayload, BoxCommandResult, ProbeRule, Service } from '../../core/boxes/index.ts'
-import { type Clock, problem } from '../../core/kit/index.ts'
+import type { BoxCommandPayload, BoxCommandResult, Service } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import type { Saga, SagaFacts } from '../../core/saga/index.ts'
-import { type DiskSpace, type DiskUse, dumpFolderOf, repositoryOnce, restoreReservation } from '../backup/index.ts'
-import { assertManaged, assertNotInMaintenance, boxOfCommand, boxOfStartedCommand, type LocalBoxes } from '../boxes/index.ts'
-import type { CommandJournal, JournalEntry, OnceOnly, Stopwatch } from '../journal/index.ts'
-import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
+import { type DiskUse, dumpFolderOf, repositoryOnce, restoreReservation } from '../backup/index.ts'
+import { assertManaged, assertNotInMaintenance, boxOfCommand, boxOfStartedCommand } from '../boxes/index.ts'
+import type { JournalEntry } from '../journal/index.ts'
+import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { openSagaLog, runSaga, type SagaLog } from '../saga/index.ts'
 import { presentCompose } from './compose-exchange.ts'
 import { fenceOf } from './fence.ts'
+import type { ChangeDeps, ChangeRun } from './run.types.ts'
 import { isAlive } from './services.ts'
-
-/** Dependencies of updates and restores. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
-export type ChangeDeps = Readonly<{
-  engine: ContainerEngine
-  servers: BoxServers
-  snapshots: SnapshotStore
-  boxes: LocalBoxes
-  journal: CommandJournal
-  once: OnceOnly
-  clock: Clock
-  disk: DiskSpace
-  /** Dumps are below it until their change is over; as private as the agent's own files. */
-  workFolder: string
-  /** Repositories that this host may run, from the agent's own config. */
-  allowedImages: readonly string[]
-  /** Timeout for one try of a rollback step; the default is 6 h. */
-  rollbackStepTimeoutMs?: number
-  /** Frees the disk space that is reserved for the journal and rollbacks. */
-  releaseDiskReserve?: () => Promise<void>
-}>
-
-/**
- * Containers as they were started, by id: another id or one more restart means that one died. Journals of older agents have one entry per
- * service instead, by its name, and may lack `startedAt`.
- */
-export type Baseline = Readonly<Record<string, Readonly<{ service?: Service; id: string; restartCount: number; startedAt?: string }>>>
-
-/** A change without its types: what the shared steps use. */
-export type ChangeRun = Readonly<{
-  deps: ChangeDeps
-  context: CommandContext
-  payload: Readonly<{ probe: ProbeRule; deadlineMs: number }>
-  box: LocalBox
-  /** Aborts when the agent drains and, in a forward step, at the deadline. */
-  signal: AbortSignal
-  elapsedMs: Stopwatch
-  entries(): readonly JournalEntry[]
-  note(step: string, data: unknown): Promise<void>
-  /** The tenant's repository and its password; requested once, stored in memory only. */
-  repository(): Promise<Repository>
-  /** The folder of this command's dump, and the one that parts of a snapshot are fetched to. */
-  dumpFolder: string
-  fetchFolder: string
-}>
 
 /** One update or restore in the hands of one agent. All that must outlive the agent is in its journal. */
 export type Run<Step extends string, Payload, Evidence> = ChangeRun &

@@ -5,7 +5,7 @@ import { clearDump } from '../backup/index.ts'
 import { readFence, reportVersions } from '../boxes/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
 import { retry, withRemark } from '../saga/index.ts'
-import type { ChangeRun } from './change-run.ts'
+import type { ChangeRun } from './run.types.ts'
 
 /** The part that results of all changes share, from the journal and a final read of the box. */
 export const commonResult = async (run: ChangeRun) => ({

@@ -5,7 +5,7 @@ import { isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import { readComposeFile } from '../boxes/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import type { ChangeRun } from './change-run.ts'
+import type { ChangeRun } from './run.types.ts'
 
 type Exchange = Pick<ChangeRun, 'deps' | 'box' | 'context'>
 

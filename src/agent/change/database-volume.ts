@@ -1,7 +1,7 @@
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import type { SagaFacts } from '../../core/saga/index.ts'
 import type { ComposeFacts } from '../boxes/index.ts'
-import type { ChangeRun } from './change-run.ts'
+import type { ChangeRun } from './run.types.ts'
 import { waitForDatabase } from './services.ts'
 
 /** The key of PostgreSQL's volume in the compose file, and its real name. */

@@ -2,7 +2,7 @@ import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { createFenceFile, fenceFile, readFence, removeFenceFile } from '../boxes/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import type { ChangeRun } from './change-run.ts'
+import type { ChangeRun } from './run.types.ts'
 
 type Fencing = Pick<ChangeRun, 'box' | 'context' | 'payload' | 'elapsedMs' | 'deps'>
 

@@ -1,4 +1,4 @@
-import type { ChangeRun } from './change-run.ts'
+import type { ChangeRun } from './run.types.ts'
 import type { Watch } from './watch-containers.ts'
 
 /** Follows a box while it is probed: its containers by the engine's events, its chat server by whether it answers. */

@@ -1,7 +1,7 @@
 // Shared by updates and restores of a box: the run and its result, the fence, stopping and starting services in order, exchanging the
 // compose file, volumes of tries, and the proof of health. Core decides the next step (`core/saga`); the features update and restore
 // implement their steps. Never decides which step is next or which data is retained.
-export { type Baseline, type ChangeDeps, observeBox, type Run, resultOf, runChange } from './change-run.ts'
+export { observeBox, type Run, resultOf, runChange } from './change-run.ts'
 export { commonResult, errorOf, removeLeftover } from './close.ts'
 export { composeBackup, formerCompose, presentCompose, readComposeText, replaceCompose, restoreCompose } from './compose-exchange.ts'
 export {
@@ -15,4 +15,5 @@ export {
 } from './database-volume.ts'
 export { acquireFence, liftFence, raiseFence } from './fence.ts'
 export { type Proof, proveHealthy } from './prove-healthy.ts'
+export type { Baseline, ChangeDeps } from './run.types.ts'
 export { isAlive, startServices, stopAll, stopServices, stopWriters, waitForDatabase } from './services.ts'

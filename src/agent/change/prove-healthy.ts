@@ -1,7 +1,7 @@
 import { type ProbeResult, quickRule, steadyFailureMsOf } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
-import type { Baseline, ChangeRun } from './change-run.ts'
 import { type BoxEvents, followBox } from './follow-box.ts'
+import type { Baseline, ChangeRun } from './run.types.ts'
 import { steadyFailure } from './steady-failure.ts'
 import { watchContainers } from './watch-containers.ts'
 

@@ -2,7 +2,7 @@ import { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { clearDump } from '../backup/index.ts'
 import type { ContainerState } from '../ports/index.ts'
-import type { Baseline, ChangeRun } from './change-run.ts'
+import type { Baseline, ChangeRun } from './run.types.ts'
 import { baselineFrom } from './watch-containers.ts'
 
 type Starting = Readonly<{

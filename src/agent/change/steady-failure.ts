@@ -1,5 +1,5 @@
 import type { ProbeResult } from '../../core/boxes/index.ts'
-import type { ChangeRun } from './change-run.ts'
+import type { ChangeRun } from './run.types.ts'
 
 /** How long a server may still fail in the same way before it counts as hopeless. */
 export type SteadyFailure = Readonly<{ leftMs(probe: ProbeResult): Promise<number>; maxMs(): number }>

@@ -1,8 +1,8 @@
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { isoIn, isProblem, problem } from '../../core/kit/index.ts'
 import type { ContainerState } from '../ports/index.ts'
-import type { Baseline, ChangeRun } from './change-run.ts'
 import { fatalLine, lastWords } from './fatal-lines.ts'
+import type { Baseline, ChangeRun } from './run.types.ts'
 
 type Expected = Readonly<{
   baseline: Baseline

@@ -4,8 +4,7 @@ import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { CommandExecutors } from '../ports/index.ts'
 import type { CommandStore } from './command-store.ts'
-import type { AgentIdentity } from './identity.ts'
-import type { KeyStore } from './keys.ts'
+import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
 
 /** `rotateAfterMs`: maximum age of the key; absent: no automatic rotation. `asked`: an operator requested a rotation. */
 export type AgentKeys = KeyStore & Readonly<{ rotateAfterMs?: number; asked?(): Promise<boolean> }>
@@ -43,4 +42,14 @@ export type AgentDeps = Readonly<{
   drainMs?: number
   /** SIGTERM: accept no new commands and drain. */
   signal: AbortSignal
+}>
+
+/** Key storage of the agent. The next key is stored before it is announced, so after a crash one stored key is always valid. */
+export type KeyStore = Readonly<{
+  /** The new key of an unfinished rotation. */
+  pending(): Promise<AgentPrivateKey | undefined>
+  /** Creates and stores a new key. */
+  prepare(): Promise<AgentPrivateKey>
+  /** Stores the new identity and clears the pending key. */
+  adopt(identity: AgentIdentity): Promise<void>
 }>

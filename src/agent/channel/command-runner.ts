@@ -3,7 +3,7 @@ import type { CommandOutcome, DisownedBox, HeldCommand, LeasedCommand } from '..
 import { isProblem } from '../../core/kit/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import type { StoredCommand } from './command-store.ts'
-import type { AgentClient } from './connection.ts'
+import type { AgentClient } from './connection.types.ts'
 import { isFatal, orAborted, retry } from './retry.ts'
 import { outcomeSummary, progressOf, runCommand } from './run-command.ts'
 

@@ -1,27 +1,13 @@
-import { type Client, makeClient } from '../../core/contract/index.ts'
+import { makeClient } from '../../core/contract/index.ts'
 import { agentContract } from '../../core/hosts/index.ts'
 import { randomText } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
+import type { AgentClient, Connection } from './connection.types.ts'
 import { type AgentIdentity, type AgentSigner, agentSigner, clockOffset } from './identity.ts'
 import { adoptPendingKey } from './keys.ts'
 
-export type AgentClient = Client<typeof agentContract>
-
 type Deps = Pick<AgentDeps, 'clock' | 'random' | 'identity' | 'fetch' | 'keys'>
-
-/** The connection of one agent run, with an instance id that no other run uses. */
-export type Connection = Readonly<{
-  client: AgentClient
-  identity(): AgentIdentity
-  /** While `work` replaces the key, other calls wait: the daemon takes a call with a replaced key for one of a thief. A late one is retried with the new key. */
-  replaceKey<Value>(work: (use: (identity: AgentIdentity) => void) => Promise<Value>): Promise<Value>
-  /** A client of this run with another key. */
-  as(identity: AgentIdentity): AgentClient
-  /** Records the daemon's time. */
-  setServerTime(serverTime: string): void
-  clockOffsetMs(): number | null
-}>
 
 /** With `keys`, a call refused with 401 finishes an interrupted rotation and is sent again by the new key. */
 export function openConnection({ clock, random, identity, fetch = settlingFetch, keys }: Deps): Connection {

@@ -1,7 +1,7 @@
 import { isProblem } from '../../core/kit/index.ts'
 import { rotateKey } from './keys.ts'
 import { orAborted } from './retry.ts'
-import type { Session } from './run-agent.ts'
+import type { Session } from './session.ts'
 
 type Welcome = Readonly<{ heartbeatMs: number; keyAgeMs: number }>
 

@@ -3,9 +3,9 @@ import { makeClient } from '../../core/contract/index.ts'
 import { type AgentPublicKey, agentContract, plainUrl, protocolVersion } from '../../core/hosts/index.ts'
 import { type Clock, isLoopback, isProblem, problem, type Random, type Secret } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
-import type { Connection } from './connection.ts'
+import type { KeyStore } from './agent-deps.ts'
+import type { Connection } from './connection.types.ts'
 import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
-
 import { isFatal, retry } from './retry.ts'
 
 type EnrolDeps = Readonly<{ daemonUrl: string; agentVersion: string; fetch?: typeof globalThis.fetch }>
@@ -42,16 +42,6 @@ export async function enrolAgent(
   if (keyId !== (await calculateJwkThumbprint(publicKey))) throw problem('INTERNAL', 'The daemon enrolled a different key')
   return { hostId, name, keyId, daemonUrl: url, privateKey }
 }
-
-/** Key storage of the agent. The next key is stored before it is announced, so after a crash one stored key is always valid. */
-export type KeyStore = Readonly<{
-  /** The new key of an unfinished rotation. */
-  pending(): Promise<AgentPrivateKey | undefined>
-  /** Creates and stores a new key. */
-  prepare(): Promise<AgentPrivateKey>
-  /** Stores the new identity and clears the pending key. */
-  adopt(identity: AgentIdentity): Promise<void>
-}>
 
 type Use = (identity: AgentIdentity) => void
 

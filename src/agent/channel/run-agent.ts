@@ -2,12 +2,11 @@ import { type DisownedBox, type LeasedCommand, oldestProtocol, protocolVersion }
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import { CommandRunner } from './command-runner.ts'
-import { type AgentClient, type Connection, openConnection } from './connection.ts'
+import { openConnection } from './connection.ts'
 import { reportChanges, sendHeartbeats } from './keep-alive.ts'
 import { finishKeyRotation } from './keys.ts'
 import { backoffMs, isFatal, retry, spreadMs } from './retry.ts'
-
-export type Session = AgentDeps & Readonly<{ client: AgentClient; connection: Connection; runner: CommandRunner }>
+import type { Session } from './session.ts'
 
 const ours = { newest: protocolVersion, oldest: oldestProtocol }
 

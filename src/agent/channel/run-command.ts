@@ -6,7 +6,7 @@ import { type Clock, isoNow, isProblem, type Problem, problem } from '../../core
 import type { CommandContext } from '../ports/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
 import type { StoredCommand } from './command-store.ts'
-import type { AgentClient } from './connection.ts'
+import type { AgentClient } from './connection.types.ts'
 import { isFatal, retry } from './retry.ts'
 
 type Deps = Pick<AgentDeps, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient }>

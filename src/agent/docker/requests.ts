@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
+import type Docker from 'dockerode'
 import pRetry from 'p-retry'
-import type { Docker } from './connect.ts'
 
 type AddRequest = (request: ClientRequest, ...connection: unknown[]) => void
 const { addRequest } = Agent.prototype as unknown as { addRequest: AddRequest }

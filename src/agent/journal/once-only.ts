@@ -3,7 +3,8 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Problem, problem } from '../../core/kit/index.ts'
-import type { CommandJournal, CommandRecord, NewCommand } from './journal.ts'
+import type { CommandRecord } from './command-record.ts'
+import type { CommandJournal, NewCommand } from './journal.ts'
 
 type Deps = Readonly<{ journal: CommandJournal; locks: BoxLocks }>
 

@@ -1,5 +1,5 @@
+import type { CommandRecord, JournalEntry } from './command-record.ts'
 import type { FileStore } from './file-store.ts'
-import type { CommandRecord, JournalEntry } from './journal.ts'
 
 // A record is a file of JSON lines: the command, its entries in order, then its result. Files are replaced atomically, so a torn line means a
 // damaged disk; the lines before it are valid, and the steps observe the rest.

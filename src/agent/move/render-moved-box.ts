@@ -3,7 +3,7 @@ import { type Problem, problem } from '../../core/kit/index.ts'
 import { assertAllowedImage, assertSafeFolder, type BoxSettings, plainUrl } from '../boxes/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { type FetchedFiles, type PortableBox, readPortableBox, renderPortableBox } from '../rebuild/index.ts'
-import type { TakeOverRun } from './take-over.ts'
+import type { TakeOverRun } from './take-over-run.ts'
 
 // The host that hands the box over may be compromised: the author of a compose file is root on the host that runs it. So the new host renders
 // every file from its own box template; core decides which settings a box takes along, and anything else is refused by name.

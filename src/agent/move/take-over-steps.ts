@@ -8,7 +8,7 @@ import { fetchedSnapshot, fillProject, pullFormerImages, startProject, watchfulS
 import type { SagaActs, StepContext } from '../saga/index.ts'
 import { closeBox, stopServices } from './fence-and-stop.ts'
 import { portablePart, renderMovedBox } from './render-moved-box.ts'
-import { reserveSpaceFor, type TakeOverRun } from './take-over.ts'
+import { reserveSpaceFor, type TakeOverRun } from './take-over-run.ts'
 
 export const takeOverActs = (run: TakeOverRun): SagaActs<TakeOverStep> => {
   const { deps, context, payload, folder } = run

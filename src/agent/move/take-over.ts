@@ -1,44 +1,15 @@
 import { readdir } from 'node:fs/promises'
-import {
-  type AgentError,
-  type BoxCommandPayload,
-  type BoxCommandResult,
-  type ProbeResult,
-  type TakeOverStep,
-  takeOverSaga,
-} from '../../core/boxes/index.ts'
+import { type AgentError, type BoxCommandResult, type ProbeResult, type TakeOverStep, takeOverSaga } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import {
-  type DiskUse,
-  dumpFolderOf,
-  fetchRepository,
-  type Reserved,
-  reserveDiskSpace,
-  restoreReservation,
-  type SpaceOwner,
-} from '../backup/index.ts'
+import { dumpFolderOf, fetchRepository, type Reserved, restoreReservation } from '../backup/index.ts'
 import { assertPlaceFree, existingBox, plainUrl, projectOf, reportVersions } from '../boxes/index.ts'
-import type { CommandContext, CommandExecutor, LocalBox, Repository, StoredSnapshot } from '../ports/index.ts'
+import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
 import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
 import type { MoveDeps } from './fence-and-stop.ts'
+import { incomingHolder, kind, type Payload, type TakeOverRun } from './take-over-run.ts'
 import { takeOverActs } from './take-over-steps.ts'
 
-const kind = 'tenant-box.take_over'
-type Payload = BoxCommandPayload<typeof kind>
 type Result = BoxCommandResult<typeof kind>
-
-/** One box that is being rebuilt on this host. */
-export type TakeOverRun = Readonly<{
-  deps: MoveDeps
-  context: CommandContext
-  payload: Payload
-  /** As it is recorded once it is proven, except its migrations head, which the snapshot has. */
-  box: LocalBox
-  folder: string
-  repository(): Promise<Repository>
-  /** Asks the daemon whether the box is still assigned to this host; `once` per life of the agent. Throws LEASE_LOST. */
-  confirm(when: 'once' | 'again', signal: AbortSignal): Promise<void>
-}>
 
 /**
  * Rebuilds a box of another host on this one from its snapshot. `failed` leaves nothing behind. Throws only refusals before anything was
@@ -131,35 +102,6 @@ function endErrorOf({ slug, project }: LocalBox, failure: AgentError | null, err
     }
   return { code: failure.code, message: `${failure.message}; not all of ${project.name} could be removed: ${reason}` }
 }
-
-type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> &
-  Readonly<{ context: Pick<TakeOverRun['context'], 'commandId'>; deps: Pick<TakeOverRun['deps'], 'disk' | 'engine' | 'workFolder'> }>
-
-/**
- * Reserves space for the whole snapshot and for the loaded database beside its dump. If the database size is unknown (older agents), the
- * total size is used. The volumes' disk needs space for everything, because the dump may be on the same disk; the work folder only for the
- * dump. Returns the reserved space. Throws DISK_FULL.
- */
-export async function reserveSpaceFor({ deps, context, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<readonly DiskUse[]> {
-  const { disk, engine, workFolder } = deps
-  const { totalBytes, databaseBytes } = snapshot
-  const held = totalBytes ?? 0
-  // Data that an interrupted try has fetched already uses its space.
-  const here = await disk.usedBytes(folder).catch(() => 0)
-  const volumes = await engine.volumesFolder()
-  const database = databaseBytes ?? held
-  const part = (bytes: number, path: string): DiskUse => ({ path, bytes: Math.max(0, bytes - here) })
-  const dump = part(Math.min(held, database), workFolder)
-  const all = part(held + database, volumes ?? workFolder)
-  const apart = (await disk.diskOf(dump.path)) !== (await disk.diskOf(all.path))
-  for (const one of volumes === undefined ? [all] : [dump, all]) await reserveDiskSpace(disk, incomingHolder({ context, payload }), [one])
-  return apart ? [dump, all] : [all]
-}
-
-const incomingHolder = ({ context, payload }: Pick<Incoming, 'context' | 'payload'>): SpaceOwner => ({
-  commandId: context.commandId,
-  what: `taking over ${payload.slug}`,
-})
 
 type Asking = Readonly<{ deps: Pick<MoveDeps, 'clock'>; context: Pick<CommandContext, 'progress'> }>
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { isProblem, problem } from '../../core/kit/index.ts'
+import { type Clock, isProblem, problem } from '../../core/kit/index.ts'
 import { type FullManifest, manifestOfFetched, matchesManifest, runConcurrently } from '../backup/index.ts'
-import type { RebuildDeps } from './rebuild-from-snapshot.ts'
+import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 
 export type FetchedFiles = Readonly<{ manifest: FullManifest; dumpFolder: string; boxFolder: string }>
 
@@ -73,3 +73,12 @@ const damagedTwice = (dumpFolder: string) =>
     'RESTORE_FAILED',
     `the dump in ${dumpFolder} was fetched twice and does not match its manifest. fix: check the disk of this host (kernel log), or use another snapshot`,
   )
+
+export type RebuildDeps = Readonly<{
+  engine: ContainerEngine
+  servers: BoxServers
+  snapshots: SnapshotStore
+  clock: Clock
+  /** Repositories that this host may run, from the agent's own config. */
+  allowedImages: readonly string[]
+}>

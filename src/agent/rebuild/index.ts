@@ -3,9 +3,9 @@
 // From the snapshot come data, listed secrets and listed settings; its files may be of a compromised host.
 // It never touches a running box, and never decides who may reach the new one or when it is healthy.
 
+export type { RebuildDeps } from './fetched-snapshot.ts'
 export { type FetchedFiles, fetchedSnapshot, whileVerified } from './fetched-snapshot.ts'
 export { type PortableBox, portableProbe, readPortableBox } from './portable-box.ts'
-export type { RebuildDeps } from './rebuild-from-snapshot.ts'
 export {
   fillProject,
   fillVolumes,

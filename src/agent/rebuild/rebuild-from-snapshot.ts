@@ -1,18 +1,9 @@
 import { Service } from '../../core/boxes/index.ts'
-import { type Clock, problem } from '../../core/kit/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import { type DataFolder, type FullManifest, fetchData, fetchDumpAgain, runConcurrently } from '../backup/index.ts'
 import { crashLoopDetector, pullImages, readCompose, readComposeFile, waitUntil } from '../boxes/index.ts'
-import type { BoxServers, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
-import { type FetchedFiles, whileVerified } from './fetched-snapshot.ts'
-
-export type RebuildDeps = Readonly<{
-  engine: ContainerEngine
-  servers: BoxServers
-  snapshots: SnapshotStore
-  clock: Clock
-  /** Repositories that this host may run, from the agent's own config. */
-  allowedImages: readonly string[]
-}>
+import type { BoxServers, ContainerEngine, LocalBox, Repository } from '../ports/index.ts'
+import { type FetchedFiles, type RebuildDeps, whileVerified } from './fetched-snapshot.ts'
 
 type ImageInput = Omit<Parameters<typeof pullImages>[1], 'images' | 'step'> & Readonly<{ services: readonly Service[] }>
 

@@ -3,26 +3,13 @@ import { basename, dirname, join, relative } from 'node:path'
 import { maxKeptFiles } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { syncFolder, writeFileAtomic } from '../../node/index.ts'
-import { assertNoLinks, rewriteImages, rewriteVolumes } from '../boxes/index.ts'
+import { assertNoLinks } from '../boxes/index.ts'
 import { composeBackup, formerCompose, replaceCompose, restoreCompose, resultOf } from '../change/index.ts'
 import type { Project } from '../ports/index.ts'
-import { formerFiles, type RestoreRun, snapshotFiles } from './restore-run.ts'
+import { formerFiles, type RestoreRun, restoredText, snapshotFiles } from './restore-run.ts'
 
 // The switch: the snapshot's files are put in place while nothing runs, then one rename of the compose file decides which volumes are served.
 // The compose file keeps this host's ports and names; only images and volumes change.
-
-/** The former compose file with the images of the snapshot and the new volumes. */
-export function withRestored(run: RestoreRun, former: string, databaseVolume: string): string {
-  const { data, database, snapshot } = resultOf(run, 'fetch')
-  const images = Object.entries(snapshot.images).map(([service, { image }]) => [service, image])
-  const volumes = [[database.key, databaseVolume], ...data.map(({ key, restored }) => [key, restored])]
-  return rewriteVolumes(rewriteImages(former, Object.fromEntries(images)), Object.fromEntries(volumes))
-}
-
-/** The compose file after the switch. Throws when nothing was loaded or the former file is gone. */
-export async function restoredText(run: RestoreRun): Promise<string> {
-  return withRestored(run, await formerCompose(run, resultOf(run, 'fetch').composeSha256), resultOf(run, 'load').volume)
-}
 
 const edgeRules = 'edge/conf.d'
 

@@ -6,8 +6,7 @@ import { readBoxSecrets } from '../boxes/index.ts'
 import { readComposeText, resultOf, startDatabaseOn } from '../change/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { fetchedSnapshot, whileVerified } from '../rebuild/index.ts'
-import { withRestored } from './exchange-files.ts'
-import { databaseVolumes, type RestoreRun, snapshotFiles } from './restore-run.ts'
+import { databaseVolumes, type RestoreRun, snapshotFiles, withRestored } from './restore-run.ts'
 
 /**
  * Loads the dump into a new volume with only PostgreSQL running, by a separate compose file: the box's own file stays unchanged. Then raises the

@@ -9,10 +9,9 @@ import {
 } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import type { DiskUse } from '../backup/index.ts'
-import { readFence } from '../boxes/index.ts'
-import { type Baseline, type DatabaseVolume, observeBox, type Run, volumesOfTries } from '../change/index.ts'
+import { readFence, rewriteImages, rewriteVolumes } from '../boxes/index.ts'
+import { type Baseline, type DatabaseVolume, formerCompose, observeBox, type Run, resultOf, volumesOfTries } from '../change/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
-import { restoredText } from './exchange-files.ts'
 
 /** A volume that the restore replaces: its key in the compose file, its name, and its replacement. */
 export type DataVolume = Readonly<{ key: string; former: string; restored: string }>
@@ -80,4 +79,17 @@ export async function quarantinedBy({ box, context, deps }: RestoreRun): Promise
   if (holder === undefined || holder === context.commandId) return null
   const ofBox = (await deps.journal.all()).filter(({ slug }) => slug === box.slug)
   return quarantineReason(holder, box, ofBox) ? holder : null
+}
+
+/** The compose file after the switch. Throws when nothing was loaded or the former file is gone. */
+export async function restoredText(run: RestoreRun): Promise<string> {
+  return withRestored(run, await formerCompose(run, resultOf(run, 'fetch').composeSha256), resultOf(run, 'load').volume)
+}
+
+/** The former compose file with the images of the snapshot and the new volumes. */
+export function withRestored(run: RestoreRun, former: string, databaseVolume: string): string {
+  const { data, database, snapshot } = resultOf(run, 'fetch')
+  const images = Object.entries(snapshot.images).map(([service, { image }]) => [service, image])
+  const volumes = [[database.key, databaseVolume], ...data.map(({ key, restored }) => [key, restored])]
+  return rewriteVolumes(rewriteImages(former, Object.fromEntries(images)), Object.fromEntries(volumes))
 }

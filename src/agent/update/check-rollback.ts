@@ -1,11 +1,8 @@
 import { canRollBackByImages, type ImageRollback, imageRollback } from '../../core/boxes/index.ts'
 import { proveTarget } from './prove-target.ts'
-import { beforeOf, type UpdateRun } from './update-run.ts'
+import { beforeOf, type QuickProof, type UpdateRun } from './update-run.ts'
 
 const pauseMs = 1_000
-
-/** The rollback is evaluated beside the last quick probe, because users wait for each query; absent in journals of older agents. */
-export type QuickProof = Readonly<{ rollback?: ImageRollback }>
 
 /** Proves the box before it is opened. Throws PROBE_FAILED. */
 export async function proveQuickly(run: UpdateRun): Promise<QuickProof> {

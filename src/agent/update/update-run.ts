@@ -28,7 +28,6 @@ import {
   volumesOfTries,
 } from '../change/index.ts'
 import type { RowCounts } from '../ports/index.ts'
-import type { QuickProof } from './check-rollback.ts'
 
 /** One update in the hands of one agent. */
 export type UpdateRun = Run<UpdateStep, BoxCommandPayload<'tenant-box.update'>, Evidence>
@@ -160,3 +159,6 @@ export async function switchToRestored(run: UpdateRun, volume: string): Promise<
   const { database } = beforeOf(run)
   await replaceCompose(run, rewriteVolumes(await formerText(run), { [database.key]: volume }))
 }
+
+/** The rollback is evaluated beside the last quick probe, because users wait for each query; absent in journals of older agents. */
+export type QuickProof = Readonly<{ rollback?: ImageRollback }>

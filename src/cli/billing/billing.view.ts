@@ -1,7 +1,6 @@
-import type { Difference, Payout, UsageRow } from '../../core/billing/index.ts'
+import type { Difference, Payout, Preview, UsageRow } from '../../core/billing/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import { ago, type Column, clean, type Style, sections, table } from '../kit/index.ts'
-import type { Compared, Payouts, Previews, Usage } from './index.ts'
 
 const money = (cents: number, currency: string): string => {
   const digits = String(Math.abs(cents)).padStart(3, '0')
@@ -121,3 +120,15 @@ export const differenceList = ({ differences, checked }: Compared): string =>
       ? `No differences in ${plural(checked, 'tenant')}.`
       : `${plural(differences.length, 'difference')} in ${plural(checked, 'tenant')}. Nothing was changed.`,
   )
+
+export type Compared = Readonly<{ differences: readonly Difference[]; checked: number }>
+
+export type Payouts = Readonly<{ payouts: readonly Payout[]; nextCursor: string | null }>
+
+export type Previews = Readonly<{ month: string; previews: readonly Preview[]; nextCursor: string | null }>
+
+export type Usage = Readonly<{
+  usage: readonly UsageRow[]
+  nextCursor: string | null
+  open: Readonly<{ unbilled: number; planned: number }>
+}>

@@ -1,21 +1,23 @@
 // `tenantry billing`: what tenants are charged, what developers are paid, and what differs from the payment provider.
 // It decides nothing itself.
-import { type Difference, type Payout, type Preview, type UsageRow, usageKinds, usageStates } from '../../core/billing/index.ts'
+import { type Difference, usageKinds, usageStates } from '../../core/billing/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { command, count, noun, oneOf, text } from '../kit/index.ts'
-import { differenceList, payoutList, previewList, usageList, waivedList } from './billing.view.ts'
+import {
+  type Compared,
+  differenceList,
+  type Payouts,
+  type Previews,
+  payoutList,
+  previewList,
+  type Usage,
+  usageList,
+  waivedList,
+} from './billing.view.ts'
 
 const month = text('--month <month>', 'a month such as 2026-11 (preview: default the present one)')
 const tenant = text('--tenant <slug>', 'only this tenant')
 const page = { limit: count('--limit <count>', 'max results'), cursor: text('--cursor <cursor>', 'pagination cursor') }
-
-export type Previews = Readonly<{ month: string; previews: readonly Preview[]; nextCursor: string | null }>
-export type Usage = Readonly<{
-  usage: readonly UsageRow[]
-  nextCursor: string | null
-  open: Readonly<{ unbilled: number; planned: number }>
-}>
-export type Payouts = Readonly<{ payouts: readonly Payout[]; nextCursor: string | null }>
 
 const preview = command('preview', 'Preview what tenants are charged for a month', {
   options: { month, tenant, ...page },
@@ -65,8 +67,6 @@ const developer = command('developer <developer>', 'Set the vendor that receives
     vendorId === null ? `Payouts of ${developerId} are not transferred.` : `Payouts of ${developerId} go to the account of ${vendorId}.`,
   examples: ['developer dev_2x7e --vendor vnd_8k1m'],
 })
-
-export type Compared = Readonly<{ differences: readonly Difference[]; checked: number }>
 
 const reconcile = command('reconcile', 'Name what differs from the payment provider', {
   options: { tenant },

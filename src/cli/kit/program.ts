@@ -5,10 +5,8 @@ import { about, firstPage, globalOptions, helpColumns } from '../first-page.ts'
 import type { Command, Noun, OptionSpec, Tree } from './command.ts'
 import type { TypedCommand } from './failure.ts'
 import type { Globals } from './globals.ts'
+import type { Parsed } from './run.ts'
 import type { Machine } from './terminal.ts'
-
-/** A parsed command line. */
-export type Parsed = Readonly<{ command: Command; typed: TypedCommand; globals: Globals; input: Readonly<Record<string, unknown>> }>
 
 type Names = Readonly<{ noun?: Noun; verb?: Command }>
 

@@ -2,9 +2,9 @@ import { type ExitCode, fold, isProblem, problem } from '../../core/kit/index.ts
 import type { Command } from './command.ts'
 import { type Api, chooseUrl, connect, type StoredLogins, storedLogins } from './connection.ts'
 import type { Context } from './context.ts'
+import type { TypedCommand } from './failure.ts'
 import { addressToRepeat, type Globals } from './globals.ts'
 import { promptOn } from './input.ts'
-import type { Parsed } from './program.ts'
 import { reauthenticate } from './reauthenticate.ts'
 import { type Style, withAddress } from './style.ts'
 import { type Machine, type Output, type Progress, plainProgress, silentProgress, spinner, styleOf } from './terminal.ts'
@@ -102,3 +102,6 @@ const progressFor =
     const animated = stderr === (process.stderr as unknown) && stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env.TERM !== 'dumb'
     return animated ? spinner(process.stderr, firstLine, clock) : plainProgress(stderr, firstLine)
   }
+
+/** A parsed command line. */
+export type Parsed = Readonly<{ command: Command; typed: TypedCommand; globals: Globals; input: Readonly<Record<string, unknown>> }>

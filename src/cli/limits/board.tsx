@@ -3,7 +3,7 @@ import { isProblem } from '../../core/kit/index.ts'
 import type { RateLimits } from '../../core/limits/index.ts'
 import { openLiveScreen } from '../board/index.ts'
 import { type Context, padStart, type Style, shorten } from '../kit/index.ts'
-import { limitsView, type TopQuery } from './top.ts'
+import { limitsView, type TopQuery } from './limits.view.ts'
 
 /** The latest response, and the error of the last request if it failed. */
 export type TopState = Readonly<{ limits: RateLimits | undefined; error: string | undefined }>

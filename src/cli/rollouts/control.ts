@@ -3,8 +3,9 @@ import { gateOf, statusWord, whyOf } from '../../core/rollouts/index.ts'
 import { assertConfirmed, command, flag, many, required, text } from '../kit/index.ts'
 import { queue, startBody } from './create.ts'
 import { exitOfRollout } from './exit.ts'
-import { allowSkipped, followIfRequested, followOptions, resultExit, resultView, watchRollout } from './follow.ts'
+import { allowSkipped, followOptions, resultExit, resultView } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
+import { followIfRequested, watchRollout } from './watch-rollout.ts'
 
 export const start = command('start <id>', 'Start a queued rollout in the background', {
   options: { skipRefused: flag('--skip-refused', 'skip boxes that the plan blocks'), queue, ...followOptions },

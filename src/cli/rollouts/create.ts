@@ -8,8 +8,9 @@ import {
   type RolloutPlan,
 } from '../../core/rollouts/index.ts'
 import { assertConfirmed, type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
-import { followIfRequested, followOptions, resultExit, resultView } from './follow.ts'
+import { followOptions, resultExit, resultView } from './follow.ts'
 import { activeText, allowLongFence, ignoreWindows, pace, planSummary } from './plan.ts'
+import { followIfRequested } from './watch-rollout.ts'
 
 /** Also of `start`. */
 export const queue = flag('--queue', 'wait for unfinished rollouts that include these boxes')

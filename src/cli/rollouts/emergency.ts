@@ -5,7 +5,8 @@ import { isRepeatedCall } from './create.ts'
 import { blastRadius, type Order, orderOptions, promptOrder } from './emergency-order.ts'
 import { exitOfRollout } from './exit.ts'
 
-import { followIfRequested, followOptions, resultView } from './follow.ts'
+import { followOptions, resultView } from './follow.ts'
+import { followIfRequested } from './watch-rollout.ts'
 
 export const emergency = command('emergency', 'Roll out a security fix to the whole fleet (interactive)', {
   options: {

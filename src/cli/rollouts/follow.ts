@@ -1,15 +1,6 @@
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
-import {
-  type BoardMessage,
-  type BoardState,
-  isBoardOver,
-  openBoard,
-  type Rollout,
-  type RolloutDetail,
-  reduce,
-} from '../../core/rollouts/index.ts'
-import { type Context, flag, type Output, type Style, sections, withAddress } from '../kit/index.ts'
-import { closingLines, linesOf, openingLines } from './board/lines.ts'
+import { type BoardMessage, type BoardState, openBoard, type Rollout, type RolloutDetail, reduce } from '../../core/rollouts/index.ts'
+import { type Context, flag, type Style, sections } from '../kit/index.ts'
 import { exitOfRollout } from './exit.ts'
 
 import { planView } from './plan.ts'
@@ -18,7 +9,7 @@ import { rolloutView } from './rollout.view.ts'
 type Deps = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
 
 /** Receives the first state, then each message with the state before and after it. */
-type Follower = Readonly<{
+export type Follower = Readonly<{
   opened: (state: BoardState) => void
   changed: (before: BoardState, message: BoardMessage, after: BoardState) => void
   /** Stop following in this state. */
@@ -80,47 +71,6 @@ export const followOptions = {
   wait: flag('--wait', 'wait for the result (exit 7: aborted or rolled back, 8: paused, 9: boxes skipped)'),
   allowSkipped,
 }
-type How = Readonly<{ watch: boolean; wait: boolean }>
-
-/** Returns the rollout at once, or after watching or waiting for it. */
-export async function followIfRequested(
-  context: Context,
-  rollout: Rollout | RolloutDetail,
-  { watch, wait }: How,
-): Promise<Rollout | RolloutDetail> {
-  if (!watch && !wait) return rollout
-  if (watch && wait) throw problem('USAGE', 'pass either --watch or --wait')
-  return watch ? watchRollout(context, rollout.id) : waitForRollout(context, rollout.id, { output: context.stderr })
-}
-
-/** The board on a terminal, plain lines elsewhere. With --json the lines go to stderr. */
-export async function watchRollout(context: Context, id: string): Promise<RolloutDetail> {
-  if (context.json) return waitForRollout(context, id, { output: context.stderr })
-  if (!context.live) return waitForRollout(context, id, { output: context.stdout, closing: closingLines })
-  const { showBoard } = await import('./board/show-board.tsx')
-  await showBoard(context, id)
-  return context.api.rollouts.getRollout({ params: { id } })
-}
-
-async function waitForRollout(
-  context: Context,
-  id: string,
-  { output, closing = () => [] }: Readonly<{ output: Output; closing?: (state: BoardState) => string[] }>,
-): Promise<RolloutDetail> {
-  const { repeatedUrl } = context.style()
-  const writeAll = (lines: readonly string[]) => {
-    for (const line of lines) output.write(`${withAddress(line, repeatedUrl)}\n`)
-  }
-  const state = await follow(context, id, lineWriter(writeAll))
-  writeAll(closing(state))
-  return context.api.rollouts.getRollout({ params: { id } })
-}
-
-const lineWriter = (writeAll: (lines: readonly string[]) => void): Follower => ({
-  opened: (state) => writeAll(openingLines(state)),
-  changed: (before, message, after) => writeAll(linesOf(before, message, after)),
-  until: (state) => isBoardOver(state) || state.rollout.status === 'paused',
-})
 
 /** Nothing after watching; a queued rollout with its plan; all else with its next commands. */
 export function resultView(rollout: Rollout | RolloutDetail, style: Style, { watch }: Pick<How, 'watch'>): string {
@@ -131,3 +81,5 @@ export function resultView(rollout: Rollout | RolloutDetail, style: Style, { wat
 
 export const resultExit = (rollout: Rollout, { watch, wait, allowSkipped }: How & Readonly<{ allowSkipped: boolean }>): ExitCode =>
   watch || wait ? exitOfRollout(rollout, { allowSkipped }) : 0
+
+export type How = Readonly<{ watch: boolean; wait: boolean }>

@@ -3,8 +3,9 @@ import { duration, plural, problem } from '../../core/kit/index.ts'
 import type { PlannedRollback, RollbackMode, RollbackPlan, Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
 import { assertConfirmed, type Column, type Context, clean, command, flag, oneOf, type Style, sections, table, text } from '../kit/index.ts'
 import { exitOfRollback } from './exit.ts'
-import { followIfRequested, followOptions, resultView } from './follow.ts'
+import { followOptions, resultView } from './follow.ts'
 import { activeText, findingLines } from './plan.ts'
+import { followIfRequested } from './watch-rollout.ts'
 
 export const rollback = command('rollback <id>', 'Roll back a rollout; preview, resume or stop its rollback', {
   options: {

@@ -1,4 +1,4 @@
-import type { BoardFinding } from './check-graph.ts'
+import type { BoardFinding } from './finding.ts'
 import type { Steps } from './steps.ts'
 
 /** Findings of one code that an answer lists. A board of 4 MB can have 400,000. */
@@ -30,8 +30,3 @@ export function* capFindings(findings: Findings): Steps<BoardFinding[]> {
     ]
   })
 }
-
-const maxQuote = 200
-
-/** The beginning of a text of the author that a message quotes. */
-export const quote = (text: string): string => (text.length <= maxQuote ? text : `${text.slice(0, maxQuote)}…`)

@@ -1,5 +1,6 @@
-import { type BoardFinding, error, titled } from './check-graph.ts'
+import { titled } from './check-graph.ts'
 import type { BoardDefinition, FormField } from './definition.ts'
+import { type BoardFinding, error } from './finding.ts'
 
 /** Fields of forms that have the same name, or that no value fits. */
 export const checkFields = ({ elements }: BoardDefinition): BoardFinding[] =>

@@ -1,5 +1,4 @@
 import type { ProblemViolation } from '../kit/index.ts'
-import { quote } from './cap-findings.ts'
 import type { TriggerPlace } from './check-triggers.ts'
 import {
   type BoardDefinition,
@@ -11,17 +10,9 @@ import {
   isWork,
   type RoleRef,
 } from './definition.ts'
+import { type BoardFinding, error, quote } from './finding.ts'
 import { type Graph, outgoing, waits } from './graph.ts'
 import type { Steps } from './steps.ts'
-
-/** A fault of a board. An error refuses its publication; `path` shows the elements that lead to it. */
-export type BoardFinding = Readonly<{
-  severity: 'error' | 'warning'
-  code: string
-  elementId: string | null
-  message: string
-  path?: string[]
-}>
 
 /** The findings as the violations of a problem: at most 100. */
 export const violationsOf = (findings: readonly BoardFinding[]): ProblemViolation[] =>
@@ -30,13 +21,6 @@ export const violationsOf = (findings: readonly BoardFinding[]): ProblemViolatio
     ...(elementId === null ? {} : { element: elementId }),
     ...(path === undefined ? {} : { path }),
   }))
-
-export const error = (code: string, elementId: string | null, message: string): BoardFinding => ({
-  severity: 'error',
-  code,
-  elementId,
-  message,
-})
 
 /**
  * `unlistedRoles`: those whose users do not see each other as contacts. `rooms`: ids of the rooms of the tenant's spaces. `place`: where the runs

@@ -1,10 +1,9 @@
 import { typesNear } from '../events/index.ts'
-import { quote } from './cap-findings.ts'
 import { hasWords } from './chat-trigger.ts'
-import { type BoardFinding, error } from './check-graph.ts'
 import { cronFault } from './cron-trigger.ts'
 import { type BoardDefinition, boundRoom, type Trigger, type TriggerOf } from './definition.ts'
 import { eventExpressionFault, isTriggerEvent } from './event-trigger.ts'
+import { type BoardFinding, error, quote } from './finding.ts'
 
 /** Where the runs of a board happen. `unknownRooms`: whether they are encrypted could not be read. */
 export type TriggerPlace = Readonly<{

@@ -1,5 +1,6 @@
-import { type BoardFinding, type CheckContext, error, titled } from './check-graph.ts'
+import { type CheckContext, titled } from './check-graph.ts'
 import { type BoardDefinition, boundRole, isWork, momentOf, type WorkElement, workerRole } from './definition.ts'
+import { type BoardFinding, error } from './finding.ts'
 import { declaredVariables } from './variables.ts'
 
 /** Work that no user could do, whose times mean nothing, or that shows the values of a run to too many users. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TimeInput } from '../contract/index.ts'
 import { isProblem, problem } from '../kit/index.ts'
-import { checkEdges, checkPaths, error, violationsOf } from './check-graph.ts'
+import { checkEdges, checkPaths, violationsOf } from './check-graph.ts'
 import {
   type BoardDefinition,
   type BoardElement,
@@ -13,6 +13,7 @@ import {
   workerRole,
 } from './definition.ts'
 import type { Variables } from './expression.ts'
+import { error } from './finding.ts'
 import { readStartVariables } from './form.ts'
 import { graphOf } from './graph.ts'
 import { activeOf, type Board, compileBoard, type RunEffect, type RunInput, type RunState, type Stepped, type Token } from './run.ts'

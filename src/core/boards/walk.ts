@@ -1,6 +1,5 @@
 import { printable } from '../kit/index.ts'
 import { escapeMarkdown } from '../reports/index.ts'
-import { quote } from './cap-findings.ts'
 import {
   type BoardEdge,
   type BoardElement,
@@ -12,6 +11,7 @@ import {
   workerRole,
 } from './definition.ts'
 import { evaluate, readable } from './expression.ts'
+import { quote } from './finding.ts'
 import { waits } from './graph.ts'
 import type { Board, RunEffect, RunFailure, RunNames, RunState, Token } from './run.ts'
 import { fillTemplate } from './template.ts'

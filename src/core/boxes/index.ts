@@ -48,13 +48,13 @@ export {
   UpdateTargets,
   VersionsReport,
 } from './command-parts.ts'
+export { CommandSecrets } from './command-secrets.ts'
 export {
   type BoxCommandKind,
   type BoxCommandPayload,
   type BoxCommandResult,
   boxCommands,
   CommandOutputs,
-  CommandSecrets,
   isNonBlocking,
   isReadOnly,
   nonBlockingKinds,
@@ -96,8 +96,7 @@ export {
   SnapshotMode,
 } from './fences.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
-export type { PullSource } from './images.ts'
-export { Digest, ImageRef, isRegistry, parseImage, pullFromSources, registryOf, unusedImages } from './images.ts'
+export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'
 export { isMoveShown, isRemovalShown, moveHint, removalHint } from './lifecycle-hints.ts'
 export {
@@ -142,6 +141,8 @@ export {
 export { chatConfigPath, type PortableStack, portableStack, type StackMounts } from './portable-stack.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule, quickRule, steadyFailureMsOf } from './probe.ts'
+export type { PullSource } from './pull-sources.ts'
+export { pullFromSources } from './pull-sources.ts'
 export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
 export { stepWord } from './step-words.ts'

@@ -1,5 +1,3 @@
-import { type EndpointShape, isStream } from './endpoint.ts'
-
 /**
  * Bound of a class of work. `parallel`: calls at once in one daemon; `waiting`: further calls that wait for a place, at most `maxWaitSeconds`;
  * `perCaller`: calls of one caller, running and waiting; `perMinute`: the same in time; `perTenant`: running calls of one tenant. `restMs`: a
@@ -36,15 +34,3 @@ export const costs = {
 } as const satisfies Record<string, Bound>
 
 export type Cost = keyof typeof costs
-
-/** The class of an endpoint: the one that it declares, else by its method and answer. */
-export function costOf(endpoint: EndpointShape): Cost {
-  const { cost, method, returns, multipart } = endpoint
-  if (cost) return cost
-  if (multipart) return 'transfer'
-  if (isStream(endpoint)) return 'watch'
-  if ('kind' in returns && (returns.kind === 'file' || returns.kind === 'raw')) return 'transfer'
-  return method === 'GET' ? 'read' : 'write'
-}
-
-export const boundOf = (endpoint: EndpointShape): Bound => costs[costOf(endpoint)]

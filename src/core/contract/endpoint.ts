@@ -9,7 +9,7 @@ import type {
   ProblemCode,
   TokenActor,
 } from '../kit/index.ts'
-import type { Cost } from './cost.ts'
+import { type Bound, type Cost, costs } from './cost.ts'
 
 /** Admin roles from least to most; each may do all that the ones before it may. */
 export const adminRoles = ['viewer', 'reviewer', 'operator', 'admin'] as const
@@ -188,3 +188,15 @@ export type ResultOf<E extends EndpointShape> = E['returns'] extends z.ZodType
 
 /** One message of an event stream; send `id` as `Last-Event-ID` to continue after it. */
 export type StreamMessage<Data> = Readonly<{ id?: string; event: string; data: Data }>
+
+/** The class of an endpoint: the one that it declares, else by its method and answer. */
+export function costOf(endpoint: EndpointShape): Cost {
+  const { cost, method, returns, multipart } = endpoint
+  if (cost) return cost
+  if (multipart) return 'transfer'
+  if (isStream(endpoint)) return 'watch'
+  if ('kind' in returns && (returns.kind === 'file' || returns.kind === 'raw')) return 'transfer'
+  return method === 'GET' ? 'read' : 'write'
+}
+
+export const boundOf = (endpoint: EndpointShape): Bound => costs[costOf(endpoint)]

@@ -1,7 +1,7 @@
 // The contract: each endpoint declared once with zod; validation, OpenAPI and the typed client are made from it.
 // It knows no server, and of rooms only who can be calling; rooms declare, `src/daemon/http` mounts, `src/core/api.ts` gathers.
 export { type Client, makeClient } from './client.ts'
-export { type Bound, boundOf, type Cost, costOf, costs } from './cost.ts'
+export { type Bound, type Cost, costs } from './cost.ts'
 export {
   type ActorOf,
   type AdminAccess,
@@ -14,7 +14,9 @@ export {
   adminSetup,
   agent,
   automation,
+  boundOf,
   type Contract,
+  costOf,
   developer,
   type EndpointShape,
   empty,

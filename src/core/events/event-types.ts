@@ -1,4 +1,28 @@
-import type { StreamType } from './stream-type.ts'
+import { z } from 'zod'
+
+/** Event types of the client stream. A client then reads the changed resource through its endpoint. */
+export const StreamType = z.enum([
+  'space.changed',
+  'contacts.changed',
+  'membership.changed',
+  'profile.changed',
+  'task.created',
+  'task.updated',
+  'task.escalated',
+  'file.changed',
+  'module.changed',
+  'flag.changed',
+  'marketplace.changed',
+  'subscription.changed',
+  'board.changed',
+  'run.updated',
+  'checkpoint.created',
+  'checkpoint.resolved',
+  'sla.warning',
+  'crisis.updated',
+  'message.notice',
+])
+export type StreamType = z.infer<typeof StreamType>
 
 type Known = Readonly<{
   /** The stream type published to clients; null for internal events. */

@@ -13,8 +13,9 @@ export {
   moduleDepthOf,
   type PayloadOf,
   progressOf,
+  StreamType,
   streamTypeOf,
   type TenantEventType,
   typesNear,
 } from './event-types.ts'
-export { messageOf, positionMessage, type ResetReason, readCursor, resetMessage, StreamData, StreamType } from './stream-type.ts'
+export { messageOf, positionMessage, type ResetReason, readCursor, resetMessage, StreamData } from './stream-type.ts'

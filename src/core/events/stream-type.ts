@@ -1,31 +1,6 @@
 import { z } from 'zod'
 import { formatStreamMessage, Timestamp } from '../contract/index.ts'
-
-import { idsOf, streamTypeOf } from './event-types.ts'
-
-/** Event types of the client stream. A client then reads the changed resource through its endpoint. */
-export const StreamType = z.enum([
-  'space.changed',
-  'contacts.changed',
-  'membership.changed',
-  'profile.changed',
-  'task.created',
-  'task.updated',
-  'task.escalated',
-  'file.changed',
-  'module.changed',
-  'flag.changed',
-  'marketplace.changed',
-  'subscription.changed',
-  'board.changed',
-  'run.updated',
-  'checkpoint.created',
-  'checkpoint.resolved',
-  'sla.warning',
-  'crisis.updated',
-  'message.notice',
-])
-export type StreamType = z.infer<typeof StreamType>
+import { idsOf, StreamType, streamTypeOf } from './event-types.ts'
 
 /** Why a stream cannot continue after the client's last event: later events were deleted, or the id is not of this stream. */
 export const ResetReason = z.enum(['too_old', 'unknown'])

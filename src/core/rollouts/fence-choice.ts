@@ -10,7 +10,7 @@ import {
   type Tier,
   type TierVersions,
 } from '../boxes/index.ts'
-import type { KnownBox, Limits } from './preflight.ts'
+import type { KnownBox, Limits } from './known-box.ts'
 import { isOlderAgent } from './preflight-state.ts'
 
 /** `auto`: chosen per box by the rule of `chooseFence`. */

@@ -49,6 +49,7 @@ export {
   type TierSnapshots,
 } from './fence-choice.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
+export type { KnownBox } from './known-box.ts'
 export { movedImages } from './moved-images.ts'
 export {
   type ClosedWindow,
@@ -75,14 +76,7 @@ export {
   type RegistryAnswers,
   unresolvedImages,
 } from './plan-images.ts'
-export {
-  type CompletedUpdate,
-  imageRollbackVulnerabilities,
-  PlannedRollback,
-  planBoxRollback,
-  planRollback,
-  RollbackPlan,
-} from './plan-rollback.ts'
+export { imageRollbackVulnerabilities, planBoxRollback, planRollback, RollbackPlan } from './plan-rollback.ts'
 export { awaitsRollback, isRollbackStalled, planRollbackSteps } from './plan-rollback-steps.ts'
 export { bakesMs, changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
 export {
@@ -99,7 +93,6 @@ export {
   type Step,
   statusAfter,
 } from './plan-steps.ts'
-export type { KnownBox } from './preflight.ts'
 export { aheadOfPlanFinding, isAtTarget, isDowngrade, type Preflight, preflightBox, preflightRetry } from './preflight.ts'
 export { healthFindings } from './preflight-state.ts'
 export type { RehearsalInput, RehearsalSettings } from './rehearsal-contract.ts'
@@ -112,6 +105,7 @@ export {
 } from './rehearsal-contract.ts'
 export { RolloutReport, type StepSpread } from './report-contract.ts'
 export { outcomeAfterFailure, timelineText } from './report-text.ts'
+export { type CompletedUpdate, PlannedRollback } from './rollback.types.ts'
 export type { Fixes } from './rollback-findings.ts'
 export {
   ActionCounts,
@@ -120,15 +114,15 @@ export {
   type RollbackCounts,
   Rollout,
   RolloutKind,
-  type RolloutMove,
   type RolloutState,
   RolloutStatus,
   RolloutSummary,
-  transition,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
 export { byPhase, countsText, failuresIn, isOpenFailure, leftOutBoxes, listedState, pausedPhase, skipReason } from './rollout-text.ts'
 export { assignPhases, assignSlots, type Candidate, chooseCanaries, limitsOf, makespanMs, type Parallelism } from './scheduling.ts'
+export type { RolloutMove } from './transition.ts'
+export { transition } from './transition.ts'
 export { calendarsFrom, closedWindow, fenceNeedsMs, updateNeedsMs } from './update-windows.ts'
 export {
   actionTint,

@@ -1,7 +1,7 @@
 import type { Manifest } from '../boxes/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
+import type { KnownBox } from './known-box.ts'
 import type { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
-import type { KnownBox } from './preflight.ts'
 
 // The digest of each tag in a plan: what the fleet runs under it, else what its registry resolves. The first pull pins what stays unresolved.
 

@@ -10,11 +10,12 @@ import {
   type TierFences,
   type TierSnapshots,
 } from './fence-choice.ts'
+import type { KnownBox, Limits } from './known-box.ts'
 import { phaseOrder } from './phases.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
 import { digestFindings, imagesOf, knownImages, missingImageFindings, type RegistryAnswers } from './plan-images.ts'
-import { changesBetween, isRefused, type KnownBox, type Limits, type Preflight, preflightBox } from './preflight.ts'
+import { changesBetween, isRefused, type Preflight, preflightBox } from './preflight.ts'
 import type { Phase, RolloutKind } from './rollout.ts'
 import { assignPhases, makespanMs, type Parallelism } from './scheduling.ts'
 

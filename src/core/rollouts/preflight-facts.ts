@@ -1,7 +1,7 @@
 import { type BoxFacts, type Component, synapseSchemaOf, type TierVersions, VersionedService } from '../boxes/index.ts'
 import { plural } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { KnownBox, Limits } from './preflight.ts'
+import type { KnownBox, Limits } from './known-box.ts'
 
 /** Findings from the facts that the agent reports besides versions. Without facts the agent itself refuses, before any downtime. */
 export function factFindings(

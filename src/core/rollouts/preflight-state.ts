@@ -3,7 +3,7 @@ import { type Component, ProbeComponent, Service, VersionedService } from '../bo
 import { isSkewed, supportedProtocols } from '../hosts/index.ts'
 import { duration } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { KnownBox, Limits } from './preflight.ts'
+import type { KnownBox, Limits } from './known-box.ts'
 
 /** No report, or an outdated one. */
 export function reportFindings({ slug, reportedAt }: KnownBox, { now, staleAfterMs }: Pick<Limits, 'now' | 'staleAfterMs'>): Finding[] {

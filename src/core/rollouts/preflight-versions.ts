@@ -9,7 +9,7 @@ import {
   type TierVersions,
 } from '../boxes/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { KnownBox, Limits } from './preflight.ts'
+import type { KnownBox, Limits } from './known-box.ts'
 
 /** Findings about the change from the installed versions to the target. */
 export function versionFindings(

@@ -1,56 +1,10 @@
-import {
-  Component,
-  driftOf,
-  type InstalledVersions,
-  type ProbeResult,
-  type SynapseSchemas,
-  type Tier,
-  type TierVersions,
-  type VersionsReport,
-} from '../boxes/index.ts'
-import type { ZonedWindow } from '../wall-clock/index.ts'
+import { Component, driftOf, type InstalledVersions, type TierVersions } from '../boxes/index.ts'
 
 import { type Finding, type FindingCode, warning } from './finding.ts'
+import type { KnownBox, Limits } from './known-box.ts'
 import { factFindings } from './preflight-facts.ts'
 import { type Earlier, fenceFindings, healthFindings, imageFindings, reportFindings, stateFindings } from './preflight-state.ts'
 import { versionFindings } from './preflight-versions.ts'
-
-/** A box as the registry and its last report describe it. */
-export type KnownBox = Readonly<{
-  slug: string
-  boxId: string
-  ownershipEpoch: number
-  hostId: string
-  hostName: string
-  hostOnline: boolean
-  /** The agent of its host, as it reported; null until it does. */
-  agentVersion: string | null
-  protocolVersion: number | null
-  /** The host's clock minus the daemon's. */
-  clockOffsetMs: number | null
-  tier: Tier
-  managed: boolean
-  canary: boolean
-  databaseBytes: number | null
-  installed: InstalledVersions
-  report: VersionsReport | null
-  reportedAt: string | null
-  /** The last probe of any command. */
-  probe: ProbeResult | null
-  /** Its maintenance window; null: any time. */
-  window: ZonedWindow | null
-  /** The owner of its hold; null without one. */
-  heldBy: string | null
-}>
-
-/** A preflight compares a box with these facts. */
-export type Limits = Readonly<{
-  now: string
-  staleAfterMs: number
-  schemas: SynapseSchemas
-  /** An older agent may lack commands of this daemon. */
-  daemonVersion: string
-}>
 
 export type Preflight = Readonly<{ does: 'update' | 'skip' | 'refuse'; changes: Component[]; findings: Finding[] }>
 

@@ -1,10 +1,10 @@
 import { type BoxFacts, ImageRef, isUnknown, Service, synapseSchemaOf, unknownUpdates, type VersionedService } from '../boxes/index.ts'
 import { plural } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { CompletedUpdate, PlannedRollback } from './plan-rollback.ts'
-import type { KnownBox, Limits } from './preflight.ts'
+import type { KnownBox, Limits } from './known-box.ts'
 import { composeFindings, guardFindings, spaceFindings } from './preflight-facts.ts'
 import { majorOf, schemaTooNew } from './preflight-versions.ts'
+import type { CompletedUpdate, PlannedRollback } from './rollback.types.ts'
 import { changedServices } from './rollback-findings.ts'
 
 // A rollback by images keeps the data, so the older version must read what the newer one wrote (SAFETY, Restore). What is unknown counts

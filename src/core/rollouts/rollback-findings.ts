@@ -9,9 +9,9 @@ import {
 } from '../boxes/index.ts'
 import type { RollbackMode } from './action.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { CompletedUpdate } from './plan-rollback.ts'
-import type { KnownBox, Limits } from './preflight.ts'
+import type { KnownBox, Limits } from './known-box.ts'
 import { fenceFindings, hostFindings, reportFindings } from './preflight-state.ts'
+import type { CompletedUpdate } from './rollback.types.ts'
 
 /** Services whose image the update changed, by its evidence. */
 export const changedServices = ({

@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { Digest, ImageRef, Tier, TierVersions } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
-import { problem } from '../kit/index.ts'
 import { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
-import { phaseOf, phaseOrder } from './phases.ts'
 
 /** `ro_…` for a staged rollout, `cve-YYYYMMDD-<random8>` for an emergency (spec 2.10). */
 export const RolloutId = z
@@ -145,82 +143,3 @@ export type RolloutState = Readonly<{
   startedAt: string | null
   finishedAt: string | null
 }>
-
-/** A transition. `at` is its time, ISO 8601. */
-export type RolloutMove = Readonly<{ at: string }> &
-  (
-    | Readonly<{ type: 'start' }>
-    | Readonly<{ type: 'bake'; until: string }>
-    | Readonly<{ type: 'advance' }>
-    | Readonly<{ type: 'pause'; reason: string }>
-    | Readonly<{ type: 'resume' }>
-    | Readonly<{ type: 'fail'; error: string }>
-    | Readonly<{ type: 'rollback'; reason: string }>
-  )
-
-type Stage = 'queued' | 'running' | 'paused' | 'over'
-
-/** The transitions that each stage allows; all others are `InvalidTransition`. */
-const allowed = {
-  queued: ['start', 'fail'],
-  running: ['bake', 'advance', 'pause', 'fail', 'rollback'],
-  paused: ['resume', 'fail', 'rollback'],
-  over: [],
-} as const satisfies Record<Stage, readonly RolloutMove['type'][]>
-
-function stageOf(rollout: RolloutState): Stage {
-  if (rollout.status === 'queued' || rollout.status === 'paused') return rollout.status
-  return phaseOf(rollout) ? 'running' : 'over'
-}
-
-/** Answers the rollout after the transition; the caller stores it. Throws INVALID_TRANSITION (the spec's `InvalidTransition`). */
-export function transition<State extends RolloutState>(rollout: State, move: RolloutMove): State {
-  const moves: readonly string[] = allowed[stageOf(rollout)]
-  if (!moves.includes(move.type)) throw invalidTransition(rollout.status, move.type, moves)
-  return { ...rollout, ...changes(rollout, move) }
-}
-
-function changes(rollout: RolloutState, move: RolloutMove): Partial<RolloutState> {
-  const [first] = phaseOrder[rollout.kind]
-  switch (move.type) {
-    case 'start':
-      return { status: first, startedAt: move.at }
-    case 'bake':
-      return { bakeUntil: move.until }
-    case 'advance':
-      return { ...advance(rollout, move.at), bakeUntil: null }
-    case 'pause':
-      return { status: 'paused', previousStatus: rollout.status, pauseReason: move.reason }
-    case 'resume':
-      return { status: rollout.previousStatus ?? first, ...unpaused }
-    case 'fail':
-      return { status: 'failed', error: move.error, finishedAt: move.at, ...unpaused }
-    case 'rollback':
-      return { status: 'rolled_back', error: move.reason, finishedAt: move.at, ...unpaused }
-  }
-}
-
-/** A bake that a pause interrupted starts again. */
-const unpaused = { previousStatus: null, pauseReason: null, bakeUntil: null }
-
-function advance({ kind, status }: RolloutState, at: string): Partial<RolloutState> {
-  const phases: readonly RolloutStatus[] = phaseOrder[kind]
-  const next = phases[phases.indexOf(status) + 1]
-  return next ? { status: next } : { status: 'done', finishedAt: at }
-}
-
-const invalidTransition = (status: RolloutStatus, move: string, moves: readonly string[]) =>
-  problem(
-    'INVALID_TRANSITION',
-    moves.length === 0
-      ? `the rollout is finished (${endWord(status)}). fix: create a new rollout instead`
-      : `cannot ${commandOf(move)} a rollout that is ${status}; possible now: ${moves.filter(isForPeople).map(commandOf).join(', ')}`,
-  )
-
-/** As every view shows it: only an abort ends a rollout as `failed`. */
-const endWord = (status: RolloutStatus): string => (status === 'failed' ? 'aborted' : status.replaceAll('_', ' '))
-
-/** The command for a transition. */
-const commandOf = (move: string): string => (move === 'fail' ? 'abort' : move)
-/** Only the engine watches and advances a rollout. */
-const isForPeople = (move: string): boolean => move !== 'advance' && move !== 'bake'

@@ -1,7 +1,7 @@
 import { type AdminActor, isoIn, isoNow, newId, problem, sha256Hex } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { accountByName } from './accounts.repo.ts'
-import type { AdminDeps } from './deps.ts'
+import type { AdminDeps, LoginLinks } from './deps.ts'
 import { type Login, openSession, shown } from './login.ts'
 import { addSession, sessionExpiry } from './sessions.ts'
 import { tokenHash } from './tokens.ts'
@@ -34,13 +34,6 @@ export async function openConsoleByLink(deps: LinkDeps, { token, address }: Read
   })
   return { cookie, opened: { expiresAt: sessionExpiry(deps.clock), ...shown(account, deps.totpRequired) } }
 }
-
-/** One-time login links, in the memory of one process. A daemon of an operator has none. */
-export type LoginLinks = Readonly<{
-  make(accountName: string): string
-  /** The account, once. */
-  take(token: string): string | undefined
-}>
 
 const linkMs = 10 * 60_000
 

@@ -3,7 +3,6 @@ import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import type { ConsoleAccess } from './console-access.ts'
-import type { LoginLinks } from './console-sessions.ts'
 
 export type AdminDeps = Readonly<{
   db: Db
@@ -18,4 +17,11 @@ export type AdminDeps = Readonly<{
   console: ConsoleAccess
   /** Only in a demo. */
   loginLinks?: LoginLinks | undefined
+}>
+
+/** One-time login links, in the memory of one process. A daemon of an operator has none. */
+export type LoginLinks = Readonly<{
+  make(accountName: string): string
+  /** The account, once. */
+  take(token: string): string | undefined
 }>

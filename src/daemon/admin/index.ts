@@ -14,8 +14,8 @@ export { authenticateAdmin } from './authenticate-admin.ts'
 export { authenticateConsole } from './authenticate-console.ts'
 export { cleanExpiredCredentials } from './clean-expired-credentials.ts'
 export { consoleAccess } from './console-access.ts'
-export { type LoginLinks, makeLoginLinks } from './console-sessions.ts'
-export type { AdminDeps } from './deps.ts'
+export { makeLoginLinks } from './console-sessions.ts'
+export type { AdminDeps, LoginLinks } from './deps.ts'
 export { resetTotp } from './totp.ts'
 
 export const adminFeature = feature<AdminDeps & CleanupDeps>({

@@ -1,4 +1,4 @@
-import { type SetupStep, setupSteps } from '../../core/admin/index.ts'
+import type { SetupStep } from '../../core/admin/index.ts'
 import type { AdminRole } from '../../core/contract/index.ts'
 import { type AdminActor, isoNow, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -7,7 +7,7 @@ import { accountByName, type StoredAccount } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
 import { type Attempt, clearFailures, recordNetwork, refundAttempt } from './login-attempts.ts'
 import { recordFailedAttempt, verifyPassword } from './passwords.ts'
-import { addSession, sessionMs } from './sessions.ts'
+import { addSession, remainingSetup, sessionMs } from './sessions.ts'
 import { consumeCode } from './totp.ts'
 
 type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'keyring' | 'keys' | 'totpRequired'>
@@ -56,9 +56,6 @@ export async function openSession(
   if (!sessionId) throw await recordFailedAttempt(deps, { attempt, account, address })
   return { account, sessionId }
 }
-
-export const remainingSetup = ({ role, initialPasswordExpiresAt, totpConfirmed }: StoredAccount, totpRequired: boolean): SetupStep[] =>
-  setupSteps({ role, hasInitialPassword: initialPasswordExpiresAt !== null, hasTotp: totpConfirmed }, totpRequired)
 
 type SessionInput = Readonly<{ attempt: Attempt; totp: string | undefined; address: string; cookieHash: string | undefined }>
 

@@ -1,12 +1,10 @@
-import { consoleIdleMs, type SetupStep } from '../../core/admin/index.ts'
+import { consoleIdleMs, type SetupStep, setupSteps } from '../../core/admin/index.ts'
 import { type AdminActor, type Clock, isoIn, isoNow, problem, type TokenActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
-import { accountById } from './accounts.repo.ts'
+import { accountById, type StoredAccount } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
-
-import { remainingSetup } from './login.ts'
 
 /** One working day. */
 export const sessionMs = 12 * 60 * 60_000
@@ -155,3 +153,6 @@ async function expiryOf(db: WhoAmIDeps['db'], actor: AdminActor | TokenActor): P
   if (!row) throw problem('UNAUTHENTICATED', 'The session or API token has expired or was revoked. fix: log in again')
   return row.expires_at
 }
+
+export const remainingSetup = ({ role, initialPasswordExpiresAt, totpConfirmed }: StoredAccount, totpRequired: boolean): SetupStep[] =>
+  setupSteps({ role, hasInitialPassword: initialPasswordExpiresAt !== null, hasTotp: totpConfirmed }, totpRequired)

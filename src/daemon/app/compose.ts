@@ -7,7 +7,8 @@ import { authenticateAgent } from '../hosts/index.ts'
 import type { Authenticators, HttpMetrics, Served } from '../http/index.ts'
 import type { Limits } from '../limits/index.ts'
 import { authenticateDeveloper } from '../store/index.ts'
-import { type BaseDeps, type Declared, type Deps, openDeps } from './deps.ts'
+import type { BaseDeps } from './base-deps.ts'
+import { type Declared, type Deps, openDeps } from './deps.ts'
 import { features } from './features.ts'
 
 export type Composed = Readonly<{

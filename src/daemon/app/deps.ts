@@ -1,50 +1,22 @@
 import { api } from '../../core/api.ts'
-import type { BoxMigration, SynapseSchemas } from '../../core/boxes/index.ts'
 import { openApiInSteps } from '../../core/contract/index.ts'
-import { type Clock, newId, type Random } from '../../core/kit/index.ts'
-import type { PaymentProvider } from '../../core/payments/index.ts'
-import type { RoleBook } from '../../core/users/index.ts'
-import { type Logger, packageVersion } from '../../node/index.ts'
-import type { LoginLinks } from '../admin/index.ts'
+import { newId } from '../../core/kit/index.ts'
+import { packageVersion } from '../../node/index.ts'
 import { watchRevocations } from '../auth/index.ts'
-import type { Config } from '../config/index.ts'
 import { trackRuns } from '../crons/index.ts'
-import type { Db, JobHandler } from '../db/index.ts'
+import type { JobHandler } from '../db/index.ts'
 import type { Cleanup, Cron } from '../feature/index.ts'
 import { fileUsageOf } from '../files/index.ts'
 import { makeMetrics } from '../http/index.ts'
 import { modulesOfTenant } from '../modules/index.ts'
 import { openPaymentProvider } from '../payments/index.ts'
-import type { Rehearse } from '../rollouts/index.ts'
-import type { Keyring } from '../sealed/index.ts'
 import { spacesOf } from '../spaces/index.ts'
+import type { BaseDeps } from './base-deps.ts'
 import { fleetDeps } from './fleet-deps.ts'
 import { moduleRunsDeps } from './module-deps.ts'
 import { operatorDeps } from './operator-deps.ts'
 import { serviceDeps } from './service-deps.ts'
 import { tenantDeps } from './tenant-deps.ts'
-
-/** The parts of a daemon that exist before its features. */
-export type BaseDeps = Readonly<{
-  config: Config
-  db: Db
-  keyring: Keyring
-  clock: Clock
-  random: Random
-  log: Logger
-  /** Box migrations and Synapse schemas of this package. */
-  migrations: readonly BoxMigration[]
-  schemas: SynapseSchemas
-  /** Capabilities of tenants' users by role. */
-  roles: RoleBook
-  rehearse?: Rehearse | undefined
-  /** Absent: the one of the settings. */
-  provider?: PaymentProvider | undefined
-  /** Login links of a demo; a daemon of an operator has none. */
-  loginLinks?: LoginLinks | undefined
-  /** Aborts when the daemon drains. */
-  draining: AbortSignal
-}>
 
 /** Declarations of all features that some feature works on: the scheduler its crons, housekeeping the clean-ups. Complete before the first request. */
 export type Declared = Readonly<{ crons: readonly Cron[]; jobs: Readonly<Record<string, JobHandler>>; cleanups: readonly Cleanup[] }>

@@ -28,7 +28,7 @@ import {
 import { spaceResyncListener } from '../spaces/index.ts'
 import { readerRestartListener } from '../triggers/index.ts'
 import { userResyncListener } from '../users/index.ts'
-import type { BaseDeps } from './deps.ts'
+import type { BaseDeps } from './base-deps.ts'
 
 /** Vulnerabilities fixed by emergencies, and versions in snapshots. */
 const vulnerabilities = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }

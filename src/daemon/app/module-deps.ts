@@ -4,7 +4,7 @@ import type { FilesDeps } from '../files/index.ts'
 import { type ModuleRunsDeps, openModuleRuns } from '../module-runs/index.ts'
 import { settingsOfRun, watchRunnable } from '../modules/index.ts'
 import { approvedModule, loadApprovedModule } from '../store/index.ts'
-import type { BaseDeps } from './deps.ts'
+import type { BaseDeps } from './base-deps.ts'
 
 type Given = BaseDeps & Readonly<{ owner: string; files: FilesDeps }>
 

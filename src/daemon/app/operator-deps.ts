@@ -4,7 +4,7 @@ import { channelsOf, closeAuditBroken, makeSender, raiseAuditBroken } from '../a
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import { publishSignedHead } from '../rollouts/index.ts'
-import type { BaseDeps } from './deps.ts'
+import type { BaseDeps } from './base-deps.ts'
 
 type Shared = BaseDeps & Readonly<{ revocations: Revocations }>
 

@@ -2,7 +2,7 @@ import { egressRules } from '../../node/index.ts'
 import { openModuleTokens } from '../auth/index.ts'
 import { openConnections, openProxy, openServiceCalls, type ServicesDeps } from '../module-services/index.ts'
 import { approvedModule } from '../store/index.ts'
-import type { BaseDeps } from './deps.ts'
+import type { BaseDeps } from './base-deps.ts'
 
 type Shared = BaseDeps & Pick<ServicesDeps, 'owner' | 'counts'>
 

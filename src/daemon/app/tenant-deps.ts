@@ -12,7 +12,7 @@ import { authenticateUser, endUserSessions, loginWaiters, unlockLogin } from '..
 import { enqueueTenantSync, membersOf, privateOf } from '../spaces/index.ts'
 import { enqueueTaskReturn } from '../tasks/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
-import type { BaseDeps } from './deps.ts'
+import type { BaseDeps } from './base-deps.ts'
 import { someObjects } from './names-objects.ts'
 
 type Shared = BaseDeps & Readonly<{ owner: string; revocations: Revocations; registry: HttpMetrics['registry'] }>

@@ -49,3 +49,6 @@ export async function holdsOf(db: DbOrTx, clock: Clock, boxIds?: readonly BoxId[
   const holds = (await query.execute()).map(({ box_id, holder, until }) => ({ boxId: box_id as BoxId, holder, until }))
   return new Map(holds.map((hold) => [hold.boxId, hold]))
 }
+
+/** The end of a hold that does not expire. */
+export const noExpiry = '9999-12-31T23:59:59.999Z'

@@ -16,11 +16,11 @@ import { isoNow } from '../../core/kit/index.ts'
 import { type BoxWindow, type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { type Command, hostByName } from '../hosts/index.ts'
+import { noExpiry } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxesAfter, countBoxesBy, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
-import { noExpiry } from './lifecycle/deps.ts'
 import { latestRemoval, moveView, type Removal, removalView } from './lifecycle/procedures.repo.ts'
 
 /** Dependencies of the detail view; snapshots come from another feature. */

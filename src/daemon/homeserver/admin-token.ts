@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import { type ChatAnswer, errcodeOf, type Fault, faultOf, unexpected } from '../../core/homeserver/index.ts'
 import { Secret } from '../../core/kit/index.ts'
 import { boxSecret } from '../boxes/index.ts'
-import type { ChatTarget } from './call.ts'
 import type { ChatRequest } from './chat-client.ts'
+import type { ChatTarget } from './chat-target.ts'
 import type { TokenDeps } from './stored-tokens.ts'
 
 /** Addresses of platform listeners on hosts that are not reached on loopback. */

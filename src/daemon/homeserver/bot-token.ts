@@ -2,8 +2,8 @@ import { type ChatAnswer, errcodeOf, type Fault, faultOf, unexpected } from '../
 import { Secret } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { boxSecret } from '../boxes/index.ts'
-import type { ChatTarget } from './call.ts'
 import type { ChatRequest } from './chat-client.ts'
+import type { ChatTarget } from './chat-target.ts'
 import type { TokenDeps } from './stored-tokens.ts'
 
 /** The account that sends the platform's messages, in the namespace of the application service. */

@@ -7,21 +7,10 @@ import type { Keyring } from '../sealed/index.ts'
 import { loginAdmin } from './admin-token.ts'
 import { loginBot } from './bot-token.ts'
 import { type Ask, type ChatRequest, NoAnswer, QueueFull } from './chat-client.ts'
+import type { ChatTarget } from './chat-target.ts'
 import { type PlainNetworks, whyForbidden } from './plain-networks.ts'
 import { type Renewals, renewOnce } from './renew-token.ts'
 import { storedToken, type TokenOf } from './stored-tokens.ts'
-
-/** Address and secret of a chat server's platform listener, at the edge of its box. */
-export type ChatTarget = Readonly<{
-  boxId: BoxId
-  chatDomain: string
-  origin: string
-  edgeSecret: Secret
-  /** Reported by the agent: the box takes no writes. */
-  fenced: boolean
-  /** The box is one of the demo: no chat server may be at its address. */
-  simulated: boolean
-}>
 
 type TargetDeps = Readonly<{ db: Db; keyring: Keyring; networks: PlainNetworks }>
 

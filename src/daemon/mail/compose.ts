@@ -1,6 +1,6 @@
 import type { SendMailOptions } from 'nodemailer'
 import type { Clock } from '../../core/kit/index.ts'
-import type { Mail } from './mailer.ts'
+import type { Mail } from './mail.ts'
 
 export type From = Readonly<{ clock: Clock; from: string }>
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { compose, type From } from './compose.ts'
-import type { Mailer } from './mailer.ts'
+import type { Mailer } from './mail.ts'
 
 /** A `.eml` file per mail, whole or not at all; the same mail again is the same file. */
 export function folderMailer(from: From, folder: string): Mailer {

@@ -1,6 +1,6 @@
 import { type Problem, printable, problem, withoutSecrets } from '../../core/kit/index.ts'
 import { compose, type From } from './compose.ts'
-import type { Mailer } from './mailer.ts'
+import type { Mailer } from './mail.ts'
 
 const stepMs = 10_000
 const wholeMs = 45_000

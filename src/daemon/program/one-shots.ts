@@ -1,4 +1,4 @@
-import type { Register } from './run-program.ts'
+import type { Register } from './register.ts'
 
 /** One-shot commands. Their code is imported when they run, so that `--help` stays fast. */
 export const registerOneShots: Register = (program, machine, act) => {

@@ -1,4 +1,4 @@
-import type { Register } from './run-program.ts'
+import type { Register } from './register.ts'
 
 export const registerServe: Register = (program, machine, act) => {
   program

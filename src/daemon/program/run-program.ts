@@ -4,11 +4,8 @@ import { connectOutput, type Machine, printProblem } from '../../node/command-li
 
 import { packageVersion } from '../../node/package.ts'
 import { registerOneShots } from './one-shots.ts'
+import type { Act, Register } from './register.ts'
 import { registerServe } from './register-serve.ts'
-
-/** Adds commands to the program. `act` wraps an action; its exit code becomes the program's. */
-export type Register = (program: Command, machine: Machine, act: Act) => void
-type Act = (work: (options: never, input: readonly string[]) => Promise<ExitCode | undefined>) => (...input: unknown[]) => Promise<void>
 
 const commands: readonly Register[] = [registerServe, registerOneShots]
 

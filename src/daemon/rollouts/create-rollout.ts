@@ -18,7 +18,7 @@ import type { RolloutsDeps } from './deps.ts'
 import { type PlanDeps, type Planned, planStaged } from './plan-rollout.ts'
 import { publishEvent, type RolloutTx, recordRolloutAudit } from './publish.ts'
 import { insertRollout, rolloutByKey, type StoredRollout } from './rollouts.repo.ts'
-import { showRollout } from './show-rollout.ts'
+import { keyOf, showRollout } from './show-rollout.ts'
 
 type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus'>
 
@@ -187,9 +187,6 @@ export function repeatOf(actor: Actor, input: unknown, key: string): Repeat {
     throw problem('VALIDATION', `Idempotency-Key: ${refused}`, { details: [{ path: 'Idempotency-Key', reason: refused }] })
   return { key: keyOf(actor, key), sum: sha256Hex(canonicalJson(input)) }
 }
-
-/** Two callers with the same key get different rollouts. */
-export const keyOf = (actor: Actor, key: string): string => `${actorLabel(actor)} ${key}`
 
 /** The rollout of the first such call. Throws CONFLICT when that call had another input. */
 export async function createdBefore(db: Db, { key, sum }: Repeat): Promise<string | undefined> {

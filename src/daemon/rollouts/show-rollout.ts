@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { pageOf } from '../../core/contract/index.ts'
-import { type Actor, problem } from '../../core/kit/index.ts'
+import { type Actor, actorLabel, problem } from '../../core/kit/index.ts'
 import {
   type ActionCounts,
   type AuditLine,
@@ -19,7 +19,6 @@ import { entriesAfter, headOf } from '../audit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { actionBySlug, actionsOf, countActions, publicAction } from './actions.repo.ts'
 import { attemptsOf } from './attempts.repo.ts'
-import { keyOf } from './create-rollout.ts'
 import { activeRollouts, unfinishedAmong } from './open-rollouts.repo.ts'
 import { streamOf } from './publish.ts'
 import { planOf, rolloutById, rolloutsPage, type StoredRollout } from './rollouts.repo.ts'
@@ -170,3 +169,6 @@ function readCursor(cursor: string): { createdAt: string; id: string } {
     })
   return { createdAt: match[1] as string, id: match[2] as string }
 }
+
+/** Two callers with the same key get different rollouts. */
+export const keyOf = (actor: Actor, key: string): string => `${actorLabel(actor)} ${key}`

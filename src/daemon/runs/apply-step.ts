@@ -1,4 +1,4 @@
-import { activeOf, type Board, type RunEffect, type RunState, type Stepped } from '../../core/boards/index.ts'
+import { activeOf, type Board, type RunState, type Stepped } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { type Readers, withReaders } from '../../core/runs/index.ts'
 import { executeWrites, type Tx, type Write } from '../db/index.ts'
@@ -13,6 +13,7 @@ import { alertOperators } from './run-alerts.ts'
 import { insertKeyedRun, insertRun, type RunRecord, replaceRun, summaryOf } from './runs.repo.ts'
 import { enqueueMessages } from './send-messages.ts'
 import { escalateStalled, stalledByStep } from './stalled-elements.ts'
+import type { AppliedStep } from './step.types.ts'
 import { deleteTimers, insertTimers, pauseTimers } from './timers.repo.ts'
 
 type Step = Readonly<{
@@ -70,9 +71,6 @@ const rowsOf = (deps: StepDeps, step: AppliedStep, { input, keyed }: Pick<Step, 
     ...enqueueReports(deps, step),
   ]
 }
-
-/** A step while its effects are applied. `run` is the run after it. */
-export type AppliedStep = Readonly<{ run: RunRecord; board: Board; effects: readonly RunEffect[]; at: string }>
 
 function changed(run: RunRecord, board: Board, { stepped, input }: Pick<Step, 'stepped' | 'input'>): RunRecord {
   const state = stepped.run

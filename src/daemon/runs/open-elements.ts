@@ -1,12 +1,12 @@
 import type { Board, Closed, RunEffect, Token, WorkElement } from '../../core/boards/index.ts'
 import { executeWrites, type Tx, type Write } from '../db/index.ts'
 import { ensureTasks, escalateTasksOfRun, finishTasksOfRun } from '../tasks/index.ts'
-import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement, deleteElement, insertElements, openElements, type RunElement } from './elements.repo.ts'
 import { createEscalationTasks, taskOf } from './escalation-tasks.ts'
 import type { RunRecord } from './runs.repo.ts'
-import { type Stalled, stalledTask } from './stalled-elements.ts'
+import { stalledTask } from './stalled-elements.ts'
+import type { AppliedStep, Stalled } from './step.types.ts'
 
 type Opened = Extract<RunEffect, { type: 'opened' }>
 

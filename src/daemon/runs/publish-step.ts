@@ -2,9 +2,9 @@ import type { RunEffect } from '../../core/boards/index.ts'
 import type { TenantEventType } from '../../core/events/index.ts'
 import type { Tx, Write } from '../db/index.ts'
 import { recordEvents } from '../events/index.ts'
-import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import type { RunRecord } from './runs.repo.ts'
+import type { AppliedStep } from './step.types.ts'
 
 type Published = Parameters<typeof recordEvents>[2]['events'][number]
 

@@ -4,11 +4,11 @@ import type { RunEffect } from '../../core/boards/index.ts'
 import { isProblem, newId, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { insertJobs, insertRows, type JobHandler, type Write } from '../db/index.ts'
-import type { AppliedStep } from './apply-step.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { findReport, type RunReport } from './reports.repo.ts'
 import { slugOf } from './run-alerts.ts'
 import { findRun } from './runs.repo.ts'
+import type { AppliedStep } from './step.types.ts'
 
 /** Job: store a report as files of its space. */
 const reportTopic = 'runs.report'

@@ -4,10 +4,9 @@ import type { Clock } from '../../core/kit/index.ts'
 import { canRetry } from '../../core/runs/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
-import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import type { HistoryInput } from './history.repo.ts'
-import type { Stalled } from './stalled-elements.ts'
+import type { AppliedStep, Stalled } from './step.types.ts'
 
 /** Raises and closes the alerts of a run. They contain ids and roles, never variables. */
 export async function alertOperators(

@@ -9,8 +9,8 @@ import { type Db, insertJobs, insertRows, type JobHandler, type Tx, type Write }
 import { recordEvent } from '../events/index.ts'
 import { sendAsBot } from '../homeserver/index.ts'
 import { findSpace, roomsOfTenant, spaceOfRoom } from '../spaces/index.ts'
-import type { AppliedStep } from './apply-step.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
+import type { AppliedStep } from './step.types.ts'
 
 /** Job: send a message of a run. Its text is in the row, not in the job, which operators can read. */
 const messageTopic = 'chat.run-message'

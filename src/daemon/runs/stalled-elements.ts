@@ -14,12 +14,12 @@ import { roleKey } from '../../core/tasks/index.ts'
 import type { DbOrTx, Tx, Write } from '../db/index.ts'
 import { ownersOfTasks, type TaskOwner } from '../tasks/index.ts'
 import { activeUsersWithRole, findUserById, hasActiveUser } from '../users/index.ts'
-import type { AppliedStep } from './apply-step.ts'
 import type { StepDeps } from './deps.ts'
 import { changeElement, openElements } from './elements.repo.ts'
 import { createEscalationTasks, type EscalationText } from './escalation-tasks.ts'
 import type { HistoryInput } from './history.repo.ts'
 import type { RunRecord } from './runs.repo.ts'
+import type { AppliedStep, Stalled } from './step.types.ts'
 
 /** Reads the users of each role, and the tasks of the run, at most once. */
 const usersOf = (db: DbOrTx, { tenantId, id: runId }: RunRecord) => {
@@ -96,18 +96,6 @@ export function eligibleAmong(users: readonly string[], { run, element }: Omit<D
   const { startedBy, submitters } = run.state
   return element.config.allowSelfApproval ? [...users] : users.filter((id) => id !== startedBy && !submitters.includes(id))
 }
-
-/** An open element that fewer active users can approve or do than it needs. `escalationRole`: gets a task for it. */
-export type Stalled = Readonly<{
-  tokenId: string
-  elementId: string
-  kind: WorkElement['kind']
-  /** Null: the user who started the run. */
-  role: string | null
-  eligible: number
-  required: number
-  escalationRole: string | null
-}>
 
 /** Whether the run waits at a checkpoint that a submitter of a form may not decide. */
 const mayLoseApprovers = ({ tokens }: Pick<RunState, 'tokens'>, { graph }: Pick<Board, 'graph'>): boolean =>

@@ -1,10 +1,10 @@
 import type { LoggedIn } from '../../core/homeserver/index.ts'
 import { type Clock, isProblem, type ProblemCode, secret } from '../../core/kit/index.ts'
-import { delayRefusal, lockSubject, type SlowRefusal } from '../../core/sessions/index.ts'
+import { delayRefusal, lockSubject } from '../../core/sessions/index.ts'
 import { canonicalLocalpart, isPlatformAccount, matrixUserIdOf } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
-import type { SessionsDeps } from './deps.ts'
+import type { RefusalTimes, SessionsDeps } from './deps.ts'
 import { type Attempt, refused, withAttempt } from './login-attempts.ts'
 
 type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
@@ -79,9 +79,6 @@ export async function orLogoutDevice<T>(deps: Pick<Deps, 'homeservers' | 'log'>,
     throw error
   }
 }
-
-/** The slowest refusal of this replica; the next ones are as slow. */
-export type RefusalTimes = { slow?: SlowRefusal | undefined }
 
 /**
  * Delays refused logins, so that response time reveals neither the reason nor the duration of other attempts. All other results return at once.

@@ -7,7 +7,8 @@ import type { Tx, WithTx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import { findersOf, recordAllInSpace, recordInSpace } from './activity.ts'
 import type { PutDeps, SpacesDeps } from './deps.ts'
-import { deleteMember, findMember, insertMember, otherOwners, roleIn, setRole } from './members.repo.ts'
+import { endMembership, type MemberChange } from './end-membership.ts'
+import { findMember, insertMember, otherOwners, roleIn, setRole } from './members.repo.ts'
 import { authorizeSpace } from './show-spaces.ts'
 import { changeSpaceRow, lockSpace, type SpaceRecord } from './spaces.repo.ts'
 import { enqueueSpaceSync } from './sync-jobs.ts'
@@ -107,8 +108,6 @@ export const removeSpaceMember = ({ db, clock }: Deps, actor: PlatformPrincipal,
     await recordAudit(tx, clock, { actor, action: 'space.member-removed', subject: tenantSlug, data: await namesOf(tx, space, userId) })
   })
 
-type MemberChange = Readonly<{ space: Pick<SpaceRecord, 'id' | 'tenantId'>; userId: string; actorId: string | null }>
-
 /** Returns false, without an event, if the user is a member. */
 async function addMember(
   tx: Tx,
@@ -123,22 +122,6 @@ async function addMember(
 
 export const recordJoined = (tx: Tx, clock: Clock, { space, userId, actorId }: MemberChange): Promise<void> =>
   recordInSpace(tx, clock, { space, type: 'user.joined', payload: { userId, spaceId: space.id }, actorId })
-
-/** `removed`: by another user. `chat`: the user left the rooms in the chat. */
-type LeaveReason = 'left' | 'removed' | 'chat'
-
-/** Ends a membership. The audience includes the former member. Returns false if there was none. */
-export async function endMembership(
-  tx: Tx,
-  clock: Clock,
-  { space, userId, actorId, reason }: MemberChange & Readonly<{ reason: LeaveReason }>,
-): Promise<boolean> {
-  const { id: spaceId } = space
-  if (!(await deleteMember(tx, { spaceId, userId }))) return false
-  const audience = { users: [userId], spaces: [spaceId] }
-  await recordInSpace(tx, clock, { space, type: 'user.left', payload: { userId, spaceId, reason }, actorId, audience })
-  return true
-}
 
 type MembersOfDeleted = Pick<MemberChange, 'space' | 'actorId'> & Readonly<{ userIds: readonly string[] }>
 

@@ -1,7 +1,7 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
-import { endMembership } from './change-members.ts'
 import type { SpacesDeps } from './deps.ts'
+import { endMembership } from './end-membership.ts'
 import { changeSpaceRow, findSpace, lockSpace } from './spaces.repo.ts'
 import { enqueueSpaceSync } from './sync-jobs.ts'
 

@@ -1,9 +1,9 @@
 import { isoNow } from '../../core/kit/index.ts'
 import type { ChatStep } from '../../core/spaces/index.ts'
 import { publishRevocation } from '../auth/index.ts'
-import { endMembership } from './change-members.ts'
 import { type Chat, createRoom, joinRoom, kickFrom, linkRooms, renameRoom } from './chat-rooms.ts'
 import type { SpacesDeps } from './deps.ts'
+import { endMembership } from './end-membership.ts'
 import { recordJoinedInChat, recordRefused } from './members.repo.ts'
 import { changeSpaceRow, lockSpace, type SpaceRecord } from './spaces.repo.ts'
 

@@ -1,12 +1,11 @@
 import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Task } from '../../core/tasks/index.ts'
 import type { Tx, WithTx } from '../db/index.ts'
-import { findUserById } from '../users/index.ts'
 import type { TasksDeps } from './deps.ts'
 import { taskByExternalId } from './event-tasks.repo.ts'
-import { existingRole } from './move-task.ts'
 import { publishTaskEvents } from './publish-task.ts'
 import { taskView } from './read-tasks.ts'
+import { assertAssignee, existingRole, inUtc, invalidField } from './task-input.ts'
 import { insertTask, insertTasks, type TaskRecord } from './tasks.repo.ts'
 
 type TaskInput = Readonly<{
@@ -86,19 +85,7 @@ function newTask({ clock, random }: Pick<TasksDeps, 'clock' | 'random'>, input: 
   }
 }
 
-/** Times are compared as text, so they are stored in one form. */
-export const inUtc = (time: string | null): string | null => time && new Date(time).toISOString()
-
 async function assertSpaceMember({ spacesOf, tx }: WithTx<TasksDeps>, actor: PlatformPrincipal, spaceId: string): Promise<void> {
   const spaces = await spacesOf(tx, actor)
   if (!spaces.some(({ id }) => id === spaceId)) throw invalidField('spaceId', 'must be a space that you are a member of')
 }
-
-/** Throws VALIDATION unless the user is an active user of the tenant. */
-export async function assertAssignee(tx: Tx, tenantId: string, assigneeId: string): Promise<void> {
-  const user = await findUserById(tx, assigneeId)
-  if (user?.tenantId !== tenantId || user.status !== 'active')
-    throw invalidField('assigneeId', 'must be the id of an active user of your tenant')
-}
-
-const invalidField = (path: string, reason: string) => problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })

@@ -1,11 +1,10 @@
 import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
-import { mayMove, roleKey, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
-import { type RoleBook, roleOfAlias, unknownRoles } from '../../core/users/index.ts'
+import { mayMove, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
 import { inBatches, type Tx, type WithTx } from '../db/index.ts'
-import { assertAssignee, inUtc } from './create-task.ts'
 import type { TasksDeps } from './deps.ts'
 import { publishTaskEvents } from './publish-task.ts'
 import { readTaskForUpdate, taskView } from './read-tasks.ts'
+import { assertAssignee, existingRole, inUtc } from './task-input.ts'
 import { findTask, lockTask, lockTasks, replaceEscalated, replaceStatus, replaceTask, type TaskRecord } from './tasks.repo.ts'
 
 type Deps = Omit<TasksDeps, 'random' | 'roles'>
@@ -75,17 +74,6 @@ export async function escalateTask(
   const assignedRole = name === undefined ? undefined : existingRole(roles, name)
   return move(deps, actor, { id, change: { type: 'escalate', at: isoNow(deps.clock), level, assignedRole } })
 }
-
-/** As `roleNamed`. Throws VALIDATION for a role that does not exist: no user could do its task. */
-export function existingRole(book: RoleBook, name: string): string {
-  const role = roleNamed(book, name)
-  if (unknownRoles(book, [roleKey(role)]).length === 0) return role
-  const reason = `the role ${role} does not exist. fix: use one of ${Object.keys(book.roles).join(', ')}`
-  throw problem('VALIDATION', `assignedRole: ${reason}`, { details: [{ path: 'assignedRole', reason }] })
-}
-
-/** The name as it was sent, or the role that has it as an alias. */
-export const roleNamed = (book: RoleBook, name: string): string => roleOfAlias(book, roleKey(name)) ?? name
 
 /**
  * For other features, in their transaction; undefined when the tenant has no such task. Completing the task of a run steps the run. Throws

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { pullSources } from '../../../src/core/boxes/images.ts'
 import { registryOf } from '../../../src/core/boxes/index.ts'
+import { pullSources } from '../../../src/core/boxes/pull-sources.ts'
 
 test.each([
   ['nginx', 'docker.io', 'library/nginx'],

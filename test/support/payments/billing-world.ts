@@ -2,7 +2,7 @@ import { isoNow, newId, type TenantId, type UserId } from '../../../src/core/kit
 import { type BillingDeps, billingFeature, openActiveUsers } from '../../../src/daemon/billing/index.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import type { Mail } from '../../../src/daemon/mail/mailer.ts'
+import type { Mail } from '../../../src/daemon/mail/mail.ts'
 import { recordMonthlyUsage } from '../../../src/daemon/modules/index.ts'
 import { receiveEvent } from '../../../src/daemon/payments/events.ts'
 import { changeTenant } from '../../../src/daemon/tenants/index.ts'

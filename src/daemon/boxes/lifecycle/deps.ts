@@ -39,6 +39,3 @@ export type LifecycleDeps = SetUpDeps &
 
 /** Extra time for an agent that is briefly offline. */
 export const agentGraceMs = 30 * 60_000
-
-/** The end of a hold that does not expire. */
-export const noExpiry = '9999-12-31T23:59:59.999Z'

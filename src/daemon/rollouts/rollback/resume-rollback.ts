@@ -3,7 +3,7 @@ import { isRollbackStalled, type Rollout } from '../../../core/rollouts/index.ts
 import { actionsOf, type StoredAction } from '../actions.repo.ts'
 import { changeAmongOthers, changeRollout } from '../change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from '../deps.ts'
-import { assertNoEmergencyBeside } from '../emergency/precedence.ts'
+import { assertNoEmergencyBeside } from '../emergency/assert-no-emergency.ts'
 import { checkpointWhenFinished, type RolloutTx, recordRolloutAudit, updateAction } from '../publish.ts'
 
 type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>

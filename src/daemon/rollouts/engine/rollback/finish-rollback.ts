@@ -16,9 +16,7 @@ import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction }
 
 import { closeAttempt } from '../close-attempt.ts'
 import { type CommandOf, type LeasedRollout, type LockedAction, onCommand, releaseBox } from '../under-lease.ts'
-
-import { formerDigests } from './order-rollback.ts'
-import { updateOf } from './preflight-rollback.ts'
+import { formerDigests, updateOf } from './former-update.ts'
 
 /** The agent reported how the rollback ended. The report counts also after the command expired. */
 export const evaluateRollback = (leased: LeasedRollout, command: CommandOf, result: UpdateResult | RestoreResult): Promise<void> =>

@@ -14,7 +14,7 @@ import { updateAction } from '../../publish.ts'
 import { type ActionTx, type CommandOf, extendHold, type LeasedRollout, onCommand, queueCommand, remainingMs } from '../under-lease.ts'
 
 import { finishRollback } from './finish-rollback.ts'
-import { updateOf } from './preflight-rollback.ts'
+import { formerDigests, updateOf } from './former-update.ts'
 
 type Pulled = BoxCommandResult<'tenant-box.prefetch'>
 
@@ -45,15 +45,6 @@ function wrongImages(action: StoredAction, update: CompletedUpdate, pulled: Pull
   const message = `${wrong.join(', ')} on the host of ${action.tenantSlug} is not the image that ran before. Nothing was stopped`
   return { code: 'DIGEST_MISMATCH', message }
 }
-
-/** By service that is rolled back by its image. */
-export const formerDigests = ({ images }: StoredAction, { digestsBefore }: CompletedUpdate): Record<string, string> =>
-  Object.fromEntries(
-    Object.keys(images).flatMap((service) => {
-      const digest = digestsBefore[service]
-      return digest ? [[service, digest]] : []
-    }),
-  )
 
 function queueUpdate(step: ActionTx, { slug, boxId, ownershipEpoch, installed }: KnownBox, update: CompletedUpdate): Promise<StoredAction> {
   const { deps, action } = step

@@ -16,7 +16,6 @@ import { insertAttempt, recordEvidence } from '../../attempts.repo.ts'
 import { fixesAround } from '../../emergency/emergencies.repo.ts'
 import { knownBox, observedBox } from '../../known-boxes.ts'
 import { engineActor, recordRolloutAudit, updateAction } from '../../publish.ts'
-import { completedUpdates } from '../../rollback/completed-updates.repo.ts'
 import { queueObservation } from '../preflight-update.ts'
 import {
   type ActionTx,
@@ -24,13 +23,13 @@ import {
   extendHold,
   holdForRollout,
   type LeasedRollout,
-  type LockedAction,
   onAction,
   onCommand,
   queueCommand,
   remainingMs,
 } from '../under-lease.ts'
 import { finishRollback } from './finish-rollback.ts'
+import { updateOf } from './former-update.ts'
 
 /**
  * First step of a rollback: holds the box and asks its agent what runs. Nothing happens where the box waits for a rollback no longer, or
@@ -108,13 +107,6 @@ export const preflightRollback = (leased: LeasedRollout, command: CommandOf, { r
     await updateAction(step, action, queued)
     return queued
   })
-
-/** The evidence of the update that is rolled back; every box to roll back has one. */
-export async function updateOf({ tx, rollout, action }: LockedAction): Promise<CompletedUpdate> {
-  const [update] = await completedUpdates(tx, { rolloutId: rollout.id, slug: action.tenantSlug })
-  if (!update) throw problem('INTERNAL', `rollout ${rollout.id} has no evidence of its update of ${action.tenantSlug}`)
-  return update
-}
 
 async function limitsOf({ tx, clock, deps, rollout }: ActionTx) {
   const { staleAfterMs, schemas, daemonVersion } = deps

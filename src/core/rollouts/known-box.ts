@@ -1,0 +1,39 @@
+import type { InstalledVersions, ProbeResult, SynapseSchemas, Tier, VersionsReport } from '../boxes/index.ts'
+import type { ZonedWindow } from '../wall-clock/index.ts'
+
+/** A box as the registry and its last report describe it. */
+export type KnownBox = Readonly<{
+  slug: string
+  boxId: string
+  ownershipEpoch: number
+  hostId: string
+  hostName: string
+  hostOnline: boolean
+  /** The agent of its host, as it reported; null until it does. */
+  agentVersion: string | null
+  protocolVersion: number | null
+  /** The host's clock minus the daemon's. */
+  clockOffsetMs: number | null
+  tier: Tier
+  managed: boolean
+  canary: boolean
+  databaseBytes: number | null
+  installed: InstalledVersions
+  report: VersionsReport | null
+  reportedAt: string | null
+  /** The last probe of any command. */
+  probe: ProbeResult | null
+  /** Its maintenance window; null: any time. */
+  window: ZonedWindow | null
+  /** The owner of its hold; null without one. */
+  heldBy: string | null
+}>
+
+/** A preflight compares a box with these facts. */
+export type Limits = Readonly<{
+  now: string
+  staleAfterMs: number
+  schemas: SynapseSchemas
+  /** An older agent may lack commands of this daemon. */
+  daemonVersion: string
+}>
