@@ -1,9 +1,9 @@
-import { alertOf } from '../../src/core/alerts/index.ts'
 import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import { raiseAlert } from '../../src/daemon/alerts/index.ts'
 import { openDatabase } from '../../src/daemon/db/index.ts'
 import { recordSnapshot } from '../../src/daemon/snapshots/snapshots.repo.ts'
 import { systemClock } from '../../src/node/index.ts'
+import { stuckFence } from '../support/alerts.ts'
 import { aManifest, aProbe, aReport } from '../support/boxes.ts'
 import { anAutomationKey, anEvent, furnish, furnishStore } from '../support/furnished-tenant.ts'
 import { aSubmission } from '../support/marketplace-world.ts'
@@ -207,7 +207,7 @@ async function operatorRows({ config }: RunningDaemon, { slug, tenantId: acmeId 
   const owner = { id: box.id, slug, tenantId: box.tenant_id }
   await db.transaction().execute(async (tx) => {
     await recordSnapshot({ tx, clock: systemClock }, owner, { snapshotId, tier: 'daily', takenAt: at })
-    await raiseAlert(tx, systemClock, alertOf.fence_stuck({ slug, holder: 'move', since: at }))
+    await raiseAlert(tx, systemClock, stuckFence(slug))
   })
   const alert = await db.selectFrom('alerts').select('id').where('subject', '=', slug).executeTakeFirstOrThrow()
   const item = await db.selectFrom('marketplace_items').select('id').where('seed_key', '=', 'visitor').executeTakeFirstOrThrow()

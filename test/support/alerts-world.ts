@@ -1,21 +1,23 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { alertOf, type NewAlert } from '../../src/core/alerts/index.ts'
+import type { NewAlert } from '../../src/core/alerts/index.ts'
 import { type AdminActor, manualClock } from '../../src/core/kit/index.ts'
 import { alertJobs, channelsOf, makeSender, raiseAlert } from '../../src/daemon/alerts/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { drainJobs } from '../../src/daemon/jobs/index.ts'
 import { makeMailer } from '../../src/daemon/mail/index.ts'
+import { updateFailed } from '../../src/daemon/rollouts/alerts.ts'
 import { silentLogger } from '../../src/node/index.ts'
+import { stuckFence } from './alerts.ts'
 import { webhookSecret } from './webhook-server.ts'
 
 // Alerts over a real database, sent over real SMTP and HTTP; the test advances time.
 
 export const anna: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 's_1' }
-export const stuck = alertOf.fence_stuck({ slug: 'north', holder: 'move', since: '2026-01-05T01:30:00.000Z' })
+export const stuck = stuckFence('north')
 export const restored = (attempt: number): NewAlert =>
-  alertOf.action_rolled_back({ rolloutId: 'ro_1', slug: 'north', attempt, error: { code: 'PROBE_FAILED', message: 'no event came back' } })
+  updateFailed('rolled_back', { rolloutId: 'ro_1', slug: 'north', attempt, error: { code: 'PROBE_FAILED', message: 'no event came back' } })
 
 type Given = Readonly<{ smtp?: string; mailTo?: readonly string[]; webhook?: string }>
 

@@ -155,8 +155,10 @@ export async function expectSoundStory({ world, id, emergencies, fenced, replica
   await world.heartbeat()
   await replicas[0]?.tick(world.signal)
   const open = new Set((await world.open()).map(slugOf))
-  const alerts = await db.selectFrom('alerts').select(['subject', 'kind']).execute()
-  const told = new Set(alerts.filter(({ kind }) => ['rollback_failed', 'deadline_overdue'].includes(kind)).map(({ subject }) => subject))
+  const alerts = await db.selectFrom('alerts').select(['subject', 'kind', 'key']).execute()
+  const told = new Set(
+    alerts.filter(({ kind, key }) => kind === 'box_down' || key.startsWith('update_failed:overdue:')).map(({ subject }) => subject),
+  )
   expect([...fenced].filter((slug) => !open.has(slug) && !told.has(slug))).toEqual([])
   const { parallel, perHost } = world.deps.settings
   expect(violationsIn(await historyOf(db, id), { parallel, perHost })).toEqual([])

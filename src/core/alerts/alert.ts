@@ -1,68 +1,9 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
+import { alertKinds } from './kinds.ts'
 
-/** Each kind calls for a different reaction. */
-export const AlertKind = z.enum([
-  'probe_failed',
-  'action_rolled_back',
-  'rollback_failed',
-  'deadline_overdue',
-  'undo_failed',
-  'box_reopened_unproven',
-  'wrong_image',
-  'rollout_paused',
-  'rollout_rolled_back',
-  'emergency_created',
-  'emergency_started',
-  'fence_stuck',
-  'host_frozen',
-  'snapshot_overdue',
-  'snapshot_store_lost',
-  'snapshot_damaged',
-  'drill_failed',
-  'proof_overdue',
-  'restore_failed',
-  'move_stranded',
-  'rollout_signed',
-  'audit_broken',
-  'budget_high',
-  'chat_refused',
-  'accounts_remade',
-  'passwords_old',
-  'followups_late',
-  'cron_failed',
-  'checkpoint_stalled',
-  'run_overdue',
-  'run_failed',
-  'run_message_failed',
-  'run_report_failed',
-  'trigger_room_encrypted',
-  'trigger_messages_unread',
-  'trigger_failed',
-  'module_data_not_deleted',
-  'module_events_skipped',
-  'paid_module_withdrawn',
-  'review_due',
-  'payment_failed',
-  'payment_refunded',
-  'payment_stuck',
-  'payment_rejected',
-  'payment_disputed',
-  'refund_failed',
-  'invoice_stuck',
-  'usage_late',
-  'usage_unbilled',
-  'usage_rejected',
-  'vendor_restricted',
-  'plan_ended',
-  'suspended_again',
-  'plan_duplicate',
-  'billing_differs',
-])
-export type AlertKind = z.infer<typeof AlertKind>
-
-/** Alerts about a failed update that close once the box was restored and passed its probe. */
-export const closedByRestore = ['probe_failed', 'box_reopened_unproven', 'wrong_image'] as const satisfies readonly AlertKind[]
+export const AlertKind = z.enum(Object.keys(alertKinds) as [AlertKind, ...AlertKind[]])
+export type AlertKind = keyof typeof alertKinds
 
 /** `critical`: users are cut off or data is at risk. `warning`: an operator must decide. `info`: no action needed. */
 export const AlertSeverity = z.enum(['info', 'warning', 'critical'])
@@ -75,20 +16,24 @@ export type AlertStatus = z.infer<typeof AlertStatus>
 /** Never contains a secret or a stack trace. */
 export type NewAlert = Readonly<{
   kind: AlertKind
-  /** Deduplication key: while an alert with this key is open, further occurrences are counted. */
-  key: string
   /** A tenant's slug, a rollout's id or a host's name. */
   subject: string
-  severity: AlertSeverity
+  /** Deduplication key: while an alert with this key is open, further occurrences are counted. Without it there is one for each kind and subject. */
+  key?: string
+  /** Without it that of the kind. */
+  severity?: AlertSeverity
   /** Which thing, and what happened to it; readable on a phone. */
   title: string
-  /** The event, the state of the data, and the action to take. */
+  /** The event, its effect on users and data, and the action to take. */
   body: string
   /** The exact command to run next. */
-  command: string
+  command: `tenantry ${string}`
   /** A lasting condition that is detected repeatedly: after an acknowledgement it stays quiet until it was resolved once. */
   standing?: boolean
 }>
+
+/** The key of an alert of which a subject may have several, each with another `id`. */
+export const alertKey = (kind: AlertKind, id: string): string => `${kind}:${id}`
 
 export const AlertId = z.coerce.number().int().min(1).max(2_147_483_647)
 

@@ -1,5 +1,5 @@
-// Alerts to operators: the kinds, the text of each, and the command to run next.
-// Texts are built from facts of the features. Nothing is sent from here, and no fact is ever a secret.
+// Alerts to operators: the kinds, and what is sent about one.
+// The text of an alert is in the feature that raises it. Nothing is sent from here, and no fact is ever a secret.
 export {
   Alert,
   AlertChannel,
@@ -7,12 +7,13 @@ export {
   AlertKind,
   AlertSeverity,
   AlertStatus,
-  closedByRestore,
+  alertKey,
   DeadLetter,
   DeliveryStatus,
   type NewAlert,
 } from './alert.ts'
 export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
+export { alertKinds } from './kinds.ts'
 export {
   type AlertMessage,
   foldedTenant,
@@ -24,8 +25,4 @@ export {
   testMessage,
   webhookBody,
 } from './message.ts'
-export { paidModuleWithdrawnKey } from './module-texts.ts'
-export { paymentDisputedKey, paymentFailedKey, paymentRejectedKey, paymentStuckKey } from './payment-texts.ts'
-export { cronFailedKey, lateJobsSubject, reviewDueKey } from './platform-texts.ts'
-export { failedKey, overdueKey, reportKey, stalledKey } from './run-texts.ts'
-export { alertOf } from './texts.ts'
+export { type AlertError, firstOf, humanTime, quoted, reasonText } from './phrases.ts'

@@ -1,5 +1,5 @@
 import type { Alert, AlertKind, AlertSeverity, NewAlert } from './alert.ts'
-import { humanTime } from './rollout-texts.ts'
+import { humanTime } from './phrases.ts'
 
 type MessageFacts = Pick<
   Alert,
@@ -93,10 +93,7 @@ export const isNeverFolded = ({ kind, key }: Readonly<{ kind: AlertKind; key: st
   kind === 'rollout_signed' || key.startsWith(foldedPrefix)
 
 /** Kinds that users of a tenant cause, such as by their boards. Those of one tenant must not silence those of another. */
-const tenantKinds: readonly AlertKind[] = [
-  ...(['checkpoint_stalled', 'run_overdue', 'run_failed', 'run_message_failed', 'run_report_failed'] as const),
-  ...(['trigger_room_encrypted', 'trigger_messages_unread', 'trigger_failed'] as const),
-]
+const tenantKinds: readonly AlertKind[] = ['run_stalled', 'run_output_failed', 'trigger_failed']
 
 /** The tenant whose alerts of this kind are folded together; undefined for a kind that is folded as a whole. */
 export const foldedTenant = ({ kind, subject }: Readonly<{ kind: AlertKind; subject: string }>): string | undefined =>
@@ -105,7 +102,7 @@ export const foldedTenant = ({ kind, subject }: Readonly<{ kind: AlertKind; subj
 type Folded = Readonly<{ kind: AlertKind; severity: AlertSeverity; tenant?: string | undefined }>
 
 /** The one message for all folded alerts of a kind, or of a tenant and a kind. */
-export const manyAlerts = ({ kind, severity, tenant }: Folded): NewAlert => ({
+export const manyAlerts = ({ kind, severity, tenant }: Folded): NewAlert & Readonly<{ key: string }> => ({
   kind,
   key: `${foldedPrefix}${kind}${tenant === undefined ? '' : `:${tenant}`}`,
   subject: tenant ?? 'many alerts',

@@ -1,12 +1,5 @@
 import { sql } from 'kysely'
-import {
-  type Alert,
-  type AlertDelivery,
-  type AlertKind,
-  type AlertStatus,
-  type DeadLetter,
-  paymentFailedKey,
-} from '../../core/alerts/index.ts'
+import { type Alert, type AlertDelivery, type AlertKind, type AlertStatus, alertKey, type DeadLetter } from '../../core/alerts/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { AlertDeliveryTable, AlertTable } from './alerts.tables.ts'
@@ -46,7 +39,7 @@ export async function openPaymentFailures(db: DbOrTx, slug: string): Promise<str
     .where('status', 'in', ['open', 'acknowledged'])
     .where('kind', '=', 'payment_failed')
     .execute()
-  return rows.map(({ key }) => key.slice(paymentFailedKey('').length))
+  return rows.map(({ key }) => key.slice(alertKey('payment_failed', '').length))
 }
 
 export async function deliveryById(db: DbOrTx, id: string): Promise<AlertDeliveryTable | undefined> {

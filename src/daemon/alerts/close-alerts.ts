@@ -1,4 +1,4 @@
-import { type AlertKind, alertOf } from '../../core/alerts/index.ts'
+import { type AlertKind, humanTime } from '../../core/alerts/index.ts'
 import type { Checkpoint } from '../../core/audit/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { appendEvent, type Db, type Tx } from '../db/index.ts'
@@ -34,9 +34,22 @@ export async function closeAlerts(tx: Tx, clock: Clock, { subject, kinds, keys, 
 type AuditDeps = Readonly<{ db: Db; clock: Clock }>
 
 /** Raised at each failed attempt to sign the log. */
-export const raiseAuditBroken = ({ db, clock }: AuditDeps, facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>): Promise<void> =>
+export const raiseAuditBroken = (
+  { db, clock }: AuditDeps,
+  { chain, count, at }: Pick<Checkpoint, 'chain' | 'count' | 'at'>,
+): Promise<void> =>
   db.transaction().execute(async (tx) => {
-    await raiseAlert(tx, clock, alertOf.audit_broken(facts))
+    await raiseAlert(tx, clock, {
+      kind: 'audit_broken',
+      subject: chain,
+      title: `The audit log (${chain}) was truncated or rewritten`,
+      body:
+        `At ${humanTime(at)} the chain ${chain} was signed with ${count} entries. The log no longer contains them.\n` +
+        'The database was changed, or an older copy of it was restored. Boxes and rollouts are not affected. Keep the database as it is ' +
+        'and compare it with a backup. The chain is not signed again until this is resolved.',
+      command: 'tenantry audit verify --checkpoint audit-checkpoints.jsonl',
+      standing: true,
+    })
   })
 
 export const closeAuditBroken = ({ db, clock }: AuditDeps, chain: string): Promise<void> =>

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { NewAlert } from '../../core/alerts/index.ts'
+import { alertKey, alertKinds, type NewAlert } from '../../core/alerts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { appendEvent, enqueueJob, type Tx } from '../db/index.ts'
 
@@ -10,9 +10,10 @@ export const notifyTopic = 'alerts.tell'
  * Raises an alert in the transaction of its cause. While an alert with the same key is open, its count is incremented instead.
  * Returns the alert's id. Call it before `recordAudit`: stream counters are locked before audit chain heads.
  */
-export async function raiseAlert(tx: Tx, clock: Clock, { standing = false, ...alert }: NewAlert): Promise<number> {
+export async function raiseAlert(tx: Tx, clock: Clock, alert: NewAlert): Promise<number> {
   const at = isoNow(clock)
-  const { kind, key, subject, severity, title, body, command } = alert
+  const { kind, subject, title, body, command, standing = false } = alert
+  const { key = alertKey(kind, subject), severity = alertKinds[kind].severity } = alert
   const text = { severity, title, body, command }
   const { id, count } = await tx
     .insertInto('alerts')

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { alertOf, cronFailedKey } from '../../core/alerts/index.ts'
 import { monthBefore, monthOf } from '../../core/billing/index.ts'
 import { isoNow, isProblem } from '../../core/kit/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { cronFailed, cronFailedKey } from '../crons/index.ts'
 import { enqueueJob, type JobHandler, type Tx, type WithTx } from '../db/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { billModules, priceModules } from './aggregate-usage.ts'
@@ -147,7 +147,7 @@ const handlerOf =
     }
   }
 
-/** Transfers alone: `followups_late` names their dead job, and closes with it. */
+/** Transfers alone: `jobs_stuck` names their dead job, and closes with it. */
 const isTransfers = (topic: string, payload: unknown): boolean =>
   topic === transfersTopic || Payload.safeParse(payload).data?.isRetry === true
 
@@ -156,10 +156,10 @@ const isNoAnswer = (error: unknown): boolean =>
   (isProblem(error, 'PAYMENTS_UNAVAILABLE') && error.retryable) || (isPaymentFailure(error) && error.isRetryable)
 
 const closeFailed = (tx: Tx, clock: Deps['clock'], jobKey: string): Promise<void> =>
-  closeAlerts(tx, clock, { subject: jobKey, keys: [cronFailedKey(jobKey)], because: 'the job ran again' })
+  closeAlerts(tx, clock, { keys: [cronFailedKey(jobKey)], because: 'the job ran again' })
 
 /** The job is dead: nothing continues the month. */
 async function alertFailed({ db, clock }: Deps, jobKey: string, error: unknown): Promise<void> {
   const reason = error instanceof Error ? error.message : String(error)
-  await db.transaction().execute((tx) => raiseAlert(tx, clock, alertOf.cron_failed({ jobKey, reason })))
+  await db.transaction().execute((tx) => raiseAlert(tx, clock, cronFailed(jobKey, reason)))
 }

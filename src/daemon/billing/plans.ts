@@ -1,4 +1,4 @@
-import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import { planAfter } from '../../core/billing/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { isLive, type ProviderSubscription, paymentStatusOf } from '../../core/payments/index.ts'
@@ -6,6 +6,7 @@ import { afterPlanBegun, afterPlanEnded } from '../../core/tenants/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, forUpdate, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
+import { paymentFailed, paymentFailedKey } from '../payments/index.ts'
 import { lockTenant, setPlanIn, setTenantStatusIn, type TenantRecord, tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
@@ -45,7 +46,7 @@ export async function followPlan(deps: Deps, found: ProviderSubscription): Promi
     const { event, plan, followed, isSingle } = planAfter(known, { found, all })
     if (event === 'second') return second({ ...deps, tx }, tenant, { found, known: row?.subscription_id ?? '' })
     if (isSingle)
-      await closeAlerts(tx, deps.clock, { subject: tenant.slug, kinds: ['plan_duplicate'], because: 'one subscription of a plan is left' })
+      await closeAlerts(tx, deps.clock, { subject: tenant.slug, kinds: ['billing_differs'], because: 'one subscription of a plan is left' })
     if (event === 'ignore') return `nothing to do: the subscription is ${found.status}`
     await store(deps, tx, { tenantId, found: followed, plan: plan ?? row?.plan ?? null })
     return event === 'ended' ? ended({ ...deps, tx }, tenant, found) : follow({ ...deps, tx }, tenant, { found: followed, plan, before })
@@ -91,7 +92,7 @@ async function follow(deps: WithTx<Deps>, tenant: TenantRecord, { found, plan, b
 
 /** As for an item: a failed payment raises an alert and mails the tenant, and takes nothing away. */
 async function followPayments(deps: WithTx<Deps>, tenant: TenantRecord, { found, before }: Omit<Followed, 'plan'>): Promise<void> {
-  const { clock, tx, paymentFailed } = deps
+  const { clock, tx } = deps
   const { id: tenantId, slug, plan } = tenant
   const isSame = before?.id === found.id
   if (before && !isSame) await closeFailed(deps, tenant, before)
@@ -100,8 +101,8 @@ async function followPayments(deps: WithTx<Deps>, tenant: TenantRecord, { found,
   if (status === 'ok') return closeAlerts(tx, clock, { subject: slug, keys: [paymentFailedKey(found.id)], because: 'the invoice was paid' })
   const isUnpaid = status === 'unpaid'
   const facts = { slug, itemName: `the plan ${plan}`, subscriptionId: found.id, isUnpaid, isPlan: true }
-  await raiseAlert(tx, clock, alertOf.payment_failed(facts))
-  await paymentFailed(tx, { tenantId, plan, isUnpaid })
+  await raiseAlert(tx, clock, paymentFailed(facts))
+  await deps.paymentFailed(tx, { tenantId, plan, isUnpaid })
 }
 
 const closeFailed = ({ clock, tx }: WithTx<Deps>, { slug }: TenantRecord, { id }: Readonly<{ id: string }>): Promise<void> =>
@@ -113,7 +114,18 @@ async function ended(deps: WithTx<Deps>, tenant: TenantRecord, found: ProviderSu
   const isLight = tenant.plan === 'light' && tenant.status !== 'deleting'
   const to = afterPlanEnded(tenant)
   const isSuspended = isLight && to.status === 'suspended'
-  await raiseAlert(tx, clock, alertOf.plan_ended({ slug: tenant.slug, plan: tenant.plan, subscriptionId: found.id, isSuspended }))
+  await raiseAlert(tx, clock, {
+    kind: 'plan_ended',
+    subject: tenant.slug,
+    title: `The subscription of ${tenant.slug} for the plan ${tenant.plan} ended`,
+    body:
+      `The subscription ${found.id} ended at the payment provider. ` +
+      (isSuspended
+        ? 'The tenant is suspended; its box and chat keep running. A new subscription of its plan lifts that, and you may resume it for a time.'
+        : 'Nothing was taken away: a tenant with this plan is never suspended by itself. Decide with the tenant.'),
+    command: `tenantry tenants billing ${tenant.slug}`,
+    standing: true,
+  })
   if (isLight) await setTenantStatusIn({ tx, clock }, system, { tenant, to })
   else {
     const data = { tenantId: tenant.id, subscriptionId: found.id }
@@ -125,6 +137,15 @@ async function ended(deps: WithTx<Deps>, tenant: TenantRecord, found: ProviderSu
 type Second = Readonly<{ found: ProviderSubscription; known: string }>
 
 async function second({ clock, tx }: WithTx<Deps>, { slug }: TenantRecord, { found, known }: Second): Promise<string> {
-  await raiseAlert(tx, clock, alertOf.plan_duplicate({ slug, subscriptionId: found.id, knownId: known }))
+  await raiseAlert(tx, clock, {
+    kind: 'billing_differs',
+    key: alertKey('billing_differs', `second-plan:${found.id}`),
+    subject: slug,
+    title: `${slug} has a second live subscription of a plan`,
+    body:
+      `${known} is the subscription of its plan, and ${found.id} changed nothing. The tenant pays for both: cancel one at the provider. ` +
+      'The other one applies then.',
+    command: `tenantry tenants billing ${slug}`,
+  })
   return `${slug}: ${known} is the subscription of the plan; ${found.id} changes nothing`
 }

@@ -1,4 +1,3 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import type { Difference } from '../../core/billing/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -71,7 +70,17 @@ export async function reconcileNext(deps: Deps, { after, count = 0, checked = 0,
 
 const alertDiffering = ({ db, clock }: Deps, { count, first }: Readonly<{ count: number; first: string | undefined }>): Promise<void> =>
   db.transaction().execute(async (tx) => {
-    if (first !== undefined) await raiseAlert(tx, clock, alertOf.billing_differs({ count, first }))
+    if (first !== undefined)
+      await raiseAlert(tx, clock, {
+        kind: 'billing_differs',
+        subject: 'billing',
+        title: `${plural(count, 'difference')} with the payment provider`,
+        body:
+          `The daily comparison found what the platform and the provider have differently. The first: ${first}.\n` +
+          'Nothing was changed. Each line names a fix.',
+        command: 'tenantry billing reconcile',
+        standing: true,
+      })
     else await closeAlerts(tx, clock, { subject: 'billing', kinds: ['billing_differs'], because: 'nothing differs any more' })
   })
 

@@ -65,7 +65,7 @@ async function storeReport({ tx, clock, box }: BoxTx, report: VersionsReport, { 
 const closeFenceAlerts = ({ tx, clock, box: { slug } }: BoxTx) =>
   closeAlerts(tx, clock, {
     subject: slug,
-    kinds: ['fence_stuck', 'rollback_failed', 'restore_failed'],
+    kinds: ['fence_stuck', 'box_down'],
     because: 'the fence was lifted',
   })
 

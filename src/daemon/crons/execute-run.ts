@@ -1,10 +1,10 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { type Tx, whileRenewed } from '../db/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { type BegunRun, leaseMs, type RunDeps } from './begin-run.ts'
+import { cronFailed } from './failed-alert.ts'
 import { finishRun, renewRun } from './runs.repo.ts'
 import type { RunTracker } from './track-runs.ts'
 
@@ -23,8 +23,7 @@ export async function executeRun(
   await db.transaction().execute(async (tx) => {
     const isEnd = await finishRun(tx, { ...run, ...end, finishedAt: isoNow(clock) })
     // Its work is in jobs, the last of which closes the alert. One that finished with its change has not failed.
-    if (isEnd && job.isAlerted && end.status === 'failed')
-      await raiseAlert(tx, clock, alertOf.cron_failed({ jobKey: job.key, reason: end.message }))
+    if (isEnd && job.isAlerted && end.status === 'failed') await raiseAlert(tx, clock, cronFailed(job.key, end.message))
   })
   log.info({ job: job.key, runId: run.id, status: end.status, message: end.message }, 'job ended')
 }

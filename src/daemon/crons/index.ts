@@ -6,6 +6,7 @@ import { type CronsDeps, cronsRoutes } from './crons.routes.ts'
 import { runScheduler } from './scheduler.ts'
 
 export { type CronsDeps, cronsRoutes } from './crons.routes.ts'
+export { cronFailed, cronFailedKey } from './failed-alert.ts'
 export { beginAllDue, runScheduler } from './scheduler.ts'
 export { trackRuns } from './track-runs.ts'
 

@@ -1,9 +1,9 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import type { Cron } from '../feature/index.ts'
 import { beginDueRun } from './begin-run.ts'
 import { type ExecuteDeps, executeRun } from './execute-run.ts'
+import { cronFailed } from './failed-alert.ts'
 import { buryLostRuns, lostMessage, registerJob } from './runs.repo.ts'
 
 /** At the longest between two looks: clocks are set, machines sleep, and other replicas die. */
@@ -31,8 +31,7 @@ export async function beginAllDue(deps: ExecuteDeps, jobs: readonly Cron[], sign
   const { db, clock, runs } = deps
   await db.transaction().execute(async (tx) => {
     const lost = await buryLostRuns(tx, isoNow(clock))
-    for (const { key, isAlerted } of jobs)
-      if (isAlerted && lost.includes(key)) await raiseAlert(tx, clock, alertOf.cron_failed({ jobKey: key, reason: lostMessage }))
+    for (const { key, isAlerted } of jobs) if (isAlerted && lost.includes(key)) await raiseAlert(tx, clock, cronFailed(key, lostMessage))
   })
   for (const job of jobs) {
     await registerJob(db, job.key, isoNow(clock))

@@ -1,4 +1,4 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { humanTime, type NewAlert } from '../../core/alerts/index.ts'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -45,10 +45,23 @@ export async function freezeHost({ db, clock, bus, log }: FreezeDeps, host: Host
     await deleteInvites(tx, host.name)
     if (!(await setHostBlocked(tx, host.id, { status: 'frozen', reason }))) return
     const actor = { kind: 'agent', hostId: host.id, name: host.name, instanceId } as const
-    await raiseAlert(tx, clock, alertOf.host_frozen({ host: host.name, ...(replacedAt === undefined ? {} : { replacedAt }) }))
+    await raiseAlert(tx, clock, frozenAlert(host.name, replacedAt))
     const data = { hostId: host.id, instances, ...(replacedAt === undefined ? {} : { replacedAt }) }
     await recordAudit(tx, clock, { actor, action: 'host.frozen', subject: host.name, data })
   })
   bus.queued(host.id)
   log.error({ host: host.name, instances }, `host frozen: ${evidence}`)
 }
+
+const frozenAlert = (host: string, replacedAt: string | undefined): NewAlert => ({
+  kind: 'host_frozen',
+  subject: host,
+  title: `Host ${host} is frozen: ${replacedAt === undefined ? 'two agents use its key' : 'a replaced key is in use'}`,
+  body:
+    (replacedAt === undefined
+      ? `Two running agents authenticated as ${host}: its machine was copied or its key was stolen. Neither gets commands any more.\n`
+      : `An agent signed with a key of ${host} that was replaced on ${humanTime(replacedAt)}: its machine was copied or restored from a backup, ` +
+        'or a thief of the key replaced it. No agent of the host gets commands any more.\n') +
+    'The boxes on it keep serving their users. If you know of no copy of the machine, treat the key as stolen.',
+  command: `tenantry hosts show ${host}`,
+})

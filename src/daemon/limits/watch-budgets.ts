@@ -1,4 +1,4 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { humanTime } from '../../core/alerts/index.ts'
 import { type Clock, isProblem } from '../../core/kit/index.ts'
 import { type Budgets, type Episode, type EpisodeStep, slowdownFrom, stepEpisode, utilisation } from '../../core/limits/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -60,7 +60,17 @@ const recordObservation = ({ db, clock }: WatchDeps, lease: Lease, seen: Observa
 async function updateAlerts(tx: Tx, clock: Clock, { slug, percent, budget, step }: Observation): Promise<void> {
   if (step.raise && step.episode) {
     const since = new Date(step.episode.sinceMs).toISOString()
-    await raiseAlert(tx, clock, alertOf.budget_high({ slug, percent: Math.floor(percent), budget, since }))
+    await raiseAlert(tx, clock, {
+      kind: 'budget_high',
+      subject: slug,
+      title: `${slug} uses ${Math.floor(percent)} % of its request budget`,
+      body:
+        `Since ${humanTime(since)} the users of ${slug} have used more than 80 % of the ${budget} requests a minute of its plan.\n` +
+        'Above 80 % each request is delayed by up to two seconds; at 100 % requests are refused. Other tenants are not affected. ' +
+        'Check for a client that polls in a loop; otherwise the tenant needs a larger plan.',
+      command: `tenantry tenants show ${slug}`,
+      standing: true,
+    })
   }
   if (step.close) await closeAlerts(tx, clock, { subject: slug, kinds: ['budget_high'], because: 'it was below 80 % for a minute' })
 }

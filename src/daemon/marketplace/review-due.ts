@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { alertOf, reviewDueKey } from '../../core/alerts/index.ts'
-import { isoIn } from '../../core/kit/index.ts'
+import { isoIn, printable } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
@@ -31,9 +30,17 @@ export const remindOfReview =
     await db.transaction().execute(async (tx) => {
       const one = await lockSubmission(tx, submissionId)
       if (one?.status !== 'pending' || one.round !== round) return
-      await raiseAlert(tx, clock, alertOf.review_due({ submissionId, name: one.name }))
+      await raiseAlert(tx, clock, {
+        kind: 'review_due',
+        subject: submissionId,
+        title: `The submission ${printable(one.name).slice(0, 50)} has waited a day for a review`,
+        body:
+          'Its vendor was promised an answer within 2 working days.\n' +
+          'A reviewer approves it, asks for changes or rejects it. The alert closes then.',
+        command: `tenantry marketplace submissions show ${submissionId}`,
+      })
     })
   }
 
 export const endReminder = ({ clock }: Clocked, tx: Tx, { id }: Pick<Sent, 'id'>): Promise<void> =>
-  closeAlerts(tx, clock, { keys: [reviewDueKey(id)], because: 'the submission was reviewed' })
+  closeAlerts(tx, clock, { subject: id, kinds: ['review_due'], because: 'the submission was reviewed' })

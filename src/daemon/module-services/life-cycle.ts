@@ -1,4 +1,4 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import { isoNow, problem } from '../../core/kit/index.ts'
 import {
   type Failure,
@@ -126,7 +126,17 @@ async function retryCall({ clock }: ServicesDeps, tx: Tx, { call, failure }: Rea
     return enqueueCall({ tx, clock }, { ...call, attempt: attempt + 1 }, new Date(retryAt(attempt, nowMs)).toISOString())
   if (type !== 'module.delete_data') return
   const slug = (await tenantById(tx, tenantId))?.slug ?? tenantId
-  await raiseAlert(tx, clock, alertOf.module_data_not_deleted({ slug, moduleId, reason: failure.reason }))
+  await raiseAlert(tx, clock, {
+    kind: 'module_failed',
+    key: alertKey('module_failed', `data:${slug}/${moduleId}`),
+    subject: `${slug}/${moduleId}`,
+    title: `The service of ${moduleId} still has data of ${slug}`,
+    body:
+      `${slug} uninstalled ${moduleId}, and its service was asked for 30 days to delete the data of this tenant. Last attempt: ${failure.reason}. ` +
+      'It is not asked again. The data on this platform is deleted.\n' +
+      'Ask the operator of the service, whom the manifest of the module names, to delete the data and to confirm it.',
+    command: `tenantry modules upstream ${moduleId}`,
+  })
 }
 
 type Sent = Readonly<{ id: string; message: Message; timeoutMs: number; signal?: AbortSignal | undefined }>

@@ -1,4 +1,4 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import { idsOf, isModuleEvent, type ModuleEventPayload, streamTypeOf } from '../../core/events/index.ts'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import type { ModuleManifest } from '../../core/modules/index.ts'
@@ -55,5 +55,15 @@ type Skip = Readonly<{ tenantId: string; moduleId: string; from: number; to: num
 export async function skipEvents(tx: Tx, clock: Clock, { tenantId, moduleId, from, to }: Skip): Promise<void> {
   if (!(await skipTo(tx, { tenantId, moduleId }, { from, to, at: isoNow(clock) }))) return
   const slug = (await tenantById(tx, tenantId))?.slug ?? tenantId
-  await raiseAlert(tx, clock, alertOf.module_events_skipped({ slug, moduleId, events: to - from }))
+  await raiseAlert(tx, clock, {
+    kind: 'module_failed',
+    key: alertKey('module_failed', `events:${slug}/${moduleId}`),
+    subject: `${slug}/${moduleId}`,
+    title: `${moduleId} missed events of ${slug}`,
+    body:
+      `${moduleId} was more than 10,000 events or 7 days behind in ${slug}. ${to - from} events were skipped, and it continues with new ones. What it ` +
+      'stores may be out of date. Other modules and tenants are not affected.\n' +
+      'Find out why it is slow or away; its developer knows how to bring its data up to date.',
+    command: `tenantry modules health ${moduleId}`,
+  })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { alertOf, paidModuleWithdrawnKey } from '../../core/alerts/index.ts'
-import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { firstOf, type NewAlert } from '../../core/alerts/index.ts'
+import { type Actor, isoNow, plural, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
@@ -28,7 +28,7 @@ export const withdrawModule = (deps: Deps, actor: Actor, { id: moduleId, reason,
     const rows = versions.map((one) => ({ module_id: moduleId, version: one, reason, withdrawn_at }))
     await tx.insertInto('module_withdrawals').values(rows).execute()
     const tenants = await tenantsCharged(tx, { moduleId })
-    if (tenants.length > 0) await raiseAlert(tx, deps.clock, alertOf.paid_module_withdrawn({ moduleId, tenants }))
+    if (tenants.length > 0) await raiseAlert(tx, deps.clock, withdrawnAlert(moduleId, tenants))
     await publish({ ...deps, tx }, actor, { moduleId, versions, type: 'module.withdrawn', reason })
     return { moduleId, versions, chargedApps: chargedCount }
   })
@@ -41,10 +41,22 @@ export const restoreModule = (deps: Deps, actor: Actor, { id: moduleId, version 
     if (versions.length === 0) return { moduleId, versions }
     await tx.deleteFrom('module_withdrawals').where('module_id', '=', moduleId).where('version', 'in', versions).execute()
     if ((await tenantsCharged(tx, { moduleId })).length === 0)
-      await closeAlerts(tx, deps.clock, { subject: moduleId, keys: [paidModuleWithdrawnKey(moduleId)], because: 'the module was restored' })
+      await closeAlerts(tx, deps.clock, { subject: moduleId, kinds: ['paid_module_withdrawn'], because: 'the module was restored' })
     await publish({ ...deps, tx }, actor, { moduleId, versions, type: 'module.restored' })
     return { moduleId, versions }
   })
+
+/** After an acknowledgement the next withdrawal raises it again. */
+const withdrawnAlert = (moduleId: string, tenants: readonly string[]): NewAlert => ({
+  kind: 'paid_module_withdrawn',
+  subject: moduleId,
+  title: `${plural(tenants.length, 'tenant pays', 'tenants pay')} for an app of a withdrawn module`,
+  body:
+    `The module ${moduleId} is withdrawn, and paid apps with it charge on: ${firstOf(tenants)}.\n` +
+    'Cancel their subscriptions in the Dashboard of the provider, which uninstalls the apps, and refund what is due. ' +
+    'The alert closes when the module is restored. Otherwise acknowledge it once the subscriptions have ended.',
+  command: `tenantry modules show ${moduleId}`,
+})
 
 async function versionsOf({ approved }: Deps, tx: Tx, { moduleId, version }: Readonly<{ moduleId: string; version: string | undefined }>) {
   await lockExclusive(tx, `module-withdrawals ${moduleId}`)

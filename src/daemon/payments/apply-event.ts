@@ -1,4 +1,4 @@
-import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { PaymentStatus } from '../../core/marketplace/index.ts'
 import {
@@ -13,6 +13,7 @@ import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
+import { paymentFailed, paymentFailedKey } from './alerts.ts'
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { isRenewed } from './end-renewed.ts'
@@ -80,8 +81,20 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
 
 /** The provider took reports of usage and then refused them. */
 async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<string> {
-  await db.transaction().execute((tx) => raiseAlert(tx, clock, alertOf.usage_rejected({ meterId, subject: 'billing' })))
-  return 'alert usage_rejected'
+  await db.transaction().execute((tx) =>
+    raiseAlert(tx, clock, {
+      kind: 'billing_incomplete',
+      key: alertKey('billing_incomplete', `rejected:${meterId}`),
+      subject: 'billing',
+      severity: 'critical',
+      title: `The payment provider rejected usage of the meter ${meterId}`,
+      body:
+        'Reports of active users were not counted, for example because a customer does not exist any more. They will be missing on the next invoice.\n' +
+        'The Dashboard of the provider names the reports. The comparison names what is not invoiced.',
+      command: 'tenantry billing reconcile',
+    }),
+  )
+  return 'alert billing_incomplete'
 }
 
 /** In the queue of the subscription. Once that has ended, an event of its invoice is followed by the invoice itself. */
@@ -168,7 +181,7 @@ async function followPayments({ clock, billing }: Deps, tx: Tx, { row, found }: 
   else {
     const itemName = (await findItem(tx, row.itemId))?.name ?? row.itemId
     const state = { isUnpaid: paymentStatus === 'unpaid', isInstalled: row.status === 'active' }
-    await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, subscriptionId: found.id, ...state }))
+    await raiseAlert(tx, clock, paymentFailed({ slug, itemName, subscriptionId: found.id, ...state }))
     await billing.paymentFailed(tx, { tenantId: row.tenantId, itemId: row.itemId, ...state })
   }
   await recordAudit(tx, clock, {

@@ -1,9 +1,9 @@
-import { alertOf, paymentDisputedKey } from '../../core/alerts/index.ts'
 import type { ProviderDispute, ProviderInvoice } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findItem, findSubscription } from '../marketplace/index.ts'
+import { disputeKey, paymentDisputed } from './alerts.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { nameOfInvoice, tenantOfCustomer, tenantOfInvoice } from './follow-invoice.ts'
 
@@ -22,14 +22,14 @@ export async function followDispute({ db, clock, provider, billing }: Deps, id: 
     const tenant = invoice ? await tenantOfInvoice({ billing }, tx, invoice) : ofCustomer
     if (!tenant && !invoice) return 'not a payment of a tenant'
     const { status, reason, dueBy, invoiceId, amount } = dispute
-    const facts = { slug: tenant?.slug ?? 'billing', disputeId: id, invoiceId, ...amount, reason }
+    const facts = { slug: tenant?.slug ?? 'billing', disputeId: id, invoiceId, amount, reason }
     const isLost = status === 'lost'
-    const [open, key] = [paymentDisputedKey({ disputeId: id, isLost: false }), paymentDisputedKey({ disputeId: id, isLost })]
+    const [open, key] = [disputeKey({ disputeId: id, isLost: false }), disputeKey({ disputeId: id, isLost })]
     const isKnown = await wasRaised(tx, key)
     if (status !== 'open') await closeAlerts(tx, clock, { keys: [open], because: `the dispute is ${status}` })
     const itemName = await nameOf(tx, invoice)
     // An event that comes late or twice opens no alert again that an operator has closed.
-    if (status !== 'won' && !isKnown) await raiseAlert(tx, clock, alertOf.payment_disputed({ ...facts, itemName, dueBy, isLost }))
+    if (status !== 'won' && !isKnown) await raiseAlert(tx, clock, paymentDisputed({ ...facts, itemName, dueBy, isLost }))
     if (status === 'won' ? isClosing : !isKnown) await audit({ clock, tx }, facts.slug, { ...dispute, item: itemName })
     return `the dispute is ${status}`
   })

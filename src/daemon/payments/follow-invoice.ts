@@ -1,9 +1,10 @@
-import { alertOf, paymentFailedKey } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import type { ListedInvoice, ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
+import { paymentFailed, paymentFailedKey } from './alerts.ts'
 import { tenantOfLink } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 
@@ -53,7 +54,7 @@ export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoi
       const itemName = ended ? await itemNameOf(tx, ended) : nameOfInvoice(invoice)
       const isFirst = !(await wasRaised(tx, key))
       const hasEnded = ended !== undefined
-      await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id, hasEnded }))
+      await raiseAlert(tx, clock, paymentFailed({ slug, itemName, invoiceId: id, hasEnded }))
       if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total, hasEnded })
     }
     const over = ends[status]
@@ -69,12 +70,22 @@ type Unpaid = Readonly<{ slug: string; found: ProviderSubscription; invoices: re
 /** The alert of a subscription that has ended continues as one for each of its unpaid invoices. The tenant got its mail before. */
 export async function alertUnpaid(tx: Tx, clock: Deps['clock'], { slug, found, invoices }: Unpaid): Promise<void> {
   const itemName = await itemNameOf(tx, found)
-  for (const { id } of invoices) await raiseAlert(tx, clock, alertOf.payment_failed({ slug, itemName, invoiceId: id, hasEnded: true }))
+  for (const { id } of invoices) await raiseAlert(tx, clock, paymentFailed({ slug, itemName, invoiceId: id, hasEnded: true }))
 }
 
 /** Its tenant is charged only after somebody completes it at the provider. */
 export const stuckInvoice = ({ db, clock, billing }: Deps, invoice: ProviderInvoice): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const tenant = await tenantOfInvoice({ billing }, tx, invoice)
-    await raiseAlert(tx, clock, alertOf.invoice_stuck({ slug: tenant?.slug ?? 'billing', invoiceId: invoice.id }))
+    const slug = tenant?.slug ?? 'billing'
+    await raiseAlert(tx, clock, {
+      kind: 'billing_incomplete',
+      key: alertKey('billing_incomplete', `draft:${invoice.id}`),
+      subject: slug,
+      title: `An invoice of ${slug} could not be finalised`,
+      body:
+        `The payment provider could not finalise the invoice ${invoice.id}, usually because tax or address data of the customer is missing. ` +
+        'It is not charged until somebody completes the data and finalises it in the Dashboard of the provider.',
+      command: `tenantry tenants billing ${slug}`,
+    })
   })

@@ -1,10 +1,10 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { ProviderInvoice } from '../../core/payments/index.ts'
 import { raiseAlert, wasRaised } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { lockExclusive, type Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
+import { refundFailed, refundFailedKey } from './alerts.ts'
 import { findAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { nameOfInvoice, tenantOfInvoice } from './follow-invoice.ts'
@@ -41,9 +41,8 @@ export async function followFailedRefund(deps: Deps, refundId: string): Promise<
   if (refund?.status !== 'failed') return `nothing to do: the refund is ${refund?.status ?? 'unknown to the provider'}`
   return followInvoice(deps, refund.invoiceId, async (tx, { invoice, subject, itemName }) => {
     const { amount, reason } = refund
-    const alert = alertOf.refund_failed({ slug: subject, itemName, refundId, invoiceId: invoice.id, ...amount, reason })
-    if (await wasRaised(tx, alert.key)) return 'the failure is recorded'
-    await raiseAlert(tx, deps.clock, alert)
+    if (await wasRaised(tx, refundFailedKey(refundId))) return 'the failure is recorded'
+    await raiseAlert(tx, deps.clock, refundFailed({ slug: subject, itemName, refundId, invoiceId: invoice.id, amount, reason }))
     const data = { refundId, invoiceId: invoice.id, failedCents: amount.cents, currency: amount.currency, reason, itemName }
     await recordAudit(tx, deps.clock, { actor: system, action: 'payment.refund-failed', subject, data })
     return `the refund of ${amount.cents} cents of ${invoice.id} failed`

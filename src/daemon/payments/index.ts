@@ -14,6 +14,7 @@ import { returnPage } from './return-page.ts'
 import { changeSubscriptionTerms, changeTerms, subscriptionTermsTopic, termsTopic } from './terms.ts'
 import { createAccount, onboardVendor, syncVendor, vendorTopic } from './vendors.ts'
 
+export { paymentFailed, paymentFailedKey } from './alerts.ts'
 export { isLinked } from './attempts.repo.ts'
 export { assertCurrency } from './currency.ts'
 export type { BillingHooks, PaymentsDeps } from './deps.ts'

@@ -1,4 +1,3 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { PriceModel } from '../../core/marketplace/index.ts'
 import {
@@ -31,6 +30,7 @@ import {
   Refused,
   resultOf,
 } from './agreement.ts'
+import { installationRefunded } from './alerts.ts'
 import { type Attempt, storeLink } from './attempts.repo.ts'
 import type { InstalledPayment, PaymentsDeps } from './deps.ts'
 import { tenantOfCustomer } from './follow-invoice.ts'
@@ -213,7 +213,7 @@ async function refund({ db, clock, provider }: PaymentsDeps, given: Given): Prom
       const item = await findItem(tx, attempt.itemId)
       const reason = foldSaga(installSaga, given.journal).failure?.message ?? 'unknown'
       const facts = { slug: actor.tenantSlug, itemName: item?.name ?? attempt.itemId, attemptId: attempt.id, reason, refundedCents }
-      await raiseAlert(tx, clock, alertOf.payment_refunded({ ...facts, currency: item?.currency ?? '' }))
+      await raiseAlert(tx, clock, installationRefunded({ ...facts, refunded: { cents: refundedCents, currency: item?.currency ?? '' } }))
       await recordAudit(tx, clock, { actor: system, action: 'payment.refunded', subject: actor.tenantSlug, data: facts })
     })
   return { refundedCents }

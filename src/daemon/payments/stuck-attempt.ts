@@ -1,8 +1,8 @@
-import { alertOf, paymentRejectedKey, paymentStuckKey } from '../../core/alerts/index.ts'
 import { isPaymentFailure } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
+import { installationRejected, installationRejectedKey, refundStuck, refundStuckKey } from './alerts.ts'
 import type { Attempt } from './attempts.repo.ts'
 import type { Installer, PaymentsDeps } from './deps.ts'
 
@@ -14,22 +14,22 @@ export async function reportStuck({ db, clock }: PaymentsDeps, { attempt, actor,
   await db.transaction().execute(async (tx) => {
     const item = await findItem(tx, attempt.itemId)
     const facts = { slug: actor.tenantSlug, itemName: item?.name ?? attempt.itemId, attemptId: attempt.id, reason: error.message }
-    await raiseAlert(tx, clock, alertOf.payment_stuck(facts))
+    await raiseAlert(tx, clock, refundStuck(facts))
   })
 }
 
 /** The attempt has ended: what was paid was paid back. */
 export const closeStuck = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, { attempt, actor }: Omit<Stuck, 'error'>): Promise<unknown> =>
-  closeAlerts(tx, clock, { subject: actor.tenantSlug, keys: [paymentStuckKey(attempt.id)], because: 'it was paid back' })
+  closeAlerts(tx, clock, { subject: actor.tenantSlug, keys: [refundStuckKey(attempt.id)], because: 'it was paid back' })
 
 /** The provider rejects a request of an installation: the tenant can change nothing about it. */
 export const reportRejected = ({ db, clock }: PaymentsDeps, { attempt, actor, error }: Stuck & Readonly<{ error: Error }>): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const item = await findItem(tx, attempt.itemId)
     const facts = { itemId: attempt.itemId, itemName: item?.name ?? attempt.itemId, slug: actor.tenantSlug, reason: error.message }
-    await raiseAlert(tx, clock, alertOf.payment_rejected(facts))
+    await raiseAlert(tx, clock, installationRejected(facts))
   })
 
 /** The item was charged and installed. */
 export const closeRejected = (tx: Tx, { clock }: Pick<PaymentsDeps, 'clock'>, { itemId }: Pick<Attempt, 'itemId'>): Promise<unknown> =>
-  closeAlerts(tx, clock, { subject: 'billing', keys: [paymentRejectedKey(itemId)], because: 'the item was installed' })
+  closeAlerts(tx, clock, { subject: 'billing', keys: [installationRejectedKey(itemId)], because: 'the item was installed' })

@@ -1,5 +1,5 @@
-import { alertOf } from '../../core/alerts/index.ts'
-import { type Actor, canonicalJson, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import type { NewAlert } from '../../core/alerts/index.ts'
+import { type Actor, canonicalJson, isoNow, printable, problem, sha256Hex } from '../../core/kit/index.ts'
 import { accountStateOf, type ProviderAccount } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -130,7 +130,7 @@ const apply = ({ db, clock }: Deps, actor: Actor, { id, account }: Read): Promis
     if (isSame && vendor.payoutsEnabled === state.payoutsEnabled) return paymentAccountStatus
     await replaceVendor(tx, { ...vendor, ...state, updatedAt: isoNow(clock) })
     if (paymentAccountStatus === 'restricted')
-      await raiseAlert(tx, clock, alertOf.vendor_restricted({ vendorId: id, name: vendor.name, pastDue: account?.pastDue ?? [] }))
+      await raiseAlert(tx, clock, restrictedAlert({ id, name: vendor.name, pastDue: account?.pastDue ?? [] }))
     else await closeAlerts(tx, clock, { subject: id, kinds: ['vendor_restricted'], because: `the account is ${paymentAccountStatus}` })
     // Live subscriptions of its items wait for an account that can be paid, such as the one after a deleted one.
     if (paymentAccountStatus === 'active') await enqueueJob(tx, clock, { topic: termsTopic, payload: { vendorId: id }, pool: 'payments' })
@@ -142,3 +142,16 @@ const apply = ({ db, clock }: Deps, actor: Actor, { id, account }: Read): Promis
     })
     return paymentAccountStatus
   })
+
+/** The provider disabled the account of a vendor, or waits for data of it. */
+const restrictedAlert = ({ id, name, pastDue }: One & Readonly<{ name: string; pastDue: readonly string[] }>): NewAlert => ({
+  kind: 'vendor_restricted',
+  subject: id,
+  title: `The payment account of the vendor ${printable(name).slice(0, 50)} is restricted`,
+  body:
+    'Tenants cannot install its paid items (VENDOR_INACTIVE). Live subscriptions continue; without transfers their payments fail.\n' +
+    (pastDue.length > 0 ? `The provider waits for: ${pastDue.join(', ').slice(0, 300)}.\n` : '') +
+    'Send the vendor a link to complete its account. The alert closes when the account is active.',
+  command: `tenantry marketplace vendors onboard ${id}`,
+  standing: true,
+})

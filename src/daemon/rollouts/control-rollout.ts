@@ -1,9 +1,9 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, isoNow, problem } from '../../core/kit/index.ts'
 import { isFailure, phaseOf, type Rollout, transition } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { requestCheckpoint } from '../audit/index.ts'
 import { actionsOf, type StoredAction, untried } from './actions.repo.ts'
+import { rolloutPaused } from './alerts.ts'
 import { changeAmongOthers, changeRollout } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { assertNoEmergencyBeside } from './emergency/assert-no-emergency.ts'
@@ -20,7 +20,7 @@ export const pauseRollout = (deps: VerbDeps, actor: Actor, { id, reason: why }: 
     const paused = { tx, clock, rollout: transition(rollout, { type: 'pause', reason, at: isoNow(clock) }) }
     await replaceRollout(tx, rollout, paused.rollout)
     await publishEvent(paused, { type: 'rollout.paused', reason })
-    await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: id, reason, by: actorLabel(actor) }))
+    await raiseAlert(tx, clock, rolloutPaused({ rolloutId: id, reason, by: actorLabel(actor) }))
     await recordRolloutAudit(paused, { actor, action: 'rollout.paused', data: { reason } })
   })
 

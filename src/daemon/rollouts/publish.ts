@@ -1,4 +1,4 @@
-import { type AlertKind, alertOf } from '../../core/alerts/index.ts'
+import { type AlertKind, alertKey, humanTime, type NewAlert } from '../../core/alerts/index.ts'
 import type { Checkpoint } from '../../core/audit/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
 import { isOver, type RolloutEvent, type RolloutEventType } from '../../core/rollouts/index.ts'
@@ -81,9 +81,9 @@ export async function checkpointWhenFinished({ tx, clock, rollout: { id, status 
 
 /** Alerts about the rollout as a whole that end with each of these moves. Alerts about its boxes stay open. */
 const alertsEndedBy = {
-  started: ['emergency_created'],
+  started: ['emergency'],
   resumed: ['rollout_paused'],
-  over: ['rollout_paused', 'emergency_created', 'emergency_started'],
+  over: ['rollout_paused', 'emergency'],
 } as const
 
 export const closeRolloutAlerts = ({ tx, clock, rollout }: RolloutTx, move: keyof typeof alertsEndedBy): Promise<void> => {
@@ -107,12 +107,29 @@ export async function publishSignedHead({ db, clock, onDone }: SignedDeps, head:
     if (!rollout || !isOver(rollout.status)) return
     const { running, undo: rollback } = (await countActions(tx, [rolloutId]))(rolloutId)
     if (running + (rollback?.pending ?? 0) > 0) return
-    const alert = alertOf.rollout_signed({ rolloutId, status: rollout.status, head })
+    const key = alertKey('rollout_signed', `${rolloutId}:${head.count}`)
     const isReported = onDone
-      ? await wasRaised(tx, alert.key)
+      ? await wasRaised(tx, key)
       : rollout.status !== 'failed' || (await wasRaisedAbout(tx, 'rollout_signed', rolloutId))
     if (isReported) return
-    await raiseAlert(tx, clock, alert)
+    await raiseAlert(tx, clock, { key, ...signedAlert({ rolloutId, status: rollout.status, head }) })
     await closeAlerts(tx, clock, { subject: rolloutId, kinds: ['rollout_signed'], because: 'no action needed' })
   })
+}
+
+type Signed = Readonly<{ rolloutId: string; status: StoredRollout['status']; head: Checkpoint }>
+
+function signedAlert({ rolloutId, status, head: { chain, count, hash, at, keyId, signature } }: Signed): NewAlert {
+  const isAborted = status === 'failed'
+  return {
+    kind: 'rollout_signed',
+    subject: rolloutId,
+    severity: isAborted ? 'warning' : 'info',
+    title: `Rollout ${rolloutId} ${isAborted ? 'was aborted' : `finished (${status.replace('_', ' ')})`}; audit log signed`,
+    body:
+      `The audit log of the rollout has ${count} entries and was signed at ${humanTime(at)} with key ${keyId}. No action is needed; keep this ` +
+      'message. Saved to a file, the line below proves later changes of the log (`tenantry audit verify --checkpoint <file>`).\n' +
+      JSON.stringify({ chain, count, hash, at, keyId, signature }),
+    command: `tenantry rollouts show ${rolloutId}`,
+  }
 }

@@ -1,8 +1,8 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, duration, elapsedMs, isoNow, plural, problem } from '../../core/kit/index.ts'
 import { type ActiveRollout, leftOutBoxes, type Rollout, refusalsOf, transition } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { actionsOf, type StoredAction } from './actions.repo.ts'
+import { emergencyStarted } from './alerts.ts'
 import { type AmongOthersTx, changeAmongOthers } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { assertNoEmergencyBeside } from './emergency/assert-no-emergency.ts'
@@ -84,7 +84,7 @@ async function putFirst(started: AmongOthersTx, actor: Actor, behind: readonly s
     leftOut: leftOutBoxes(skipped),
     upToDate: skipped.filter(({ findings }) => findings.length === 0).length,
   }
-  await raiseAlert(tx, clock, alertOf.emergency_started(alert))
+  await raiseAlert(tx, clock, emergencyStarted(alert))
   await paused.recordAudits(actor)
   await stopped.recordAudits(actor)
   return data

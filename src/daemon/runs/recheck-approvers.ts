@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { alertOf, stalledKey } from '../../core/alerts/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type DbOrTx, enqueueJob, executeWrites, type JobHandler, type Tx } from '../db/index.ts'
@@ -7,7 +6,7 @@ import { boardOf } from './compiled-boards.ts'
 import type { RunsDeps, StepDeps } from './deps.ts'
 import { openFor, runsAssignedTo } from './elements.repo.ts'
 import { checkpointId } from './publish-step.ts'
-import { slugOf } from './run-alerts.ts'
+import { slugOf, stalledAlert, stalledKey } from './run-alerts.ts'
 import { lockRun, markStalled, type RunRecord } from './runs.repo.ts'
 import { escalateStalled, stalledOf } from './stalled-elements.ts'
 
@@ -81,14 +80,13 @@ export async function recheck(deps: StepDeps, tx: Tx, { tenantId, runId, isGain 
   const writes = await escalateStalled(deps, tx, { run, stalled })
   const roles = stalled.flatMap(({ escalationRole }) => escalationRole ?? [])
   await executeWrites(tx, [...writes, markStalled(run, { isStalled: true, roles })])
-  await raiseAlert(tx, deps.clock, alertOf.checkpoint_stalled({ slug: await slugOf(tx, tenantId), runId, elements: stalled }))
+  await raiseAlert(tx, deps.clock, stalledAlert({ slug: await slugOf(tx, tenantId), runId, elements: stalled }))
 }
 
 async function closeStalled({ clock }: StepDeps, tx: Tx, run: RunRecord): Promise<void> {
   if (!run.active.stalled) return
   await executeWrites(tx, [markStalled(run, { isStalled: false, roles: [] })])
-  const subject = `${await slugOf(tx, run.tenantId)}/${run.id}`
-  await closeAlerts(tx, clock, { subject, keys: [stalledKey(run.id)], because: 'enough users can continue the run' })
+  await closeAlerts(tx, clock, { keys: [stalledKey(run.id)], because: 'enough users can continue the run' })
 }
 
 /** Job: close the alerts of runs that have enough users again. */
@@ -107,8 +105,8 @@ const stalledRuns = (db: DbOrTx, { slug, after, limit }: Page) =>
     .selectFrom('alerts')
     .select(['id', 'subject'])
     .where('status', 'in', ['open', 'acknowledged'])
-    .where('kind', '=', 'checkpoint_stalled')
     .where('subject', 'like', `${slug}/%`)
+    .where('open_key', 'like', stalledKey('%'))
     .where('id', '>', after)
     .orderBy('id')
     .limit(limit)

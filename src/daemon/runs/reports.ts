@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { alertOf, reportKey } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import type { RunEffect } from '../../core/boards/index.ts'
 import { isProblem, newId, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -64,17 +64,30 @@ async function store({ db, storeReport }: Deps, tenantId: string, { id, runId, t
 type Files = Readonly<{ markdownFileId: string; pdfFileId: string }>
 
 /** Closes the alert of an earlier attempt. */
-async function recordStored({ db, clock }: Deps, { id, runId, status }: RunReport, files: Files): Promise<void> {
+async function recordStored({ db, clock }: Deps, { id, status }: RunReport, files: Files): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const stored = { status: 'ready', markdown_file_id: files.markdownFileId, pdf_file_id: files.pdfFileId } as const
-    const report = await tx.updateTable('run_reports').set(stored).where('id', '=', id).returning('tenant_id').executeTakeFirst()
+    const report = await tx.updateTable('run_reports').set(stored).where('id', '=', id).returning('id').executeTakeFirst()
     if (!report || status !== 'failed') return
-    const subject = `${await slugOf(tx, report.tenant_id)}/${runId}`
-    await closeAlerts(tx, clock, { subject, keys: [reportKey(runId, id)], because: 'the report was stored' })
+    await closeAlerts(tx, clock, { keys: [reportKey(id)], because: 'the report was stored' })
   })
 }
 
-type Reason = Parameters<typeof alertOf.run_report_failed>[0]['reason']
+const reportKey = (reportId: string): string => alertKey('run_output_failed', reportId)
+
+type Reason = 'quota' | 'space' | 'error'
+
+const reasons = (slug: string): Readonly<Record<Reason, string>> => ({
+  quota: `the files of ${slug} use its whole storage quota`,
+  space: 'its space was deleted',
+  error: 'of an unexpected error, which the log of the daemon names',
+})
+
+const fixes: Readonly<Record<Reason, string>> = {
+  quota: 'Ask the school to delete files permanently, or to take a larger plan. Then the command below stores the report.',
+  space: 'It cannot be stored any more. Ask the school to read it in the run, and to name another space in the board.',
+  error: 'Fix the cause. Then the command below stores the report.',
+}
 
 /** Raises no alert about a report that was deleted with its run meanwhile. */
 async function recordFailed({ db, clock }: Deps, { id, runId }: RunReport, reason: Reason): Promise<void> {
@@ -84,6 +97,15 @@ async function recordFailed({ db, clock }: Deps, { id, runId }: RunReport, reaso
     if (!report) return
     const slug = await slugOf(tx, report.tenant_id)
     const { board_id: boardId } = await tx.selectFrom('runs').select('board_id').where('id', '=', runId).executeTakeFirstOrThrow()
-    await raiseAlert(tx, clock, alertOf.run_report_failed({ slug, runId, boardId, elementId: report.element_id, reportId: id, reason }))
+    await raiseAlert(tx, clock, {
+      kind: 'run_output_failed',
+      key: reportKey(id),
+      subject: `${slug}/${runId}`,
+      title: `A report of a run of ${slug} was not stored`,
+      body:
+        `The report of the element ${report.element_id} in run ${runId} of board ${boardId} was not stored, because ${reasons(slug)[reason]}. ` +
+        `Its text stays in the run, which continued.\n${fixes[reason]}`,
+      command: reason === 'space' ? `tenantry runs show ${runId} --tenant ${slug}` : 'tenantry jobs retry --topic runs.report',
+    })
   })
 }

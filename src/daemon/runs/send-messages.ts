@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import type { RunEffect } from '../../core/boards/index.ts'
 import type { Homeservers } from '../../core/homeserver/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
@@ -108,7 +108,17 @@ async function record({ db, clock }: Pick<Deps, 'db' | 'clock'>, { tenantId, run
       .where('run_messages.run_id', '=', runId)
       .where('run_messages.token_id', '=', tokenId)
       .executeTakeFirstOrThrow()
-    await raiseAlert(tx, clock, alertOf.run_message_failed({ slug, runId, boardId: board_id, elementId: element_id }))
+    await raiseAlert(tx, clock, {
+      kind: 'run_output_failed',
+      key: alertKey('run_output_failed', `${runId}:${element_id}`),
+      subject: `${slug}/${runId}`,
+      title: `A message of a run of ${slug} was not sent`,
+      body:
+        `The chat server refused the message of the element ${element_id} in run ${runId} of board ${board_id}, it is too long, or its room ` +
+        'was deleted. It is not sent again. The run continued.\n' +
+        'Ask the school to inform the people concerned, and to correct the room in the board.',
+      command: `tenantry runs show ${runId} --tenant ${slug}`,
+    })
   })
 }
 

@@ -1,4 +1,3 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { type DrillResult, provenDrill } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoNow, newId, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -6,6 +5,7 @@ import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, existingBox } from '../boxes/index.ts'
 import { appendEvent, type WithTx } from '../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
+import { drillFailed, drillKey } from './alerts.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { isLost } from './lost-stores.ts'
 import { restorable } from './restore-box.ts'
@@ -81,9 +81,9 @@ async function recordDrill({ clock, tx }: WithTx<Deps>, command: Command, found:
       { tenantId: box.tenantId, ids: [snapshotId], from: ['present'] },
       { status: 'damaged', damaged_by: 'drill' },
     )
-  if (ok) await closeAlerts(tx, clock, { subject: box.slug, kinds: ['drill_failed'], because: 'a drill succeeded' })
+  if (ok) await closeAlerts(tx, clock, { keys: [drillKey(box.slug)], because: 'a drill succeeded' })
   // A lost store has an alert of its own.
-  else if (!isLost(error)) await raiseAlert(tx, clock, alertOf.drill_failed({ slug: box.slug, snapshotId, error: error ?? null }))
+  else if (!isLost(error)) await raiseAlert(tx, clock, drillFailed({ slug: box.slug, snapshotId, error: error ?? null }))
   const payload = { boxId: box.id, slug: box.slug, snapshotId, commandId: command.id, restoreMs, error }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: ok ? 'box.drilled' : 'box.drill_failed', payload })
 }

@@ -1,4 +1,4 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey, firstOf, reasonText } from '../../core/alerts/index.ts'
 import type { AgentError, BoxCommandKind } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -16,7 +16,7 @@ type Place = Readonly<{ key: string; subject: string }>
 
 export const bucket: Place = { key: 'bucket', subject: 'snapshots' }
 
-const alertKey = (place: string): string => `snapshot_store_lost:${place}`
+const lostKey = (place: string): string => alertKey('snapshot_store_lost', place)
 
 /** Repositories that share an alert are lost and come back one after the other, or the alert of the last two would stay open. */
 const lostStores = 'snapshot-stores-lost'
@@ -45,7 +45,18 @@ export async function recordStoreLost({ tx, clock }: WithTx<{ clock: Clock }>, {
     .returning('snapshot_id')
     .execute()
   const boxes = await slugsLostAt(tx, place.key)
-  await raiseAlert(tx, clock, alertOf.snapshot_store_lost({ key: alertKey(place.key), subject: place.subject, boxes, error }))
+  await raiseAlert(tx, clock, {
+    kind: 'snapshot_store_lost',
+    key: lostKey(place.key),
+    subject: place.subject,
+    title: boxes.length > 1 ? `Snapshots of ${boxes.length} boxes are gone` : `${boxes[0] ?? 'no box'}: all snapshots are gone`,
+    body:
+      `The repositories cannot be found any more: ${firstOf(boxes)}. ${reasonText(error)}\n` +
+      'The boxes serve their users. Until the store is back, no snapshot is taken and no box is updated or restored; nothing is created in its place. ' +
+      'Bring it back, then run the check: it finds the snapshots again. If it is lost for good: `tenantry snapshots abandon <slug> --reason …`.',
+    command: 'tenantry crons run snapshot-check',
+    standing: true,
+  })
   if (lost_place !== place.key) await closeUnlessLost({ tx, clock }, lost_place, `its repositories are expected at ${place.subject} now`)
   if (lost_at !== null) return
   const payload = { boxId: owner.id, slug: owner.slug, snapshots: gone.length, error }
@@ -74,7 +85,7 @@ export async function forgetLostStore({ tx, clock }: WithTx<{ clock: Clock }>, t
 async function closeUnlessLost({ tx, clock }: WithTx<{ clock: Clock }>, place: string | null, because: string): Promise<void> {
   if (place === null) return
   const lost = tx.selectFrom('snapshot_repositories').select('tenant_id').where('lost_place', '=', place)
-  if ((await lost.executeTakeFirst()) === undefined) await closeAlerts(tx, clock, { keys: [alertKey(place)], because })
+  if ((await lost.executeTakeFirst()) === undefined) await closeAlerts(tx, clock, { keys: [lostKey(place)], because })
 }
 
 /** Slugs of the boxes whose repositories are gone there, in order, with or without snapshots. */

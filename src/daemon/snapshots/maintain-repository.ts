@@ -1,10 +1,11 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import type { AgentError, BoxCommandPayload, RepositoryReport } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isoNow, type SystemActor } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { appendEvent, type Tx, type WithTx } from '../db/index.ts'
 import type { FailureHandlers, ResultHandlers } from '../hosts/index.ts'
+import { snapshotDamaged } from './alerts.ts'
 import type { MaintenancePlan, SnapshotsDeps } from './deps.ts'
 import { recordRepositoryId, recordStoreBack } from './lost-stores.ts'
 import { evaluateSnapshots } from './retention.ts'
@@ -95,9 +96,8 @@ async function updateAlerts(
 ) {
   const because = 'a later check verified the repository'
   const broken = check !== null && !check.ok
-  if (missing.length > 0 || broken)
-    await raiseAlert(tx, clock, alertOf.snapshot_damaged({ slug, missing, error: broken ? check.error : null }))
-  else if (check) await closeAlerts(tx, clock, { subject: slug, kinds: ['snapshot_damaged'], because })
+  if (missing.length > 0 || broken) await raiseAlert(tx, clock, snapshotDamaged({ slug, missing, error: broken ? check.error : null }))
+  else if (check) await closeAlerts(tx, clock, { keys: [alertKey('snapshot_damaged', slug)], because })
 }
 
 /** Registers listed snapshots that are unknown or counted as gone. A snapshot was taken after the last listing that did not show it; a warm copy is registered only for its deletion. */
@@ -168,7 +168,7 @@ async function recordCheck(tx: Tx, tenantId: string, ok: boolean): Promise<void>
 
 /** A repository whose keys are gone or another's cannot be restored from, whatever its packs are. */
 export async function alertUnreadable({ tx, clock }: WithTx<{ clock: Clock }>, slug: string, error: AgentError | null): Promise<void> {
-  if (error?.code === 'BACKUP_KEY_INVALID') await raiseAlert(tx, clock, alertOf.snapshot_damaged({ slug, missing: [], error }))
+  if (error?.code === 'BACKUP_KEY_INVALID') await raiseAlert(tx, clock, snapshotDamaged({ slug, missing: [], error }))
 }
 
 type Deps = Readonly<{ clock: Clock }>

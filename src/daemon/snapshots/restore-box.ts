@@ -1,4 +1,4 @@
-import { alertOf, closedByRestore } from '../../core/alerts/index.ts'
+import { alertKey, reasonText } from '../../core/alerts/index.ts'
 import {
   type AgentError,
   type BoxId,
@@ -137,9 +137,19 @@ async function updateAlerts(
   tx: Tx,
   { slug, snapshot_id: snapshotId, status, error }: Ended & Readonly<{ status: BoxRestoreStatus; error: Outcome['error'] }>,
 ) {
-  if (status === 'restore_failed') await raiseAlert(tx, clock, alertOf.restore_failed({ slug, snapshotId, error }))
+  if (status === 'restore_failed')
+    await raiseAlert(tx, clock, {
+      kind: 'box_down',
+      key: alertKey('box_down', `restore:${slug}`),
+      subject: slug,
+      title: `${slug} is DOWN: restore failed`,
+      body:
+        `The restore to snapshot ${snapshotId.slice(0, 8)} failed, and so did the return to the previous data. ${reasonText(error)}\n` +
+        'Users see a maintenance page. Both sets of volumes are kept: remove none. Fix the cause, then restore again.',
+      command: `tenantry boxes show ${slug}`,
+    })
   if (status !== 'restored') return
-  await closeAlerts(tx, clock, { subject: slug, kinds: ['restore_failed', ...closedByRestore], because: 'the box was restored' })
+  await closeAlerts(tx, clock, { subject: slug, kinds: ['box_down', 'update_failed'], because: 'the box was restored' })
 }
 
 const actor: SystemActor = { kind: 'system', name: 'snapshots' }

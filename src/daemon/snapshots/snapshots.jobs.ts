@@ -1,8 +1,8 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import { dueDrills, type SnapshotStatus } from '../../core/snapshots/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type Cron, defineCron } from '../feature/index.ts'
+import { lateKey, proofsLate, proofsLateKey, snapshotsLate } from './alerts.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { lastProofs, lastTried } from './proofs.ts'
 import { assertSnapshotsConfigured } from './snapshot-store.ts'
@@ -88,8 +88,8 @@ async function alertOverdue({ db, clock }: SnapshotsDeps, due: readonly ManagedB
     .map(({ slug, tenantId }) => ({ slug, newestAt: newest.get(tenantId) ?? null }))
     .toSorted((a, b) => ((a.newestAt ?? '') < (b.newestAt ?? '') ? -1 : 1))
   await db.transaction().execute(async (tx) => {
-    if (first) await raiseAlert(tx, clock, alertOf.snapshot_overdue({ boxes: [first, ...others] }))
-    else await closeAlerts(tx, clock, { subject: 'snapshots', kinds: ['snapshot_overdue'], because: 'every box has a fresh snapshot' })
+    if (first) await raiseAlert(tx, clock, snapshotsLate([first, ...others]))
+    else await closeAlerts(tx, clock, { keys: [lateKey], because: 'every box has a fresh snapshot' })
   })
 }
 
@@ -115,8 +115,8 @@ async function alertUnproven(deps: SnapshotsDeps, checkedAt: ReadonlyMap<string,
     return unchecked || isLate(provenAt, createdAt) ? [{ slug, unchecked, checkedAt: checked, provenAt }] : []
   })
   await db.transaction().execute(async (tx) => {
-    if (first) await raiseAlert(tx, clock, alertOf.proof_overdue({ boxes: [first, ...others] }))
-    else await closeAlerts(tx, clock, { subject: 'snapshots', kinds: ['proof_overdue'], because: 'all checks and drills are up to date' })
+    if (first) await raiseAlert(tx, clock, proofsLate([first, ...others]))
+    else await closeAlerts(tx, clock, { keys: [proofsLateKey], because: 'all checks and drills are up to date' })
   })
 }
 

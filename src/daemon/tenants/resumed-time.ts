@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { alertOf } from '../../core/alerts/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { afterResumedTime, liftOf } from '../../core/tenants/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
@@ -23,6 +22,15 @@ export const endResumedTime =
       const to = tenant && afterResumedTime(tenant, isoNow(clock))
       if (!to) return
       await setTenantStatusIn({ tx, clock }, system, { tenant, to })
-      await raiseAlert(tx, clock, alertOf.suspended_again({ slug: tenant.slug, lift: liftOf(tenant) }))
+      await raiseAlert(tx, clock, {
+        kind: 'suspended_again',
+        subject: tenant.slug,
+        title: `${tenant.slug} is suspended again`,
+        body:
+          'The time for which the tenant was resumed has ended, and the cause is left. Its box and chat keep running. ' +
+          `To lift it: ${liftOf(tenant)}`,
+        command: `tenantry tenants show ${tenant.slug}`,
+        standing: true,
+      })
     })
   }

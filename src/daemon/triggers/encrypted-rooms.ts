@@ -1,4 +1,4 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import type { Homeservers } from '../../core/homeserver/index.ts'
 import type { Clock, TenantId } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -26,8 +26,36 @@ export async function readEncryption(
 type OneRoom = Readonly<{ slug: string; roomId: string }>
 
 /** A room that a chat trigger reads became encrypted: its messages start nothing any more. */
-export async function raiseEncrypted(tx: Tx, clock: Clock, room: OneRoom): Promise<void> {
-  await raiseAlert(tx, clock, alertOf.trigger_room_encrypted(room))
+export async function raiseEncrypted(tx: Tx, clock: Clock, { slug, roomId }: OneRoom): Promise<void> {
+  await raiseAlert(tx, clock, {
+    kind: 'trigger_failed',
+    key: encryptedKey(`${slug}/${roomId}`),
+    subject: `${slug}/${roomId}`,
+    title: `A room of ${slug} that starts runs is encrypted now`,
+    // Members cannot encrypt a room of a space; an administrator of the box can.
+    body:
+      `Boards of ${slug} start runs by messages in the room ${roomId}. It was encrypted, which cannot be reverted, so its messages start ` +
+      'nothing any more. Other rooms and triggers are not affected. Create a new space for these messages, and publish the boards with its room.',
+    command: `tenantry tenants show ${slug}`,
+    standing: true,
+  })
+}
+
+const encryptedKey = (subject: string): string => alertKey('trigger_failed', `encrypted:${subject}`)
+
+/** A gap that is too large, or a chat server that forgot what was read. */
+export async function raiseUnread(tx: Tx, clock: Clock, { slug, roomId }: OneRoom): Promise<void> {
+  await raiseAlert(tx, clock, {
+    kind: 'trigger_failed',
+    key: alertKey('trigger_failed', `unread:${slug}/${roomId}`),
+    subject: `${slug}/${roomId}`,
+    title: `Messages in a room of ${slug} were not read`,
+    body:
+      `Boards of ${slug} start runs by messages in the room ${roomId}. Some of its messages were not read: there were more ` +
+      'than 1,000, or the chat server did not return them. Reading continues with the newest messages. Ask in the room whether a run is missing, ' +
+      'and start it by hand.',
+    command: `tenantry tenants show ${slug}`,
+  })
 }
 
 /** Closes the alerts about rooms that no chat trigger reads any more. */
@@ -37,11 +65,11 @@ export async function closeEncryptionAlerts({ clock }: Readonly<{ clock: Clock }
   const open = await tx
     .selectFrom('alerts')
     .select('subject')
-    .where('kind', '=', 'trigger_room_encrypted')
+    .where('open_key', 'like', encryptedKey('%'))
     .where('subject', 'like', `${slug}/%`)
     .where('status', 'in', ['open', 'acknowledged'])
     .execute()
   for (const { subject } of open)
     if (!read.has(subject))
-      await closeAlerts(tx, clock, { subject, kinds: ['trigger_room_encrypted'], because: 'no chat trigger reads the room any more' })
+      await closeAlerts(tx, clock, { keys: [encryptedKey(subject)], because: 'no chat trigger reads the room any more' })
 }

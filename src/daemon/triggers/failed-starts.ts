@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
@@ -23,7 +23,7 @@ export async function enqueueIfFailed(tx: Tx, clock: Clock, one: One): Promise<v
   if (await open.executeTakeFirst()) await enqueueFailedCheck(tx, clock, one)
 }
 
-const keyOf = ({ boardId }: One): string => alertOf.trigger_failed({ slug: '', boardId }).key
+const keyOf = ({ boardId }: One): string => alertKey('trigger_failed', boardId)
 
 /** Reads what the triggers of the board did last. */
 export const failedStartJobs = ({ db, clock }: Pick<TriggersDeps, 'db' | 'clock'>): Readonly<Record<string, JobHandler>> => ({
@@ -32,12 +32,25 @@ export const failedStartJobs = ({ db, clock }: Pick<TriggersDeps, 'db' | 'clock'
       const one = z.object({ tenantId: z.string(), boardId: z.string() }).parse(payload)
       const tenant = await tx.selectFrom('tenants').select('slug').where('id', '=', one.tenantId).executeTakeFirst()
       if (!tenant) return
-      const alert = alertOf.trigger_failed({ slug: tenant.slug, boardId: one.boardId })
+      const { slug } = tenant
       const isPublished = (await rowsOfBoard(tx, one)).length > 0
-      if (isPublished && !(await hasStartedLast(tx, one))) await raiseAlert(tx, clock, alert)
+      if (isPublished && !(await hasStartedLast(tx, one)))
+        // One alert for all triggers of the board: it refused the run, an expression has no value, or a message was read late.
+        await raiseAlert(tx, clock, {
+          kind: 'trigger_failed',
+          key: keyOf(one),
+          subject: `${slug}/${one.boardId}`,
+          title: `A trigger of a board of ${slug} started no run`,
+          body:
+            `What a trigger of board ${one.boardId} of ${slug} waits for has happened, and its run was refused, or its message was read more than an ` +
+            'hour late. Nothing is repeated. Other boards are not affected.\nAsk the school to start the run by hand and to correct the board: its ' +
+            `occurrences (GET /api/platform/v1/cascade-boards/${one.boardId}/occurrences) name the reason. The command below lists the faults of its ` +
+            'last version.',
+          command: `tenantry boards check ${one.boardId} --tenant ${slug}`,
+        })
       else
         await closeAlerts(tx, clock, {
-          ...{ subject: alert.subject, kinds: ['trigger_failed'] },
+          keys: [keyOf(one)],
           because: isPublished ? 'a trigger of the board started a run' : 'the board has no triggers any more',
         })
     }),

@@ -1,9 +1,8 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import type { TenantId } from '../../core/kit/index.ts'
-import { raiseAlert } from '../alerts/index.ts'
 import type { Lease } from '../db/index.ts'
 import { readerOf, restartReader } from './chat-readers.repo.ts'
 import type { TriggersDeps } from './deps.ts'
+import { raiseUnread } from './encrypted-rooms.ts'
 import { fetchMessages } from './fetch-messages.ts'
 import { storeNews } from './store-news.ts'
 import { activeTenant, roomTriggersOf } from './triggers.repo.ts'
@@ -55,7 +54,7 @@ async function restart(
   await db.transaction().execute(async (tx) => {
     await restartReader(tx, clock, { tenantId })
     if (since === null || !tenant) return
-    for (const roomId of rooms) await raiseAlert(tx, clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
+    for (const roomId of rooms) await raiseUnread(tx, clock, { slug: tenant.slug, roomId })
   })
   return since === null ? withoutRoomMs : 0
 }

@@ -1,13 +1,11 @@
-import { alertOf } from '../../core/alerts/index.ts'
 import { type ChatAnswer, type ChatMessage, isOutdated, occurrenceKey, saysOneOf } from '../../core/boards/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { isPlatformAccount } from '../../core/users/index.ts'
-import { raiseAlert } from '../alerts/index.ts'
 import { holdLease, type Lease, type Tx } from '../db/index.ts'
 import { findUser, type UserRecord } from '../users/index.ts'
 import { enqueueAnswer } from './answer-room.ts'
 import type { TriggersDeps } from './deps.ts'
-import { raiseEncrypted } from './encrypted-rooms.ts'
+import { raiseEncrypted, raiseUnread } from './encrypted-rooms.ts'
 import { enqueueFailedCheck } from './failed-starts.ts'
 import type { News } from './fetch-messages.ts'
 import { insertOccurrence, lastStartIn } from './occurrences.repo.ts'
@@ -42,7 +40,7 @@ export const storeNews = (deps: Deps, { lease, from, boxId, news }: Reading): Pr
     for (const message of messages) await startByMessage(deps, tx, { ...tenantTriggers, message })
     const read = new Set(tenantTriggers.triggers.map(({ roomId }) => roomId))
     for (const roomId of news.encrypted) if (read.has(roomId)) await raiseEncrypted(tx, deps.clock, { slug: tenant.slug, roomId })
-    for (const roomId of news.unread) await raiseAlert(tx, deps.clock, alertOf.trigger_messages_unread({ slug: tenant.slug, roomId }))
+    for (const roomId of news.unread) await raiseUnread(tx, deps.clock, { slug: tenant.slug, roomId })
     return true
   })
 

@@ -1,6 +1,6 @@
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey } from '../../core/alerts/index.ts'
 import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
-import { type Actor, type Clock, elapsedMs, isoIn, isoNow, problem, type Secret, secret } from '../../core/kit/index.ts'
+import { type Actor, type Clock, elapsedMs, isoIn, isoNow, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
 import { generatePassword, type ResetPassword } from '../../core/users/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -83,13 +83,16 @@ async function setPassword(homeserver: Homeserver, user: UserRecord, { slug, ...
   return done.kind === 'created' ? 'created' : 'reset'
 }
 
+/** The alert of users whose chat account was lost. */
+export const recreatedKey = (slug: string): string => alertKey('passwords_lost', `accounts:${slug}`)
+
 async function closeRecreatedAlert(
   { clock }: Pick<Deps, 'clock'>,
   tx: Tx,
   { id, slug }: Readonly<{ id: string; slug: string }>,
 ): Promise<void> {
   if ((await countWithoutPassword(tx, id)) > 0) return
-  await closeAlerts(tx, clock, { subject: slug, kinds: ['accounts_remade'], because: 'all users have a password again' })
+  await closeAlerts(tx, clock, { keys: [recreatedKey(slug)], because: 'all users have a password again' })
 }
 
 type OneOfTenant = Readonly<{ id: string; tenantId: string }>
@@ -143,8 +146,19 @@ export async function markOutdatedPasswords(tx: Tx, clock: Clock, { tenantId, ta
 async function updateOutdatedAlert(tx: Tx, clock: Clock, tenantId: string): Promise<number> {
   const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
   const count = await countOutdatedPasswords(tx, tenantId)
-  if (count > 0) await raiseAlert(tx, clock, alertOf.passwords_old({ slug, count }))
-  else await closeAlerts(tx, clock, { subject: slug, kinds: ['passwords_old'], because: 'no outdated password is left' })
+  const key = alertKey('passwords_lost', `outdated:${slug}`)
+  if (count === 0) await closeAlerts(tx, clock, { keys: [key], because: 'no outdated password is left' })
+  else
+    await raiseAlert(tx, clock, {
+      kind: 'passwords_lost',
+      key,
+      subject: slug,
+      title: `${plural(count, 'user')} of ${slug} ${count === 1 ? 'has' : 'have'} an older password again after a restore`,
+      body:
+        'Their passwords were changed after the snapshot was taken, so the previous passwords are valid again. Anyone who knows one can log in.\n' +
+        'The command below lists them; `tenantry users reset-password` sets a new password, or users change it themselves.',
+      command: `tenantry users list ${slug} --old-password`,
+    })
   return count
 }
 

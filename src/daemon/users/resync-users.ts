@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { alertOf } from '../../core/alerts/index.ts'
 import type { BoxId } from '../../core/boxes/index.ts'
 import { type Fault, isFault } from '../../core/homeserver/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
-import { type Actor, type Clock, problem } from '../../core/kit/index.ts'
+import { type Actor, type Clock, plural, problem } from '../../core/kit/index.ts'
 import type { ReconciledBox } from '../../core/users/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -12,7 +11,7 @@ import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { Command, CommandListener } from '../hosts/index.ts'
 import type { UsersDeps } from './deps.ts'
-import { markOutdatedPasswords } from './reset-password.ts'
+import { markOutdatedPasswords, recreatedKey } from './reset-password.ts'
 import { lockField, nameField, type RecreateDeps, raiseSyncAlert, recreateChatAccount, syncUser } from './sync-users.ts'
 import { countWithoutPassword, type UserRecord, usersAfter } from './users.repo.ts'
 
@@ -103,7 +102,18 @@ async function continueOrFinish({ clock, resyncSpaces }: JobDeps, tx: Tx, { tena
   if (count === 0) return
   await resyncSpaces(tx, clock, tenantId)
   const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
-  await raiseAlert(tx, clock, alertOf.accounts_remade({ slug, count }))
+  await raiseAlert(tx, clock, {
+    kind: 'passwords_lost',
+    key: recreatedKey(slug),
+    subject: slug,
+    title: `${plural(count, 'user')} of ${slug} cannot log in after a restore`,
+    body:
+      'Their accounts are newer than the snapshot, so the restored chat server did not have them. They were created again under the same ' +
+      'names with random passwords; messages written since the snapshot are lost. Roles and spaces are unchanged.\n' +
+      'The command below lists them; `tenantry users reset-password` sets a new password. All other users have the password of the ' +
+      'time of the snapshot.',
+    command: `tenantry users list ${slug} --without-password`,
+  })
 }
 
 type ReconcileInput = Readonly<{ slug: string; snapshot?: string | undefined }>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { alertOf } from '../../core/alerts/index.ts'
+import { alertKey, type NewAlert, quoted } from '../../core/alerts/index.ts'
 import { type Done, type Fault, isFault } from '../../core/homeserver/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
 import { type Actor, type Clock, isoNow, secret } from '../../core/kit/index.ts'
@@ -102,8 +102,52 @@ type Refusal = Readonly<{ what: 'lock' | 'name' | 'account'; reason: string }>
 export const raiseSyncAlert = ({ db, clock }: AlertDeps, userId: string, refusal: Refusal): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const user = await nameOf(tx, userId)
-    if (user) await raiseAlert(tx, clock, alertOf.chat_refused({ ...user, ...refusal }))
+    if (user) await raiseAlert(tx, clock, refusedAlert(user, refusal))
   })
+
+type Refused = Readonly<{ slug: string; localpart: string; status: UserRecord['status'] }>
+
+function refusedAlert({ slug, localpart, status }: Refused, { what, reason }: Refusal): NewAlert {
+  const { effect, command } = what === 'lock' ? lockEffects[status] : effects[what]
+  return {
+    kind: 'chat_refused',
+    key: alertKey('chat_refused', `${slug}/${localpart}:${what}`),
+    subject: `${slug}/${localpart}`,
+    title: `The chat server of ${slug} refuses the ${what} of ${localpart}`,
+    body:
+      `${effect} Reason: ${quoted(reason)}.\n` +
+      `No other user is affected. Fix the cause; ${what === 'name' ? 'the name is then synced automatically.' : 'then the command below syncs it again.'}`,
+    command: command(`${slug} ${localpart}`),
+  }
+}
+
+type Effect = Readonly<{ effect: string; command: (user: string) => NewAlert['command'] }>
+
+const effects: Readonly<Record<'name' | 'account', Effect>> = {
+  name: {
+    effect: 'The display name in the chat differs from the platform.',
+    command: (user) => `tenantry users show ${user}`,
+  },
+  account: {
+    effect: 'The user is registered but has no chat account, so login fails.',
+    command: (user) => `tenantry users reset-password ${user}`,
+  },
+}
+
+const lockEffects: Readonly<Record<UserRecord['status'], Effect>> = {
+  active: {
+    effect: 'The user is enabled, but the chat may still refuse the login.',
+    command: (user) => `tenantry users enable ${user}`,
+  },
+  disabled: {
+    effect: 'The user is disabled and the platform sessions have ended, but devices that are logged in to the chat may still chat.',
+    command: (user) => `tenantry users disable ${user} --reason again`,
+  },
+  erased: {
+    effect: 'The user is erased on the platform, but its chat account and messages remain.',
+    command: (user) => `tenantry users erase ${user}`,
+  },
+}
 
 async function closeSyncAlert({ db, clock }: AlertDeps, userId: string): Promise<void> {
   const user = await nameOf(db, userId)

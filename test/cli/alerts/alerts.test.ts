@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { wholeTree } from '../../../src/cli/nouns.ts'
-import { type Alert, type AlertDelivery, alertOf } from '../../../src/core/alerts/index.ts'
+import type { Alert, AlertDelivery } from '../../../src/core/alerts/index.ts'
+import { stuckFence } from '../../support/alerts.ts'
 import { tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
 
-const stuck = alertOf.fence_stuck({ slug: 'anna-schule', holder: 'move', since: at('01:00:00') })
+const stuck = stuckFence('anna-schule')
 const anAlert = (given: Partial<Alert> = {}): Alert => ({
-  ...{ id: 12, kind: stuck.kind, key: stuck.key, subject: 'anna-schule', severity: 'critical', status: 'open' },
+  ...{ id: 12, kind: stuck.kind, key: 'fence_stuck:anna-schule', subject: 'anna-schule', severity: 'critical', status: 'open' },
   ...{ title: stuck.title, body: stuck.body, command: stuck.command, count: 3, firstAt: at('01:00:00'), lastAt: at('01:58:00') },
   ...{ acknowledgedAt: null, acknowledgedBy: null, closedAt: null, closedBecause: null },
   deliveries: { sent: 1, pending: 0, dead: 1 },
@@ -100,39 +100,4 @@ test('an alert that is not a number is a usage error', async () => {
   const ran = await tenantry(['alerts', 'show', 'north'])
   expect([ran.exit, ran.asked]).toEqual([2, []])
   expect(ran.stderr).toContain('north is not an alert number')
-})
-
-// The command in an alert must exist with the options it names.
-const box = { rolloutId: 'ro_0123456789abcdefghjk', slug: 'anna-schule', attempt: 1, error: null }
-const emergency = { rolloutId: box.rolloutId, cveId: 'CVE-2026-1', by: 'anna' }
-const lines = [
-  ...[alertOf.probe_failed(box), alertOf.action_rolled_back(box), alertOf.rollback_failed(box), alertOf.undo_failed(box)],
-  ...[
-    alertOf.box_reopened_unproven(box),
-    alertOf.deadline_overdue({ ...box, host: 'host-1' }),
-    stuck,
-    alertOf.host_frozen({ host: 'host-1' }),
-  ],
-  ...[true, false].map((held) => alertOf.rollout_paused({ ...box, reason: 'x', held })),
-  alertOf.rollout_rolled_back({ ...box, by: 'anna', reason: 'x', boxes: 'none' }),
-  ...[
-    alertOf.emergency_created({ ...emergency, reason: 'x', boxes: 1, leftOut: [], upToDate: 0 }),
-    alertOf.emergency_started({ ...emergency, paused: [], stoppedUndos: [], leftOut: [], upToDate: 0 }),
-  ],
-  alertOf.snapshot_overdue({ boxes: [{ slug: 'anna-schule', newestAt: null }] }),
-  alertOf.snapshot_damaged({ slug: 'anna-schule', missing: [], error: null }),
-  alertOf.drill_failed({ slug: 'anna-schule', snapshotId: '3f2a91c0', error: null }),
-  ...[true, false].map((unchecked) =>
-    alertOf.proof_overdue({ boxes: [{ slug: 'anna-schule', unchecked, checkedAt: null, provenAt: null }] }),
-  ),
-  alertOf.restore_failed({ slug: 'anna-schule', snapshotId: '3f2a91c0', error: null }),
-  alertOf.move_stranded({ slug: 'anna-schule', from: 'host-1', to: 'host-2', error: null, mayRun: false }),
-].map(({ command }) => command)
-
-test.each([...new Set(lines)])('%s is a command with such options', async (line) => {
-  const [, noun, verb, ...words] = line.split(' ')
-  const found = (await wholeTree()).nouns.find(({ name }) => name === noun)?.verbs.find(({ name }) => name === verb)
-  const known = Object.values(found?.options ?? {}).map(({ flags }) => flags.split(' ')[0])
-  expect(found?.usage).toBeDefined()
-  for (const option of words.filter((word) => word.startsWith('--'))) expect(known).toContain(option)
 })

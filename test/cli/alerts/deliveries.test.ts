@@ -1,14 +1,25 @@
 import { expect, test } from 'vitest'
-import { alertOf } from '../../../src/core/alerts/index.ts'
+import { stuckFence } from '../../support/alerts.ts'
 import { tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
 
 test('the reason of a refused message is shown whole, at any width', async () => {
   const lastError =
     'the mail server mx.school.example:465 did not take the mail (EENVELOPE: 550 no such person here): may it have mail for this reader, from mail.from, by this account?'
-  const { kind, key, title, body, command } = alertOf.fence_stuck({ slug: 'anna-schule', holder: 'move', since: at('01:00:00') })
+  const { kind, title, body, command } = stuckFence('anna-schule')
   const alert = {
-    ...{ id: 12, kind, key, subject: 'anna-schule', severity: 'critical', status: 'open', title, body, command, count: 1 },
+    ...{
+      id: 12,
+      kind,
+      key: 'fence_stuck:anna-schule',
+      subject: 'anna-schule',
+      severity: 'critical',
+      status: 'open',
+      title,
+      body,
+      command,
+      count: 1,
+    },
     ...{ firstAt: at('01:00:00'), lastAt: at('01:00:00'), acknowledgedAt: null, acknowledgedBy: null, closedAt: null, closedBecause: null },
     deliveries: { sent: 1, pending: 0, dead: 1 },
   }

@@ -36,9 +36,9 @@ onBothDialects('operator actions on alerts', (fresh) => {
       await clock.advance(attempt === 2 ? 0 : 1000) // two of them in the same moment
     }
     await raise({ ...stuck, subject: 'south', key: 'fence_stuck:south' })
-    const first = await listAlerts({ db }, { limit: 3, kind: 'action_rolled_back' })
+    const first = await listAlerts({ db }, { limit: 3, kind: 'update_failed' })
     expect(first.alerts.map(({ id }) => id)).toEqual([ids[3], ids[2], ids[1]])
-    const second = await listAlerts({ db }, { limit: 3, kind: 'action_rolled_back', cursor: first.nextCursor as string })
+    const second = await listAlerts({ db }, { limit: 3, kind: 'update_failed', cursor: first.nextCursor as string })
     expect([second.alerts.map(({ id }) => id), second.nextCursor]).toEqual([[ids[0]], null])
     expect((await listAlerts({ db }, { limit: 9, subject: 'south' })).alerts).toMatchObject([{ kind: 'fence_stuck' }])
     await acknowledgeAlert(deps, anna, { id: ids[0] as number })

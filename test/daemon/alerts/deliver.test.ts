@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { alertOf } from '../../../src/core/alerts/index.ts'
 import { deliverHandler } from '../../../src/daemon/alerts/alerts.jobs.ts'
 import { closeAlerts } from '../../../src/daemon/alerts/index.ts'
 import { acknowledgeAlert } from '../../../src/daemon/alerts/operator-actions.ts'
 import { showAlert } from '../../../src/daemon/alerts/read-alerts.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { overdueAlert } from '../../../src/daemon/runs/run-alerts.ts'
 import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { smtpServer } from '../../support/smtp-server.ts'
@@ -47,8 +47,8 @@ onBothDialects('alert delivery', (fresh) => {
     expect(subjects.filter((subject) => subject === 'many alerts')).toHaveLength(1)
     const rows = await db.selectFrom('alerts').select(['id', 'key', 'count', 'status']).orderBy('id').execute()
     expect(rows).toHaveLength(boxes + 1) // none is lost: each is listed
-    expect(rows.find(({ key }) => key === 'many:action_rolled_back')).toMatchObject({ status: 'open', count: boxes - 20 })
-    const many = rows.find(({ key }) => key === 'many:action_rolled_back')
+    expect(rows.find(({ key }) => key === 'many:update_failed')).toMatchObject({ status: 'open', count: boxes - 20 })
+    const many = rows.find(({ key }) => key === 'many:update_failed')
     expect(await showAlert(deps, { id: Number(rows[20]?.id) })).toMatchObject({ deliveries: [], summaryId: Number(many?.id) })
     expect((await showAlert(deps, { id: Number(rows[0]?.id) })).summaryId).toBeUndefined()
     await outbox.handlers['alerts.tell']?.({ alertId: rows[0]?.id }, { last: false })
@@ -65,7 +65,7 @@ onBothDialects('alert delivery', (fresh) => {
   test('alerts that the boards of one tenant raise are folded by tenant, and silence no other', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
-    const overdue = (slug: string, n: number) => alertOf.run_overdue({ slug, runId: `run_${slug}${n}`, isWhole: true, elements: [] })
+    const overdue = (slug: string, n: number) => overdueAlert({ slug, runId: `run_${slug}${n}`, isWhole: true, elements: [] })
     for (let n = 0; n < 25; n++) await raise(overdue('noisy', n))
     await drain()
     expect(hook.posts.map(subjectOf).filter((subject) => subject === 'noisy')).toHaveLength(1)
@@ -232,8 +232,8 @@ onBothDialects('alert delivery', (fresh) => {
     await drain()
     expect(hook.posts.map((post) => (proven(post) as { data: { kind: string } }).data.kind)).toEqual([
       'fence_stuck',
-      'action_rolled_back',
-      'action_rolled_back',
+      'update_failed',
+      'update_failed',
     ])
   })
 

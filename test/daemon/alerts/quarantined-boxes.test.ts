@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { alertOf } from '../../../src/core/alerts/index.ts'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
+import { updateFailed } from '../../../src/daemon/rollouts/alerts.ts'
 import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { lifeWorld } from '../../support/life-world.ts'
@@ -38,23 +38,25 @@ onBothDialects('an alert of a restore', (fresh) => {
       count: 2,
       body: expect.stringContaining('pg_restore ended with 1'),
     })
-    expect(await alertsOf(db)).toEqual(['restore_failed north critical open'])
+    expect(await alertsOf(db)).toEqual(['box_down north critical open'])
     await end('restored')
-    expect(await alertsOf(db)).toEqual(['restore_failed north critical closed'])
+    expect(await alertsOf(db)).toEqual(['box_down north critical closed'])
   })
 
   test('and alerts of the failed update close together after a manual restore, not before', async () => {
     const { db, deps, end } = await setUp()
     const failed = { rolloutId: 'ro_1', slug: 'north', attempt: 1, error: { code: 'PROBE_FAILED', message: 'it does not answer' } }
-    const left = [alertOf.probe_failed(failed), alertOf.box_reopened_unproven(failed), alertOf.wrong_image(failed)]
+    const left = (['unhealthy', 'opened_early', 'wrong_image'] as const).map((failure, n) =>
+      updateFailed(failure, { ...failed, attempt: n }),
+    )
     await db.transaction().execute(async (tx) => {
-      for (const alert of [...left, alertOf.wrong_image({ ...failed, slug: 'south' })]) await raiseAlert(tx, deps.clock, alert)
+      for (const alert of [...left, updateFailed('wrong_image', { ...failed, slug: 'south' })]) await raiseAlert(tx, deps.clock, alert)
     })
-    const all = (status: string) => left.map(({ kind }) => `${kind} north critical ${status}`)
+    const all = (status: string) => left.map(() => `update_failed north critical ${status}`)
     await end('failed')
-    expect(await alertsOf(db)).toEqual([...all('open'), 'wrong_image south critical open'])
+    expect(await alertsOf(db)).toEqual([...all('open'), 'update_failed south critical open'])
     await end('restored')
-    expect(await alertsOf(db)).toEqual([...all('closed'), 'wrong_image south critical open'])
+    expect(await alertsOf(db)).toEqual([...all('closed'), 'update_failed south critical open'])
   })
 
   test('is not raised when the box kept its previous data', async () => {
@@ -128,6 +130,6 @@ onBothDialects('an alert of proofs', (fresh) => {
     await api.drillBox({ ...north, body: {} })
     await answer('tenant-box.drill', aDrill({ ok: true }))
     await weekly()
-    expect(await alertsOf(db)).toEqual(['proof_overdue snapshots warning closed'])
+    expect(await alertsOf(db)).toEqual(['snapshot_overdue snapshots warning closed'])
   })
 })

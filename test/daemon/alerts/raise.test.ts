@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
-import { alertOf, type NewAlert } from '../../../src/core/alerts/index.ts'
+import type { NewAlert } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { closeAlerts, closeAuditBroken, raiseAlert, raiseAuditBroken } from '../../../src/daemon/alerts/index.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
+import { rolloutPaused } from '../../../src/daemon/rollouts/alerts.ts'
+import { stuckFence } from '../../support/alerts.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
-const stuck = alertOf.fence_stuck({ slug: 'north', holder: 'move', since: '2026-01-05T02:00:00.000Z' })
-const paused = alertOf.rollout_paused({ rolloutId: 'ro_1', reason: 'canary stopped. Next: look' })
+const stuck = stuckFence('north')
+const paused = rolloutPaused({ rolloutId: 'ro_1', reason: 'canary stopped. Next: look' })
 
 onBothDialects('raising alerts', (fresh) => {
   const clock = manualClock()
@@ -61,21 +63,19 @@ onBothDialects('raising alerts', (fresh) => {
     const db = await fresh()
     await raise(db, stuck)
     await raise(db, paused)
-    await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'north', kinds: ['drill_failed'], because: 'no' }))
+    await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'north', kinds: ['snapshot_damaged'], because: 'no' }))
     await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'ro_2', because: 'no' }))
     expect((await rows(db)).map(({ status }) => status)).toEqual(['open', 'open'])
   })
 
   test('closing several closes each by its kinds and reason, with one event per subject', async () => {
     const db = await fresh()
-    const south = alertOf.fence_stuck({ slug: 'south', holder: 'move', since: '2026-01-05T02:00:00.000Z' })
-    const east = alertOf.fence_stuck({ slug: 'east', holder: 'move', since: '2026-01-05T02:00:00.000Z' })
-    for (const alert of [stuck, south, east, paused]) await raise(db, alert)
+    for (const alert of [stuck, stuckFence('south'), stuckFence('east'), paused]) await raise(db, alert)
     const open = { kinds: ['fence_stuck' as const], because: 'the fence was lifted' }
     const all = [
       { subject: 'north', ...open },
       { subject: 'south', ...open },
-      { subject: 'east', kinds: ['drill_failed' as const], because: 'a drill succeeded' },
+      { subject: 'east', kinds: ['snapshot_damaged' as const], because: 'a drill succeeded' },
       { subject: 'west', ...open },
       { subject: 'ro_1', because: 'the rollout is over' },
     ]

@@ -33,13 +33,14 @@ onBothDialects('an alert of a rollout', (fresh) => {
   }
 
   test.each([
-    ['rolls-back', 'action_rolled_back acme open'],
-    ['rollback-fails', 'rollback_failed acme open'],
-    ['fails', 'probe_failed acme open'],
-    ['lies', 'wrong_image acme open'],
-  ] as const)('is raised for a box that %s, and one for the pause', async (fate, raised) => {
+    ['rolls-back', 'update_failed acme open', 'acme: update failed, box rolled back'],
+    ['rollback-fails', 'box_down acme open', 'acme is DOWN: update and rollback failed'],
+    ['fails', 'update_failed acme open', 'acme is not healthy after its update'],
+    ['lies', 'update_failed acme open', 'acme runs an unexpected image'],
+  ] as const)('is raised for a box that %s, and one for the pause', async (fate, raised, title) => {
     const { db, id } = await withFate(fate)
     expect(await alertsOf(db)).toEqual([raised, `rollout_paused ${id} open`])
+    expect(await db.selectFrom('alerts').select('title').where('subject', '=', 'acme').execute()).toEqual([{ title }])
   })
 
   test.each([
@@ -55,8 +56,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     const { db, id, deps, settle } = await withFate(fate)
     await resumeRollout(deps, anOperator, { id, skipFailed: false })
     await settle()
-    const raised = { fails: 'probe_failed', 'rolls-back': 'action_rolled_back', lies: 'wrong_image' }[fate]
-    expect((await alertsOf(db)).filter((one) => one.includes('acme'))).toEqual([`${raised} acme closed`])
+    expect((await alertsOf(db)).filter((one) => one.includes('acme'))).toEqual(['update_failed acme closed'])
   })
 
   test.each([
@@ -79,7 +79,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     const raised = await world.deps.db.selectFrom('alerts').select(['kind', 'severity', 'body', 'command']).execute()
     expect(raised).toEqual([
       {
-        kind: 'wrong_image',
+        kind: 'update_failed',
         severity: 'critical',
         body: expect.stringContaining('DIGEST_MISMATCH: the agent committed, but synapse runs another image than ordered'),
         command: `tenantry rollouts show ${id} --box acme`,
@@ -116,11 +116,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     world.fates.set('beta', ['rolls-back'])
     await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
-    expect(await alertsOf(world.deps.db)).toEqual([
-      `rollout_paused ${id} closed`,
-      'action_rolled_back beta open',
-      `rollout_paused ${id} open`,
-    ])
+    expect(await alertsOf(world.deps.db)).toEqual([`rollout_paused ${id} closed`, 'update_failed beta open', `rollout_paused ${id} open`])
   })
 
   test('is raised once for an update without a result and closes when the agent reports', async () => {
@@ -136,11 +132,11 @@ onBothDialects('an alert of a rollout', (fresh) => {
     await world.expire(update?.id as string)
     await world.tick()
     await world.tick()
-    expect(await alertsOf(world.deps.db)).toEqual(['deadline_overdue acme open', `rollout_paused ${id} open`])
+    expect(await alertsOf(world.deps.db)).toEqual(['update_failed acme open', `rollout_paused ${id} open`])
     const [late] = await world.lost()
     if (late) await world.work(late)
     await world.tick()
-    expect((await alertsOf(world.deps.db))[0]).toBe('deadline_overdue acme closed')
+    expect((await alertsOf(world.deps.db))[0]).toBe('update_failed acme closed')
   })
 
   test('is raised in the transaction of a rollback', async () => {
@@ -196,9 +192,9 @@ onBothDialects('an alert of snapshots', (fresh) => {
     const bad = { ok: false, error: { code: 'DISK_FULL', message: 'no room' } }
     await drill(bad)
     await drill(bad)
-    expect(await alertsOf(db)).toEqual(['drill_failed north open 2x'])
+    expect(await alertsOf(db)).toEqual(['snapshot_damaged north open 2x'])
     await drill({ ok: true })
-    expect(await alertsOf(db)).toEqual(['drill_failed north closed'].map((one) => `${one} 2x`))
+    expect(await alertsOf(db)).toEqual(['snapshot_damaged north closed'].map((one) => `${one} 2x`))
   })
 
   test('is raised for a missing snapshot or a failed check and closes after a good check', async () => {

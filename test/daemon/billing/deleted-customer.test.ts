@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { cronFailedKey } from '../../../src/core/alerts/index.ts'
 import { paymentFailure } from '../../../src/core/payments/index.ts'
 import { listUsage } from '../../../src/daemon/billing/list-billing.ts'
 import { waiveUsage } from '../../../src/daemon/billing/waive-usage.ts'
+import { cronFailedKey } from '../../../src/daemon/crons/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -33,7 +33,7 @@ onBothDialects('usage of a payment customer that was deleted at the provider', (
       expect(await room.month(at)).toContain('0 reports sent, 1 unbilled')
     expect(await room.states()).toEqual([['unbilled', `the payment customer ${room.customer.id} does not exist any more`]])
     expect((await listUsage(room.deps, { limit: 10, state: 'unbilled' })).open).toEqual({ unbilled: 1, planned: 0 })
-    expect(await room.alerts()).toEqual(['usage_unbilled open'])
+    expect(await room.alerts()).toEqual(['billing_incomplete open'])
     const { title, body } = await room.db.selectFrom('alerts').select(['title', 'body']).executeTakeFirstOrThrow()
     expect(title).toBe('1 amount is not billed (4.50 EUR)')
     expect(body).toContain('no job charges them while it is missing, and each run tries them again')
@@ -45,15 +45,15 @@ onBothDialects('usage of a payment customer that was deleted at the provider', (
     await room.module('attendance', 500)
     await room.month('2026-04-01T06:30:00.000Z')
     await room.run('billing-usage-aggregation')
-    expect(await room.alerts()).toEqual(['usage_unbilled open'])
+    expect(await room.alerts()).toEqual(['billing_incomplete open'])
     const { usage } = await waiveUsage(room.deps, anOperator, { ...waiver, kind: 'users' })
     expect(usage.map(({ kind, cents, state, reason }) => [kind, cents, state, reason])).toEqual([
       ['users', 450, 'waived', 'invoiced by hand'],
     ])
     expect((await room.usage()).map(({ state }) => state)).toEqual(['unbilled'])
-    expect(await room.alerts()).toEqual(['usage_unbilled open'])
+    expect(await room.alerts()).toEqual(['billing_incomplete open'])
     await waiveUsage(room.deps, anOperator, { ...waiver, kind: 'module' })
-    expect(await room.alerts()).toEqual(['usage_unbilled closed'])
+    expect(await room.alerts()).toEqual(['billing_incomplete closed'])
     await room.deliver()
     await room.clock.advance(3 * 3_600_000)
     await room.runJobs()
@@ -72,7 +72,7 @@ onBothDialects('usage of a payment customer that was deleted at the provider', (
     expect(await room.run('marketplace-monthly-billing', { ...room.deps, provider })).toContain('0 reports sent, 1 unbilled')
     expect(await room.run('marketplace-monthly-billing')).toContain('1 report sent, 0 unbilled')
     await room.until('2026-04-06T00:00:00.000Z')
-    expect([room.money()[0], await room.alerts()]).toEqual([450, ['usage_unbilled closed']])
+    expect([room.money()[0], await room.alerts()]).toEqual([450, ['billing_incomplete closed']])
   })
 
   test('leaves no dead job when the subscription ends', async () => {
@@ -95,6 +95,6 @@ onBothDialects('usage of a payment customer that was deleted at the provider', (
       .select('key')
       .where('key', '=', cronFailedKey('marketplace-monthly-billing'))
       .execute()
-    expect([await room.alerts(), failed]).toEqual([['usage_unbilled open'], []])
+    expect([await room.alerts(), failed]).toEqual([['billing_incomplete open'], []])
   })
 })

@@ -50,8 +50,8 @@ onBothDialects('a tenant that is deleted', (fresh) => {
     await room.run('billing-usage-aggregation')
     const alerts = await room.db.selectFrom('alerts').select(['key', 'status', 'title']).orderBy('id').execute()
     expect(alerts).toEqual([
-      expect.objectContaining({ key: 'usage_unbilled', status: 'closed' }),
-      { key: 'usage_unbilled:acme', status: 'open', title: 'acme is deleted with 2 unbilled amounts (10.00 EUR)' },
+      expect.objectContaining({ key: 'billing_incomplete:unbilled', status: 'closed' }),
+      { key: 'billing_incomplete:unbilled:acme', status: 'open', title: 'acme is deleted with 2 unbilled amounts (10.00 EUR)' },
     ])
   })
 

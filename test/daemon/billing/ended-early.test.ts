@@ -112,7 +112,7 @@ async function withLateItem(...[db]: Parameters<typeof aBillingWorld>): Promise<
   await room.install()
   await room.active(4)
   await room.until('2026-04-06T00:00:00.000Z', (at) => at < '2026-04-01T00:00:00.000Z' || at >= '2026-04-06T00:00:00.000Z')
-  expect([room.money()[0], await room.alerts()]).toEqual([0, ['usage_late open']])
+  expect([room.money()[0], await room.alerts()]).toEqual([0, ['billing_incomplete open']])
   return room
 }
 
@@ -125,7 +125,7 @@ onBothDialects('late usage whose invoice item waits when its subscription is can
     expect((await room.provider.listInvoiceItems(room.customer.id)).filter(({ invoiceId }) => invoiceId === null)).toEqual([])
     const [march] = await room.reports()
     expect(march).toMatchObject({ month: '2026-03', claimed_cents: 600, invoice_id: expect.stringContaining('in_') })
-    expect(await room.alerts()).toEqual(['usage_late closed', 'usage_late open'])
+    expect(await room.alerts()).toEqual(['billing_incomplete closed', 'billing_incomplete open'])
     await room.until('2026-06-10T00:00:00.000Z')
     expect(room.money()).toEqual([600, 420, 180])
     expect(await room.run('billing-reconcile')).toBe('0 differences in 1 tenant')
@@ -159,9 +159,9 @@ onBothDialects('late usage whose invoice item waits when its subscription is can
         await cancelByHand(room).catch(() => undefined)
         await room.until('2026-06-10T00:00:00.000Z')
         expect([kind, room.money()]).toEqual([kind, [600, 420, 180]])
-        expect([kind, (await room.alerts()).filter((one) => one.startsWith('usage_late'))]).toEqual([
+        expect([kind, (await room.alerts()).filter((one) => one.startsWith('billing_incomplete'))]).toEqual([
           kind,
-          ['usage_late closed', 'usage_late open'],
+          ['billing_incomplete closed', 'billing_incomplete open'],
         ])
       }
     },

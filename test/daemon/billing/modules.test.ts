@@ -514,13 +514,13 @@ onBothDialects('paid modules', (fresh) => {
     await room.until('2026-05-02T00:00:00.000Z')
     expect([(await room.usage()).map(({ state }) => state), await room.alerts()]).toEqual([
       ['unbilled', 'unbilled', 'unbilled', 'unbilled'],
-      ['usage_unbilled open'],
+      ['billing_incomplete open'],
     ])
     await room.run(aggregation, { ...room.deps, provider: noProvider })
     expect((await room.usage())[0]?.reason).toBe('the platform has no payment provider')
     await room.db.updateTable('tenants').set({ payment_customer_id: room.customer.id }).execute()
     await room.run(aggregation)
-    expect([room.money()[0], await room.alerts()]).toEqual([1200, ['usage_unbilled closed']])
+    expect([room.money()[0], await room.alerts()]).toEqual([1200, ['billing_incomplete closed']])
   })
 
   test('a price in another currency is not billed', async () => {

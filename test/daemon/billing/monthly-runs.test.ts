@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { alertOf } from '../../../src/core/alerts/index.ts'
 import { paymentFailure } from '../../../src/core/payments/index.ts'
 import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { type BillingDeps, billingFeature } from '../../../src/daemon/billing/index.ts'
+import { cronFailed } from '../../../src/daemon/crons/index.ts'
 import { enqueueJob } from '../../../src/daemon/db/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { noProvider } from '../../../src/daemon/payments/index.ts'
@@ -97,10 +97,10 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
       await broken.drain()
       await room.clock.advance(10 * 60_000)
     }
-    expect([await jobs(room), await room.alerts()]).toEqual([[{ topic: 'billing.unbilled-modules', status: 'dead' }], ['cron_failed open']])
+    expect([await jobs(room), await room.alerts()]).toEqual([[{ topic: 'billing.unbilled-modules', status: 'dead' }], ['jobs_stuck open']])
     await aReplica(room).cron('billing-usage-aggregation')
     await aReplica(room).drain()
-    expect([(await room.usage()).map(({ state }) => state), await room.alerts()]).toEqual([['billed'], ['cron_failed closed']])
+    expect([(await room.usage()).map(({ state }) => state), await room.alerts()]).toEqual([['billed'], ['jobs_stuck closed']])
   })
 
   test('that died before its statements is not hidden by the daily transfers; the next run closes the alert', async () => {
@@ -109,18 +109,16 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
     await room.module('attendance', 500)
     await room.until('2026-04-04T00:00:00.000Z')
     expect(await jobs(room)).toEqual([{ topic: 'billing.transfers', status: 'pending' }])
-    const failed = async () => (await room.alerts()).filter((one) => one.startsWith('cron_failed'))
-    await room.db
-      .transaction()
-      .execute((tx) => raiseAlert(tx, room.clock, alertOf.cron_failed({ jobKey: 'billing-developer-payouts', reason: 'dead' })))
+    const failed = async () => (await room.alerts()).filter((one) => one.startsWith('jobs_stuck'))
+    await room.db.transaction().execute((tx) => raiseAlert(tx, room.clock, cronFailed('billing-developer-payouts', 'dead')))
     for (let day = 0; day < 3; day++) {
       await aReplica(room).drain()
       await room.clock.advance(24 * 60 * 60_000)
     }
-    expect(await failed()).toEqual(['cron_failed open'])
+    expect(await failed()).toEqual(['jobs_stuck open'])
     await aReplica(room).cron('billing-developer-payouts')
     await aReplica(room).drain()
-    expect(await failed()).toEqual(['cron_failed closed'])
+    expect(await failed()).toEqual(['jobs_stuck closed'])
   })
 
   test.each([
@@ -153,15 +151,13 @@ onBothDialects('a monthly run that is interrupted', (fresh) => {
 onBothDialects('the run of a cron', (fresh) => {
   test('closes the alert of a dead comparison once there is no provider to compare with', async () => {
     const room = await aBillingWorld(await fresh())
-    await room.db
-      .transaction()
-      .execute((tx) => raiseAlert(tx, room.clock, alertOf.cron_failed({ jobKey: 'billing-reconcile', reason: 'dead' })))
+    await room.db.transaction().execute((tx) => raiseAlert(tx, room.clock, cronFailed('billing-reconcile', 'dead')))
     const finished: string[] = []
     const finish = async (_: unknown, summary: string) => finished.push(summary)
     const cron = billingFeature.crons?.({ ...room.deps, provider: noProvider }).find(({ key }) => key === 'billing-reconcile')
     const summary = await cron?.run({ signal: new AbortController().signal, finish })
     expect([summary, finished]).toEqual([expect.stringContaining('nothing to compare'), [summary]])
-    expect([await jobs(room), await room.alerts()]).toEqual([[], ['cron_failed closed']])
+    expect([await jobs(room), await room.alerts()]).toEqual([[], ['jobs_stuck closed']])
   })
 
   test('ends with what it enqueues: one that cannot end enqueues nothing', async () => {

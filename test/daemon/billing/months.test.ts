@@ -108,10 +108,10 @@ onBothDialects('a month of active users', (fresh) => {
     await room.install()
     await room.active(7)
     await room.until('2026-04-08T00:00:00.000Z', (at) => at < '2026-03-29' || at >= '2026-04-08')
-    expect([room.money(), await room.alerts()]).toEqual([[0, 0, 0], ['usage_late open']])
+    expect([room.money(), await room.alerts()]).toEqual([[0, 0, 0], ['billing_incomplete open']])
     for (let nth = 0; nth < 3; nth++) await room.run(key)
     await room.until('2026-05-06T00:00:00.000Z')
-    expect([room.money(), await room.alerts()]).toEqual([[1050, 735, 315], ['usage_late open']])
+    expect([room.money(), await room.alerts()]).toEqual([[1050, 735, 315], ['billing_incomplete open']])
   })
 
   test.each(['answer lost', 'failed after', 'failed', 'lost', 'twice', 'late'] as const)(
@@ -197,7 +197,7 @@ onBothDialects('a month of active users', (fresh) => {
     await room.deliver()
     await room.clock.advance(2 * 60 * 60_000)
     await room.runJobs()
-    expect([room.money()[0], (await room.rows())[0]?.status, await room.alerts()]).toEqual([750, 'cancelled', ['usage_late open']])
+    expect([room.money()[0], (await room.rows())[0]?.status, await room.alerts()]).toEqual([750, 'cancelled', ['billing_incomplete open']])
     await room.until('2026-05-06T00:00:00.000Z')
     expect(room.money()).toEqual([750, 525, 225])
   })
@@ -214,7 +214,7 @@ onBothDialects('a month of active users', (fresh) => {
     await room.runJobs()
     expect([room.money(), await room.alerts()]).toEqual([
       [750, 0, 750],
-      ['vendor_restricted open', 'usage_late open'],
+      ['vendor_restricted open', 'billing_incomplete open'],
     ])
   })
 

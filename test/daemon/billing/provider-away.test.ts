@@ -52,10 +52,10 @@ onBothDialects('an internal error that the provider saved for a key', (fresh) =>
     await room.clock.advance(Date.parse('2026-04-01T02:00:00.000Z') - room.clock.now().getTime())
     room.double.fault('finishInvoice', 'refused')
     expect(await room.run('billing-usage-aggregation')).toContain('0 billed, 1 unbilled')
-    expect([room.money()[0], await room.alerts()]).toEqual([0, ['usage_unbilled open']])
+    expect([room.money()[0], await room.alerts()]).toEqual([0, ['billing_incomplete open']])
     await room.clock.advance(10 * minuteMs)
     expect(await room.run('billing-usage-aggregation')).toContain('1 billed, 0 unbilled')
-    expect([room.money()[0], await room.alerts()]).toEqual([500, ['usage_unbilled closed']])
+    expect([room.money()[0], await room.alerts()]).toEqual([500, ['billing_incomplete closed']])
   })
 
   test('delays no invoice of late usage', async () => {
@@ -110,7 +110,7 @@ onBothDialects('while the provider does not answer for hours', (fresh) => {
     expect([room.money()[0], await jobs(room)]).toEqual([0, [{ topic: 'billing.unbilled-modules', status: 'queued' }]])
     queue.answer()
     await queue.run(1)
-    expect([room.money()[0], await jobs(room), await room.alerts()]).toEqual([500, [], ['usage_unbilled closed']])
+    expect([room.money()[0], await jobs(room), await room.alerts()]).toEqual([500, [], ['billing_incomplete closed']])
   })
 
   test.each(['unreachable', 'denied'] as const)('the comparison waits, and ends when it answers: %s', async (kind) => {

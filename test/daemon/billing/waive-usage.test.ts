@@ -29,7 +29,7 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     expect(usage.map(({ month, cents, state, reason }) => [month, cents, state, reason])).toEqual(
       ['2026-03', '2026-04', '2026-05'].map((month) => [month, 500, 'waived', 'pilot without charge']),
     )
-    expect(await room.alerts()).toEqual(['usage_unbilled closed'])
+    expect(await room.alerts()).toEqual(['billing_incomplete closed'])
     const audited = room.db.selectFrom('audit').select(['subject', 'data']).where('action', '=', 'billing.usage-waived')
     const { subject, data } = await audited.executeTakeFirstOrThrow()
     expect([subject, data]).toEqual(['acme', expect.stringContaining('pilot without charge')])
@@ -57,9 +57,9 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     expect(left.map(({ month, reason }) => [month, reason])).toEqual([
       ['2025-05', 'older than 12 months. fix: invoice it by hand if it is due, then waive it'],
     ])
-    expect(await room.alerts()).toEqual(['usage_unbilled open'])
+    expect(await room.alerts()).toEqual(['billing_incomplete open'])
     await room.waive({ ...pilot, until: '2025-05' })
-    expect(await room.alerts()).toEqual(['usage_unbilled closed'])
+    expect(await room.alerts()).toEqual(['billing_incomplete closed'])
   })
 
   test('are waived also when no run has priced them, and never a month that has not ended', async () => {
@@ -81,7 +81,7 @@ onBothDialects('unbilled months of a tenant', (fresh) => {
     await room.waive(pilot)
     const { data } = await room.db.selectFrom('audit').select('data').where('action', '=', 'billing.usage-waived').executeTakeFirstOrThrow()
     expect(JSON.parse(data)).toMatchObject({ rows: 3, amounts: ['5.00 CHF', '10.00 EUR'] })
-    expect(await room.alerts()).toEqual(['usage_unbilled closed'])
+    expect(await room.alerts()).toEqual(['billing_incomplete closed'])
   })
 
   test('are not waived while the answer of a call that bills them is missing', async () => {

@@ -145,7 +145,7 @@ onBothDialects('crons', (fresh) => {
     const alerted = { ...job.defined, isAlerted: true }
     const replica = aReplica(await fresh())
     const alerts = () => replica.db.selectFrom('alerts').select(['key', 'status', 'count']).execute()
-    const open = { key: 'cron_failed:count-things', status: 'open' }
+    const open = { key: 'jobs_stuck:cron:count-things', status: 'open' }
     await replica.look(alerted)
     job.failure = 'the database did not answer'
     await replica.clock.advance(hourMs)

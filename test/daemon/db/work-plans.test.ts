@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { alertOf } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { listOpenSessions } from '../../../src/daemon/admin/sessions.ts'
 import { closeAlerts, raiseAlert } from '../../../src/daemon/alerts/index.ts'
@@ -18,6 +17,7 @@ import { findJob } from '../../../src/daemon/jobs/testing.ts'
 import { knownBox } from '../../../src/daemon/rollouts/testing.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring, anAccount, anAdminWorld, aSession } from '../../support/admin-world.ts'
+import { stuckFence } from '../../support/alerts.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { growRegistry } from '../../support/grown-registry.ts'
 import { roleBook } from '../../support/sessions-world.ts'
@@ -102,7 +102,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   })
 
   test('an alert is raised and resolved', async () => {
-    const alert = alertOf.followups_late({ topic: 'greet', count: 1, since: '2026-01-05T00:00:00.000Z' })
+    const alert = stuckFence('north')
     const once = () =>
       inTransaction(async (tx) => {
         await raiseAlert(tx, clock, alert)

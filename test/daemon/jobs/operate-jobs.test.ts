@@ -1,9 +1,7 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { alertOf } from '../../../src/core/alerts/index.ts'
 import { chatQueue } from '../../../src/core/jobs/index.ts'
 import { isoIn, isProblem, manualClock, problem } from '../../../src/core/kit/index.ts'
-import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { type Db, enqueueJob } from '../../../src/daemon/db/index.ts'
 import { drainJobs, jobsMetrics, watchJobs } from '../../../src/daemon/jobs/index.ts'
 import { getJob, listJobs, retryJobs } from '../../../src/daemon/jobs/testing.ts'
@@ -78,11 +76,11 @@ onBothDialects('operating jobs', (fresh) => {
     await watchJobs({ db, clock, owner: 'replica_a' })
     await watchJobs({ db, clock, owner: 'replica_b' })
     await watchJobs({ db, clock, owner: 'replica_a' })
-    expect(await topics(db)).toEqual(['followups_late open'])
+    expect(await topics(db)).toEqual(['jobs_stuck open'])
     expect((await db.selectFrom('alerts').select(['count', 'body']).executeTakeFirst())?.count).toBe(1)
     await db.deleteFrom('outbox').where('topic', '=', 'chat.space').execute()
     await watchJobs({ db, clock, owner: 'replica_a' })
-    expect(await topics(db)).toEqual(['followups_late closed'])
+    expect(await topics(db)).toEqual(['jobs_stuck closed'])
   })
 
   test('a topic that waits for long hides no other one: each raises an alert once, and closes its own', async () => {
@@ -104,14 +102,14 @@ onBothDialects('operating jobs', (fresh) => {
     await clock.advance(3_600_000)
     await watch()
     await watch()
-    expect(await raised()).toEqual(['followups_late:payments.cancellation acknowledged 1', 'followups_late:chat.space open 1'])
+    expect(await raised()).toEqual(['jobs_stuck:payments.cancellation acknowledged 1', 'jobs_stuck:chat.space open 1'])
     await db.deleteFrom('outbox').where('topic', '=', 'chat.space').execute()
     await watch()
-    expect(await raised()).toEqual(['followups_late:payments.cancellation acknowledged 1', 'followups_late:chat.space closed 1'])
+    expect(await raised()).toEqual(['jobs_stuck:payments.cancellation acknowledged 1', 'jobs_stuck:chat.space closed 1'])
     await enqueue('chat.space')
     await clock.advance(3_600_000)
     await watch()
-    expect((await raised()).at(-1)).toBe('followups_late:chat.space open 1')
+    expect((await raised()).at(-1)).toBe('jobs_stuck:chat.space open 1')
   })
 
   test('a job that dies keeps an alert, which closes once it was retried and has run', async () => {
@@ -124,26 +122,14 @@ onBothDialects('operating jobs', (fresh) => {
     }
     await db.transaction().execute((tx) => enqueueJob(tx, clock, { topic: 'payments.cancellation', payload: {} }))
     await clock.advance(3_600_000)
-    expect(await raised()).toEqual(['followups_late:payments.cancellation open'])
+    expect(await raised()).toEqual(['jobs_stuck:payments.cancellation open'])
     await db.updateTable('outbox').set({ status: 'dead' }).execute()
-    const both = ['followups_late:payments.cancellation closed', 'followups_late:payments.cancellation:dead open']
+    const both = ['jobs_stuck:payments.cancellation closed', 'jobs_stuck:payments.cancellation:dead open']
     expect(await raised()).toEqual(both)
     expect(await raised()).toEqual(both)
     await retryJobs({ db, clock }, anna, { topic: 'payments.cancellation' })
     await drainJobs({ db, clock, log: silentLogger(), handlers: { 'payments.cancellation': async () => undefined } })
     expect(await raised()).toEqual(both.map((one) => one.replace('open', 'closed')))
-  })
-
-  test('an alert of an earlier version, which was one for all topics, is replaced', async () => {
-    const db = await fresh()
-    await db.transaction().execute(async (tx) => {
-      await raiseAlert(tx, clock, { ...alertOf.followups_late({ topic: 'x', count: 1, since: isoIn(clock, 0) }), key: 'followups_late' })
-      await tx.deleteFrom('outbox').execute()
-      await enqueueJob(tx, clock, { topic: 'mail', payload: {} })
-    })
-    await clock.advance(3_600_000)
-    await watchJobs({ db, clock, owner: 'replica_a' })
-    expect((await topics(db)).sort()).toEqual(['followups_late closed', 'followups_late open'])
   })
 
   test('a job with a run time is late an hour after that time, not after it was enqueued', async () => {
@@ -155,7 +141,7 @@ onBothDialects('operating jobs', (fresh) => {
     expect(await topics(db)).toEqual([])
     await clock.advance(3_600_000)
     await watchJobs({ db, clock, owner: 'replica_a' })
-    expect(await topics(db)).toEqual(['followups_late open'])
+    expect(await topics(db)).toEqual(['jobs_stuck open'])
   })
 
   test('metrics count jobs by topic and status, with the age of the oldest', async () => {

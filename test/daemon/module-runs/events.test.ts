@@ -176,7 +176,7 @@ onBothDialects('events of modules', (fresh) => {
     await one.change('slow', { paused: 0 })
     await deliverAll(one)
     expect(await one.positionOf('slow')).toMatchObject({ skipped: 2 })
-    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_events_skipped' }])
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_failed' }])
     await one.happen({ spaceId: 'spc_9' })
     await deliverAll(one)
     expect(await one.documents()).toEqual({ heard: ['spc_9'] })
@@ -223,7 +223,7 @@ onBothDialects('events of modules', (fresh) => {
     await deliverAll(one)
     expect(await one.positionOf('slow')).toMatchObject({ skipped: 3 })
     expect(await one.documents()).toEqual({ heard: ['spc_4'] })
-    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_events_skipped' }])
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_failed' }])
   })
 
   test.each(['before', 'after'] as const)(

@@ -38,7 +38,7 @@ onBothDialects('limits of modules', (fresh) => {
     await behind(10_001)
     expect(await one.positionOf('slow')).toMatchObject({ skipped: 10_001, skipped_at: one.clock.now().toISOString() })
     expect(Object.keys(await one.documents())).toHaveLength(1)
-    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_events_skipped' }])
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_failed' }])
   })
 
   test('100 publishes a minute: more are refused, shown as a violation, and possible again in the next minute', async () => {

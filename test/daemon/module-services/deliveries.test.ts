@@ -443,7 +443,7 @@ onBothDialects('deliveries to services', (fresh) => {
     await deliver()
     expect(got).toEqual([])
     expect(await positionOf('ten_1')).toMatchObject({ skipped: 2 })
-    expect(await db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_events_skipped' }])
+    expect(await db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'module_failed' }])
   })
 
   test('events that retention deleted behind a position are skipped, and nothing is due', async () => {

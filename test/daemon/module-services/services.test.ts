@@ -210,10 +210,7 @@ onBothDialects('services of modules', (fresh) => {
     expect([(await jobs()).length, await db.selectFrom('alerts').select('kind').execute()]).toEqual([1, []])
     await clock.advance(2 * 86_400_000)
     await work()
-    expect([(await jobs()).length, await db.selectFrom('alerts').select('kind').execute()]).toEqual([
-      0,
-      [{ kind: 'module_data_not_deleted' }],
-    ])
+    expect([(await jobs()).length, await db.selectFrom('alerts').select('kind').execute()]).toEqual([0, [{ kind: 'module_failed' }]])
   })
 
   test('a module that was activated again is not asked to delete what it uses', async () => {

@@ -24,17 +24,17 @@ onBothDialects('a payment of an item that the bank of the tenant disputes', (fre
     const dispute = room.double.dispute(invoice)
     await room.deliver()
     const alert = await room.db.selectFrom('alerts').selectAll().executeTakeFirstOrThrow()
-    expect(alert).toMatchObject({ kind: 'payment_disputed', status: 'open', subject: 'acme' })
+    expect(alert).toMatchObject({ kind: 'payment_returned', status: 'open', subject: 'acme' })
     expect(alert.title).toBe('The bank of acme disputes a payment of 10.00 EUR for Visits')
     expect(alert.body).toContain('Send evidence in the Dashboard of the provider')
     expect([(await room.rows())[0]?.status, room.double.liveSubscriptions(room.customer.id).length]).toEqual(['active', 1])
     room.double.dispute(invoice, 'open', dispute)
     await room.deliver()
-    expect([await room.alerts(), await audited(room)]).toEqual([['payment_disputed open'], [['acme', 'open']]])
+    expect([await room.alerts(), await audited(room)]).toEqual([['payment_returned open'], [['acme', 'open']]])
     room.double.dispute(invoice, 'won', dispute)
     await room.deliver()
     expect([await room.alerts(), await audited(room)]).toEqual([
-      ['payment_disputed closed'],
+      ['payment_returned closed'],
       [
         ['acme', 'open'],
         ['acme', 'won'],
@@ -49,7 +49,7 @@ onBothDialects('a payment of an item that the bank of the tenant disputes', (fre
     await room.deliver()
     room.double.dispute(invoice, 'lost', dispute)
     await room.deliver()
-    expect(await room.alerts()).toEqual(['payment_disputed closed', 'payment_disputed open'])
+    expect(await room.alerts()).toEqual(['payment_returned closed', 'payment_returned open'])
     const [, lost] = await room.db.selectFrom('alerts').selectAll().orderBy('id').execute()
     expect(lost?.body).toContain('Reverse the transfer to the vendor')
   })
@@ -62,7 +62,7 @@ onBothDialects('a payment of an item that the bank of the tenant disputes', (fre
     const events = room.double.events().filter(({ objectId }) => objectId === dispute)
     for (const event of events.toReversed()) await room.send(event)
     await room.runJobs()
-    expect([await room.alerts(), await audited(room)]).toEqual([status === 'won' ? [] : ['payment_disputed open'], [['acme', status]]])
+    expect([await room.alerts(), await audited(room)]).toEqual([status === 'won' ? [] : ['payment_returned open'], [['acme', status]]])
   })
 
   test('a payment of nobody here changes nothing', async () => {

@@ -287,12 +287,12 @@ onBothDialects('subscriptions of plans', (fresh) => {
     const room = await aBillingWorld(await fresh())
     await happen(room, { plan: 'light' })
     await happen(room, { plan: 'pro', id: 'sub_2' })
-    expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], ['plan_duplicate open']])
+    expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], ['billing_differs open']])
     await happen(room, { plan: 'light', state: 'canceled' })
-    expect([await state(room), await room.alerts()]).toEqual([['pro', 'active', null], ['plan_duplicate closed']])
+    expect([await state(room), await room.alerts()]).toEqual([['pro', 'active', null], ['billing_differs closed']])
     // The subscription that is followed now ends as any other.
     await happen(room, { plan: 'pro', id: 'sub_2', state: 'canceled' })
-    expect(await room.alerts()).toEqual(['plan_duplicate closed', 'plan_ended open'])
+    expect(await room.alerts()).toEqual(['billing_differs closed', 'plan_ended open'])
   })
 
   test('cancelling the second subscription closes the alert and changes nothing else', async () => {
@@ -300,7 +300,7 @@ onBothDialects('subscriptions of plans', (fresh) => {
     await happen(room, { plan: 'light' })
     await happen(room, { plan: 'pro', id: 'sub_2' })
     await happen(room, { plan: 'pro', id: 'sub_2', state: 'canceled' })
-    expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], ['plan_duplicate closed']])
+    expect([await state(room), await room.alerts()]).toEqual([['light', 'active', null], ['billing_differs closed']])
   })
 
   test.each(['ended', 'new'] as const)(
@@ -335,6 +335,6 @@ onBothDialects('subscriptions of plans', (fresh) => {
       createdAt: room.clock.now().toISOString(),
     })
     await room.runJobs()
-    expect(await room.alerts()).toEqual(['usage_rejected open', 'invoice_stuck open'])
+    expect(await room.alerts()).toEqual(['billing_incomplete open', 'billing_incomplete open'])
   })
 })

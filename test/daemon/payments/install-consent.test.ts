@@ -219,8 +219,8 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
       await job?.({ attemptId }, { last: false } as never)
       if (minute > 0) journals.add((await room.attempts())[0]?.journal.length as number)
     }
-    const stuck = async () =>
-      (await room.db.selectFrom('alerts').select(['kind', 'status', 'body']).execute()).filter(({ kind }) => kind === 'payment_stuck')
+    const stuck = () =>
+      room.db.selectFrom('alerts').select(['status', 'body']).where('key', '=', `installation_failed:stuck:${attemptId}`).execute()
     expect(journals.size).toBe(1)
     expect(await stuck()).toMatchObject([{ status: 'open', body: expect.stringContaining('insufficient funds') }])
     await expect(paymentsOfMarketplace(deps).installPaid(room.actor, await room.item())).rejects.toMatchObject({

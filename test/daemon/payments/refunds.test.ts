@@ -69,7 +69,7 @@ onBothDialects('a refund that the bank of the tenant refuses', (fresh) => {
     expect([room.money(), payouts.map(({ deducted_cents }) => deducted_cents)]).toEqual([[2000, 1400, 600], deducted])
     expect(payouts.reduce((sum, { gross_cents }) => sum + gross_cents, 0)).toBe(2000)
     const unpaid = (await room.usage()).filter(({ state, refunded_cents }) => state !== 'paid' || refunded_cents !== 0)
-    expect([unpaid, await room.alerts()]).toEqual([[], ['refund_failed open']])
+    expect([unpaid, await room.alerts()]).toEqual([[], ['payment_returned open']])
   })
 
   test('of an item raises one alert with what to do, however often the event comes', async () => {
@@ -81,13 +81,13 @@ onBothDialects('a refund that the bank of the tenant refuses', (fresh) => {
     const refund = room.double.failRefund()
     await room.deliver()
     const alert = await room.db.selectFrom('alerts').selectAll().executeTakeFirstOrThrow()
-    expect(alert).toMatchObject({ kind: 'refund_failed', subject: 'acme', title: 'A refund of 10.00 EUR to acme for Visits failed' })
+    expect(alert).toMatchObject({ kind: 'payment_returned', subject: 'acme', title: 'A refund of 10.00 EUR to acme for Visits failed' })
     expect(alert.body).toContain(`${refund} of the invoice ${invoice} (expired_or_canceled_card)`)
     await room.db.updateTable('alerts').set({ status: 'acknowledged', open_key: null }).execute()
     const failed = room.double.events().filter(({ type }) => type === 'refund.failed')
     for (const event of failed) await room.send({ ...event, id: `${event.id}_again` })
     await room.runJobs()
-    expect(await room.alerts()).toEqual(['refund_failed acknowledged'])
+    expect(await room.alerts()).toEqual(['payment_returned acknowledged'])
     // The vendor does not get its share again by itself; another refund is audited.
     expect([room.money(), (await room.rows())[0]?.status]).toEqual([[1000, 0, 1000], 'active'])
     room.double.refundInvoice(invoice as string)
@@ -185,6 +185,6 @@ onBothDialects('a refund of an installation', (fresh) => {
       await room.deliver()
     }
     expect([room.money(), await refundsIn(room.db)]).toMatchObject([[0, 0, 0], [{ attemptId: expect.any(String), refundedCents: 1000 }]])
-    expect(await room.alerts()).toEqual(['payment_refunded open'])
+    expect(await room.alerts()).toEqual(['installation_failed open'])
   })
 })

@@ -194,7 +194,7 @@ test('two processes charge once, store once and count once, also when one is kil
   expect(money()).toEqual([800 + 450, 700 + 315, 100 + 135])
   const reports = await db.selectFrom('billing_reports').select(['month', 'quantity', 'claimed_cents']).execute()
   expect(reports).toEqual([{ month: '2026-03', quantity: 3, claimed_cents: 0 }])
-  const alerts = await db.selectFrom('alerts').select('kind').where('kind', '<>', 'followups_late').execute()
+  const alerts = await db.selectFrom('alerts').select('kind').where('kind', '<>', 'jobs_stuck').execute()
   const { differences } = await (await admin(one)).billing.reconcileBilling({})
   expect([alerts, differences, [...stripe.unknown]]).toEqual([[], [], []])
   for (const { process } of [one, other]) process.stop()

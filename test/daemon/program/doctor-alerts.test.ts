@@ -2,12 +2,12 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { alertOf } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { migrate, openDatabase } from '../../../src/daemon/db/index.ts'
 import { runProgram } from '../../../src/daemon/program/run-program.ts'
 import { systemRandom } from '../../../src/node/index.ts'
+import { stuckFence } from '../../support/alerts.ts'
 
 let env: Record<string, string>
 beforeEach(async () => {
@@ -77,7 +77,7 @@ test('abandoned messages and jobs are a warning', async () => {
   const { db, close } = openDatabase(`sqlite:${join(env.TENANTRY_DATA_DIR as string, 'tenantry.db')}`)
   await migrate(db)
   expect((await check('abandoned')).check).toBeUndefined()
-  const alertId = await db.transaction().execute((tx) => raiseAlert(tx, manualClock(), alertOf.host_frozen({ host: 'host-1' })))
+  const alertId = await db.transaction().execute((tx) => raiseAlert(tx, manualClock(), stuckFence('north')))
   const at = '2026-01-05T02:00:00.000Z'
   const dead = {
     id: 'msg_1',

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { alertOf } from '../../../src/core/alerts/index.ts'
 import type { BoxId } from '../../../src/core/boxes/index.ts'
 import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
@@ -11,6 +10,7 @@ import {
   resumeRollout,
   startRollout,
 } from '../../../src/daemon/rollouts/testing.ts'
+import { stuckFence } from '../../support/alerts.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { oneOfEachPhase, rolloutWorld } from '../../support/rollout-world.ts'
@@ -71,12 +71,7 @@ onBothDialects('a rollout with a bake', (fresh) => {
   ])('pauses when an updated box %s', async (_, why) => {
     const { world, id, scan, later, show } = await baking()
     await world.clock.advance(60_000)
-    if (why.startsWith('alert'))
-      await world.deps.db
-        .transaction()
-        .execute((tx) =>
-          raiseAlert(tx, world.clock, alertOf.fence_stuck({ slug: 'acme', holder: null, since: world.clock.now().toISOString() })),
-        )
+    if (why.startsWith('alert')) await world.deps.db.transaction().execute((tx) => raiseAlert(tx, world.clock, stuckFence('acme')))
     else await scan('acme', exited)
     await later(1000)
     expect(await show()).toMatchObject({

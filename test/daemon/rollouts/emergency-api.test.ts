@@ -68,7 +68,7 @@ onBothDialects('an emergency', (fresh) => {
     const api = await world.as()
     const { id, auditLog } = await api.createEmergency({ body: anOrder })
     const created = await world.deps.db.selectFrom('alerts').select(['kind', 'subject', 'body']).execute()
-    expect(created).toEqual([{ kind: 'emergency_created', subject: id, body: expect.stringContaining('anna, on call') }])
+    expect(created).toEqual([{ kind: 'emergency', subject: id, body: expect.stringContaining('anna, on call') }])
     await api.startRollout({ params: { id } })
     expect(auditLog).toMatchObject([
       {
@@ -109,19 +109,20 @@ onBothDialects('an emergency', (fresh) => {
     const api = await world.as()
     const manage = (slug: string, managed: 0 | 1) => db.updateTable('boxes').set({ managed }).where('slug', '=', slug).execute()
     const hosts = (status: 'active' | 'revoked') => db.updateTable('hosts').set({ status }).execute()
-    const body = async (kind: 'emergency_created' | 'emergency_started') =>
-      (await db.selectFrom('alerts').select('body').where('kind', '=', kind).executeTakeFirstOrThrow()).body
+    const body = async () =>
+      (await db.selectFrom('alerts').select('body').where('kind', '=', 'emergency').where('status', '=', 'open').executeTakeFirstOrThrow())
+        .body
     for (const slug of ['acme', 'prima']) await manage(slug, 0)
     await hosts('revoked')
     const { id, plan } = await api.createEmergency({ body: anOrder })
     expect(plan).toMatchObject({ updates: 0, refusals: 1 })
-    expect(await body('emergency_created')).toMatch(/Left out \(3\): acme: NOT_MANAGED; magna: HOST_OFFLINE; prima: NOT_MANAGED\./)
+    expect(await body()).toMatch(/Left out \(3\): acme: NOT_MANAGED; magna: HOST_OFFLINE; prima: NOT_MANAGED\./)
     await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_REFUSED', /magna: HOST_OFFLINE/))
     expect((await currentManifest(db)).revision, 'a refused start leaves no revision').toBe(2)
     await hosts('active')
     await manage('prima', 1)
     await api.startRollout({ params: { id } })
-    expect(await body('emergency_started')).toContain('Left out (1): acme: NOT_MANAGED.')
+    expect(await body()).toContain('Left out (1): acme: NOT_MANAGED.')
     const { plan: again, actions } = await api.getRollout({ params: { id } })
     expect(again).toMatchObject({ updates: 2, refusals: 0 })
     expect(actions.map(({ tenantSlug, status }) => [tenantSlug, status])).toEqual([

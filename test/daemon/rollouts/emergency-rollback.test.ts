@@ -58,7 +58,7 @@ onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
       actor: 'admin:anna',
       data: { emergency: id, leftAsTheyAre: ['acme', 'beta', 'cora'] },
     })
-    const alerts = await deps.db.selectFrom('alerts').select('body').where('kind', '=', 'emergency_started').execute()
+    const alerts = await deps.db.selectFrom('alerts').select('body').where('title', 'like', 'Emergency % has started').execute()
     expect(alerts).toEqual([{ body: expect.stringContaining(`Rollbacks stopped, decide afterwards: ${staged}`) }])
   })
 

@@ -55,8 +55,13 @@ onBothDialects('a running emergency', (fresh) => {
     const staged = await started()
     const id = await queued()
     await start(id)
-    const alerts = await deps.db.selectFrom('alerts').select(['kind', 'subject', 'body']).where('kind', '=', 'emergency_started').execute()
-    expect(alerts).toEqual([{ kind: 'emergency_started', subject: id, body: expect.stringContaining(staged) }])
+    const alerts = await deps.db
+      .selectFrom('alerts')
+      .select(['kind', 'subject', 'body'])
+      .where('kind', '=', 'emergency')
+      .where('status', '=', 'open')
+      .execute()
+    expect(alerts).toEqual([{ kind: 'emergency', subject: id, body: expect.stringContaining(staged) }])
   })
 
   describe('and a staged rollout', () => {

@@ -86,7 +86,7 @@ onBothDialects('an agent that is not heard of', (fresh) => {
     await world.expire(update)
     await world.tick()
     expect((await world.show(id)).status).toBe('paused')
-    expect(await db.selectFrom('alerts').select('id').where('kind', '=', 'deadline_overdue').execute()).toHaveLength(1)
+    expect(await db.selectFrom('alerts').select('id').where('kind', '=', 'update_failed').execute()).toHaveLength(1)
     expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual([{ holder: 'move:mov_1' }])
   })
 
@@ -105,7 +105,7 @@ onBothDialects('an agent that is not heard of', (fresh) => {
 
   test.each([
     ['commits', 'succeeded', []],
-    ['rollback-fails', 'rollback_failed', ['rollback_failed']],
+    ['rollback-fails', 'rollback_failed', ['box_down']],
   ] as const)('and reports a failure first and then that the update %s: the action shows what runs', async (fate, status, alerts) => {
     const { world, id, update } = await atUpdate()
     const { payload } = (await world.open())[0] as unknown as { payload: { targets: never } }

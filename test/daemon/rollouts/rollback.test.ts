@@ -408,12 +408,12 @@ onBothDialects('a way back that fails', (fresh) => {
     const alerts = await world.deps.db
       .selectFrom('alerts')
       .select(['kind', 'subject'])
-      .where('kind', 'in', ['undo_failed', 'rollout_rolled_back'])
+      .where('kind', 'in', ['rollback_failed', 'rollout_rolled_back'])
       .orderBy('kind')
       .execute()
     expect(alerts).toEqual([
+      { kind: 'rollback_failed', subject: 'cora' },
       { kind: 'rollout_rolled_back', subject: id },
-      { kind: 'undo_failed', subject: 'cora' },
     ])
   })
 
@@ -428,7 +428,7 @@ onBothDialects('a way back that fails', (fresh) => {
       beta: ['succeeded', 'pending'],
       cora: ['rollback_failed', 'failed'],
     })
-    const alerts = await world.deps.db.selectFrom('alerts').select(['title', 'body']).where('kind', '=', 'rollback_failed').execute()
+    const alerts = await world.deps.db.selectFrom('alerts').select(['title', 'body']).where('key', 'like', `box_down:${id}:%`).execute()
     expect(alerts).toEqual([{ title: expect.stringContaining('cora is DOWN'), body: expect.stringContaining('--resume') }])
     await resumeRollback(world.deps, anOperator, { id })
     await world.settle()
@@ -549,7 +549,7 @@ onBothDialects('a late result of a rollback that counts as failed', (fresh) => {
 
   test.each(['images', 'snapshot'] as const)('by %s shows that the box was rolled back', async (mode) => {
     const { world, id, answer } = await reportedFailed(mode)
-    expect(await alertsOf(world)).toEqual(['undo_failed'])
+    expect(await alertsOf(world)).toEqual(['rollback_failed'])
     await world.clock.advance(60_000)
     await answer()
     const { actions, auditLog, counts } = await world.show(id)
@@ -572,7 +572,7 @@ onBothDialects('a late result of a rollback that counts as failed', (fresh) => {
     world.fates.set('acme', ['rollback-fails'])
     await answer()
     expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rollback_failed', 'failed'] })
-    expect(await alertsOf(world)).toContain('rollback_failed')
+    expect(await alertsOf(world)).toContain('box_down')
   })
 
   test.each(['images', 'snapshot'] as const)('by %s changes nothing where it reports no change of the box', async (mode) => {

@@ -9,7 +9,9 @@ import { userPorts } from '../../support/user-ports.ts'
 import { aBoard, aRun } from './a-board.ts'
 
 const alerts = async ({ db }: TasksWorld) =>
-  (await db.selectFrom('alerts').select(['kind', 'status']).orderBy('kind').execute()).map(({ kind, status }) => `${kind} ${status}`)
+  (await db.selectFrom('alerts').select(['key', 'status']).orderBy('key').execute()).map(
+    ({ key, status }) => `${key.replace(/:run_.*/, '')} ${status}`,
+  )
 
 /** Runs each pending job of runs and tasks once, in the order in which they were enqueued. */
 async function work(room: TasksWorld): Promise<void> {
@@ -29,13 +31,13 @@ onBothDialects('alerts of runs', (fresh) => {
     const run = await aRun(one, await aBoard(one, 's > f1 > f2 > e', { f1: { dueAt: 'PT1H', assignedRole: 'teacher', fields: person } }))
     await one.clock.advance(3_600_000)
     await fireTimers(one)
-    expect(await alerts(one)).toEqual(['run_overdue open'])
+    expect(await alerts(one)).toEqual(['run_stalled:late open'])
     const submit = (data: object) =>
       one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { ...data } } })
     // The process no longer has the run in memory then, like another replica.
     expect(await codeOf(submit({}))).toBe('VALIDATION')
     await submit({ people: 1 })
-    expect(await alerts(one)).toEqual(['run_overdue closed'])
+    expect(await alerts(one)).toEqual(['run_stalled:late closed'])
   })
 
   test('an approval is stored beside the task that asks for more approvers, also before the check of a lost one', async () => {
@@ -73,9 +75,9 @@ onBothDialects('alerts of runs', (fresh) => {
     const refused = await escalate('techer').catch((error) => error)
     expect(refused).toMatchObject({ code: 'VALIDATION', details: [{ path: 'assignedRole', reason: expect.stringContaining('fix:') }] })
     await escalate('SCHOOL_PRINCIPAL')
-    expect(await alerts(one)).toEqual(['checkpoint_stalled open'])
+    expect(await alerts(one)).toEqual(['run_stalled:users open'])
     await escalate('teacher')
-    expect(await alerts(one)).toEqual(['checkpoint_stalled closed'])
+    expect(await alerts(one)).toEqual(['run_stalled:users closed'])
   })
 
   test('a task that was escalated by hand waits for its new role alone', async () => {
@@ -87,13 +89,13 @@ onBothDialects('alerts of runs', (fresh) => {
     expect(await alerts(one)).toEqual([])
     await disabled(one, 'ben')
     await work(one)
-    expect(await alerts(one)).toEqual(['checkpoint_stalled open'])
+    expect(await alerts(one)).toEqual(['run_stalled:users open'])
   })
 
   test('a task that returns to a role without users is reported beside another one that waits', async () => {
     const one = await aTasksWorld(await fresh())
     const run = await aRun(one, await aBoard(one, 's > p1; p1 > t1 > e1; p1 > t2 > e2', { t2: { assignedRole: 'school-principal' } }))
-    expect(await alerts(one)).toEqual(['checkpoint_stalled open'])
+    expect(await alerts(one)).toEqual(['run_stalled:users open'])
     const [task] = (await one.as('tim').listTasks()).tasks.filter(({ title }) => title === 't1')
     await one.as('tim').startTask({ params: { id: task?.id as string } })
     await withoutRole(one)
@@ -125,11 +127,11 @@ onBothDialects('alerts of runs', (fresh) => {
     const decisions = Array.from({ length: 1001 }, (_, n) => `d${n} -1 > 2-> e2; d${n} -else-> ${n === 1000 ? 'e2' : `d${n + 1}`}`)
     const run = await aRun(one, await aBoard(one, `s > p1; p1 > c1 > e1; p1 > f1 > d0; ${decisions.join('; ')}`))
     await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
-    expect(await alerts(one)).toEqual(['run_failed open'])
+    expect(await alerts(one)).toEqual(['run_stalled:failed open'])
     await disabled(one, 'ben')
     await work(one)
-    expect(await alerts(one)).toEqual(['run_failed open'])
+    expect(await alerts(one)).toEqual(['run_stalled:failed open'])
     await one.as('mia').retryRun({ params: { id: run.id } })
-    expect(await alerts(one)).toEqual(['checkpoint_stalled open', 'run_failed closed'])
+    expect(await alerts(one)).toEqual(['run_stalled:failed closed', 'run_stalled:users open'])
   })
 })

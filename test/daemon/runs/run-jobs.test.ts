@@ -75,7 +75,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const { id } = await one.db.selectFrom('runs').select('id').executeTakeFirstOrThrow()
     expect((await one.as('anna').showRun({ params: { id } })).messages).toMatchObject([{ elementId: 'm1', status: 'failed' }])
     const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject']).execute()
-    expect(alerts).toEqual([{ kind: 'run_message_failed', subject: `one/${id}` }])
+    expect(alerts).toEqual([{ kind: 'run_output_failed', subject: `one/${id}` }])
   })
 
   test('a message to a room whose space was deleted fails at once', async () => {
@@ -85,7 +85,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const sent: object[] = []
     await work(one, { sendMessage: async (message: object) => `$${sent.push(message)}` })
     expect(sent).toEqual([])
-    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'run_message_failed' }])
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'run_output_failed' }])
   })
 
   test('a refused message delays no other room, and the next one to its room by half a minute', async () => {
@@ -108,7 +108,7 @@ onBothDialects('jobs of runs', (fresh) => {
       ['leave', 0],
       ['next', 30_000],
     ])
-    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'run_message_failed' }])
+    expect(await one.db.selectFrom('alerts').select('kind').execute()).toEqual([{ kind: 'run_output_failed' }])
   })
 
   test('a report becomes files of the space, and its readers find them', async () => {
@@ -160,7 +160,7 @@ onBothDialects('jobs of runs', (fresh) => {
     expect((await one.as('anna').showRun({ params: { id: run.id } })).reports).toMatchObject([{ status: 'failed' }])
     const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject', 'command']).execute()
     const command = `tenantry runs show ${run.id} --tenant one`
-    expect(alerts).toEqual([{ kind: 'run_report_failed', subject: `one/${run.id}`, command }])
+    expect(alerts).toEqual([{ kind: 'run_output_failed', subject: `one/${run.id}`, command }])
   })
 
   test('a report that the quota refuses at the last attempt raises an alert, until a retry stores it', async () => {
@@ -173,7 +173,7 @@ onBothDialects('jobs of runs', (fresh) => {
     expect([await reports(), await alerts()]).toEqual([['pending'], []])
     // The job fails too, so that an operator can retry it.
     for (const _ of [1, 2]) await expect(work(one, refused, { last: true })).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
-    expect([await reports(), await alerts()]).toMatchObject([['failed'], [{ kind: 'run_report_failed', status: 'open', count: 2 }]])
+    expect([await reports(), await alerts()]).toMatchObject([['failed'], [{ kind: 'run_output_failed', status: 'open', count: 2 }]])
     expect((await alerts())[0]?.body).toContain(
       `the element r1 in run ${run.id} of board ${run.boardId} was not stored, because the files of one`,
     )
@@ -192,7 +192,7 @@ onBothDialects('jobs of runs', (fresh) => {
     }
     await expect(work(one, { storeReport: deleteRuns }, { last: true })).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' })
     const alerts = await one.db.selectFrom('alerts').select(['kind', 'subject', 'status']).execute()
-    expect(alerts).toEqual([{ kind: 'run_report_failed', subject: `one/${run.id}`, status: 'closed' }])
+    expect(alerts).toEqual([{ kind: 'run_output_failed', subject: `one/${run.id}`, status: 'closed' }])
   })
 
   test('ended runs are deleted after the days of their board, unfinished ones never', async () => {
@@ -202,7 +202,7 @@ onBothDialects('jobs of runs', (fresh) => {
     await one.as('tim').advanceRun({ params: { id: ended.id }, body: { elementId: 't1', action: 'complete' } })
     await work(one, { sendMessage: () => Promise.reject(problem('NO_ROOM', 'gone')) }, { last: true })
     const alerts = async () => {
-      const rows = await one.db.selectFrom('alerts').select(['subject', 'status']).where('kind', '=', 'run_message_failed').execute()
+      const rows = await one.db.selectFrom('alerts').select(['subject', 'status']).where('kind', '=', 'run_output_failed').execute()
       return new Map(rows.map(({ subject, status }) => [subject, status]))
     }
     const clean = () => runsFeature.cleanup?.(one)[0]?.(new AbortController().signal)
@@ -267,10 +267,10 @@ onBothDialects('jobs of runs', (fresh) => {
     const id = await aBoard(one, 's > p1; p1 > c1 > j1; p1 > c2 > j1; j1 > e', { c1: stalled, c2: { ...stalled, requiredApprovals: 1 } })
     const run = await aRun(one, id)
     const alerts = async () => (await one.db.selectFrom('alerts').select(['open_key', 'status']).orderBy('id').execute()).map((row) => row)
-    expect(await alerts()).toEqual([{ open_key: `checkpoint_stalled:${run.id}`, status: 'open' }])
+    expect(await alerts()).toEqual([{ open_key: `run_stalled:users:${run.id}`, status: 'open' }])
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
     await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 'c2', action: 'approve' } })
-    expect(await alerts()).toEqual([{ open_key: `checkpoint_stalled:${run.id}`, status: 'open' }])
+    expect(await alerts()).toEqual([{ open_key: `run_stalled:users:${run.id}`, status: 'open' }])
     await one.as('mia').cancelRun({ params: { id: run.id } })
     expect((await alerts()).map(({ status }) => status)).toEqual(['closed'])
   })
@@ -310,7 +310,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const id = await aBoard(one, 's > c1 > e', { c1: { assignedRole: 'school-principal', escalationRole: 'head', dueAt: 'PT1H' } })
     const run = await aRun(one, id)
     const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'subject']).orderBy('id').execute()
-    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'open', subject: `one/${run.id}` }])
+    expect(await alerts()).toEqual([{ kind: 'run_stalled', status: 'open', subject: `one/${run.id}` }])
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([
       { title: 'Too few approvers: c1', assignedRole: 'head', status: 'open' },
     ])
@@ -341,7 +341,7 @@ onBothDialects('jobs of runs', (fresh) => {
     expect(await alerts()).toEqual([])
     const body = { elementId: 'f1', action: 'submit', data: { people: 3 } } as const
     await one.as('tim').advanceRun({ params: { id: run.id }, body })
-    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', subject: `one/${run.id}` }])
+    expect(await alerts()).toEqual([{ kind: 'run_stalled', subject: `one/${run.id}` }])
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ title: 'Too few approvers: c1', assignedRole: 'head' }])
   })
 
@@ -377,12 +377,12 @@ onBothDialects('jobs of runs', (fresh) => {
       ['NOBODY_IN_ROLE', 'f1'],
     ])
     const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status']).orderBy('id').execute()
-    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'open' }])
+    expect(await alerts()).toEqual([{ kind: 'run_stalled', status: 'open' }])
     const titles = async () => (await one.as('mia').listTasks()).tasks.map(({ title }) => title).toSorted()
     expect(await titles()).toEqual(['No active user for: f1', 'No active user for: t1', 't1'])
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
     await one.as('ben').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
-    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'closed' }])
+    expect(await alerts()).toEqual([{ kind: 'run_stalled', status: 'closed' }])
     const ended = await one
       .as('ben')
       .advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { people: 1 } } })
@@ -422,10 +422,10 @@ onBothDialects('jobs of runs', (fresh) => {
     const submit = (who: string, elementId: string) =>
       one.as(who).advanceRun({ params: { id: run.id }, body: { elementId, action: 'submit', data: { people: 1 } } })
     await submit('tim', 'f1')
-    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'open' }])
+    expect(await alerts()).toEqual([{ kind: 'run_stalled', status: 'open' }])
     await one.db.updateTable('users').set({ roles: '["school-principal"]' }).where('id', '=', 'ben').execute()
     await submit('ben', 'f2')
-    expect(await alerts()).toEqual([{ kind: 'checkpoint_stalled', status: 'closed' }])
+    expect(await alerts()).toEqual([{ kind: 'run_stalled', status: 'closed' }])
   })
 
   test('work of a disabled user, or of a role that its last user loses, raises the alert; an assigned task does not', async () => {
@@ -541,14 +541,14 @@ onBothDialects('jobs of runs', (fresh) => {
     await one.as('tim').startTask({ params: { id: task?.id as string } })
     await one.clock.advance(3_600_000)
     await fireTimers(one)
-    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'body']).orderBy('kind').execute()
+    const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'body']).orderBy('key', 'desc').execute()
     expect(await alerts()).toMatchObject([
       {
-        kind: 'checkpoint_stalled',
+        kind: 'run_stalled',
         status: 'open',
         body: expect.stringContaining('is done by the role school-principal, which no active'),
       },
-      { kind: 'run_overdue', status: 'open', body: expect.stringContaining('The role school-principal has it now. No active user') },
+      { kind: 'run_stalled', status: 'open', body: expect.stringContaining('The role school-principal has it now. No active user') },
     ])
     // The role that lacks users gets no task to see to itself.
     expect((await one.as('mia').listTasks()).tasks.map(({ title }) => title).toSorted()).toEqual(['t1', 't2'])
@@ -563,12 +563,12 @@ onBothDialects('jobs of runs', (fresh) => {
     await aRun(one, await aBoard(one, 's > t1 > e', { t1: { dueAt: 'PT1H', escalationRole: 'school-principal' } }))
     await one.clock.advance(3_600_000)
     await fireTimers(one)
-    const kinds = async () => (await one.db.selectFrom('alerts').select('kind').orderBy('kind').execute()).map(({ kind }) => kind)
-    expect(await kinds()).toEqual(['run_overdue'])
+    const cases = async () => (await one.db.selectFrom('alerts').select('key').orderBy('key').execute()).map(({ key }) => key.split(':')[1])
+    expect(await cases()).toEqual(['late'])
     expect((await one.as('ben').listCheckpoints()).checkpoints).toEqual([])
     await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'ben', roles: ['member'] })
     await work(one)
-    expect(await kinds()).toEqual(['checkpoint_stalled', 'run_overdue'])
+    expect(await cases()).toEqual(['late', 'users'])
   })
 
   test('a task that escalated at the end of the time of its run stays with the user who began it since', async () => {
@@ -593,7 +593,7 @@ onBothDialects('jobs of runs', (fresh) => {
     await one.clock.advance(3_600_000)
     await fireTimers(one)
     const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'body']).orderBy('id').execute()
-    expect(await alerts()).toMatchObject([{ kind: 'run_overdue', status: 'open', body: expect.stringContaining('So it is for 1 more') }])
+    expect(await alerts()).toMatchObject([{ kind: 'run_stalled', status: 'open', body: expect.stringContaining('So it is for 1 more') }])
     const complete = (elementId: string) => one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId, action: 'complete' } })
     await complete('t1')
     expect(await alerts()).toMatchObject([{ status: 'open' }])
@@ -601,7 +601,7 @@ onBothDialects('jobs of runs', (fresh) => {
     expect(await alerts()).toMatchObject([{ status: 'closed' }])
   })
 
-  test('a run that fails raises run_failed until it is cancelled or retried, and its task names the failure', async () => {
+  test('a run that fails raises an alert until it is cancelled or retried, and its task names the failure', async () => {
     const one = await room()
     const code = { assignedRole: 'teacher', fields: [{ name: 'code', label: 'Code', kind: 'text', required: true }] }
     const id = await aBoard(one, `s > p1; p1 > t1 > e1; p1 > f1 > d1; d1 -vars.code.substring(0,2)=='AB'-> e2; d1 -else-> e3`, { f1: code })
@@ -609,7 +609,7 @@ onBothDialects('jobs of runs', (fresh) => {
     await one.as('tim').advanceRun({ params: { id: run.id }, body: { elementId: 'f1', action: 'submit', data: { code: 'A' } } })
     const alerts = async () => await one.db.selectFrom('alerts').select(['kind', 'status', 'body']).orderBy('id').execute()
     expect(await alerts()).toMatchObject([
-      { kind: 'run_failed', status: 'open', body: expect.stringContaining('EXPRESSION_FAILED at the element d1') },
+      { kind: 'run_stalled', status: 'open', body: expect.stringContaining('EXPRESSION_FAILED at the element d1') },
     ])
     const [task] = (await one.as('mia').listTasks()).tasks
     const completed = one.as('tim').completeTask({ params: { id: task?.id as string } })
@@ -629,7 +629,7 @@ onBothDialects('jobs of runs', (fresh) => {
     expect(await alerts()).toEqual([])
   })
 
-  test('the end of the time raises run_overdue, which is sent to operators, until the element is done', async () => {
+  test('the end of the time raises an alert, which is sent to operators, until the element is done', async () => {
     const one = await room()
     const run = await aRun(one, await aBoard(one, 's > t1 > t2 > e', { t1: { dueAt: 'PT10H', escalationRole: 'head' } }))
     const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status', 'subject']).orderBy('id').execute()
@@ -639,7 +639,7 @@ onBothDialects('jobs of runs', (fresh) => {
     await one.clock.advance(3_600_000)
     await fireTimers(one)
     await fireTimers(one)
-    expect(await alerts()).toEqual([{ kind: 'run_overdue', status: 'open', subject: `one/${run.id}` }])
+    expect(await alerts()).toEqual([{ kind: 'run_stalled', status: 'open', subject: `one/${run.id}` }])
     expect(await one.db.selectFrom('outbox').select('id').where('topic', 'like', 'alerts.%').execute()).toHaveLength(1)
     const complete = { params: { id: run.id }, body: { elementId: 't1', action: 'complete' } } as const
     const [open] = (await one.as('mia').showRun({ params: { id: run.id } })).open
@@ -666,7 +666,7 @@ onBothDialects('jobs of runs', (fresh) => {
     await fireTimers(one)
     expect((await one.as('mia').listTasks()).tasks).toMatchObject([{ assignedRole: 'head', escalationLevel: 1 }])
     const alerts = () => one.db.selectFrom('alerts').select(['kind', 'status']).orderBy('id').execute()
-    expect(await alerts()).toEqual([{ kind: 'run_overdue', status: 'open' }])
+    expect(await alerts()).toEqual([{ kind: 'run_stalled', status: 'open' }])
     await one.as('mia').advanceRun({ params: { id: run.id }, body: { elementId: 't1', action: 'complete' } })
     expect(new Set((await alerts()).map(({ status }) => status))).toEqual(new Set(['closed']))
   })

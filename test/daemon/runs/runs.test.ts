@@ -552,7 +552,7 @@ onBothDialects('runs', (fresh) => {
     await one.clock.advance(30 * 86_400_000)
     expect(await fireTimers(one)).toBe(0)
     await change({ variables: { size: '20' }, failure: stopped })
-    const alerts = () => one.db.selectFrom('alerts').select('status').where('kind', '=', 'run_failed').orderBy('id').execute()
+    const alerts = () => one.db.selectFrom('alerts').select('status').where('kind', '=', 'run_stalled').orderBy('id').execute()
     expect(await alerts()).toEqual([{ status: 'closed' }, { status: 'open' }])
     expect(await one.as('mia').retryRun({ params: { id: run.id } })).toMatchObject({ failure: null })
     expect(await alerts()).toEqual([{ status: 'closed' }, { status: 'closed' }])

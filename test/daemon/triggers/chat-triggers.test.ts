@@ -36,7 +36,7 @@ onBothDialects('chat triggers', (fresh) => {
       one.publish([{ ...alarm, ...change }], { spaceId: space.id, ...given })
     /** Runs the jobs of triggers. */
     const work = () => drainJobs({ db: one.db, clock: one.clock, log: one.log, handlers: { ...answerJobs(one), ...failedStartJobs(one) } })
-    const alerts = async () => (await one.db.selectFrom('alerts').select('kind').orderBy('id').execute()).map(({ kind }) => kind)
+    const alerts = async () => (await one.db.selectFrom('alerts').select('key').orderBy('id').execute()).map(({ key }) => key.split(':')[1])
     return { ...one, anna, spaceId: space.id, roomId, read, say, publishAlarm: publish, alerts, work }
   }
   type School = Awaited<ReturnType<typeof school>>
@@ -368,7 +368,7 @@ onBothDialects('chat triggers', (fresh) => {
     for (let n = 0; n < 1_100; n++) one.say(`message ${n}`)
     await one.read()
     expect(one.started).toEqual([])
-    expect(await one.alerts()).toEqual(['trigger_messages_unread'])
+    expect(await one.alerts()).toEqual(['unread'])
   })
 
   test('messages too large for one answer are read one by one', async () => {
@@ -395,7 +395,7 @@ onBothDialects('chat triggers', (fresh) => {
     await one.read()
     one.chat.state.instead = [200, JSON.stringify({ next_batch: 'x'.repeat(1_100_000) })]
     await one.read()
-    expect(await one.alerts()).toEqual(['trigger_messages_unread'])
+    expect(await one.alerts()).toEqual(['unread'])
     expect(await one.read()).toBe(5_000)
     one.chat.state.instead = undefined
     await one.read()
@@ -498,7 +498,7 @@ onBothDialects('chat triggers', (fresh) => {
     await one.read()
     await one.db.updateTable('chat_readers').set({ since: 'of another kind' }).execute()
     expect(await one.read()).toBe(0)
-    expect(await one.alerts()).toEqual(['trigger_messages_unread'])
+    expect(await one.alerts()).toEqual(['unread'])
     await one.read()
     const id = one.say('alarm')
     await one.read()
@@ -534,7 +534,7 @@ onBothDialects('chat triggers', (fresh) => {
     one.chat.rooms.put(one.roomId, one.chat.id('tenantry.admin'), 'm.room.encryption', '', { algorithm: 'm.megolm.v1.aes-sha2' })
     one.chat.timeline.write(one.roomId, { sender: one.chat.id('tenantry.admin'), type: 'm.room.encryption', stateKey: '', content: {} })
     await one.read()
-    expect(await one.alerts()).toEqual(['trigger_room_encrypted'])
+    expect(await one.alerts()).toEqual(['encrypted'])
     expect(await place()).toMatchObject({ encryptedRooms: new Set([one.roomId]) })
     one.chat.state.fence = true
     expect(await place()).toMatchObject({ unknownRooms: new Set([one.roomId]) })

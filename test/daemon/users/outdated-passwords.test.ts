@@ -45,7 +45,7 @@ onBothDialects('after a restore', (fresh) => {
     expect(await old()).toEqual([])
     await backTo('a'.repeat(64))
     expect(await old()).toEqual(['anna'])
-    expect(await alerts()).toEqual(['passwords_old open 1 user of acme has an older password again after a restore'])
+    expect(await alerts()).toEqual(['passwords_lost open 1 user of acme has an older password again after a restore'])
     await api.resetUserPassword({ ...of('anna'), body: {} })
     expect(await old()).toEqual([])
     expect((await alerts())[0]).toContain('closed')

@@ -52,7 +52,7 @@ onBothDialects('after a restore', (fresh) => {
     expect(marked.users.map(({ localpart }) => localpart)).toEqual(later)
     expect((await api.showUser(of('old'))).passwordUnknownSince).toBeNull()
     expect(await alertsOf(db)).toEqual([
-      'accounts_remade acme open: 22 users of acme cannot log in after a restore: tenantry users list acme --without-password',
+      'passwords_lost acme open: 22 users of acme cannot log in after a restore: tenantry users list acme --without-password',
     ])
     const audit = await db.selectFrom('audit').select('actor').where('action', '=', 'user.remade').execute()
     expect(audit).toEqual(later.map(() => ({ actor: 'system:restore' })))
@@ -245,9 +245,9 @@ onBothDialects('reset-password', (fresh) => {
     await answered(room, 'tenant-box.restore', { outcome: 'restored' })
     await work()
     expect((await api.resetUserPassword({ ...of('anna'), body: {} })).user.passwordUnknownSince).toBeNull()
-    expect((await alertsOf(db))[0]).toContain('accounts_remade acme open: 2 users')
+    expect((await alertsOf(db))[0]).toContain('passwords_lost acme open: 2 users')
     await api.resetUserPassword({ ...of('ben'), body: {} })
-    expect((await alertsOf(db))[0]).toContain('accounts_remade acme closed')
+    expect((await alertsOf(db))[0]).toContain('passwords_lost acme closed')
     expect((await api.listUsers({ ...acme, query: { withoutPassword: 'true' } })).users).toEqual([])
   })
 
@@ -256,9 +256,9 @@ onBothDialects('reset-password', (fresh) => {
     const { api, work, db } = room
     await answered(room, 'tenant-box.restore', { outcome: 'restored' })
     await work()
-    expect((await alertsOf(db))[0]).toContain('accounts_remade acme open: 1 user')
+    expect((await alertsOf(db))[0]).toContain('passwords_lost acme open: 1 user')
     await db.transaction().execute((tx) => eraseUserRecord(room, tx, { slug: 'acme', localpart: 'anna' }))
-    expect((await alertsOf(db))[0]).toContain('accounts_remade acme closed')
+    expect((await alertsOf(db))[0]).toContain('passwords_lost acme closed')
     expect((await api.listUsers({ ...acme, query: { withoutPassword: 'true' } })).users).toEqual([])
   })
 

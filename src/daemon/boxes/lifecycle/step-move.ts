@@ -1,4 +1,4 @@
-import { alertOf } from '../../../core/alerts/index.ts'
+import { reasonText } from '../../../core/alerts/index.ts'
 import {
   type BoxCommandPayload,
   type BoxCommandResult,
@@ -64,7 +64,18 @@ async function updateAlerts({ deps: { clock }, tx, box: { slug }, move }: MoveTx
   if (state !== 'stranded') return
   const [from, to] = [await hostById(tx, fromHostId), await hostById(tx, toHostId)]
   const mayRun = move.toCopy && mayRunUnknown(move)
-  await raiseAlert(tx, clock, alertOf.move_stranded({ slug, from: from.name, to: to.name, error, mayRun }))
+  await raiseAlert(tx, clock, {
+    kind: 'move_stranded',
+    subject: slug,
+    title: `${slug} is DOWN: its move failed halfway`,
+    body:
+      (mayRun
+        ? `The move from ${from.name} to ${to.name} failed, and ${to.name} may still run the box. ${reasonText(error)}\n` +
+          `Before you move it back, stop its containers on ${to.name} (docker ps, docker stop): two hosts must never serve one box.\n`
+        : `The move from ${from.name} to ${to.name} failed, and neither host runs the box. ${reasonText(error)}\n`) +
+      'Users cannot reach it. Its data is on the old host, if that host still runs, and in its snapshots.',
+    command: `tenantry boxes show ${slug}`,
+  })
 }
 
 /** Enqueues the command that the move's state waits for, if any. */

@@ -1,4 +1,4 @@
-import { alertOf } from '../../../core/alerts/index.ts'
+import { humanTime, quoted } from '../../../core/alerts/index.ts'
 import { fenceDueAt } from '../../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../../core/kit/index.ts'
 import type { Logger } from '../../../node/index.ts'
@@ -44,7 +44,17 @@ async function mark({ clock }: Deps, tx: Tx, { id, slug, fence }: BoxRecord): Pr
   if (numUpdatedRows === 0n) return false
   const data = { boxId: id, slug, holder: fence.holder, since: fence.since }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.fence_overdue', payload: data })
-  await raiseAlert(tx, clock, alertOf.fence_stuck({ slug, holder: fence.holder, since: fence.since }))
+  await raiseAlert(tx, clock, {
+    kind: 'fence_stuck',
+    subject: slug,
+    title: `${slug} has been in maintenance too long`,
+    body:
+      `${slug} has been fenced since ${humanTime(fence.since)}, longer than its operation may take` +
+      `${fence.holder === null ? '' : ` (${quoted(fence.holder, 120)})`}.\n` +
+      'Users see a maintenance page. The data is safe; a fence is never lifted without a health proof.',
+    command: `tenantry boxes show ${slug}`,
+    standing: true,
+  })
   await recordAudit(tx, clock, { actor: boxesActor, action: 'box.fence_overdue', subject: slug, data })
   return true
 }

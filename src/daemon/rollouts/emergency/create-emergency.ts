@@ -1,6 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
 import { sql } from 'kysely'
-import { alertOf } from '../../../core/alerts/index.ts'
 import { type AdminActor, actorLabel, type Clock, isoIn, isoNow, problem, type Secret, sha256Hex } from '../../../core/kit/index.ts'
 import {
   cveIdIn,
@@ -13,6 +12,7 @@ import {
 } from '../../../core/rollouts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { type Db, isUniqueViolation } from '../../db/index.ts'
+import { emergencyCreated } from '../alerts.ts'
 import { createdBefore, newRollout, queueRollout, type Repeat, repeatOf } from '../create-rollout.ts'
 import type { RolloutsDeps } from '../deps.ts'
 import { type PlanDeps, type Planned, planEmergency } from '../plan-rollout.ts'
@@ -64,7 +64,7 @@ async function store(
   const { id, plan } = planned
   const cveId = cveIdIn(reason) as string
   const rollout = newRollout(clock, actor, { planned, options: { reason, cveId, triggeredBy, ...asEmergency } })
-  const alert = alertOf.emergency_created({
+  const alert = emergencyCreated({
     rolloutId: id,
     cveId,
     reason,

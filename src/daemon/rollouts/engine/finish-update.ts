@@ -1,9 +1,10 @@
-import { alertOf, closedByRestore, type NewAlert } from '../../../core/alerts/index.ts'
+import type { NewAlert } from '../../../core/alerts/index.ts'
 import type { UpdateResult } from '../../../core/boxes/index.ts'
 import { isoNow, spanMs } from '../../../core/kit/index.ts'
 import { type ActionError, type ActionStatus, evaluateUpdate as evaluateResult } from '../../../core/rollouts/index.ts'
 import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import type { StoredAction } from '../actions.repo.ts'
+import { overdueKey, updateFailed, updateLeftDown } from '../alerts.ts'
 import type { Evidence } from '../attempts.repo.ts'
 import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
 
@@ -85,16 +86,15 @@ export async function finishUpdate(step: LockedAction, outcome: Outcome): Promis
 }
 
 async function updateAlerts({ tx, clock, action }: LockedAction, ended: StoredAction, outcome: Outcome): Promise<void> {
-  const isUpdated = ended.status === 'succeeded'
-  const because = isUpdated ? 'an update of the box succeeded' : 'its agent reported the outcome'
-  const kinds = [...(action.overdueAt === null ? [] : ['deadline_overdue' as const]), ...(isUpdated ? endedByUpdate : [])]
-  if (kinds.length > 0) await closeAlerts(tx, clock, { subject: ended.tenantSlug, kinds, because })
+  const { rolloutId, tenantSlug: slug, attempt, status } = ended
+  // Also those that earlier attempts of any rollout left open: the box is proven healthy now.
+  if (status === 'succeeded')
+    await closeAlerts(tx, clock, { subject: slug, kinds: ['update_failed'], because: 'an update of the box succeeded' })
+  else if (action.overdueAt !== null)
+    await closeAlerts(tx, clock, { keys: [overdueKey({ rolloutId, slug, attempt })], because: 'its agent reported the outcome' })
   const alert = alertFor(ended, outcome)
   if (alert) await raiseAlert(tx, clock, alert)
 }
-
-/** Alerts that earlier attempts of any rollout left open: the box is proven healthy now. */
-const endedByUpdate = ['action_rolled_back', ...closedByRestore] as const
 
 /** A failure before anything was touched raises none: its rollout pauses and says so. */
 function alertFor(
@@ -102,10 +102,10 @@ function alertFor(
   { leftOpen, runsOther }: Outcome,
 ): NewAlert | undefined {
   const box = { rolloutId, slug, attempt, error }
-  if (status === 'rollback_failed') return alertOf.rollback_failed(box)
-  if (status === 'rolled_back') return alertOf.action_rolled_back(box)
+  if (status === 'rollback_failed') return updateLeftDown(box)
+  if (status === 'rolled_back') return updateFailed('rolled_back', box)
   if (status !== 'failed') return undefined
-  if (runsOther) return alertOf.wrong_image(box)
-  if (leftOpen) return alertOf.box_reopened_unproven(box)
-  return error?.code === 'PROBE_FAILED' ? alertOf.probe_failed(box) : undefined
+  if (runsOther) return updateFailed('wrong_image', box)
+  if (leftOpen) return updateFailed('opened_early', box)
+  return error?.code === 'PROBE_FAILED' ? updateFailed('unhealthy', box) : undefined
 }

@@ -1,4 +1,3 @@
-import { alertOf } from '../../../core/alerts/index.ts'
 import { isoIn, isoNow } from '../../../core/kit/index.ts'
 import {
   explainHold,
@@ -13,6 +12,7 @@ import {
 import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import { actionsOf } from '../actions.repo.ts'
+import { rolloutPaused } from '../alerts.ts'
 import { closeRolloutAlerts, engineActor, publishEvent, type RolloutTx, recordRolloutAudit, streamOf } from '../publish.ts'
 
 import { replaceRollout } from '../rollouts.repo.ts'
@@ -28,7 +28,7 @@ export async function pauseByEngine(step: RolloutTx, reason: string, { held = fa
   await replaceRollout(tx, rollout, paused)
   const after = { ...step, rollout: paused }
   await publishEvent(after, { type: 'rollout.paused', reason })
-  await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: rollout.id, reason, held, mustSkip }))
+  await raiseAlert(tx, clock, rolloutPaused({ rolloutId: rollout.id, reason, held, mustSkip }))
   await recordRolloutAudit(after, { actor: engineActor, action: 'rollout.paused', data: { reason } })
 }
 

@@ -1,9 +1,9 @@
-import { alertOf } from '../../../core/alerts/index.ts'
 import type { Progress } from '../../../core/boxes/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
 import { type ActionStatus, awaitsRollback, explainOverdue, phaseOf } from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
 import { hostById } from '../../hosts/index.ts'
+import { updateOverdue } from '../alerts.ts'
 import { engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
 import { pauseByEngine } from './phase.ts'
 import { type CommandOf, holdForRollout, type LeasedRollout, onAction, onCommand } from './under-lease.ts'
@@ -52,7 +52,7 @@ export const markOverdue = (leased: LeasedRollout, command: CommandOf): Promise<
     await holdForRollout(step, action.boxId) // where another owner holds it by now, the update is overdue all the same
     const { name: host } = await hostById(tx, action.hostId)
     const { tenantSlug: slug, attempt, hostId } = action
-    await raiseAlert(tx, clock, alertOf.deadline_overdue({ rolloutId: rollout.id, slug, attempt, host }))
+    await raiseAlert(tx, clock, updateOverdue({ rolloutId: rollout.id, slug, attempt, host }))
     await recordRolloutAudit(step, { actor: engineActor, action: 'rollout.action.overdue', data: { slug, attempt, hostId } })
     if (phaseOf(rollout)) await pauseByEngine(step, explainOverdue(slug, host))
     return undefined

@@ -1,4 +1,4 @@
-import { alertOf } from '../../../core/alerts/index.ts'
+import { quoted } from '../../../core/alerts/index.ts'
 import { type Actor, actorLabel, isoNow, plural, problem } from '../../../core/kit/index.ts'
 import {
   type ActionRollback,
@@ -68,13 +68,26 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     )
     await publishEvent(ended, { type: 'rollout.rolled_back', reason })
     await closeRolloutAlerts(ended, 'over')
-    await raiseAlert(tx, clock, alertOf.rollout_rolled_back({ rolloutId: id, by: actorLabel(actor), reason, boxes }))
+    await raiseAlert(tx, clock, {
+      kind: 'rollout_rolled_back',
+      subject: id,
+      severity: boxes === 'none' ? 'info' : 'warning',
+      title: `Rollout ${id} was rolled back by ${quoted(actorLabel(actor), 80)}`,
+      body: `Reason: ${quoted(reason)}\n${effects[boxes]} No further box is started.`,
+      command: `tenantry rollouts show ${id}`,
+    })
     const leftAsTheyAre = marked.filter(({ after }) => after.undo?.status === 'failed').map(({ before }) => before.tenantSlug)
     const undoes = marked.filter(({ after }) => after.undo?.status === 'pending').length
     const data = { reason, cancelled: cancelled.length, cancelledBoxes: cancelled, boxes, undoes, leftAsTheyAre }
     await recordRolloutAudit(ended, { actor, action: 'rollout.rolled_back', data })
     return []
   })
+
+const effects = {
+  none: 'Updated boxes stay updated.',
+  images: 'Updated boxes are rolled back to their previous images, newest first.',
+  snapshot: 'Updated boxes are restored from the snapshot before their update, newest first. Data written since is lost.',
+} as const satisfies Record<Input['boxes'], string>
 
 /** Throws INVALID_TRANSITION where a finished rollout has no box to roll back, with what can be done instead. */
 async function assertBoxesLeft(db: DbOrTx, { id, status }: StoredRollout, boxes: Input['boxes']): Promise<void> {

@@ -1,4 +1,3 @@
-import { alertOf, closedByRestore } from '../../../../core/alerts/index.ts'
 import type { RestoreResult, UpdateResult } from '../../../../core/boxes/index.ts'
 import { isoNow, spanMs } from '../../../../core/kit/index.ts'
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../../../core/rollouts/index.ts'
 import { closeAlerts, raiseAlert } from '../../../alerts/index.ts'
 import type { StoredAction } from '../../actions.repo.ts'
+import { boxRollbackFailed, overdueKey } from '../../alerts.ts'
 import { attemptsOf, type Evidence } from '../../attempts.repo.ts'
 import { checkpointWhenFinished, engineActor, recordRolloutAudit, updateAction } from '../../publish.ts'
 
@@ -109,21 +109,11 @@ async function timesOfUpdate({ tx, action }: LockedAction): Promise<Partial<Stor
 const attemptStatus = ({ rollback, status }: RollbackVerdict): ActionStatus =>
   rollback === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
 
-async function updateAlerts({ tx, clock, rollout, action }: LockedAction, verdict: RollbackVerdict): Promise<void> {
+async function updateAlerts({ tx, clock, rollout, action }: LockedAction, { rollback, status, error }: RollbackVerdict): Promise<void> {
   const { tenantSlug: slug, attempt } = action
-  await closeAlerts(tx, clock, { subject: slug, ...endedAlerts(verdict) })
-  if (verdict.rollback !== 'failed') return
-  const box = { rolloutId: rollout.id, slug, attempt, error: verdict.error }
-  const failed = alertOf.undo_failed(box)
-  if (verdict.status !== 'rollback_failed') return void (await raiseAlert(tx, clock, failed))
-  const title = `${slug} is DOWN: rollback from rollout ${rollout.id} failed`
-  const body =
-    `${failed.body}\nUsers of ${slug} see a maintenance notice. The rollback of further boxes is stalled until an operator runs ` +
-    `\`tenantry rollouts rollback ${rollout.id} --resume\` or \`--stop\`.`
-  await raiseAlert(tx, clock, { ...alertOf.rollback_failed(box), title, body })
+  const box = { rolloutId: rollout.id, slug, attempt }
+  if (rollback === 'undone')
+    await closeAlerts(tx, clock, { subject: slug, kinds: ['update_failed', 'rollback_failed'], because: 'the box was rolled back' })
+  else await closeAlerts(tx, clock, { keys: [overdueKey(box)], because: 'its agent reported the outcome' })
+  if (rollback === 'failed') await raiseAlert(tx, clock, boxRollbackFailed({ ...box, error, isDown: status === 'rollback_failed' }))
 }
-
-const endedAlerts = ({ rollback }: RollbackVerdict) =>
-  rollback === 'undone'
-    ? { kinds: ['deadline_overdue', 'undo_failed', ...closedByRestore] as const, because: 'the box was rolled back' }
-    : { kinds: ['deadline_overdue'] as const, because: 'its agent reported the outcome' }
