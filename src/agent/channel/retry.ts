@@ -1,13 +1,12 @@
-import { type Clock, isProblem, type ProblemCode, type Random } from '../../core/kit/index.ts'
+import { type Clock, doubledMs, isProblem, type ProblemCode, type Random, retryUntilDone } from '../../core/kit/index.ts'
 
 type Deps = Readonly<{ clock: Clock; random: Random }>
 
-const firstMs = 500
-const maxMs = 30_000
+const pauses = { firstMs: 500, maxMs: 30_000 }
 
 /** Exponential backoff with 50 % jitter before attempt `attempt` (from 1), so that many agents do not reconnect at once. */
 export function backoffMs(random: Random, attempt: number): number {
-  const full = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 16))
+  const full = doubledMs(attempt, pauses)
   return full / 2 + spreadMs(random, full / 2)
 }
 
@@ -27,18 +26,21 @@ export async function retry<Value>(
   call: () => Promise<Value>,
   { signal, isFinal, onFailure }: { signal: AbortSignal; isFinal: (error: unknown) => boolean; onFailure?: (error: unknown) => void },
 ): Promise<Value | undefined> {
-  for (let attempt = 1; !signal.aborted; attempt++) {
-    try {
-      return await call()
-    } catch (error) {
-      if (signal.aborted) return undefined
-      if (isFinal(error)) throw error
-      onFailure?.(error)
-      const waitMs = Math.max(backoffMs(random, attempt), ((error as { retryAfterSeconds?: number }).retryAfterSeconds ?? 0) * 1000)
-      await clock.sleep(waitMs, signal)
-    }
+  if (signal.aborted) return undefined
+  try {
+    return await retryUntilDone(clock, call, {
+      signal,
+      pauseMs: (attempt, error) =>
+        Math.max(backoffMs(random, attempt), ((error as { retryAfterSeconds?: number }).retryAfterSeconds ?? 0) * 1000),
+      onFailure: (error) => {
+        if (isFinal(error)) throw error
+        onFailure?.(error)
+      },
+    })
+  } catch (error) {
+    if (signal.aborted) return undefined
+    throw error
   }
-  return undefined
 }
 
 /** Resolves with the promise or on abort, and removes its listener, because the signal lives as long as the agent. */

@@ -1,8 +1,8 @@
-import { type Clock, isProblem, printable } from '../../core/kit/index.ts'
+import { type Clock, doubledMs, isProblem, printable, retryUntilDone } from '../../core/kit/index.ts'
 import type { SagaError } from '../../core/saga/index.ts'
 import type { CommandContext } from '../ports/index.ts'
 
-const [firstPauseMs, maxPauseMs] = [1_000, 60_000]
+const pauses = { firstMs: 1_000, maxMs: 60_000 }
 
 type Retried = Readonly<{
   deps: Readonly<{ clock: Clock }>
@@ -14,23 +14,19 @@ type Retried = Readonly<{
  * Retries until the act succeeds and reports what it waits for. Throws when the agent drains; the command then continues at the next start.
  * Throws the last failure once `isOver`, which most callers never let happen.
  */
-export async function retry<Value>(
+export const retry = <Value>(
   { deps: { clock }, context: { signal, progress }, isOver }: Retried,
   what: string,
   act: () => Promise<Value>,
-) {
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
-    try {
-      return await act()
-    } catch (error) {
-      signal.throwIfAborted()
+): Promise<Value> =>
+  retryUntilDone(clock, act, {
+    signal,
+    pauseMs: (attempt) => doubledMs(attempt, pauses),
+    onFailure: (error) => {
       if (isOver?.()) throw error
       progress({ step: 'waiting', detail: `${what}: ${asSagaError(error).message}`.slice(0, 300) })
-      await clock.sleep(pauseMs, signal)
-      signal.throwIfAborted()
-    }
-  }
-}
+    },
+  })
 
 /** Adds the present state of the box to a message, before its `fix:`. */
 export const withRemark = (message: string, remark: string): string => message.replace(/(?=\. fix: )|$/, () => `; ${remark}`)

@@ -1,3 +1,4 @@
+import { followStream } from '../../core/contract/index.ts'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { type BoardMessage, type BoardState, openBoard, type Rollout, type RolloutDetail, reduce } from '../../core/rollouts/index.ts'
 import { type Context, flag, type Style, sections } from '../kit/index.ts'
@@ -18,47 +19,41 @@ export type Follower = Readonly<{
 
 /** How long to wait for a daemon that does not answer. */
 const maxSilenceMs = 15 * 60_000
-const maxPauseMs = 5000
 
-/** Follows a rollout from its current state. Reconnects with `Last-Event-ID`, so that each event arrives once. */
+/** Follows a rollout from its current state. */
 export async function follow(deps: Deps, id: string, { opened, changed, until }: Follower): Promise<BoardState> {
   const { api, clock, signal } = deps
   const detail = await api.rollouts.getRollout({ params: { id } }, { signal })
   let state = openBoard(detail)
-  let { lastEventId } = detail
   let lastContactMs = clock.monotonicMs()
-  let pauseMs = 250
   opened(state)
   const publish = (message: BoardMessage) => {
     const before = state
     state = reduce(state, message)
     changed(before, message, state)
   }
-  while (!until(state)) {
-    let open = false
-    try {
-      const events = await api.rollouts.rolloutEvents({ params: { id } }, { signal, lastEventId })
-      lastContactMs = clock.monotonicMs()
-      pauseMs = 250
-      open = true
-      publish({ kind: 'connected' })
-      for await (const { id: eventId, data } of events) {
-        lastEventId = eventId ?? lastEventId
-        publish({ kind: 'event', event: data, receivedAtMs: clock.now().getTime() })
-        if (until(state)) return state
-      }
-    } catch (error) {
-      if (signal.aborted || (isProblem(error) && !error.retryable)) throw error
-    }
-    // A stream that ends is reopened silently; only a failed connection is reported.
-    if (open) lastContactMs = clock.monotonicMs()
-    else publish({ kind: 'lost' })
-    if (clock.monotonicMs() - lastContactMs > maxSilenceMs)
-      throw problem('UNREACHABLE', `${deps.url} has not answered for 15 minutes; the rollout may still be running`)
-    await clock.sleep(pauseMs, signal)
-    signal.throwIfAborted()
-    pauseMs = Math.min(pauseMs * 2, maxPauseMs)
-  }
+  await followStream(
+    { sleep: clock.sleep, signal, pauses: { firstMs: 250, maxMs: 5000 } },
+    {
+      open: (lastEventId) => api.rollouts.rolloutEvents({ params: { id } }, { signal, lastEventId }),
+      lastEventId: detail.lastEventId,
+      onOpened: () => {
+        lastContactMs = clock.monotonicMs()
+        publish({ kind: 'connected' })
+      },
+      onMessage: ({ data }) => publish({ kind: 'event', event: data, receivedAtMs: clock.now().getTime() }),
+      onLost: ({ wasOpen, error }) => {
+        if (isProblem(error) && !error.retryable) throw error
+        // A stream that ends is reopened silently; only a failed connection is reported.
+        if (wasOpen) lastContactMs = clock.monotonicMs()
+        else publish({ kind: 'lost' })
+        if (clock.monotonicMs() - lastContactMs > maxSilenceMs)
+          throw problem('UNREACHABLE', `${deps.url} has not answered for 15 minutes; the rollout may still be running`)
+      },
+      isOver: () => until(state),
+    },
+  )
+  signal.throwIfAborted()
   return state
 }
 

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import type { StreamMessage } from '../../core/contract/index.ts'
+import { followStream as followAgain, type StreamMessage } from '../../core/contract/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import { api } from './api.ts'
 import { now } from './clock.ts'
@@ -15,35 +15,34 @@ type Follow<Data> = Readonly<{
   onState?(state: StreamState['state']): void
 }>
 
-const [firstWaitMs, maxWaitMs] = [500, 10_000]
+const pauses = { firstMs: 500, maxMs: 10_000 }
 
-/** Follows a stream until the signal aborts; reconnects by itself, after the last event that arrived. */
-export async function followStream<Data>({ open, onMessage, onReopened, onState }: Follow<Data>, signal: AbortSignal): Promise<void> {
-  let [lastEventId, waitMs, opened]: [string | undefined, number, boolean] = [undefined, firstWaitMs, false]
-  while (!signal.aborted) {
-    try {
-      const messages = await open(lastEventId, signal)
-      onState?.('open')
-      if (opened) onReopened?.()
-      ;[opened, waitMs] = [true, firstWaitMs]
-      for await (const message of messages) {
-        if (message.id !== undefined) lastEventId = message.id
-        onMessage(message)
-      }
-    } catch (error) {
-      if (signal.aborted || isProblem(error, 'UNAUTHENTICATED')) return
-    }
-    if (signal.aborted) return
-    onState?.('away')
-    await wait(waitMs, signal)
-    waitMs = Math.min(maxWaitMs, waitMs * 2)
-  }
+/** Follows a stream until the signal aborts or the session ends; reconnects by itself, after the last event that arrived. */
+export function followStream<Data>({ open, onMessage, onReopened, onState }: Follow<Data>, signal: AbortSignal): Promise<void> {
+  let [wasOpened, isLoggedOut] = [false, false]
+  return followAgain(
+    { sleep: wait, signal, pauses },
+    {
+      open: (lastEventId) => open(lastEventId, signal),
+      onOpened: () => {
+        onState?.('open')
+        if (wasOpened) onReopened?.()
+        wasOpened = true
+      },
+      onMessage,
+      onLost: ({ error }) => {
+        isLoggedOut = isProblem(error, 'UNAUTHENTICATED')
+        if (!isLoggedOut) onState?.('away')
+      },
+      isOver: () => isLoggedOut,
+    },
+  )
 }
 
-const wait = (ms: number, signal: AbortSignal) =>
+const wait = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((done) => {
     const timer = setTimeout(done, ms)
-    signal.addEventListener(
+    signal?.addEventListener(
       'abort',
       () => {
         clearTimeout(timer)

@@ -36,6 +36,7 @@ export {
   text,
 } from './endpoint.ts'
 export { formatStreamMessage } from './event-stream.ts'
+export { followStream } from './follow-stream.ts'
 export { openApiDocument, openApiInSteps, problemsOf } from './openapi.ts'
 export { noSuchPage, type PageEnd, pageEnd, pageOf, readPageEnd } from './page-end.ts'
 export {

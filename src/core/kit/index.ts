@@ -37,6 +37,7 @@ export {
   splitFix,
 } from './problem.ts'
 export { reasonLength } from './reason.ts'
+export { doubledMs, retryUntilDone } from './retry.ts'
 export { Secret, secret } from './secret.ts'
 export { asJson, bytesText, duration, isVisible, plural, printable, shortDigests, trimmedPattern, visiblePattern } from './text.ts'
 export { notUtf8, utf8Text } from './utf8-text.ts'
