@@ -1,4 +1,4 @@
-import type { BoxDetail, BoxRow } from '../../core/boxes/index.ts'
+import { type BoxDetail, type BoxRow, boxState } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
@@ -9,15 +9,6 @@ const severityWord = { none: 'in sync', minor: 'minor', major: 'major', unknown:
 export const severityTint = { none: 'green', minor: 'yellow', major: 'red', unknown: 'dim' } as const satisfies Record<string, keyof Paint>
 
 export const severityText = (severity: keyof typeof severityWord): string => severityWord[severity]
-
-/** The state of a box in one word. */
-export function boxState(box: BoxRow): string {
-  if (box.status !== 'ready') return box.status
-  if (box.moving && box.moving.state !== 'confirming' && box.moving.state !== 'removing') return 'moving'
-  if (box.maintenance) return 'maintenance'
-  if (box.fenced) return 'fenced'
-  return box.freshness === 'fresh' ? 'ready' : box.freshness
-}
 
 const stateTint = (box: BoxRow): keyof Paint | undefined =>
   box.status === 'failed' || box.fenceOverdue || boxState(box) === 'fenced' ? 'red' : boxState(box) === 'ready' ? 'green' : 'yellow'

@@ -15,7 +15,6 @@ import { scan } from './scan.ts'
 import { list, show } from './show.ts'
 
 export { awaitCommand, awaitWithProgress } from './await-command.ts'
-export { boxState } from './boxes.view.ts'
 export { followLine } from './follow.ts'
 export { getBox, listAllBoxes } from './show.ts'
 

@@ -1,9 +1,9 @@
 import type { Alert } from '../../core/alerts/index.ts'
-import type { BoxRow } from '../../core/boxes/index.ts'
+import { type BoxRow, boxState } from '../../core/boxes/index.ts'
 import type { HostView } from '../../core/hosts/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import type { RolloutSummary } from '../../core/rollouts/index.ts'
-import { boxState, listAllBoxes } from '../boxes/index.ts'
+import { listAllBoxes } from '../boxes/index.ts'
 import { clean, command, fields, type Paint, type Style, sections } from '../kit/index.ts'
 
 type Status = Readonly<{

@@ -1,14 +1,5 @@
-import type { BoxRow } from '../../core/boxes/index.ts'
+import { type BoxRow, boxState } from '../../core/boxes/index.ts'
 import type { Tone } from '../kit/index.ts'
-
-/** The state of a box in one word, as in the CLI. */
-export function boxState(box: BoxRow): string {
-  if (box.status !== 'ready') return box.status
-  if (box.moving && box.moving.state !== 'confirming' && box.moving.state !== 'removing') return 'moving'
-  if (box.maintenance) return 'maintenance'
-  if (box.fenced) return 'fenced'
-  return box.freshness === 'fresh' ? 'ready' : box.freshness
-}
 
 const tones: Readonly<Record<string, Tone>> = {
   ready: 'ok',

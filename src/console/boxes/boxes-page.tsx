@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
-import type { BoxRow } from '../../core/boxes/index.ts'
+import { type BoxRow, boxState } from '../../core/boxes/index.ts'
 import {
   ActionDialog,
   agoColumn,
@@ -19,7 +19,7 @@ import {
   useMay,
   useSearchState,
 } from '../kit/index.ts'
-import { boxState, boxTone, driftTones, filterBoxes, marksOf } from './box-state.ts'
+import { boxTone, driftTones, filterBoxes, marksOf } from './box-state.ts'
 import { boxesQuery } from './queries.ts'
 import { type Scan, useScan } from './use-scan.ts'
 import { driftWords, words } from './words.ts'

@@ -25,6 +25,7 @@ export {
   takeBackSaga,
   takeOverSaga,
 } from './box-sagas.ts'
+export { boxState } from './box-state.ts'
 export {
   type AgentError,
   type BoxFacts,
