@@ -1,5 +1,5 @@
 import { plural, problem } from '../../core/kit/index.ts'
-import type { OperatorRun } from '../../core/runs/index.ts'
+import { canRetry, hasEnded, type OperatorRun } from '../../core/runs/index.ts'
 import { assertConfirmed, type Context, clean, momentOf } from '../kit/index.ts'
 
 export type Filter = Readonly<{
@@ -41,14 +41,12 @@ type Search = Readonly<{ slug: string } & ReturnType<typeof filterOf>>
 
 /** `the 3 unfinished runs of board Crisis`: the number and each filter, so that a person sees what is confirmed. */
 async function matchingText({ api }: Pick<Context, 'api'>, { slug, ...filter }: Search, { verb, isMoved }: Asked): Promise<string> {
-  const { canRetry } = await import('../../core/runs/index.ts')
-  const isMeant = ({ failure }: OperatorRun) =>
-    verb === 'retry' && !isMoved ? failure !== null && canRetry(failure) : failure?.code !== 'CANCELLED' && failure?.code !== 'REJECTED'
+  const isMeant = (run: OperatorRun) => (verb === 'retry' && !isMoved ? run.failure !== null && canRetry(run.failure) : !hasEnded(run))
   const statuses = filter.status ? [filter.status] : verb === 'retry' ? (['failed'] as const) : (['running', 'waiting', 'failed'] as const)
   const pages = await Promise.all(
     statuses.map((status) => api.runs.listTenantRuns({ params: { slug }, query: { ...filter, status, limit: pageSize } })),
   )
-  const found = pages.flatMap(({ runs }) => runs).filter((run) => run.status !== 'completed' && isMeant(run))
+  const found = pages.flatMap(({ runs }) => runs).filter(isMeant)
   const isMore = pages.some(({ nextCursor }) => nextCursor !== null)
   const state = filter.status ?? (verb === 'retry' ? 'failed' : 'unfinished')
   const runs = `${isMore ? `at least ${found.length}` : `the ${found.length}`} ${state} ${found.length === 1 ? 'run' : 'runs'}`

@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import { canRetry, type OperatorRun, type OperatorRunDetail, type RunDetail, type RunSummary } from '../../core/runs/index.ts'
+import { canRetry, hasEnded, type OperatorRun, type OperatorRunDetail, type RunDetail, type RunSummary } from '../../core/runs/index.ts'
 import { fieldColumns } from '../boards/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
@@ -54,12 +54,11 @@ export function runView(run: Shown, style: Style, { tenant }: Readonly<{ tenant:
       ['ended', stamp(completedAt, now)],
     ]),
     undelivered.length === 0 ? '' : table(style, undeliveredColumns(style), undelivered),
-    failure === null ? '' : nextStep(failure, { id, tenant: clean(tenant) }),
+    failure === null || hasEnded(run) ? '' : nextStep(failure, { id, tenant: clean(tenant) }),
   )
 }
 
 function nextStep(failure: NonNullable<OperatorRun['failure']>, { id, tenant }: Readonly<{ id: string; tenant: string }>): string {
-  if (failure.code === 'CANCELLED' || failure.code === 'REJECTED') return ''
   return canRetry(failure)
     ? `fix: tenantry runs retry ${id} --tenant ${tenant}`
     : 'A retry fails again. Once a corrected version of the board is published: ' +

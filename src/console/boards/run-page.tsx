@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { BoardStructure } from '../../core/boards/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { OperatorRun, OperatorRunDetail } from '../../core/runs/index.ts'
+import { canRetry, hasEnded, type OperatorRun, type OperatorRunDetail } from '../../core/runs/index.ts'
 import {
   ActionDialog,
   Ago,
@@ -31,15 +31,11 @@ import { words } from './words.ts'
 type One = Readonly<{ slug: string; id: string }>
 type Entry = Awaited<ReturnType<typeof api.runs.tenantRunHistory>>['entries'][number]
 
-/** A retry with the version of the run continues nothing else. */
-const canRetry = ({ failure }: OperatorRun) => failure?.code === 'TOO_MANY_STEPS'
 /** The published version of the board, with which a failed run may continue. */
 const versionFor = (run: OperatorRun, board: BoardStructure | undefined): number | undefined => {
   const version = board?.publishedVersion ?? run.boardVersion
-  return run.status === 'failed' && canCancel(run) && version !== run.boardVersion ? version : undefined
+  return run.status === 'failed' && !hasEnded(run) && version !== run.boardVersion ? version : undefined
 }
-const canCancel = ({ status, failure }: OperatorRun) =>
-  status !== 'completed' && failure?.code !== 'CANCELLED' && failure?.code !== 'REJECTED'
 
 export function Page() {
   const one = useParams({ strict: false }) as One
@@ -56,7 +52,7 @@ export function Page() {
         actions={
           run.data && (
             <>
-              {canRetry(run.data) && (
+              {run.data.failure && canRetry(run.data.failure) && (
                 <Button look="primary" why={why} onPress={() => setAction('retry')}>
                   {words.retry}…
                 </Button>
@@ -66,7 +62,7 @@ export function Page() {
                   {words.retryVersion(version)}…
                 </Button>
               )}
-              {canCancel(run.data) && (
+              {!hasEnded(run.data) && (
                 <Button why={why} onPress={() => setAction('cancel')}>
                   {words.cancel}…
                 </Button>

@@ -87,7 +87,7 @@ export const fillsLabels = ({ definition }: Board): boolean =>
 export const decidedCodes: readonly RunFailure['code'][] = ['CANCELLED', 'REJECTED']
 
 /** Whether the run is completed or a user ended it, so that nothing continues it. */
-export const hasEnded = ({ status, failure }: Pick<RunState, 'status' | 'failure'>): boolean =>
+export const hasEnded = ({ status, failure }: Readonly<{ status: RunStatus; failure: Pick<RunFailure, 'code'> | null }>): boolean =>
   status === 'completed' || (failure !== null && decidedCodes.includes(failure.code))
 
 /** Ids of the elements where the run waits, and of their columns, in the order of the board. */
