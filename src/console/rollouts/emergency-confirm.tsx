@@ -8,10 +8,11 @@ import { Field } from './choice.tsx'
 import { refreshRollouts } from './dialog-frame.tsx'
 import { type Order, targetNames } from './emergency-order.ts'
 import { factsOf } from './emergency-preview.tsx'
+import { emergencyWords as text } from './emergency-words.ts'
 import { maxOf, movingIn } from './plan-words.ts'
 import { words } from './words.ts'
 
-const { emergency: text, act } = words
+const { act } = words
 
 /** More would lock the account. */
 const maxTries = 3

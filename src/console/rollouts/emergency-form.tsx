@@ -3,11 +3,9 @@ import { Form } from 'react-aria-components'
 import { Button, Section } from '../kit/index.ts'
 import { Field } from './choice.tsx'
 import { type Draft, type Order, type OrderProblems, orderOf, targetNames } from './emergency-order.ts'
+import { emergencyWords as text } from './emergency-words.ts'
 import { runningNow } from './plan-words.ts'
 import { useFleetPlan } from './use-fleet-plan.ts'
-import { words } from './words.ts'
-
-const { emergency: text } = words
 
 const componentOf = { toChatServer: 'synapse', toDatabase: 'postgres', toObjectStore: 'minio', toMigrationsHead: 'migrationsHead' } as const
 

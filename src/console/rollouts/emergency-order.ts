@@ -1,7 +1,5 @@
 import { cveIdIn, type EmergencyTargets, minReasonLength } from '../../core/rollouts/index.ts'
-import { words } from './words.ts'
-
-const { emergency: text } = words
+import { emergencyWords as text } from './emergency-words.ts'
 
 export const targetNames = ['toChatServer', 'toDatabase', 'toObjectStore', 'toMigrationsHead'] as const
 type TargetName = (typeof targetNames)[number]

@@ -6,11 +6,9 @@ import { Confirm, Made } from './emergency-confirm.tsx'
 import { OrderForm } from './emergency-form.tsx'
 import { type Draft, emptyDraft, type Order } from './emergency-order.ts'
 import { Preview } from './emergency-preview.tsx'
+import { emergencyWords as text } from './emergency-words.ts'
 import { listQuery } from './queries.ts'
-import { words } from './words.ts'
 import './rollouts.css'
-
-const { emergency: text } = words
 
 type Step = Readonly<
   | { at: 'order' }

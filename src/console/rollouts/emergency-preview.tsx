@@ -2,12 +2,10 @@ import { duration } from '../../core/kit/index.ts'
 import { leftOutBoxes, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { Button, type Fact, KeyValues, Loading, ProblemView, Section, Status } from '../kit/index.ts'
 import { type Order, targetNames } from './emergency-order.ts'
+import { emergencyWords as text } from './emergency-words.ts'
 import { Blocked, Images } from './plan-view.tsx'
 import { maxOf, movingIn } from './plan-words.ts'
 import { useFleetPlanOf } from './use-fleet-plan.ts'
-import { words } from './words.ts'
-
-const { emergency: text } = words
 
 const targetsText = ({ targets }: Order): string =>
   targetNames.flatMap((name) => (targets[name] ? [`${text.targetNames[name]} ${targets[name]}`] : [])).join(', ')

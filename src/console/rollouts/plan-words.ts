@@ -1,4 +1,5 @@
 import type { PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
+import { emergencyWords } from './emergency-words.ts'
 import type { PlanInput } from './queries.ts'
 import { words } from './words.ts'
 
@@ -62,8 +63,8 @@ export function runningNow(boxes: readonly PlannedBox[], component: keyof Planne
   for (const { from } of boxes) counts.set(from[component], (counts.get(from[component]) ?? 0) + 1)
   const sorted = [...counts].toSorted(([a, some], [b, others]) => others - some || (a < b ? -1 : 1))
   const shown = sorted.slice(0, maxVersions).map(([version, many], at) => `${version} (${many}${at === 0 ? ' boxes' : ''})`)
-  if (shown.length === 0) return words.emergency.notRunning
-  return words.emergency.runs(`${shown.join(', ')}${sorted.length > maxVersions ? ', …' : ''}`)
+  if (shown.length === 0) return emergencyWords.notRunning
+  return emergencyWords.runs(`${shown.join(', ')}${sorted.length > maxVersions ? ', …' : ''}`)
 }
 
 const minuteMs = 60_000

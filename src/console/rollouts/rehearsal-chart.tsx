@@ -3,9 +3,8 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { duration } from '../../core/kit/index.ts'
 import type { Course } from './predicted-course.ts'
-import { words } from './words.ts'
+import { rehearsalWords as text } from './rehearsal-words.ts'
 
-const { rehearsal: text } = words
 const height = 220
 
 type Props = Readonly<{ course: Course; label: string }>

@@ -8,9 +8,9 @@ import { Field } from './choice.tsx'
 import { planOptions } from './plan-words.ts'
 import { courseOf } from './predicted-course.ts'
 import type { PlanInput } from './queries.ts'
+import { rehearsalWords as text } from './rehearsal-words.ts'
 import { words } from './words.ts'
 
-const { rehearsal: text } = words
 const RehearsalChart = lazy(() => import('./rehearsal-chart.tsx'))
 
 type Faults = Readonly<{ fail: string; failRate: string; offline: string; seed: string; runs: string }>

@@ -4,7 +4,7 @@ import { titles } from './titles.ts'
 
 type PlanTotals = Pick<RolloutPlan, 'updates' | 'refusals' | 'parallel'> & Readonly<{ upToDate: number; skipped: number }>
 
-const boxes = (count: number) => plural(count, 'box', 'boxes')
+export const boxes = (count: number): string => plural(count, 'box', 'boxes')
 
 /** Every text of the pages of rollouts. States, counts and next commands are core's. */
 export const words = {
@@ -42,11 +42,9 @@ export const words = {
     manifest: (revision: number) => `manifest ${revision}`,
     phases: 'Phases',
     progress: 'Progress',
-    needs: 'Attention',
     next: 'Next',
     failures: 'Failures',
     inFlight: 'In progress',
-    noneInFlight: 'No box is being updated.',
     boxesTitle: 'Boxes',
     noBoxes: 'No box matches the filter.',
     story: 'Time line',
@@ -73,7 +71,6 @@ export const words = {
       snapshot: 'Snapshot',
       why: 'Reason',
     },
-    reasonOf: { waits: 'waits', skipped: 'skipped for' },
     medianMax: (medianMs: number, maxMs: number, slug: string) => `median ${duration(medianMs)}, max ${duration(maxMs)} (${slug})`,
     downtimeFact: (fence: NonNullable<RolloutReport['fence']>) =>
       `median ${duration(fence.medianMs)}, max ${duration(fence.worstMs)} (${fence.worstSlug}), total ${duration(fence.sumMs)} over ${boxes(fence.boxes)}`,
@@ -242,87 +239,6 @@ export const words = {
     fenceOf: (mode: string) => `For all boxes: ${mode}.`,
     queued: (id: string) => `Rollout ${id} stays queued.`,
     see: 'Review it',
-  },
-  rehearsal: {
-    title: 'Rehearsal',
-    intro: 'Simulates this rollout on a copy of the fleet in virtual time. It changes nothing.',
-    fail: 'Boxes that fail',
-    failRate: 'Share that fails, %',
-    offline: 'Hosts offline',
-    seed: 'Seed',
-    runs: 'Runs',
-    run: 'Rehearse',
-    running: 'Simulating the rollout',
-    calm: 'Nothing would stop the rollout.',
-    pauses: (count: number) => `The rollout would pause ${plural(count, 'time')}.`,
-    stuck: 'The rollout would never finish: boxes wait for holds.',
-    after: (ms: number | null) => (ms === null ? '–' : ms === 0 ? 'immediately' : `after ${duration(ms)}`),
-    totals: (makespanMs: number, worstMs: number, paused: boolean) =>
-      `Expected duration ${duration(makespanMs)}${paused ? ' (pauses resumed immediately)' : ''}, max ${duration(worstMs)}.`,
-    chart: 'Predicted course',
-    chartLabel: ({ updated, failed, endMs }: Readonly<{ updated: number; failed: number; endMs: number }>, total: number) =>
-      `Predicted course: ${updated} of ${boxes(total)} updated, ${failed} failed, in ${duration(endMs)}. The tables below say the same.`,
-    updated: 'updated',
-    inProgress: 'in progress',
-    failed: 'failed',
-    columns: { phase: 'Phase', boxes: 'Boxes', begins: 'Start', ends: 'End' },
-    longest: 'Longest downtime',
-    slowestColumns: { box: 'Box', phase: 'Phase', begins: 'Start', result: 'Result', downtime: 'Downtime', max: 'Max downtime' },
-    skipped: 'Blocked by the plan and left out here',
-  },
-  emergency: {
-    title: titles.emergency,
-    intro:
-      'For a vulnerability that is being exploited: all boxes, no canary phase, maintenance windows ignored, running rollouts paused. Nothing is sent before the last step.',
-    forbidden: 'An emergency requires the role admin.',
-    yourRole: (role: string) => `You are ${role}. Ask an admin, or log in as one.`,
-    steps: ['What it is', 'What it does', 'Confirm and send', 'Start'],
-    cve: 'CVE id',
-    cveHint: 'such as CVE-2026-12345',
-    cveInvalid: 'Enter a CVE id such as CVE-2026-12345.',
-    reason: 'How is it exploited (one sentence)',
-    reasonShort: (length: number) => `At least ${length} characters with the CVE id.`,
-    reasonOther: (cve: string) => `The reason names a CVE other than ${cve}.`,
-    targets: 'New versions (empty: unchanged)',
-    targetNames: {
-      toChatServer: 'Synapse (chat server)',
-      toDatabase: 'PostgreSQL (database)',
-      toObjectStore: 'MinIO (object store)',
-      toMigrationsHead: 'Box migrations',
-    },
-    runs: (versions: string) => `runs ${versions}`,
-    notRunning: 'not running',
-    noTarget: 'Enter at least one version.',
-    decidedBy: 'Decided by',
-    decidedHint: 'the person who decided it; recorded in the audit log',
-    preview: 'Show what it does',
-    planning: 'Planning',
-    back: 'Change it',
-    pauses: 'Pauses',
-    noPauses: 'no staged rollout is running',
-    stops: (ids: string) => `rollbacks of ${ids}; their pending boxes stay as they are`,
-    stopsName: 'Stops',
-    manifest: (revision: number) => `revision ${revision}, for all tiers`,
-    totals: ({ updates, parallel, expectedMs }: Pick<RolloutPlan, 'updates' | 'parallel' | 'expectedMs'>, maxMs: number) =>
-      `${boxes(updates)} to update in this order, ${parallel} at a time. Expected duration: ${duration(expectedMs)}; max downtime per box: ${duration(maxMs)}. No canary phase; maintenance windows are ignored.`,
-    nothing: 'Nothing to update: no box is behind and free of findings.',
-    leftOut: (leftOut: readonly string[]) => `Left out (${leftOut.length}): ${leftOut.join('; ')}`,
-    noToken:
-      'No approval token for emergencies is configured, so none can be created. Create one with `tenantryd approval-token`, set its hash, and restart the daemon.',
-    columns: { phase: 'Phase', update: 'Update', upToDate: 'Up to date', blocked: 'Blocked', duration: 'Duration', downtime: 'Downtime' },
-    next: 'Continue to the confirmation',
-    confirm: (cve: string) => `Type ${cve} to confirm`,
-    token: 'Approval token',
-    tokenHint: 'what `tenantryd approval-token` printed; it is not stored',
-    wrongToken: (left: number) =>
-      `The approval token is wrong. ${left === 0 ? 'No tries are left: more would lock the account.' : `${plural(left, 'try', 'tries')} left.`}`,
-    send: 'Send: create the emergency',
-    sent: 'Created and queued. Its start makes the plan again and applies its versions to the manifest.',
-    changed: 'The manifest or an image has changed since you saw the plan: read the rollout before you start it.',
-    start: 'Start it now',
-    startWithout: (count: number) => `Start it now, without ${plural(count, 'blocked box', 'blocked boxes')}`,
-    see: 'Open the rollout',
-    facts: { emergency: 'Emergency', reason: 'Reason', by: 'Decided by', targets: 'Targets', manifest: 'Manifest' },
   },
 } as const
 
