@@ -4,6 +4,9 @@ import {
   type ActiveRollout,
   fenceEndText,
   fenceModes,
+  findingsByKind,
+  imageSource,
+  inPhaseOrder,
   type PlannedBox,
   type PlannedImage,
   type RolloutPlan,
@@ -101,23 +104,11 @@ export function imagesView(plan: RolloutPlan, { paint }: Style): string {
   if (images.length === 0) return ''
   const left = Math.max(...images.map(({ image }) => image.length))
   const lines = images.map(
-    (one) => `  ${padEnd(clean(one.image), left)}  ${one.digest === null ? paint.yellow(unresolved(one)) : resolved(one)}`,
+    (one) =>
+      `  ${padEnd(clean(one.image), left)}  ${one.digest === null ? paint.yellow(clean(imageSource(one))) : clean(`${one.digest} (${imageSource(one)})`)}`,
   )
   return [paint.bold('Images (pinned by digest; later changes of a tag are ignored)'), ...lines].join('\n')
 }
-
-const resolved = (one: PlannedImage): string => `${clean(one.digest ?? '')} (${sourceOf(one)})`
-
-function sourceOf({ from, askedFrom, confirmedBy }: PlannedImage): string {
-  if (from === 'fleet')
-    return confirmedBy === null ? `already running on ${clean(askedFrom ?? 'a host')} only` : 'already running in the fleet'
-  if (from === 'manifest') return 'pinned by the manifest'
-  const hosts = [askedFrom ?? 'a host', ...(confirmedBy ? [confirmedBy] : [])].map(clean).join(' and ')
-  return `resolved from the registry via ${hosts}${confirmedBy === null ? ' only' : ''}`
-}
-
-const unresolved = ({ from, why }: PlannedImage): string =>
-  `${from === 'disputed' ? 'disputed' : 'unresolved'}${why === undefined ? '; pinned at the first pull' : `: ${clean(why)}`}`
 
 /** Plans of earlier versions list images per box only. */
 function imagesBefore({ boxes }: RolloutPlan): PlannedImage[] {
@@ -150,11 +141,6 @@ const columns = ({ now }: Style): readonly Column<PlannedBox>[] => [
 
 const opening = (opensAt: string, now: Date): string => (Date.parse(opensAt) <= now.getTime() ? 'open' : ago(opensAt, now))
 
-function inPhaseOrder({ phases, boxes }: RolloutPlan): PlannedBox[] {
-  const order = phases.map(({ phase }) => phase)
-  return [...boxes].sort((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase))
-}
-
 export function refusals({ boxes }: Pick<RolloutPlan, 'boxes'>, { paint }: Style): string {
   const refused = boxes.filter(({ does }) => does === 'refuse')
   if (refused.length === 0) return ''
@@ -170,18 +156,11 @@ export function warnings(boxes: readonly PlannedBox[], { paint }: Style): string
 const maxPerKind = 5
 
 /** Findings by kind, the most frequent first, in plan order within a kind. */
-export function findingLines(boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'findings'>[], wantedSeverity: 'refuse' | 'warn'): string[] {
-  const found = boxes.flatMap(({ tenantSlug, findings }) =>
-    findings.filter(({ severity }) => severity === wantedSeverity).map(({ code, message }) => ({ tenantSlug, code, message })),
-  )
-  const kinds = [...new Set(found.map(({ code }) => code))].map((code) => found.filter((one) => one.code === code))
-  return kinds
-    .toSorted((a, b) => b.length - a.length)
-    .flatMap((kind) => [
-      ...kind.slice(0, maxPerKind).map(({ tenantSlug, code, message }) => `  ${tenantSlug}: ${clean(message)} [${code}]`),
-      ...(kind.length > maxPerKind ? [`  … and ${kind.length - maxPerKind} more [${kind[0]?.code}]; --json shows all`] : []),
-    ])
-}
+export const findingLines = (boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'findings'>[], severity: 'refuse' | 'warn'): string[] =>
+  findingsByKind(boxes, severity).flatMap(({ code, lines }) => [
+    ...lines.slice(0, maxPerKind).map(({ slug, message }) => `  ${slug}: ${clean(message)} [${code}]`),
+    ...(lines.length > maxPerKind ? [`  … and ${lines.length - maxPerKind} more [${code}]; --json shows all`] : []),
+  ])
 
 /** Boxes that stay in maintenance until they are stable, because a rollback by images is not proven; by reason. */
 function stayingClosed(moving: readonly PlannedBox[]): string {

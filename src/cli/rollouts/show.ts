@@ -11,6 +11,7 @@ import {
   type RolloutDetail,
   type RolloutPlan,
   type RolloutReport,
+  restoredText,
   snapshotText,
   statusWord,
   withShortDigests,
@@ -88,7 +89,7 @@ const attemptView = (attempt: RolloutAttempt, style: Style): string =>
       ['  duration', attempt.durationMs === null ? null : duration(attempt.durationMs)],
       ['  downtime', downtimeText(attempt)],
       ['  steps', stepsText(attempt)],
-      ['  database', databaseRestore(attempt)],
+      ['  database', attempt.restored && restoredText(attempt.restored)],
       ['  error', errorText(attempt.error, style)],
       ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
       ['  manifest', attempt.snapshotSha256 && `sha256 ${clean(attempt.snapshotSha256)}`, 'detail'],
@@ -111,14 +112,6 @@ function downtimeText({ fencedMs, downtime }: RolloutAttempt): string | null {
   const why = downtime.reason === undefined ? '' : `: ${clean(downtime.reason)}`
   const snapshot = snapshotText(downtime)
   return `${duration(fencedMs)} (opened ${fenceEndText(downtime.mode)}${why}${times ? `; ${times}` : ''}${snapshot ? `; ${clean(snapshot)}` : ''})`
-}
-
-/** The source and duration of a database restore. */
-function databaseRestore({ restored }: RolloutAttempt): string | null {
-  if (!restored) return null
-  const { from, tookMs, copiedMs } = restored
-  const copied = copiedMs === undefined ? '' : ` (copied in ${duration(copiedMs)})`
-  return `restored from ${from === 'cold-copy' ? 'cold copy' : 'dump'} in ${duration(tookMs)}${copied}`
 }
 
 /** Steps in order with durations: `…` while a step runs, none when its end was never reported. */

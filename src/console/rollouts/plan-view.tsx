@@ -1,8 +1,16 @@
 import { versionMoves } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import { fenceEndText, type PlannedBox, type RolloutPlan, rolloutWord } from '../../core/rollouts/index.ts'
+import {
+  type FindingKind,
+  fenceEndText,
+  findingsByKind,
+  imageSource,
+  inPhaseOrder,
+  type PlannedBox,
+  type RolloutPlan,
+  rolloutWord,
+} from '../../core/rollouts/index.ts'
 import { Ago, DataTable, Empty, Id, Link, Section, Status, type TableColumn, useNow } from '../kit/index.ts'
-import { type FindingKind, findingsBy, imageSource, inPhaseOrder } from './plan-words.ts'
 import { words } from './words.ts'
 
 const { plan: text } = words
@@ -14,7 +22,7 @@ export const PlanView = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
     <Active plan={plan} />
     <Order plan={plan} />
     <Fences plan={plan} />
-    <Findings title={text.warnings} kinds={findingsBy(plan.boxes, 'warn')} tone="waiting" />
+    <Findings title={text.warnings} kinds={findingsByKind(plan.boxes, 'warn')} tone="waiting" />
     <Images plan={plan} />
   </>
 )
@@ -22,7 +30,7 @@ export const PlanView = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
 export const Blocked = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
   <Findings
     title={() => text.blocked(plan.refusals)}
-    kinds={findingsBy(
+    kinds={findingsByKind(
       plan.boxes.filter(({ does }) => does === 'refuse'),
       'refuse',
     )}

@@ -1,4 +1,4 @@
-import type { PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
+import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
 import { emergencyWords } from './emergency-words.ts'
 import type { PlanInput } from './queries.ts'
 import { words } from './words.ts'
@@ -22,37 +22,6 @@ export function planAnswer(plan: RolloutPlan): string {
     moving.some(({ window }) => window),
   )
   return `${count}. ${eta}; ${text.maxDowntime(maxOf(moving, 'worstFenceMs'))}.`
-}
-
-type FoundLine = Readonly<{ slug: string; message: string }>
-export type FindingKind = Readonly<{ code: string; lines: readonly FoundLine[] }>
-
-/** Findings of one severity by kind, the most frequent first. */
-export function findingsBy(
-  boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'findings'>[],
-  severity: 'refuse' | 'warn',
-): readonly FindingKind[] {
-  const kinds = new Map<string, FoundLine[]>()
-  for (const { tenantSlug, findings } of boxes)
-    for (const finding of findings)
-      if (finding.severity === severity)
-        kinds.set(finding.code, [...(kinds.get(finding.code) ?? []), { slug: tenantSlug, message: finding.message }])
-  return [...kinds].map(([code, lines]) => ({ code, lines })).toSorted((a, b) => b.lines.length - a.lines.length)
-}
-
-/** How an image was resolved. */
-export function imageSource({ digest, from, askedFrom, confirmedBy, why }: PlannedImage): string {
-  if (digest === null)
-    return `${from === 'disputed' ? 'disputed' : 'unresolved'}${why === undefined ? `; ${text.atFirstPull}` : `: ${why}`}`
-  if (from === 'fleet') return text.inFleet
-  if (from === 'manifest') return text.pinned
-  return text.resolvedBy([askedFrom ?? 'a host', ...(confirmedBy ? [confirmedBy] : [])].join(' and '))
-}
-
-/** By phase, then as planned. */
-export function inPhaseOrder({ phases, boxes }: RolloutPlan): readonly PlannedBox[] {
-  const order = phases.map(({ phase }) => phase)
-  return boxes.toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase))
 }
 
 const maxVersions = 4

@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { versionMoves } from '../../core/boxes/index.ts'
-import { allBoxes, type PlannedRollback, type RollbackMode, type RollbackPlan } from '../../core/rollouts/index.ts'
+import { allBoxes, findingsByKind, type PlannedRollback, type RollbackMode, type RollbackPlan } from '../../core/rollouts/index.ts'
 import { ActionDialog, api, Loading, ProblemView, quoted, Status } from '../kit/index.ts'
 import { Check, Choices } from './choice.tsx'
 import { Changed, type RolloutDialogProps, refreshRollouts } from './dialog-frame.tsx'
 import { Active } from './plan-view.tsx'
-import { findingsBy } from './plan-words.ts'
 import { rollbackPlanQuery } from './queries.ts'
 import { words } from './words.ts'
 
@@ -96,7 +95,7 @@ function Planned({ plan }: Readonly<{ plan: RollbackPlan }>) {
 /** Each kind once: boxes of one rollout mostly have the same. */
 const Warnings = ({ plan: { boxes } }: Readonly<{ plan: RollbackPlan }>) => (
   <ul className="lines">
-    {findingsBy(boxes, 'warn').map(({ code, lines }) => (
+    {findingsByKind(boxes, 'warn').map(({ code, lines }) => (
       <li key={code}>
         <Status tone="waiting">{code}</Status>
         <span className="grow">

@@ -93,6 +93,7 @@ export {
   type Step,
   statusAfter,
 } from './plan-steps.ts'
+export { type FindingKind, findingsByKind, imageSource, inPhaseOrder, restoredText } from './plan-text.ts'
 export { aheadOfPlanFinding, isAtTarget, isDowngrade, type Preflight, preflightBox, preflightRetry } from './preflight.ts'
 export { healthFindings } from './preflight-state.ts'
 export type { RehearsalInput, RehearsalSettings } from './rehearsal-contract.ts'
