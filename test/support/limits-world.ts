@@ -54,7 +54,10 @@ const contract = {
     summary: 'A stream that ends at once',
   }),
   page: endpoint({ method: 'GET', path: '/page', auth: open, returns: z.object({ ok: z.boolean() }), summary: 'For anyone' }),
-  signed: endpoint({ method: 'POST', path: '/api/webhooks/stripe', auth: open, returns: z.object({ ok: z.boolean() }), summary: 'Signed' }),
+  signed: endpoint({
+    ...{ method: 'POST', path: '/api/webhooks/stripe', auth: open, unread: true },
+    ...{ returns: z.object({ ok: z.boolean() }), summary: 'Signed' },
+  }),
   health: endpoint({ method: 'GET', path: '/healthz', auth: open, returns: z.object({ ok: z.boolean() }), summary: 'Not limited' }),
 } satisfies Contract
 

@@ -104,7 +104,7 @@ export type EndpointShape = Readonly<{
   body?: z.ZodType
   /** Bytes of body accepted; the default is 256 KiB. */
   bodyLimit?: number
-  /** The handler reads the body itself (`call.raw`), byte by byte as it was signed. */
+  /** The handler reads the body itself (`call.raw`), byte by byte as it was signed, and verifies the signature: it identifies the caller. */
   unread?: true
   /** A file instead of a JSON body. */
   multipart?: Multipart

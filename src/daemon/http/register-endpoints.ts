@@ -19,6 +19,7 @@ import { clientPaths } from './call-limits.ts'
 import { makeKeepAlive } from './event-stream.ts'
 import { revalidateIdentity } from './revalidate.ts'
 import type { Served } from './serve.ts'
+import { limitUnsigned } from './signed-callers.ts'
 import { workPlaces } from './work-places.ts'
 
 const defaultBodyLimit = 256 * 1024
@@ -115,9 +116,10 @@ function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
 }
 
 /** Client paths have this limit before their routes. */
-function limitAddress({ auth, path }: EndpointShape, { limits }: EndpointDeps): RequestHandler[] {
+function limitAddress({ auth, path, unread }: EndpointShape, { limits, clock }: EndpointDeps): RequestHandler[] {
   if (!limits || auth.kind !== 'none') return []
-  return clientPaths.some((prefix) => path.startsWith(`${prefix}/`)) ? [limits.share] : [limits.anonymous, limits.share]
+  const own = clientPaths.some((prefix) => path.startsWith(`${prefix}/`)) ? [limits.share] : [limits.anonymous, limits.share]
+  return unread ? limitUnsigned(clock, own) : own
 }
 
 /** A GET endpoint answers HEAD too. */

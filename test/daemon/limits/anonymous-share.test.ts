@@ -146,3 +146,12 @@ test('over HTTP, pages without a login are bounded with any token, and users, lo
   const statuses = (await Promise.all(pages)).map(({ status }) => status)
   expect([200, 429].map((status) => statuses.filter((one) => one === status).length)).toEqual([66, 14])
 })
+
+test('over HTTP, an address that sent a valid signature may send a month of events at once', async () => {
+  const { db } = await emptyDatabase('sqlite')
+  onTestFinished(() => db.destroy())
+  const { signed } = await aReplica(db, manualClock())
+  expect((await signed()).status).toBe(200)
+  const answers = await Promise.all(Array.from({ length: 100 }, signed))
+  expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+})
