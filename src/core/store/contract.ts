@@ -122,6 +122,8 @@ export const storeContract = {
     method: 'GET',
     path: `${base}/admin/reviews/:id`,
     auth: storeReviewer,
+    // It reads two packages, of up to 50 MB each.
+    cost: 'export',
     params: z.object({ id: SubmissionId }),
     returns: Submission.extend({ developer: Developer, ...DownloadLink, difference: Difference, sources: z.array(SourceFile) }),
     problems: ['OBJECT_STORE_UNAVAILABLE'],

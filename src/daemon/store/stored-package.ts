@@ -5,8 +5,8 @@ import { packageKey, type StoreDeps } from './deps.ts'
 const sliceBytes = 1_000_000
 
 /**
- * The bytes of a stored package and their SHA-256, in hex; undefined if it is missing. To hash or copy all of them at once would block the thread.
- * Throws OBJECT_STORE_UNAVAILABLE.
+ * The bytes of a stored package and their SHA-256, in hex; undefined if it is missing. To hash or copy all of them at once would block the thread, so
+ * threads share them. Throws OBJECT_STORE_UNAVAILABLE.
  */
 export async function storedPackage({ objects }: Pick<StoreDeps, 'objects'>, artifactId: string) {
   const parts: Uint8Array[] = []
@@ -19,7 +19,7 @@ export async function storedPackage({ objects }: Pick<StoreDeps, 'objects'>, art
 }
 
 async function joined(parts: readonly Uint8Array[]): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(parts.reduce((sum, { length }) => sum + length, 0))
+  const bytes = Buffer.from(new SharedArrayBuffer(parts.reduce((sum, { length }) => sum + length, 0)))
   let [at, yieldedAt] = [0, 0]
   for (const part of parts) {
     bytes.set(part, at)

@@ -10,8 +10,8 @@ const defaultTimeoutMs = 60_000
 type Options = Readonly<{ signal?: AbortSignal; timeoutMs?: number; workerFile?: string }>
 
 /**
- * Scans a package in a worker thread of its own, which gets the bytes and is ended afterwards. A scan that takes too long or too much memory
- * has a violation: nothing unscanned passes.
+ * Scans a package in a worker thread of its own, which is ended afterwards. Bytes in shared memory are not copied for it. A scan that takes too long
+ * or too much memory has a violation: nothing unscanned passes.
  */
 export function scanInWorker(zip: Buffer, options: Options = {}): Promise<ScanReport> {
   const { signal, timeoutMs = defaultTimeoutMs, workerFile = fileURLToPath(new URL('./scan-worker.js', import.meta.url)) } = options

@@ -4,7 +4,15 @@ import { beforeAll, expect, test } from 'vitest'
 import { ZipFile } from 'yazl'
 import { maxPackageBytes } from '../../../src/core/modules/index.ts'
 import { storedPackage } from '../../../src/daemon/store/stored-package.ts'
-import { type LoadedModule, loadModule, moduleText, readArchive } from '../../../src/node/module-package/index.ts'
+import {
+  type LoadedModule,
+  loadModule,
+  moduleText,
+  readArchive,
+  scanInWorker,
+  scanPackage,
+} from '../../../src/node/module-package/index.ts'
+import { compiled } from '../../support/compiled-program.ts'
 import { longestBlock } from '../../support/longest-block.ts'
 import { aManifest } from '../../support/modules-world.ts'
 
@@ -50,6 +58,27 @@ test('a package from the store is hashed without blocking the thread', async () 
   expect(stored?.bytes.equals(zip)).toBe(true)
   expect(stored?.sha256).toBe(sha256(zip))
   expect(blockMs).toBeLessThan(hashMs / 2)
+})
+
+test('threads share a package from the store: 50 MB are not copied for the scan, which reports the same', async () => {
+  const file = new ZipFile()
+  file.addBuffer(Buffer.from(JSON.stringify(aManifest())), 'module.json')
+  file.addBuffer(Buffer.from(`${'// code\n'.repeat(1000)}export const on = {}\n`), 'index.js')
+  file.addBuffer(Buffer.from('export const stored = 1'), 'stored.js', { compress: false })
+  file.end()
+  const sent = await buffer(file.outputStream)
+  const objects = {
+    get: async () =>
+      (async function* () {
+        yield sent
+      })(),
+  }
+  const stored = await storedPackage({ objects } as never, 'art_1')
+  const bytes = stored?.bytes as Buffer
+  expect(bytes.buffer).toBeInstanceOf(SharedArrayBuffer)
+  const report = await scanInWorker(bytes, { workerFile: compiled('node/module-package/scan-worker.js') })
+  expect(report).toEqual(await scanPackage(sent))
+  expect([report.ok, report.files.length]).toEqual([true, 3])
 })
 
 test('code at the limit is decoded without blocking the thread', async () => {
