@@ -71,5 +71,10 @@ export function cpuSeconds(pid) {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
+const kibOf = (pid, field) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+
 /** Resident memory of a process, in bytes. */
-export const residentBytes = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+export const residentBytes = (pid) => kibOf(pid, 'VmRSS') * 1024
+
+/** The most that a process ever had. `resourceUsage().maxRSS` is at least that of the process that started it. */
+export const peakBytes = (pid) => kibOf(pid, 'VmHWM') * 1024

@@ -4,6 +4,7 @@ import { openActiveUsers } from '../dist/daemon/billing/index.js'
 import { countMonths, sendUnsent } from '../dist/daemon/billing/report-usage.js'
 import { migrate, openDatabase } from '../dist/daemon/db/index.js'
 import { silentLogger, systemClock, systemRandom } from '../dist/node/index.js'
+import { peakBytes } from './daemon-process.js'
 import { sized } from './size.js'
 
 const [tenants, users] = sized([10_000, 20], [10, 20])
@@ -39,5 +40,5 @@ async function month() {
   const [deps, { signal }] = [{ ...base, provider, activeUsers: openActiveUsers(base) }, new AbortController()]
   await countMonths(deps, signal)
   await sendUnsent(deps, signal)
-  return { ms: performance.now() - began, bytes: process.resourceUsage().maxRSS * 1024, quantity }
+  return { ms: performance.now() - began, bytes: peakBytes('self'), quantity }
 }
