@@ -1,69 +1,44 @@
 // Runs the benchmarks and prints one table: what was measured, against what, and what was to be reached. Names pick some: `node bench/run.js limiter`.
 // `--write` runs all and writes docs/benchmarks.md. Exits with 1 when something was missed, and with 2 when nothing was but not all could be run here.
 // Ratios are taken in one run on one machine, so they mean the same everywhere; absolute figures name the machine.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { cpus, loadavg, totalmem } from 'node:os'
-import { anonymousLoadBench } from './anonymous-load.js'
+import { fileURLToPath } from 'node:url'
 import { bareNode, hourOf } from './bare-node.js'
-import { boards } from './boards.js'
-import { boot } from './boot.js'
-import { bootstrapThroughput } from './bootstrap-throughput.js'
-import { chatTriggers } from './chat-triggers.js'
-import { cliHelp } from './cli-help.js'
-import { webConsole } from './console.js'
-import { eventFanout } from './event-fanout.js'
-import { fleetScale } from './fleet-scale.js'
-import { hostileModules } from './hostile-modules.js'
-import { idleAgent } from './idle-agent.js'
-import { idleDaemon } from './idle-daemon.js'
-import { loginOverhead } from './login-overhead.js'
-import { moduleInstallations } from './module-installations.js'
-import { moduleLoad } from './module-load.js'
-import { moduleProxy } from './module-proxy.js'
-import { payments } from './payments.js'
-import { registryScale } from './registry-scale.js'
-import { rolloutBoard } from './rollout-board.js'
-import { rolloutMakespan } from './rollout-makespan.js'
-import { routeThroughput } from './route-throughput.js'
-import { runs } from './runs.js'
-import { sandbox } from './sandbox.js'
-import { scan } from './scan.js'
 import { isQuick } from './size.js'
-import { snapshotOverhead } from './snapshot-overhead.js'
-import { snapshotVerification } from './snapshot-verification.js'
-import { streamRestart } from './stream-restart.js'
-import { updateDowntime } from './update-downtime.js'
 
 /** Each under the name of its file. */
 const benchmarks = {
-  'cli-help': cliHelp,
-  boot,
-  boards,
-  'idle-daemon': idleDaemon,
-  'idle-agent': idleAgent,
-  'route-throughput': routeThroughput,
-  'bootstrap-throughput': bootstrapThroughput,
-  'anonymous-load': anonymousLoadBench,
-  'login-overhead': loginOverhead,
-  'event-fanout': eventFanout,
-  'stream-restart': streamRestart,
-  'chat-triggers': chatTriggers,
-  'registry-scale': registryScale,
-  'fleet-scale': fleetScale,
-  'rollout-makespan': rolloutMakespan,
-  'rollout-board': rolloutBoard,
-  runs,
-  payments,
-  'snapshot-overhead': snapshotOverhead,
-  'snapshot-verification': snapshotVerification,
-  sandbox,
-  scan,
-  'update-downtime': updateDowntime,
-  console: webConsole,
-  'module-load': moduleLoad,
-  'module-installations': moduleInstallations,
-  'module-proxy': moduleProxy,
-  'hostile-modules': hostileModules,
+  'cli-help': async () => (await import('./cli-help.js')).cliHelp,
+  boot: async () => (await import('./boot.js')).boot,
+  boards: async () => (await import('./boards.js')).boards,
+  'idle-daemon': async () => (await import('./idle-daemon.js')).idleDaemon,
+  'idle-agent': async () => (await import('./idle-agent.js')).idleAgent,
+  'route-throughput': async () => (await import('./route-throughput.js')).routeThroughput,
+  'bootstrap-throughput': async () => (await import('./bootstrap-throughput.js')).bootstrapThroughput,
+  'anonymous-load': async () => (await import('./anonymous-load.js')).anonymousLoadBench,
+  'login-overhead': async () => (await import('./login-overhead.js')).loginOverhead,
+  'event-fanout': async () => (await import('./event-fanout.js')).eventFanout,
+  'stream-restart': async () => (await import('./stream-restart.js')).streamRestart,
+  'chat-triggers': async () => (await import('./chat-triggers.js')).chatTriggers,
+  'registry-scale': async () => (await import('./registry-scale.js')).registryScale,
+  'fleet-scale': async () => (await import('./fleet-scale.js')).fleetScale,
+  'rollout-makespan': async () => (await import('./rollout-makespan.js')).rolloutMakespan,
+  'rollout-board': async () => (await import('./rollout-board.js')).rolloutBoard,
+  runs: async () => (await import('./runs.js')).runs,
+  payments: async () => (await import('./payments.js')).payments,
+  'snapshot-overhead': async () => (await import('./snapshot-overhead.js')).snapshotOverhead,
+  'snapshot-verification': async () => (await import('./snapshot-verification.js')).snapshotVerification,
+  sandbox: async () => (await import('./sandbox.js')).sandbox,
+  scan: async () => (await import('./scan.js')).scan,
+  'update-downtime': async () => (await import('./update-downtime.js')).updateDowntime,
+  console: async () => (await import('./console.js')).webConsole,
+  'module-load': async () => (await import('./module-load.js')).moduleLoad,
+  'module-installations': async () => (await import('./module-installations.js')).moduleInstallations,
+  'module-proxy': async () => (await import('./module-proxy.js')).moduleProxy,
+  'hostile-modules': async () => (await import('./hostile-modules.js')).hostileModules,
 }
 
 const [named, isWritten] = [process.argv.slice(2).filter((one) => !one.startsWith('--')), process.argv.includes('--write')]
@@ -73,18 +48,40 @@ if (unknown.length > 0 || (isWritten && (named.length > 0 || isQuick))) {
   process.exit(3)
 }
 
+const inChild = 'TENANTRY_BENCH_CHILD'
+
 function verdictOf(ok) {
   if (isQuick) return 'quick'
   if (ok === undefined) return 'not run'
   return ok ? 'reached' : 'MISSED'
 }
 
+/**
+ * The rows of one benchmark, in a process of its own: the memory and the compiled code of those before it would be measured too.
+ * @param {string} name
+ */
+async function rowsOf(name) {
+  const child = fork(fileURLToPath(import.meta.url), [name], { env: { ...process.env, [inChild]: '1' } })
+  const rows = []
+  child.on('message', (/** @type {any[]} */ sent) => rows.push(...sent))
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`${name} failed`)
+  return rows
+}
+
+if (process.env[inChild]) {
+  const benchmark = await benchmarks[/** @type {keyof typeof benchmarks} */ (named[0])]()
+  const rows = await benchmark()
+  await new Promise((sent) => process.send?.(rows, sent))
+  process.exit()
+}
+
 const begin = bareNode()
 const rows = []
-for (const [name, benchmark] of Object.entries(benchmarks)) {
+for (const name of Object.keys(benchmarks)) {
   if (named.length > 0 && !named.includes(name)) continue
   const startedMs = performance.now()
-  rows.push(...(await benchmark()))
+  rows.push(...(await rowsOf(name)))
   console.error(`${name}: ${((performance.now() - startedMs) / 1000).toFixed(0)} s`)
 }
 
