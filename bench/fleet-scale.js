@@ -43,7 +43,7 @@ export async function fleetScale() {
       row(`${of}, command pick-up, 99th percentile`, `${Math.round(p99)} ms`, 'under 100 ms', p99 < 100),
       row(`${of}, a question to each, queued`, `${Math.round(scanMs)} ms`, 'under 2,000 ms', scanMs < 2000),
       row(`${of}, drift scan`, `${Math.round(driftMs)} ms`, 'under 2,000 ms', driftMs < 2000),
-      row(`${of}, resident memory of the daemon`, `${Math.round(memory / 2 ** 20)} MiB`, 'under 400 MB', memory < 400e6),
+      row(`${of}, resident memory of the daemon`, `${Math.round(memory / 1e6)} MB`, 'under 400 MB', memory < 400e6),
     ]
   } finally {
     agents.kill('SIGKILL')
