@@ -14,6 +14,7 @@ export { type Branded, newId, type Random, randomText } from './ids.ts'
 export { isTooDeep, maxJsonLevels } from './json-depth.ts'
 export { isLoopback } from './loopback.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
+export { maxChunks } from './max-chunks.ts'
 export {
   type AutomationActor,
   type Capability,

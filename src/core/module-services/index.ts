@@ -3,6 +3,6 @@
 // It sends nothing and stores nothing.
 export { moduleServicesContract, type Service } from './contract.ts'
 export { type Message, messageBody, messageId, type Publication, readAnswer } from './message.ts'
-export { bodyFraming, forwardedHeaders, isRedirect, maxBodyBytes, maxChunks, proxyTimeoutMs, servicePath } from './proxied.ts'
+export { bodyFraming, forwardedHeaders, isRedirect, maxBodyBytes, proxyTimeoutMs, servicePath } from './proxied.ts'
 export { type Failure, isUnreachable, maxDeleteMs, maxDeliveryMs, restMs, retryAt } from './retries.ts'
 export { apiUrl, UpstreamUrl, webhookUrl } from './upstream.ts'

@@ -4,12 +4,6 @@ export const proxyTimeoutMs = 30_000
 /** Bytes of a request body, and of an answer. */
 export const maxBodyBytes = 10 * 1_048_576
 
-/**
- * Chunks that a body of that size may have. Each costs this process as much as a thousand bytes, and a sender decides their number; those of a
- * slow line, or words that are sent as they come, are far fewer.
- */
-export const maxChunks = (bytes: number): number => 10_000 + bytes / 512
-
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**

@@ -4,6 +4,7 @@ import { type Problem, type Random, randomText } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { noAnswerOf } from '../db/index.ts'
 import type { EndpointDeps } from './answer-call.ts'
+import { limitBodyChunks } from './body-chunks.ts'
 import { limitBodyTime } from './body-time.ts'
 import { sendRetry } from './event-stream.ts'
 import type { Caller } from './incoming-call.ts'
@@ -54,7 +55,7 @@ export function buildApp(served: readonly Served[], deps: AppDeps): Express {
   setTrust(app, deps.trustedProxies)
   app.use(helmet(headers))
   app.use(identifyRequest(deps))
-  app.use(limitBodyTime(deps.maxBodyMs))
+  app.use(limitBodyTime(deps.maxBodyMs), limitBodyChunks)
   deps.outermost?.(app)
   recogniseStreams(app, served, deps)
   deps.limits?.addresses(app)

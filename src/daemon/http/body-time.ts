@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express'
-import { problem } from '../../core/kit/index.ts'
+import { type Problem, problem } from '../../core/kit/index.ts'
 
 /** Real time, not the injected clock: it bounds how long a client may occupy a socket. */
 const maxBodyMs = 30_000
@@ -12,7 +12,8 @@ export const limitBodyTime =
   (limitMs = maxBodyMs): RequestHandler =>
   (request, response, next) => {
     if (hasBody(request)) {
-      const timer = setTimeout(() => endSlowBody(request, response, limitMs), limitMs)
+      const late = () => problem('UNAVAILABLE', `The request body did not arrive within ${limitMs / 1000} s.`)
+      const timer = setTimeout(() => endBody(request, response, late()), limitMs)
       response.locals.allowSlowBody = () => clearTimeout(timer)
       request.once('end', response.locals.allowSlowBody).once('close', response.locals.allowSlowBody)
     }
@@ -27,10 +28,10 @@ export function hasBody({ headers }: Request): boolean {
   return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0'
 }
 
-function endSlowBody(request: Request, response: Response, limitMs: number): void {
+/** Answers with the problem if nothing else was answered, and closes the connection: its caller would send the rest of the body. */
+export function endBody(request: Request, response: Response, reason: Problem): void {
   if (request.complete) return // arrived, but not read yet
   if (response.headersSent) return void request.socket.destroy()
-  const late = problem('UNAVAILABLE', `The request body did not arrive within ${limitMs / 1000} s.`)
   response.once('finish', () => request.socket.destroy())
-  response.set('connection', 'close').status(late.status).json(late.toBody())
+  response.set('connection', 'close').status(reason.status).json(reason.toBody())
 }

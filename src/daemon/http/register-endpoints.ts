@@ -14,6 +14,7 @@ import {
   type TenantOfCall,
   userOf,
 } from './authenticate-call.ts'
+import { bodyPlaces, defaultBodyLimit } from './body-places.ts'
 import { allowSlowBody, hasBody } from './body-time.ts'
 import { clientPaths } from './call-limits.ts'
 import { makeKeepAlive } from './event-stream.ts'
@@ -21,8 +22,6 @@ import { revalidateIdentity } from './revalidate.ts'
 import type { Served } from './serve.ts'
 import { limitUnsigned } from './signed-callers.ts'
 import { workPlaces } from './work-places.ts'
-
-const defaultBodyLimit = 256 * 1024
 
 /** A larger body may take longer than the limit of other bodies on a slow line. */
 const maxShortBody = 1024 * 1024
@@ -32,7 +31,7 @@ const maxShortBody = 1024 * 1024
  * Literal segments precede parameters for all methods: `GET /boxes/scan` is a wrong method, not a box named `scan`.
  */
 export function registerEndpoints(app: Express, served: readonly Served[], deps: EndpointDeps): void {
-  const shared = { ...deps, keepAlives: makeKeepAlive(deps.clock), places: workPlaces(deps, costs) }
+  const shared = { ...deps, keepAlives: makeKeepAlive(deps.clock), places: workPlaces(deps, costs), bodyPlace: bodyPlaces(deps.clock) }
   for (const sharing of byPath(served)) {
     for (const one of sharing) {
       const register = one.endpoint.auth.kind === 'automation' ? registerAutomation : registerEndpoint
@@ -96,14 +95,16 @@ const methodNotAllowed =
     throw problem('METHOD_NOT_ALLOWED', `${path} supports ${methods.join(', ')}, not ${method}.`)
   }
 
-function registerEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
+type RegisterDeps = AnswerDeps & Readonly<{ bodyPlace: ReturnType<typeof bodyPlaces> }>
+
+function registerEndpoint(app: Express, one: Served, deps: RegisterDeps): void {
   const { endpoint } = one
   const handlers = [
     ...limitAddress(endpoint, deps),
     authenticateCall(endpoint, deps),
     ...rateLimit(endpoint, deps),
     ...checkCapability(endpoint),
-    ...readBody(endpoint),
+    ...readBody(endpoint, deps),
     ...revalidateIdentity(endpoint, {
       clock: deps.clock,
       identify: (request) => identify(endpoint.auth, request, deps.authenticate),
@@ -128,7 +129,7 @@ const methodsOf = ({ anyMethod, method }: EndpointShape) => (anyMethod ? methods
 const routeOf = ({ path, rest }: EndpointShape): string => (rest ? `${path}{/*rest}` : path)
 
 /** The body may name the tenant whose budget the call counts against, so it is read before. A caller without a key is refused before that. */
-function registerAutomation(app: Express, one: Served, deps: AnswerDeps): void {
+function registerAutomation(app: Express, one: Served, deps: RegisterDeps): void {
   const { method, path } = one.endpoint
   const { authenticate, limits } = deps
   const identifyKey: RequestHandler = async (request, response, next) => {
@@ -143,14 +144,15 @@ function registerAutomation(app: Express, one: Served, deps: AnswerDeps): void {
     response.locals.actor = actor
     if (!limits || (await limits.pass(response, actor))) next()
   }
-  app[method.toLowerCase() as 'get'](path, identifyKey, ...readBody(one.endpoint), findTenant, answerCall(one, deps))
+  app[method.toLowerCase() as 'get'](path, identifyKey, ...readBody(one.endpoint, deps), findTenant, answerCall(one, deps))
 }
 
 /** The caller is identified by now, so a body that takes minutes on a slow line may take them. */
-const readBody = ({ body, multipart, bodyLimit = defaultBodyLimit }: EndpointShape): RequestHandler[] => [
-  ...(multipart || bodyLimit > maxShortBody ? [allowSlow] : []),
-  ...(body ? [assertJson, express.json({ limit: bodyLimit, strict: false, type: () => true, verify: assertUtf8 })] : []),
-]
+function readBody(endpoint: EndpointShape, { bodyPlace }: Pick<RegisterDeps, 'bodyPlace'>): RequestHandler[] {
+  const { body, multipart, bodyLimit = defaultBodyLimit } = endpoint
+  const parse = express.json({ limit: bodyLimit, strict: false, type: () => true, verify: assertUtf8 })
+  return [...(multipart || bodyLimit > maxShortBody ? [allowSlow] : []), ...(body ? [assertJson, bodyPlace(endpoint), parse] : [])]
+}
 
 /** The parser replaces bytes that are not UTF-8, and takes UTF-16 for JSON, which RFC 8259 does not know. */
 function assertUtf8(...[, , body, charset]: [IncomingMessage, ServerResponse, Buffer, string]): void {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Webhook } from 'standardwebhooks'
-import { utf8Text } from '../../core/kit/index.ts'
-import { type Failure, maxChunks, webhookUrl } from '../../core/module-services/index.ts'
+import { maxChunks, utf8Text } from '../../core/kit/index.ts'
+import { type Failure, webhookUrl } from '../../core/module-services/index.ts'
 import type { Connections } from './connections.ts'
 
 /** A message to a service. `secret`: whsec_…, of the module. */

@@ -1,8 +1,8 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
-import { bodyFraming, forwardedHeaders, isRedirect, maxBodyBytes, maxChunks, proxyTimeoutMs } from '../../core/module-services/index.ts'
+import { isProblem, maxChunks, type Problem, problem } from '../../core/kit/index.ts'
+import { bodyFraming, forwardedHeaders, isRedirect, maxBodyBytes, proxyTimeoutMs } from '../../core/module-services/index.ts'
 import { answerHeaders } from '../../core/modules/index.ts'
 import type { Connections } from './connections.ts'
 
