@@ -67,7 +67,10 @@ export async function withPreparedData<Result>(
   }
 }
 
-/** A renewal that fails is not repeated before the next one: the commit finds out whether the reservation expired. */
+/**
+ * A renewal that fails is not repeated before the next one: the commit finds out whether the reservation expired. One that did is not renewed: the
+ * module may have run since, and would lose what it wrote.
+ */
 async function renewReservation(
   { db, clock }: Deps,
   { tenantId, moduleId, generation }: InstallationRecord,
@@ -82,7 +85,7 @@ async function renewReservation(
       .where('tenant_id', '=', tenantId)
       .where('module_id', '=', moduleId)
       .where('generation', '=', generation)
-      .where('busy_until', 'is not', null)
+      .where('busy_until', '>', isoNow(clock))
       .execute()
       .catch(() => undefined)
   }

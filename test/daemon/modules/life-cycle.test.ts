@@ -273,6 +273,29 @@ onBothDialects('installations over the API', (fresh) => {
     expect(await codeOf(room.verbs.delete())).toBe('ok')
   })
 
+  test('a reservation that expired is not renewed: the module may have run meanwhile, and its writes would be lost', async () => {
+    const stalled = new EventEmitter()
+    const prepare = async () => {
+      const over = once(stalled, 'over')
+      stalled.emit('begun')
+      await over
+      return { dataGeneration: 1, dataVersion: 1, dataBytes: 0 }
+    }
+    const room = await aRoom(await fresh(), { deps: { prepare } })
+    await room.verbs.install()
+    const begun = once(stalled, 'begun')
+    const activation = room.verbs.activate().catch(({ code }) => code)
+    await begun
+    // As a daemon finds it that could not reach the database for 20 s.
+    const expired = isoIn(room.clock, 0)
+    await room.db.updateTable('module_installations').set({ busy_until: expired }).execute()
+    await room.clock.advance(5_000)
+    await room.clock.advance(5_000)
+    stalled.emit('over')
+    expect(await activation).toBe('CONFLICT')
+    expect(await room.row()).toMatchObject({ status: 'installed', data_generation: 0 })
+  })
+
   test('usage is recorded once a month, by the activation and the monthly job', async () => {
     const room = await aRoom(await fresh())
     await room.verbs.install()
