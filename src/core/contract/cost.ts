@@ -19,7 +19,9 @@ export const costs = {
   read: { work: 'reads a few rows', perCaller: 64 },
   write: { work: 'changes a few rows', perCaller: 64 },
   watch: { work: 'waits for events or commands', perCaller: 64 },
-  transfer: { work: 'streams a file or a call of a module', perCaller: 64 },
+  transfer: { work: 'streams a file', perCaller: 64 },
+  // A half of the connections that a tenant has to a service, and a sixth of its runs that may wait: one user leaves the rest to others.
+  module: { work: 'calls a module', perCaller: 16 },
   document: { work: 'sends the documentation of the API', perCaller: 4, parallel: 1, waiting: 32, maxWaitSeconds: 10, restMs: 250 },
   metrics: { work: 'counts the fleet', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10, restMs: 250 },
   password: { work: 'hashes a password', perCaller: 10, parallel: 2, waiting: 32, maxWaitSeconds: 10 },

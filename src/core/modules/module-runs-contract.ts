@@ -6,6 +6,7 @@ export const moduleRunsContract = {
   callModule: endpoint({
     ...{ method: 'POST', anyMethod: true, path: '/api/platform/v1/module-api/:moduleId', rest: true, auth: platform() },
     audit: { none: 'own data of users; their events record it' },
+    cost: 'module',
     params: z.strictObject({ moduleId: ModuleId }),
     returns: raw,
     problems: [

@@ -31,6 +31,8 @@ export function answerCall(served: Served, deps: AnswerDeps): RequestHandler {
   const cost = costOf(endpoint)
   // The body of an upload arrives as slowly as its sender likes, so its work begins after that.
   const isLate = endpoint.multipart !== undefined && boundOf(endpoint).parallel !== undefined
+  // An answer without a reader stays in memory. A place of few is free before: a slow reader would keep others out.
+  const isHeld = boundOf(endpoint).parallel === undefined
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
     let free: (() => void) | undefined
@@ -47,7 +49,8 @@ export function answerCall(served: Served, deps: AnswerDeps): RequestHandler {
       if (!isLate) await enter()
       await runCall(served, { ...deps, request, response, call, revalidate: identifyAgain })
     } finally {
-      free?.()
+      if (free && isHeld && !response.closed) response.once('close', free)
+      else free?.()
     }
   }
 }

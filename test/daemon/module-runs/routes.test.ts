@@ -319,8 +319,8 @@ onBothDialects('routes of modules', (fresh) => {
     }) as never
     const ask = await one.app({ ...one, db, watch: watchRunnable({ ...one, db }), callService })
     const left = new AbortController()
-    const asked = Array.from({ length: 30 }, () => ask('remote/slow', { signal: left.signal }).catch(() => 'left'))
-    await expect.poll(() => waiting).toBe(30)
+    const asked = Array.from({ length: 16 }, () => ask('remote/slow', { signal: left.signal }).catch(() => 'left'))
+    await expect.poll(() => waiting).toBe(16)
     statements = 0
     for (let n = 0; n < 10; n++) {
       const asleep = one.clock.sleepers()

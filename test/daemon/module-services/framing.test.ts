@@ -12,8 +12,13 @@ import { aRawService, echo, type Received } from '../../support/raw-service.ts'
 import { aSmallApp } from '../../support/small-app.ts'
 
 const path = '/api/platform/v1/module-api/attendance'
-const userOf = (tenantId: string) => ({ kind: 'user', tenantId, capabilities: [], roles: [] }) as unknown as PlatformPrincipal
+const userOf = (token: string) => {
+  const [tenantId, userId] = token.split('.')
+  return { kind: 'user', tenantId, userId, capabilities: [], roles: [] } as unknown as PlatformPrincipal
+}
 const tenants = ['ten_a', 'ten_b']
+/** Tokens: a user of each tenant, and a hundred more. */
+const users = tenants.flatMap((tenant) => [tenant, ...Array.from({ length: 100 }, (_, n) => `${tenant}.${n}`)])
 
 /** The daemon's HTTP with the route of modules, before a service. */
 async function aPlatform(serviceUrl: string) {
@@ -28,7 +33,7 @@ async function aPlatform(serviceUrl: string) {
         return proxy({ ...of, url: `${serviceUrl}/api${raw.rest}${raw.search}`, headers: { 'x-module-tenant': tenantId } })
       },
   })
-  return aSmallApp(served, Object.fromEntries(tenants.map((tenantId) => [tenantId, userOf(tenantId)])))
+  return aSmallApp(served, Object.fromEntries(users.map((token) => [token, userOf(token)])))
 }
 
 type Front = Readonly<{ open: () => Socket; host: string }>
@@ -157,7 +162,8 @@ test('many users of two tenants at once each get their own answer, from connecti
     const names = ['none', 'chunked', 'content-length']
     const form = forms[names[n % 3] as string] as Form
     const method = form.body ? 'DELETE' : 'GET'
-    const { status, text } = await exchange(connect(port, '127.0.0.1'), requestOf(method, form, { host: 'x', tenant, id }))
+    const token = `${tenant}.${n >> 1}`
+    const { status, text } = await exchange(connect(port, '127.0.0.1'), requestOf(method, form, { host: 'x', tenant: token, id }))
     return [status, text, id]
   })
   for (const [status, text, id] of await Promise.all(calls)) expect([status, text]).toEqual([200, JSON.stringify({ id })])
