@@ -3,6 +3,7 @@ import multer, { MulterError, type StorageEngine } from 'multer'
 import type { z } from 'zod'
 import { type Multipart, parsePart } from '../../core/contract/index.ts'
 import { type Problem, problem, utf8Text } from '../../core/kit/index.ts'
+import { endBody } from './body-time.ts'
 import { assertStorable } from './validation.ts'
 
 /** The file part of an upload. `content` is streamed with backpressure; nothing is buffered. */
@@ -38,12 +39,15 @@ const defaultFieldBytes = 16 * 1024
 export function openUpload({ multipart, request, response, revalidate }: Incoming): Upload {
   if (!request.is('multipart/form-data')) throw problem('UNSUPPORTED_MEDIA_TYPE', 'Send the body as multipart/form-data.')
   const declared = request.headers['content-length']
-  const { maxBytes, fieldBytes = defaultFieldBytes } = multipart
-  const least = declared === undefined ? 0 : Math.max(0, Number(declared) - aroundBytes - maxFields * fieldBytes)
+  const { maxBytes } = multipart
+  const least = declared === undefined ? 0 : Math.max(0, Number(declared) - besideBytes(multipart))
   if (least > maxBytes) throw tooLarge(maxBytes)
   const most = declared === undefined ? maxBytes : Math.min(Number(declared), maxBytes)
   return { bytes: { least, most }, receive: (take) => receive({ multipart, request, response, revalidate }, take) }
 }
+
+/** Bytes of a form beside its file. */
+const besideBytes = ({ fieldBytes = defaultFieldBytes }: Multipart): number => aroundBytes + maxFields * fieldBytes
 
 const tooLarge = (maxBytes: number) => problem('PAYLOAD_TOO_LARGE', `The file exceeds the limit of ${maxBytes / 1024 / 1024} MB.`)
 
@@ -65,9 +69,24 @@ async function receive<T>(incoming: Incoming, take: (part: FilePart) => Promise<
 /** Reads the form. Resolves with the failure, or undefined. */
 function parsed({ multipart, request, response }: Incoming, storage: StorageEngine): Promise<unknown> {
   const { part, fieldBytes = defaultFieldBytes } = multipart
-  const limits = { files: 1, fields: maxFields, fieldSize: fieldBytes, fieldNestingDepth: 0, headerPairs: 20 }
+  const limits = { files: 1, fields: maxFields, parts: 1 + maxFields, fieldSize: fieldBytes, fieldNestingDepth: 0, headerPairs: 20 }
   const reader = multer({ storage, limits, defParamCharset: 'latin1', preservePath: true }).single(part)
+  endAbove({ multipart, request, response })
   return new Promise((done) => void reader(request, response, done))
+}
+
+/** Ends a body whose length was not declared: text before, between and behind the parts belongs to none of them, and may have no end. */
+function endAbove({ multipart, request, response }: Omit<Incoming, 'revalidate'>): void {
+  if (request.headers['content-length'] !== undefined) return
+  const most = multipart.maxBytes + besideBytes(multipart)
+  let bytes = 0
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= most) return
+    request.off('data', count)
+    endBody(request, response, tooLarge(multipart.maxBytes))
+  }
+  request.on('data', count)
 }
 
 /** The name from its bytes: UTF-8, or Latin-1 of an old client. A name of `filename*` may have other letters, and is decoded already. */
@@ -117,5 +136,6 @@ const reasons = (part: string): Partial<Record<MulterError['code'], string>> => 
   LIMIT_FILE_COUNT: 'must be one file',
   LIMIT_FIELD_KEY: 'comes with a part whose name is too long',
   LIMIT_FIELD_VALUE: 'comes with a text part that is too long',
+  LIMIT_PART_COUNT: `comes with more than ${maxFields} other parts`,
   LIMIT_FIELD_COUNT: `comes with more than ${maxFields} text parts`,
 })

@@ -248,3 +248,23 @@ test('the document says what the form is', () => {
     responses: { 413: {}, 415: {} },
   })
 })
+
+test('parts without a name count as parts: each costs as much as a field', async () => {
+  const { post } = await started()
+  const named = '--b\r\ncontent-disposition: form-data; name="artifact"; filename="a"\r\n\r\nx\r\n'
+  const body = (count: number) => `${'--b\r\nx: y\r\n\r\n\r\n'.repeat(count)}${named}--b--\r\n`
+  const type = { 'content-type': 'multipart/form-data; boundary=b' }
+  expect((await post(body(20), type)).status).toBe(201)
+  expect(await post(body(21), type)).toMatchObject({ status: 400, json: { code: 'VALIDATION' } })
+})
+
+test('a form in chunks whose text beside its parts has no end is cut off', async () => {
+  const { port } = await started()
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+  socket.write('POST /send HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=b\r\ntransfer-encoding: chunked\r\n\r\n')
+  const [answer, closed] = [once(socket, 'data'), once(socket, 'close')]
+  const text = `10000\r\n${'a'.repeat(65_536)}\r\n`
+  for (let n = 0; n < 20 && !socket.destroyed; n++) socket.write(text)
+  expect(String(await answer)).toMatch(/^HTTP\/1.1 413 /)
+  await closed
+})
