@@ -7,6 +7,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
 import { isOfChangedFeature } from './changed-areas.ts'
+import { migratedDatabase } from './postgres-server.ts'
 import { giveBack, recordNew, takeSpare } from './spare-databases.ts'
 
 type Opened = { db: Db; url: string }
@@ -14,9 +15,7 @@ type Opened = { db: Db; url: string }
 /** Opens an empty, migrated database of the dialect; the caller closes it with `db.destroy()`. */
 export async function emptyDatabase(dialect: 'sqlite' | 'postgres'): Promise<Opened> {
   const url =
-    dialect === 'sqlite'
-      ? await copyOfSqlite()
-      : await postgresDatabase(sql` template ${sql.id(inject('migratedDatabase'))} strategy file_copy`)
+    dialect === 'sqlite' ? await copyOfSqlite() : await postgresDatabase(sql` template ${sql.id(migratedDatabase)} strategy file_copy`)
   return { db: openDatabase(url).db, url }
 }
 
@@ -37,12 +36,23 @@ const rowsOfPostgres = async (db: Db): Promise<string[]> => {
 /** An empty PostgreSQL database without tables; returns its URL. */
 export const createPostgresDatabase = (): Promise<string> => postgresDatabase(sql``)
 
+let postgresUrl: Promise<string> | undefined
+
+/** Starts the server of the test run where it is the first to ask. */
+async function askForPostgres(): Promise<string> {
+  const answer = await fetch(inject('postgresAt'))
+  if (!answer.ok) throw new Error(`PostgreSQL did not start: ${await answer.text()}`)
+  return answer.text()
+}
+
 async function postgresDatabase(from: RawBuilder<unknown>): Promise<string> {
-  const admin = openDatabase(inject('postgresUrl'))
+  postgresUrl ??= askForPostgres()
+  const url = await postgresUrl
+  const admin = openDatabase(url)
   const name = `t_${randomBytes(8).toString('hex')}`
   await sql`create database ${sql.id(name)}${from}`.execute(admin.db)
   await admin.close()
-  return inject('postgresUrl').replace(/\/postgres$/, `/${name}`)
+  return url.replace(/\/postgres$/, `/${name}`)
 }
 
 let template: Promise<string> | undefined

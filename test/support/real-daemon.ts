@@ -1,23 +1,18 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { mkdtemp, symlink, writeFile } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { compiled } from './compiled-program.ts'
 
 type Ended = Readonly<{ exit: number | null; out: string; err: string }>
 export type Started = Readonly<{ ended: Promise<Ended>; stop(signal?: NodeJS.Signals): void; says(text: string): Promise<void> }>
 
-/**
- * `tenantryd` of the present sources as processes of their own, for tests of several processes at once. It is compiled without a type check,
- * which takes two seconds; the console is that of the last build.
- */
+/** `tenantryd` of the present sources as processes of their own, for tests of several processes at once. */
 export async function realDaemon(): Promise<(line: readonly string[], env: Record<string, string>, input?: string) => Started> {
-  const root = await mkdtemp(join(tmpdir(), 'tenantry-program-'))
-  for (const name of ['config', 'node_modules', 'package.json']) await symlink(resolve(name), join(root, name))
-  const flags = ['-p', 'tsconfig.build.json', '--noCheck', '--sourceMap', 'false', '--outDir', join(root, 'dist')]
-  execFileSync('node_modules/.bin/tsc', flags)
-  await symlink(resolve('dist/console'), join(root, 'dist/console'))
-  const main = join(root, 'main.js')
-  await writeFile(main, "const { main } = await import('./dist/daemon/program/main.js')\nprocess.exitCode = await main()\n")
+  const main = join(await mkdtemp(join(tmpdir(), 'tenantry-program-')), 'main.mjs')
+  const program = pathToFileURL(compiled('daemon/program/main.js'))
+  await writeFile(main, `const { main } = await import('${program}')\nprocess.exitCode = await main()\n`)
   return (line, env, input = '') => start([main, ...line], env, input)
 }
 
