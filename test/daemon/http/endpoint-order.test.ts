@@ -59,7 +59,7 @@ describe('of the whole interface', () => {
       fc.asyncProperty(anyPath, async (parts) => {
         expect(await methodsOf(parts.join('/'))).toEqual(bySearch(parts.join('/')))
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { api } from '../../../src/core/api.ts'
 import type { EndpointShape } from '../../../src/core/contract/index.ts'
 import { createPostgresDatabase } from '../../support/databases.ts'
@@ -15,15 +15,23 @@ const streams = Object.values(api).flatMap((contract) =>
 )
 
 const ending: (() => void | Promise<void>)[] = []
+let daemons: readonly [RunningDaemon, RunningDaemon]
+let theirs: FurnishedTenant
+let mine: FurnishedTenant
+beforeAll(async () => {
+  const env = { TENANTRY_DATABASE: await createPostgresDatabase(), TENANTRY_SECRET_KEY: aKey() }
+  daemons = [await aRunningDaemon({ env, clock: hurriedClock }), await aRunningDaemon({ env, clock: hurriedClock })]
+  theirs = await aFurnishedTenant(daemons[0], 'zeder', 'zwetschge')
+  mine = await aFurnishedTenant(daemons[0], 'ahorn', 'amarelle')
+})
 afterEach(async () => {
   for (const end of ending.splice(0).reverse()) await end()
 })
+afterAll(() => Promise.all(daemons.map((daemon) => daemon.close())))
 
 describe.each(streams)('%s', (_, { path }) => {
   test('the stream of a tenant contains no event of another, on the same replica and on a second', async () => {
-    const [first, second] = await replicas()
-    const theirs = await aFurnishedTenant(first, 'zeder', 'zwetschge')
-    const mine = await aFurnishedTenant(first, 'ahorn', 'amarelle')
+    const [first, second] = daemons
     const listeners = [first, second].flatMap(({ url }) =>
       [mine.head, mine.member].flatMap((authorization) => ['', '1'].map((last) => [url, authorization, last] as const)),
     )
@@ -40,14 +48,6 @@ describe.each(streams)('%s', (_, { path }) => {
     expect(control.text).not.toContain(own)
   })
 })
-
-async function replicas(): Promise<[RunningDaemon, RunningDaemon]> {
-  const env = { TENANTRY_DATABASE: await createPostgresDatabase(), TENANTRY_SECRET_KEY: aKey() }
-  const first = await aRunningDaemon({ env, clock: hurriedClock })
-  const second = await aRunningDaemon({ env, clock: hurriedClock })
-  ending.push(first.close, second.close)
-  return [first, second]
-}
 
 /** A space that every user of its tenant may see; returns its id. */
 async function happens({ url }: RunningDaemon, { head }: FurnishedTenant): Promise<string> {

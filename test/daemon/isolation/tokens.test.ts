@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { api } from '../../../src/core/api.ts'
 import type { EndpointShape } from '../../../src/core/contract/index.ts'
 import { ask } from '../../support/ask.ts'
@@ -83,21 +83,34 @@ const isOpenTo = ({ auth }: EndpointShape, kind: Kind) =>
   auth.kind === opens[kind] || (kind === 'admin' && auth.kind === 'platform' && auth.orAdmin !== undefined)
 const isForPersons = ({ auth }: EndpointShape, kind: Kind) => kind === 'API token' && auth.kind === 'platform' && auth.orAdmin !== undefined
 
-describe.each(kinds)('a token that is %s', (kind) => {
-  test.each(guarded.filter(([, endpoint]) => !isOpenTo(endpoint, kind)))('is refused by %s', async (_, endpoint) => {
-    const { status, text } = await answerTo(endpoint, kind)
-    expect(status).toBe(isForPersons(endpoint, kind) ? 403 : 401)
-    expect(text).toContain(kind === 'chat' && endpoint.auth.kind === 'platform' ? 'INVALID_MATRIX_TOKEN' : '"code"')
-    expect(tenant.marks.filter((mark) => text.includes(mark))).toEqual([])
-  })
+/** Sends the token to the endpoints. Returns the endpoints that answered in another way than expected, or with a marker of the tenant. */
+async function wrongAnswers(
+  some: typeof guarded,
+  token: string,
+  wanted: (endpoint: EndpointShape) => { status: number; contains: string },
+) {
+  const wrong: string[] = []
+  for (const [name, endpoint] of some) {
+    const { status, text } = await answerTo(endpoint, token)
+    const { status: expected, contains } = wanted(endpoint)
+    if (status !== expected || !text.includes(contains) || tenant.marks.some((mark) => text.includes(mark)))
+      wrong.push(`${name} answered ${status} ${text.slice(-300)} instead of ${expected} with ${contains}`)
+  }
+  return wrong
+}
+
+test.each(kinds)('a token that is %s is refused by every endpoint of another kind', async (kind) => {
+  const others = guarded.filter(([, endpoint]) => !isOpenTo(endpoint, kind))
+  const wrong = await wrongAnswers(others, kind, (endpoint) => ({
+    status: isForPersons(endpoint, kind) ? 403 : 401,
+    contains: kind === 'chat' && endpoint.auth.kind === 'platform' ? 'INVALID_MATRIX_TOKEN' : '"code"',
+  }))
+  expect(wrong).toEqual([])
 })
 
-describe.each(over)('a platform token %s', (which) => {
-  test.each(guarded.filter(([, { auth }]) => auth.kind === 'platform'))('is refused by %s', async (_, endpoint) => {
-    const { status, text } = await answerTo(endpoint, which)
-    expect(status).toBe(401)
-    expect(tenant.marks.filter((mark) => text.includes(mark))).toEqual([])
-  })
+test.each(over)('a platform token %s is refused everywhere', async (which) => {
+  const open = guarded.filter(([, { auth }]) => auth.kind === 'platform')
+  expect(await wrongAnswers(open, which, () => ({ status: 401, contains: '"code"' }))).toEqual([])
 })
 
 test('the tokens of this test are valid at their own endpoints', async () => {
