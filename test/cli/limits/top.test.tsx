@@ -44,7 +44,8 @@ describe('limits top', () => {
   test('prints a table once without a terminal', async () => {
     const ran = await tenantry(['limits', 'top'], { answers: { [path]: answer } })
     expect([ran.exit, ran.asked.length]).toEqual([0, 1])
-    expect(ran.stdout).toMatchSnapshot()
+    expect(ran.stdout).toMatch(/^kita-nord +89\.5 % +━+┄┄ +8950 +10000 +1\.00 s +pro /m)
+    expect(ran.stdout).toMatch(/^anna-schule +100\.0 % +━+ +2000 +2000 +refused +light /m)
   })
 
   test('breaks no word at the edge of a narrow terminal', async () => {
@@ -91,12 +92,12 @@ describe('the board', () => {
     return text
   }
 
-  test('shows the last response', () => {
-    expect(frame({ limits: answer, error: undefined })).toMatchSnapshot()
-  })
-
   test('keeps the last response while the daemon is away, with the error', () => {
-    expect(frame({ limits: answer, error: 'http://127.0.0.1:8440 does not answer; retrying' })).toMatchSnapshot()
+    const error = 'http://127.0.0.1:8440 does not answer; retrying'
+    const [shown, away] = [frame({ limits: answer, error: undefined }), frame({ limits: answer, error })]
+    expect(shown).toMatch(/all daemons +02:07:09 UTC$/m)
+    expect(shown).toMatch(/^kita-nord +89\.5 % +8950 +10000 +1\.00 s +pro /m)
+    expect(away).toBe(shown.replace('\nq: quit', `\n${error}\n\nq: quit`))
   })
 
   test('stays within 80 × 24', () => {

@@ -199,7 +199,14 @@ describe('before it is sent', () => {
       stdin: token,
       columns: 120,
     })
-    expect(ran.stderr).toMatchSnapshot()
+    const parts = [
+      /^pauses +ro_0123456789abcdefghjk$/m,
+      /^free_100 +1 +1 +1 +4 min +3 min$/m,
+      /^ {2}cora: the host of cora is offline \[HOST_OFFLINE\]$/m,
+      /v1\.163\.2 {2}unresolved; pinned at the first pull$/m,
+      /^2 boxes to update in this order, 3 at a time\. Expected duration: 8 min; max downtime per box: 1 h 00 min\./m,
+    ]
+    expect(parts.filter((part) => !part.test(bare(ran.stderr)))).toEqual([])
   })
 
   test('it names the rollbacks it stops', async () => {

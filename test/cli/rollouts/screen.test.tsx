@@ -14,26 +14,41 @@ function frame(state: BoardState, size = { columns: 80, rows: 24 }, keys = true)
   return text
 }
 
-test('in progress', () => {
-  expect(frame(fleet())).toMatchSnapshot()
-})
-
-test('paused: the reason and the next commands', () => {
-  expect(frame(pausedFleet())).toMatchSnapshot()
+test.each([
+  [
+    'a rollout in progress',
+    fleet(),
+    ['free_5', '✓ canary 1/1   ● free_5 0/2', '1 of 21 boxes updated', 'kita-nord  probing  2 of 3 good', 'q: quit'],
+  ],
+  [
+    'a paused rollout, with its reason and the next commands',
+    pausedFleet(),
+    [
+      '✗ free_5 1/2',
+      '2 of 21 boxes updated, 1 failed',
+      'kita-nord  rolled back  chat sync',
+      'paused: phase free_5 stopped',
+      'rollouts resume',
+    ],
+  ],
+  ['a lost connection', reduce(fleet(), { kind: 'lost' }), ['connection lost, reconnecting', 'kita-nord  probing']],
+])('%s', (_, state, parts) => {
+  const text = frame(state)
+  expect(parts.filter((part) => !text.includes(part))).toEqual([])
 })
 
 test('done: the last screen has no key help', () => {
   const actions = fleetActions().map((action): RolloutAction => ({ ...action, status: 'succeeded', progress: null }))
   const done = openBoard(aRolloutDetail(actions, { status: 'done', finishedAt: at('02:06:00') }))
-  expect(frame(done, { columns: 80, rows: 24 }, false)).toMatchSnapshot()
-})
-
-test('a lost connection', () => {
-  expect(frame(reduce(fleet(), { kind: 'lost' }))).toMatchSnapshot()
+  const text = frame(done, { columns: 80, rows: 24 }, false)
+  expect(text).toMatch(/100 % {3}21 of 21 boxes updated$/)
+  expect(text).not.toContain('q: quit')
 })
 
 test('a narrow terminal', () => {
-  expect(frame(fleet(), { columns: 60, rows: 24 })).toMatchSnapshot()
+  const rows = frame(fleet(), { columns: 60, rows: 24 }).split('\n')
+  expect(rows).toContain('✓canary ●free_5 ○free_100 ○pro ·enterprise')
+  expect(Math.max(...rows.map((row) => [...row].length))).toBeLessThanOrEqual(60)
 })
 
 test('many running and failed boxes stay within 80 × 24, the rest is counted', () => {
@@ -50,7 +65,8 @@ test('many running and failed boxes stay within 80 × 24, the rest is counted', 
     }),
   )
   const text = frame(openBoard(aRolloutDetail([...busy, ...gone], { status: 'free_100' })))
-  expect(text).toMatchSnapshot()
+  for (const part of ['under-way-06', 'and 33 more', 'failed-02', 'and 27 more']) expect(text).toContain(part)
+  expect(text).not.toContain('under-way-07')
   expect(text.split('\n').length).toBeLessThan(24)
   expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80)
 })

@@ -74,7 +74,17 @@ test.each([80, 120])('a report shows failures first and fits %i columns', async 
   expect(text.split('\n').filter((line) => line.length > columns && !copied.test(line))).toEqual([])
   expect(text.indexOf('Failures')).toBeLessThan(text.indexOf('Timeline'))
   expect(text).not.toContain('\u001b')
-  expect(text).toMatchSnapshot()
+  const parts = [
+    /^elapsed +2 h 00 min, of which paused 1 h 55 min$/m,
+    /^downtime +median 1 min, max 1 min 20 s \(kita-nord\), total 2 min 20 s over 2\s+boxes$/m,
+    /^ {4}rolled back to the previous version$/m,
+    /^2026-01-05 02:00:00 {2}canary, for 3 min 20 s: 1 of 1 box updated$/m,
+    /^2026-01-05 02:03:20 {2}free_5, 1 h 56 min elapsed: 0 of 2 boxes updated, 1 failed$/m,
+    /^restore: load snapshot +1 +30 s +30 s +kita-nord$/m,
+    /^anna-schule +canary +succeeded +synapse 1\.157\.1 → 1\.163\.2 +3 min 20 s +1 min/m,
+    /^skip +tenantry rollouts resume ro_0123456789abcdefghjk --skip-failed$/m,
+  ]
+  expect(parts.filter((part) => !part.test(text))).toEqual([])
 })
 
 test('an empty phase is left out and a large rollout is cut', async () => {
