@@ -46,17 +46,17 @@ test('what is handed out passes `nginx -t` once its placeholders are filled in, 
   }
 })
 
-test.each(endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const))(
-  '%s gets through as it was sent',
-  async (_, endpoint) => {
+test('a request to each endpoint gets through as it was sent, but for the metrics', async () => {
+  const wrong: unknown[] = []
+  for (const endpoint of endpoints) {
     const target = `${targetOf(endpoint)}?a=%2F..%2f`
-    const answer = await ask(target, { method: endpoint.method })
+    const { status } = await ask(target, { method: endpoint.method })
     const passed = edge.daemon.take().map((one) => [one.method, one.target])
-    if (endpoint.path === '/metrics') return expect([answer.status, passed]).toEqual([404, []])
-    expect(answer.status).toBe(200)
-    expect(passed).toEqual([[endpoint.method, target]])
-  },
-)
+    const expected = endpoint.path === '/metrics' ? [404, []] : [200, [[endpoint.method, target]]]
+    if (JSON.stringify([status, passed]) !== JSON.stringify(expected)) wrong.push([endpoint.method, endpoint.path, status, passed])
+  }
+  expect(wrong).toEqual([])
+})
 
 test.each([
   '/metrics',
