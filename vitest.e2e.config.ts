@@ -6,19 +6,21 @@ import { slowestFirst } from './test/support/slowest-first.ts'
 const slowest = [
   'crashes',
   'stacks',
+  'story',
   'benches',
+  'update',
   'boards',
   'snapshots',
-  'update',
-  'story',
   'demo',
+  'modules',
+  'rollouts',
+  'homeserver',
+  'n8n',
   'units',
   'stacks-refused',
   'daemon-killed',
-  'modules',
   'adoption',
   'restore-box',
-  'homeserver',
   'engine',
   'move',
 ]
@@ -29,6 +31,7 @@ export default defineConfig({
     exclude: testsOfUnchangedAreas(process.env.CHANGED_AREAS),
     globalSetup: ['test/testbed/global-setup.ts'],
     setupFiles: ['test/e2e/support/settled-fetch.ts'],
+    experimental: { fsModuleCache: true },
     // As for the other tests: what a file imports is read once per worker.
     isolate: false,
     // Tests wait for servers most of the time. Files have names and ports of their own (support/ports.ts), so that two run beside each other.

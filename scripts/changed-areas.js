@@ -1,6 +1,6 @@
-// Prints what changed since everything was tested, for CHANGED_AREAS: areas of test/areas.json, and features of the daemon as `daemon/<name>`.
-// The commit that was tested is TESTED_COMMIT, or else the one in `.ci/tested`. Prints all where that commit is unknown, or where a file changed
-// on which all tests depend.
+// Prints what changed since everything was tested, for CHANGED_AREAS: areas of test/areas.json, and features of the daemon whose SQL or tests
+// changed as `daemon/<name>`. The commit that was tested is TESTED_COMMIT, or else the one in `.ci/tested`. Prints all where that commit is
+// unknown, or where a file changed on which all tests depend.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
@@ -12,12 +12,13 @@ const tables = ['src/daemon/db/migrations/', 'src/daemon/db/schema.ts']
 
 const tested = process.env.TESTED_COMMIT ?? (existsSync('.ci/tested') ? readFileSync('.ci/tested', 'utf8').trim() : '')
 
-/** Files that differ between the commit and what is checked out; undefined where the commit is unknown. */
+/** Files that differ between the commit and the working tree, new ones too; undefined where the commit is unknown. */
 function changedSince(commit) {
   const git = (...args) => execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   try {
     git('merge-base', '--is-ancestor', commit, 'HEAD')
-    return git('diff', '--name-only', '--no-renames', commit).split('\n')
+    const lists = [git('diff', '--name-only', '--no-renames', commit), git('ls-files', '--others', '--exclude-standard')]
+    return lists.flatMap((list) => list.split('\n').filter((file) => file !== ''))
   } catch {
     return undefined
   }
@@ -26,6 +27,12 @@ function changedSince(commit) {
 const changed = changedSince(tested)
 const isBelow = (prefixes) => (file) => prefixes.some((prefix) => file.startsWith(prefix))
 const changesAny = (prefixes) => changed === undefined || changed.some(isBelow(prefixes))
+/** A deleted file may have had SQL. */
+const hasSql = (file) =>
+  !existsSync(file) || /\bsql(<[^`]*>)?`|\.(selectFrom|insertInto|updateTable|deleteFrom)\(/.test(readFileSync(file, 'utf8'))
+/** Its tests run on PostgreSQL too: verbs without a statement of their own behave the same on both databases. */
+const changesSqlOf = (name) =>
+  changesAny([...shared, `test/daemon/${name}/`]) || changed.some((file) => file.startsWith(`src/daemon/${name}/`) && hasSql(file))
 const changesDatabase = changed === undefined || changed.some((file) => isBelow(database)(file) && !isBelow(tables)(file))
 
 const areas = JSON.parse(readFileSync('test/areas.json', 'utf8'))
@@ -34,13 +41,8 @@ const foldersOf = (path) =>
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
 const features = [...new Set([...foldersOf('src/daemon'), ...foldersOf('test/daemon')])].toSorted()
-const places = [
-  ...Object.entries(areas).map(([name, { uses, changes, tests }]) => [name, [...(areas[uses]?.changes ?? []), ...changes, ...tests]]),
-  ...features.map((name) => [`daemon/${name}`, [`src/daemon/${name}/`, `test/daemon/${name}/`]]),
-]
-console.log(
-  places
-    .filter(([name, prefixes]) => (changesDatabase && name.startsWith('daemon/')) || changesAny([...shared, ...prefixes]))
-    .map(([name]) => name)
-    .join(','),
-)
+const changedAreas = Object.entries(areas)
+  .filter(([, { uses, changes, tests }]) => changesAny([...shared, ...(areas[uses]?.changes ?? []), ...changes, ...tests]))
+  .map(([name]) => name)
+const changedFeatures = features.filter((name) => changesDatabase || changesSqlOf(name)).map((name) => `daemon/${name}`)
+console.log([...changedAreas, ...changedFeatures].join(','))

@@ -133,8 +133,16 @@ describe('every npm and vitest command of docs/development.md runs something', (
     expect(files.filter((file) => !found.some((one) => example(file).test(one)))).toEqual([])
   })
 
+  const known = new Map<string, Promise<readonly string[]>>()
+  const testFiles = (config: string, isWhole: boolean) => {
+    const key = `${config} ${isWhole}`
+    const files = known.get(key) ?? readTestFiles(config, isWhole)
+    known.set(key, files)
+    return files
+  }
+
   /** The files that a configuration includes. */
-  async function testFiles(config: string, isWhole: boolean): Promise<readonly string[]> {
+  async function readTestFiles(config: string, isWhole: boolean): Promise<readonly string[]> {
     vi.resetModules()
     vi.stubEnv('TENANTRY_TESTS', isWhole ? 'all' : '')
     try {
