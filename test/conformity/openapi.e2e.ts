@@ -5,7 +5,7 @@ import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
 import { type EndpointShape, methods } from '../../src/core/contract/index.ts'
-import { hurriedClock } from '../support/hurried-clock.ts'
+import { stoppableClock } from '../support/hurried-clock.ts'
 import { aRunningDaemon, clientOf, type RunningDaemon } from '../support/running-daemon.ts'
 import { callers } from './seeds.ts'
 
@@ -18,12 +18,10 @@ let daemon: RunningDaemon
 let asking: Awaited<ReturnType<typeof callers>>
 
 beforeAll(async () => {
-  // The agent's token is good for a minute: time stands still as soon as there is one.
-  let stopped: Date | undefined
-  const clock = { ...hurriedClock, now: () => stopped ?? hurriedClock.now() }
+  const clock = stoppableClock()
   daemon = await aRunningDaemon({ env: { TENANTRY_AGENTS_LONG_POLL_MS: '1' }, clock })
   asking = await callers(daemon)
-  stopped = hurriedClock.now()
+  clock.stop()
 })
 afterAll(() => daemon.close())
 

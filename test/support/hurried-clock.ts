@@ -11,3 +11,12 @@ export const hurriedClock: Clock = {
   sleep: (ms, signal) => systemClock.sleep(ms > 500 && ms < 1000 ? ms / 100 : ms, signal),
   monotonicMs: () => systemClock.monotonicMs() * 1000,
 }
+
+/** Moves until it is stopped: an agent's token is valid for a minute, and tests of many requests take longer on a busy machine. */
+export function stoppableClock(): Clock & Readonly<{ stop(): void }> {
+  let stoppedAt: Date | undefined
+  const stop = () => {
+    stoppedAt = systemClock.now()
+  }
+  return { ...hurriedClock, now: () => stoppedAt ?? systemClock.now(), stop }
+}

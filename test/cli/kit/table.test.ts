@@ -96,6 +96,16 @@ describe('every list and view keeps within the terminal', () => {
   test.each([60, 80, 120])('in %i columns', (width) => {
     for (const [name, text] of Object.entries(texts(width))) expect([name, widest(text) <= width]).toEqual([name, true])
   })
+
+  test('lists have their columns in 120 columns', () => {
+    const heads = (text: string) => text.split('\n')[0]?.split(/ {2,}/)
+    const { hosts, boxes, rollouts, plan, rollout } = texts(120)
+    expect(heads(hosts)).toEqual(['HOST', 'STATUS', 'LAST SEEN', 'AGENT', 'ENGINE', 'CPUS', 'FREE DISK', 'REASON'])
+    expect(heads(boxes)).toEqual(['BOX', 'PLAN', 'HOST', 'STATE', 'DRIFT', 'SYNAPSE', 'POSTGRES', 'LAST REPORT', 'MARKS'])
+    expect(heads(rollouts)).toEqual(['ROLLOUT', 'STATUS', 'UPDATED', 'FAILED', 'CREATED', 'CREATED BY', 'KIND', 'REASON'])
+    expect(heads(plan)).toEqual(['PHASE', 'BOX', 'HOST', 'FROM → TO', 'FINDINGS', 'DOWNTIME', 'MAX DOWNTIME', 'DURATION'])
+    expect(heads(rollout)).toEqual(['BOX', 'PHASE', 'STATUS', 'FROM → TO', 'DURATION', 'ERROR'])
+  })
 })
 
 describe('an empty list names the next command', () => {

@@ -3,7 +3,7 @@ import { api } from '../../../src/core/api.ts'
 import type { EndpointShape } from '../../../src/core/contract/index.ts'
 import { ask } from '../../support/ask.ts'
 import { aFurnishedTenant, type FurnishedTenant } from '../../support/furnished-tenant.ts'
-import { hurriedClock } from '../../support/hurried-clock.ts'
+import { stoppableClock } from '../../support/hurried-clock.ts'
 import { aPlatformUser } from '../../support/platform-user.ts'
 import { anAgent, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../../support/running-daemon.ts'
 
@@ -34,7 +34,8 @@ let tenant: FurnishedTenant
 const tokens = new Map<string, string>()
 
 beforeAll(async () => {
-  daemon = await aRunningDaemon({ clock: hurriedClock })
+  const clock = stoppableClock()
+  daemon = await aRunningDaemon({ clock })
   tenant = await aFurnishedTenant(daemon, 'zeder', 'zwetschge')
   const admin = await loggedIn(daemon, 'admin')
   const operator = clientOf(daemon.url, admin)
@@ -45,6 +46,7 @@ beforeAll(async () => {
   tokens.set('chat', 'Bearer syt_endldHNjaGdl_abcdefghijklmnopqrst_0a1b2c')
   tokens.set('refresh', `Bearer ${tenant.refreshToken}`)
   await makeThemEnd(operator)
+  clock.stop()
   return daemon.close
 })
 
