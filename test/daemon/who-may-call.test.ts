@@ -62,7 +62,7 @@ async function answerOf({ method, path }: EndpointShape, caller: Caller): Promis
     method,
     headers: { ...(authorization ? { authorization } : {}), ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
     ...(method === 'GET' ? {} : { body: '{"no such field": 1}' }),
-    signal: AbortSignal.timeout(5000),
+    signal: AbortSignal.timeout(60_000),
   })
   if (response.ok || !response.headers.get('content-type')?.includes('json')) await response.body?.cancel()
   const code = response.ok || response.bodyUsed ? undefined : ((await response.json()) as { code?: string }).code
@@ -76,7 +76,7 @@ const ends = /\/(logout)$/
 async function wrongOf(endpoint: EndpointShape, caller: Caller): Promise<string | undefined> {
   const wanted = expected(endpoint, caller)
   if (wanted === 0 && ends.test(endpoint.path)) return undefined
-  const { status, code } = await answerOf(endpoint, caller)
+  const { status, code } = await answerOf(endpoint, caller).catch((error: unknown) => ({ status: 599, code: String(error) }))
   // Whoever is let in may still lack what the endpoint itself asks for.
   if (wanted === 0 && (endpoint.problems as readonly string[] | undefined)?.includes(code ?? '')) return undefined
   const isLetIn = status < 500 && (endpoint.auth.kind === 'none' || ![401, 403].includes(status))
