@@ -126,7 +126,7 @@ export const catalogue = {
   // local programs
   CONFIG_INVALID: entry(500, 2, 'The settings are not valid'),
   DATABASE_NEWER: entry(500, 5, 'The database was written by a newer program'),
-  DATABASE_INCOMPLETE: entry(500, 5, 'An interrupted migration left the database incomplete'),
+  DATABASE_UNRELEASED: entry(500, 5, 'The database was made before the first release'),
   SEALED_UNREADABLE: entry(500, 1, 'A sealed value cannot be opened'),
   AUDIT_BROKEN: entry(500, 1, 'The audit log failed verification'),
   UNREACHABLE: retryable(503, 6, 'The daemon does not answer'),

@@ -168,6 +168,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   outbox_queues: queue,
   leases: queue,
   schema_migrations: platform('the version of the schema'),
+  schema_migrations_lock: platform('the version of the schema'),
   cron_jobs: platform('times of the platform'),
   cron_runs: platform('times of the platform'),
   hosts: hosts,

@@ -21,7 +21,7 @@ export {
 } from './dialects.ts'
 export { enqueueJob, insertJobs, type JobHandler } from './enqueue-job.ts'
 export { acquireLease, holdLease, type Lease, releaseLease, releaseOwnLease, renewLease, renewLeases } from './leases.ts'
-export { knownMigrations, migrate, migrationState } from './migrate.ts'
+export { knownMigrations, migrate, migrationState, refusalOf } from './migrate.ts'
 export { newestFirst } from './newest-first.ts'
 export { noAnswerOf } from './no-answer.ts'
 export { assertDatabaseUrl, type OpenDatabase, openDatabase } from './open-database.ts'

@@ -2,7 +2,7 @@ import { chmodSync, closeSync, openSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import { CompiledQuery, Kysely, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely'
+import { CompiledQuery, Kysely, SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { type CommitListener, type CommitSubscription, type Publish, publishCommits, setCommitSource } from './commit-notifications.ts'
 import type { Db, Tables } from './database.ts'
@@ -61,6 +61,10 @@ class ImmediateSqliteDialect extends SqliteDialect {
     this.#publish = publish
   }
 
+  override createAdapter() {
+    return new TransactionalAdapter()
+  }
+
   override createDriver() {
     const driver = publishCommits(super.createDriver(), this.#publish)
     const acquire = driver.acquireConnection.bind(driver)
@@ -73,6 +77,13 @@ class ImmediateSqliteDialect extends SqliteDialect {
       return connection
     }
     return driver
+  }
+}
+
+/** Migrations run in one transaction. Kysely does not do so on SQLite by itself, because a migration could not change its pragmas there. */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl() {
+    return true
   }
 }
 

@@ -5,7 +5,7 @@ import { type Clock, duration, isProblem, plural } from '../../core/kit/index.ts
 import { type Check, failed, type Machine, passed, warning } from '../../node/command-line.ts'
 import { sealedColumns } from '../app/index.ts'
 import type { Config } from '../config/index.ts'
-import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase } from '../db/index.ts'
+import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase, refusalOf } from '../db/index.ts'
 import { type Keyring, loadKeyring, opensAll } from '../sealed/index.ts'
 import { fleetChecks } from './doctor-fleet.ts'
 
@@ -75,8 +75,10 @@ async function secretsOpen(db: Db, keyring: Keyring): Promise<Check> {
 
 async function schemaCheck(db: Db): Promise<Check> {
   const { pending, unknown } = await migrationState(db)
-  const newer = 'start the newer tenantryd, or restore a backup made by this version'
-  if (unknown.length > 0) return failed('database', `has migrations of a newer version (${unknown.join(', ')})`, newer)
+  if (unknown.length > 0) {
+    const { what, fix } = refusalOf(unknown)
+    return failed('database', what, fix)
+  }
   if (pending.length > 0)
     return warning(
       'database',

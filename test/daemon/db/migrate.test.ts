@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { type Db, migrate, migrationState, openDatabase } from '../../../src/daemon/db/index.ts'
 import { migrations } from '../../../src/daemon/db/migrations/index.ts'
+import type { Migration } from '../../../src/daemon/db/migrations/migration.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 
 onBothDialects('migrations', (fresh, dialect) => {
@@ -27,6 +28,27 @@ onBothDialects('migrations', (fresh, dialect) => {
     const db = await fresh()
     await migrate(db, [...migrations, { name: '9999-future', up: async () => undefined }])
     await expect(migrate(db)).rejects.toSatisfy((error) => isProblem(error, 'DATABASE_NEWER') && error.message.includes('9999-future'))
+  })
+
+  test('migrations are applied in any order: branches that meet bring theirs, and a clock may be set back', async () => {
+    const db = await fresh()
+    const made = (name: string): Migration => ({ name, up: async () => undefined })
+    const [second, third] = [made('0002-second'), made('0003-third')]
+    await migrate(db, [...migrations, third])
+    await sql`update schema_migrations set timestamp = '2001-01-01T00:00:00.000Z' where name = '0003-third'`.execute(db)
+    await migrate(db, [...migrations, second, third])
+    expect(await migrationState(db, [...migrations, second, third])).toEqual({ pending: [], unknown: [] })
+  })
+
+  test('a database of a build before the first release is refused with what to do', async () => {
+    const db = await fresh()
+    await sql`update schema_migrations set name = '0001-frame'`.execute(db)
+    const refused = migrate(db)
+    await expect(refused).rejects.toSatisfy((error) => isProblem(error, 'DATABASE_UNRELEASED') && error.exit === 5)
+    await expect(refused).rejects.toThrow(
+      'The database was made by a build before the first release, and this version cannot read it. ' +
+        'fix: move the data folder away, or name an empty database in TENANTRY_DATABASE, and start again',
+    )
   })
 })
 

@@ -1,4 +1,4 @@
 import type { Kysely } from 'kysely'
 
-/** One step of the schema. Frozen once shipped: a mistake is mended by a later migration. */
+/** One step of the schema. Once released it never changes: a later migration fixes its mistakes. */
 export type Migration = Readonly<{ name: string; up(db: Kysely<unknown>): Promise<void> }>

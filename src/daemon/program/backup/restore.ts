@@ -65,12 +65,19 @@ function lacking({ missingObjects, damagedObjects }: BackupManifest): string {
 const describe = ({ at, version, dialect }: BackupManifest): string =>
   `the ${dialect === 'sqlite' ? 'SQLite' : 'PostgreSQL'} database of ${at}, made by version ${version}`
 
-async function assertRestorable(config: Config, folder: string, { dialect, lastMigration, objects }: BackupManifest): Promise<void> {
+async function assertRestorable(
+  config: Config,
+  folder: string,
+  { version, dialect, lastMigration, objects }: BackupManifest,
+): Promise<void> {
   const wanted: DialectName = config.databaseUrl.startsWith('sqlite:') ? 'sqlite' : 'postgres'
   if (dialect !== wanted)
     throw problem('CONFLICT', `The backup is of ${dialect}, and TENANTRY_DATABASE is ${wanted}. fix: set it to ${dialect}`)
   if (!knownMigrations.includes(lastMigration))
-    throw problem('DATABASE_NEWER', `The backup was made by a newer version (${lastMigration}). fix: restore it with that version`)
+    throw problem(
+      'DATABASE_NEWER',
+      `The backup has a migration that this version does not know (${lastMigration}). fix: restore it with the build of ${version} that made it`,
+    )
   const keys = await readKeyring(config)
   if (!keys)
     throw problem(

@@ -1,0 +1,92 @@
+import { type Kysely, sql } from 'kysely'
+import { autoIdType } from '../../dialects.ts'
+
+/** Leases, ordered event streams, jobs, crons, and episodes of exceeded budgets. */
+export const work = (db: Kysely<unknown>) => [
+  sql`create table leases (
+    name text primary key,
+    holder text not null,
+    token bigint not null,
+    expires_at text not null
+  )`,
+  sql`create table streams (
+    stream text primary key,
+    seq bigint not null
+  )`,
+  sql`create table events (
+    stream text not null,
+    seq bigint not null,
+    source text not null,
+    event_type text not null,
+    payload text not null,
+    created_at text not null,
+    tenant_id text,
+    audience text,
+    constraint events_pk primary key (stream, seq)
+  )`,
+  sql`create index events_created on events (created_at)`,
+  sql`create table stream_replicas (
+    replica text primary key,
+    lease_until text not null
+  )`,
+  sql`create table stream_places (
+    user_id text not null,
+    replica text not null,
+    open integer not null,
+    constraint stream_places_pk primary key (user_id, replica)
+  )`,
+  sql`create index stream_places_of_replica on stream_places (replica)`,
+  sql`create table outbox (
+    id ${autoIdType(db)} primary key,
+    topic text not null,
+    payload text not null,
+    status text not null,
+    attempts integer not null,
+    next_at text not null,
+    lease_until text,
+    last_error text,
+    created_at text not null,
+    lane text,
+    queue text,
+    key text,
+    run_at text
+  )`,
+  sql`create index outbox_order on outbox (queue, key, id)`,
+  sql`create index outbox_status on outbox (status, id)`,
+  // By status alone a planner would read all waiting jobs to find the few of one queue.
+  sql`create index outbox_turn on outbox (queue, status, attempts, next_at, id)`,
+  sql`create table outbox_queues (
+    queue text primary key,
+    lane text not null,
+    due_at text not null,
+    held integer not null,
+    turn bigint not null,
+    failures integer not null
+  )`,
+  sql`create index outbox_queues_due on outbox_queues (lane, due_at)`,
+  sql`create table cron_jobs (
+    job_key text primary key,
+    served_until text not null
+  )`,
+  sql`create table cron_runs (
+    id text primary key,
+    job_key text not null references cron_jobs (job_key),
+    occurrence text not null,
+    status text not null,
+    started_at text not null,
+    finished_at text,
+    duration_ms bigint,
+    message text,
+    holder text,
+    lease_until text,
+    constraint cron_runs_occurrence unique (job_key, occurrence)
+  )`,
+  sql`create index cron_runs_held on cron_runs (lease_until) where lease_until is not null`,
+  sql`create index cron_runs_history on cron_runs (job_key, started_at)`,
+  sql`create table budget_episodes (
+    tenant_id text primary key references tenants (id) on delete cascade,
+    since text not null,
+    last_above_at text not null,
+    told integer not null
+  )`,
+]
