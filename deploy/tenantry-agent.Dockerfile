@@ -1,11 +1,12 @@
 # The agent, for hosts without Node.js. Build it in the folder of the programs, run it as deploy/README.md says:
-# docker build -f deploy/tenantry-agent.Dockerfile -t tenantry/tenantry-agent:0.1.0 .
+# docker build -f deploy/tenantry-agent.Dockerfile --build-arg TENANTRY_COMMIT=$(git rev-parse --short=12 HEAD) -t tenantry/tenantry-agent:0.1.0 .
 # Images of the build and of the result; deploy/README.md says how to pin their digests.
 ARG BUILD_IMAGE=docker.io/library/node:22-trixie
 ARG BASE_IMAGE=docker.io/library/node:22-trixie-slim
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /opt/tenantry
 COPY . .
+ARG TENANTRY_COMMIT
 RUN npm ci && npm run setup && npm prune --omit=dev
 
 FROM ${BASE_IMAGE}

@@ -1,10 +1,12 @@
-# The daemon. Build it in the folder of the programs: docker build -f deploy/tenantryd.Dockerfile -t tenantry/tenantryd:0.1.0 .
+# The daemon. Build it in the folder of the programs:
+# docker build -f deploy/tenantryd.Dockerfile --build-arg TENANTRY_COMMIT=$(git rev-parse --short=12 HEAD) -t tenantry/tenantryd:0.1.0 .
 # Images of the build and of the result; deploy/README.md says how to pin their digests.
 ARG BUILD_IMAGE=docker.io/library/node:22-trixie
 ARG BASE_IMAGE=docker.io/library/node:22-trixie-slim
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /opt/tenantry
 COPY . .
+ARG TENANTRY_COMMIT
 RUN npm ci && npm run setup && npm prune --omit=dev
 
 FROM ${BASE_IMAGE}

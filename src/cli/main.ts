@@ -20,10 +20,10 @@ async function run(words: readonly string[]): Promise<ExitCode> {
   const interrupted = new AbortController()
   process.on('SIGINT', () => (interrupted.signal.aborted ? process.exit(130) : interrupted.abort()))
   const { systemClock } = await import('../node/clock.ts')
-  const { packageVersion } = await import('../node/package.ts')
+  const { buildVersion } = await import('../node/package.ts')
   const { runCommandLine } = await import('./kit/index.ts')
   const { env, stdin, stdout, stderr } = process
-  return runCommandLine({ tree: await treeFor(words), version: packageVersion() }, words, {
+  return runCommandLine({ tree: await treeFor(words), version: buildVersion() }, words, {
     env,
     stdin,
     stdout,

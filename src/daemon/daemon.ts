@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
 import type { PaymentProvider } from '../core/payments/index.ts'
-import { type Logger, packageRoot, readUtf8 } from '../node/index.ts'
+import { buildVersion, type Logger, packageRoot, readUtf8 } from '../node/index.ts'
 import type { LoginLinks } from './admin/index.ts'
 import { compose } from './app/index.ts'
 import { importManifest } from './boxes/index.ts'
@@ -47,6 +47,7 @@ export async function startDaemon({
   const roles = { ...book, operatorTenant: config.operatorTenant }
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   const keyring = await loadKeyring({ random }, config)
+  log.info({ version: buildVersion() }, 'tenantryd starting')
   const { db, close: closeDatabase } = openDatabase(config.databaseUrl, { statementTimeoutMs: config.databaseTimeoutMs })
   const ends = [closeDatabase]
   const end = async () => {

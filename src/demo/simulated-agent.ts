@@ -7,7 +7,7 @@ import { disownBox } from '../agent/move/index.ts'
 import { boxExecutors } from '../agent/program/index.ts'
 import { type Fault, type Latencies, realistic, type SimulatedVaults, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
 import { isProblem, secret } from '../core/kit/index.ts'
-import { packageRoot, packageVersion, silentLogger, systemClock, systemRandom } from '../node/index.ts'
+import { buildVersion, packageRoot, silentLogger, systemClock, systemRandom } from '../node/index.ts'
 
 type SimulatedAgent = Readonly<{
   name: string
@@ -47,7 +47,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
   const stateFolder = join(folder, 'state')
   const findFacts = factFinder({ engine: host.engine, clock, disk, compose: composeRecord({ stateFolder, boxes }) })
   const here = { ...host, clock, random: systemRandom, stateFolder, boxes, journal, locks: memoryLocks(), disk, findFacts }
-  const agentVersion = packageVersion()
+  const agentVersion = buildVersion()
   const resources = async () => ({ ...machine, boxes: (await boxes.list()).length })
   const identity = await enrolled({ daemonUrl, agentVersion }, token)
   await runAgent({

@@ -11,3 +11,9 @@ const root = findRoot(import.meta.dirname)
 export const packageRoot = (...path: readonly string[]): string => join(root, ...path)
 
 export const packageVersion = (): string => JSON.parse(readFileSync(packageRoot('package.json'), 'utf8')).version
+
+/** Version and git commit of this build, such as `0.1.0+3f2a91c0d1e4`; `unknown` for programs that run from `src/`. */
+export const buildVersion = (): string => `${packageVersion()}+${readCommit(join(import.meta.dirname, '../commit'))}`
+
+/** The file that `scripts/stamp-commit.js` writes. */
+const readCommit = (file: string): string => (existsSync(file) ? readFileSync(file, 'utf8').trim() : 'unknown')

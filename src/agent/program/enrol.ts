@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { type ExitCode, isProblem, problem, type Secret, secret } from '../../core/kit/index.ts'
-import { packageVersion } from '../../node/package.ts'
+import { buildVersion } from '../../node/package.ts'
 import { readUtf8Stream } from '../../node/utf8-file.ts'
 import { type AgentPrivateKey, assertSafeUrl, enrolAgent, openConnection, rotateKey } from '../channel/index.ts'
 import {
@@ -32,7 +32,7 @@ export async function enrol(machine: Machine, options: Options): Promise<ExitCod
   const token = await readToken(machine, options)
   await mkdir(stateDir, { recursive: true, mode: 0o700 })
   const key = await pendingKey(stateDir)
-  const enrolKey = (key: AgentPrivateKey) => enrolAgent({ daemonUrl, agentVersion: packageVersion() }, key, token)
+  const enrolKey = (key: AgentPrivateKey) => enrolAgent({ daemonUrl, agentVersion: buildVersion() }, key, token)
   const identity = await enrolKey(key).catch(async (error) => {
     // The daemon knows the key of an interrupted enrolment, which was revoked since. Its refusal has not used the invitation.
     if (!isProblem(error, 'CONFLICT')) throw error

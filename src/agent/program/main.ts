@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { systemClock } from '../../node/clock.ts'
 import { connectOutput, printProblem } from '../../node/command-line.ts'
-import { packageVersion } from '../../node/package.ts'
+import { buildVersion } from '../../node/package.ts'
 import { systemRandom } from '../../node/random.ts'
 import type { Machine } from './settings.ts'
 
@@ -44,7 +44,7 @@ type Act = (load: () => Promise<Work>) => (...input: unknown[]) => Promise<void>
 function build(machine: Machine, act: Act): Command {
   const program = new Command('tenantry-agent')
     .description('Tenantry agent: runs box commands on this host and commits or rolls back updates autonomously')
-    .version(packageVersion(), '--version')
+    .version(buildVersion(), '--version')
     .option('--config <file>', 'settings file (default: /etc/tenantry/tenantry-agent.yaml); environment variables override it')
     .option('--json', 'print results as JSON')
   program

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import { boxCommands, type VersionsReport } from '../../core/boxes/index.ts'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { installLastResort, type Logger, makeLogger } from '../../node/index.ts'
-import { packageVersion } from '../../node/package.ts'
+import { buildVersion } from '../../node/package.ts'
 import { hostDisk } from '../backup/index.ts'
 import { endSoftLogouts, knownMirrors, mayBeFenced, portInUse, reportVersions } from '../boxes/index.ts'
 import { type CommandStore, commandStore, runAgent } from '../channel/index.ts'
@@ -60,13 +60,14 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
     const removed = await sweepImages().catch(() => [])
     if (removed.length > 0) log.info({ images: removed }, 'removed unused images')
   }
-  log.info({ host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'agent starting')
+  const version = buildVersion()
+  log.info({ version, host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'agent starting')
   await runAgent({
     clock,
     random,
     log,
     identity,
-    agentVersion: packageVersion(),
+    agentVersion: version,
     executors: boxExecutors({
       ...host,
       ...here,

@@ -2,7 +2,7 @@
 // `tenantry status`: alerts, rollouts, drift and hosts on one screen.
 // Both change nothing.
 import { catalogue } from '../../core/kit/index.ts'
-import { packageVersion } from '../../node/package.ts'
+import { buildVersion } from '../../node/package.ts'
 import { clean, command, type Paint, padEnd } from '../kit/index.ts'
 import { allChecks, type Check } from './checks.ts'
 
@@ -14,7 +14,7 @@ const marks = { ok: ['✓', 'green'], warn: ['!', 'yellow'], failed: ['✗', 're
 >
 
 export const doctor = command('doctor', 'Check daemon, login and clock', {
-  run: async (context) => ({ checks: await allChecks(context, packageVersion()) }),
+  run: async (context) => ({ checks: await allChecks(context, buildVersion()) }),
   view: ({ checks }, { paint }) => {
     const left = Math.max(...checks.map(({ name }) => name.length))
     return checks

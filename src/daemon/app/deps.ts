@@ -1,7 +1,7 @@
 import { api } from '../../core/api.ts'
 import { openApiInSteps } from '../../core/contract/index.ts'
 import { newId } from '../../core/kit/index.ts'
-import { packageVersion } from '../../node/index.ts'
+import { buildVersion, packageVersion } from '../../node/index.ts'
 import { watchRevocations } from '../auth/index.ts'
 import { trackRuns } from '../crons/index.ts'
 import type { JobHandler } from '../db/index.ts'
@@ -27,7 +27,7 @@ export type Deps = Awaited<ReturnType<typeof openDeps>>
 export async function openDeps(base: BaseDeps, declared: () => Declared) {
   const owner = newId(base.random, 'replica')
   const metrics = makeMetrics()
-  const version = packageVersion()
+  const version = buildVersion()
   const revocations = await watchRevocations(base, base.draining)
   const shared = { ...base, owner, revocations, registry: metrics.registry }
   const tenant = await tenantDeps(shared)
@@ -39,7 +39,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     spacesOf,
     modulesOf: modulesOfTenant,
     runs: trackRuns((err) => base.log.error({ err }, 'the end of a cron run was not stored')),
-    openApi: () => openApiInSteps(api, { title: 'Tenantry', version }),
+    openApi: () => openApiInSteps(api, { title: 'Tenantry', version: packageVersion() }),
     version,
     fileUsageOf: fileUsageOf(tenant.files.quotas),
     ...(await operatorDeps(shared)),

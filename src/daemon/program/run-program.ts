@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { connectOutput, type Machine, printProblem } from '../../node/command-line.ts'
 
-import { packageVersion } from '../../node/package.ts'
+import { buildVersion } from '../../node/package.ts'
 import { registerOneShots } from './one-shots.ts'
 import type { Act, Register } from './register.ts'
 import { registerServe } from './register-serve.ts'
@@ -29,7 +29,7 @@ export async function runProgram(argv: readonly string[], machine: Machine): Pro
 function build(machine: Machine, act: Act): Command {
   const program = new Command('tenantryd')
     .description('The Tenantry daemon and its local administration')
-    .version(packageVersion(), '--version')
+    .version(buildVersion(), '--version')
     .option('--config <file>', 'settings file (environment variables take precedence)')
     .option('--json', 'print results as JSON')
   for (const register of commands) register(program, machine, act)

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { sql } from 'kysely'
 import { bytesText, isoNow, plural, problem } from '../../../core/kit/index.ts'
 import { type Globals, type Machine, print } from '../../../node/command-line.ts'
-import { packageVersion, syncFolder } from '../../../node/index.ts'
+import { buildVersion, syncFolder } from '../../../node/index.ts'
 import { namedObjects } from '../../app/index.ts'
 import type { Config } from '../../config/index.ts'
 import { type DialectName, openDatabase } from '../../db/index.ts'
@@ -68,7 +68,7 @@ async function fill({ signal, clock }: Machine, config: Config, folder: string):
   const faults = place.kind === 'file' ? await findFaults(url, named, sums) : { missing: [], damaged: [] }
   const { missing, damaged } = faults
   const manifest: BackupManifest = {
-    ...{ format: 1, at: isoNow(clock), version: packageVersion(), dialect, lastMigration },
+    ...{ format: 1, at: isoNow(clock), version: buildVersion(), dialect, lastMigration },
     objects: place.kind === 'file' ? 'included' : 'elsewhere',
     ...(missing.length > 0 ? { missingObjects: missing.length } : {}),
     ...(damaged.length > 0 ? { damagedObjects: damaged.length } : {}),
