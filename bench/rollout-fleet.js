@@ -37,7 +37,6 @@ export const rolloutDeps = (db, owner) => ({
   staleAfterMs: 26 * 3_600_000,
   offlineAfterMs: 3_600_000,
   schemas,
-  daemonVersion: '0.1.0',
   fenceMaxMs: 15 * 60_000,
   migrations: [],
   windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },

@@ -38,7 +38,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
   afterAll(() => one?.end())
 
   const installedTarget = (): TierVersions => ({ ...healthy.installed })
-  const limits = { now: '2026-01-05T02:10:00.000Z', staleAfterMs: 26 * 3_600_000, schemas: synapseSchemas, daemonVersion: '0.1.0' }
+  const limits = { now: '2026-01-05T02:10:00.000Z', staleAfterMs: 26 * 3_600_000, schemas: synapseSchemas }
   /** As the daemon sees it with the box's own report. */
   const found = (report: VersionsReport, change: Partial<TierVersions>) => {
     const box = aKnownBox(one.slug, { installed: report.installed, report, databaseBytes: report.databaseBytes ?? null })

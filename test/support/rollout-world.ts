@@ -72,7 +72,6 @@ function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<
     settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000, ...settings },
     assertSnapshotsConfigured: () => undefined,
     schemas: synapseSchemas,
-    daemonVersion: '0.1.0',
     fenceMaxMs: 15 * 60_000,
     fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
     snapshots: { free: 'before', pro: 'before', enterprise: 'before' },

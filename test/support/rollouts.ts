@@ -11,7 +11,6 @@ export const aKnownBox = (slug: string, changes: Partial<KnownBox> = {}): KnownB
   hostId: `hst_of_${slug}`,
   hostName: `host-of-${slug}`,
   hostOnline: true,
-  agentVersion: '0.1.0',
   protocolVersion: 1,
   clockOffsetMs: 0,
   tier: 'free',

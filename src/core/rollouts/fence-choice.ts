@@ -11,7 +11,6 @@ import {
   type TierVersions,
 } from '../boxes/index.ts'
 import type { KnownBox, Limits } from './known-box.ts'
-import { isOlderAgent } from './preflight-state.ts'
 
 /** `auto`: chosen per box by the rule of `chooseFence`. */
 export const RequestedFence = z.enum(['auto', ...FenceMode.options])
@@ -54,14 +53,13 @@ export const requestedSnapshot = (ofRollout: RequestedSnapshot, tiers: TierSnaps
  * the schema is known beforehand: the agent checks the background updates, and opens the box only if it finds none but those that the former
  * version was running itself and those of the table of harmless ones.
  */
-export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 'schemas' | 'daemonVersion'>): FenceChoice {
+export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {
   const choice = chooseMode(box, change, limits)
-  const snapshot = isOlderAgent(box, limits) ? 'before' : snapshotModeOf({ ...choice, snapshot: change.snapshot })
+  const snapshot = snapshotModeOf({ ...choice, snapshot: change.snapshot })
   return snapshot === 'before' ? choice : { ...choice, snapshot }
 }
 
-function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: Pick<Limits, 'schemas' | 'daemonVersion'>): FenceChoice {
-  if (isOlderAgent(box, limits)) return { mode: 'until-stable', reason: `the agent of ${box.hostName} is older than the daemon` }
+function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {
   const back = schemaAfter({ box, to, changes }, limits)
   const { harmlessUpdates = [] } = limits.schemas
   const proof = 'schema' in back ? { formerSchema: back.schema, harmlessUpdates } : {}

@@ -9,8 +9,7 @@ export type KnownBox = Readonly<{
   hostId: string
   hostName: string
   hostOnline: boolean
-  /** The agent of its host, as it reported; null until it does. */
-  agentVersion: string | null
+  /** The protocol of its host's agent, as it reported; null until it does. */
   protocolVersion: number | null
   /** The host's clock minus the daemon's. */
   clockOffsetMs: number | null
@@ -34,6 +33,4 @@ export type Limits = Readonly<{
   now: string
   staleAfterMs: number
   schemas: SynapseSchemas
-  /** An older agent may lack commands of this daemon. */
-  daemonVersion: string
 }>

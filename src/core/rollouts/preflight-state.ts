@@ -1,4 +1,3 @@
-import semver from 'semver'
 import { type Component, ProbeComponent, Service, VersionedService } from '../boxes/index.ts'
 import { isSkewed, supportedProtocols } from '../hosts/index.ts'
 import { duration } from '../kit/index.ts'
@@ -14,17 +13,14 @@ export function reportFindings({ slug, reportedAt }: KnownBox, { now, staleAfter
 }
 
 /** The state of the host and of the box, whatever the target. */
-export const stateFindings = (box: KnownBox, limits: Limits): Finding[] => [
+export const stateFindings = (box: KnownBox): Finding[] => [
   ...(box.managed ? [] : [refusal('NOT_MANAGED', `${box.slug} is observed, not managed. fix: complete its adoption`)]),
-  ...hostFindings(box, limits),
+  ...hostFindings(box),
   ...fenceFindings(box),
   ...healthFindings(box),
 ]
 
-export function hostFindings(
-  { slug, hostName, hostOnline, clockOffsetMs, protocolVersion, agentVersion }: KnownBox,
-  limits: Limits,
-): Finding[] {
+export function hostFindings({ slug, hostName, hostOnline, clockOffsetMs, protocolVersion }: KnownBox): Finding[] {
   const findings: Finding[] = []
   if (!hostOnline) findings.push(refusal('HOST_OFFLINE', `the host ${hostName} of ${slug} is offline. fix: start its agent`))
   if (clockOffsetMs !== null && isSkewed({ clockOffsetMs }))
@@ -41,21 +37,8 @@ export function hostFindings(
         `the agent of ${hostName} speaks protocol ${protocolVersion}, which this daemon does not support. fix: upgrade tenantry-agent`,
       ),
     )
-  else if (isOlderAgent({ agentVersion }, limits))
-    findings.push(
-      warning(
-        'AGENT_TOO_OLD',
-        `the agent of ${hostName} has version ${agentVersion}, the daemon ${limits.daemonVersion}. fix: upgrade tenantry-agent`,
-      ),
-    )
   return findings
 }
-
-/** False where a version is unknown. */
-export const isOlderAgent = (
-  { agentVersion: version }: Pick<KnownBox, 'agentVersion'>,
-  { daemonVersion: than }: Pick<Limits, 'daemonVersion'>,
-): boolean => version !== null && semver.valid(version) !== null && semver.valid(than) !== null && semver.lt(version, than)
 
 export function fenceFindings({ slug, heldBy, report }: KnownBox): Finding[] {
   if (heldBy !== null) return [warning('BOX_HELD', `${slug} is on hold for ${heldBy}; it waits until the hold is released`)]

@@ -21,7 +21,7 @@ export function preflightBox(box: KnownBox, target: TierVersions, limits: Limits
   if (changes.length === 0 && outdated.length === 0) return { does: 'skip', changes, findings: [] }
   const findings = [
     ...outdated,
-    ...stateFindings(box, limits),
+    ...stateFindings(box),
     ...versionFindings({ box, target, changes }, limits),
     ...factFindings({ box, target, changes }, limits),
   ]

@@ -131,7 +131,6 @@ export type RehearsalSettings = Readonly<{
   windows: WindowRules
   schemas: SynapseSchemas
   migrations: readonly BoxMigration[]
-  daemonVersion: string
 }>
 
 export type RehearsalInput = Readonly<{

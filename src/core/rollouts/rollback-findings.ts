@@ -30,7 +30,7 @@ export function boxFindings(
     return [refusal('CHANGED_SINCE', `the box of ${slug} that this rollout updated is not its live box any more`)]
   return [
     ...(box.managed ? [] : [refusal('NOT_MANAGED', `${slug} is observed, not managed. fix: complete its adoption`)]),
-    ...hostFindings(box, limits),
+    ...hostFindings(box),
     ...fenceFindings(box),
     ...reportFindings(box, limits),
     ...changedSince(mode, update, box),

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Logger, packageVersion, settlingFetch } from '../../node/index.ts'
+import { type Logger, settlingFetch } from '../../node/index.ts'
 import { maintainRepository, type OnWaiting, resticMaintenance } from '../../node/restic/index.ts'
 import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
@@ -63,7 +63,6 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     rolloutBus: makeRolloutBus(),
     settings: config.rollouts,
     schemas: deps.schemas,
-    daemonVersion: packageVersion(),
     approvalTokenSha256: config.approvalTokenSha256,
     askRegistries: askRegistries({ ...boxes, log }),
     rehearse: deps.rehearse,

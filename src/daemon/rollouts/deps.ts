@@ -30,7 +30,6 @@ export type RolloutsDeps = Readonly<{
   offlineAfterMs: number
   /** The database schema that each Synapse version writes and needs. */
   schemas: SynapseSchemas
-  daemonVersion: string
   /** A longer expected downtime blocks the box unless the operator allows it. */
   fenceMaxMs: number
   /** When the fence of a box ends, by tier, unless its rollout says so. */

@@ -9,7 +9,7 @@ import type { RolloutsDeps } from './deps.ts'
 
 type Deps = Pick<RolloutsDeps, 'clock' | 'offlineAfterMs' | 'windows'>
 
-type KnownHost = Pick<KnownBox, 'hostName' | 'hostOnline' | 'agentVersion' | 'protocolVersion' | 'clockOffsetMs'>
+type KnownHost = Pick<KnownBox, 'hostName' | 'hostOnline' | 'protocolVersion' | 'clockOffsetMs'>
 
 const known = ({ windows }: Deps, box: BoxRecord, { heldBy, host }: Readonly<{ heldBy: string | null; host: KnownHost }>): KnownBox => ({
   ...host,
@@ -32,15 +32,14 @@ const known = ({ windows }: Deps, box: BoxRecord, { heldBy, host }: Readonly<{ h
 const unknownHost = (hostId: string): KnownHost => ({
   hostName: hostId,
   hostOnline: false,
-  agentVersion: null,
   protocolVersion: null,
   clockOffsetMs: null,
 })
 
 const knownHost = ({ clock, offlineAfterMs }: Deps, host: Host): KnownHost => {
-  const { name, status, agentVersion, protocolVersion, clockOffsetMs } = host
+  const { name, status, protocolVersion, clockOffsetMs } = host
   const hostOnline = status === 'active' && !isOffline(host, clock.now(), offlineAfterMs)
-  return { hostName: name, hostOnline, agentVersion, protocolVersion, clockOffsetMs }
+  return { hostName: name, hostOnline, protocolVersion, clockOffsetMs }
 }
 
 /** Every live box with its host's state and its hold. */

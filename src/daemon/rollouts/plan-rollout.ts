@@ -34,7 +34,6 @@ export type PlanDeps = Pick<
   | 'staleAfterMs'
   | 'offlineAfterMs'
   | 'schemas'
-  | 'daemonVersion'
   | 'fenceMaxMs'
   | 'fences'
   | 'snapshots'
@@ -167,7 +166,7 @@ type Target = Pick<
 >
 
 async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
-  const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs, fences, snapshots } = deps
+  const { db, clock, settings, probe, staleAfterMs, schemas, fenceMaxMs, fences, snapshots } = deps
   return plan({
     ...target,
     boxes: await knownBoxes(deps, db),
@@ -177,7 +176,6 @@ async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
     now: isoNow(clock),
     staleAfterMs,
     schemas,
-    daemonVersion,
     fenceMaxMs,
     fences,
     snapshots,

@@ -12,7 +12,7 @@ import { aManifest } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
 
-const limits = { schemas: synapseSchemas, daemonVersion: '1.2.0' }
+const limits = { schemas: synapseSchemas }
 type Row = Readonly<{
   box?: Partial<KnownBox>
   synapse?: string
@@ -22,7 +22,7 @@ type Row = Readonly<{
 }>
 const chosen = ({ box = {}, synapse = '1.163.2', changes = ['synapse'], requested = 'auto', snapshot = 'before' }: Row) =>
   chooseFence(
-    aKnownBox('oak', { agentVersion: '1.2.0', ...box }),
+    aKnownBox('oak', box),
     { to: aManifest({ synapse }).tiers.free, changes, requested, snapshot },
     limits,
   )
@@ -31,12 +31,6 @@ test.each<[rule: string, Row, object]>([
   ['the former version reads what the new one writes', {}, { mode: 'until-proven', formerSchema: expect.any(Number) }],
   ['the object store changes', { changes: ['synapse', 'minio'] }, { mode: 'until-stable', reason: 'MinIO does not support a downgrade' }],
   ['the target is not in the table', { synapse: '9.9.9' }, { mode: 'until-stable', reason: 'the schema of Synapse 9.9.9 is unknown' }],
-  [
-    'the agent is older',
-    { box: { agentVersion: '1.1.9' } },
-    { mode: 'until-stable', reason: expect.stringContaining('older than the daemon') },
-  ],
-  ['an older agent, whatever is requested', { box: { agentVersion: '1.1.9' }, requested: 'until-proven' }, { mode: 'until-stable' }],
   ['only PostgreSQL changes', { changes: ['postgres'] }, { mode: 'until-proven', formerSchema: expect.any(Number) }],
   ['the mode is requested', { requested: 'until-stable' }, { mode: 'until-stable' }],
   ['none is requested', { requested: 'none' }, { mode: 'none', formerSchema: expect.any(Number) }],
@@ -71,7 +65,6 @@ test.each<[rule: string, Row, 'alongside' | undefined]>([
   ['and without a fence', { snapshot: 'alongside', requested: 'none' }, 'alongside'],
   ['not by default', {}, undefined],
   ['not where the box stays fenced until it is stable', { snapshot: 'alongside', changes: ['minio'] }, undefined],
-  ['not for an older agent', { snapshot: 'alongside', requested: 'none', box: { agentVersion: '1.1.9' } }, undefined],
 ])('the snapshot is stored %s', (_, row, snapshot) => {
   expect(chosen(row).snapshot).toBe(snapshot)
 })

@@ -10,7 +10,6 @@ const limits = {
   now: '2026-01-05T05:12:00.000Z',
   staleAfterMs: 26 * 3_600_000,
   schemas: synapseSchemas,
-  daemonVersion: '0.1.0',
   fixes: { since: [], before: [] },
 }
 const before = { migrationsHead: '0000', postgres: '17.5', synapse: '1.157.1', minio: 'RELEASE.2025-07-23T15-54-02Z' }

@@ -24,7 +24,6 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     now: '2026-01-05T02:10:00.000Z',
     staleAfterMs: 26 * 3_600_000,
     schemas: synapseSchemas,
-    daemonVersion: '0.1.0',
     fenceMaxMs: 15 * 60_000,
     allowLongFence: false,
     ...changes,

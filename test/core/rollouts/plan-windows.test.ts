@@ -28,7 +28,6 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     now,
     staleAfterMs: 26 * hourMs,
     schemas: synapseSchemas,
-    daemonVersion: '0.1.0',
     fenceMaxMs: 15 * minuteMs,
     allowLongFence: false,
     ...changes,

@@ -5,7 +5,7 @@ import { aManifest, aProbe, aReport } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
 
-const limits = { now: '2026-01-05T02:10:00.000Z', staleAfterMs: 26 * 3_600_000, schemas: synapseSchemas, daemonVersion: '0.1.0' }
+const limits = { now: '2026-01-05T02:10:00.000Z', staleAfterMs: 26 * 3_600_000, schemas: synapseSchemas }
 const target = aManifest({ synapse: '1.163.2' }).tiers.free
 const look = (changes: Partial<KnownBox>, to = target) => preflightBox(aKnownBox('acme', changes), to, limits)
 const withVersions = (changes: Partial<InstalledVersions>) => ({ installed: { ...aReport('acme').installed, ...changes } })
@@ -62,7 +62,6 @@ const cases: Case[] = [
   ],
   ['a host whose clock is behind', 'refuse CLOCK_SKEW', { clockOffsetMs: -31_000 }, /31 s behind/],
   ['an agent of another protocol', 'refuse AGENT_TOO_OLD', { protocolVersion: 0 }, /speaks protocol 0.*upgrade tenantry-agent/],
-  ['an agent of an older release', 'warn AGENT_TOO_OLD', { agentVersion: '0.0.9' }, /version 0.0.9, the daemon 0.1.0/],
   ['a box that is only observed', 'refuse NOT_MANAGED', { managed: false }, /complete its adoption/],
   ['no report', 'refuse NO_REPORT', { reportedAt: null, report: null }, /boxes scan/],
   ['an old report', 'refuse STALE_REPORT', { reportedAt: '2026-01-03T20:00:00.000Z' }, /30 h 10 min old/],

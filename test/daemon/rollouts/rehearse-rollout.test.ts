@@ -11,7 +11,7 @@ const result = { seed: 1 } as Rehearsal
 function aRoom(rehearse: Rehearse | undefined) {
   const clock = manualClock()
   const deps = {
-    ...{ clock, rehearse, schemas: synapseSchemas, migrations: [], daemonVersion: '0.1.0' },
+    ...{ clock, rehearse, schemas: synapseSchemas, migrations: [] },
     ...{
       staleAfterMs: 1,
       offlineAfterMs: 1,
@@ -37,7 +37,7 @@ test('is given what the daemon goes by, and the moment', async () => {
   })
   expect(await play(wanted, never())).toBe(result)
   expect(given).toMatchObject([
-    { request: wanted, startIso: clock.now().toISOString(), settings: { rollouts: { parallel: 3 }, daemonVersion: '0.1.0' } },
+    { request: wanted, startIso: clock.now().toISOString(), settings: { rollouts: { parallel: 3 } } },
   ])
   expect(structuredClone(given)).toEqual(given)
 })

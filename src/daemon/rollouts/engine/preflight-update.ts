@@ -110,8 +110,8 @@ export const preflightUpdate = (leased: LeasedRollout, command: CommandOf, { rep
   })
 
 async function preflightOf({ tx, clock, deps, rollout, action }: ActionTx, box: KnownBox): Promise<Preflight> {
-  const { staleAfterMs, schemas, daemonVersion } = deps
-  const limits = { now: isoNow(clock), staleAfterMs, schemas, daemonVersion }
+  const { staleAfterMs, schemas } = deps
+  const limits = { now: isoNow(clock), staleAfterMs, schemas }
   if (action.attempt === 1) return preflightBox(box, action.to, limits)
   const before = await ranBefore(tx, action.id)
   return preflightRetry(box, action.to, { ...limits, earlier: before && { pinned: rollout.digests, before } })

@@ -169,7 +169,7 @@ function assertNoneRefused(plan: RollbackPlan): void {
   )
 }
 
-type RollbackDeps = Pick<RolloutsDeps, 'clock' | 'staleAfterMs' | 'offlineAfterMs' | 'schemas' | 'daemonVersion' | 'windows'>
+type RollbackDeps = Pick<RolloutsDeps, 'clock' | 'staleAfterMs' | 'offlineAfterMs' | 'schemas' | 'windows'>
 
 type PlanInput = Readonly<{ id: string; boxes: RollbackMode }>
 
@@ -194,7 +194,7 @@ async function rollbackPlanOf(
   rollout: StoredRollout,
   mode: RollbackMode,
 ): Promise<RollbackPlan> {
-  const { staleAfterMs, schemas, daemonVersion } = deps
+  const { staleAfterMs, schemas } = deps
   return plan({
     rolloutId: rollout.id,
     mode,
@@ -204,6 +204,5 @@ async function rollbackPlanOf(
     now: isoNow(deps.clock),
     staleAfterMs,
     schemas,
-    daemonVersion,
   })
 }

@@ -109,8 +109,8 @@ export const preflightRollback = (leased: LeasedRollout, command: CommandOf, { r
   })
 
 async function limitsOf({ tx, clock, deps, rollout }: ActionTx) {
-  const { staleAfterMs, schemas, daemonVersion } = deps
-  return { now: isoNow(clock), staleAfterMs, schemas, daemonVersion, fixes: await fixesAround(tx, rollout) }
+  const { staleAfterMs, schemas } = deps
+  return { now: isoNow(clock), staleAfterMs, schemas, fixes: await fixesAround(tx, rollout) }
 }
 
 const runningNow = ({ services }: Report) => {
