@@ -5,7 +5,7 @@ import { closing, commands, opening } from '../../src/demo/story.ts'
 import { aRollout } from '../support/records.ts'
 
 const counts = { ...aRollout().counts, succeeded: 20 }
-const fence = { boxes: 21, sumMs: 70_000, medianMs: 3_000, worstMs: 10_000, worstSlug: 'realschule-am-see' }
+const fence = { boxes: 21, sumMs: 70_000, medianMs: 3_000, worstMs: 10_000, worstSlug: 'realschule-am-see', expectedMedianMs: 0 }
 const phases = [1, 5, 0, 8].map((boxes) => ({ boxes })) as Parameters<typeof closing>[0]['phases']
 const seen = (status: 'paused' | 'pro' | 'done') =>
   closing({ fleet: simulatedFleet, rollout: aRollout({ status, counts }), fence, phases, restoredInMs: 2_000 })

@@ -133,7 +133,6 @@ const words: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       queue: `'chat:' || (n % 1500)`,
       lane: `'chat'`,
       key: `'user-' || n`,
-      lease_until: 'null',
     },
     ...{ attempts: '0', created_at: `'2026-01-05T01:59:00.000Z'` },
   },

@@ -158,10 +158,17 @@ export const aPlannedBox = (tenantSlug: string, given: Partial<PlannedBox> = {})
   expectedMs: 240_000,
   expectedFenceMs: 180_000,
   worstFenceMs: 3_600_000,
+  fenceMode: 'until-proven',
+  snapshotMode: 'before',
   ...given,
 })
 
 const phases = ['canary', 'free_5', 'free_100', 'pro', 'enterprise'] as const
+
+const imagesOf = (boxes: readonly PlannedBox[]): RolloutPlan['images'] => {
+  const digests = new Map(boxes.flatMap(({ images }) => Object.values(images).map(({ image, digest }) => [image, digest] as const)))
+  return [...digests].map(([image, digest]) => ({ image, digest, from: digest === null ? 'first-pull' : 'fleet' }))
+}
 
 export function aPlan(boxes: readonly PlannedBox[], given: Partial<RolloutPlan> = {}): RolloutPlan {
   const moving = boxes.filter(({ does }) => does === 'update')
@@ -178,6 +185,7 @@ export function aPlan(boxes: readonly PlannedBox[], given: Partial<RolloutPlan> 
       expectedMs: 240_000,
     })),
     boxes: [...boxes],
+    images: imagesOf(moving),
     updates: moving.length,
     refusals: boxes.filter(({ does }) => does === 'refuse').length,
     warnings: 0,
@@ -247,6 +255,7 @@ export const anEvent = (given: Partial<RolloutEvent> = {}): RolloutEvent => ({
   rolloutId,
   status: 'canary',
   previousStatus: null,
+  bakeUntil: null,
   reason: null,
   action: null,
   progress: null,

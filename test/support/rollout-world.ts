@@ -292,7 +292,7 @@ const ofSnapshot = (clock: BoxesWorld['clock']) => ({
 const factsOf = (synapse: string): VersionsReport['facts'] => {
   const written = synapseSchemaOf(synapseSchemas, synapse)
   const unknown = { collation: null, libc: null, mediaBytes: null, objectBytes: null, freeDiskBytes: null }
-  const compose = { otherServices: null, wouldRecreate: null, composeChanged: null }
+  const compose = { otherServices: null, wouldRecreate: null, composeChanged: null, notRestorable: null, scaledServices: null }
   const schema = { schemaVersion: written?.schema ?? null, compatVersion: written?.compat ?? null }
   return { ...schema, backgroundUpdates: [], ...unknown, ...compose }
 }

@@ -190,6 +190,7 @@ export const aDrill = (given: Partial<DrillResult> = {}): DrillResult => ({
   restoreMs: 45_000,
   tables: 190,
   rows: 12_345,
+  media: null,
   probe: aProbe(),
   error: null,
   ...given,
@@ -231,5 +232,6 @@ export const aTended = (words: readonly string[], given: Partial<RepositoryRepor
   present: words.map((word) => aListed(word)),
   freedBytes: null,
   check: null,
+  repositoryId: 'a'.repeat(64),
   ...given,
 })

@@ -27,10 +27,9 @@ type Before = Readonly<{
   hadProbe: boolean
   reread: readonly Service[]
   diff: string
-  /** Previous record; absent in journals of earlier agents. */
-  recorded?: Pick<LocalBox, 'chatDomain' | 'ports'>
-  /** Absent in journals of earlier agents. */
-  place?: DataPlace
+  /** Previous record. */
+  recorded: Pick<LocalBox, 'chatDomain' | 'ports'>
+  place: DataPlace
 }>
 
 type Completion = Readonly<{
@@ -51,16 +50,16 @@ export const completionSteps = (run: Completion): SagaActs<CompletionStep> => ({
   },
   count: async (at) => {
     const { place } = beforeOf(at)
-    return place && countQuietRows(run, place, at.signal)
+    return countQuietRows(run, place, at.signal)
   },
   start: async (at) => {
     const { reread, place } = beforeOf(at)
     const rows = at.resultOf('count') as RowCounts | null | undefined
     const onceDatabaseRuns = async () => {
-      if (place && rows) await assertSameRows(run, { place, rows }, at.signal)
+      if (rows) await assertSameRows(run, { place, rows }, at.signal)
     }
     await bringUp(run.deps, completed(run), { reread, signal: at.signal, onceDatabaseRuns })
-    if (place) await assertSameVolumes(run, place.mounts)
+    await assertSameVolumes(run, place.mounts)
   },
   account: async ({ signal }) => {
     const { appserviceToken } = await currentSecrets(run)
@@ -99,7 +98,7 @@ export function beforeOf(at: Pick<StepContext<CompletionStep>, 'resultOf'>): Bef
   return before
 }
 
-const observed = (at: Pick<StepContext<CompletionStep>, 'resultOf'>): Partial<LocalBox> => beforeOf(at).recorded ?? { ports: null }
+const observed = (at: Pick<StepContext<CompletionStep>, 'resultOf'>): Partial<LocalBox> => beforeOf(at).recorded
 
 async function bringEdge({ deps, payload, context }: Completion, signal: AbortSignal): Promise<void> {
   const edge = { image: payload.edgeImage, digest: payload.edgeDigest }

@@ -56,7 +56,7 @@ export const reserveBytes = 256 * 1024 * 1024
 /** Bytes that will be written below a path. */
 export type DiskUse = Readonly<{ path: string; bytes: number }>
 
-/** The reserved space that a step records, so that it is reserved again after a restart; absent in journals of older agents. */
+/** The reserved space that a step records, so that it is reserved again after a restart. */
 export type Reserved = Readonly<{ room?: readonly DiskUse[] }>
 
 /** A disk without enough space beside the reserve and what is reserved for others, named by its paths. */

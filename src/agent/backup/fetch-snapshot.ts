@@ -123,7 +123,7 @@ async function manifestIn({ folder, snapshotId, manifestSha256 }: Located): Prom
   if (isFullManifest(manifest)) return { manifest, manifestSha256: sha256 }
   throw problem(
     'RESTORE_FAILED',
-    `the snapshot ${snapshotId} was made by an older agent that did not record its paths. fix: use another snapshot, or restore it by hand with restic`,
+    `the snapshot ${snapshotId} does not record its paths. fix: use another snapshot, or restore it by hand with restic`,
   )
 }
 

@@ -90,7 +90,7 @@ export async function applyMigration({ engine, box }: EngineBox, migration: BoxM
   const { exitCode, stderr } = await psql({ engine, view, login, signal }, migrationSql(migration))
   if (exitCode === 0) return
   signal?.throwIfAborted()
-  // A run of an earlier agent may have finished in the meantime.
+  // A run of an agent that was restarted may have finished in the meantime.
   if (await isNoted(engine, box, migration)) return
   throw problem('UPDATE_FAILED', `Box migration ${migration.head}-${migration.name} failed in ${box.slug}: ${errorIn(stderr)}`)
 }

@@ -20,7 +20,7 @@ import {
 } from './sql.ts'
 
 export const dumpFile = 'database.dump'
-/** Only for a person who restores by hand, and for older agents: a load never runs it. */
+/** Only for a person who restores by hand: a load never runs it. */
 const globalsFile = 'globals.sql'
 
 /** Writes dump and globals into a folder. Dump and row counts use the same database snapshot. */

@@ -24,10 +24,9 @@ export type ChangeRun = Readonly<{
 }>
 
 /**
- * Containers as they were started, by id: another id or one more restart means that one died. Journals of older agents have one entry per
- * service instead, by its name, and may lack `startedAt`.
+ * Containers as they were started, by id: another id or one more restart means that one died.
  */
-export type Baseline = Readonly<Record<string, Readonly<{ service?: Service; id: string; restartCount: number; startedAt?: string }>>>
+export type Baseline = Readonly<Record<string, Readonly<{ service: Service; id: string; restartCount: number; startedAt: string }>>>
 
 /** Dependencies of updates and restores. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
 export type ChangeDeps = Readonly<{

@@ -36,7 +36,7 @@ export function watchContainers(run: ChangeRun, { baseline: first, digests }: Ex
     if (!containers) return
     last = containers
     if (host === 'unchanged' && allRestarted(containers, baseline)) host = 'restarting'
-    for (const before of startedIn(baseline)) {
+    for (const before of Object.values(baseline)) {
       const { service } = before
       const container = nowOf(containers, before)
       const harm = replaced(container, before, digests[service]) ?? (host === 'restarting' ? undefined : restarted(container, before))
@@ -83,9 +83,7 @@ function logSinceStart({ deps, elapsedMs }: ChangeRun, { id, startedAt }: Contai
 export const baselineFrom = (containers: readonly ContainerState[]): Baseline =>
   Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [id, { service, id, restartCount, startedAt }]))
 
-type Started = Omit<Baseline[string], 'service'> & Readonly<{ service: string }>
-
-const startedIn = (baseline: Baseline): Started[] => Object.entries(baseline).map(([key, one]) => ({ ...one, service: one.service ?? key }))
+type Started = Baseline[string]
 
 /** The same container now, else one that replaced it. */
 const nowOf = (containers: readonly ContainerState[], { id, service }: Started): ContainerState | undefined =>
@@ -102,9 +100,9 @@ async function containersNow({ deps, box }: ChangeRun): Promise<readonly Contain
 
 /** The host restarted if no container kept running, not even the edge, which no change of a box restarts once it is probed. */
 const allRestarted = (containers: readonly ContainerState[], baseline: Baseline): boolean =>
-  startedIn(baseline).every(({ id, startedAt }) => {
+  Object.values(baseline).every(({ id, startedAt }) => {
     const container = containers.find((candidate) => candidate.id === id)
-    return startedAt !== undefined && container !== undefined && (container.state !== 'running' || container.startedAt !== startedAt)
+    return container !== undefined && (container.state !== 'running' || container.startedAt !== startedAt)
   })
 
 function replaced(container: ContainerState | undefined, before: Started, digest: string | undefined): string | undefined {

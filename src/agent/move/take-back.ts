@@ -53,7 +53,6 @@ async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
   if (!box.handedOver) throw problem('CONFLICT', `the box ${box.slug} was not handed over by this host: there is nothing to take back`)
 }
 
-/** `handedOver` is absent in journals of older agents. */
 type Started = Readonly<{ holder: string | null; handedOver?: NonNullable<LocalBox['handedOver']> }>
 
 const actsOf = ({ deps, context, payload, box }: Run): SagaActs<TakeBackStep> => ({

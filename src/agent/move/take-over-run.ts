@@ -17,7 +17,7 @@ export type TakeOverRun = Readonly<{
 }>
 
 /**
- * Reserves space for the whole snapshot and for the loaded database beside its dump. If the database size is unknown (older agents), the
+ * Reserves space for the whole snapshot and for the loaded database beside its dump. If the database size is unknown, the
  * total size is used. The volumes' disk needs space for everything, because the dump may be on the same disk; the work folder only for the
  * dump. Returns the reserved space. Throws DISK_FULL.
  */

@@ -6,7 +6,7 @@ import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { type AgentIdentity, type AgentPrivateKey, type KeyStore, newAgentKey } from '../channel/index.ts'
 
 const PrivateKey = z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
-/** `replaces`: id of the key that it replaces; absent in files of earlier agents. */
+/** `replaces`: id of the key that it replaces. */
 const NextKey = PrivateKey.extend({ replaces: z.string().exactOptional() })
 const Identity = z.strictObject({ hostId: z.string(), name: z.string(), keyId: z.string(), daemonUrl: z.url(), privateKey: PrivateKey })
 

@@ -26,7 +26,7 @@ export type Before = Readonly<{
   database: DatabaseVolume
   /** Already filled: media and objects are fetched while the box serves. */
   data: readonly DataVolume[]
-  /** The disk space reserved for the restore; absent in journals of older agents. */
+  /** The disk space reserved for the restore. */
   room?: readonly DiskUse[]
   snapshot: Readonly<{ images: Images; migrationsHead: string }>
   /** The ended command whose fence quarantines the box; null for an open box. */
@@ -43,8 +43,7 @@ type Evidence = Readonly<{
   fetch?: Before
   keep?: Kept
   load?: Readonly<{ volume: string }>
-  /** `keptFiles` is absent in journals of older agents. */
-  switch?: Readonly<{ edge: boolean; secrets: boolean; keptFiles?: readonly string[] }>
+  switch?: Readonly<{ edge: boolean; secrets: boolean; keptFiles: readonly string[] }>
   start?: Baseline
   'back-start'?: Baseline
 }>

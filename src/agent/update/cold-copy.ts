@@ -48,7 +48,7 @@ export async function makeColdCopy(run: UpdateRun, { stopped, copied }: Checks =
   }
 }
 
-/** With `before` the copy is made with the snapshot, or here for a snapshot of an older agent. */
+/** With `before` the copy is made with the snapshot, or here where it was not. */
 export const coldCopy = async (run: UpdateRun): Promise<ColdCopy> =>
   isAlongside(run) ? copyToDump(run) : (storedSnapshot(run)?.copy ?? makeColdCopy(run))
 

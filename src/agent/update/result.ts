@@ -62,7 +62,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
 const dataAt = (run: UpdateRun): string | undefined =>
   storedSnapshot(run)?.takenAt ?? (run.evidence()['restore-data'] ? run.evidence()['cold-copy']?.at : undefined)
 
-/** How the database was restored; absent for journals of older agents. */
+/** How the database was restored; absent where it was not. */
 function restoredDatabase(run: UpdateRun): Pick<UpdateResult, 'restored'> {
   const { 'restore-data': restored, 'cold-copy': copy } = run.evidence()
   if (restored?.from === undefined) return {}

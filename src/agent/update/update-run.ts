@@ -35,7 +35,7 @@ export type UpdateRun = Run<UpdateStep, BoxCommandPayload<'tenant-box.update'>, 
 /** A container before the update. */
 type FormerContainer = Readonly<{ id: string; image: string; digest: string | null }>
 
-/** The box before the update, and what is to change; recorded once, before the fence. Older agents recorded no optional field. */
+/** The box before the update, and what is to change; recorded once, before the fence. */
 export type Before = Readonly<{
   containers: Readonly<Record<string, FormerContainer>>
   /** Services whose image changes. */
@@ -57,11 +57,10 @@ export type Before = Readonly<{
   room?: readonly DiskUse[]
 }>
 
-/** `takenAt` and `copy` are absent in journals of older agents. */
 export type SnapshotEvidence = Readonly<{
   snapshotId: string
   manifestSha256: string
-  takenAt?: string
+  takenAt: string
   counts: RowCounts
   /** The cold copy that was made meanwhile. */
   copy?: ColdCopy
@@ -70,7 +69,6 @@ export type SnapshotEvidence = Readonly<{
 /** How long the copy took, or why there is none. `at`: the moment of its data, for a snapshot that is stored from it. */
 export type ColdCopy = Readonly<{ copiedMs?: number; skipped?: string; at?: string }>
 
-/** Absent in journals of older agents: then it is the volume of the last try. */
 export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
 
 /** Results that steps record in the journal for later steps, a resumed update and the result. */
@@ -160,5 +158,5 @@ export async function switchToRestored(run: UpdateRun, volume: string): Promise<
   await replaceCompose(run, rewriteVolumes(await formerText(run), { [database.key]: volume }))
 }
 
-/** The rollback is evaluated beside the last quick probe, because users wait for each query; absent in journals of older agents. */
+/** The rollback is evaluated beside the last quick probe, because users wait for each query. */
 export type QuickProof = Readonly<{ rollback?: ImageRollback }>

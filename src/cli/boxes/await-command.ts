@@ -35,8 +35,7 @@ export async function awaitCommand(
   }
 }
 
-/** An older daemon sends no host status. */
-const isOffline = ({ hostStatus }: CommandView) => hostStatus !== undefined && hostStatus !== 'online'
+const isOffline = ({ hostStatus }: CommandView) => hostStatus !== 'online'
 
 /** As `awaitCommand`, for read-only commands: throws HOST_OFFLINE when the host goes offline. */
 export const awaitAnswer = (

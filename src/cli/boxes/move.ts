@@ -62,7 +62,7 @@ async function startMove(
       notify(
         `Snapshot ${plan.snapshot.snapshotId.slice(0, 8)} is DAMAGED, and no better one exists. If it cannot be read, the move fails and ${slug} stays unchanged.`,
       )
-    const { reopens = [] } = plan.snapshot // absent from an older daemon
+    const { reopens } = plan.snapshot
     if (reopens.length > 0) notify(clean(reintroducedText(slug, reopens)))
   } else notify(`${slug} is offline from its stop on ${plan.from} until it is verified on ${plan.to}. No data loss.`)
   await assertConfirmed(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)

@@ -207,11 +207,10 @@ export async function runCommandLine(
   }
 }
 
-/** `help boxes list` is `boxes list --help`; `-V` was the flag for the version before `-v`. */
+/** `help boxes list` is `boxes list --help`. */
 function standardForm(argv: readonly string[]): readonly string[] {
   const [first, ...rest] = argv
-  if (first === 'help') return [...rest, '--help']
-  return argv.length === 1 && first === '-V' ? ['--version'] : argv
+  return first === 'help' ? [...rest, '--help'] : argv
 }
 
 /** The noun and verb of a line that does not parse, to point to their help. */

@@ -1,4 +1,4 @@
-import { isProblem, plural, problem } from '../../core/kit/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
 import {
   type fenceModes,
   movedImages,
@@ -70,7 +70,6 @@ export const create = command('create', 'Create a rollout to the manifest, and s
   ],
 })
 
-/** Sent only when set, because an older daemon refuses unknown fields. */
 export const startBody = ({ skipRefused, queue }: { skipRefused?: boolean; queue: boolean }) => {
   const body = { ...(skipRefused === undefined ? {} : { skipRefused }), ...(queue ? { queue } : {}) }
   return Object.keys(body).length > 0 ? { body } : {}
@@ -137,16 +136,8 @@ function assertNoBlockers({ boxes, refusals }: RolloutPlan): void {
   throw problem('PLAN_REFUSED', `the plan blocks ${plural(refusals, 'box', 'boxes')}; no rollout was created`, { violations })
 }
 
-/**
- * True when a call with this key has already created a rollout, so that the current plan does not matter. An older daemon rejects the filter;
- * then the answer is false.
- */
+/** True when a call with this key has already created a rollout, so that the current plan does not matter. */
 export async function isRepeatedCall({ api }: Pick<Context, 'api'>, idempotencyKey: string | undefined): Promise<boolean> {
   if (idempotencyKey === undefined) return false
-  try {
-    return (await api.rollouts.listRollouts({ query: { idempotencyKey, limit: 1 } })).rollouts.length > 0
-  } catch (error) {
-    if (isProblem(error, 'VALIDATION')) return false
-    throw error
-  }
+  return (await api.rollouts.listRollouts({ query: { idempotencyKey, limit: 1 } })).rollouts.length > 0
 }

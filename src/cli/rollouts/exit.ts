@@ -1,4 +1,4 @@
-import { isRollingBack, leftOutOf, type Rollout } from '../../core/rollouts/index.ts'
+import { isRollingBack, type Rollout } from '../../core/rollouts/index.ts'
 
 /** Exit codes after waiting for a rollback: 1 when a box failed, 8 when it is stalled. */
 export const exitOfRollback = ({ counts }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =>
@@ -11,5 +11,5 @@ export function exitOfRollout(
 ): 0 | 7 | 8 | 9 {
   if (status === 'failed' || status === 'rolled_back' || counts.undo) return 7
   if (status === 'paused') return 8
-  return status === 'done' && leftOutOf(counts) > 0 && !allowSkipped ? 9 : 0
+  return status === 'done' && counts.leftOut > 0 && !allowSkipped ? 9 : 0
 }

@@ -100,7 +100,7 @@ export function planSummary(plan: RolloutPlan, style: Style): string {
 
 /** The images of a plan, each with its digest and where that came from. */
 export function imagesView(plan: RolloutPlan, { paint }: Style): string {
-  const images = plan.images ?? imagesBefore(plan)
+  const { images } = plan
   if (images.length === 0) return ''
   const left = Math.max(...images.map(({ image }) => image.length))
   const lines = images.map(
@@ -108,15 +108,6 @@ export function imagesView(plan: RolloutPlan, { paint }: Style): string {
       `  ${padEnd(clean(one.image), left)}  ${one.digest === null ? paint.yellow(clean(imageSource(one))) : clean(`${one.digest} (${imageSource(one)})`)}`,
   )
   return [paint.bold('Images (pinned by digest; later changes of a tag are ignored)'), ...lines].join('\n')
-}
-
-/** Plans of earlier versions list images per box only. */
-function imagesBefore({ boxes }: RolloutPlan): PlannedImage[] {
-  const moving = boxes.filter(({ does }) => does === 'update')
-  const images = new Map(moving.flatMap((box) => Object.values(box.images).map(({ image, digest }) => [image, digest] as const)))
-  return [...images]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([image, digest]) => ({ image, digest, from: digest === null ? 'first-pull' : 'fleet' }))
 }
 
 const columns = ({ now }: Style): readonly Column<PlannedBox>[] => [

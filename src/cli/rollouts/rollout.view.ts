@@ -63,8 +63,7 @@ export const termsOf = ({ holdAfter, parallel, bakeMs, failureThreshold, ...roll
   ['threshold', failureThreshold > 1 ? `a phase stops after ${failureThreshold} failed boxes` : null],
   ['windows', rollout.ignoreWindows ? 'ignored' : null],
   ['fence mode', fenceModeText(rollout.fenceMode)],
-  // An older daemon does not report it.
-  ['snapshot mode', snapshotModeText(rollout.snapshotMode ?? 'auto')],
+  ['snapshot mode', snapshotModeText(rollout.snapshotMode)],
 ]
 
 type Waiting = Pick<Rollout, 'waitingUntil' | 'queuedBehind' | 'bakeUntil' | 'status'>

@@ -9,8 +9,8 @@ import { clean, command, fields, type Paint, type Style, sections } from '../kit
 type Status = Readonly<{
   alerts: readonly Alert[]
   rollouts: readonly RolloutSummary[]
-  /** False: no emergency can be created; undefined from an older daemon. */
-  emergencyToken: boolean | undefined
+  /** False: no emergency can be created. */
+  emergencyToken: boolean
   boxes: Readonly<{ total: number; states: Counts; drift: Counts }>
   hosts: readonly Pick<HostView, 'name' | 'status' | 'diskLow'>[]
 }>

@@ -6,8 +6,7 @@ import { awaitWithProgress, followLine } from '../boxes/index.ts'
 import { type Context, clean, command, flag, lasted, required, type Style, sections, stamp, text } from '../kit/index.ts'
 import { findSnapshot, shortId } from './list.ts'
 
-/** `reopens` is absent from an older daemon. */
-type Started = Readonly<{ commandId: string; snapshotId: string; reopens?: readonly ReintroducedVulnerability[] }>
+type Started = Readonly<{ commandId: string; snapshotId: string; reopens: readonly ReintroducedVulnerability[] }>
 
 const outcomeOf = (restored: CommandView | Started): RestoreResult | undefined =>
   'result' in restored ? (restored.result as RestoreResult) : undefined
@@ -23,7 +22,7 @@ export const restore = command('restore <slug>', 'Restore a box from a snapshot'
     const found = await findSnapshot(context, slug, snapshot)
     if (!context.yes) await confirmRestore(context, slug, found)
     const started = await startRestore(context, slug, { body: { snapshotId: found.snapshotId, reason }, allowVulnerable })
-    if (started.reopens?.length) context.notify(clean(reintroducedText(slug, started.reopens)))
+    if (started.reopens.length > 0) context.notify(clean(reintroducedText(slug, started.reopens)))
     return wait ? awaitWithProgress(context, started.commandId, `${slug}: restoring`) : started
   },
   view: restoreView,
@@ -39,7 +38,6 @@ async function startRestore(
   slug: string,
   { body, allowVulnerable }: Readonly<{ body: Body; allowVulnerable: boolean }>,
 ): Promise<Started> {
-  // Sent only when true, because an older daemon refuses unknown fields.
   const restoreBox = (allowed: boolean) =>
     api.snapshots.restoreBox({ params: { slug }, body: { ...body, ...(allowed ? { allowHole: true } : {}) } })
   try {

@@ -7,19 +7,17 @@ import { Check, Choices, Field } from './choice.tsx'
 import { CreateDialog } from './create-dialog.tsx'
 import { PlanView } from './plan-view.tsx'
 import { planAnswer, planOptions } from './plan-words.ts'
-import { type FenceMode, type PlanInput, planQuery } from './queries.ts'
+import { type PlanInput, planQuery } from './queries.ts'
 import { RehearsalSection } from './rehearsal.tsx'
 import { words } from './words.ts'
 import './rollouts.css'
 
 const { plan: text } = words
 const minuteMs = 60_000
-/** The last one is a former name. */
-const offeredFences: readonly FenceMode[] = fenceModes.filter((mode) => mode !== 'until-first-ok')
 
 /** The plan's options are in the address, so that a link shows the same plan. */
 function inputOf({ only, windows, long, parallel, bake, fence, snapshot }: SearchState): PlanInput {
-  const fenceMode = offeredFences.find((mode) => mode === fence && mode !== 'auto')
+  const fenceMode = fenceModes.find((mode) => mode === fence && mode !== 'auto')
   const snapshotMode = snapshotModes.find((mode) => mode === snapshot && mode !== 'auto')
   const targetSlugs = (only ?? '').split(/[\s,]+/).filter(Boolean)
   return {
@@ -118,7 +116,7 @@ function Options({ search, onChange }: OptionsProps) {
           label={text.fenceMode}
           value={fence}
           onChange={setFence}
-          choices={offeredFences.map((value) => ({ value, label: fenceModeText(value) ?? text.autoMode }))}
+          choices={fenceModes.map((value) => ({ value, label: fenceModeText(value) ?? text.autoMode }))}
         />
         <Choices
           label={text.snapshotMode}

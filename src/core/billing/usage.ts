@@ -6,7 +6,7 @@ type Own = Counted & Readonly<{ alone: number }>
 /**
  * The quantity to report on one day: users of the subscription that neither it nor another subscription of the item reported. A day that was
  * reported is replaced, so that the days of a month add up to its users, however often it is reported, and no user counts twice for an item.
- * A user that an earlier version erased is in `reported` alone: it must not hide one that only this subscription had.
+ * An erased user is in `reported` alone: it must not hide one that only this subscription had.
  */
 export const plannedQuantity = ({ own, item }: Readonly<{ own: Own; item: Counted }>): number =>
   Math.max(0, own.alone - own.reported, Math.min(own.users - own.reported, item.users - item.reported))

@@ -43,8 +43,8 @@ export type RunState = Readonly<{
   /** Number of accepted inputs. */
   seq: number
   nextToken: number
-  /** Bytes of the values of all submitted forms; missing in runs of older versions, which are counted from then on. */
-  submittedBytes?: number
+  /** Bytes of the values of all submitted forms. */
+  submittedBytes: number
 }>
 
 /**

@@ -15,7 +15,17 @@ export function startRun(at: At, { by, variables }: Readonly<{ by: string | null
   const { sla } = board.definition
   const dueAt = sla === null ? null : whenAt(sla, now)
   const nothing = { tokens: [], joins: {}, submitters: [], failure: null, pending: [], finishedAt: null }
-  const run: RunState = { ...nothing, status: 'running', startedBy: by, startedAt: now, dueAt, variables, seq: 0, nextToken: 0 }
+  const run: RunState = {
+    ...nothing,
+    status: 'running',
+    startedBy: by,
+    startedAt: now,
+    dueAt,
+    variables,
+    seq: 0,
+    nextToken: 0,
+    submittedBytes: 0,
+  }
   return worked(at, run, (draft) => {
     if (dueAt !== null) draft.effects.push(...deadline(null, now, dueAt))
     walk(draft, edgeBy(draft, board.graph.start?.id ?? '', 'always'))
@@ -148,7 +158,7 @@ function submit(at: At, run: RunState, { token, element, by, values }: Submitted
   const accepted = readForm(element.config.fields, values)
   const variables = { ...othersThan(at.board, element, run.variables), ...accepted }
   assertSize(variables)
-  const submittedBytes = (run.submittedBytes ?? 0) + bytesOf(accepted)
+  const submittedBytes = run.submittedBytes + bytesOf(accepted)
   assertFewBytes(submittedBytes)
   return worked(at, run, (draft) => {
     draft.variables = variables

@@ -42,9 +42,9 @@ export const BoxFacts = z.object({
   otherNetworks: z.array(z.string().max(200)).max(20).nullable().optional(),
   /** The compose file differs from the one this agent wrote last. */
   composeChanged: z.boolean().nullable(),
-  /** Why no restore could replace the volumes, and services with more than one container; absent in reports of older agents. */
-  notRestorable: z.array(z.string().max(500)).max(10).nullable().optional(),
-  scaledServices: z.array(Service).nullable().optional(),
+  /** Why no restore could replace the volumes, and services with more than one container. */
+  notRestorable: z.array(z.string().max(500)).max(10).nullable(),
+  scaledServices: z.array(Service).nullable(),
 })
 export type BoxFacts = z.infer<typeof BoxFacts>
 
@@ -155,13 +155,13 @@ export type ImageRollback = z.infer<typeof ImageRollback>
 
 const Ms = z.number().min(0).optional()
 
-/** The parts of the downtime of an update; a part that did not run, or that an older agent does not report, is absent. */
+/** The parts of the downtime of an update; a part that did not run is absent. */
 export const Downtime = z.object({
   /** The mode that the agent applied. */
   mode: FenceMode,
   /** Why the box stayed fenced longer than ordered. */
   reason: z.string().max(500).optional(),
-  /** When the snapshot was stored, and why not as ordered; absent from older agents. */
+  /** When the snapshot was stored, and why not as ordered. */
   snapshot: SnapshotMode.optional(),
   snapshotReason: z.string().max(500).optional(),
   databaseBytes: z.number().min(0).optional(),
@@ -191,7 +191,7 @@ export const UpdateResult = z.object({
   updateOk: z.boolean(),
   healthOk: z.boolean(),
   rolledBack: z.boolean(),
-  /** A rollback by images keeps all data; absent without a rollback, and from older agents. */
+  /** A rollback by images keeps all data; absent without a rollback. */
   rolledBackBy: z.enum(['images', 'snapshot']).optional(),
   leftOpen: z.boolean().optional(),
   snapshotId: z.string().nullable(),
@@ -204,9 +204,9 @@ export const UpdateResult = z.object({
   digestsAfter: z.record(z.string(), z.string().nullable()),
   probes: z.array(ProbeResult),
   composeBackup: z.string().nullable(),
-  /** Absent where no database was restored, and from older agents. */
+  /** Absent where no database was restored. */
   restored: RestoredDatabase.optional(),
-  /** Absent from older agents. */
+  /** Absent where the update failed before its fence. */
   downtime: Downtime.optional(),
   report: VersionsReport.nullable(),
   error: AgentError.nullable(),
@@ -249,7 +249,7 @@ export const RestoreResult = z.object({
   snapshotId: z.string(),
   /** The snapshot of the former data (`pre-restore`); null when the restore failed before it. */
   preRestore: SnapshotTaken.nullable(),
-  /** Files in the box folder that the snapshot does not have and that stayed, as relative paths; absent from older agents. */
+  /** Files in the box folder that the snapshot does not have and that stayed, as relative paths; absent where nothing was restored. */
   keptFiles: z.array(z.string()).max(maxKeptFiles).optional(),
   durationMs: z.number(),
   fencedMs: z.number(),
@@ -279,8 +279,7 @@ export const RepositoryReport = z.object({
   present: z.array(ListedSnapshot).max(5_000),
   freedBytes: z.number().min(0).nullable(),
   check: z.object({ ok: z.boolean(), error: AgentError.nullable() }).nullable(),
-  /** Absent from older agents. */
-  repositoryId: RepositoryId.optional(),
+  repositoryId: RepositoryId,
 })
 export type RepositoryReport = z.infer<typeof RepositoryReport>
 

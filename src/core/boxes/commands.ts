@@ -214,7 +214,7 @@ export const boxCommands = {
   /** Reverts a hand-over: the box runs here again, under a higher epoch. */
   'tenant-box.take_back': {
     payload: z.object({ ...AddressedBox, probe: ProbeRule }),
-    /** `error`: it runs and is verified, but remains fenced; absent from older agents. */
+    /** `error`: it runs and is verified, but remains fenced. */
     result: z.object({ report: VersionsReport, probe: ProbeResult, error: AgentError.nullable().optional() }),
     secrets: [],
   },

@@ -19,8 +19,8 @@ export const DrillResult = z.object({
   restoreMs: z.number().nullable(),
   tables: z.number().int().nullable(),
   rows: z.number().nullable(),
-  /** Null if the drill failed before; absent from older agents, which compare no media. */
-  media: DrilledMedia.nullable().optional(),
+  /** Null if the drill failed before. */
+  media: DrilledMedia.nullable(),
   probe: ProbeResult.nullable(),
   error: AgentError.nullable(),
 })

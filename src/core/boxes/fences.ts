@@ -10,15 +10,6 @@ import { type Problem, problem } from '../kit/index.ts'
 export const FenceMode = z.enum(['until-stable', 'until-proven', 'none'])
 export type FenceMode = z.infer<typeof FenceMode>
 
-/** The former name of `until-proven`. */
-const formerMode = 'until-first-ok'
-export const fenceModeNames = [...FenceMode.options, formerMode] as const
-/** Accepts the former name too. */
-const FenceModeInput = z.enum(fenceModeNames).transform(fenceModeOf)
-export function fenceModeOf(name: (typeof fenceModeNames)[number]): FenceMode {
-  return name === formerMode ? 'until-proven' : name
-}
-
 /**
  * When an update stores its snapshot: `before` the new version starts, or `alongside` it: the new version starts once the stopped database is
  * copied on its host, and the dump is taken from that copy and stored before the commit.
@@ -28,7 +19,7 @@ export type SnapshotMode = z.infer<typeof SnapshotMode>
 
 /** The fence of one update, as the daemon orders it. */
 export const FenceOrder = z.object({
-  mode: FenceModeInput,
+  mode: FenceMode,
   /** The newest schema that the former chat server reads; absent where a rollback by images is not proven to keep all data. */
   formerSchema: z.number().int().optional(),
   /** Background updates that may be pending while the former chat server serves the database. */

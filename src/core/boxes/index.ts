@@ -89,8 +89,6 @@ export {
   boxHeld,
   FenceMode,
   fenceDueAt,
-  fenceModeNames,
-  fenceModeOf,
   holdText,
   maintenanceOwner,
   quarantineReason,

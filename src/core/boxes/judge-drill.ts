@@ -1,7 +1,7 @@
 import { type ProblemCode, plural } from '../kit/index.ts'
 import type { DrilledMedia, DrillResult } from './drill-result.ts'
 
-/** Older agents call a drill of an empty database a success: a comparison with nothing proves nothing. */
+/** A comparison with nothing proves nothing, whatever the agent calls it. */
 export function provenDrill(drill: DrillResult): DrillResult {
   const { ok, tables, rows, media } = drill
   const failed = (code: ProblemCode, message: string): DrillResult => ({ ...drill, ok: false, error: { code, message } })
@@ -12,9 +12,8 @@ export function provenDrill(drill: DrillResult): DrillResult {
 }
 
 /** The result about media as one phrase. Undefined if the drill failed before. */
-export function drilledMediaText(media: DrilledMedia | null | undefined): string | undefined {
+export function drilledMediaText(media: DrilledMedia | null): string | undefined {
   if (media === null) return undefined
-  if (media === undefined) return 'media not compared (update the agent)'
   if (media.files === 0) return 'no media in the snapshot'
   return `${media.sampled} of ${plural(media.files, 'media file')} compared, ${media.hashed} by checksum`
 }

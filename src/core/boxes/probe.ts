@@ -20,8 +20,8 @@ export const ProbeResult = z.object({
 export type ProbeResult = z.infer<typeof ProbeResult>
 
 /**
- * When a box counts as stable (spec 8): `consecutive` good probes that begin `spacingMs` apart, within `timeoutMs`. The optional fields are absent from
- * older daemons.
+ * When a box counts as stable (spec 8): `consecutive` good probes that begin `spacingMs` apart, within `timeoutMs`. The optional
+ * fields have defaults.
  */
 export const ProbeRule = z.object({
   consecutive: z.number().int().min(1).max(20),

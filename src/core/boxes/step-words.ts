@@ -11,8 +11,6 @@ const stepWords: Readonly<Record<string, string>> = {
   recreate: 'recreate containers',
   migrate: 'box migrations',
   serve: 'start chat',
-  // In the history of older agents.
-  'first-ok': 'first passed probe',
   'quick-probe': 'quick probes',
   'check-rollback': 'check rollback by images',
   probe: '',

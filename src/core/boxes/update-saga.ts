@@ -24,15 +24,12 @@ type End = EndStep<UpdateStep, UpdateWorld>
 /** From here on containers or data may differ from before. */
 export const isTouched = ({ begun }: Pick<UpdateFacts, 'begun'>): boolean => begun.has('recreate')
 
-/** After these the fence may be lifted; `first-ok` is the name in journals of older agents. */
-const proofs: readonly string[] = ['quick-probe', 'first-ok']
-
 /** True if users may be on the new version before it is proven stable: recorded before the fence is lifted or the chat server starts. */
 export function isOpened(entries: readonly SagaEntry[]): boolean {
   let wasGood = false
   for (const { step, mark } of entries) {
     if (mark === 'failed' && step !== 'unfence') return false
-    if (proofs.includes(step) && mark === 'done') wasGood = true
+    if (step === 'quick-probe' && mark === 'done') wasGood = true
     if (mark === 'intent' && (step === 'serve' || (step === 'unfence' && wasGood))) return true
   }
   return false
@@ -64,7 +61,6 @@ export const hasColdCopy = ({ entries }: Pick<UpdateFacts, 'entries'>): boolean 
 const stop: Forward = { name: 'stop', holds: (facts, { quiet }) => isTouched(facts) || quiet }
 
 const untilRecreated: Readonly<Record<SnapshotMode, readonly Forward[]>> = {
-  // Journals of older agents have no cold copy.
   before: [stop, { name: 'snapshot' }, { name: 'cold-copy', isPast: ({ begun }) => begun.has('rewrite') }],
   // Without a copy the snapshot is taken as with `before`.
   alongside: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
@@ -95,7 +91,7 @@ const stepsOf = (order: FenceOrder): readonly Forward[] => {
     'until-stable': [prefetch, fence, ...changed, probe, commit],
     'until-proven': [
       ...[prefetch, fence, ...changed],
-      // An open box has been checked, by this agent or by an older one.
+      // An open box has been checked.
       ...[{ name: 'quick-probe', isPast: isOpenNow } as const, { name: 'check-rollback', isPast: isOpenNow } as const],
       ...[openEarly(order), ...store, { ...probe, isPast: isProvenClosed }, commit],
     ],

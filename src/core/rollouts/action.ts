@@ -86,7 +86,7 @@ export const RolloutAction = z.object({
   fencedMs: z.number().nullable(),
   /** Downtime that the plan expected. */
   expectedFenceMs: z.number(),
-  /** The planned mode, then the one that the agent applied; null for actions of earlier versions. */
+  /** The planned mode, then the one that the agent applied; null for a box that is not updated. */
   fenceMode: FenceMode.nullable(),
   error: ActionError.nullable(),
 })

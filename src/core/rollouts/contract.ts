@@ -3,7 +3,7 @@ import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, TimeInput } from '../contract/index.ts'
 import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
-import { RequestedFenceInput, RequestedSnapshot } from './fence-choice.ts'
+import { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
 import { PlannedImage, RolloutPlan } from './plan.ts'
 import { RollbackPlan } from './plan-rollback.ts'
 import { rehearseRollout } from './rehearsal-contract.ts'
@@ -40,7 +40,7 @@ const PlanBody = EmergencyTargets.extend({
   ignoreWindows: IgnoreWindows,
   parallel: Parallel,
   bakeMs: BakeMs,
-  fenceMode: RequestedFenceInput.optional(),
+  fenceMode: RequestedFence.optional(),
   snapshotMode: RequestedSnapshot.optional(),
 })
   .refine(({ kind, ...body }) => kind === 'emergency_cve' || hasNoTarget(body), {
@@ -109,7 +109,7 @@ export const rolloutsContract = {
       holdAfter: Phase.optional(),
       parallel: Parallel,
       bakeMs: BakeMs,
-      fenceMode: RequestedFenceInput.default('auto'),
+      fenceMode: RequestedFence.default('auto'),
       snapshotMode: RequestedSnapshot.default('auto'),
       reason: Reason.optional(),
     }),
@@ -132,7 +132,7 @@ export const rolloutsContract = {
     returns: z.object({
       rollouts: z.array(RolloutSummary),
       nextCursor: z.string().nullable(),
-      emergencyToken: z.boolean().optional().meta({ description: 'False: no approval token for emergencies is configured' }),
+      emergencyToken: z.boolean().meta({ description: 'False: no approval token for emergencies is configured' }),
     }),
     summary: 'List rollouts with action counts, newest first',
     spec: '4.6',

@@ -1,25 +1,10 @@
 import { z } from 'zod'
-import {
-  type Component,
-  FenceMode,
-  fenceModeNames,
-  fenceModeOf,
-  SnapshotMode,
-  snapshotModeOf,
-  synapseSchemaOf,
-  type Tier,
-  type TierVersions,
-} from '../boxes/index.ts'
+import { type Component, FenceMode, SnapshotMode, snapshotModeOf, synapseSchemaOf, type Tier, type TierVersions } from '../boxes/index.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 
 /** `auto`: chosen per box by the rule of `chooseFence`. */
 export const RequestedFence = z.enum(['auto', ...FenceMode.options])
 export type RequestedFence = z.infer<typeof RequestedFence>
-
-/** Accepts former names too. */
-export const RequestedFenceInput = z
-  .enum(['auto', ...fenceModeNames])
-  .transform((name): RequestedFence => (name === 'auto' ? name : fenceModeOf(name)))
 
 /** `auto`: the setting of the tier. */
 export const RequestedSnapshot = z.enum(['auto', ...SnapshotMode.options])

@@ -41,7 +41,6 @@ export { evaluateImageRollback, evaluateSnapshotRollback, evaluateUpdate, type R
 export {
   chooseFence,
   RequestedFence,
-  RequestedFenceInput,
   RequestedSnapshot,
   requestedFence,
   requestedSnapshot,
@@ -137,7 +136,6 @@ export {
   hasFailed,
   isInProgress,
   isRollingBack,
-  leftOutOf,
   type NextStep,
   outcomeTint,
   outcomeWord,

@@ -3,7 +3,7 @@ import { duration } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
 
 /**
- * A past update. `downtime` has the parts of its downtime; null where an older agent did not report them: then `fencedMs` is used, which is
+ * A past update. `downtime` has the parts of its downtime; null where they are unknown: then `fencedMs` is used, which is
  * null for a fence that was lifted early. Histories are newest first.
  */
 export type PastUpdate = Readonly<{

@@ -138,11 +138,11 @@ export const imagesOf = (boxes: readonly PlannedBox[], know: (image: string) => 
   [...new Set(movingIn(boxes).flatMap(({ images }) => Object.values(images).map(({ image }) => image)))].sort().map(know)
 
 /** The images that a registry must resolve or confirm. */
-export const unresolvedImages = ({ images = [] }: RolloutPlan): string[] =>
+export const unresolvedImages = ({ images }: RolloutPlan): string[] =>
   images.flatMap(({ image, digest, confirmedBy }) => (digest === null || confirmedBy === null ? [image] : []))
 
 /** Images pinned before the first pull. Those that the fleet runs are pulled by tag: an operator decides about a moved tag. */
-export const pinnedDigests = ({ images = [] }: RolloutPlan): Record<string, string> =>
+export const pinnedDigests = ({ images }: RolloutPlan): Record<string, string> =>
   Object.fromEntries(
     images.flatMap(({ image, digest, from }) => ((from === 'registry' || from === 'manifest') && digest !== null ? [[image, digest]] : [])),
   )

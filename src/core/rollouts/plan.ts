@@ -24,10 +24,9 @@ export const PlannedBox = z.object({
   /** Expected downtime, and the maximum when the probes take all their time. */
   expectedFenceMs: z.number(),
   worstFenceMs: z.number(),
-  /** Absent in plans of earlier versions. */
-  fenceMode: FenceMode.optional(),
-  /** When its snapshot is to be stored; absent in plans of earlier versions. */
-  snapshotMode: SnapshotMode.optional(),
+  fenceMode: FenceMode,
+  /** When its snapshot is to be stored. */
+  snapshotMode: SnapshotMode,
   /** Why the box stays fenced until it is stable; absent where it does not, or where the mode was requested. */
   fenceReason: z.string().optional(),
   /** The next maintenance window in which it may begin; null: any time. */
@@ -74,8 +73,8 @@ export const RolloutPlan = z.object({
   bakeMs: z.number().int().optional(),
   phases: z.array(PlannedPhase),
   boxes: z.array(PlannedBox),
-  /** Each image that a box would get, once; absent in plans of earlier versions. */
-  images: z.array(PlannedImage).optional(),
+  /** Each image that a box would get, once. */
+  images: z.array(PlannedImage),
   updates: z.number().int(),
   refusals: z.number().int(),
   warnings: z.number().int(),

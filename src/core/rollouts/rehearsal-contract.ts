@@ -3,7 +3,7 @@ import { type BoxMigration, type ProbeRule, Slug, type SynapseSchemas } from '..
 import { admin, endpoint, Timestamp } from '../contract/index.ts'
 import type { WindowRules } from '../windows/index.ts'
 import { ActionError, ActionStatus } from './action.ts'
-import { RequestedFenceInput, RequestedSnapshot, type TierFences, type TierSnapshots } from './fence-choice.ts'
+import { RequestedFence, RequestedSnapshot, type TierFences, type TierSnapshots } from './fence-choice.ts'
 import { Finding } from './finding.ts'
 import { BakeMs, Parallel, Phase } from './rollout.ts'
 import type { Parallelism } from './scheduling.ts'
@@ -33,7 +33,7 @@ export const RehearsalRequest = z.strictObject({
   targetSlugs: Slugs.min(1).optional(),
   allowLongFence: z.boolean().default(false),
   ignoreWindows: z.boolean().default(false),
-  fenceMode: RequestedFenceInput.default('auto'),
+  fenceMode: RequestedFence.default('auto'),
   snapshotMode: RequestedSnapshot.default('auto'),
   failureThreshold: z.number().int().min(1).max(1000).default(1),
   parallel: Parallel,

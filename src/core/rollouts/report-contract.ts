@@ -13,7 +13,7 @@ export const TimelineEntry = z.object({
   /** The phase that it began, or in which it happened. */
   phase: Phase.nullable(),
   reason: z.string().nullable(),
-  /** Rollback only: how updated boxes are rolled back; absent from older daemons. */
+  /** Rollback only: how updated boxes are rolled back. */
   boxes: z.enum(['none', ...RollbackMode.options]).optional(),
   /** Boxes that were cancelled at the end of the rollout; absent where there were none. */
   cancelled: z.number().int().optional(),
@@ -74,8 +74,8 @@ export const RolloutReport = z.object({
   /** Downtime: how long chats answered 503, in all and per box. */
   fence: Spread.extend({
     sumMs: z.number(),
-    /** The median that the plan expected of these boxes; absent from older daemons. */
-    expectedMedianMs: z.number().optional(),
+    /** The median that the plan expected of these boxes. */
+    expectedMedianMs: z.number(),
   }).nullable(),
   /** Duration of the rollback of boxes; null without one. */
   undo: RollbackSpan.nullable(),

@@ -25,8 +25,8 @@ export const RolloutEvent = z.object({
   rolloutId: RolloutId,
   status: RolloutStatus,
   previousStatus: RolloutStatus.nullable(),
-  /** Until then the complete phase is watched; absent in events of earlier versions. */
-  bakeUntil: Timestamp.nullable().optional(),
+  /** Until then the complete phase is watched. */
+  bakeUntil: Timestamp.nullable(),
   /** Why it paused or ended. */
   reason: z.string().nullable(),
   action: RolloutAction.nullable(),

@@ -3,7 +3,7 @@ import type { RolloutAction } from './action.ts'
 import type { Finding } from './finding.ts'
 import { phaseOrder } from './phases.ts'
 import type { ActionCounts, Phase, RollbackCounts, Rollout, RolloutSummary } from './rollout.ts'
-import { hasFailed, leftOutOf, rolloutWord } from './words.ts'
+import { hasFailed, rolloutWord } from './words.ts'
 
 /** Boxes that a plan does not update although they are behind, each with why: `linden: BOX_UNHEALTHY`. */
 export const leftOutBoxes = (boxes: readonly Readonly<{ tenantSlug: string; findings: readonly Finding[] }>[]): string[] =>
@@ -49,8 +49,8 @@ export const failuresIn = (counts: ActionCounts): number => counts.failed + roll
 export const listedState = ({ status, counts, bakeUntil }: RolloutSummary): string =>
   bakeUntil && status !== 'paused'
     ? `${status} (baking)`
-    : status === 'done' && !counts.undo && leftOutOf(counts) > 0
-      ? `done (${leftOutOf(counts)} skipped)`
+    : status === 'done' && !counts.undo && counts.leftOut > 0
+      ? `done (${counts.leftOut} skipped)`
       : rolloutWord(status)
 
 /** By the phase order of the rollout's kind. */

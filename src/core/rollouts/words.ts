@@ -6,7 +6,7 @@ import { isBaking, isHeld } from './pause-reason.ts'
 import { phaseOrder } from './phases.ts'
 import { isRollbackStalled } from './plan-rollback-steps.ts'
 import { failedStatuses, isInFlight } from './plan-steps.ts'
-import type { ActionCounts, Rollout, RolloutStatus } from './rollout.ts'
+import type { Rollout, RolloutStatus } from './rollout.ts'
 
 // Names and colours of states in every view of a rollout.
 
@@ -39,12 +39,12 @@ export function rolloutState({ status, counts, bakeUntil }: Pick<Rollout, 'statu
   const { undo } = counts
   if (undo && (status === 'done' || status === 'failed'))
     return `${rolloutWord(status)}, ${isRollingBack(counts) ? 'rolling back' : 'rolled back'} (${undo.undone} of ${undo.total})`
-  const left = leftOutOf(counts)
+  const left = counts.leftOut
   return status === 'done' && left > 0 ? `done (${counts.succeeded} updated, ${left} skipped)` : rolloutWord(status)
 }
 /** Running phases are cyan, and a rollout that left boxes out is yellow. */
 export const stateTint = ({ status, counts }: Pick<Rollout, 'status' | 'counts'>): Tint =>
-  status === 'done' && leftOutOf(counts) > 0 ? 'yellow' : rolloutTint(status)
+  status === 'done' && counts.leftOut > 0 ? 'yellow' : rolloutTint(status)
 
 /** The status of a rollback names no step. */
 export const stepWordIn = ({ status }: Pick<RolloutAction, 'status'>, step: string): string =>
@@ -171,9 +171,9 @@ export function waitOf({ status, progress }: Pick<RolloutAction, 'status' | 'pro
   return progress?.step === step ? progress?.detail : undefined
 }
 
-/** The unfinished rollouts that a rollout waits for; an older daemon does not report them. */
+/** The unfinished rollouts that a rollout waits for. */
 export const queuedText = ({ queuedBehind }: Pick<Rollout, 'queuedBehind'>): string | undefined =>
-  queuedBehind?.length ? `for the end of ${queuedBehind.join(', ')}` : undefined
+  queuedBehind.length > 0 ? `for the end of ${queuedBehind.join(', ')}` : undefined
 
 const fenceTexts = {
   auto: null,
@@ -181,12 +181,10 @@ const fenceTexts = {
   'until-proven': 'until-proven: maintenance ends after the quick probes, also where no rollback by images is proven',
   none: 'none: users see errors during the update; no data are restored once the new version runs',
 } as const satisfies Record<RequestedFence, string | null>
-/** The last is the former name of `until-proven`. */
-export const fenceModes = [...(Object.keys(fenceTexts) as RequestedFence[]), 'until-first-ok'] as const
+export const fenceModes = Object.keys(fenceTexts) as RequestedFence[]
 
 /** The trade-off of a fence mode that was requested for all boxes. */
-export const fenceModeText = (mode: (typeof fenceModes)[number]): string | null =>
-  fenceTexts[mode === 'until-first-ok' ? 'until-proven' : mode]
+export const fenceModeText = (mode: RequestedFence): string | null => fenceTexts[mode]
 
 const snapshotTexts = {
   auto: null,
@@ -222,9 +220,6 @@ export function snapshotText({ snapshot, snapshotReason }: Downtime): string | u
   if (snapshot === 'alongside') return 'snapshot stored alongside'
   return snapshotReason === undefined ? undefined : `snapshot stored before the start: ${snapshotReason}`
 }
-
-/** Boxes that an operator left out; an older daemon does not report them. */
-export const leftOutOf = ({ leftOut }: Pick<ActionCounts, 'leftOut'>): number => leftOut ?? 0
 
 /** The reason of a pause or failure, without the commands that the daemon appends; views print those on their own lines. */
 export const whyOf = ({ pauseReason, error }: Pick<Rollout, 'pauseReason' | 'error'>): string | undefined =>

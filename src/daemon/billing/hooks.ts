@@ -67,7 +67,7 @@ const Payload = z.object({
   itemId: z.string().optional(),
   plan: z.string().optional(),
   isUnpaid: z.boolean(),
-  // Absent in jobs of an earlier version.
+  // A plan is of a tenant that exists, and has no such state.
   isInstalled: z.boolean().default(true),
 })
 
@@ -90,8 +90,7 @@ const Failed = z.object({
   itemName: z.string(),
   cents: z.int(),
   currency: z.string(),
-  // Absent in jobs of an earlier version.
-  hasEnded: z.boolean().default(false),
+  hasEnded: z.boolean(),
 })
 
 /** As for a failed payment. */

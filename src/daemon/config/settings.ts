@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug, SnapshotMode } from '../../core/boxes/index.ts'
 import { defaultNativeOrigins, wrongNativeOrigin } from '../../core/edge/index.ts'
-import { RequestedFenceInput } from '../../core/rollouts/index.ts'
+import { RequestedFence } from '../../core/rollouts/index.ts'
 import { readStoreAddress, sessionsAddressError } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
@@ -23,7 +23,7 @@ const Base64Key = z
   .string()
   .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` creates one')
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
-const FenceOfTier = RequestedFenceInput.default('auto')
+const FenceOfTier = RequestedFence.default('auto')
 const SnapshotOfTier = SnapshotMode.default('before')
 const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)

@@ -51,7 +51,6 @@ const rowOf = ({ topic, payload, pool = 'own', queue = topic, key, runAt }: NewJ
   attempts: 0,
   next_at: runAt ?? now,
   run_at: runAt ?? null,
-  lease_until: null,
   last_error: null,
   created_at: now,
   lane: pool,

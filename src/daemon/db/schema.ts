@@ -31,17 +31,17 @@ type OutboxTable = {
   id: Generated<number>
   topic: string
   payload: string
-  /** Not in a queue yet; in a queue; abandoned. Daemons of an older version wrote `leased`. */
-  status: 'pending' | 'queued' | 'dead' | 'leased'
+  /** Not in a queue yet; in a queue; abandoned. */
+  status: 'pending' | 'queued' | 'dead'
   attempts: number
   /** When it runs next. */
   next_at: string
-  lease_until: string | null
   last_error: string | null
   created_at: string
-  /** Pool, queue and ordering key. Pool and queue are null in jobs of an older version that are not in a queue yet. */
-  lane: JobPool | null
-  queue: string | null
+  /** The pool. */
+  lane: JobPool
+  queue: string
+  /** Jobs with the same key run in their order. */
   key: string | null
   /** When it was to run first; null: at once. */
   run_at: string | null

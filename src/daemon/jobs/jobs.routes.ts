@@ -39,7 +39,7 @@ export const retryJobs = ({ db, clock }: Deps, actor: Actor, { ids, topic }: Sel
   db.transaction().execute(async (tx) => {
     let update = tx
       .updateTable('outbox')
-      .set({ status: 'pending', attempts: 0, next_at: isoNow(clock), lease_until: null })
+      .set({ status: 'pending', attempts: 0, next_at: isoNow(clock) })
       .where('status', '=', 'dead')
     if (ids) update = update.where('id', 'in', ids)
     if (topic !== undefined) update = update.where('topic', '=', topic)

@@ -21,14 +21,13 @@ export async function readDue({ db, clock }: Deps): Promise<Readonly<Record<Work
   const due = (pool: WorkerPool) => sql`exists (select 1 from outbox_queues where lane = ${pool} and due_at <= ${now})`
   const { rows } = await sql<Record<WorkerPool | 'unassigned', boolean | number>>`
     select ${due('own')} as own, ${due('mail')} as mail, ${due('payments')} as payments, ${due('chat')} as chat, ${due('away')} as away,
-      exists (select 1 from outbox where status = 'pending')
-        or exists (select 1 from outbox where status = 'leased' and lease_until <= ${now}) as unassigned`.execute(db)
+      exists (select 1 from outbox where status = 'pending') as unassigned`.execute(db)
   const { own, mail, payments, chat, away, unassigned } = rows[0] ?? {}
   const isDue = { own: Boolean(own), mail: Boolean(mail), payments: Boolean(payments), chat: Boolean(chat), away: Boolean(away) }
   return { ...isDue, unassigned: Boolean(unassigned) }
 }
 
-/** Puts new jobs into their queues, and jobs that a daemon of an older version left leased. */
+/** Puts new jobs into their queues. */
 export async function assignNewJobs(deps: Deps): Promise<void> {
   while ((await deps.db.transaction().execute((tx) => assignSome(tx, deps.clock))) === assignedAtOnce);
 }
@@ -36,14 +35,11 @@ export async function assignNewJobs(deps: Deps): Promise<void> {
 type NewQueue = Readonly<{ queue: string; lane: JobPool; next_at: string }>
 
 async function assignSome(tx: Tx, clock: Clock): Promise<number> {
-  const now = isoNow(clock)
   const { rows } = await sql<NewQueue>`
     with fresh as materialized (
-      select id from outbox where status = 'pending' or (status = 'leased' and lease_until <= ${now})
-      order by id limit ${assignedAtOnce} ${skipLocked(tx)}
+      select id from outbox where status = 'pending' order by id limit ${assignedAtOnce} ${skipLocked(tx)}
     )
-    update outbox set status = 'queued', lease_until = null, lane = coalesce(lane, 'own'), queue = coalesce(queue, topic)
-    where id in (select id from fresh) returning queue, lane, next_at`.execute(tx)
+    update outbox set status = 'queued' where id in (select id from fresh) returning queue, lane, next_at`.execute(tx)
   const queues = new Map<string, NewQueue>()
   for (const row of rows) {
     const known = queues.get(row.queue)

@@ -61,7 +61,7 @@ const takeJob = ({ db, clock }: RunJobsDeps, leased: LeasedQueue): Promise<Taken
       .returning(['id', 'topic', 'payload', 'attempts', 'lane', 'key'])
       .executeTakeFirstOrThrow()
     const equal = key === null ? [] : await equalJobs(tx, { ...job, queue: leased.queue, key, now })
-    return { ...job, pool: lane ?? 'own', ids: [job.id, ...equal] }
+    return { ...job, pool: lane, ids: [job.id, ...equal] }
   })
 
 type Repeated = Readonly<{ id: number; topic: string; payload: string; queue: string; key: string; now: string }>

@@ -60,7 +60,7 @@ export async function queueCalls({ clock }: Pick<ServicesDeps, 'clock'>, tx: Tx,
   const { former, installation, manifest } = change
   const { tenantId, moduleId, version, generation, installedAt } = installation
   const isLeft = manifest.type === 'B' && former?.status === 'active' && installation.status !== 'active'
-  // An earlier version may have been of type B: what its service stores is deleted too.
+  // A former version of the module may have been of type B: what its service stores is deleted too.
   const isDeleted = installation.status === 'deleted' && (manifest.type === 'B' || (former?.upstreamHost ?? null) !== null)
   const types = [...(isLeft ? (['module.deactivate'] as const) : []), ...(isDeleted ? (['module.delete_data'] as const) : [])]
   if (types.length > 0) await setRemote(tx, installation, 'pending')

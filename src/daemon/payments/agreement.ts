@@ -86,9 +86,7 @@ export async function assertStillSold(
 
 /** An installation may wait for hours: its module is installed at the price that the user accepted, or not at all. */
 export function assertModulePrice(given: Given, { item, plan }: Readonly<{ item: ItemRecord; plan: Planned }>): void {
-  // Attempts of older daemons recorded no price of a module.
-  const agreed = resultOf<Partial<Planned> | null>(given, 'check')?.modulePriceCents
-  if (agreed !== undefined && agreed !== plan.modulePriceCents) throw new Refused(otherModulePrice(item))
+  if (resultOf<Planned>(given, 'check').modulePriceCents !== plan.modulePriceCents) throw new Refused(otherModulePrice(item))
 }
 
 export const otherModulePrice = ({ name }: ItemRecord) =>
@@ -100,10 +98,7 @@ const priceOf = ({ unit, meterId }: ProviderPrice): Price => ({
   currency: unit.currency,
 })
 
-const isAgreed = (given: Given, price: Price): boolean => {
-  const agreed = resultOf<Price | null>(given, 'check')
-  return !agreed || isSamePrice(agreed, price)
-}
+const isAgreed = (given: Given, price: Price): boolean => isSamePrice(resultOf<Price>(given, 'check'), price)
 
 /** A tenant that is suspended or deleted buys nothing: what an earlier try charged is cancelled and refunded. */
 export async function assertActive({ db }: PaymentsDeps, { tenantId }: Attempt): Promise<void> {

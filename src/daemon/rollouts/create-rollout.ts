@@ -173,7 +173,7 @@ export const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): 
   undo: null,
   expectedMs: box.expectedMs,
   expectedFenceMs: box.expectedFenceMs,
-  fenceMode: box.does === 'update' ? (box.fenceMode ?? null) : null,
+  fenceMode: box.does === 'update' ? box.fenceMode : null,
   ...untried,
 })
 

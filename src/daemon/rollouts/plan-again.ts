@@ -111,7 +111,7 @@ async function applyOnce({ tx, clock, rollout }: RolloutTx, actor: Actor, { plan
   }
 }
 
-/** An emergency of an older daemon applied its manifest when it was created. */
+/** True where the same versions were applied since the creation. */
 async function isApplied(db: DbOrTx, { manifest, manifestRevision }: StoredRollout): Promise<boolean> {
   if ((await currentManifest(db)).revision < manifestRevision) return false
   return canonicalJson((await manifestByRevision(db, manifestRevision)).manifest) === canonicalJson(manifest)

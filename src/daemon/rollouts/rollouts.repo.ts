@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { type Fix, fenceModeOf, type Manifest } from '../../core/boxes/index.ts'
+import type { Fix, Manifest } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { isOver, type Rollout, type RolloutKind, type RolloutPlan, RolloutStatus } from '../../core/rollouts/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
@@ -62,7 +62,7 @@ const rolloutOf = (row: Row): StoredRollout => ({
   parallel: row.parallel,
   bakeMs: row.bake_ms,
   bakeUntil: row.bake_until,
-  fenceMode: row.fence_mode === 'auto' ? row.fence_mode : fenceModeOf(row.fence_mode),
+  fenceMode: row.fence_mode,
   snapshotMode: row.snapshot_mode,
   ignoreWindows: row.ignore_windows === 1,
   queuedBehind: row.queued_behind === null ? [] : JSON.parse(row.queued_behind),

@@ -39,8 +39,7 @@ export type RolloutTable = {
   bake_ms: number | null
   /** The end of the bake of the current phase; null outside a bake. */
   bake_until: string | null
-  /** Rows of earlier versions may have the former name of `until-proven`. */
-  fence_mode: RequestedFence | 'until-first-ok'
+  fence_mode: RequestedFence
   snapshot_mode: RequestedSnapshot
   ignore_windows: number
   /** Ids of the rollouts that it was queued behind at its start; null without any. */
@@ -93,7 +92,7 @@ export type RolloutActionTable = {
   finished_at: string | null
   duration_ms: number | null
   fenced_ms: number | null
-  /** As planned, then as the agent applied it; null in rows of earlier versions. */
+  /** As planned, then as the agent applied it; null for a box that is not updated. */
   fence_mode: FenceMode | null
   error: string | null
 }

@@ -57,7 +57,7 @@ export const drillResults = (deps: Deps): ResultHandlers => ({
 /** A drill that could not run is stored as failed, but does not mark the snapshot as damaged. */
 export const drillFailures = (deps: Deps): FailureHandlers => ({
   'tenant-box.drill': (tx, command) =>
-    recordDrill({ ...deps, tx }, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
+    recordDrill({ ...deps, tx }, command, { ok: false, durationMs: null, restoreMs: null, media: null, error: command.error }),
 })
 
 const rounded = (ms: number | null) => (ms === null ? null : Math.round(ms))

@@ -102,8 +102,7 @@ async function slugsLostAt(tx: Tx, place: string): Promise<string[]> {
 }
 
 /** The first report counts: a later one could be of another repository at the same address. */
-export async function recordRepositoryId(tx: Tx, tenantId: string, repositoryId: string | undefined): Promise<void> {
-  if (repositoryId === undefined) return
+export async function recordRepositoryId(tx: Tx, tenantId: string, repositoryId: string): Promise<void> {
   await lockRepository(tx, tenantId)
   await tx
     .updateTable('snapshot_repositories')
@@ -140,7 +139,8 @@ export function storeListener({ clock, settings }: ListenerDeps): CommandListene
       'tenant-box.snapshot': (tx, command) => checkAgain({ tx, clock }, command),
     },
     acceptOutputs: async (tx, command, { snapshotRepositoryId }) => {
-      const box = snapshotRepositoryId === undefined ? undefined : await boxOf(tx, command)
+      if (snapshotRepositoryId === undefined) return
+      const box = await boxOf(tx, command)
       if (box) await recordRepositoryId(tx, box.tenantId, snapshotRepositoryId)
     },
     failureHandlers: handlersOf((tx, command) => lost(tx, command, command.error)),

@@ -94,8 +94,8 @@ export const takenFacts = (taken: SnapshotTaken): NewSnapshot => ({
   installed: JSON.stringify(taken.installed),
 })
 
-// Older agents report only the end of an update: its snapshot was taken when the fence closed, after the command began. An early estimate is safe,
-// because a restore counts everything after it as lost.
+// The snapshot was taken after the fence closed and after the command began. An early estimate is safe, because a restore counts everything after
+// it as lost.
 function updateFacts({ clock }: Pick<Deps, 'clock'>, command: Command, result: UpdateResult): NewSnapshot | undefined {
   const { snapshotOk, snapshotId, snapshotSha256, snapshotTakenAt, fencedMs, report } = result
   if (!snapshotOk || snapshotId === null) return undefined

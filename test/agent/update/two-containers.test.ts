@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import type { ContainerState } from '../../../src/agent/ports/index.ts'
-import { updateSteps } from '../../../src/agent/update/index.ts'
 import { aPayload, aWorld } from './an-update.ts'
 
 /** An update of a box in which MinIO has a second container, whenever the condition holds. */
@@ -34,13 +33,4 @@ describe('two containers of a service', () => {
   test('that appear during a good update do not roll it back', async () => {
     expect(await withTwo(async (world) => (await world.fence()) !== undefined)).toMatchObject({ outcome: 'committed' })
   })
-})
-
-test('the journal of an older agent, with one container per service, proves the same', async () => {
-  const recreate: typeof updateSteps.recreate = async (run) => {
-    const started = (await updateSteps.recreate(run)) as Record<string, { service: string }>
-    return Object.fromEntries(Object.values(started).map(({ service, ...one }) => [service, one]))
-  }
-  const world = await aWorld()
-  expect(await world.run(undefined, { steps: { ...updateSteps, recreate } })).toMatchObject({ outcome: 'committed' })
 })

@@ -101,7 +101,7 @@ describe('move', () => {
   })
 
   test('from a dead host shows the data loss, and sends the typed name', async () => {
-    const snapshot = { snapshotId: 'aaaaaaaa', takenAt: at('00:00:00') }
+    const snapshot = { snapshotId: 'aaaaaaaa', takenAt: at('00:00:00'), reopens: [] }
     const dead = { ...answers, [`POST ${base}/move/plan`]: { ...plan, snapshot, losesMs: 7_200_000 } }
     const ran = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: dead })
     expect(ran.stderr).toContain('DATA LOSS: everything of the last 2 h 00 min')

@@ -73,7 +73,6 @@ describe('names that people know', () => {
     ],
     [['help'], ['--help']],
     [['-v'], ['--version']],
-    [['-V'], ['--version']],
     [
       ['hosts', 'ls'],
       ['hosts', 'list'],

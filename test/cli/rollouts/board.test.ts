@@ -270,14 +270,14 @@ describe('plain lines', () => {
 test('attached lines begin with the present state: counts, boxes in progress and failures', () => {
   const boxes = [
     anAction('a', { status: 'succeeded', durationMs: 18_000 }),
-    anAction('b', { status: 'probing', progress: { step: 'first-ok', at: at('02:00:05') } }),
+    anAction('b', { status: 'probing', progress: { step: 'quick-probe', at: at('02:00:05') } }),
     anAction('c', { status: 'failed', error: { code: 'PULL_FAILED', message: 'no such tag' } }),
     anAction('d', { phase: 'pro' }),
   ]
   expect(openingLines(openBoard(aRolloutDetail(boxes, { status: 'canary' })))).toEqual([
     'rollout ro_0123456789abcdefghjk is in progress (canary): 4 boxes, manifest revision 4',
     '1 of 4 boxes updated, 1 failed',
-    'b  probing: first passed probe',
+    'b  probing: quick probes',
     'c  failed: no such tag [PULL_FAILED]',
   ])
 })

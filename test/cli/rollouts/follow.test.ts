@@ -328,20 +328,6 @@ describe('a call with a key', () => {
     expect(again.stderr).toContain('1 box to update')
   })
 
-  test('behaves as without a key on an older daemon', async () => {
-    const details = [{ path: 'query.idempotencyKey', reason: 'is not a known field' }]
-    const unknown = problemAnswer(400, {
-      code: 'VALIDATION',
-      message: 'query.idempotencyKey: is not a known field',
-      details,
-      retryable: false,
-    })
-    const plan = aPlan([aPlannedBox('a')])
-    const first = await asked({ 'GET /admin/tenant-boxes/rollouts': unknown, 'POST /admin/tenant-boxes/rollouts/plan': plan })
-    const made = ['/admin/tenant-boxes/rollouts/plan', '/admin/tenant-boxes/rollouts', `${path}/start`]
-    expect([first.exit, first.posts]).toEqual([0, made])
-  })
-
   test('that created none is refused by a blocked plan', async () => {
     const first = await asked({ 'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null } })
     expect([first.exit, first.posts]).toEqual([5, ['/admin/tenant-boxes/rollouts/plan']])
@@ -363,7 +349,7 @@ test('the options of create reach the API', async () => {
     '--hold-after',
     'canary',
   ]
-  const ran = await tenantry([...line, '--fence-mode', 'until-first-ok', '--idempotency-key', 'week-1'], { answers: story('done') })
+  const ran = await tenantry([...line, '--fence-mode', 'until-proven', '--idempotency-key', 'week-1'], { answers: story('done') })
   expect(ran.exit).toBe(0)
   expect(ran.asked[0]?.body).toEqual({
     targetSlugs: ['a', 'b', 'c'],
@@ -372,7 +358,7 @@ test('the options of create reach the API', async () => {
     ignoreWindows: false,
     failureThreshold: 2,
     holdAfter: 'canary',
-    fenceMode: 'until-first-ok',
+    fenceMode: 'until-proven',
   })
   expect(ran.asked[0]?.headers.get('idempotency-key')).toBe('week-1')
 })
@@ -381,7 +367,7 @@ test('the trade-off of a fence mode is in the help and shown with the rollout', 
   const help = (await tenantry(['rollouts', 'create', '--help'])).stdout.replace(/\s+/g, ' ')
   expect(help).toMatch(/--fence-mode <mode> when maintenance of a box ends \(default: auto, per box\)/)
   const early = aRolloutDetail([anAction('a')], { fenceMode: 'until-proven' })
-  const ran = await tenantry(['rollouts', 'create', '--fence-mode', 'until-first-ok'], {
+  const ran = await tenantry(['rollouts', 'create', '--fence-mode', 'until-proven'], {
     answers: { 'POST /admin/tenant-boxes/rollouts': early },
   })
   expect(ran.stdout).toContain('until-proven: maintenance ends after the quick probes, also where no rollback by images is proven')

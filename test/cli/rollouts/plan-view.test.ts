@@ -68,17 +68,6 @@ test('images are listed once each with the source of the digest or why it is unr
   }
 })
 
-test('a plan of an earlier version lists the images that the fleet runs', () => {
-  const digest = `sha256:${'a'.repeat(64)}`
-  const known = { synapse: { image: 'registry.example/synapse:v1.163.2', digest } }
-  const unknown = { postgres: { image: 'registry.example/postgres:17.7', digest: null } }
-  const shown = planView(aPlan([aPlannedBox('ash', { images: { ...known, ...unknown } }), aPlannedBox('elm', { images: known })]), style)
-  expect(shown.split('\n').filter((line) => line.includes('registry.example'))).toEqual([
-    '  registry.example/postgres:17.7     unresolved; pinned at the first pull',
-    `  registry.example/synapse:v1.163.2  ${digest} (already running in the fleet)`,
-  ])
-})
-
 test('on a wide terminal each box has its max downtime and duration', () => {
   const shown = planView(aPlan([aPlannedBox('oak', { expectedFenceMs: 60_000, worstFenceMs: 600_000, expectedMs: 90_000 })]), style)
   expect(shown).toMatch(/DOWNTIME +MAX DOWNTIME +DURATION$/m)

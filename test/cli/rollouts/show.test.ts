@@ -26,7 +26,7 @@ const story = (): RolloutReport =>
       },
       durationMs: 7_200_000,
       pausedMs: 6_900_000,
-      fence: { boxes: 2, sumMs: 140_000, medianMs: 60_000, worstMs: 80_000, worstSlug: 'kita-nord' },
+      fence: { boxes: 2, sumMs: 140_000, medianMs: 60_000, worstMs: 80_000, worstSlug: 'kita-nord', expectedMedianMs: 0 },
       timeline: [
         { at: at('01:59:00'), actor: 'admin:anna', action: 'rollout.created', phase: null, reason: 'weekly round' },
         { at: at('02:00:00'), actor: 'admin:anna', action: 'rollout.started', phase: 'canary', reason: null },
@@ -138,9 +138,8 @@ describe('the rollback of a rollout', () => {
     expect(text).toContain('rollback, 12 min 3 s elapsed: 4 of 5 boxes rolled back')
   })
 
-  test('is not shown without rolled back boxes, nor by an older daemon', async () => {
+  test('is not shown without rolled back boxes', async () => {
     expect(await of(null)).not.toMatch(/^rollback /m)
-    expect(await of(undefined as never)).not.toMatch(/^rollback /m)
   })
 })
 

@@ -22,9 +22,9 @@ describe('a plan with windows', () => {
 
   test('shows when each opens, and that the duration starts now', () => {
     const shown = planView(aPlan(boxes), style)
-    expect(shown).toMatch(/anna-schule .* in 23 h +3 min +\d/m)
-    expect(shown).toMatch(/beta .* open +3 min +\d/m)
-    expect(shown).toMatch(/cora .* - +3 min +\d/m)
+    expect(shown).toMatch(/anna-schule .* in 23 h +.*3 min +\d/m)
+    expect(shown).toMatch(/beta .* open +.*3 min +\d/m)
+    expect(shown).toMatch(/cora .* - +.*3 min +\d/m)
     expect(shown).toContain('Expected duration: 12 min if started now, maintenance windows included;')
   })
 

@@ -170,11 +170,6 @@ describe('restore', () => {
     expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [] }])
   })
 
-  test('an older daemon gets no allowHole, and needs to return no reopens', async () => {
-    const older = { 'POST /api/admin/v1/boxes/anna-schule/restore': { commandId: 'cmd_1', snapshotId: id('3f2a91c0') } }
-    expect((await tenantry([...line, '--yes', '--json'], { answers: { ...restoring, ...older } })).exit).toBe(0)
-  })
-
   test('an unknown box is not found, instead of having no snapshots', async () => {
     const noBox = problemAnswer(404, { code: 'NOT_FOUND', message: 'there is no box anna-schule', retryable: false })
     const answers = { [listed]: page(), 'GET /api/admin/v1/boxes/anna-schule': noBox }
@@ -329,7 +324,6 @@ describe('drill', () => {
 
   test.each([
     [{ files: 0, sampled: 0, hashed: 0 }, 0, 'rows match, no media in the snapshot.'],
-    [undefined, 0, 'rows match, media not compared (update the agent).'],
     [{ files: 5, sampled: 0, hashed: 0 }, 1, 'the snapshot has 5 media files, and the agent compared none [MEDIA_UNPROVEN]'],
   ])('--wait says what became of the media: %j', async (compared, exit, text) => {
     const answers = { ...drilling, [command]: aCommand({ result: { ...result, media: compared } }) }

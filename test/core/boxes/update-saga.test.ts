@@ -242,12 +242,6 @@ describe('a fence lifted after the quick probes, where the rule chose that', () 
     ['the fence is lifted after that', [...back, ...did('restore-probe')], former, 'unfence'],
     ['and it is finished', [...back, ...did('restore-probe', 'unfence')], { ...untouched, compose: 'former' }, undefined],
     ['a box that cannot be rolled back is left open', [...sick, ...found('confirm-rollback', false)], untouched, undefined],
-    [
-      'journals of older agents: an open box is probed on',
-      [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate'), ...did('first-ok' as UpdateStep, 'unfence')],
-      untouched,
-      'probe',
-    ],
   ]
   test.each(rows)('%s', (_, events, world, next) => {
     expect([refusalAfter(events, auto(world)), stepAfter(events, auto(world))]).toEqual([undefined, next])

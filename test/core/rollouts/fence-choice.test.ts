@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Component } from '../../../src/core/boxes/index.ts'
-import {
-  chooseFence,
-  fenceModeText,
-  type KnownBox,
-  RequestedFenceInput,
-  requestedFence,
-  requestedSnapshot,
-} from '../../../src/core/rollouts/index.ts'
+import { chooseFence, type KnownBox, requestedFence, requestedSnapshot } from '../../../src/core/rollouts/index.ts'
 import { aManifest } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
@@ -21,11 +14,7 @@ type Row = Readonly<{
   snapshot?: 'before' | 'alongside'
 }>
 const chosen = ({ box = {}, synapse = '1.163.2', changes = ['synapse'], requested = 'auto', snapshot = 'before' }: Row) =>
-  chooseFence(
-    aKnownBox('oak', box),
-    { to: aManifest({ synapse }).tiers.free, changes, requested, snapshot },
-    limits,
-  )
+  chooseFence(aKnownBox('oak', box), { to: aManifest({ synapse }).tiers.free, changes, requested, snapshot }, limits)
 
 test.each<[rule: string, Row, object]>([
   ['the former version reads what the new one writes', {}, { mode: 'until-proven', formerSchema: expect.any(Number) }],
@@ -72,13 +61,4 @@ test.each<[rule: string, Row, 'alongside' | undefined]>([
 test('the snapshot mode of a rollout comes before that of the tier', () => {
   const tiers = { free: 'before', pro: 'alongside', enterprise: 'before' } as const
   expect([requestedSnapshot('auto', tiers, 'pro'), requestedSnapshot('before', tiers, 'pro')]).toEqual(['alongside', 'before'])
-})
-
-test('the former name is accepted', () => {
-  expect(RequestedFenceInput.parse('until-first-ok')).toBe('until-proven')
-})
-
-test('the former name of a fence mode has the text of the present one', () => {
-  expect(fenceModeText('until-first-ok')).toBe(fenceModeText('until-proven'))
-  expect(fenceModeText('auto')).toBeNull()
 })

@@ -36,6 +36,7 @@ const anUpdate = (change: Partial<CompletedUpdate> = {}): CompletedUpdate => ({
 const facts: BoxFacts = {
   ...{ schemaVersion: 94, compatVersion: 84, backgroundUpdates: [], collation: 'C', libc: 'glibc' },
   ...{ mediaBytes: null, objectBytes: null, freeDiskBytes: null, otherServices: [], wouldRecreate: [], composeChanged: false },
+  ...{ notRestorable: [], scaledServices: [] },
 }
 
 type Seen = Readonly<{

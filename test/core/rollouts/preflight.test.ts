@@ -23,6 +23,8 @@ const wellFacts: BoxFacts = {
   otherServices: [],
   wouldRecreate: [],
   composeChanged: false,
+  notRestorable: [],
+  scaledServices: [],
 }
 const withFacts = (facts: Partial<BoxFacts>, report: Partial<VersionsReport> = {}) => ({
   report: aReport('acme', { facts: { ...wellFacts, ...facts }, ...report }),

@@ -180,32 +180,6 @@ onBothDialects('jobs', (fresh) => {
     expect(await statuses(db)).toEqual([])
   })
 
-  test('jobs of a daemon of an older version run, new and leased ones', async () => {
-    const db = await fresh()
-    const old = {
-      topic: 'mail',
-      payload: '1',
-      attempts: 1,
-      next_at: '2000',
-      last_error: null,
-      created_at: '2000',
-      lane: null,
-      queue: null,
-      key: null,
-      run_at: null,
-    }
-    await db
-      .insertInto('outbox')
-      .values({ ...old, status: 'pending', lease_until: null })
-      .execute()
-    await db
-      .insertInto('outbox')
-      .values({ ...old, status: 'leased', lease_until: '2000' })
-      .execute()
-    expect(await drainJobs({ db, clock, log: silentLogger(), handlers: { mail: async () => undefined } })).toBe(2)
-    expect(await statuses(db)).toEqual([])
-  })
-
   test('a job with a run time runs then, not before; others of its queue do not wait for it', async () => {
     const db = await fresh()
     const seen: unknown[] = []

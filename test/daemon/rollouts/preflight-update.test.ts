@@ -11,6 +11,7 @@ import { type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
 const nothingKnown: BoxFacts = {
   ...{ schemaVersion: null, compatVersion: null, backgroundUpdates: null, collation: null, libc: null, mediaBytes: null },
   ...{ objectBytes: null, freeDiskBytes: null, otherServices: null, wouldRecreate: null, composeChanged: null },
+  ...{ notRestorable: null, scaledServices: null },
 }
 
 onBothDialects('a box at its turn', (fresh) => {

@@ -43,11 +43,10 @@ export const work = (db: Kysely<unknown>) => [
     status text not null,
     attempts integer not null,
     next_at text not null,
-    lease_until text,
     last_error text,
     created_at text not null,
-    lane text,
-    queue text,
+    lane text not null,
+    queue text not null,
     key text,
     run_at text
   )`,
