@@ -63,7 +63,7 @@ async function itemsPublished(daemon) {
   const { db, close } = openDatabase(databaseOf(daemon))
   for (let n = 0; n < 300; n++) {
     const items = await db.selectFrom('marketplace_items').select('id').execute()
-    const jobs = await db.selectFrom('outbox').select('id').execute()
+    const jobs = await db.selectFrom('jobs').select('id').execute()
     if (items.length === seeds && jobs.length === 0) break
     await wait(100)
   }

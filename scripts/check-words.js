@@ -53,9 +53,8 @@ const banned = [
 const allowed = [
   [/^src\/daemon\/db\/migrations\//, /./, 'a migration that shipped is never changed'],
   [/^src\/daemon\/(alerts|limits)\//, /^told$/, 'columns of alerts and of episodes'],
-  [/^src\/daemon\/(db|jobs|alerts)\//, /^outbox$/i, 'the table of jobs'],
   [/^(src|docs)\/.*(box|operating|lifecycle|removal|remove)/, /^undo/i, 'the removal of a box can be undone'],
-  [/^src\/(core|agent|cli|daemon|console)\//, /^(ballast|followup|outbox)$/, 'fields, folders and topics on the wire and on disk'],
+  [/^src\/(core|agent|cli|daemon|console)\//, /^(ballast|followup)$/, 'fields, folders and topics on the wire and on disk'],
   [
     /^src\/(core|daemon|cli)\/(rollouts|alerts|contract)|^src\/core\/alerts|^src\/cli\/service\/status/,
     /^undo$/,

@@ -28,9 +28,9 @@ export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given)
   const mailer = makeMailer(clock, { dataDir, mail: { from: 'tenantry@school.example', ...(smtp ? { smtp } : {}) } })
   const send = makeSender({ clock, mailer, daemonUrl: 'https://tenantry.example', settings })
   const deps = { db, clock, channels: channelsOf(settings), repeatAfterMs: settings.repeatAfterMs, send }
-  const outbox = { db, clock, log: silentLogger(), handlers: alertJobs(deps) }
+  const jobDeps = { db, clock, log: silentLogger(), handlers: alertJobs(deps) }
   /** One pass of a replica, which runs every second. */
-  const drain = (signal?: AbortSignal) => drainJobs(outbox, signal)
+  const drain = (signal?: AbortSignal) => drainJobs(jobDeps, signal)
   /** Runs until no job is queued or due for a retry. */
   const drainAll = async () => {
     for (let round = 0; round < 20; round++) {
@@ -39,5 +39,5 @@ export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given)
     }
   }
   const raise = (alert: NewAlert) => db.transaction().execute((tx) => raiseAlert(tx, clock, alert))
-  return { deps, clock, dataDir, outbox, drain, drainAll, raise }
+  return { deps, clock, dataDir, jobDeps, drain, drainAll, raise }
 }

@@ -319,8 +319,8 @@ async function aRefreshToken(db: Db, session: { id: string; expires_at: string }
 
 /** Tables written by periodic jobs; their content per tenant follows from other tables. */
 const restless = new Set([
-  'outbox',
-  'outbox_queues',
+  'jobs',
+  'job_queues',
   'leases',
   'streams',
   'user_login_failures',

@@ -80,10 +80,10 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
 
   /** Runs every queued job of the marketplace that is due. */
   async function runJobs(): Promise<void> {
-    const due = await db.selectFrom('outbox').selectAll().where('status', '=', 'pending').orderBy('id').execute()
+    const due = await db.selectFrom('jobs').selectAll().where('status', '=', 'pending').orderBy('id').execute()
     for (const { id, topic, payload } of due.filter((job) => jobs[job.topic] && job.next_at <= isoNow(modules.clock))) {
       await jobs[topic]?.(JSON.parse(payload), { last: false })
-      await db.deleteFrom('outbox').where('id', '=', id).execute()
+      await db.deleteFrom('jobs').where('id', '=', id).execute()
     }
   }
   const audited = async () => (await db.selectFrom('audit').select('action').orderBy('seq').execute()).map(({ action }) => action)

@@ -89,11 +89,11 @@ export async function aModulesWorld(db: Db, { isFirst = true, clock = manualCloc
 
   /** Runs every queued job that is due, in order, as the queue does. */
   async function runJobs(): Promise<string[]> {
-    const due = await db.selectFrom('outbox').selectAll().where('status', '=', 'pending').orderBy('id').execute()
+    const due = await db.selectFrom('jobs').selectAll().where('status', '=', 'pending').orderBy('id').execute()
     const own = due.filter((job) => jobs[job.topic] && job.next_at <= isoNow(clock))
     for (const { id, topic, payload } of own) {
       await jobs[topic]?.(JSON.parse(payload), { last: false })
-      await db.deleteFrom('outbox').where('id', '=', id).execute()
+      await db.deleteFrom('jobs').where('id', '=', id).execute()
     }
     return own.map(({ topic }) => topic)
   }

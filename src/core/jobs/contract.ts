@@ -30,7 +30,7 @@ export const jobsContract = {
   }),
   retryJobs: endpoint({
     method: 'POST',
-    audit: 'outbox.retried',
+    audit: 'job.retried',
     path: `${base}/retry`,
     auth: admin('operator'),
     /** Without `ids` and `topic`: all dead jobs. */

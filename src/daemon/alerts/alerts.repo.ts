@@ -101,7 +101,7 @@ export async function countDeliveries(db: DbOrTx, alertIds: readonly number[]): 
 /** Jobs of any feature that failed on their last attempt, newest first. */
 export async function deadLetters(db: DbOrTx, limit: number): Promise<DeadLetter[]> {
   const rows = await db
-    .selectFrom('outbox')
+    .selectFrom('jobs')
     .select(['id', 'topic', 'attempts', 'last_error', 'created_at'])
     .where('status', '=', 'dead')
     .orderBy('id', 'desc')

@@ -12,6 +12,6 @@ export async function deleteOldAlerts({ db, clock }: { db: Db; clock: Clock }): 
     .where('last_at', '<=', before)
     .where(({ or, eb }) => or([eb('closed_at', '<=', before), eb('acknowledged_at', '<=', before)]))
     .executeTakeFirst()
-  const letters = await db.deleteFrom('outbox').where('status', '=', 'dead').where('next_at', '<=', before).executeTakeFirst()
+  const letters = await db.deleteFrom('jobs').where('status', '=', 'dead').where('next_at', '<=', before).executeTakeFirst()
   return `${plural(Number(alerts.numDeletedRows), 'alert')}, ${plural(Number(letters.numDeletedRows), 'dead letter')}`
 }

@@ -59,7 +59,7 @@ export const resendAlert = (deps: ResendDeps, actor: Actor, { id, which }: Resen
 async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promise<void> {
   // A process that dies at each attempt leaves the message pending when its job is abandoned.
   const abandoned = tx
-    .selectFrom('outbox')
+    .selectFrom('jobs')
     .select('key')
     .where('topic', '=', deliverTopic)
     .where('status', '=', 'dead')
@@ -74,7 +74,7 @@ async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promi
   if (retried.length === 0) throw problem('CONFLICT', `alert ${id} has no dead message. fix: tenantry alerts resend ${id} --all`)
   // The new jobs do the work of the abandoned ones.
   const keys = retried.map((message) => message.id)
-  await tx.deleteFrom('outbox').where('topic', '=', deliverTopic).where('status', '=', 'dead').where('key', 'in', keys).execute()
+  await tx.deleteFrom('jobs').where('topic', '=', deliverTopic).where('status', '=', 'dead').where('key', 'in', keys).execute()
   for (const message of retried) await enqueueDelivery(tx, clock, message)
 }
 

@@ -21,7 +21,7 @@ export type CheckpointDeps = Readonly<{
   whole?: (chain: string) => Promise<void>
 }>
 
-/** The outbox topic of `requestCheckpoint`. */
+/** The job topic of `requestCheckpoint`. */
 export const checkpointTopic = 'audit.checkpoint'
 
 /** Asks, in the transaction that ends a phase, for a checkpoint of the chain once it is committed. */

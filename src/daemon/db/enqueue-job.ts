@@ -40,11 +40,11 @@ export async function enqueueJob(tx: Tx, clock: Clock, job: NewJob): Promise<voi
 /** `enqueueJob` for at least one job, as a write that is sent with others. */
 export const insertJobs = (clock: Clock, jobs: readonly NewJob[]): Write =>
   insertRows(
-    'outbox',
+    'jobs',
     jobs.map((job) => rowOf(job, isoNow(clock))),
   )
 
-const rowOf = ({ topic, payload, pool = 'own', queue = topic, key, runAt }: NewJob, now: string): Insertable<Tables['outbox']> => ({
+const rowOf = ({ topic, payload, pool = 'own', queue = topic, key, runAt }: NewJob, now: string): Insertable<Tables['jobs']> => ({
   topic,
   payload: JSON.stringify(payload),
   status: 'pending',
@@ -53,7 +53,7 @@ const rowOf = ({ topic, payload, pool = 'own', queue = topic, key, runAt }: NewJ
   run_at: runAt ?? null,
   last_error: null,
   created_at: now,
-  lane: pool,
+  pool,
   queue,
   key: key ?? null,
 })

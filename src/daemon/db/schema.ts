@@ -27,7 +27,7 @@ export type EventTable = {
 }
 
 /** Jobs that are not done. */
-type OutboxTable = {
+type JobTable = {
   id: Generated<number>
   topic: string
   payload: string
@@ -39,7 +39,7 @@ type OutboxTable = {
   last_error: string | null
   created_at: string
   /** The pool. */
-  lane: JobPool
+  pool: JobPool
   queue: string
   /** Jobs with the same key run in their order. */
   key: string | null
@@ -48,16 +48,16 @@ type OutboxTable = {
 }
 
 /** Queues that are not empty. */
-type OutboxQueueTable = {
+type JobQueueTable = {
   queue: string
   /** The pool; `away` while its server does not answer. */
-  lane: WorkerPool
+  pool: WorkerPool
   /** When its next job is due; while leased: when the lease expires. */
   due_at: string
   /** 1 while leased. */
-  held: number
+  locked: number
   /** The lease token. */
-  turn: number
+  token: number
   /** How often in a row its server did not answer. */
   failures: number
 }
@@ -66,6 +66,6 @@ export type FrameTables = {
   leases: LeaseTable
   streams: StreamTable
   events: EventTable
-  outbox: OutboxTable
-  outbox_queues: OutboxQueueTable
+  jobs: JobTable
+  job_queues: JobQueueTable
 }

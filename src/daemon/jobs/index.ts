@@ -25,7 +25,7 @@ export const jobsFeature = feature<RunJobsDeps & Readonly<{ owner: string }>>({
       everyMs: 60_000,
       name: 'watching jobs',
       run: () => watchJobs(deps),
-      atEnd: () => releaseOwnLease(deps, { name: 'outbox.watch', owner: deps.owner }),
+      atEnd: () => releaseOwnLease(deps, { name: 'jobs.watch', owner: deps.owner }),
     }),
   ],
   metrics: ({ db, clock }, registry) => jobsMetrics({ db, clock, registry }),

@@ -8,7 +8,7 @@ type Deps = Readonly<{ db: Db; clock: Clock; registry: Registry }>
 /** Registers the number of jobs that are not done, and the age of the oldest. */
 export function jobsMetrics({ db, clock, registry }: Deps): void {
   new Gauge({
-    name: 'tenantry_outbox',
+    name: 'tenantry_jobs',
     help: 'Jobs that are not done, by topic and status (waiting, away: server does not answer, dead: abandoned)',
     labelNames: ['topic', 'status'],
     registers: [registry],
@@ -18,7 +18,7 @@ export function jobsMetrics({ db, clock, registry }: Deps): void {
     },
   })
   new Gauge({
-    name: 'tenantry_outbox_oldest_seconds',
+    name: 'tenantry_jobs_oldest_seconds',
     help: 'Time since the oldest job that is not dead was due first, in seconds',
     labelNames: ['topic', 'status'],
     registers: [registry],

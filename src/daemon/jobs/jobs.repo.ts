@@ -8,7 +8,7 @@ const state = sql<JobState>`case when status = 'dead' then 'dead' when failures 
 export const dueSince = sql<string>`coalesce(run_at, created_at)`
 
 /** A new job has no queue yet, so the join is a left join. */
-const allJobs = (db: DbOrTx) => db.selectFrom('outbox').leftJoin('outbox_queues', 'outbox_queues.queue', 'outbox.queue')
+const allJobs = (db: DbOrTx) => db.selectFrom('jobs').leftJoin('job_queues', 'job_queues.queue', 'jobs.queue')
 
 /** Counts of jobs by topic and state. Reads every job: there are few unless servers are unreachable. */
 export async function countJobs(db: DbOrTx): Promise<JobCount[]> {
@@ -24,7 +24,7 @@ type Page = Readonly<{ state?: JobState | undefined; topic?: string | undefined;
 
 const selectJobs = (db: DbOrTx) =>
   allJobs(db).select([
-    ...(['outbox.id', 'topic', 'payload', 'outbox.queue', 'attempts', 'next_at', 'due_at', 'last_error', 'created_at'] as const),
+    ...(['jobs.id', 'topic', 'payload', 'jobs.queue', 'attempts', 'next_at', 'due_at', 'last_error', 'created_at'] as const),
     state.as('state'),
   ])
 
@@ -32,15 +32,15 @@ type Row = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number]
 
 /** A page of jobs after the id `after`, oldest first. */
 export async function jobsAfter(db: DbOrTx, { state: requested, topic, after, limit }: Page): Promise<Job[]> {
-  let query = selectJobs(db).where('outbox.id', '>', after)
+  let query = selectJobs(db).where('jobs.id', '>', after)
   if (topic !== undefined) query = query.where('topic', '=', topic)
   if (requested === 'dead') query = query.where('status', '=', 'dead')
   else if (requested !== undefined) query = query.where('status', '!=', 'dead').where(state, '=', requested)
-  return toJobs(db, await query.orderBy('outbox.id').limit(limit).execute())
+  return toJobs(db, await query.orderBy('jobs.id').limit(limit).execute())
 }
 
 export async function findJob(db: DbOrTx, id: number): Promise<Job | undefined> {
-  return (await toJobs(db, await selectJobs(db).where('outbox.id', '=', id).execute()))[0]
+  return (await toJobs(db, await selectJobs(db).where('jobs.id', '=', id).execute()))[0]
 }
 
 async function toJobs(db: DbOrTx, rows: readonly Row[]): Promise<Job[]> {

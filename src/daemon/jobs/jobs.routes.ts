@@ -38,7 +38,7 @@ type Selection = Readonly<{ ids?: readonly number[] | undefined; topic?: string 
 export const retryJobs = ({ db, clock }: Deps, actor: Actor, { ids, topic }: Selection): Promise<{ retried: number }> =>
   db.transaction().execute(async (tx) => {
     let update = tx
-      .updateTable('outbox')
+      .updateTable('jobs')
       .set({ status: 'pending', attempts: 0, next_at: isoNow(clock) })
       .where('status', '=', 'dead')
     if (ids) update = update.where('id', 'in', ids)
@@ -48,7 +48,7 @@ export const retryJobs = ({ db, clock }: Deps, actor: Actor, { ids, topic }: Sel
       throw problem('NOT_FOUND', 'None of these jobs is dead. fix: list dead jobs with `tenantry jobs list --state dead`')
     if (retried.length > 0) {
       const data = { letters: retried.slice(0, 100).map((one) => ({ id: Number(one.id), topic: one.topic })), count: retried.length }
-      await recordAudit(tx, clock, { actor, action: 'outbox.retried', data })
+      await recordAudit(tx, clock, { actor, action: 'job.retried', data })
     }
     return { retried: retried.length }
   })

@@ -18,10 +18,10 @@ const assignedAtOnce = 500
 /** Which pools have due queues, and whether there are jobs without a queue. Reads a few rows, however many jobs wait. */
 export async function readDue({ db, clock }: Deps): Promise<Readonly<Record<WorkerPool | 'unassigned', boolean>>> {
   const now = isoNow(clock)
-  const due = (pool: WorkerPool) => sql`exists (select 1 from outbox_queues where lane = ${pool} and due_at <= ${now})`
+  const due = (pool: WorkerPool) => sql`exists (select 1 from job_queues where pool = ${pool} and due_at <= ${now})`
   const { rows } = await sql<Record<WorkerPool | 'unassigned', boolean | number>>`
     select ${due('own')} as own, ${due('mail')} as mail, ${due('payments')} as payments, ${due('chat')} as chat, ${due('away')} as away,
-      exists (select 1 from outbox where status = 'pending') as unassigned`.execute(db)
+      exists (select 1 from jobs where status = 'pending') as unassigned`.execute(db)
   const { own, mail, payments, chat, away, unassigned } = rows[0] ?? {}
   const isDue = { own: Boolean(own), mail: Boolean(mail), payments: Boolean(payments), chat: Boolean(chat), away: Boolean(away) }
   return { ...isDue, unassigned: Boolean(unassigned) }
@@ -32,14 +32,14 @@ export async function assignNewJobs(deps: Deps): Promise<void> {
   while ((await deps.db.transaction().execute((tx) => assignSome(tx, deps.clock))) === assignedAtOnce);
 }
 
-type NewQueue = Readonly<{ queue: string; lane: JobPool; next_at: string }>
+type NewQueue = Readonly<{ queue: string; pool: JobPool; next_at: string }>
 
 async function assignSome(tx: Tx, clock: Clock): Promise<number> {
   const { rows } = await sql<NewQueue>`
     with fresh as materialized (
-      select id from outbox where status = 'pending' order by id limit ${assignedAtOnce} ${skipLocked(tx)}
+      select id from jobs where status = 'pending' order by id limit ${assignedAtOnce} ${skipLocked(tx)}
     )
-    update outbox set status = 'queued' where id in (select id from fresh) returning queue, lane, next_at`.execute(tx)
+    update jobs set status = 'queued' where id in (select id from fresh) returning queue, pool, next_at`.execute(tx)
   const queues = new Map<string, NewQueue>()
   for (const row of rows) {
     const known = queues.get(row.queue)
@@ -57,24 +57,24 @@ const chatRetryMs = 10_000
 /** A leased queue, or one whose server is unreachable, keeps its time: its worker reads the next due time before it releases the queue. */
 async function makeDue(tx: Tx, clock: Clock, queues: readonly NewQueue[]): Promise<void> {
   const [now, soon] = [isoNow(clock), isoIn(clock, chatRetryMs)]
-  const values = queues.map(({ queue, lane, next_at }) => ({
+  const values = queues.map(({ queue, pool, next_at }) => ({
     queue,
-    lane,
+    pool,
     due_at: next_at > now ? next_at : now,
-    held: 0,
-    turn: 0,
+    locked: 0,
+    token: 0,
     failures: 0,
   }))
   await tx
-    .insertInto('outbox_queues')
+    .insertInto('job_queues')
     .values(values)
     .onConflict((c) =>
       c.column('queue').doUpdateSet({
         due_at: sql`case
-          when outbox_queues.held = 0 and outbox_queues.failures = 0 and outbox_queues.due_at > excluded.due_at then excluded.due_at
-          when outbox_queues.held = 0 and outbox_queues.failures > 0 and outbox_queues.due_at > ${soon}
-            and excluded.lane = 'chat' and excluded.due_at <= ${soon} then ${soon}
-          else outbox_queues.due_at end`,
+          when job_queues.locked = 0 and job_queues.failures = 0 and job_queues.due_at > excluded.due_at then excluded.due_at
+          when job_queues.locked = 0 and job_queues.failures > 0 and job_queues.due_at > ${soon}
+            and excluded.pool = 'chat' and excluded.due_at <= ${soon} then ${soon}
+          else job_queues.due_at end`,
       }),
     )
     .execute()
@@ -85,21 +85,21 @@ export async function leaseQueues({ db, clock }: Deps, pool: WorkerPool, limit: 
   const ms = sql`cast(${clock.now().getTime()} as bigint)`
   const { rows } = await sql<LeasedQueue>`
     with due as materialized (
-      select queue from outbox_queues where lane = ${pool} and due_at <= ${isoNow(clock)} order by due_at limit ${limit} ${skipLocked(db)}
+      select queue from job_queues where pool = ${pool} and due_at <= ${isoNow(clock)} order by due_at limit ${limit} ${skipLocked(db)}
     )
-    update outbox_queues set held = 1, turn = case when turn < ${ms} then ${ms} else turn + 1 end, due_at = ${isoIn(clock, leaseMs)}
-    where queue in (select queue from due) returning queue, turn as token, lane as pool, failures`.execute(db)
+    update job_queues set locked = 1, token = case when token < ${ms} then ${ms} else token + 1 end, due_at = ${isoIn(clock, leaseMs)}
+    where queue in (select queue from due) returning queue, token, pool, failures`.execute(db)
   return rows.map((row) => ({ ...row, token: Number(row.token) }))
 }
 
 /** Renews the lease and locks the queue's row until the transaction ends. Returns false if another worker has taken over. */
 export async function renewQueueLease(db: Db | Tx, clock: Clock, { queue, token }: Pick<LeasedQueue, 'queue' | 'token'>): Promise<boolean> {
   const { numUpdatedRows } = await db
-    .updateTable('outbox_queues')
+    .updateTable('job_queues')
     .set({ due_at: isoIn(clock, leaseMs) })
     .where('queue', '=', queue)
-    .where('turn', '=', token)
-    .where('held', '=', 1)
+    .where('token', '=', token)
+    .where('locked', '=', 1)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
@@ -113,25 +113,25 @@ export const releaseQueue = ({ db, clock }: Deps, leased: LeasedQueue, { isUnrea
     if (!(await renewQueueLease(tx, clock, leased))) return
     const { queue } = leased
     const next = await nextDueAt(tx, queue)
-    if (next === undefined) return void (await tx.deleteFrom('outbox_queues').where('queue', '=', queue).execute())
+    if (next === undefined) return void (await tx.deleteFrom('job_queues').where('queue', '=', queue).execute())
     const failures = (answered ? 0 : leased.failures) + (isUnreachable ? 1 : 0)
     const due_at = isUnreachable ? isoIn(clock, unreachableDelayMs(failures, queue)) : [next, isoNow(clock)].toSorted().at(-1)
-    const lane = isUnreachable ? ('away' as const) : (answered ?? leased.pool)
+    const pool = isUnreachable ? ('away' as const) : (answered ?? leased.pool)
     await tx
-      .updateTable('outbox_queues')
-      .set({ held: 0, failures, due_at: due_at as string, lane })
+      .updateTable('job_queues')
+      .set({ locked: 0, failures, due_at: due_at as string, pool })
       .where('queue', '=', queue)
       .execute()
   })
 
 /** True for a job that no earlier job of the same key precedes. */
 export const isFirstOfKey = sql<boolean>`not exists (
-  select 1 from outbox as earlier
-  where earlier.queue = outbox.queue and earlier.key = outbox.key and earlier.status = 'queued' and earlier.id < outbox.id)`
+  select 1 from jobs as earlier
+  where earlier.queue = jobs.queue and earlier.key = jobs.key and earlier.status = 'queued' and earlier.id < jobs.id)`
 
 async function nextDueAt(tx: Tx, queue: string): Promise<string | undefined> {
   const row = await tx
-    .selectFrom('outbox')
+    .selectFrom('jobs')
     .select(({ fn }) => fn.min('next_at').as('next'))
     .where('queue', '=', queue)
     .where('status', '=', 'queued')
@@ -146,13 +146,13 @@ async function nextDueAt(tx: Tx, queue: string): Promise<string | undefined> {
  */
 export async function retryChatQueues(tx: Tx, clock: Clock, tenantId: string): Promise<void> {
   const { from, to } = chatQueuesOf(tenantId)
-  const waiting = tx.selectFrom('outbox_queues').select('queue').where('queue', '>=', from).where('queue', '<', to)
-  const free = await waiting.where('held', '=', 0).where('failures', '>', 0).modifyEnd(skipLocked(tx)).execute()
+  const waiting = tx.selectFrom('job_queues').select('queue').where('queue', '>=', from).where('queue', '<', to)
+  const free = await waiting.where('locked', '=', 0).where('failures', '>', 0).modifyEnd(skipLocked(tx)).execute()
   if (free.length === 0) return
   const queues = free.map(({ queue }) => queue)
   await tx
-    .updateTable('outbox_queues')
-    .set({ due_at: isoNow(clock), failures: 0, lane: 'chat' })
+    .updateTable('job_queues')
+    .set({ due_at: isoNow(clock), failures: 0, pool: 'chat' })
     .where('queue', 'in', queues)
     .execute()
 }
@@ -160,6 +160,6 @@ export async function retryChatQueues(tx: Tx, clock: Clock, tenantId: string): P
 /** Discards all jobs of a tenant for its chat server. A job that runs now may finish. */
 export async function discardJobsOf(tx: Tx, tenantId: string): Promise<void> {
   const { from, to } = chatQueuesOf(tenantId)
-  for (const table of ['outbox', 'outbox_queues'] as const)
+  for (const table of ['jobs', 'job_queues'] as const)
     await tx.deleteFrom(table).where('queue', '>=', from).where('queue', '<', to).execute()
 }

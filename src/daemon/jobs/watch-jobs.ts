@@ -47,7 +47,7 @@ const isDead = sql<number>`case when status = 'dead' then 1 else 0 end`
 /** Raises an alert for each topic with jobs that have been due for more than an hour, and one if some of them are dead; closes them when none is. */
 export async function watchJobs(deps: Deps): Promise<void> {
   const { db, clock, owner } = deps
-  const lease = await acquireLease(deps, { name: 'outbox.watch', owner, ttlMs: leaseMs })
+  const lease = await acquireLease(deps, { name: 'jobs.watch', owner, ttlMs: leaseMs })
   if (!lease) return
   const late = (await lateTopics(db, isoIn(clock, -maxWaitMs))).map(lateAlert)
   const raised = await raisedKeys(db)
@@ -66,7 +66,7 @@ type LateJobs = Readonly<{ topic: string; count: number; since: string; isDead: 
 
 async function lateTopics(db: DbOrTx, before: string): Promise<LateJobs[]> {
   const rows = await db
-    .selectFrom('outbox')
+    .selectFrom('jobs')
     .select(({ fn }) => ['topic', isDead.as('dead'), fn.countAll().as('count'), fn.min<string>(dueSince).as('since')])
     .where('status', 'in', ['pending', 'queued', 'dead'])
     .where(dueSince, '<=', before)

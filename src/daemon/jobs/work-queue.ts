@@ -42,7 +42,7 @@ const takeJob = ({ db, clock }: RunJobsDeps, leased: LeasedQueue): Promise<Taken
     if (!(await renewQueueLease(tx, clock, leased))) return undefined
     const now = isoNow(clock)
     const next = await tx
-      .selectFrom('outbox')
+      .selectFrom('jobs')
       .select('id')
       .where('queue', '=', leased.queue)
       .where('status', '=', 'queued')
@@ -54,14 +54,14 @@ const takeJob = ({ db, clock }: RunJobsDeps, leased: LeasedQueue): Promise<Taken
       .limit(1)
       .executeTakeFirst()
     if (!next) return undefined
-    const { key, lane, ...job } = await tx
-      .updateTable('outbox')
+    const { key, pool, ...job } = await tx
+      .updateTable('jobs')
       .set({ attempts: sql`attempts + 1` })
       .where('id', '=', next.id)
-      .returning(['id', 'topic', 'payload', 'attempts', 'lane', 'key'])
+      .returning(['id', 'topic', 'payload', 'attempts', 'pool', 'key'])
       .executeTakeFirstOrThrow()
     const equal = key === null ? [] : await equalJobs(tx, { ...job, queue: leased.queue, key, now })
-    return { ...job, pool: lane, ids: [job.id, ...equal] }
+    return { ...job, pool, ids: [job.id, ...equal] }
   })
 
 type Repeated = Readonly<{ id: number; topic: string; payload: string; queue: string; key: string; now: string }>
@@ -69,7 +69,7 @@ type Repeated = Readonly<{ id: number; topic: string; payload: string; queue: st
 /** Only jobs that are due and in the queue by now: the changes they were enqueued for have committed, so the handler sees them. */
 async function equalJobs(tx: Tx, { id, topic, payload, queue, key, now }: Repeated): Promise<number[]> {
   const rows = await tx
-    .selectFrom('outbox')
+    .selectFrom('jobs')
     .select('id')
     .where('queue', '=', queue)
     .where('key', '=', key)
@@ -133,16 +133,16 @@ async function recordFailure({ db, clock, log }: RunJobsDeps, leased: LeasedQueu
     : { next_at: isoIn(clock, retryDelayMs(job.attempts)) }
   const set = { status: isDead ? 'dead' : 'queued', last_error: String((error as Error).message), ...retry } as const
   await db.transaction().execute(async (tx) => {
-    if (await renewQueueLease(tx, clock, leased)) await tx.updateTable('outbox').set(set).where('id', '=', job.id).execute()
+    if (await renewQueueLease(tx, clock, leased)) await tx.updateTable('jobs').set(set).where('id', '=', job.id).execute()
   })
 }
 
 /** Deletes nothing if another worker has taken over the queue. */
 const deleteDone = (db: Db, { queue, token }: LeasedQueue, ids: readonly number[]) =>
   db
-    .deleteFrom('outbox')
+    .deleteFrom('jobs')
     .where('id', 'in', ids)
     .where(({ exists, selectFrom }) =>
-      exists(selectFrom('outbox_queues').select('turn').where('queue', '=', queue).where('turn', '=', token)),
+      exists(selectFrom('job_queues').select('token').where('queue', '=', queue).where('token', '=', token)),
     )
     .execute()

@@ -136,7 +136,7 @@ async function accounts(db: Db): Promise<Check> {
 /** Alert messages and jobs that failed every attempt. */
 async function abandonedWork(db: Db): Promise<Check[]> {
   const counted = db.fn.countAll().as('count')
-  const jobs = await db.selectFrom('outbox').select(counted).where('status', '=', 'dead').executeTakeFirst()
+  const jobs = await db.selectFrom('jobs').select(counted).where('status', '=', 'dead').executeTakeFirst()
   const messages = await db.selectFrom('alert_deliveries').select(counted).where('status', '=', 'dead').executeTakeFirst()
   const [jobCount, messageCount] = [Number(jobs?.count ?? 0), Number(messages?.count ?? 0)]
   if (jobCount + messageCount === 0) return []

@@ -52,15 +52,15 @@ onBothDialects('operator actions on alerts', (fresh) => {
     const id = await raise(stuck)
     await drain()
     expect(await codeOf(resendAlert(deps, anna, { id, which: 'dead' }))).toBe('CONFLICT')
-    await db.updateTable('outbox').set({ status: 'dead' }).where('topic', '=', 'alerts.deliver').execute()
+    await db.updateTable('jobs').set({ status: 'dead' }).where('topic', '=', 'alerts.deliver').execute()
     const other = { topic: 'alerts.deliver', payload: { deliveryId: 'msg_other' }, key: 'msg_other' }
     await db.transaction().execute((tx) => enqueueJob(tx, clock, other))
-    await db.updateTable('outbox').set({ status: 'dead' }).where('key', '=', 'msg_other').execute()
+    await db.updateTable('jobs').set({ status: 'dead' }).where('key', '=', 'msg_other').execute()
     await resendAlert(deps, anna, { id, which: 'dead' })
     await clock.advance(60_000)
     await drain()
     expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'sent' }])
-    expect(await db.selectFrom('outbox').select(['key', 'status']).execute()).toEqual([{ key: 'msg_other', status: 'dead' }])
+    expect(await db.selectFrom('jobs').select(['key', 'status']).execute()).toEqual([{ key: 'msg_other', status: 'dead' }])
   })
 
   test('acknowledge records who, once; a closed or unknown alert is refused', async () => {
@@ -115,8 +115,8 @@ onBothDialects('operator actions on alerts', (fresh) => {
     const id = await raise(stuck)
     const world = await alertsWorld(db, { mailTo: ['new@school.example'] })
     await drainJobs({
-      ...world.outbox,
-      handlers: { 'alerts.tell': (await alertsWorld(db, { mailTo: ['old@school.example'] })).outbox.handlers['alerts.tell'] as never },
+      ...world.jobDeps,
+      handlers: { 'alerts.tell': (await alertsWorld(db, { mailTo: ['old@school.example'] })).jobDeps.handlers['alerts.tell'] as never },
     })
     await world.clock.advance(60_000)
     await world.drain()
@@ -149,7 +149,7 @@ onBothDialects('operator actions on alerts', (fresh) => {
 
   test('dead jobs of any feature are listed and can be retried with all attempts', async () => {
     const db = await fresh()
-    const { deps, clock, outbox, drainAll } = await alertsWorld(db, {})
+    const { deps, clock, jobDeps, drainAll } = await alertsWorld(db, {})
     const done: unknown[] = []
     await db.transaction().execute((tx) => enqueueJob(tx, clock, { topic: 'audit.checkpoint', payload: { chain: 'admin' } }))
     await drainAll()
@@ -159,10 +159,10 @@ onBothDialects('operator actions on alerts', (fresh) => {
     expect(await codeOf(retryJobs(deps, anna, { ids: [9999] }))).toBe('NOT_FOUND')
     expect(await retryJobs(deps, anna, { ids })).toEqual({ retried: 1 })
     expect(await retryJobs(deps, anna, {})).toEqual({ retried: 0 })
-    await drainJobs({ ...outbox, handlers: { 'audit.checkpoint': async (payload) => void done.push(payload) } })
+    await drainJobs({ ...jobDeps, handlers: { 'audit.checkpoint': async (payload) => void done.push(payload) } })
     expect(done).toEqual([{ chain: 'admin' }])
     expect((await listAlerts({ db }, { limit: 9 })).deadLetters).toEqual([])
-    expect(await actions(db)).toEqual([['outbox.retried', 'admin:anna']])
+    expect(await actions(db)).toEqual([['job.retried', 'admin:anna']])
   })
 
   test('an alert is deleted with its messages 90 days after it was acknowledged; an open one stays', async () => {

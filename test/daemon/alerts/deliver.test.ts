@@ -17,7 +17,7 @@ const everything = async (db: Db) =>
   JSON.stringify([
     await db.selectFrom('alerts').selectAll().execute(),
     await db.selectFrom('alert_deliveries').selectAll().execute(),
-    await db.selectFrom('outbox').selectAll().execute(),
+    await db.selectFrom('jobs').selectAll().execute(),
     await db.selectFrom('events').selectAll().execute(),
   ])
 
@@ -33,12 +33,12 @@ onBothDialects('alert delivery', (fresh) => {
     expect(mail.received.map(({ to }) => to[0]).toSorted()).toEqual([...both, ...both].toSorted())
     expect(hook.posts.map(({ headers }) => headers['webhook-id'])).toHaveLength(2)
     expect(new Set(hook.posts.map(({ headers }) => headers['webhook-id'])).size).toBe(2)
-    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('jobs').selectAll().execute()).toEqual([])
   })
 
   test('when 1,000 boxes fail, 20 alerts are sent one by one and the others are folded into one message', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { clock, drain, raise, outbox, deps } = await alertsWorld(db, { webhook: hook.url })
+    const { clock, drain, raise, jobDeps, deps } = await alertsWorld(db, { webhook: hook.url })
     const boxes = 60
     for (let n = 1; n <= boxes; n++) await raise(restored(n))
     await drain()
@@ -51,7 +51,7 @@ onBothDialects('alert delivery', (fresh) => {
     const many = rows.find(({ key }) => key === 'many:update_failed')
     expect(await showAlert(deps, { id: Number(rows[20]?.id) })).toMatchObject({ deliveries: [], summaryId: Number(many?.id) })
     expect((await showAlert(deps, { id: Number(rows[0]?.id) })).summaryId).toBeUndefined()
-    await outbox.handlers['alerts.tell']?.({ alertId: rows[0]?.id }, { last: false })
+    await jobDeps.handlers['alerts.tell']?.({ alertId: rows[0]?.id }, { last: false })
     await raise(stuck)
     await drain()
     expect(subjectOf(hook.posts.at(-1) as never)).toBe('north') // another kind is told by itself meanwhile
@@ -104,7 +104,7 @@ onBothDialects('alert delivery', (fresh) => {
 
   test('a replica that dies between sending and recording sends again under the same id', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { outbox, deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { jobDeps, deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     await raise(stuck)
     // A process that is killed notes nothing: its work stays leased.
     const killed = deliverHandler({
@@ -114,7 +114,7 @@ onBothDialects('alert delivery', (fresh) => {
         return new Promise<never>(() => undefined)
       },
     })
-    void drainJobs({ ...outbox, clock: stopped(clock), handlers: { ...outbox.handlers, 'alerts.deliver': killed } })
+    void drainJobs({ ...jobDeps, clock: stopped(clock), handlers: { ...jobDeps.handlers, 'alerts.deliver': killed } })
     await expect.poll(() => hook.posts.length).toBe(1)
     await drain()
     expect(hook.posts).toHaveLength(1)
@@ -129,9 +129,9 @@ onBothDialects('alert delivery', (fresh) => {
 
   test('a replica that dies after creating messages does not create them twice', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { outbox, drain, raise, deps } = await alertsWorld(db, { webhook: hook.url })
+    const { jobDeps, drain, raise, deps } = await alertsWorld(db, { webhook: hook.url })
     const alertId = await raise(stuck)
-    await outbox.handlers['alerts.tell']?.({ alertId }, { last: false })
+    await jobDeps.handlers['alerts.tell']?.({ alertId }, { last: false })
     await Promise.all([drain(), drain()])
     expect(hook.posts).toHaveLength(1)
     expect((await showAlert(deps, { id: alertId })).deliveries).toHaveLength(1)
@@ -187,21 +187,21 @@ onBothDialects('alert delivery', (fresh) => {
     const { alert, deliveries } = await showAlert(deps, { id })
     expect(deliveries).toMatchObject([{ status: 'dead', attempts: 12, lastError: expect.stringContaining('answered 302') }])
     expect(alert.deliveries).toEqual({ pending: 0, sent: 0, dead: 1 })
-    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('jobs').selectAll().execute()).toEqual([])
   })
 
   test('a message interrupted by shutdown is not dead, even on its last attempt', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 500 })]
-    const { deps, outbox, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { deps, jobDeps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
     await drain()
-    await db.updateTable('outbox').set({ attempts: 11 }).execute()
+    await db.updateTable('jobs').set({ attempts: 11 }).execute()
     await clock.advance(5000)
     const ending = new AbortController()
-    const handlers = { ...outbox.handlers, 'alerts.deliver': cutOff(outbox.handlers['alerts.deliver'], ending) }
-    await drainJobs({ ...outbox, handlers }, ending.signal)
+    const handlers = { ...jobDeps.handlers, 'alerts.deliver': cutOff(jobDeps.handlers['alerts.deliver'], ending) }
+    await drainJobs({ ...jobDeps, handlers }, ending.signal)
     expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'pending' }])
-    expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'queued' }])
+    expect(await db.selectFrom('jobs').select('status').execute()).toEqual([{ status: 'queued' }])
   })
 
   test('an occurrence within the hour is only counted; a later one is sent with the count', async () => {
@@ -254,7 +254,7 @@ onBothDialects('alert delivery', (fresh) => {
     const id = await raise(stuck)
     await drain()
     expect(await showAlert(deps, { id })).toMatchObject({ alert: { status: 'open' }, deliveries: [] })
-    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('jobs').selectAll().execute()).toEqual([])
   })
 
   test('neither rows nor messages contain a secret', async () => {

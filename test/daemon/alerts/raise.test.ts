@@ -102,6 +102,6 @@ onBothDialects('raising alerts', (fresh) => {
     await expect(failed).rejects.toThrow('the act failed')
     expect(await rows(db)).toEqual([])
     expect(await eventsAfter(db, { stream: 'admin', after: 0 })).toEqual([])
-    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('jobs').selectAll().execute()).toEqual([])
   })
 })

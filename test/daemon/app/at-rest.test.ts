@@ -22,8 +22,8 @@ import { type Overheard, overhear } from '../../support/whole-reads.ts'
 const allowedAtRest: readonly string[] = [
   'rollouts', // counted by status at a scrape: some a week
   'hosts', // counted by standing at a scrape, without what they said
-  'outbox', // what waits, by topic
-  'outbox_queues',
+  'jobs', // what waits, by topic
+  'job_queues',
   'boxes', // counted along indexes, whose entries are as short as the answer
   'snapshots', // the newest of each box, along an index
   'snapshot_drills',
@@ -39,7 +39,7 @@ const aboutAll: Readonly<Record<string, readonly string[]>> = {
   'snapshot-prune': ['snapshots'],
   'snapshot-check': ['snapshots', 'snapshot_repositories', 'boxes', 'snapshot_drills', 'box_restores'], // also which box was proven long ago
   'snapshot-drill': ['boxes', 'snapshots', 'snapshot_drills', 'box_restores'],
-  housekeeping: ['leases', 'rollouts', 'outbox'],
+  housekeeping: ['leases', 'rollouts', 'jobs'],
 }
 
 /** A job asks for at most so many boxes or tenants with one statement; the fewer statements, the more are asked for at once. */

@@ -84,7 +84,7 @@ onBothDialects('usage of a payment customer that was deleted at the provider', (
     }
     expect(
       await room.db
-        .selectFrom('outbox')
+        .selectFrom('jobs')
         .select(['topic', 'status'])
         .where('status', '=', 'dead')
         .where('topic', 'like', 'billing.%')

@@ -130,9 +130,9 @@ onBothDialects('a tenant is never charged twice', (fresh) => {
     let running: string | null = null
     const jobs = paymentsFeature.jobs?.({ ...room.deps, provider: { ...room.provider, getSubscription } }) ?? {}
     for (;;) {
-      const job = await room.db.selectFrom('outbox').selectAll().where('topic', '=', 'payments.event').orderBy('id').executeTakeFirst()
+      const job = await room.db.selectFrom('jobs').selectAll().where('topic', '=', 'payments.event').orderBy('id').executeTakeFirst()
       if (!job) break
-      await room.db.deleteFrom('outbox').where('id', '=', job.id).execute()
+      await room.db.deleteFrom('jobs').where('id', '=', job.id).execute()
       running = job.queue
       await jobs[job.topic]?.(JSON.parse(job.payload), { last: false })
     }

@@ -310,7 +310,7 @@ onBothDialects('paid modules', (fresh) => {
     room.double.setAccount(room.account.id, readyAccount)
     await room.until('2026-04-09T00:00:00.000Z')
     expect([room.money()[1], await room.payouts()]).toMatchObject([350, [{ state: 'transferred' }]])
-    const jobs = await room.db.selectFrom('outbox').select('status').where('topic', '=', 'billing.transfers').execute()
+    const jobs = await room.db.selectFrom('jobs').select('status').where('topic', '=', 'billing.transfers').execute()
     expect(jobs.filter(({ status }) => status === 'pending')).toEqual([])
   })
 

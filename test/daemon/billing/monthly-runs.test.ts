@@ -13,7 +13,7 @@ type Room = Awaited<ReturnType<typeof aBillingWorld>>
 type Provider = BillingDeps['provider']
 
 const to = (room: Room, at: string) => room.clock.advance(Date.parse(at) - room.clock.now().getTime())
-const jobs = ({ db }: Room) => db.selectFrom('outbox').select(['topic', 'status']).where('topic', 'like', 'billing.%').execute()
+const jobs = ({ db }: Room) => db.selectFrom('jobs').select(['topic', 'status']).where('topic', 'like', 'billing.%').execute()
 
 /** A replica with a provider of its own: its crons, and the real job queue. */
 function aReplica(room: Room, provider: Partial<Provider> = {}) {
@@ -185,7 +185,7 @@ onBothDialects('a run of the payouts by hand', (fresh) => {
       await room.clock.advance(60 * 60_000)
       await replica.drain()
     }
-    const next = await room.db.selectFrom('outbox').select(['topic', 'next_at']).where('topic', 'like', 'billing.%').execute()
+    const next = await room.db.selectFrom('jobs').select(['topic', 'next_at']).where('topic', 'like', 'billing.%').execute()
     expect(next).toEqual([{ topic: 'billing.transfers', next_at: '2026-04-06T04:00:00.000Z' }])
     expect(await room.payouts()).toMatchObject([{ state: 'waiting', reason: 'the developer has no vendor' }])
   })

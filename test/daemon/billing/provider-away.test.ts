@@ -33,7 +33,7 @@ function queueOf(room: Room, { operation, kind }: Readonly<{ operation: Operatio
   }
 }
 
-const jobs = ({ db }: Room) => db.selectFrom('outbox').select(['topic', 'status']).where('topic', 'like', 'billing.%').execute()
+const jobs = ({ db }: Room) => db.selectFrom('jobs').select(['topic', 'status']).where('topic', 'like', 'billing.%').execute()
 
 onBothDialects('an internal error that the provider saved for a key', (fresh) => {
   test.each(['failed', 'failed after'] as const)('delays no invoice of modules: %s', async (fault) => {

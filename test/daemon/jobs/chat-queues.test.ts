@@ -12,8 +12,8 @@ onBothDialects('jobs for a chat server that is away', (fresh) => {
   async function outage() {
     const room = await aSpacesWorld(await fresh())
     const { db, clock, log, tenantId } = room
-    await db.deleteFrom('outbox').execute()
-    await db.deleteFrom('outbox_queues').execute()
+    await db.deleteFrom('jobs').execute()
+    await db.deleteFrom('job_queues').execute()
     const server = { isAway: true, tries: 0, sent: [] as unknown[] }
     const handlers = {
       'chat.run-message': async (payload: unknown) => {
@@ -84,14 +84,14 @@ onBothDialects('jobs for a chat server that is away', (fresh) => {
         sent.push(payload as string)
       },
     }
-    const away = { held: 0, turn: 0, failures: 9, lane: 'away' as const, due_at: isoIn(clock, -1_000) }
+    const away = { locked: 0, token: 0, failures: 9, pool: 'away' as const, due_at: isoIn(clock, -1_000) }
     for (let nth = 0; nth < workersPerPool.away; nth++) {
       const { queue, key } = chatQueue({ tenantId: `ten_away_${nth}`, what: 'messages', key: '1' })
       await db
         .transaction()
         .execute((tx) => enqueueJob(tx, clock, { topic: 'chat.run-message', payload: 'hangs', queue, key, pool: 'chat' }))
       await db
-        .insertInto('outbox_queues')
+        .insertInto('job_queues')
         .values({ queue, ...away })
         .execute()
     }

@@ -77,12 +77,12 @@ test('polling for jobs reads due rows, not all jobs', async () => {
   const { db } = await emptyDatabase('sqlite')
   const plan = async (query: ReturnType<typeof sql>) =>
     (await sql<{ detail: string }>`explain query plan ${query}`.execute(db)).rows.map(({ detail }) => detail).join('\n')
-  const due = sql`select queue from outbox_queues where lane = 'chat' and due_at <= '2026' order by due_at limit 48`
-  expect(await plan(due)).toMatch(/USING (COVERING )?INDEX outbox_queues_due \(lane=\? AND due_at<\?\)/)
-  const unassigned = sql`select id from outbox where status = 'pending' order by id limit 500`
-  expect(await plan(unassigned)).not.toContain('SCAN outbox')
-  const next = sql`select id from outbox where queue = 'q' and status = 'queued' and next_at <= '2026' order by attempts, next_at, id limit 1`
-  expect(await plan(next)).toMatch(/outbox_turn \(queue=\? AND status=\?\)$/)
-  const earlier = sql`select 1 from outbox where queue = 'q' and key = 'k' and status = 'queued' and id < 9`
-  expect(await plan(earlier)).toContain('outbox_order (queue=? AND key=? AND id<?)')
+  const due = sql`select queue from job_queues where pool = 'chat' and due_at <= '2026' order by due_at limit 48`
+  expect(await plan(due)).toMatch(/USING (COVERING )?INDEX job_queues_due \(pool=\? AND due_at<\?\)/)
+  const unassigned = sql`select id from jobs where status = 'pending' order by id limit 500`
+  expect(await plan(unassigned)).not.toContain('SCAN jobs')
+  const next = sql`select id from jobs where queue = 'q' and status = 'queued' and next_at <= '2026' order by attempts, next_at, id limit 1`
+  expect(await plan(next)).toMatch(/jobs_next \(queue=\? AND status=\?\)$/)
+  const earlier = sql`select 1 from jobs where queue = 'q' and key = 'k' and status = 'queued' and id < 9`
+  expect(await plan(earlier)).toContain('jobs_of_key (queue=? AND key=? AND id<?)')
 })

@@ -85,7 +85,7 @@ onBothDialects('jobs of many replicas', (fresh, dialect) => {
       const db = await fresh()
       await fc.assert(
         fc.asyncProperty(steps, async (given) => {
-          for (const table of ['outbox', 'outbox_queues'] as const) await db.deleteFrom(table).execute()
+          for (const table of ['jobs', 'job_queues'] as const) await db.deleteFrom(table).execute()
           await play(db, given)
         }),
         { numRuns: 25 },
@@ -117,7 +117,7 @@ onBothDialects('jobs of many replicas', (fresh, dialect) => {
       const of = ended.filter((n) => all[n]?.queue === queue && all[n]?.key === key)
       expect(of).toEqual(of.toSorted((a, b) => a - b))
     }
-    expect(await db.selectFrom('outbox_queues').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('job_queues').selectAll().execute()).toEqual([])
   })
 })
 
@@ -149,7 +149,7 @@ async function play(db: Db, given: readonly Step[]): Promise<void> {
   }
   expect(wrong).toEqual([])
   expect([...done].toSorted((a, b) => a - b)).toEqual(all.map(({ n }) => n))
-  expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  expect(await db.selectFrom('jobs').selectAll().execute()).toEqual([])
 }
 
 /** Replaces the killed replica by a new one. */

@@ -72,13 +72,13 @@ onBothDialects('operating jobs', (fresh) => {
   test('jobs due for more than an hour raise an alert, by one replica; it closes when none is', async () => {
     const db = await fresh()
     await aBacklog(db)
-    await db.deleteFrom('outbox').where('status', '=', 'dead').execute()
+    await db.deleteFrom('jobs').where('status', '=', 'dead').execute()
     await watchJobs({ db, clock, owner: 'replica_a' })
     await watchJobs({ db, clock, owner: 'replica_b' })
     await watchJobs({ db, clock, owner: 'replica_a' })
     expect(await topics(db)).toEqual(['jobs_stuck open'])
     expect((await db.selectFrom('alerts').select(['count', 'body']).executeTakeFirst())?.count).toBe(1)
-    await db.deleteFrom('outbox').where('topic', '=', 'chat.space').execute()
+    await db.deleteFrom('jobs').where('topic', '=', 'chat.space').execute()
     await watchJobs({ db, clock, owner: 'replica_a' })
     expect(await topics(db)).toEqual(['jobs_stuck closed'])
   })
@@ -88,7 +88,7 @@ onBothDialects('operating jobs', (fresh) => {
     const enqueue = (topic: string) => db.transaction().execute((tx) => enqueueJob(tx, clock, { topic, payload: {} }))
     const watch = async () => {
       await watchJobs({ db, clock, owner: 'replica_a' })
-      await db.deleteFrom('outbox').where('topic', '=', notifyTopic).execute()
+      await db.deleteFrom('jobs').where('topic', '=', notifyTopic).execute()
     }
     const raised = async () =>
       (await db.selectFrom('alerts').select(['key', 'status', 'count']).orderBy('id').execute()).map(
@@ -103,7 +103,7 @@ onBothDialects('operating jobs', (fresh) => {
     await watch()
     await watch()
     expect(await raised()).toEqual(['jobs_stuck:payments.cancellation acknowledged 1', 'jobs_stuck:chat.space open 1'])
-    await db.deleteFrom('outbox').where('topic', '=', 'chat.space').execute()
+    await db.deleteFrom('jobs').where('topic', '=', 'chat.space').execute()
     await watch()
     expect(await raised()).toEqual(['jobs_stuck:payments.cancellation acknowledged 1', 'jobs_stuck:chat.space closed 1'])
     await enqueue('chat.space')
@@ -116,14 +116,14 @@ onBothDialects('operating jobs', (fresh) => {
     const db = await fresh()
     const raised = async () => {
       await watchJobs({ db, clock, owner: 'replica_a' })
-      await db.deleteFrom('outbox').where('topic', '=', notifyTopic).execute()
+      await db.deleteFrom('jobs').where('topic', '=', notifyTopic).execute()
       const rows = await db.selectFrom('alerts').select(['key', 'status']).orderBy('id').execute()
       return rows.map(({ key, status }) => `${key} ${status}`)
     }
     await db.transaction().execute((tx) => enqueueJob(tx, clock, { topic: 'payments.cancellation', payload: {} }))
     await clock.advance(3_600_000)
     expect(await raised()).toEqual(['jobs_stuck:payments.cancellation open'])
-    await db.updateTable('outbox').set({ status: 'dead' }).execute()
+    await db.updateTable('jobs').set({ status: 'dead' }).execute()
     const both = ['jobs_stuck:payments.cancellation closed', 'jobs_stuck:payments.cancellation:dead open']
     expect(await raised()).toEqual(both)
     expect(await raised()).toEqual(both)
@@ -150,9 +150,9 @@ onBothDialects('operating jobs', (fresh) => {
     await aBacklog(db)
     await clock.advance(30_000)
     const shown = await registry.metrics()
-    expect(shown).toContain('tenantry_outbox{topic="audit.checkpoint",status="dead"} 1')
-    expect(shown).toContain('tenantry_outbox{topic="chat.space",status="away"} 1')
-    expect(shown).toContain('tenantry_outbox_oldest_seconds{topic="mail",status="waiting"} 30')
-    expect(shown).toContain(`tenantry_outbox_oldest_seconds{topic="chat.space",status="away"} ${12 * 3600 + 30}`)
+    expect(shown).toContain('tenantry_jobs{topic="audit.checkpoint",status="dead"} 1')
+    expect(shown).toContain('tenantry_jobs{topic="chat.space",status="away"} 1')
+    expect(shown).toContain('tenantry_jobs_oldest_seconds{topic="mail",status="waiting"} 30')
+    expect(shown).toContain(`tenantry_jobs_oldest_seconds{topic="chat.space",status="away"} ${12 * 3600 + 30}`)
   })
 })

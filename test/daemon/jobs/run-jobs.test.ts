@@ -10,7 +10,7 @@ onBothDialects('jobs', (fresh) => {
   const clock = manualClock()
   const put = (db: Db, payload: unknown, more: { key?: string; runAt?: string } = {}) =>
     db.transaction().execute((tx) => enqueueJob(tx, clock, { topic: 'mail', payload, ...more }))
-  const statuses = async (db: Db) => (await db.selectFrom('outbox').select('status').orderBy('id').execute()).map((row) => row.status)
+  const statuses = async (db: Db) => (await db.selectFrom('jobs').select('status').orderBy('id').execute()).map((row) => row.status)
 
   test('a failed job is retried later, not at once', async () => {
     const db = await fresh()
@@ -95,16 +95,16 @@ onBothDialects('jobs', (fresh) => {
   test('a worker whose lease expired changes nothing of its successor', async () => {
     const db = await fresh()
     await put(db, {})
-    const taken = { due_at: '2999-01-01T00:00:00.000Z', turn: Number.MAX_SAFE_INTEGER }
+    const taken = { due_at: '2999-01-01T00:00:00.000Z', token: Number.MAX_SAFE_INTEGER }
     for (const ends of [() => Promise.reject(new Error('too late')), () => Promise.resolve()]) {
       const slow = async () => {
-        await db.updateTable('outbox_queues').set(taken).execute()
+        await db.updateTable('job_queues').set(taken).execute()
         await ends()
       }
       await drainJobs({ db, clock, log: silentLogger(), handlers: { mail: slow } })
       expect(await statuses(db)).toEqual(['queued'])
-      expect(await db.selectFrom('outbox_queues').select(['turn', 'due_at']).execute()).toEqual([taken])
-      await db.updateTable('outbox_queues').set({ turn: 1, due_at: '2000-01-01T00:00:00.000Z' }).execute()
+      expect(await db.selectFrom('job_queues').select(['token', 'due_at']).execute()).toEqual([taken])
+      await db.updateTable('job_queues').set({ token: 1, due_at: '2000-01-01T00:00:00.000Z' }).execute()
     }
   })
 
@@ -117,14 +117,14 @@ onBothDialects('jobs', (fresh) => {
       await clock.advance(3_600_000)
     }
     expect(await statuses(db)).toEqual(['dead'])
-    expect((await db.selectFrom('outbox').select('last_error').executeTakeFirst())?.last_error).toBe('no such mailbox')
+    expect((await db.selectFrom('jobs').select('last_error').executeTakeFirst())?.last_error).toBe('no such mailbox')
   })
 
   test('a job that was taken 24 times without an end becomes a dead letter without another attempt', async () => {
     const db = await fresh()
     const [seen, deps] = [[] as unknown[], { db, clock, log: silentLogger() }]
     const handlers = { mail: async (payload: unknown) => void seen.push(payload) }
-    const takenBefore = (attempts: number) => db.updateTable('outbox').set({ attempts }).execute()
+    const takenBefore = (attempts: number) => db.updateTable('jobs').set({ attempts }).execute()
     await put(db, 'ends its process')
     await takenBefore(24)
     await drainJobs({ ...deps, handlers })
@@ -170,7 +170,7 @@ onBothDialects('jobs', (fresh) => {
       await expect.poll(() => clock.sleepers()).toBe(1)
       await clock.advance(15_000)
       const renewed = new Date(clock.now().getTime() + 60_000).toISOString()
-      const dueAt = async () => (await db.selectFrom('outbox_queues').select('due_at').execute())[0]?.due_at
+      const dueAt = async () => (await db.selectFrom('job_queues').select('due_at').execute())[0]?.due_at
       await expect.poll(dueAt).toBe(renewed)
     }
     await drainJobs({ db, clock, log: silentLogger(), handlers })
@@ -186,7 +186,7 @@ onBothDialects('jobs', (fresh) => {
     const deps = { db, clock, log: silentLogger(), handlers: { mail: async (payload: unknown) => void seen.push(payload) } }
     await put(db, 'later', { key: 'anna', runAt: isoIn(clock, 7_200_000) })
     expect(await drainJobs(deps)).toBe(0)
-    expect((await db.selectFrom('outbox_queues').select('due_at').execute())[0]?.due_at).toBe(isoIn(clock, 7_200_000))
+    expect((await db.selectFrom('job_queues').select('due_at').execute())[0]?.due_at).toBe(isoIn(clock, 7_200_000))
     await put(db, 'now')
     expect(await drainJobs(deps)).toBe(1)
     await clock.advance(7_199_999)

@@ -12,7 +12,7 @@ const alertsOf = async (db: Db) =>
     ({ kind, subject, status, count }) => `${kind} ${subject} ${status} ${count}x`,
   )
 const mailsOf = async (db: Db) =>
-  (await db.selectFrom('outbox').select('topic').execute()).filter(({ topic }) => topic === 'alerts.tell').length
+  (await db.selectFrom('jobs').select('topic').execute()).filter(({ topic }) => topic === 'alerts.tell').length
 
 onBothDialects('a tenant above 80 percent of its budget', (fresh) => {
   async function aWatch() {

@@ -62,11 +62,11 @@ async function aWorld(db: Db) {
       .values({ ...row, ...data, generation: 3, installed_at: at, updated_at: at } as never)
       .execute()
   }
-  const jobs = () => db.selectFrom('outbox').select(['payload', 'run_at']).where('topic', '=', callTopic).execute()
+  const jobs = () => db.selectFrom('jobs').select(['payload', 'run_at']).where('topic', '=', callTopic).execute()
   /** Runs the queued life-cycle calls at their time. */
   const work = async () => {
     const found = await jobs()
-    await db.deleteFrom('outbox').where('topic', '=', callTopic).execute()
+    await db.deleteFrom('jobs').where('topic', '=', callTopic).execute()
     for (const { payload } of found) await callHandler(deps)(JSON.parse(payload), { last: false })
   }
   const remote = async () => (await db.selectFrom('module_installations').select('remote').executeTakeFirstOrThrow()).remote

@@ -83,7 +83,7 @@ onBothDialects('module-data-cleanup', (fresh) => {
         (await room.audited()).filter((entry) => entry.startsWith('module.activated')).length,
         (await db.selectFrom('usage_events').selectAll().execute()).length,
         (await db.selectFrom('module_positions').selectAll().execute()).length,
-        (await db.selectFrom('outbox').selectAll().where('topic', '=', 'modules.billing').execute()).length,
+        (await db.selectFrom('jobs').selectAll().where('topic', '=', 'modules.billing').execute()).length,
         (await room.as('mia').bootstrap()).modules.length,
       ]
       expect(counts).toEqual(counts.map(() => (isActive ? 1 : 0)))

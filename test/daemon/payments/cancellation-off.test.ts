@@ -14,7 +14,7 @@ onBothDialects('while no provider is set', (fresh) => {
     }
   }
   const waiting = async ({ db }: Room) =>
-    (await db.selectFrom('outbox').selectAll().where('topic', 'like', 'payments.%').execute()).map(
+    (await db.selectFrom('jobs').selectAll().where('topic', 'like', 'payments.%').execute()).map(
       ({ topic, status, attempts, last_error }) => [topic, status, attempts, last_error],
     )
   const reason = 'No payment provider is configured. fix: set TENANTRY_STRIPE_SECRET_KEY'

@@ -83,13 +83,13 @@ describe.each(testedDialects())('the deletion of a tenant on %s', (dialect) => {
     const others = async () =>
       (await rowsOf(db, theirs.ids)).filter(
         (row) =>
-          !/^(events|streams|stream_places|store_ratings|outbox|outbox_queues|leases|sessions|api_tokens|billing_active_users) /.test(row),
+          !/^(events|streams|stream_places|store_ratings|jobs|job_queues|leases|sessions|api_tokens|billing_active_users) /.test(row),
       )
     const before = await others()
     expect(await deleting()).toMatchObject({ state: 'deleting', reason })
     await gone()
     const left = (await rowsOf(db, [...mine.ids, ...mine.marks])).map((row) => row.split(' ')[0])
-    expect([...new Set(left)].filter((table) => !['audit', 'revocations', 'outbox', 'leases'].includes(table as string))).toEqual([])
+    expect([...new Set(left)].filter((table) => !['audit', 'revocations', 'jobs', 'leases'].includes(table as string))).toEqual([])
     expect(await others()).toEqual(before)
     const entries = await db.selectFrom('audit').select(['action', 'data']).where('subject', '=', 'ahorn').execute()
     const named = entries.filter(({ action }) => action === 'tenant.deleting' || action === 'tenant.deleted')
@@ -107,7 +107,7 @@ describe.each(testedDialects())('the deletion of a tenant on %s', (dialect) => {
     for (let look = 0; ; look++) {
       const tenant = await db.selectFrom('tenants').select('status').where('slug', '=', 'ahorn').executeTakeFirst()
       if (!tenant) return
-      const job = await db.selectFrom('outbox').select('last_error').where('topic', '=', 'privacy.delete-tenant').executeTakeFirst()
+      const job = await db.selectFrom('jobs').select('last_error').where('topic', '=', 'privacy.delete-tenant').executeTakeFirst()
       if (look > 600) throw new Error(`the deletion did not end: ${job?.last_error}`)
       await systemClock.sleep(50)
     }

@@ -7,7 +7,7 @@ import { aFurnishedTenant, type FurnishedTenant } from '../../support/furnished-
 import { type Api, aKey, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../../support/running-daemon.ts'
 
 /** They keep the id: the row that refuses the login, the chain of the audit log, and records that end by themselves. */
-const keeping = new Set(['users', 'audit', 'events', 'outbox', 'revocations', 'alerts', 'alert_deliveries', 'stream_places'])
+const keeping = new Set(['users', 'audit', 'events', 'jobs', 'revocations', 'alerts', 'alert_deliveries', 'stream_places'])
 
 const png = `data:image/png;base64,${Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(20)]).toString('base64')}`
 
@@ -73,7 +73,7 @@ describe.each(testedDialects())('the erasure of a user on %s', (dialect) => {
   const jobsDone = async () => {
     for (let look = 0; ; look++) {
       const { rows } = await sql<{ topic: string; last_error: string | null }>`
-        select topic, last_error from outbox where topic = 'privacy.erase-user'`.execute(db)
+        select topic, last_error from jobs where topic = 'privacy.erase-user'`.execute(db)
       if (rows.length === 0) return
       if (look > 600) throw new Error(`the erasure did not end: ${rows[0]?.last_error}`)
       await systemClock.sleep(50)

@@ -5,7 +5,7 @@ import { aTasksWorld, codeOf, type TasksWorld } from '../../support/tasks-world.
 
 onBothDialects('profile', (fresh) => {
   const room = async () => aTasksWorld(await fresh())
-  const topics = async ({ db }: TasksWorld) => (await db.selectFrom('outbox').select('topic').execute()).map(({ topic }) => topic)
+  const topics = async ({ db }: TasksWorld) => (await db.selectFrom('jobs').select('topic').execute()).map(({ topic }) => topic)
   const told = async ({ db }: TasksWorld) =>
     (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0 })).map(({ eventType }) => eventType)
 

@@ -89,7 +89,7 @@ test('abandoned messages and jobs are a warning', async () => {
     created_at: at,
   } as const
   await db.insertInto('alert_deliveries').values(dead).execute()
-  await db.updateTable('outbox').set({ status: 'dead' }).execute()
+  await db.updateTable('jobs').set({ status: 'dead' }).execute()
   await close()
   expect((await check('abandoned')).check).toMatchObject({
     state: 'warn',

@@ -167,7 +167,7 @@ onBothDialects('the rollout engine', (fresh) => {
       { slug: 'beta', canary: true },
     ])
     const { db } = world.deps
-    const asked = async () => (await db.selectFrom('outbox').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
+    const asked = async () => (await db.selectFrom('jobs').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
     const id = await world.started()
     await world.tick()
     await abortRollout(world.deps, anOperator, { id })

@@ -59,7 +59,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
   test('its log is signed once more when nobody is to go back any longer, be it that somebody stopped that', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
     const { db } = world.deps
-    const asked = async () => (await db.selectFrom('outbox').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
+    const asked = async () => (await db.selectFrom('jobs').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
     const id = await updatedBut(world, 'dora')
     const before = await asked()
     await world.rollBack(id, 'images')

@@ -84,7 +84,7 @@ onBothDialects('files of forms', (fresh) => {
     expect((await room.as('anna').showRun({ params: { id: run.id } })).context).toEqual({ sign: stored[0] })
     expect(await codeOf(act('tim', { data: { sign: drawn(png(30)) } }))).toBe('KEY_REUSED')
     const rows = await Promise.all(
-      (['runs', 'run_history', 'events', 'outbox'] as const).map((table) => room.db.selectFrom(table).selectAll().execute()),
+      (['runs', 'run_history', 'events', 'jobs'] as const).map((table) => room.db.selectFrom(table).selectAll().execute()),
     )
     expect(JSON.stringify(rows)).not.toContain(png().toString('base64').slice(0, 20))
   })

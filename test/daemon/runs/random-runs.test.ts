@@ -95,7 +95,7 @@ onBothDialects('random runs', (fresh) => {
         expect(tasks.filter(({ status }) => status === 'open' || status === 'in_progress')).toEqual([])
         expect(await room.db.selectFrom('run_timers').select('run_id').execute()).toEqual([])
         const messages = await room.db.selectFrom('run_messages').select('token_id').where('run_id', '=', runId).execute()
-        const jobs = await room.db.selectFrom('outbox').select('payload').where('key', 'like', `${runId} %`).execute()
+        const jobs = await room.db.selectFrom('jobs').select('payload').where('key', 'like', `${runId} %`).execute()
         expect(jobs).toHaveLength(messages.length)
       }),
       { numRuns: 15 },

@@ -16,10 +16,10 @@ const alerts = async ({ db }: TasksWorld) =>
 /** Runs each pending job of runs and tasks once, in the order in which they were enqueued. */
 async function work(room: TasksWorld): Promise<void> {
   const handlers = { ...runsFeature.jobs?.(room), ...tasksFeature.jobs?.(room) }
-  const jobs = room.db.selectFrom('outbox').select(['id', 'topic', 'payload']).where('topic', 'in', Object.keys(handlers))
+  const jobs = room.db.selectFrom('jobs').select(['id', 'topic', 'payload']).where('topic', 'in', Object.keys(handlers))
   for (const { id, topic, payload } of await jobs.orderBy('id').execute()) {
     await handlers[topic]?.(JSON.parse(payload), { last: false })
-    await room.db.deleteFrom('outbox').where('id', '=', id).execute()
+    await room.db.deleteFrom('jobs').where('id', '=', id).execute()
   }
 }
 

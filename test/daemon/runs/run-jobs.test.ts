@@ -19,7 +19,7 @@ type Ports = Partial<Pick<TasksWorld, 'sendMessage' | 'storeReport'>>
 async function work(room: TasksWorld, ports: object = {}, { last = false } = {}): Promise<void> {
   const handlers = runsFeature.jobs?.({ ...room, ...(ports as Ports) }) ?? {}
   const jobs = await room.db
-    .selectFrom('outbox')
+    .selectFrom('jobs')
     .select(['topic', 'payload'])
     .where('topic', 'in', Object.keys(handlers))
     .orderBy('id')
@@ -58,7 +58,7 @@ onBothDialects('jobs of runs', (fresh) => {
       { tenantId: 'ten_one', roomId: '!room:one', body: `Crisis (${run.id}): 3`, transactionId: `${run.id}.t1` },
       { tenantId: 'ten_one', roomId: '!hall:school', body: 'second', transactionId: `${run.id}.t2` },
     ])
-    expect(await one.db.selectFrom('outbox').select('payload').where('payload', 'like', '%second%').execute()).toEqual([])
+    expect(await one.db.selectFrom('jobs').select('payload').where('payload', 'like', '%second%').execute()).toEqual([])
   })
 
   test('a message waits while the chat server is away, and is given up only when the server refuses it', async () => {
@@ -357,7 +357,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const alerts = async () => (await one.db.selectFrom('alerts').select('subject').execute()).map(({ subject }) => subject)
     expect(await alerts()).toEqual([])
     await changeUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'anna', roles: [] })
-    expect(await one.db.selectFrom('outbox').select('id').where('topic', '=', 'runs.approvers').execute()).toEqual([])
+    expect(await one.db.selectFrom('jobs').select('id').where('topic', '=', 'runs.approvers').execute()).toEqual([])
     await disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart: 'tim', reason: 'left' })
     await work(one)
     expect(await alerts()).toEqual([`one/${run.id}`])
@@ -398,7 +398,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const settle = async (change: Promise<unknown>) => {
       await change
       await work(one)
-      await one.db.deleteFrom('outbox').execute()
+      await one.db.deleteFrom('jobs').execute()
       return (await one.db.selectFrom('alerts').select('status').orderBy('id').execute()).map(({ status }) => status)
     }
     expect(await settle(changeUser(deps, anOperator, { ...ben, roles: ['member', 'teacher'] }))).toEqual(['open'])
@@ -500,7 +500,7 @@ onBothDialects('jobs of runs', (fresh) => {
     const alerts = await one.db.selectFrom('alerts').select('subject').orderBy('id').execute()
     expect(alerts.map(({ subject }) => subject).toSorted()).toEqual([`one/${started.id}`, `one/${approved.id}`].toSorted())
     await tasksFeature.jobs?.(one)['tasks.return']?.({ tenantId: 'ten_one', userId: 'ben' }, { last: false })
-    const returns = () => one.db.selectFrom('outbox').select('payload').where('topic', '=', 'tasks.return').execute()
+    const returns = () => one.db.selectFrom('jobs').select('payload').where('topic', '=', 'tasks.return').execute()
     expect((await returns()).map(({ payload }) => JSON.parse(payload))).toEqual([{ tenantId: 'ten_one', userId: 'ben' }])
     expect(await one.as('mia').showTask({ params: { id: task.id } })).toMatchObject({ assigneeId: null, status: 'open' })
   })
@@ -511,9 +511,9 @@ onBothDialects('jobs of runs', (fresh) => {
     await aRun(one, await aBoard(one, 's > f1 > e', { f1: own }))
     const anna = { slug: 'one', localpart: 'anna' }
     await disableUser({ ...one, ...userPorts }, anOperator, { ...anna, reason: 'left' })
-    await one.db.deleteFrom('outbox').execute()
+    await one.db.deleteFrom('jobs').execute()
     await eraseUser({ ...one, ...userPorts, eraseSteps: [] }, anOperator, anna)
-    expect(await one.db.selectFrom('outbox').select('id').where('topic', '=', 'runs.approvers').execute()).toEqual([])
+    expect(await one.db.selectFrom('jobs').select('id').where('topic', '=', 'runs.approvers').execute()).toEqual([])
   })
 
   test('a form that stalls alone gives its escalation role a task at once, at the start and later', async () => {
@@ -640,7 +640,7 @@ onBothDialects('jobs of runs', (fresh) => {
     await fireTimers(one)
     await fireTimers(one)
     expect(await alerts()).toEqual([{ kind: 'run_stalled', status: 'open', subject: `one/${run.id}` }])
-    expect(await one.db.selectFrom('outbox').select('id').where('topic', 'like', 'alerts.%').execute()).toHaveLength(1)
+    expect(await one.db.selectFrom('jobs').select('id').where('topic', 'like', 'alerts.%').execute()).toHaveLength(1)
     const complete = { params: { id: run.id }, body: { elementId: 't1', action: 'complete' } } as const
     const [open] = (await one.as('mia').showRun({ params: { id: run.id } })).open
     expect(open?.assignedRole).toBe('head')

@@ -78,7 +78,7 @@ describe('the rooms of a space', () => {
     await room.clock.advance(60_000)
     await room.work()
     expect((await showSpace(room, anna, { spaceId: space.id })).chat.status).toBe('ready')
-    expect(await room.db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await room.db.selectFrom('jobs').selectAll().execute()).toEqual([])
   })
 
   test('are announced once, after their creation, to every user who can find the space', async () => {
@@ -113,7 +113,7 @@ describe('the rooms of a space', () => {
       await room.work()
       await room.clock.advance(3_600_000)
     }
-    const rows = await room.db.selectFrom('outbox').select(['status', 'attempts']).execute()
+    const rows = await room.db.selectFrom('jobs').select(['status', 'attempts']).execute()
     expect(rows).toEqual([{ status: 'queued', attempts: 0 }])
     room.chat.state.down = false
     await room.work()
@@ -275,7 +275,7 @@ describe('after a restore', () => {
     const room = await aRoom()
     const listener = spaceResyncListener(room).resultHandlers?.[kind]
     await room.db.transaction().execute(async (tx) => listener?.(tx, { boxId: room.box.id, kind } as never, result as never))
-    const noted = await room.db.selectFrom('outbox').select('payload').where('topic', '=', 'chat.spaces-of-tenant').execute()
+    const noted = await room.db.selectFrom('jobs').select('payload').where('topic', '=', 'chat.spaces-of-tenant').execute()
     expect(noted.map(({ payload }) => JSON.parse(payload))).toEqual(Array.from({ length: times }, () => ({ tenantId: room.tenantId })))
   })
 

@@ -8,10 +8,10 @@ const refused = (code: string) => ({ code })
 onBothDialects('reviews of the store', (fresh) => {
   /** Runs the mail jobs that are queued. */
   async function mailsOf({ db, jobs, mails }: Awaited<ReturnType<typeof aStoreWorld>>) {
-    const rows = await db.selectFrom('outbox').select(['topic', 'payload']).where('topic', '=', 'store.decision-mail').execute()
+    const rows = await db.selectFrom('jobs').select(['topic', 'payload']).where('topic', '=', 'store.decision-mail').execute()
     mails.length = 0
     for (const { topic, payload } of rows) await jobs[topic]?.(JSON.parse(payload), { last: false })
-    await db.deleteFrom('outbox').where('topic', '=', 'store.decision-mail').execute()
+    await db.deleteFrom('jobs').where('topic', '=', 'store.decision-mail').execute()
     return mails
   }
 

@@ -130,7 +130,7 @@ onBothDialects('tasks', (fresh) => {
     ]
     await one.as('tim').startTask({ params: { id: taken.id } })
     const disable = (localpart: string) => disableUser({ ...one, ...userPorts }, anOperator, { slug: 'one', localpart, reason: 'left' })
-    const jobs = () => one.db.selectFrom('outbox').select('payload').where('topic', '=', 'tasks.return').execute()
+    const jobs = () => one.db.selectFrom('jobs').select('payload').where('topic', '=', 'tasks.return').execute()
     await disable('ben')
     expect(await jobs()).toEqual([])
     await disable('tim')

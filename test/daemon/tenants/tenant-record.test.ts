@@ -161,7 +161,7 @@ onBothDialects('the record of a tenant', (fresh) => {
     expect(audit.map(({ action }) => action).slice(1)).toEqual([
       ...['tenant.suspended', 'tenant.resumed', 'tenant.resumed', 'tenant.suspended', 'tenant.resumed'],
     ])
-    const jobs = await room.db.selectFrom('outbox').select(['topic', 'run_at']).where('topic', '=', resumedTimeTopic).execute()
+    const jobs = await room.db.selectFrom('jobs').select(['topic', 'run_at']).where('topic', '=', resumedTimeTopic).execute()
     expect(jobs).toHaveLength(2)
   })
 

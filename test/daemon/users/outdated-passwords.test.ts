@@ -111,7 +111,7 @@ onBothDialects('a box restored by hand', (fresh) => {
       ['acme', box.id],
       ['acme', box.id],
     ])
-    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('jobs').selectAll().execute()).toEqual([])
   })
 
   test('a repeated reconcile reports passwords set since the first one: the data may have been restored again', async () => {

@@ -56,7 +56,7 @@ onBothDialects('after a restore', (fresh) => {
     ])
     const audit = await db.selectFrom('audit').select('actor').where('action', '=', 'user.remade').execute()
     expect(audit).toEqual(later.map(() => ({ actor: 'system:restore' })))
-    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('jobs').selectAll().execute()).toEqual([])
   })
 
   test('users missing in the chat are added to the rooms of their spaces as soon as they have an account again', async () => {
@@ -199,7 +199,7 @@ onBothDialects('a chat server that refuses', (fresh) => {
       await work()
       await clock.advance(2 * 3_600_000)
     }
-    expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'dead' }])
+    expect(await db.selectFrom('jobs').select('status').execute()).toEqual([{ status: 'dead' }])
     chat.state.refuse = undefined
     await api.disableUser({ ...of('anna'), body: { reason: 'again' } })
     await work()

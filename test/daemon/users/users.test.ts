@@ -171,7 +171,7 @@ onBothDialects('users of a tenant', (fresh) => {
       await work()
       await clock.advance(2 * 3_600_000)
     }
-    expect(await db.selectFrom('outbox').select(['status', 'attempts']).execute()).toEqual([{ status: 'queued', attempts: 0 }])
+    expect(await db.selectFrom('jobs').select(['status', 'attempts']).execute()).toEqual([{ status: 'queued', attempts: 0 }])
     chat.state.down = false
     await work()
     expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(true)
@@ -198,7 +198,7 @@ onBothDialects('users of a tenant', (fresh) => {
       await work()
       expect(locked()).toEqual(outcome === 'restored' ? [true, false] : [false, true])
     }
-    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+    expect(await db.selectFrom('jobs').selectAll().execute()).toEqual([])
   })
 
   test('with concurrent changes the chat ends in the state of the database', async () => {

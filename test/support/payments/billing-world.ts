@@ -45,10 +45,10 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
   const jobs = { ...room.jobs, ...billingFeature.jobs?.(deps) }
   const runJobs = async () => {
     for (;;) {
-      const due = await db.selectFrom('outbox').selectAll().where('next_at', '<=', isoNow(clock)).orderBy('id').execute()
+      const due = await db.selectFrom('jobs').selectAll().where('next_at', '<=', isoNow(clock)).orderBy('id').execute()
       const [job] = due.filter(({ topic }) => topic in jobs)
       if (!job) return
-      await db.deleteFrom('outbox').where('id', '=', job.id).execute()
+      await db.deleteFrom('jobs').where('id', '=', job.id).execute()
       await jobs[job.topic]?.(JSON.parse(job.payload), { last: false })
     }
   }
@@ -68,7 +68,7 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
     ]
     const handlers = billingFeature.jobs?.(logged)
     for (;;) {
-      const due = db.selectFrom('outbox').selectAll().where('next_at', '<=', isoNow(clock)).where('topic', 'in', topics)
+      const due = db.selectFrom('jobs').selectAll().where('next_at', '<=', isoNow(clock)).where('topic', 'in', topics)
       const job = await due.orderBy('id').executeTakeFirst()
       if (!job) return summaries.join('; ') || answer
       try {
@@ -76,7 +76,7 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
       } catch (error) {
         return `${summaries.join('; ')}; ${(error as Error).message}`
       }
-      await db.deleteFrom('outbox').where('id', '=', job.id).execute()
+      await db.deleteFrom('jobs').where('id', '=', job.id).execute()
     }
   }
   let taken = 0

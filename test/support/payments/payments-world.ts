@@ -133,10 +133,10 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
   /** Runs all jobs that are due, as the queue does. */
   const runJobs = async () => {
     for (;;) {
-      const due = await db.selectFrom('outbox').selectAll().where('next_at', '<=', isoNow(clock)).orderBy('id').execute()
+      const due = await db.selectFrom('jobs').selectAll().where('next_at', '<=', isoNow(clock)).orderBy('id').execute()
       const [job] = due.filter(({ topic }) => topic in jobs)
       if (!job) return
-      await db.deleteFrom('outbox').where('id', '=', job.id).execute()
+      await db.deleteFrom('jobs').where('id', '=', job.id).execute()
       await jobs[job.topic]?.(JSON.parse(job.payload), { last: false })
     }
   }

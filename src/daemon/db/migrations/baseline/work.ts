@@ -36,7 +36,7 @@ export const work = (db: Kysely<unknown>) => [
     constraint stream_places_pk primary key (user_id, replica)
   )`,
   sql`create index stream_places_of_replica on stream_places (replica)`,
-  sql`create table outbox (
+  sql`create table jobs (
     id ${autoIdType(db)} primary key,
     topic text not null,
     payload text not null,
@@ -45,24 +45,24 @@ export const work = (db: Kysely<unknown>) => [
     next_at text not null,
     last_error text,
     created_at text not null,
-    lane text not null,
+    pool text not null,
     queue text not null,
     key text,
     run_at text
   )`,
-  sql`create index outbox_order on outbox (queue, key, id)`,
-  sql`create index outbox_status on outbox (status, id)`,
+  sql`create index jobs_of_key on jobs (queue, key, id)`,
+  sql`create index jobs_by_status on jobs (status, id)`,
   // By status alone a planner would read all waiting jobs to find the few of one queue.
-  sql`create index outbox_turn on outbox (queue, status, attempts, next_at, id)`,
-  sql`create table outbox_queues (
+  sql`create index jobs_next on jobs (queue, status, attempts, next_at, id)`,
+  sql`create table job_queues (
     queue text primary key,
-    lane text not null,
+    pool text not null,
     due_at text not null,
-    held integer not null,
-    turn bigint not null,
+    locked integer not null,
+    token bigint not null,
     failures integer not null
   )`,
-  sql`create index outbox_queues_due on outbox_queues (lane, due_at)`,
+  sql`create index job_queues_due on job_queues (pool, due_at)`,
   sql`create table cron_jobs (
     job_key text primary key,
     served_until text not null
