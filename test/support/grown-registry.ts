@@ -122,7 +122,7 @@ const words: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     kind: `'box_down'`,
     severity: `'warning'`,
     status: `'closed'`,
-    told: '1',
+    notified: '1',
     closed_at: past,
   },
   alert_deliveries: { status: `'sent'`, channel: `'mail'` },

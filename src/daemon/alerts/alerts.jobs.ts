@@ -25,10 +25,10 @@ const notifyHandler =
     await db.transaction().execute(async (tx) => {
       const due = await tx
         .updateTable('alerts')
-        .set({ told_at: isoNow(clock), told: sql`told + 1` })
+        .set({ notified_at: isoNow(clock), notified: sql`notified + 1` })
         .where('id', '=', alertId)
         .where(({ or, and, eb }) =>
-          or([eb('told_at', 'is', null), and([eb('status', '=', 'open'), eb('told_at', '<=', isoIn(clock, -repeatAfterMs))])]),
+          or([eb('notified_at', 'is', null), and([eb('status', '=', 'open'), eb('notified_at', '<=', isoIn(clock, -repeatAfterMs))])]),
         )
         .returningAll()
         .executeTakeFirst()
@@ -49,7 +49,7 @@ export const enqueueDelivery = (tx: Tx, clock: Clock, { id, channel, target }: M
 /** Creates one message per configured channel, each with its job, in the caller's transaction. */
 export async function makeDeliveries({ clock, channels }: Pick<NotifyDeps, 'clock' | 'channels'>, tx: Tx, alert: AlertRow): Promise<void> {
   for (const { channel, target } of channels) {
-    const id = `msg_${sha256Hex([alert.id, alert.first_at, alert.key, alert.told, channel, target].join(' ')).slice(0, 32)}`
+    const id = `msg_${sha256Hex([alert.id, alert.first_at, alert.key, alert.notified, channel, target].join(' ')).slice(0, 32)}`
     await tx
       .insertInto('alert_deliveries')
       .values({ id, alert_id: alert.id, channel, target, status: 'pending', attempts: 0, created_at: isoNow(clock) })
@@ -69,7 +69,7 @@ async function isBeyondFoldLimit(tx: Tx, clock: Clock, { id, kind, key, subject 
     .selectFrom('alerts')
     .select(tx.fn.countAll().as('count'))
     .where('kind', '=', kind)
-    .where('told_at', '>', isoIn(clock, -foldLimit.withinMs))
+    .where('notified_at', '>', isoIn(clock, -foldLimit.withinMs))
     .where('id', '!=', id)
   if (tenant !== undefined) query = query.where(({ eb, or }) => or([eb('subject', '=', tenant), eb('subject', 'like', `${tenant}/%`)]))
   const { count } = await query.executeTakeFirstOrThrow()

@@ -15,7 +15,7 @@ export async function alertById(db: DbOrTx, id: number): Promise<AlertRow> {
 
 /** Locks the row until the transaction ends; a no-op update locks in both dialects. */
 export async function lockAlert(tx: Tx, id: number): Promise<AlertRow> {
-  await tx.updateTable('alerts').set({ told: sql`told` }).where('id', '=', id).execute()
+  await tx.updateTable('alerts').set({ notified: sql`notified` }).where('id', '=', id).execute()
   return alertById(tx, id)
 }
 

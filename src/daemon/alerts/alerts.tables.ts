@@ -17,9 +17,9 @@ export type AlertTable = {
   count: number
   first_at: string
   last_at: string
-  /** Time of the latest notification; null before the first. `told` counts them. */
-  told_at: string | null
-  told: number
+  /** Time of the latest notification; null before the first. `notified` counts them. */
+  notified_at: string | null
+  notified: number
   acknowledged_at: string | null
   acknowledged_by: string | null
   closed_at: string | null

@@ -80,13 +80,13 @@ async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promi
 
 async function notifyAgain(deps: ResendDeps, tx: Tx, alert: AlertRow): Promise<void> {
   if (deps.channels.length === 0) throw noChannels()
-  const sentCount = alert.told + 1
+  const sentCount = alert.notified + 1
   await tx
     .updateTable('alerts')
-    .set({ told: sql`told + 1`, told_at: isoNow(deps.clock) })
+    .set({ notified: sql`notified + 1`, notified_at: isoNow(deps.clock) })
     .where('id', '=', alert.id)
     .execute()
-  await makeDeliveries(deps, tx, { ...alert, told: sentCount })
+  await makeDeliveries(deps, tx, { ...alert, notified: sentCount })
 }
 
 type TestDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels' | 'send'> & Readonly<{ random: Random }>

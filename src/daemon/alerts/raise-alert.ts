@@ -28,7 +28,7 @@ export async function raiseAlert(tx: Tx, clock: Clock, alert: NewAlert): Promise
       count: 1,
       first_at: at,
       last_at: at,
-      told: 0,
+      notified: 0,
     })
     .onConflict((c) => c.column('open_key').doUpdateSet({ ...text, last_at: at, count: sql`alerts.count + 1` }))
     .returning(['id', 'count'])

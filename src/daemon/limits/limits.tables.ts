@@ -3,7 +3,7 @@ type BudgetEpisodeTable = {
   since: string
   last_above_at: string
   /** 0 or 1: an alert was raised. */
-  told: number
+  notified: number
 }
 
 declare module '../db/database.ts' {

@@ -70,7 +70,7 @@ onBothDialects('a tenant above 80 percent of its budget', (fresh) => {
   test('leaves nothing behind once it is over', async () => {
     const { db, minutes } = await aWatch()
     await minutes(11, 9)
-    expect(await db.selectFrom('budget_episodes').select(['tenant_id', 'told']).execute()).toHaveLength(1)
+    expect(await db.selectFrom('budget_episodes').select(['tenant_id', 'notified']).execute()).toHaveLength(1)
     await minutes(2, 0)
     expect(await db.selectFrom('budget_episodes').selectAll().execute()).toEqual([])
   })

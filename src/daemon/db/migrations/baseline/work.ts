@@ -86,6 +86,6 @@ export const work = (db: Kysely<unknown>) => [
     tenant_id text primary key references tenants (id) on delete cascade,
     since text not null,
     last_above_at text not null,
-    told integer not null
+    notified integer not null
   )`,
 ]
