@@ -46,8 +46,8 @@ export const parseJson = (text: string | null) => (text === null ? null : JSON.p
 const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
 /** The rollback of an action; null while none was ordered. */
-export const rollbackOf = (row: Pick<ActionRow, 'undo_mode' | 'undo_status' | 'undo_error'>): StoredAction['undo'] =>
-  row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: parseJson(row.undo_error) }
+export const rollbackOf = (row: Pick<ActionRow, 'rollback_mode' | 'rollback_status' | 'rollback_error'>): StoredAction['undo'] =>
+  row.rollback_mode && row.rollback_status && { mode: row.rollback_mode, status: row.rollback_status, error: parseJson(row.rollback_error) }
 
 export const actionOf = (row: ActionRow): StoredAction => ({
   id: row.id,
@@ -99,9 +99,9 @@ const columnsOf: { readonly [Field in keyof StoredAction]: (value: StoredAction[
   status: (status) => ({ status }),
   waived: (waived) => ({ waived: waived ? 1 : 0 }),
   undo: (rollback) => ({
-    undo_mode: rollback?.mode ?? null,
-    undo_status: rollback?.status ?? null,
-    undo_error: jsonOf(rollback?.error ?? null),
+    rollback_mode: rollback?.mode ?? null,
+    rollback_status: rollback?.status ?? null,
+    rollback_error: jsonOf(rollback?.error ?? null),
   }),
   attempt: (attempt) => ({ attempt }),
   step: (step) => ({ step }),

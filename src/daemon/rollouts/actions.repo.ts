@@ -91,16 +91,16 @@ const noRollbacks: RollbackCounts = { total: 0, pending: 0, running: 0, undone: 
 export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): Promise<(rolloutId: string) => ActionCounts> {
   const rows = await db
     .selectFrom('rollout_actions')
-    .select((select) => ['rollout_id', 'status', 'undo_status', 'waived', select.fn.countAll<number>().as('actions')])
+    .select((select) => ['rollout_id', 'status', 'rollback_status', 'waived', select.fn.countAll<number>().as('actions')])
     .where('rollout_id', 'in', rolloutIds.length > 0 ? [...rolloutIds] : [''])
-    .groupBy(['rollout_id', 'status', 'undo_status', 'waived'])
+    .groupBy(['rollout_id', 'status', 'rollback_status', 'waived'])
     .execute()
   const counts = new Map<string, ActionCounts>()
-  for (const { rollout_id, status, undo_status, waived, actions } of rows) {
+  for (const { rollout_id, status, rollback_status, waived, actions } of rows) {
     const known = counts.get(rollout_id) ?? noActions
     const [kind, some] = [countedAs[status], Number(actions)]
-    const leftOut = known.leftOut + (waived === 1 && undo_status === null ? some : 0)
-    const rollbacks = undo_status === null ? known.undo : countRollback(known.undo ?? noRollbacks, undo_status, some)
+    const leftOut = known.leftOut + (waived === 1 && rollback_status === null ? some : 0)
+    const rollbacks = rollback_status === null ? known.undo : countRollback(known.undo ?? noRollbacks, rollback_status, some)
     counts.set(rollout_id, { ...known, total: known.total + some, [kind]: known[kind] + some, leftOut, undo: rollbacks })
   }
   return (rolloutId) => counts.get(rolloutId) ?? noActions

@@ -67,7 +67,7 @@ async function endedLongAgo(db: Db, before: string, { having, open }: Cleanup): 
             .selectFrom('rollout_actions as action')
             .select('action.id')
             .whereRef('action.rollout_id', '=', 'rollouts.id')
-            .where((either) => either.or([either('action.status', 'in', open), either('action.undo_status', 'in', openRollbacks)])),
+            .where((either) => either.or([either('action.status', 'in', open), either('action.rollback_status', 'in', openRollbacks)])),
         ),
       ),
     )

@@ -26,7 +26,7 @@ export async function rolloutsToRun(db: DbOrTx): Promise<string[]> {
   // One question for each status: SQLite would build temporary tables for `in` and `union`.
   const inPhase = runningStatuses.map((status) => sql`select id from rollouts where status = ${sql.lit(status)}`)
   const inFlight = inFlightStatuses.map((status) => sql`select rollout_id as id from rollout_actions where status = ${sql.lit(status)}`)
-  const toRollBack = sql`select distinct rollout_id as id from rollout_actions where undo_status = 'pending'`
+  const toRollBack = sql`select distinct rollout_id as id from rollout_actions where rollback_status = 'pending'`
   const { rows } = await sql<{ id: string }>`${sql.join([...inPhase, ...inFlight, toRollBack], sql` union all `)}`.execute(db)
   return [...new Set(rows.map(({ id }) => id))].sort()
 }
@@ -51,7 +51,7 @@ export async function runningStagedRollouts(db: DbOrTx): Promise<string[]> {
 
 /** Selects the rollouts with boxes whose rollback waits or runs. */
 export const withRollbacks = (db: DbOrTx, statuses: readonly ActionRollback['status'][] = openRollbacks) =>
-  db.selectFrom('rollout_actions').select('rollout_id').where('undo_status', 'in', statuses)
+  db.selectFrom('rollout_actions').select('rollout_id').where('rollback_status', 'in', statuses)
 
 /** Rollouts with boxes that wait for their rollback. */
 export async function rolloutsWithPendingRollbacks(db: DbOrTx): Promise<string[]> {
@@ -86,7 +86,7 @@ export async function activeRollouts(db: DbOrTx, slugs: readonly string[], excep
 
 async function boxesOf(db: DbOrTx, rolloutId: string, isFinished: boolean): Promise<string[]> {
   const boxes = db.selectFrom('rollout_actions').select('slug').where('rollout_id', '=', rolloutId).orderBy('slug')
-  const rows = await (isFinished ? boxes.where('undo_status', 'in', openRollbacks) : boxes.where('status', 'in', claimingActions)).execute()
+  const rows = await (isFinished ? boxes.where('rollback_status', 'in', openRollbacks) : boxes.where('status', 'in', claimingActions)).execute()
   return rows.map(({ slug }) => slug)
 }
 
@@ -133,7 +133,7 @@ export async function snapshotsOfRollouts(db: DbOrTx, boxIds: readonly string[])
       where.or([
         where('rollout.status', 'in', openRollouts),
         where('action.status', 'in', openActions),
-        where('action.undo_status', 'in', openRollbacks),
+        where('action.rollback_status', 'in', openRollbacks),
       ]),
     )
     .execute()

@@ -64,9 +64,9 @@ export type RolloutActionTable = {
   status: ActionStatus
   waived: number
   /** The rollback of the box; null without one. */
-  undo_mode: RollbackMode | null
-  undo_status: ActionRollback['status'] | null
-  undo_error: string | null
+  rollback_mode: RollbackMode | null
+  rollback_status: ActionRollback['status'] | null
+  rollback_error: string | null
   attempt: number
   /** The command in flight and its step; null without one. */
   step: CommandStep | null

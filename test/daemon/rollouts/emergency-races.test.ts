@@ -30,7 +30,7 @@ test('an emergency that waited for the start of a rollback cancels the rollback 
     await rollback.updateTable('rollouts').set({ status: 'rolled_back' }).where('id', '=', staged).execute()
     await rollback
       .updateTable('rollout_actions')
-      .set({ undo_mode: 'images', undo_status: 'pending' })
+      .set({ rollback_mode: 'images', rollback_status: 'pending' })
       .where('rollout_id', '=', staged)
       .where('status', '=', 'succeeded')
       .execute()

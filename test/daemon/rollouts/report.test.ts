@@ -199,8 +199,8 @@ onBothDialects('the report of a rollout', (fresh) => {
     const { world, db } = await setUp()
     const id = await world.started()
     await world.settle()
-    const set = (slug: string, undo_status: 'undone' | 'failed', status: 'rolled_back' | 'succeeded') =>
-      db.updateTable('rollout_actions').set({ undo_mode: 'images', undo_status, status }).where('slug', '=', slug).execute()
+    const set = (slug: string, rollback_status: 'undone' | 'failed', status: 'rolled_back' | 'succeeded') =>
+      db.updateTable('rollout_actions').set({ rollback_mode: 'images', rollback_status, status }).where('slug', '=', slug).execute()
     await set('acme', 'undone', 'rolled_back')
     await set('gamma', 'failed', 'succeeded')
     const { boxes, phases, rollout } = await reportRollout(world.deps, { id })

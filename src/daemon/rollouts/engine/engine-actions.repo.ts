@@ -57,7 +57,7 @@ export async function actionsToRollBack(db: DbOrTx, { rolloutId, holds, limits }
   const read = reader(db, rolloutId, { holds, windows: noWindows })
   const begun = await read((query) => query.where('action.status', 'in', [...inFlightStatuses, 'rollback_failed']))
   const pending = (narrow: Narrowing) =>
-    read((query) => narrow(query.where('action.status', '=', 'succeeded').where('action.undo_status', '=', 'pending')))
+    read((query) => narrow(query.where('action.status', '=', 'succeeded').where('action.rollback_status', '=', 'pending')))
   const shownWaiting = await pending((query) => query.where('action.progress', 'like', '{"step":"wait"%'))
   const held = await readBySlug(pending, [...holds.keys()])
   const page: Page = (limit, offset) =>
@@ -77,7 +77,7 @@ const actionsOfRollout = (db: DbOrTx, rolloutId: string) =>
     .leftJoin('hosts as host', 'host.id', 'action.host_id')
     .select(['action.slug', 'action.host_id', 'host.name as host_name', 'action.phase', 'action.status', 'action.waived'])
     .select(['action.step', 'action.command_id', 'action.progress', 'action.expected_ms', 'action.overdue_at', 'action.finished_at'])
-    .select(['action.undo_mode', 'action.undo_status', 'action.undo_error', 'action.waits_until', 'action.error'])
+    .select(['action.rollback_mode', 'action.rollback_status', 'action.rollback_error', 'action.waits_until', 'action.error'])
     .where('action.rollout_id', '=', rolloutId)
 
 type Query = ReturnType<typeof actionsOfRollout>
