@@ -73,7 +73,7 @@ export async function hostResources({ owner, boxes }: LocalHost, { boxesDir }: A
   const [disk, names, reserve] = await Promise.all([
     statfs(boxesDir).catch(() => statfs('/').catch(() => null)),
     boxes.list().catch(() => undefined),
-    stat(join(owner, 'ballast')).catch(() => undefined),
+    stat(join(owner, 'disk-reserve')).catch(() => undefined),
   ])
   if (!disk) return null
   return {

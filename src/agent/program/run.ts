@@ -46,7 +46,7 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
   const identity = await readSigningIdentity(settings.stateDir)
   const { clock, random, signal } = machine
   const onDamaged = (path: string) => log.error({ path }, 'a file cannot be read and was set aside: check the box it belongs to')
-  const diskReserve = fileDiskReserve(join(host.owner, 'ballast'))
+  const diskReserve = fileDiskReserve(join(host.owner, 'disk-reserve'))
   await diskReserve.refill()
   const storeIn = (name: string) => withDiskReserve(folderStore(join(host.owner, name)), diskReserve)
   const journal = await openJournal({ store: storeIn('journal'), clock, isFenced: (slug) => mayBeFenced(host.boxes, slug), onDamaged })

@@ -142,7 +142,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshots: { tenant: ofTenant, internal: true },
   snapshot_drills: { tenant: ofTenant, internal: true },
   snapshot_repositories: { tenant: ofTenant, internal: true },
-  snapshot_turns: { tenant: ofTenant, internal: true },
+  snapshot_tasks: { tenant: ofTenant, internal: true },
   snapshot_warm_copies: { tenant: ofTenant, internal: true },
   // records of operators
   audit: platform('a chain of hashes: a changed entry would break its proof; it names operators, and users by id and login name'),

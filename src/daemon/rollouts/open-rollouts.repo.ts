@@ -86,7 +86,10 @@ export async function activeRollouts(db: DbOrTx, slugs: readonly string[], excep
 
 async function boxesOf(db: DbOrTx, rolloutId: string, isFinished: boolean): Promise<string[]> {
   const boxes = db.selectFrom('rollout_actions').select('slug').where('rollout_id', '=', rolloutId).orderBy('slug')
-  const rows = await (isFinished ? boxes.where('rollback_status', 'in', openRollbacks) : boxes.where('status', 'in', claimingActions)).execute()
+  const rows = await (isFinished
+    ? boxes.where('rollback_status', 'in', openRollbacks)
+    : boxes.where('status', 'in', claimingActions)
+  ).execute()
   return rows.map(({ slug }) => slug)
 }
 

@@ -42,15 +42,28 @@ export type BoxTimes = Readonly<{
 export async function timesOfBoxes(db: DbOrTx, rolloutId: string): Promise<BoxTimes[]> {
   const rows = await db
     .selectFrom('rollout_actions')
-    .select(['id', 'slug', 'phase', 'status', 'rollback_status', 'started_at', 'finished_at', 'duration_ms', 'fenced_ms', 'expected_fence_ms'])
+    .select([
+      'id',
+      'slug',
+      'phase',
+      'status',
+      'rollback_status',
+      'started_at',
+      'finished_at',
+      'duration_ms',
+      'fenced_ms',
+      'expected_fence_ms',
+    ])
     .where('rollout_id', '=', rolloutId)
     .orderBy('slug')
     .execute()
   const ms = (value: number | null) => (value === null ? null : Number(value))
-  return rows.map(({ duration_ms, fenced_ms, expected_fence_ms, rollback_status, started_at: startedAt, finished_at: finishedAt, ...row }) => {
-    const fences = { fencedMs: ms(fenced_ms), expectedFenceMs: Number(expected_fence_ms) }
-    return { ...row, rollback: rollback_status, startedAt, finishedAt, durationMs: ms(duration_ms), ...fences }
-  })
+  return rows.map(
+    ({ duration_ms, fenced_ms, expected_fence_ms, rollback_status, started_at: startedAt, finished_at: finishedAt, ...row }) => {
+      const fences = { fencedMs: ms(fenced_ms), expectedFenceMs: Number(expected_fence_ms) }
+      return { ...row, rollback: rollback_status, startedAt, finishedAt, durationMs: ms(duration_ms), ...fences }
+    },
+  )
 }
 
 /** The steps of each attempt at an update, without those at a rollback. */

@@ -158,7 +158,7 @@ async function checkAgain({ tx, clock }: WithTx<{ clock: Clock }>, command: Comm
   if (!box || (await repositoryRow(tx, box.tenantId)).lost_at === null) return
   const until = isoIn(clock, checkWithinMs)
   await tx
-    .insertInto('snapshot_turns')
+    .insertInto('snapshot_tasks')
     .values({ tenant_id: box.tenantId, task: 'check', asked_at: isoNow(clock), until })
     .onConflict((c) => c.columns(['tenant_id', 'task']).doUpdateSet({ until }))
     .execute()

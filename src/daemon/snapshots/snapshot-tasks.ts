@@ -30,7 +30,7 @@ export async function enqueueTasks({ db, clock }: Pick<SnapshotsDeps, 'db' | 'cl
   const rows = tenantIds.map((tenant_id) => ({ tenant_id, ...row }))
   for (let at = 0; at < rows.length; at += chunkSize)
     await db
-      .insertInto('snapshot_turns')
+      .insertInto('snapshot_tasks')
       .values(rows.slice(at, at + chunkSize))
       .onConflict((c) => c.columns(['tenant_id', 'task']).doUpdateSet({ until: row.until }))
       .execute()
@@ -43,19 +43,19 @@ export async function waitingTasks(
   { db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>,
   tasks: readonly SnapshotTask[],
 ): Promise<QueuedTask[]> {
-  await db.deleteFrom('snapshot_turns').where('until', '<=', isoNow(clock)).execute()
-  return db.selectFrom('snapshot_turns').selectAll().where('task', 'in', tasks).execute()
+  await db.deleteFrom('snapshot_tasks').where('until', '<=', isoNow(clock)).execute()
+  return db.selectFrom('snapshot_tasks').selectAll().where('task', 'in', tasks).execute()
 }
 
 /** True if the task is still queued; one that was queued again since is another one. */
 export async function isWaiting(tx: Tx, { tenant_id, task, asked_at }: QueuedTask): Promise<boolean> {
-  const query = tx.selectFrom('snapshot_turns').select('task').where('tenant_id', '=', tenant_id).where('task', '=', task)
+  const query = tx.selectFrom('snapshot_tasks').select('task').where('tenant_id', '=', tenant_id).where('task', '=', task)
   return (await query.where('asked_at', '=', asked_at).executeTakeFirst()) !== undefined
 }
 
 /** Removes a task from the queue, in the transaction that runs it. Returns false when it is gone. */
 export async function removeTask(db: Db | Tx, { tenant_id, task }: QueuedTask): Promise<boolean> {
-  const removed = await db.deleteFrom('snapshot_turns').where('tenant_id', '=', tenant_id).where('task', '=', task).executeTakeFirst()
+  const removed = await db.deleteFrom('snapshot_tasks').where('tenant_id', '=', tenant_id).where('task', '=', task).executeTakeFirst()
   return removed.numDeletedRows > 0n
 }
 

@@ -81,7 +81,7 @@ declare module '../db/database.ts' {
     snapshot_drills: SnapshotDrillTable
     box_restores: BoxRestoreTable
     snapshot_repositories: SnapshotRepositoryTable
-    snapshot_turns: SnapshotTaskTable
+    snapshot_tasks: SnapshotTaskTable
     snapshot_warm_copies: WarmCopyTable
   }
 }

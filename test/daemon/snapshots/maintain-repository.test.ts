@@ -195,7 +195,7 @@ onBothDialects('results of repository maintenance', (fresh) => {
     await db.updateTable('snapshots').set({ status: 'forgotten' }).where('snapshot_id', '=', idOf('b')).execute()
     const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
     expect(await daily?.run({ signal: new AbortController().signal } as never)).toMatch(/^1 box queued/)
-    await db.deleteFrom('snapshot_turns').execute()
+    await db.deleteFrom('snapshot_tasks').execute()
     const takenAt = '2026-01-05T02:00:00.000Z'
     await tend({ ...aTended(['a']), present: [aListed('a', { takenAt })] })
     expect((await api.showBox({ params: { slug: 'north' } })).lastSnapshot).toMatchObject({ snapshotId: idOf('a'), takenAt })

@@ -34,7 +34,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
     await world.aSnapshot('north', 'a')
     const { deps, clock, db } = world
     const ask = (task: 'prune' | 'check' = 'prune') => enqueueTasks(deps, task, [box.tenantId])
-    const waiting = async () => (await db.selectFrom('snapshot_turns').select('task').execute()).map(({ task }) => task)
+    const waiting = async () => (await db.selectFrom('snapshot_tasks').select('task').execute()).map(({ task }) => task)
     const hold = () =>
       db.transaction().execute((tx) => holdBox(tx, clock, { boxId: box.id, holder: 'rollout:ro_1', until: '2027-01-01T00:00:00.000Z' }))
     return { ...world, box, calls, ask, waiting, hold, round: (signal = going) => maintainStores(deps, signal) }

@@ -108,7 +108,7 @@ onBothDialects('snapshot tasks of jobs', (fresh) => {
       const changing = beforeTransactions(db, () => db.updateTable('boxes').set(change).where('id', '=', box.id).execute())
       await startDueTasks({ ...deps, db: changing })
       expect(await kinds()).toEqual([])
-      expect(await db.selectFrom('snapshot_turns').select('task').execute()).toEqual([{ task: 'daily' }])
+      expect(await db.selectFrom('snapshot_tasks').select('task').execute()).toEqual([{ task: 'daily' }])
       await turn()
       expect(await kinds()).toEqual('live' in change ? [] : ['snapshot'])
     },

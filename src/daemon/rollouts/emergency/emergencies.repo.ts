@@ -90,7 +90,11 @@ const startedEmergencies = (db: DbOrTx): Promise<Row[]> =>
     .where('kind', '=', 'emergency_cve')
     .where('started_at', 'is not', null)
     .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('rollout_actions').select('id').whereRef('rollout_id', '=', 'rollouts.id').where('rollback_mode', 'is not', null))),
+      not(
+        exists(
+          selectFrom('rollout_actions').select('id').whereRef('rollout_id', '=', 'rollouts.id').where('rollback_mode', 'is not', null),
+        ),
+      ),
     )
     .orderBy('started_at')
     .execute()

@@ -82,8 +82,8 @@ export const rollouts = [
   sql`create index rollout_actions_by_box on rollout_actions (box_id)`,
   sql`create index rollout_actions_by_status on rollout_actions (status, finished_at)`,
   sql`create index rollout_actions_by_rollback on rollout_actions (rollback_status, rollout_id) where rollback_status is not null`,
-  sql`create index rollout_actions_in_turn on rollout_actions (rollout_id, status, phase, expected_ms desc, slug)`,
-  sql`create index rollout_actions_told on rollout_actions (rollout_id, status, phase) where progress is not null`,
+  sql`create index rollout_actions_next on rollout_actions (rollout_id, status, phase, expected_ms desc, slug)`,
+  sql`create index rollout_actions_progress on rollout_actions (rollout_id, status, phase) where progress is not null`,
   sql`create index rollout_actions_waiting on rollout_actions (rollout_id, status, waits_until) where waits_until is not null`,
   sql`create table rollout_attempts (
     action_id text not null references rollout_actions (id),

@@ -64,12 +64,12 @@ export const snapshots = [
     lost_at text,
     lost_place text
   )`,
-  sql`create table snapshot_turns (
+  sql`create table snapshot_tasks (
     tenant_id text not null,
     task text not null,
     asked_at text not null,
     until text not null,
-    constraint snapshot_turns_of primary key (tenant_id, task)
+    constraint snapshot_tasks_of primary key (tenant_id, task)
   )`,
   sql`create table snapshot_warm_copies (
     tenant_id text not null,
