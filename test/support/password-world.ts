@@ -75,12 +75,12 @@ const worksOf = (room: SessionsWorld, chat: ChatServer, localpart: string) => {
 }
 
 export const userOf = (db: Db, localpart: string) =>
-  db.selectFrom('users').select(['id', 'password_turn_until']).where('localpart', '=', localpart).executeTakeFirstOrThrow()
+  db.selectFrom('users').select(['id', 'password_lease_until']).where('localpart', '=', localpart).executeTakeFirstOrThrow()
 
 /** In every outcome: no lease is held, and no password attempt is still counted. */
 export async function expectQuiet(db: Db, localpart: string): Promise<{ openSessions: number }> {
-  const { id, password_turn_until } = await userOf(db, localpart)
-  expect(password_turn_until).toBeNull()
+  const { id, password_lease_until } = await userOf(db, localpart)
+  expect(password_lease_until).toBeNull()
   expect(await db.selectFrom('user_login_failures').select('subject').where('pending', '>', 0).execute()).toEqual([])
   const open = await db.selectFrom('sessions').select('id').where('user_id', '=', id).where('ended_at', 'is', null).execute()
   return { openSessions: open.length }

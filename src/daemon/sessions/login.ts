@@ -88,7 +88,7 @@ async function openSession(deps: WithTx<SessionsDeps>, { attempt, tenant, localp
   const { user, made } = await ensureUser(deps, tx, { tenantId: tenant.id, localpart })
   const locked = await lockUserRow(tx, user.id)
   if (locked.status !== 'active') return refused
-  if ((input.before?.passwordVersion ?? 0) !== Number(locked.password_turn)) throw passwordChanged()
+  if ((input.before?.passwordVersion ?? 0) !== Number(locked.password_version)) throw passwordChanged()
   const now = isoNow(clock)
   const tooMany = await sessionsBeyond(tx, { userId: user.id, now, max: rules.mostPerUser - 1 })
   const id = newId(random, 'ses')
@@ -115,7 +115,7 @@ async function mayOpen(tx: Tx, { id }: TenantRecord, localpart: string): Promise
 const lockUserRow = (tx: Tx, userId: string) =>
   tx
     .selectFrom('users')
-    .select(['status', 'password_turn'])
+    .select(['status', 'password_version'])
     .where('id', '=', userId)
     .modifyEnd(forNoKeyUpdate(tx))
     .executeTakeFirstOrThrow()

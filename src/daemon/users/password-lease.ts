@@ -15,30 +15,30 @@ const [acquireStepMs, maxAcquireMs] = [200, 10_000]
 
 type LeaseDeps = Readonly<{ db: DbOrTx; clock: Clock }>
 
-const isFree = (now: string) => sql<boolean>`(password_turn_until is null or password_turn_until <= ${now})`
+const isFree = (now: string) => sql<boolean>`(password_lease_until is null or password_lease_until <= ${now})`
 
 /** The version to read before the old password is proved; undefined while a lease is held. */
 export async function readPasswordVersion({ db, clock }: LeaseDeps, userId: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('users')
-    .select('password_turn')
+    .select('password_version')
     .where('id', '=', userId)
     .where(isFree(isoNow(clock)))
     .executeTakeFirst()
-  return row && Number(row.password_turn)
+  return row && Number(row.password_version)
 }
 
 /** `version`: fails if the password was written since that version. Returns undefined while another lease is held, and for a deleted user. */
 export async function acquirePasswordLease({ db, clock }: LeaseDeps, userId: string, version?: number): Promise<PasswordLease | undefined> {
   const row = await db
     .updateTable('users')
-    .set((of) => ({ password_turn: of('password_turn', '+', 1), password_turn_until: isoIn(clock, maxLeaseMs) }))
+    .set((of) => ({ password_version: of('password_version', '+', 1), password_lease_until: isoIn(clock, maxLeaseMs) }))
     .where('id', '=', userId)
     .where(isFree(isoNow(clock)))
-    .$if(version !== undefined, (update) => update.where('password_turn', '=', version as number))
-    .returning('password_turn')
+    .$if(version !== undefined, (update) => update.where('password_version', '=', version as number))
+    .returning('password_version')
     .executeTakeFirst()
-  return row && { userId, version: Number(row.password_turn) }
+  return row && { userId, version: Number(row.password_version) }
 }
 
 /** Returns false when the lease expired and another one began. */
@@ -48,9 +48,9 @@ export const releasePasswordLease = (db: DbOrTx, lease: PasswordLease): Promise<
 async function endLease(db: DbOrTx, { userId, version }: PasswordLease, blockedUntil: string | null): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')
-    .set({ password_turn: version + 1, password_turn_until: blockedUntil })
+    .set({ password_version: version + 1, password_lease_until: blockedUntil })
     .where('id', '=', userId)
-    .where('password_turn', '=', version)
+    .where('password_version', '=', version)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
@@ -70,8 +70,8 @@ export async function waitForPasswordLease(deps: LeaseDeps, userId: string): Pro
  * its remaining time.
  */
 export async function passwordBusy({ db, clock }: LeaseDeps, userId: string): Promise<Problem> {
-  const row = await db.selectFrom('users').select('password_turn_until').where('id', '=', userId).executeTakeFirst()
-  const leftMs = row?.password_turn_until ? elapsedMs(isoNow(clock), row.password_turn_until) : 0
+  const row = await db.selectFrom('users').select('password_lease_until').where('id', '=', userId).executeTakeFirst()
+  const leftMs = row?.password_lease_until ? elapsedMs(isoNow(clock), row.password_lease_until) : 0
   const retryAfterSeconds = Math.max(1, Math.ceil(Math.min(leftMs, maxLeaseMs - leftMs) / 1000))
   return problem('UNAVAILABLE', 'The password of this account is being set by another request. fix: try again', { retryAfterSeconds })
 }

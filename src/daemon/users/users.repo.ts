@@ -31,7 +31,7 @@ const toUser = (row: UserRow): UserRecord => ({
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   passwordUnknownSince: row.password_unknown_since,
-  passwordVersion: Number(row.password_turn),
+  passwordVersion: Number(row.password_version),
 })
 
 /** `localpart` in its canonical spelling. */
@@ -125,7 +125,7 @@ export async function recordPasswordUnknown(
     .updateTable('users')
     .set({ password_unknown_since: since })
     .where('id', '=', id)
-    .where('password_turn', '=', passwordVersion)
+    .where('password_version', '=', passwordVersion)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }

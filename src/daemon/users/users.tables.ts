@@ -19,9 +19,9 @@ type UserTable = {
   /** `searchNameOf` of the user. */
   search_name: Generated<string>
   /** The password version: counts up when a write of the chat password begins and when it ends. */
-  password_turn: Generated<number>
+  password_version: Generated<number>
   /** End of the password lease; null: no write in progress. */
-  password_turn_until: Generated<string | null>
+  password_lease_until: Generated<string | null>
 }
 
 export type UserRow = Selectable<UserTable>

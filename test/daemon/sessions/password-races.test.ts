@@ -110,7 +110,7 @@ onBothDialects('concurrent password changes', (fresh) => {
     const until = new Date(room.clock.now().getTime() + 120_000).toISOString()
     await db
       .updateTable('users')
-      .set({ password_turn: 1, password_turn_until: until })
+      .set({ password_version: 1, password_lease_until: until })
       .where('id', '=', id as UserId)
       .execute()
     const clock = { ...room.clock, sleep: (ms: number) => room.clock.advance(ms) }
@@ -131,7 +131,7 @@ onBothDialects('concurrent password changes', (fresh) => {
     const clock = { ...room.clock, sleep: (ms: number) => room.clock.advance(ms) }
     const given = { slug: 'one', localpart, password: resetTo, logOutDevices: false }
     await expect(resetPassword({ ...room, clock }, operator, given)).rejects.toMatchObject({ code: 'HOMESERVER_UNREACHABLE' })
-    const until = (await userOf(db, localpart)).password_turn_until
+    const until = (await userOf(db, localpart)).password_lease_until
     expect(until).toBe(new Date(room.clock.now().getTime() + 10_000).toISOString())
     chat.fail(undefined)
     await reset(async () => room.clock.advance(10_000))

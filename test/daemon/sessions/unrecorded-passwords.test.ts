@@ -105,7 +105,7 @@ onBothDialects('a written password that the database did not record', (fresh) =>
     isAway = false
     await vi.waitUntil(() => room.clock.waiting() > 0)
     await room.clock.advance(500)
-    await vi.waitUntil(async () => (await userOf(db, localpart)).password_turn_until === null, { interval: 5 })
+    await vi.waitUntil(async () => (await userOf(db, localpart)).password_lease_until === null, { interval: 5 })
     expect(await audited(db)).toEqual(['user.password-changed'])
     expect(await db.selectFrom('user_passwords').select('user_id').execute()).toEqual([{ user_id: actor.userId }])
     await changePassword(room, actor, change('new', 'newer'))
@@ -160,7 +160,7 @@ onBothDialects('the first error', (fresh) => {
     isAway = false
     await vi.waitUntil(() => room.clock.waiting() > 0)
     await room.clock.advance(500)
-    await vi.waitUntil(async () => (await userOf(db, localpart)).password_turn_until === settled, { interval: 5 })
+    await vi.waitUntil(async () => (await userOf(db, localpart)).password_lease_until === settled, { interval: 5 })
     const early = changePassword(room, actor, change(aPassword, 'new'))
     await expect(early).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 10 })
     await room.clock.advance(9500)

@@ -38,8 +38,8 @@ export const tenantsAndUsers = [
     updated_at text not null,
     password_unknown_since text,
     search_name text not null default '',
-    password_turn integer not null default 0,
-    password_turn_until text,
+    password_version integer not null default 0,
+    password_lease_until text,
     constraint users_of_tenant unique (tenant_id, localpart)
   )`,
   sql`create index users_by_name on users (tenant_id, search_name, id)`,
