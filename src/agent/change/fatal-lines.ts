@@ -15,7 +15,7 @@ const fatal: Readonly<Partial<Record<Service, RegExp>>> = {
 export const fatalLine = (service: string, log: string): string | undefined => lastOf(log, fatal[service as Service])
 
 /** Why a server exited, as far as its log says: a fatal line, a PANIC, or its last line. */
-export const lastWords = (service: string, log: string): string =>
+export const exitReason = (service: string, log: string): string =>
   fatalLine(service, log) ?? lastOf(log, /^[^'"]*\bPANIC: {2}/) ?? lastLogLine(log) ?? ''
 
 const lastOf = (log: string, pattern: RegExp | undefined): string | undefined =>

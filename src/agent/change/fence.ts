@@ -6,7 +6,7 @@ import type { ChangeRun } from './run.types.ts'
 
 type Fencing = Pick<ChangeRun, 'box' | 'context' | 'payload' | 'elapsedMs' | 'deps'>
 
-/** Whose fence is up. A fence file that cannot be read as ours belongs to another. */
+/** Returns the owner of the fence. A fence file that cannot be read as ours belongs to another. */
 export async function fenceOf(box: LocalBox, commandId: string): Promise<'absent' | 'ours' | 'other'> {
   const fence = await readFence(box.project)
   if (!fence) return 'absent'

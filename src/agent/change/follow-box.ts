@@ -22,13 +22,13 @@ export function followBox(run: ChangeRun, watch: Watch): BoxEvents {
   const signal = AbortSignal.any([run.signal, over.signal])
   const bell = followEvents(run, signal)
 
-  const assertUnharmed = async () => {
+  const assertContainersUnchanged = async () => {
     try {
-      await watch.assertUnharmed()
+      await watch.assertContainersUnchanged()
     } catch (error) {
       if (!watch.hasStopped()) throw error
       await clock.sleep(shutdownMs, signal)
-      await watch.assertUnharmed()
+      await watch.assertContainersUnchanged()
     }
   }
 
@@ -39,7 +39,7 @@ export function followBox(run: ChangeRun, watch: Watch): BoxEvents {
       for (;;) {
         const first = await Promise.race([done, bell.next()])
         if (first) return first.value
-        await assertUnharmed()
+        await assertContainersUnchanged()
       }
     } finally {
       stop.abort('ended')

@@ -62,7 +62,7 @@ async function probeUntilProven(
   let last: ProbeResult | undefined
   if (!everGood) await events.untilChatAnswers(waitFor(3))
   for (let good = 0, bad = 0, recorded = 0; ; ) {
-    await watch.assertUnharmed()
+    await watch.assertContainersUnchanged()
     const probedAt = now()
     const isLast = good === consecutive - 1
     const [probe] = await Promise.all([
@@ -83,7 +83,7 @@ async function probeUntilProven(
     if (probe.verdict === 'ok') await watch.acceptRestarts()
     // Once a server was good, its probes decide, not its log.
     else if (!everGood && (isRecorded || bad % logEvery === 0)) await watch.assertNoFatalLine(probe)
-    if (good >= consecutive) return watch.assertUnharmed()
+    if (good >= consecutive) return watch.assertContainersUnchanged()
     if (isRecovering(probe) || watch.isHostRestarting()) countsFrom = now()
     const steadyLeftMs = watch.isHostRestarting() ? Number.POSITIVE_INFINITY : await steady.leftMs(probe)
     // Good probes begin this far apart.

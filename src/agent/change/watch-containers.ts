@@ -1,7 +1,7 @@
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { isoIn, isProblem, problem } from '../../core/kit/index.ts'
 import type { ContainerState } from '../ports/index.ts'
-import { fatalLine, lastWords } from './fatal-lines.ts'
+import { fatalLine, exitReason } from './fatal-lines.ts'
 import type { Baseline, ChangeRun } from './run.types.ts'
 
 type Expected = Readonly<{
@@ -12,7 +12,7 @@ type Expected = Readonly<{
 
 /** Checks the containers between probes. All throw PROBE_FAILED for one that is not what was started, or will never come up. */
 export type Watch = Readonly<{
-  assertUnharmed(): Promise<void>
+  assertContainersUnchanged(): Promise<void>
   /** After a bad probe: fails at once when the server has printed a fatal line. */
   assertNoFatalLine(probe: ProbeResult): Promise<void>
   /** After a good probe: what runs now is the new baseline, if the host restarted. */
@@ -31,7 +31,7 @@ export function watchContainers(run: ChangeRun, { baseline: first, digests }: Ex
   let baseline = first
   let last: readonly ContainerState[] = []
   let host: 'unchanged' | 'restarting' | 'restarted' = 'unchanged'
-  const assertUnharmed = async () => {
+  const assertContainersUnchanged = async () => {
     const containers = await containersNow(run)
     if (!containers) return
     last = containers
@@ -51,13 +51,13 @@ export function watchContainers(run: ChangeRun, { baseline: first, digests }: Ex
     host = 'restarted'
   }
   const assertNoFatalLine = async ({ components }: ProbeResult) => {
-    const sick = sickest(components)
+    const sick = failingService(components)
     const container = last.find(({ service }) => service === sick)
     const line = container && fatalLine(sick, await logSinceStart(run, container))
     if (line) throw problem('PROBE_FAILED', `${sick} of ${run.box.slug} cannot start: ${line.slice(0, 300)}`)
   }
   return {
-    assertUnharmed,
+    assertContainersUnchanged,
     assertNoFatalLine,
     acceptRestarts,
     isHostRestarting: () => host === 'restarting',
@@ -66,7 +66,7 @@ export function watchContainers(run: ChangeRun, { baseline: first, digests }: Ex
 }
 
 /** The server that the others wait for. */
-const sickest = ({ database, objectStorage }: ProbeResult['components']): 'postgres' | 'minio' | 'synapse' => {
+const failingService = ({ database, objectStorage }: ProbeResult['components']): 'postgres' | 'minio' | 'synapse' => {
   if (!database.ok) return 'postgres'
   return objectStorage.ok ? 'synapse' : 'minio'
 }
@@ -121,6 +121,6 @@ type Harm = Readonly<{ harm: string; container: ContainerState | undefined }>
 
 async function harmed({ deps, box }: ChangeRun, service: string, { harm, container }: Harm) {
   const text = container ? await deps.engine.logs(container.id, maxLines).catch(() => '') : ''
-  const line = lastWords(service, text)
+  const line = exitReason(service, text)
   return problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}${line ? `: ${line.slice(0, 200)}` : ''}`)
 }

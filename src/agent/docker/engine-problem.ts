@@ -46,16 +46,16 @@ export function engineProblem(error: unknown, what: string, otherwise: ProblemCo
       cause: error,
     })
   const said = (error as ApiError).json?.message ?? message
-  return problem(codeOf(said) ?? otherwise, `${what}: ${lastWords(said)}`, { cause: error })
+  return problem(codeOf(said) ?? otherwise, `${what}: ${exitReason(said)}`, { cause: error })
 }
 
 /** Maps printed output to a problem. */
 export const outputProblem = (said: string, what: string, otherwise: ProblemCode): Problem =>
-  problem(codeOf(said) ?? otherwise, `${what}: ${lastWords(said)}`)
+  problem(codeOf(said) ?? otherwise, `${what}: ${exitReason(said)}`)
 
 const codeOf = (said: string): ProblemCode | undefined => causes.find(([words]) => words.test(said))?.[1]
 
-const lastWords = (said: string): string => printable(plainer(said.trim().split('\n').at(-1) ?? '')).slice(0, 400) || 'no error message'
+const exitReason = (said: string): string => printable(plainer(said.trim().split('\n').at(-1) ?? '')).slice(0, 400) || 'no error message'
 
 /** Removes dockerode's prefix and a registry's repeated text. */
 const plainer = (line: string): string =>

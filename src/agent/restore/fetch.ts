@@ -44,7 +44,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const compose = await resolvedFacts(deps, box, text)
   const before = await observeBefore(run, text, compose)
   // A box in quarantine does not return to its former volumes.
-  if (before.restedUnder === null) await assertMountsAsWritten(deps.engine, box, 'restoring')
+  if (before.quarantinedBy === null) await assertMountsAsWritten(deps.engine, box, 'restoring')
   // A box whose database is down must still be restorable.
   await assertNoOtherDatabases(deps, box, 'pass')
   await assertOwnDatabaseFiles(deps, box, before.database.volume)
@@ -96,18 +96,18 @@ async function observeBefore(run: RestoreRun, text: string, compose: ComposeFact
     images: Object.fromEntries(images),
     installed: (await reportVersions(deps, box)).installed,
     database: assertDatabaseVolume(run, compose),
-    restedUnder: await quarantinedBy(run),
+    quarantinedBy: await quarantinedBy(run),
   }
 }
 
 /** Reserves space for the snapshot beside the present box, and for a dump of that unless the box is in quarantine. */
 async function reserverFor(
   { deps, box, context, repository, fetchFolder: folder }: RestoreRun,
-  { database, restedUnder }: Observed,
+  { database, quarantinedBy }: Observed,
   data: string[],
 ) {
   const now = { databaseBytes: await volumeBytes(deps, [database.volume]), dataBytes: await volumeBytes(deps, data) }
-  const kept = restedUnder === null ? spaceForDump(deps.workFolder, await repository(), now.databaseBytes) : []
+  const kept = quarantinedBy === null ? spaceForDump(deps.workFolder, await repository(), now.databaseBytes) : []
   return async (snapshot: StoredSnapshot, fetched: boolean): Promise<DiskUse[]> => {
     const brought = await spaceForSnapshot(deps, { snapshot, folder, fetched, now })
     const room = [...kept, ...brought]

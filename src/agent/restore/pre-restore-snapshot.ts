@@ -11,9 +11,9 @@ import type { Kept, RestoreRun } from './restore-run.ts'
  */
 export async function keepPresentBox(run: RestoreRun): Promise<Kept> {
   const { deps, box, signal } = run
-  const { database, restedUnder } = resultOf(run, 'fetch')
-  if (restedUnder !== null)
-    return keepFilesOf(run, `the box is quarantined since ${restedUnder}, whose rollback may have loaded only a part of its data`)
+  const { database, quarantinedBy } = resultOf(run, 'fetch')
+  if (quarantinedBy !== null)
+    return keepFilesOf(run, `the box is quarantined since ${quarantinedBy}, whose rollback may have loaded only a part of its data`)
   await deps.engine.up(box.project, ['postgres'], signal)
   await assertMounted(run, database.volume)
   const streams = await readStreams(run)

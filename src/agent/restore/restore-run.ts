@@ -30,7 +30,7 @@ export type Before = Readonly<{
   room?: readonly DiskUse[]
   snapshot: Readonly<{ images: Images; migrationsHead: string }>
   /** The ended command whose fence quarantines the box; null for an open box. */
-  restedUnder: string | null
+  quarantinedBy: string | null
 }>
 
 /**
@@ -62,7 +62,7 @@ export const formerFiles = ({ fetchFolder }: RestoreRun): string => join(fetchFo
 export async function observeRestore(run: RestoreRun): Promise<RestoreWorld> {
   const { world, text } = await observeBox(run)
   const before = run.evidence().fetch
-  const quarantined = (before ? before.restedUnder : await quarantinedBy(run)) !== null
+  const quarantined = (before ? before.quarantinedBy : await quarantinedBy(run)) !== null
   return { ...world, quarantined, compose: await composeState(run, text) }
 }
 

@@ -39,8 +39,8 @@ export type RestoreSteps = Readonly<Record<RestoreStep, (run: RestoreRun) => Pro
 export const restoreStepsOfBox: RestoreSteps = {
   fetch: fetchAll,
   fence: (run) => {
-    const { restedUnder } = resultOf(run, 'fetch')
-    return restedUnder === null ? raiseFence(run) : acquireFence(run, restedUnder)
+    const { quarantinedBy } = resultOf(run, 'fetch')
+    return quarantinedBy === null ? raiseFence(run) : acquireFence(run, quarantinedBy)
   },
   stop: stopWriters,
   keep: keepPresentBox,

@@ -35,7 +35,7 @@ const usage = command('usage', 'List usage of finished months and how it was bil
   examples: ['usage --month 2026-10', 'usage --state unbilled'],
 })
 
-const waive = command('waive <tenant>', 'Waive what is not billed of a tenant', {
+const waive = command('waive <tenant>', 'Waive unbilled usage of a tenant', {
   options: {
     until: text('--until <month>', 'the last month to waive, such as 2026-10'),
     kind: oneOf('--kind <kind>', 'waive only these (default: both)', usageKinds),
@@ -68,7 +68,7 @@ const developer = command('developer <developer>', 'Set the vendor that receives
   examples: ['developer dev_2x7e --vendor vnd_8k1m'],
 })
 
-const reconcile = command('reconcile', 'Name what differs from the payment provider', {
+const reconcile = command('reconcile', 'List differences from the payment provider', {
   options: { tenant },
   run: async ({ api }, { tenant: slug }): Promise<Compared> => {
     const differences: Difference[] = []

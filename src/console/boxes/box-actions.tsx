@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import type { BoxDetail } from '../../core/boxes/index.ts'
-import { ActionDialog, api, Button, queryClient, quoted, useAsked, useMay } from '../kit/index.ts'
+import { ActionDialog, api, Button, queryClient, quoted, useMay, usePaletteAction } from '../kit/index.ts'
 import { useScan } from './use-scan.ts'
 import { words } from './words.ts'
 
@@ -18,7 +18,7 @@ export function BoxActions({ box }: Readonly<{ box: BoxDetail }>) {
     canary: useMay('boxes', 'changeBox').why,
   }
   const open = (what: Asked) => (may[what] ? undefined : () => setAsked(what))
-  useAsked({ scan: open('scan'), check: open('check'), maintenance: open('maintenance'), canary: open('canary') })
+  usePaletteAction({ scan: open('scan'), check: open('check'), maintenance: open('maintenance'), canary: open('canary') })
   const after = async (work: Promise<unknown>) => {
     await work
     await queryClient.invalidateQueries({ queryKey: ['boxes'] })

@@ -15,8 +15,8 @@ import {
   Status,
   type TableColumn,
   TextFilter,
-  useAsked,
   useMay,
+  usePaletteAction,
   useSearchState,
 } from '../kit/index.ts'
 import { boxTone, driftTones, filterBoxes, marksOf } from './box-state.ts'
@@ -54,7 +54,7 @@ export function Page() {
   const [asks, setAsks] = useState(false)
   const { scan, start, dismiss } = useScan()
   const { why, allowed } = useMay('boxes', 'scanBoxes')
-  useAsked({ scan: allowed ? () => setAsks(true) : undefined })
+  usePaletteAction({ scan: allowed ? () => setAsks(true) : undefined })
   const all = query.data
   const shown = useMemo(() => filterBoxes(all ?? [], search), [all, search])
   const chosen = useMemo(() => (selected.size === 0 ? shown : shown.filter(({ slug }) => selected.has(slug))), [shown, selected])

@@ -16,8 +16,8 @@ import {
   Section,
   Status,
   type TableColumn,
-  useAsked,
   useMay,
+  usePaletteAction,
 } from '../kit/index.ts'
 import { gigabytes, hostsQuery, hostTone, registriesQuery } from './queries.ts'
 import { words } from './words.ts'
@@ -53,7 +53,7 @@ export function Page() {
   const [inviting, setInviting] = useState(false)
   const [invite, setInvite] = useState<Invitation>()
   const { why, allowed } = useMay('hosts', 'inviteHost')
-  useAsked({ invite: allowed ? () => setInviting(true) : undefined })
+  usePaletteAction({ invite: allowed ? () => setInviting(true) : undefined })
   return (
     <ListPage
       title={words.title}

@@ -33,7 +33,7 @@ export type PaletteEntry = Readonly<{
   label: string
   detail?: string
   to: string
-  /** An action: what a page does when it is asked to, by the name that it gives to `useAsked`. It still asks before it acts. */
+  /** An action: what a page does when it is asked to, by the name that it gives to `usePaletteAction`. It still asks before it acts. */
   asks?: string
   /** The lowest role that may; others only open the page. */
   role?: AdminRole

@@ -2,7 +2,7 @@
 // It knows no page and no feature.
 export { ActionDialog, type ActionInput, quoted } from './action-dialog.tsx'
 export { type Api, api, onProofRequired, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
-export { useAsked } from './asked.ts'
+export { usePaletteAction } from './asked.ts'
 export { now, useNow, useSeconds } from './clock.ts'
 export { actionColumn, agoColumn, statusColumn } from './columns.tsx'
 export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'

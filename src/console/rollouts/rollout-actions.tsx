@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { allBoxes, type BoardState, boardModel, gateOf, isOpenFailure, isOver, type RolloutReport } from '../../core/rollouts/index.ts'
-import { Button, now, useAsked, useMay, useRole } from '../kit/index.ts'
+import { Button, now, useMay, usePaletteAction, useRole } from '../kit/index.ts'
 import { RollbackDialog } from './rollback-dialog.tsx'
 import { PromoteDialog, ResumeDialog, StartDialog } from './start-dialogs.tsx'
 import { AbortDialog, PauseDialog, ResumeRollbackDialog, StopRollbackDialog } from './stop-dialogs.tsx'
@@ -28,7 +28,7 @@ export function RolloutActions({ state, report }: Readonly<{ state: BoardState; 
   const role = useRole()
   const isForAdmins = state.rollout.kind === 'emergency_cve' && role !== 'admin' && !why
   const open = (action: Action) => setOpened({ action, before: state })
-  useAsked(why ? {} : Object.fromEntries(actionsOf(state).map((action) => [action, () => open(action)])))
+  usePaletteAction(why ? {} : Object.fromEntries(actionsOf(state).map((action) => [action, () => open(action)])))
   const Dialog = opened && dialogs[opened.action]
   return (
     <>

@@ -17,8 +17,8 @@ import {
   statusColumn,
   type TableColumn,
   type Tone,
-  useAsked,
   useMay,
+  usePaletteAction,
   useSearchState,
 } from '../kit/index.ts'
 import { CommandLine, type Started } from './command-line.tsx'
@@ -45,7 +45,7 @@ export function Page() {
   const [opened, setOpened] = useState<Opened>()
   const [started, setStarted] = useState<readonly Started[]>([])
   const why = useMay('snapshots', 'takeSnapshot').why
-  useAsked({ take: why ? undefined : () => setOpened({ action: 'take' }) })
+  usePaletteAction({ take: why ? undefined : () => setOpened({ action: 'take' }) })
   const add = (one: Started) => setStarted((before) => [one, ...before])
   const close = () => setOpened(undefined)
   return (

@@ -68,7 +68,7 @@ export const billingContract = {
     }),
     returns: z.object({ usage: z.array(UsageRow) }),
     problems: ['NOT_FOUND', 'CONFLICT'],
-    summary: 'Waive what is not billed of a tenant, up to a finished month; no job bills it any more',
+    summary: 'Waive unbilled usage of a tenant, up to a finished month; no job bills it any more',
   }),
   listPayouts: endpoint({
     method: 'GET',
@@ -97,7 +97,7 @@ export const billingContract = {
     query: BySlug.extend({ limit: z.coerce.number().int().min(1).max(50).default(20), tenant: Slug.optional() }),
     returns: z.object({ differences: z.array(Difference), checked: z.int(), nextCursor: z.string().nullable() }),
     problems: ['PAYMENTS_UNAVAILABLE', 'NOT_FOUND'],
-    summary: 'Name what differs from the payment provider: of one tenant, or page by page of all; a page may be short; changes nothing',
+    summary: 'List differences from the payment provider: of one tenant, or page by page of all; a page may be short; changes nothing',
   }),
   showTenantBilling: endpoint({
     method: 'GET',

@@ -137,7 +137,7 @@ function triggersDeps(deps: Deps): TriggersDeps {
   return { ...withTimeZone(deps), unfinishedRun, startRun, sendMessage: sendRunMessage(deps.users) }
 }
 
-/** The marketplace but for its payments. */
+/** The dependencies of the marketplace without its payments. */
 function shopDeps(deps: Deps): Omit<MarketplaceDeps, 'payments'> {
   const { clock, config } = deps
   return {

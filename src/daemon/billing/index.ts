@@ -70,7 +70,7 @@ export const billingFeature = feature<Deps>({
       run: (context) => beginSteps(deps, 'billing-period-end-warning', context),
     }),
     defineCron({
-      ...{ key: 'billing-reconcile', expression: '30 5 * * *', description: 'Name what differs from the payment provider' },
+      ...{ key: 'billing-reconcile', expression: '30 5 * * *', description: 'List differences from the payment provider' },
       isAlerted: true,
       run: (context) => beginSteps(deps, 'billing-reconcile', context),
     }),

@@ -3,7 +3,7 @@ import { type Actor, type Clock, isoIn, isoNow, newId, problem, type Random } fr
 import { recordAudit } from '../audit/index.ts'
 import type { Db, WithTx } from '../db/index.ts'
 import type { Cron } from '../feature/index.ts'
-import { forgetRunsBefore, insertRun, lockJob, runningRun, servedUntil } from './runs.repo.ts'
+import { deleteRunsBefore, insertRun, lockJob, runningRun, servedUntil } from './runs.repo.ts'
 
 export type RunDeps = Readonly<{ db: Db; clock: Clock; random: Random; owner: string }>
 
@@ -28,7 +28,7 @@ export const beginDueRun = ({ db, ...deps }: RunDeps, job: Cron): Promise<BegunR
     await servedUntil(tx, job.key, latest.toISOString())
     const isOnTime = now.getTime() - latest.getTime() <= graceMs
     for (const at of isOnTime ? due.slice(0, -1) : due) await recordMissed({ ...deps, tx }, job, at)
-    await forgetRunsBefore(tx, job.key, isoIn(deps.clock, -retentionMs))
+    await deleteRunsBefore(tx, job.key, isoIn(deps.clock, -retentionMs))
     const running = await runningRun(tx, job.key, isoNow(deps.clock))
     const occurrence = isOnTime ? latest.toISOString() : `after ${latest.toISOString()}`
     if (!running) return begin({ ...deps, tx }, job, occurrence)

@@ -106,7 +106,7 @@ export async function finishRun(db: DbOrTx, { id, status, startedAt, finishedAt,
 export const lostMessage = 'the process that ran it is gone'
 
 /** Runs whose process died are over; they are not begun again by themselves. Returns the keys of their jobs. */
-export async function buryLostRuns(db: DbOrTx, now: string): Promise<string[]> {
+export async function failExpiredRuns(db: DbOrTx, now: string): Promise<string[]> {
   const rows = await db
     .updateTable('cron_runs')
     .set({ status: 'failed', finished_at: now, lease_until: null, message: lostMessage })
@@ -117,6 +117,6 @@ export async function buryLostRuns(db: DbOrTx, now: string): Promise<string[]> {
   return rows.map((row) => row.job_key)
 }
 
-export async function forgetRunsBefore(tx: Tx, jobKey: string, before: string): Promise<void> {
+export async function deleteRunsBefore(tx: Tx, jobKey: string, before: string): Promise<void> {
   await tx.deleteFrom('cron_runs').where('job_key', '=', jobKey).where('started_at', '<', before).where('status', '<>', 'running').execute()
 }

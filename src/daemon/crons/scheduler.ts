@@ -4,7 +4,7 @@ import type { Cron } from '../feature/index.ts'
 import { beginDueRun } from './begin-run.ts'
 import { type ExecuteDeps, executeRun } from './execute-run.ts'
 import { cronFailed } from './failed-alert.ts'
-import { buryLostRuns, lostMessage, registerJob } from './runs.repo.ts'
+import { failExpiredRuns, lostMessage, registerJob } from './runs.repo.ts'
 
 /** At the longest between two looks: clocks are set, machines sleep, and other replicas die. */
 const maxSleepMs = 60_000
@@ -30,7 +30,7 @@ export async function runScheduler(deps: ExecuteDeps, jobs: readonly Cron[], sig
 export async function beginAllDue(deps: ExecuteDeps, jobs: readonly Cron[], signal: AbortSignal): Promise<void> {
   const { db, clock, runs } = deps
   await db.transaction().execute(async (tx) => {
-    const lost = await buryLostRuns(tx, isoNow(clock))
+    const lost = await failExpiredRuns(tx, isoNow(clock))
     for (const { key, isAlerted } of jobs) if (isAlerted && lost.includes(key)) await raiseAlert(tx, clock, cronFailed(key, lostMessage))
   })
   for (const job of jobs) {

@@ -28,7 +28,7 @@ export class Refused extends Error {
 }
 
 /** One attempt in the hands of one process. */
-export type Given = Readonly<{
+export type InstallAttempt = Readonly<{
   attempt: Attempt
   actor: Installer
   journal: readonly SagaEntry[]
@@ -37,17 +37,17 @@ export type Given = Readonly<{
   /** Called before a request that charges: a failure after it may have charged. */
   charging(): void
 }>
-export const resultOf = <Value>({ journal }: Given, step: InstallStep): Value =>
+export const resultOf = <Value>({ journal }: InstallAttempt, step: InstallStep): Value =>
   journal.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Value
 
 /** Attempts of older daemons recorded no price with their begin: theirs is that of this moment. */
-export async function agreedPrice({ db }: PaymentsDeps, { attempt }: Given): Promise<Price> {
+export async function agreedPrice({ db }: PaymentsDeps, { attempt }: InstallAttempt): Promise<Price> {
   const { priceModel, priceCents, currency } = (await findItem(db, attempt.itemId)) as ItemRecord
   return { priceModel, priceCents, currency }
 }
 
 /** Since then an attempt only goes forward: a request that failed may have charged. */
-export const mayHaveCharged = ({ journal }: Given): boolean =>
+export const mayHaveCharged = ({ journal }: InstallAttempt): boolean =>
   journal.some(({ step, mark, data }) => step === 'charge' && mark === 'failed' && (data as { sent?: boolean } | undefined)?.sent !== false)
 
 const notTheAgreed = ({ name }: ItemRecord, why: string) =>
@@ -66,7 +66,7 @@ const correctRow = ({ db }: PaymentsDeps, { tenantId, itemId }: Attempt, change:
 /** A charge may begin hours after the request, when the provider was away. */
 export async function assertStillSold(
   deps: PaymentsDeps,
-  given: Given,
+  given: InstallAttempt,
   { item, price }: Readonly<{ item: ItemRecord; price: ProviderPrice }>,
 ) {
   if (mayHaveCharged(given)) return
@@ -85,7 +85,7 @@ export async function assertStillSold(
 }
 
 /** An installation may wait for hours: its module is installed at the price that the user accepted, or not at all. */
-export function assertModulePrice(given: Given, { item, plan }: Readonly<{ item: ItemRecord; plan: Planned }>): void {
+export function assertModulePrice(given: InstallAttempt, { item, plan }: Readonly<{ item: ItemRecord; plan: Planned }>): void {
   if (resultOf<Planned>(given, 'check').modulePriceCents !== plan.modulePriceCents) throw new Refused(otherModulePrice(item))
 }
 
@@ -98,7 +98,7 @@ const priceOf = ({ unit, meterId }: ProviderPrice): Price => ({
   currency: unit.currency,
 })
 
-const isAgreed = (given: Given, price: Price): boolean => isSamePrice(resultOf<Price>(given, 'check'), price)
+const isAgreed = (given: InstallAttempt, price: Price): boolean => isSamePrice(resultOf<Price>(given, 'check'), price)
 
 /** A tenant that is suspended or deleted buys nothing: what an earlier try charged is cancelled and refunded. */
 export async function assertActive({ db }: PaymentsDeps, { tenantId }: Attempt): Promise<void> {
@@ -116,7 +116,7 @@ type Former = Readonly<{ item: ItemRecord; live: ProviderSubscription; price: Pr
  * A subscription that is taken back keeps its price, which the user may not have been shown. A free installation in between left no payment in the
  * row.
  */
-export async function assertFormerPrice(deps: PaymentsDeps, given: Given, { item, live, price }: Former): Promise<void> {
+export async function assertFormerPrice(deps: PaymentsDeps, given: InstallAttempt, { item, live, price }: Former): Promise<void> {
   if (!price || mayHaveCharged(given) || isAgreed(given, priceOf(price))) return
   const ids = { paymentPriceId: price.id, paymentSubscriptionId: live.id, paymentSubscriptionItemId: live.itemId }
   await correctRow(deps, given.attempt, { ...priceOf(price), ...ids, paidUntil: live.currentPeriodEnd })

@@ -25,7 +25,7 @@ import {
   assertFormerPrice,
   assertModulePrice,
   assertStillSold,
-  type Given,
+  type InstallAttempt,
   mayHaveCharged,
   Refused,
   resultOf,
@@ -45,7 +45,7 @@ const system = { kind: 'system', name: 'payments' } as const
 type Acts = Readonly<Record<InstallStep, () => Promise<unknown>>>
 
 /** The acts of each step of a paid installation. Each may run again after a kill at any point. */
-export const actsOf = (deps: PaymentsDeps, given: Given): Acts => ({
+export const actsOf = (deps: PaymentsDeps, given: InstallAttempt): Acts => ({
   check: () => agreedPrice(deps, given),
   price: async () => {
     const price = await ensurePrice(deps, given.attempt.itemId)
@@ -59,12 +59,12 @@ export const actsOf = (deps: PaymentsDeps, given: Given): Acts => ({
 })
 
 /** Errors that the provider saved for a key: each needs the next key. */
-const savedErrors = ({ journal }: Given, step: InstallStep): number =>
+const savedErrors = ({ journal }: InstallAttempt, step: InstallStep): number =>
   journal.filter((entry) => entry.step === step && entry.mark === 'failed' && (entry.data as { saved?: boolean }).saved).length
 
 type Charged = Readonly<{ subscriptionId: string; isTakenBack: boolean }>
 
-async function charge(deps: PaymentsDeps, given: Given): Promise<Charged> {
+async function charge(deps: PaymentsDeps, given: InstallAttempt): Promise<Charged> {
   const { provider, db } = deps
   const { attempt } = given
   await assertActive(deps, attempt)
@@ -115,7 +115,7 @@ async function subscriptionsOf(
 /** The tenant uninstalled the item and its period has not ended: the same subscription continues, without a charge. */
 async function takeBack(
   deps: PaymentsDeps,
-  given: Given,
+  given: InstallAttempt,
   { live, item }: Readonly<{ live: ProviderSubscription; item: ItemRecord }>,
 ): Promise<Charged> {
   const { provider, db, clock } = deps
@@ -126,7 +126,7 @@ async function takeBack(
   return { subscriptionId: live.id, isTakenBack: true }
 }
 
-async function install(deps: PaymentsDeps, given: Given) {
+async function install(deps: PaymentsDeps, given: InstallAttempt) {
   const { db, bundles, billing, clock } = deps
   const { attempt, actor, finish } = given
   const { tenantId, itemId } = attempt
@@ -174,7 +174,7 @@ async function paymentOf({ provider }: PaymentsDeps, subscriptionId: string): Pr
 }
 
 /** Ends at once what this attempt created, and lets what it took back end with its period. */
-async function cancel(deps: PaymentsDeps, given: Given): Promise<null> {
+async function cancel(deps: PaymentsDeps, given: InstallAttempt): Promise<null> {
   const { provider, clock } = deps
   const { attempt } = given
   const all = await subscriptionsOf(deps, attempt)
@@ -188,7 +188,7 @@ async function cancel(deps: PaymentsDeps, given: Given): Promise<null> {
 }
 
 /** Pays back every invoice of what this attempt created; it takes the share of the vendor and the fee back. */
-async function refund({ db, clock, provider }: PaymentsDeps, given: Given): Promise<Readonly<{ refundedCents: number }>> {
+async function refund({ db, clock, provider }: PaymentsDeps, given: InstallAttempt): Promise<Readonly<{ refundedCents: number }>> {
   const { attempt, actor } = given
   const n = savedErrors(given, 'refund')
   const refunded: Pick<ProviderInvoice, 'id' | 'refundedCents'>[] = []

@@ -3,7 +3,7 @@ import { daysUntilDue, isPaymentFailure, type ListedInvoice, moneyText } from '.
 import { openPaymentFailures } from '../alerts/index.ts'
 import type { Db } from '../db/index.ts'
 import { subscriptionsOf } from '../marketplace/index.ts'
-import { type Given, mayHaveCharged, Refused } from './agreement.ts'
+import { type InstallAttempt, mayHaveCharged, Refused } from './agreement.ts'
 import type { PaymentsDeps } from './deps.ts'
 
 const dayMs = 24 * 60 * 60_000
@@ -15,7 +15,7 @@ type Buyer = Readonly<{ tenantId: string; slug: string; customerId: string }>
  * A tenant that has not paid gets no new subscription: it would use an item without paying, again after each end. Throws PAYMENT_FAILED as a refusal.
  * Installed items, and items that are resumed within their period, are not affected.
  */
-export async function assertNothingOverdue(deps: PaymentsDeps, given: Given): Promise<void> {
+export async function assertNothingOverdue(deps: PaymentsDeps, given: InstallAttempt): Promise<void> {
   if (mayHaveCharged(given)) return
   const { tenantId, customerId } = given.attempt
   const overdue = await overdueOf(deps, { tenantId, slug: given.actor.tenantSlug, customerId })

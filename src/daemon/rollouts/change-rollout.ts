@@ -22,7 +22,7 @@ export async function changeRollout(
 export type AmongOthersTx = RolloutTx & Readonly<{ others: readonly StoredRollout[] }>
 
 /** The same with all open rollouts locked, so that none starts, pauses or ends meanwhile. `change` answers which others it changed. */
-export async function changeAmongOthers(
+export async function changeWithOpenRolloutsLocked(
   { db, clock, rolloutBus }: VerbDeps,
   id: string,
   change: (step: AmongOthersTx) => Promise<readonly string[]>,

@@ -4,7 +4,7 @@ import { raiseAlert } from '../alerts/index.ts'
 import { requestCheckpoint } from '../audit/index.ts'
 import { actionsOf, type StoredAction, untried } from './actions.repo.ts'
 import { rolloutPaused } from './alerts.ts'
-import { changeAmongOthers, changeRollout } from './change-rollout.ts'
+import { changeWithOpenRolloutsLocked, changeRollout } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { assertNoEmergencyBeside } from './emergency/assert-no-emergency.ts'
 import { rolloutsInPhase } from './open-rollouts.repo.ts'
@@ -55,7 +55,7 @@ type Input = Readonly<{ id: string; skipFailed: boolean; skip?: readonly string[
  * skipped, and CONFLICT for a box that needs a repair by hand, or beside an emergency.
  */
 export const resumeRollout = (deps: Deps, actor: Actor, { id, skipFailed, skip = [] }: Input): Promise<Rollout> =>
-  changeAmongOthers(deps, id, async ({ tx, clock, rollout, others }) => {
+  changeWithOpenRolloutsLocked(deps, id, async ({ tx, clock, rollout, others }) => {
     if (phaseOf(rollout)) return assertNothingToSkip(id, skip)
     const resumed = { tx, clock, rollout: transition(rollout, { type: 'resume', at: isoNow(clock) }) }
     deps.assertSnapshotsConfigured()

@@ -1,6 +1,6 @@
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { isBaking, isHeld, type Phase, type Rollout, rolloutWord, transition } from '../../core/rollouts/index.ts'
-import { changeAmongOthers } from './change-rollout.ts'
+import { changeWithOpenRolloutsLocked } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { assertNoEmergencyBeside } from './emergency/assert-no-emergency.ts'
 import { enterNextPhase } from './engine/phase.ts'
@@ -14,7 +14,7 @@ type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
  * box has stopped it. Throws INVALID_TRANSITION in any other state, CONFIG, and CONFLICT beside an emergency.
  */
 export const promoteRollout = (deps: Deps, actor: Actor, { id }: { id: string }): Promise<Rollout> =>
-  changeAmongOthers(deps, id, async ({ tx, clock, rollout, others }) => {
+  changeWithOpenRolloutsLocked(deps, id, async ({ tx, clock, rollout, others }) => {
     assertPromotable(rollout)
     deps.assertSnapshotsConfigured()
     assertNoEmergencyBeside(rollout, others)

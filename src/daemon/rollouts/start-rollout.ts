@@ -3,7 +3,7 @@ import { type ActiveRollout, leftOutBoxes, type Rollout, refusalsOf, transition 
 import { raiseAlert } from '../alerts/index.ts'
 import { actionsOf, type StoredAction } from './actions.repo.ts'
 import { emergencyStarted } from './alerts.ts'
-import { type AmongOthersTx, changeAmongOthers } from './change-rollout.ts'
+import { type AmongOthersTx, changeWithOpenRolloutsLocked } from './change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { assertNoEmergencyBeside } from './emergency/assert-no-emergency.ts'
 import { lockForEmergency } from './emergency/emergencies.repo.ts'
@@ -35,7 +35,7 @@ export async function startRollout(deps: Deps, actor: Actor, input: Input): Prom
 type Start = Input & Readonly<{ planned: Planned | undefined }>
 
 const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = false, planned }: Start): Promise<Rollout> =>
-  changeAmongOthers(deps, id, async ({ tx, clock, rollout: queued, others }) => {
+  changeWithOpenRolloutsLocked(deps, id, async ({ tx, clock, rollout: queued, others }) => {
     const at = isoNow(clock)
     const isEmergency = queued.kind === 'emergency_cve'
     if (isEmergency) assertEmergencyRole(actor)
@@ -58,7 +58,7 @@ const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = fa
     await replaceRollout(tx, rollout, started.rollout)
     await publishEvent(started, { type: 'rollout.started' })
     for (const action of blocked) await updateAction(started, action, { ...action, status: 'skipped', waived: true })
-    const first = isEmergency ? await putFirst(started, actor, takenIn) : undefined
+    const first = isEmergency ? await preemptOtherRollouts(started, actor, takenIn) : undefined
     const leftOut = blocked.length > 0 ? { leftOut: slugsOf(blocked) } : {}
     const data = { ...first, ...leftOut, ...(queuedBehind.length > 0 ? { queuedBehind } : {}) }
     await recordRolloutAudit(started, { actor, action: 'rollout.started', data })
@@ -67,7 +67,7 @@ const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = fa
   })
 
 /** All other rollouts yield to an emergency. Answers what goes into its audit entry. */
-async function putFirst(started: AmongOthersTx, actor: Actor, behind: readonly string[]) {
+async function preemptOtherRollouts(started: AmongOthersTx, actor: Actor, behind: readonly string[]) {
   const { tx, clock, rollout } = started
   const paused = await pauseStaged(started)
   const stopped = await stopRollbacks(started)

@@ -27,7 +27,7 @@ export const lostRepository = ({ repository }: Repository, why: string): Problem
 export function resticProblem(failure: Failure, of: Repository): Problem {
   const { repository } = of
   if (failure.missing) return problem('RESTIC_UNUSABLE', 'restic is not installed on this host. fix: install version 0.17.1 or newer')
-  const said = lastWords(failure.stderr)
+  const said = exitReason(failure.stderr)
   const make = (code: ProblemCode, message: string) => problem(code, said ? `${message}: ${said}` : message)
   if (failure.exitCode === 12)
     return problem(
@@ -60,7 +60,7 @@ export function resticProblem(failure: Failure, of: Repository): Problem {
 }
 
 // The last error line; with --json it is wrapped.
-function lastWords(stderr: string): string {
+function exitReason(stderr: string): string {
   const lines = stderr
     .split('\n')
     .map(unwrapped)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fatalLine, lastWords } from '../../../src/agent/change/fatal-lines.ts'
+import { exitReason, fatalLine } from '../../../src/agent/change/fatal-lines.ts'
 import { aPayload, aWorld, newSynapse } from '../update/an-update.ts'
 
 test.each([
@@ -37,10 +37,10 @@ test.each([
 
 test('one that has ended is asked for its reason, and then for its last line', () => {
   const panic = '2026-11-22 09:00:00.000 UTC [31] PANIC:  could not write to file "pg_wal/xlogtemp.31": No space left on device'
-  expect(lastWords('postgres', `${panic}\nLOG:  database system is shut down\n`)).toBe(panic)
-  expect(lastWords('synapse', 'one\ntwo \n\n')).toBe('two')
-  expect(lastWords('synapse', '')).toBe('')
-  expect(lastWords('synapse', ` Error during initialisation:\n    no password supplied\n${'*'.repeat(82)}\n`)).toBe('no password supplied')
+  expect(exitReason('postgres', `${panic}\nLOG:  database system is shut down\n`)).toBe(panic)
+  expect(exitReason('synapse', 'one\ntwo \n\n')).toBe('two')
+  expect(exitReason('synapse', '')).toBe('')
+  expect(exitReason('synapse', ` Error during initialisation:\n    no password supplied\n${'*'.repeat(82)}\n`)).toBe('no password supplied')
 })
 
 test('what a database said that runs since before the change, it got over', async () => {

@@ -20,7 +20,7 @@ function aBox() {
   }
   const engine = { events: async function* () {} }
   const run = { deps: { clock, servers, engine }, box: { project: { name: 'box-oak' } }, signal: new AbortController().signal }
-  const watch = { assertUnharmed: async () => undefined, hasStopped: () => false }
+  const watch = { assertContainersUnchanged: async () => undefined, hasStopped: () => false }
   const events = followBox(run as never, watch as never)
   return { chat, events, elapsedMs: () => elapsedMs }
 }

@@ -52,5 +52,5 @@ export async function postponeUpdate(step: ActionTx): Promise<undefined> {
   await updateAction(step, action, postponed)
   await checkpointWhenFinished(step)
   const data = { slug: action.tenantSlug, attempt: action.attempt, error, evidence }
-  await recordRolloutAudit(step, { actor: engineActor, action: 'rollout.action.put_off', data })
+  await recordRolloutAudit(step, { actor: engineActor, action: 'rollout.action.postponed', data })
 }

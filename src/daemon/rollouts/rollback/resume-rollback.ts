@@ -1,7 +1,7 @@
 import { type Actor, actorLabel, problem } from '../../../core/kit/index.ts'
 import { isRollbackStalled, type Rollout } from '../../../core/rollouts/index.ts'
 import { actionsOf, type StoredAction } from '../actions.repo.ts'
-import { changeAmongOthers, changeRollout } from '../change-rollout.ts'
+import { changeRollout, changeWithOpenRolloutsLocked } from '../change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from '../deps.ts'
 import { assertNoEmergencyBeside } from '../emergency/assert-no-emergency.ts'
 import { checkpointWhenFinished, type RolloutTx, recordRolloutAudit, updateAction } from '../publish.ts'
@@ -13,7 +13,7 @@ type Deps = VerbDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
  * retried. The call may be repeated. Throws CONFLICT where no rollback of boxes was requested, and beside an emergency; CONFIG.
  */
 export const resumeRollback = (deps: Deps, actor: Actor, { id }: Readonly<{ id: string }>): Promise<Rollout> =>
-  changeAmongOthers(deps, id, async (step) => {
+  changeWithOpenRolloutsLocked(deps, id, async (step) => {
     const actions = await rollbacksOf(step)
     deps.assertSnapshotsConfigured()
     assertNoEmergencyBeside(step.rollout, step.others, 'boxes are rolled back after it')

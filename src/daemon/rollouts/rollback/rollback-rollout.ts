@@ -18,7 +18,7 @@ import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
-import { changeAmongOthers } from '../change-rollout.ts'
+import { changeWithOpenRolloutsLocked } from '../change-rollout.ts'
 import type { RolloutsDeps, VerbDeps } from '../deps.ts'
 import { assertNoEmergencyBeside } from '../emergency/assert-no-emergency.ts'
 import { fixesAround } from '../emergency/emergencies.repo.ts'
@@ -46,7 +46,7 @@ type Input = Readonly<{ id: string; reason: string; boxes: 'none' | RollbackMode
  * CONFLICT for boxes beside an emergency: it would count them as fixed although they are about to leave its versions.
  */
 export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, skipRefused }: Input): Promise<Rollout> =>
-  changeAmongOthers(deps, id, async (step) => {
+  changeWithOpenRolloutsLocked(deps, id, async (step) => {
     const { tx, clock, rollout, others } = step
     const isFinished = isOver(rollout.status)
     if (isFinished) assertMayReintroduce(actor, rollout)
