@@ -17,7 +17,7 @@ function start(name, ...args) {
 
 /** The first events warm up both variants; the second are measured. */
 const rounds = [5, 40].map(String)
-const patienceMs = 300_000
+const maxWaitMs = 300_000
 
 /** The server and its clients are processes of their own: what is measured is what the server spends until every client has received everything. */
 async function measured(kind) {
@@ -44,7 +44,7 @@ async function measured(kind) {
 /** What a process says next. One that ends, or is silent for minutes, is no measurement. */
 async function said(child) {
   const over = new AbortController()
-  const signal = AbortSignal.any([over.signal, AbortSignal.timeout(patienceMs)])
+  const signal = AbortSignal.any([over.signal, AbortSignal.timeout(maxWaitMs)])
   try {
     const ended = once(child, 'exit', { signal }).then(() => Promise.reject(new Error('the fan-out ended early')))
     const [message] = await Promise.race([once(child, 'message', { signal }), ended])

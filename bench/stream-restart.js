@@ -14,7 +14,7 @@ const perAddress = usersPerSchool * perUser
 const streams = schools * perAddress
 /** Each of the two processes has one for each stream. */
 const files = streams + 1000
-const patienceMs = 600_000
+const maxWaitMs = 600_000
 
 /** Open event streams through a restart of the daemon: the time from its readiness until the last stream is open again. */
 export async function streamRestart() {
@@ -60,7 +60,7 @@ export async function streamRestart() {
 /** Waits until all streams are open, or one is not. */
 async function until(clients, isFull) {
   for (;;) {
-    const [message] = await once(clients, 'message', { signal: AbortSignal.timeout(patienceMs) })
+    const [message] = await once(clients, 'message', { signal: AbortSignal.timeout(maxWaitMs) })
     if (message.isFull === isFull) return message
   }
 }

@@ -60,10 +60,10 @@ function program(logFile: string, settings: Readonly<Record<string, string>>) {
   return { run }
 }
 
-const patienceMs = 10_000
+const maxWaitMs = 10_000
 
 function endProgram(child: ChildProcess): void {
   child.kill('SIGTERM')
-  const patience = setTimeout(() => child.kill('SIGKILL'), patienceMs)
+  const patience = setTimeout(() => child.kill('SIGKILL'), maxWaitMs)
   child.once('exit', () => clearTimeout(patience))
 }

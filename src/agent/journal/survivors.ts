@@ -12,13 +12,13 @@ export const ownedEnvironment = (owner: string, commandId: string): Record<strin
   TENANTRY_COMMAND: commandId,
 })
 
-type Deps = Readonly<{ clock: Clock; owner: string; patienceMs?: number }>
+type Deps = Readonly<{ clock: Clock; owner: string; maxWaitMs?: number }>
 
 /** Terminates what an earlier agent of the same owner left running, first with SIGTERM; returns how many. Does nothing without /proc. */
-export async function endSurvivors({ clock, owner, patienceMs = 10_000 }: Deps): Promise<number> {
+export async function endSurvivors({ clock, owner, maxWaitMs = 10_000 }: Deps): Promise<number> {
   const found = await survivorsOf(owner)
   for (const pid of found) signal(pid, 'SIGTERM')
-  const until = clock.monotonicMs() + patienceMs
+  const until = clock.monotonicMs() + maxWaitMs
   while ((await survivorsOf(owner)).length > 0 && clock.monotonicMs() < until) await clock.sleep(100)
   for (const pid of await survivorsOf(owner)) signal(pid, 'SIGKILL')
   return found.length

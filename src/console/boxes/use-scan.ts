@@ -20,7 +20,7 @@ export type Scan = Readonly<{
   hosts: readonly string[]
 }>
 
-const [everyMs, everyMsOfMany, many, patienceMs] = [1000, 4000, 1000, 120_000]
+const [everyMs, everyMsOfMany, many, maxWaitMs] = [1000, 4000, 1000, 120_000]
 
 const versionsOf = ({ installed }: BoxRow) => Object.values(installed).join(' ')
 
@@ -31,7 +31,7 @@ function progressOf({ slugs, before, startedAt, unreachable }: Asked, boxes: rea
     all: slugs.size,
     answered: answered.length,
     changed: answered.filter((box) => before.get(box.slug) !== versionsOf(box)).map(({ slug }) => slug),
-    isOver: answered.length >= slugs.size || nowMs - Date.parse(startedAt) > patienceMs,
+    isOver: answered.length >= slugs.size || nowMs - Date.parse(startedAt) > maxWaitMs,
     skipped: unreachable.length,
     hosts: [...new Set(unreachable.map(({ host }) => host))],
   }

@@ -22,27 +22,27 @@ const ErrorBody = z.object({
   removed: z.array(z.string()).optional(),
 })
 
-/** The OpenAPI 3.1 document of a contract. `rooms` maps a room's name (its tag) to its endpoints. */
-export function openApiDocument(rooms: Rooms, info: Info): Record<string, unknown> {
-  const steps = openApiInSteps(rooms, info)
+/** The OpenAPI 3.1 document of a contract. `features` maps a feature's name (its tag) to its endpoints. */
+export function openApiDocument(features: Features, info: Info): Record<string, unknown> {
+  const steps = openApiInSteps(features, info)
   for (;;) {
     const step = steps.next()
     if (step.done) return step.value
   }
 }
 
-type Rooms = Readonly<Record<string, Contract>>
+type Features = Readonly<Record<string, Contract>>
 type Info = Readonly<{ title: string; version: string }>
 
 /** The same in small steps: as a whole it takes a second or two of the thread. */
-export function* openApiInSteps(rooms: Rooms, info: Info): Generator<undefined, Record<string, unknown>> {
+export function* openApiInSteps(features: Features, info: Info): Generator<undefined, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const [room, contract] of Object.entries(rooms)) {
+  for (const [feature, contract] of Object.entries(features)) {
     for (const [name, shape] of Object.entries(contract)) {
       const path = `${shape.path}${shape.rest ? '/:rest' : ''}`.replace(/:(\w+)/g, '{$1}')
       for (const method of shape.anyMethod ? methods : [shape.method]) {
         const operationId = shape.anyMethod ? `${name}${method[0]}${method.slice(1).toLowerCase()}` : name
-        paths[path] = { ...paths[path], [method.toLowerCase()]: operation(room, operationId, { ...shape, method }) }
+        paths[path] = { ...paths[path], [method.toLowerCase()]: operation(feature, operationId, { ...shape, method }) }
         yield
       }
     }
@@ -69,9 +69,9 @@ const securityOf = (auth: Auth) => {
   return [{ [auth.kind]: [] }, ...(auth.kind === 'platform' && auth.orAdmin ? [{ admin: [] }] : [])]
 }
 
-function operation(room: string, name: string, shape: EndpointShape): Record<string, unknown> {
+function operation(feature: string, name: string, shape: EndpointShape): Record<string, unknown> {
   return {
-    tags: [room],
+    tags: [feature],
     operationId: name,
     summary: shape.summary,
     ...(shape.spec ? { description: `Service specification, section ${shape.spec}.` } : {}),

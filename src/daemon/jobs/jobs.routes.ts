@@ -47,7 +47,7 @@ export const retryJobs = ({ db, clock }: Deps, actor: Actor, { ids, topic }: Sel
     if (retried.length === 0 && ids)
       throw problem('NOT_FOUND', 'None of these jobs is dead. fix: list dead jobs with `tenantry jobs list --state dead`')
     if (retried.length > 0) {
-      const data = { letters: retried.slice(0, 100).map((one) => ({ id: Number(one.id), topic: one.topic })), count: retried.length }
+      const data = { jobs: retried.slice(0, 100).map((one) => ({ id: Number(one.id), topic: one.topic })), count: retried.length }
       await recordAudit(tx, clock, { actor, action: 'job.retried', data })
     }
     return { retried: retried.length }
