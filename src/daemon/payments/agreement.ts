@@ -3,7 +3,6 @@ import { assertVendorIsPayable, type InstallStep, type ProviderPrice, type Provi
 import type { SagaEntry } from '../../core/saga/index.ts'
 import type { Tx } from '../db/index.ts'
 import {
-  findItem,
   findVendor,
   type ItemRecord,
   isSamePrice,
@@ -39,12 +38,6 @@ export type InstallAttempt = Readonly<{
 }>
 export const resultOf = <Value>({ journal }: InstallAttempt, step: InstallStep): Value =>
   journal.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Value
-
-/** Attempts of older daemons recorded no price with their begin: theirs is that of this moment. */
-export async function agreedPrice({ db }: PaymentsDeps, { attempt }: InstallAttempt): Promise<Price> {
-  const { priceModel, priceCents, currency } = (await findItem(db, attempt.itemId)) as ItemRecord
-  return { priceModel, priceCents, currency }
-}
 
 /** Since then an attempt only goes forward: a request that failed may have charged. */
 export const mayHaveCharged = ({ journal }: InstallAttempt): boolean =>

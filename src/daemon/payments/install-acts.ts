@@ -20,7 +20,6 @@ import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { findItem, findSubscription, type ItemRecord } from '../marketplace/index.ts'
 import {
-  agreedPrice,
   assertActive,
   assertFormerPrice,
   assertModulePrice,
@@ -46,7 +45,9 @@ type Acts = Readonly<Record<InstallStep, () => Promise<unknown>>>
 
 /** The acts of each step of a paid installation. Each may run again after a kill at any point. */
 export const actsOf = (deps: PaymentsDeps, given: InstallAttempt): Acts => ({
-  check: () => agreedPrice(deps, given),
+  check: () => {
+    throw new Error('an attempt begins with the price that was agreed')
+  },
   price: async () => {
     const price = await ensurePrice(deps, given.attempt.itemId)
     if (!price) throw new Refused(problem('CONFLICT', 'The item became free while it was installed. fix: repeat the request'))
