@@ -14,7 +14,10 @@ import { tenantsAndUsers } from './baseline/tenants-and-users.ts'
 import { work } from './baseline/work.ts'
 import type { Migration } from './migration.ts'
 
-/** The tables of the first release. A table stands behind those that it references. */
+/**
+ * The tables of the first release. A table stands behind those that it references. The order of indexes counts too: between two that serve
+ * equally well, SQLite takes the one that was created last.
+ */
 export const baseline: Migration = {
   name: '0001-baseline',
   async up(db) {

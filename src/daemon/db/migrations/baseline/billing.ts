@@ -46,9 +46,9 @@ export const billing = [
     reason text,
     constraint billing_reports_once unique (payment_subscription_id, month, day)
   )`,
+  sql`create index billing_reports_unsent on billing_reports (payment_subscription_id, day) where sent_at is null`,
   sql`create index billing_reports_newest on billing_reports (created_at, id)`,
   sql`create index billing_reports_of_tenant on billing_reports (tenant_id, month)`,
-  sql`create index billing_reports_unsent on billing_reports (payment_subscription_id, day) where sent_at is null`,
   sql`create table billing_usage (
     id text primary key,
     tenant_id text not null,
@@ -69,17 +69,17 @@ export const billing = [
     counted_cents integer not null default 0,
     constraint billing_usage_once unique (tenant_id, module_id, month)
   )`,
+  sql`create index billing_usage_newest on billing_usage (created_at, id)`,
   sql`create index billing_usage_by_month on billing_usage (month, tenant_id)`,
   sql`create index billing_usage_by_state on billing_usage (state, id)`,
-  sql`create index billing_usage_in_state on billing_usage (state, created_at, id)`,
+  sql`create index billing_usage_of_developer on billing_usage (developer_id, state)`,
+  sql`create index billing_usage_of_payout on billing_usage (payout_id)`,
   sql`create index billing_usage_invoice on billing_usage (invoice_id)`,
-  sql`create index billing_usage_newest on billing_usage (created_at, id)`,
+  sql`create index billing_usage_in_state on billing_usage (state, created_at, id)`,
   sql`create index billing_usage_not_stated on billing_usage (developer_id, id)
     where ((state = 'billed' and payout_id is null)
       or (state = 'paid' and counted_cents <> price_cents - refunded_cents)
       or (state = 'refunded' and counted_cents <> 0))`,
-  sql`create index billing_usage_of_developer on billing_usage (developer_id, state)`,
-  sql`create index billing_usage_of_payout on billing_usage (payout_id)`,
   sql`create table billing_payouts (
     id text primary key,
     developer_id text not null,
@@ -99,8 +99,8 @@ export const billing = [
     transfer_attempt integer not null default 0,
     constraint billing_payouts_once unique (developer_id, month)
   )`,
-  sql`create index billing_payouts_by_state on billing_payouts (state, id)`,
   sql`create index billing_payouts_newest on billing_payouts (created_at, id)`,
+  sql`create index billing_payouts_by_state on billing_payouts (state, id)`,
   sql`create table billing_developers (
     developer_id text primary key,
     vendor_id text not null

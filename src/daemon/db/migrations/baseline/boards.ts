@@ -43,8 +43,8 @@ export const boards = (db: Kysely<unknown>) => [
     time_zone text,
     constraint board_triggers_pk primary key (board_id, trigger_id)
   )`,
-  sql`create index board_triggers_next on board_triggers (next_at) where next_at is not null`,
   sql`create index board_triggers_of on board_triggers (tenant_id, kind, board_id, trigger_id)`,
+  sql`create index board_triggers_next on board_triggers (next_at) where next_at is not null`,
   sql`create table trigger_occurrences (
     board_id text not null references boards (id),
     occurrence text not null,
@@ -59,10 +59,10 @@ export const boards = (db: Kysely<unknown>) => [
     at text not null,
     constraint trigger_occurrences_pk primary key (board_id, occurrence)
   )`,
-  sql`create index trigger_occurrences_at on trigger_occurrences (at)`,
-  sql`create index trigger_occurrences_chained on trigger_occurrences (tenant_id, at) where outcome = 'started' and depth > 0`,
   sql`create index trigger_occurrences_newest on trigger_occurrences (tenant_id, board_id, at, occurrence)`,
   sql`create index trigger_occurrences_run on trigger_occurrences (run_id) where run_id is not null`,
+  sql`create index trigger_occurrences_at on trigger_occurrences (at)`,
+  sql`create index trigger_occurrences_chained on trigger_occurrences (tenant_id, at) where outcome = 'started' and depth > 0`,
   sql`create table trigger_positions (
     tenant_id text primary key references tenants (id),
     seq integer not null
@@ -96,13 +96,13 @@ export const boards = (db: Kysely<unknown>) => [
     updated_at text not null,
     expires_at text
   )`,
+  sql`create index runs_newest on runs (tenant_id, board_id, started_at, id)`,
+  sql`create unique index runs_start_key on runs (board_id, start_key)`,
   // On PostgreSQL the end of a run stays an update within its page, because an index of summaries does not name the row.
   dialectOf(db) === 'postgres'
     ? sql`create index runs_expiry on runs using brin (expires_at)`
     : sql`create index runs_expiry on runs (expires_at) where expires_at is not null`,
-  sql`create index runs_newest on runs (tenant_id, board_id, started_at, id)`,
   sql`create index runs_of_tenant on runs (tenant_id, started_at, id)`,
-  sql`create unique index runs_start_key on runs (board_id, start_key)`,
   sql`create table run_history (
     run_id text not null references runs (id),
     seq integer not null,
@@ -136,9 +136,9 @@ export const boards = (db: Kysely<unknown>) => [
     escalated_role text,
     constraint run_elements_pk primary key (run_id, token_id)
   )`,
-  sql`create index run_elements_escalated_role on run_elements (tenant_id, escalated_role) where escalated_role is not null`,
   sql`create index run_elements_open on run_elements (tenant_id, role_key, opened_at)`,
   sql`create index run_elements_starter_id on run_elements (tenant_id, starter_id) where starter_id is not null`,
+  sql`create index run_elements_escalated_role on run_elements (tenant_id, escalated_role) where escalated_role is not null`,
   sql`create table run_timers (
     run_id text not null references runs (id),
     token_id text not null,

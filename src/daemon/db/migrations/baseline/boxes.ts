@@ -42,15 +42,15 @@ export const boxes = [
     fence_overdue_at text,
     removal text
   )`,
-  sql`create index boxes_by_drift on boxes (drift_severity) where live = 1`,
-  sql`create index boxes_fenced on boxes (slug) where fence_since is not null`,
-  sql`create index boxes_gone on boxes (set_up_command) where live = 0`,
-  sql`create unique index boxes_host_ports on boxes (host_id, first_port)`,
-  sql`create index boxes_live on boxes (managed, tenant_id, created_at) where live = 1`,
   // A tenant has one live box.
   sql`create unique index boxes_live_slug on boxes (slug) where live = 1`,
   sql`create unique index boxes_live_tenant on boxes (tenant_id) where live = 1`,
   sql`create index boxes_slug on boxes (slug, id)`,
+  sql`create unique index boxes_host_ports on boxes (host_id, first_port)`,
+  sql`create index boxes_fenced on boxes (slug) where fence_since is not null`,
+  sql`create index boxes_by_drift on boxes (drift_severity) where live = 1`,
+  sql`create index boxes_live on boxes (managed, tenant_id, created_at) where live = 1`,
+  sql`create index boxes_gone on boxes (set_up_command) where live = 0`,
   sql`create table box_secrets (
     id text primary key,
     box_id text not null references boxes (id),
@@ -95,9 +95,9 @@ export const boxes = [
     keep_until text,
     finished_at text
   )`,
-  sql`create index box_moves_of on box_moves (box_id, started_at)`,
   sql`create unique index box_moves_open on box_moves (box_id) where finished_at is null`,
   sql`create unique index box_moves_ports on box_moves (to_host_id, to_first_port) where to_copy = 1`,
+  sql`create index box_moves_of on box_moves (box_id, started_at)`,
   sql`create table box_removals (
     id text primary key,
     box_id text not null references boxes (id),
@@ -116,8 +116,8 @@ export const boxes = [
     keep_until text,
     finished_at text
   )`,
-  sql`create index box_removals_of on box_removals (box_id, started_at)`,
   sql`create unique index box_removals_open on box_removals (box_id) where finished_at is null`,
+  sql`create index box_removals_of on box_removals (box_id, started_at)`,
   sql`create table homeserver_tokens (
     box_id text primary key references boxes (id),
     sealed text not null,

@@ -62,11 +62,11 @@ export const hosts = [
     steps text not null default '[]'
   )`,
   sql`create index commands_by_box on commands (box_id, status)`,
-  sql`create index commands_by_end on commands (finished_at)`,
-  sql`create index commands_by_kind on commands (kind, finished_at)`,
   sql`create index commands_by_status on commands (status, deadline_at)`,
-  sql`create index commands_of_box on commands (box_id, created_at, id)`,
+  sql`create index commands_by_end on commands (finished_at)`,
   sql`create index commands_of_host on commands (host_id, status, deadline_at)`,
+  sql`create index commands_of_box on commands (box_id, created_at, id)`,
+  sql`create index commands_by_kind on commands (kind, finished_at)`,
   sql`create table registries (
     id text primary key,
     host_id text references hosts (id),

@@ -73,16 +73,16 @@ export const marketplace = [
     created_at text not null,
     updated_at text not null
   )`,
-  sql`create index marketplace_submissions_listed on marketplace_submissions (status, created_at, id)`,
   sql`create index marketplace_submissions_newest on marketplace_submissions (created_at, id)`,
+  sql`create index marketplace_submissions_listed on marketplace_submissions (status, created_at, id)`,
   sql`create table marketplace_intake (
     id text primary key,
     kind text not null,
     subject text not null,
     created_at text not null
   )`,
-  sql`create index marketplace_intake_by_age on marketplace_intake (created_at)`,
   sql`create index marketplace_intake_by_subject on marketplace_intake (kind, subject, created_at)`,
+  sql`create index marketplace_intake_by_age on marketplace_intake (created_at)`,
   sql`create table marketplace_subscriptions (
     id text primary key,
     tenant_id text not null references tenants (id),

@@ -27,8 +27,8 @@ export const modules = (db: Kysely<unknown>) => [
     updated_at text not null,
     constraint module_installations_pk primary key (tenant_id, module_id)
   )`,
-  sql`create index module_installations_due on module_installations (data_delete_at) where data_delete_at is not null`,
   sql`create index module_installations_of on module_installations (module_id, status, tenant_id)`,
+  sql`create index module_installations_due on module_installations (data_delete_at) where data_delete_at is not null`,
   sql`create table module_secrets (
     id text primary key,
     tenant_id text not null references tenants (id),
@@ -81,8 +81,8 @@ export const modules = (db: Kysely<unknown>) => [
     log text not null,
     created_at text not null
   )`,
-  sql`create index module_runs_at on module_runs (created_at)`,
   sql`create index module_runs_newest on module_runs (tenant_id, module_id, created_at, id)`,
+  sql`create index module_runs_at on module_runs (created_at)`,
   sql`create table module_publishing (
     tenant_id text not null references tenants (id),
     module_id text not null,
@@ -124,8 +124,8 @@ export const modules = (db: Kysely<unknown>) => [
     error text not null,
     created_at text not null
   )`,
-  sql`create index module_dead_letters_at on module_dead_letters (created_at)`,
   sql`create index module_dead_letters_newest on module_dead_letters (tenant_id, module_id, created_at, id)`,
+  sql`create index module_dead_letters_at on module_dead_letters (created_at)`,
   sql`create index module_dead_letters_of_module on module_dead_letters (module_id, created_at, id)`,
   sql`create table module_upstreams (
     module_id text primary key,

@@ -136,6 +136,6 @@ export const operators = (db: Kysely<unknown>) => [
     created_at text not null,
     sent_at text
   )`,
-  sql`create index alert_deliveries_by_status on alert_deliveries (status)`,
   sql`create index alert_deliveries_of on alert_deliveries (alert_id)`,
+  sql`create index alert_deliveries_by_status on alert_deliveries (status)`,
 ]

@@ -34,8 +34,8 @@ export const rollouts = [
     bake_until text,
     snapshot_mode text not null default 'auto'
   )`,
-  sql`create index rollouts_by_status on rollouts (status)`,
   sql`create index rollouts_newest on rollouts (created_at, id)`,
+  sql`create index rollouts_by_status on rollouts (status)`,
   // Apart from the rollout, whose row every step reads and writes: a plan has megabytes.
   sql`create table rollout_plans (
     rollout_id text primary key references rollouts (id),
@@ -79,12 +79,12 @@ export const rollouts = [
     fence_mode text,
     constraint rollout_actions_one_per_tenant unique (rollout_id, slug)
   )`,
-  sql`create index rollout_actions_by_box on rollout_actions (box_id)`,
   sql`create index rollout_actions_by_status on rollout_actions (status, finished_at)`,
-  sql`create index rollout_actions_by_rollback on rollout_actions (rollback_status, rollout_id) where rollback_status is not null`,
+  sql`create index rollout_actions_by_box on rollout_actions (box_id)`,
   sql`create index rollout_actions_next on rollout_actions (rollout_id, status, phase, expected_ms desc, slug)`,
   sql`create index rollout_actions_progress on rollout_actions (rollout_id, status, phase) where progress is not null`,
   sql`create index rollout_actions_waiting on rollout_actions (rollout_id, status, waits_until) where waits_until is not null`,
+  sql`create index rollout_actions_by_rollback on rollout_actions (rollback_status, rollout_id) where rollback_status is not null`,
   sql`create table rollout_attempts (
     action_id text not null references rollout_actions (id),
     attempt integer not null,

@@ -20,8 +20,8 @@ export const snapshots = [
     recorded_at text not null,
     constraint snapshots_id primary key (tenant_id, snapshot_id)
   )`,
-  sql`create index snapshots_by_slug on snapshots (slug, taken_at, snapshot_id)`,
   sql`create index snapshots_newest on snapshots (taken_at, snapshot_id)`,
+  sql`create index snapshots_by_slug on snapshots (slug, taken_at, snapshot_id)`,
   sql`create index snapshots_of_tenant on snapshots (tenant_id, status, taken_at)`,
   sql`create table snapshot_drills (
     command_id text primary key,
@@ -34,9 +34,9 @@ export const snapshots = [
     error text,
     media text
   )`,
+  sql`create index snapshot_drills_of on snapshot_drills (tenant_id, snapshot_id, at)`,
   sql`create index snapshot_drills_by_snapshot on snapshot_drills (snapshot_id)`,
   sql`create index snapshot_drills_by_time on snapshot_drills (at)`,
-  sql`create index snapshot_drills_of on snapshot_drills (tenant_id, snapshot_id, at)`,
   sql`create table box_restores (
     command_id text primary key,
     tenant_id text not null,
@@ -49,9 +49,9 @@ export const snapshots = [
     ended_at text,
     duration_ms bigint
   )`,
-  sql`create index box_restores_by_status on box_restores (status, tenant_id)`,
   sql`create index box_restores_of on box_restores (tenant_id, status)`,
   sql`create index box_restores_of_box on box_restores (box_id, status)`,
+  sql`create index box_restores_by_status on box_restores (status, tenant_id)`,
   sql`create table snapshot_repositories (
     tenant_id text primary key,
     tended_at text,

@@ -17,8 +17,8 @@ export const spaces = [
     updated_at text not null,
     deleted_at text
   )`,
-  sql`create index spaces_deleted on spaces (deleted_at) where deleted_at is not null`,
   sql`create index spaces_of_tenant on spaces (tenant_id, id)`,
+  sql`create index spaces_deleted on spaces (deleted_at) where deleted_at is not null`,
   sql`create table space_members (
     space_id text not null references spaces (id),
     user_id text not null references users (id),
@@ -70,8 +70,8 @@ export const spaces = [
   )`,
   sql`create index files_newest on files (space_id, state, created_at, id)`,
   sql`create index files_of_folder on files (folder_id)`,
-  sql`create index files_of_tenant on files (tenant_id, space_id, state, bytes)`,
   sql`create index files_to_erase on files (erase_at, id)`,
+  sql`create index files_of_tenant on files (tenant_id, space_id, state, bytes)`,
   sql`create table file_usage (
     tenant_id text primary key references tenants (id),
     bytes bigint not null
@@ -95,10 +95,10 @@ export const spaces = [
     created_at text not null,
     updated_at text not null
   )`,
-  sql`create index tasks_by_end on tasks (status, updated_at)`,
   // Nulls differ from each other in a unique index, and tasks without an event must not.
   sql`create unique index tasks_external on tasks (tenant_id, coalesce(event_id, ''), external_id)`,
   sql`create index tasks_newest on tasks (tenant_id, created_at, id)`,
   sql`create index tasks_of_assignee on tasks (tenant_id, assignee_id, status)`,
   sql`create index tasks_of_role on tasks (tenant_id, role_key, status)`,
+  sql`create index tasks_by_end on tasks (status, updated_at)`,
 ]

@@ -29,8 +29,8 @@ export const store = [
     sha256 text,
     created_at text not null
   )`,
-  sql`create index store_artifacts_by_developer on store_artifacts (developer_id, created_at)`,
   sql`create index store_artifacts_by_state on store_artifacts (state, created_at)`,
+  sql`create index store_artifacts_by_developer on store_artifacts (developer_id, created_at)`,
   sql`create table store_submissions (
     id text primary key,
     developer_id text not null references store_developers (id),
@@ -48,9 +48,9 @@ export const store = [
     created_at text not null,
     updated_at text not null
   )`,
-  sql`create index store_submissions_of_module on store_submissions (module_id, status)`,
-  sql`create index store_submissions_open on store_submissions (status, created_at, id)`,
   sql`create index store_submissions_own on store_submissions (developer_id, created_at, id)`,
+  sql`create index store_submissions_open on store_submissions (status, created_at, id)`,
+  sql`create index store_submissions_of_module on store_submissions (module_id, status)`,
   sql`create table store_modules (
     id text primary key,
     developer_id text not null references store_developers (id),

@@ -23,8 +23,8 @@ export const tenantsAndUsers = [
     suspended_cause text,
     resumed_until text
   )`,
-  sql`create unique index tenants_payment_customer on tenants (payment_customer_id)`,
   sql`create index tenants_with_window on tenants (id) where maintenance_window is not null`,
+  sql`create unique index tenants_payment_customer on tenants (payment_customer_id)`,
   sql`create table users (
     id text primary key,
     tenant_id text not null references tenants (id),
@@ -42,8 +42,8 @@ export const tenantsAndUsers = [
     password_lease_until text,
     constraint users_of_tenant unique (tenant_id, localpart)
   )`,
-  sql`create index users_by_name on users (tenant_id, search_name, id)`,
   sql`create index users_without_password on users (tenant_id, password_unknown_since, localpart)`,
+  sql`create index users_by_name on users (tenant_id, search_name, id)`,
   sql`create table user_passwords (
     user_id text primary key,
     tenant_id text not null,
@@ -63,9 +63,9 @@ export const tenantsAndUsers = [
     ended_at text,
     ended_by text
   )`,
-  sql`create index sessions_by_expiry on sessions (expires_at)`,
-  sql`create index sessions_of_tenant on sessions (tenant_id, created_at)`,
   sql`create index sessions_of_user on sessions (user_id, created_at)`,
+  sql`create index sessions_of_tenant on sessions (tenant_id, created_at)`,
+  sql`create index sessions_by_expiry on sessions (expires_at)`,
   sql`create table refresh_tokens (
     hash text primary key,
     session_id text not null references sessions (id),
@@ -75,8 +75,8 @@ export const tenantsAndUsers = [
     used_at text,
     successor_salt text
   )`,
-  sql`create index refresh_tokens_of_parent on refresh_tokens (parent_hash)`,
   sql`create index refresh_tokens_of_session on refresh_tokens (session_id)`,
+  sql`create index refresh_tokens_of_parent on refresh_tokens (parent_hash)`,
   sql`create table user_login_failures (
     subject text not null,
     network text not null,

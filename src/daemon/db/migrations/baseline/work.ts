@@ -50,10 +50,10 @@ export const work = (db: Kysely<unknown>) => [
     key text,
     run_at text
   )`,
-  sql`create index jobs_of_key on jobs (queue, key, id)`,
   sql`create index jobs_by_status on jobs (status, id)`,
   // By status alone a planner would read all waiting jobs to find the few of one queue.
   sql`create index jobs_next on jobs (queue, status, attempts, next_at, id)`,
+  sql`create index jobs_of_key on jobs (queue, key, id)`,
   sql`create table job_queues (
     queue text primary key,
     pool text not null,
@@ -80,8 +80,8 @@ export const work = (db: Kysely<unknown>) => [
     lease_until text,
     constraint cron_runs_occurrence unique (job_key, occurrence)
   )`,
-  sql`create index cron_runs_held on cron_runs (lease_until) where lease_until is not null`,
   sql`create index cron_runs_history on cron_runs (job_key, started_at)`,
+  sql`create index cron_runs_held on cron_runs (lease_until) where lease_until is not null`,
   sql`create table budget_episodes (
     tenant_id text primary key references tenants (id) on delete cascade,
     since text not null,
