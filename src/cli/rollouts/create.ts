@@ -1,8 +1,8 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import {
-  type fenceModes,
   movedImages,
   phaseOrder,
+  type RequestedFence,
   type RequestedSnapshot,
   type RolloutDetail,
   type RolloutPlan,
@@ -81,7 +81,7 @@ type PlanInput = {
   ignoreWindows: boolean
   parallel: number | undefined
   bakeMs: number | undefined
-  fenceMode: (typeof fenceModes)[number] | undefined
+  fenceMode: RequestedFence | undefined
   snapshotMode: RequestedSnapshot | undefined
 }
 

@@ -1,5 +1,5 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import { type fenceModes, type Rehearsal, type RehearsedBox, type RequestedSnapshot, refusalsOf } from '../../core/rollouts/index.ts'
+import { type Rehearsal, type RehearsedBox, type RequestedFence, type RequestedSnapshot, refusalsOf } from '../../core/rollouts/index.ts'
 import { type Column, clean, command, count, many, type Style, sections, share, table } from '../kit/index.ts'
 import { allowLongFence, ignoreWindows, pace } from './plan.ts'
 
@@ -41,7 +41,7 @@ type Options = Readonly<Record<'target' | 'fail' | 'pullFail' | 'offline', reado
   Readonly<{
     allowLongFence: boolean
     ignoreWindows: boolean
-    fenceMode: (typeof fenceModes)[number] | undefined
+    fenceMode: RequestedFence | undefined
     snapshotMode: RequestedSnapshot | undefined
   }>
 

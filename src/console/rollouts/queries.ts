@@ -1,4 +1,4 @@
-import type { fenceModes, RequestedSnapshot, RollbackMode, RolloutKind, RolloutStatus } from '../../core/rollouts/index.ts'
+import type { RequestedFence, RequestedSnapshot, RollbackMode, RolloutKind, RolloutStatus } from '../../core/rollouts/index.ts'
 import { api } from '../kit/index.ts'
 
 const pageLimit = 100
@@ -31,12 +31,10 @@ export type PlanInput = Readonly<{
   ignoreWindows: boolean
   parallel?: number
   bakeMs?: number
-  fenceMode?: FenceMode
+  /** `auto` is the default. */
+  fenceMode?: RequestedFence
   snapshotMode?: RequestedSnapshot
 }>
-
-/** `auto` is the default. */
-export type FenceMode = (typeof fenceModes)[number]
 
 /** A plan asks registries, so it is made again only on request. */
 export const planQuery = (body: PlanInput) => ({
