@@ -36,9 +36,7 @@ test('is given what the daemon goes by, and the moment', async () => {
     return result
   })
   expect(await play(wanted, never())).toBe(result)
-  expect(given).toMatchObject([
-    { request: wanted, startIso: clock.now().toISOString(), settings: { rollouts: { parallel: 3 } } },
-  ])
+  expect(given).toMatchObject([{ request: wanted, startIso: clock.now().toISOString(), settings: { rollouts: { parallel: 3 } } }])
   expect(structuredClone(given)).toEqual(given)
 })
 
