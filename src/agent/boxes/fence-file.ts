@@ -17,7 +17,7 @@ export async function readFence(project: Project): Promise<Fence | undefined> {
 /** Content of the fence file. `holder` is a command id, `maintenance`, or `unknown` for a foreign file. */
 export type Fence = Readonly<{ holder: string; since: string | null; reason?: string }>
 
-export function asRecord(text: string): Record<string, unknown> {
+function asRecord(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text)) as Record<string, unknown>
   } catch {

@@ -1,7 +1,7 @@
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { isoIn, isProblem, problem } from '../../core/kit/index.ts'
 import type { ContainerState } from '../ports/index.ts'
-import { fatalLine, exitReason } from './fatal-lines.ts'
+import { exitReason, fatalLine } from './fatal-lines.ts'
 import type { Baseline, ChangeRun } from './run.types.ts'
 
 type Expected = Readonly<{

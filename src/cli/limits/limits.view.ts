@@ -4,9 +4,9 @@ import { type Column, type Style, sections, table } from '../kit/index.ts'
 /** The query of one or many refreshes. */
 export type TopQuery = Readonly<{ plan?: 'light' | 'pro' | 'dedicated'; above?: number; limit?: number }>
 
-export const barCells = 20
+const barCells = 20
 
-export const columns: readonly Column<TenantUse>[] = [
+const columns: readonly Column<TenantUse>[] = [
   { title: 'TENANT', value: ({ slug }) => slug, priority: 1, minWidth: 12 },
   { title: 'USED', value: ({ utilisation }) => `${utilisation.toFixed(1)} %`, priority: 1, align: 'right', paint: (use) => tintOf(use) },
   { title: '', value: (use) => barOf(use), priority: 4, paint: (use) => tintOf(use) },
@@ -17,14 +17,14 @@ export const columns: readonly Column<TenantUse>[] = [
   { title: 'NAME', value: ({ name }) => name, priority: 3, minWidth: 10 },
 ]
 
-export const tintOf = ({ remaining, slowdownMs }: TenantUse) => (remaining === 0 ? 'red' : slowdownMs > 0 ? 'yellow' : undefined)
+const tintOf = ({ remaining, slowdownMs }: TenantUse) => (remaining === 0 ? 'red' : slowdownMs > 0 ? 'yellow' : undefined)
 
-export const barOf = ({ utilisation }: TenantUse): string => {
+const barOf = ({ utilisation }: TenantUse): string => {
   const filled = Math.min(barCells, Math.round((utilisation / 100) * barCells))
   return '━'.repeat(filled) + '┄'.repeat(barCells - filled)
 }
 
-export const delayOf = ({ remaining, slowdownMs }: TenantUse) =>
+const delayOf = ({ remaining, slowdownMs }: TenantUse) =>
   remaining === 0 ? 'refused' : slowdownMs > 0 ? `${(slowdownMs / 1000).toFixed(2)} s` : null
 
 /** One line per tenant. */

@@ -8,7 +8,6 @@ import {
   imageSource,
   inPhaseOrder,
   type PlannedBox,
-  type PlannedImage,
   type RolloutPlan,
   rolloutWord,
   snapshotModes,

@@ -14,7 +14,7 @@ export async function watchRollout(context: Context, id: string): Promise<Rollou
   return context.api.rollouts.getRollout({ params: { id } })
 }
 
-export async function waitForRollout(
+async function waitForRollout(
   context: Context,
   id: string,
   { output, closing = () => [] }: Readonly<{ output: Output; closing?: (state: BoardState) => string[] }>,
@@ -39,7 +39,7 @@ export async function followIfRequested(
   return watch ? watchRollout(context, rollout.id) : waitForRollout(context, rollout.id, { output: context.stderr })
 }
 
-export const lineWriter = (writeAll: (lines: readonly string[]) => void): Follower => ({
+const lineWriter = (writeAll: (lines: readonly string[]) => void): Follower => ({
   opened: (state) => writeAll(openingLines(state)),
   changed: (before, message, after) => writeAll(linesOf(before, message, after)),
   until: (state) => isBoardOver(state) || state.rollout.status === 'paused',

@@ -17,4 +17,4 @@ export const error = (code: string, elementId: string | null, message: string): 
 /** The beginning of a text of the author that a message quotes. */
 export const quote = (text: string): string => (text.length <= maxQuote ? text : `${text.slice(0, maxQuote)}…`)
 
-export const maxQuote = 200
+const maxQuote = 200

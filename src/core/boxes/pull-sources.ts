@@ -5,9 +5,9 @@ import { parseImage, registryOf } from './images.ts'
 /** A repository to pull from, and the account for it; never written to disk. */
 export type PullSource = Readonly<{ repository: string; account?: RegistryAccount | undefined }>
 
-export type RegistryAccount = Readonly<{ registry: string; username: string; password: string }>
+type RegistryAccount = Readonly<{ registry: string; username: string; password: string }>
 
-export type Registries = NonNullable<CommandSecrets['registries']>
+type Registries = NonNullable<CommandSecrets['registries']>
 
 /** The registry of a repository, and its mirror, which is tried first. An account is never sent to another registry. */
 export function pullSources(repository: string, registries: Registries = {}): Readonly<{ mirror?: PullSource; origin: PullSource }> {
@@ -18,12 +18,12 @@ export function pullSources(repository: string, registries: Registries = {}): Re
   return { mirror: { repository: `${mirror}/${path}`, account: accountAt(mirror.split('/')[0] ?? '', registries) }, origin }
 }
 
-export function accountAt(registry: string, registries: Registries): RegistryAccount | undefined {
+function accountAt(registry: string, registries: Registries): RegistryAccount | undefined {
   const { username, password } = (Object.hasOwn(registries, registry) && registries[registry]) || {}
   return username === undefined || password === undefined ? undefined : { registry, username, password }
 }
 
-export type From = Readonly<{ registries?: CommandSecrets['registries']; signal?: AbortSignal }>
+type From = Readonly<{ registries?: CommandSecrets['registries']; signal?: AbortSignal }>
 
 /** Tries the mirror of an image first, then the registry itself. When both fail, the error has both reasons. */
 export async function pullFromSources<Answer>(
@@ -47,4 +47,4 @@ export async function pullFromSources<Answer>(
 }
 
 /** The mirror does not answer, lacks the image, or has another one under the tag. */
-export const lacking: readonly string[] = ['IMAGE_NOT_FOUND', 'PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGEST_MISMATCH']
+const lacking: readonly string[] = ['IMAGE_NOT_FOUND', 'PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGEST_MISMATCH']

@@ -41,6 +41,6 @@ export const PlannedRollback = z.object({
 })
 
 /** The snapshot from before an update, as the registry stores it. */
-export type StoredSnapshot = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: string }>
+type StoredSnapshot = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: string }>
 
 export type PlannedRollback = z.infer<typeof PlannedRollback>

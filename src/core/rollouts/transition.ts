@@ -9,7 +9,7 @@ export function transition<State extends RolloutState>(rollout: State, move: Rol
   return { ...rollout, ...changes(rollout, move) }
 }
 
-export function changes(rollout: RolloutState, move: RolloutMove): Partial<RolloutState> {
+function changes(rollout: RolloutState, move: RolloutMove): Partial<RolloutState> {
   const [first] = phaseOrder[rollout.kind]
   switch (move.type) {
     case 'start':
@@ -29,13 +29,13 @@ export function changes(rollout: RolloutState, move: RolloutMove): Partial<Rollo
   }
 }
 
-export function advance({ kind, status }: RolloutState, at: string): Partial<RolloutState> {
+function advance({ kind, status }: RolloutState, at: string): Partial<RolloutState> {
   const phases: readonly RolloutStatus[] = phaseOrder[kind]
   const next = phases[phases.indexOf(status) + 1]
   return next ? { status: next } : { status: 'done', finishedAt: at }
 }
 
-export const invalidTransition = (status: RolloutStatus, move: string, moves: readonly string[]) =>
+const invalidTransition = (status: RolloutStatus, move: string, moves: readonly string[]) =>
   problem(
     'INVALID_TRANSITION',
     moves.length === 0
@@ -56,28 +56,28 @@ export type RolloutMove = Readonly<{ at: string }> &
   )
 
 /** The transitions that each stage allows; all others are `InvalidTransition`. */
-export const allowed = {
+const allowed = {
   queued: ['start', 'fail'],
   running: ['bake', 'advance', 'pause', 'fail', 'rollback'],
   paused: ['resume', 'fail', 'rollback'],
   over: [],
 } as const satisfies Record<Stage, readonly RolloutMove['type'][]>
 
-export type Stage = 'queued' | 'running' | 'paused' | 'over'
+type Stage = 'queued' | 'running' | 'paused' | 'over'
 
-export function stageOf(rollout: RolloutState): Stage {
+function stageOf(rollout: RolloutState): Stage {
   if (rollout.status === 'queued' || rollout.status === 'paused') return rollout.status
   return phaseOf(rollout) ? 'running' : 'over'
 }
 
 /** A bake that a pause interrupted starts again. */
-export const unpaused = { previousStatus: null, pauseReason: null, bakeUntil: null }
+const unpaused = { previousStatus: null, pauseReason: null, bakeUntil: null }
 
 /** As every view shows it: only an abort ends a rollout as `failed`. */
-export const endWord = (status: RolloutStatus): string => (status === 'failed' ? 'aborted' : status.replaceAll('_', ' '))
+const endWord = (status: RolloutStatus): string => (status === 'failed' ? 'aborted' : status.replaceAll('_', ' '))
 
 /** The command for a transition. */
-export const commandOf = (move: string): string => (move === 'fail' ? 'abort' : move)
+const commandOf = (move: string): string => (move === 'fail' ? 'abort' : move)
 
 /** Only the engine watches and advances a rollout. */
-export const isForPeople = (move: string): boolean => move !== 'advance' && move !== 'bake'
+const isForPeople = (move: string): boolean => move !== 'advance' && move !== 'bake'

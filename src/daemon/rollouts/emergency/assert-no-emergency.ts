@@ -2,7 +2,7 @@ import { problem } from '../../../core/kit/index.ts'
 import { isOver } from '../../../core/rollouts/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
-export const afterwards = ({ kind }: StoredRollout): string =>
+const afterwards = ({ kind }: StoredRollout): string =>
   kind === 'staged' ? 'staged rollouts continue after it' : 'a second emergency is created again and started after it'
 
 /** Nothing starts beside an emergency that was started and is not finished, also while it is paused. Throws CONFLICT. */
