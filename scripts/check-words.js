@@ -61,7 +61,6 @@ const allowed = [
   ],
   [/^(src|docs)\/.*(rollouts|limits|console\/overview)/, /^undo(es|ne)?$/, 'fields and values of the API'],
   [/^src\/node\/command-line/, /^mend$/, 'a field of `doctor --json`'],
-  [/^CHANGELOG/, /./, 'names that were renamed'],
   [/^src\/agent\/program\/enrol/, /^anew$/, 'the flag --anew'],
   [/^src\/daemon\/service\/docs-page/, /^Needs$/, 'a heading of the API page'],
   [/^src\/agent\/backup\/maintain-snapshots/, /^tend$/, 'a step on the wire'],
