@@ -103,7 +103,7 @@ describe('every list and view keeps within the terminal', () => {
     expect(heads(hosts)).toEqual(['HOST', 'STATUS', 'LAST SEEN', 'AGENT', 'ENGINE', 'CPUS', 'FREE DISK', 'REASON'])
     expect(heads(boxes)).toEqual(['BOX', 'PLAN', 'HOST', 'STATE', 'DRIFT', 'SYNAPSE', 'POSTGRES', 'LAST REPORT', 'MARKS'])
     expect(heads(rollouts)).toEqual(['ROLLOUT', 'STATUS', 'UPDATED', 'FAILED', 'CREATED', 'CREATED BY', 'KIND', 'REASON'])
-    expect(heads(plan)).toEqual(['PHASE', 'BOX', 'HOST', 'FROM → TO', 'FINDINGS', 'DOWNTIME', 'MAX DOWNTIME', 'DURATION'])
+    expect(heads(plan)).toEqual(['PHASE', 'BOX', 'HOST', 'FROM → TO', 'FINDINGS', 'OPENS', 'SNAPSHOT', 'DOWNTIME', 'MAX DOWNTIME'])
     expect(heads(rollout)).toEqual(['BOX', 'PHASE', 'STATUS', 'FROM → TO', 'DURATION', 'ERROR'])
   })
 })
