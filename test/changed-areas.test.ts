@@ -50,7 +50,7 @@ test.each([
   ['src/daemon/tasks/tasks.repo.ts', 'boards,daemon/tasks', "db.selectFrom('tasks')"],
   ['test/daemon/users/users.test.ts', 'daemon/users'],
   ['src/daemon/db/dialects.ts', 'replicas,daemon/db,daemon/isolation,daemon/tasks,daemon/users'],
-  ['src/daemon/db/migrations/0001-baseline.ts', 'replicas,daemon/db'],
+  ['src/daemon/db/migrations/0001-baseline.ts', 'replicas,daemon/db', 'sql`create table t (id text)`'],
   ['src/agent/update/index.ts', 'updates'],
   ['test/e2e/rollback.e2e.ts', 'updates'],
   ['config/box-template/compose.yaml', 'updates,adoption,snapshots,containers,edge,chat'],
