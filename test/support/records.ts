@@ -59,6 +59,7 @@ export const aBoxRow = (given: Partial<BoxRow> = {}): BoxRow => ({
   heldUntil: null,
   maintenance: null,
   fenceOverdue: false,
+  health: { state: 'running', failing: [], why: null },
   moving: null,
   ...given,
 })

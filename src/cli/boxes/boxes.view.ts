@@ -1,4 +1,4 @@
-import { type BoxDetail, type BoxRow, boxState } from '../../core/boxes/index.ts'
+import { type BoxDetail, type BoxRow, boxState, healthSentence } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
@@ -10,8 +10,14 @@ export const severityTint = { none: 'green', minor: 'yellow', major: 'red', unkn
 
 export const severityText = (severity: keyof typeof severityWord): string => severityWord[severity]
 
-const stateTint = (box: BoxRow): keyof Paint | undefined =>
-  box.status === 'failed' || box.fenceOverdue || boxState(box) === 'fenced' ? 'red' : boxState(box) === 'ready' ? 'green' : 'yellow'
+const tints: Readonly<Record<string, keyof Paint>> = { running: 'green', failed: 'red', down: 'red' }
+const stateTint = (box: BoxRow): keyof Paint => (box.fenceOverdue ? 'red' : (tints[boxState(box)] ?? 'yellow'))
+
+/** Whether the chats of boxes run, in one line. */
+export function healthLine(boxes: readonly BoxRow[], { paint }: Style): string {
+  const { isGood, text } = healthSentence(boxes)
+  return isGood ? paint.green(text) : paint.red(text)
+}
 
 const marks = ({ canary, managed, live, status, fenceOverdue, moving }: BoxRow) =>
   [
@@ -42,7 +48,9 @@ const columns = ({ now }: Style): Column<BoxRow>[] => [
 type Page = Readonly<{ boxes: readonly BoxRow[]; nextCursor: string | null }>
 
 export function boxList({ boxes, nextCursor }: Page, style: Style, filters: Readonly<Record<string, unknown>>): string {
-  if (boxes.length > 0) return sections(table(style, columns(style), boxes), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
+  const headline = boxes.some(({ health }) => health) ? healthLine(boxes, style) : ''
+  if (boxes.length > 0)
+    return sections(headline, table(style, columns(style), boxes), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
   const filtered = Object.values(filters).some((value) => value !== undefined)
   return filtered
     ? 'No boxes match. All boxes: tenantry boxes list'
@@ -54,7 +62,7 @@ export function boxView(box: BoxDetail, style: Style): string {
   const facts = fields(style, [
     ['box', paint.bold(box.slug)],
     ['tenant', `${clean(box.tenant)} (${box.plan}, tier ${box.tier})`],
-    ['state', paint[stateTint(box) ?? 'dim'](boxState(box))],
+    ['state', `${paint[stateTint(box)](boxState(box))}${box.health?.why ? `: ${clean(box.health.why)}` : ''}`],
     ['marks', marks(box)],
     ['drift', `${paint[severityTint[box.severity]](severityText(box.severity))}${whyUnknown(box)}`],
     ['host', `${box.host}${box.hostStatus === 'online' ? '' : paint.yellow(` (${box.hostStatus})`)}`],

@@ -1,5 +1,5 @@
 import type { Alert } from '../../core/alerts/index.ts'
-import { type BoxRow, boxState } from '../../core/boxes/index.ts'
+import { type BoxRow, boxState, healthSentence } from '../../core/boxes/index.ts'
 import type { HostView } from '../../core/hosts/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import type { RolloutSummary } from '../../core/rollouts/index.ts'
@@ -11,7 +11,7 @@ type Status = Readonly<{
   rollouts: readonly RolloutSummary[]
   /** False: no emergency can be created. */
   emergencyToken: boolean
-  boxes: Readonly<{ total: number; states: Counts; drift: Counts }>
+  boxes: Readonly<{ total: number; health: ReturnType<typeof healthSentence>; states: Counts; drift: Counts }>
   hosts: readonly Pick<HostView, 'name' | 'status' | 'diskLow'>[]
 }>
 type Counts = Readonly<Record<string, number>>
@@ -42,7 +42,12 @@ const isOpen = ({ status, counts: { undo: rollback } }: RolloutSummary): boolean
   !over.includes(status) || (rollback !== null && rollback.pending + rollback.running > 0)
 
 function summaryOf(boxes: readonly BoxRow[]): Status['boxes'] {
-  return { total: boxes.length, states: countBy(boxes, boxState), drift: countBy(boxes, ({ severity }) => severity) }
+  return {
+    total: boxes.length,
+    health: healthSentence(boxes),
+    states: countBy(boxes, boxState),
+    drift: countBy(boxes, ({ severity }) => severity),
+  }
 }
 
 function countBy<Thing>(things: readonly Thing[], keyOf: (thing: Thing) => string): Counts {
@@ -58,13 +63,17 @@ function statusView({ alerts, rollouts, emergencyToken, boxes, hosts }: Status, 
   const { paint } = style
   return sections(
     fields(style, [
+      [
+        'chats',
+        boxes.total === 0 ? 'no boxes' : boxes.health.isGood ? paint.green(boxes.health.text) : paint.red(clean(boxes.health.text)),
+      ],
       ['daemon', style.url],
       ['alerts', alerts.length === 0 ? paint.green('none open') : paint.red(`${alerts.length} open`)],
       ...capped(alerts, ({ id, title }) => `${id}  ${clean(title)}`, 'tenantry alerts list'),
       ['rollouts', rollouts.length === 0 ? 'none active' : paint.yellow(`${rollouts.length} active`)],
       ...capped(rollouts, rolloutLine, 'tenantry rollouts list'),
       ['emergencies', emergencyToken === false ? paint.yellow('no approval token: tenantryd approval-token') : undefined],
-      ['boxes', boxes.total === 0 ? 'none' : countsText(boxes.states, { good: 'ready', paint })],
+      ['boxes', boxes.total === 0 ? 'none' : countsText(boxes.states, { good: 'running', paint })],
       ['drift', boxes.total === 0 ? undefined : countsText(inWords(boxes.drift), { good: 'in sync', paint })],
       [
         'hosts',

@@ -26,6 +26,7 @@ export function Page() {
 const Answer = ({ box }: Readonly<{ box: BoxDetail }>) => (
   <span className="counts">
     <Status tone={boxTone(box)}>{boxState(box)}</Status>
+    {box.health?.why && <span>{box.health.why}</span>}
     <Status tone={driftTones[box.severity]}>{words.driftOf(box.severity)}</Status>
     <span>{box.tenant}</span>
     {marksOf(box) && <span>{marksOf(box)}</span>}

@@ -2,14 +2,14 @@ import { type BoxRow, boxState } from '../../core/boxes/index.ts'
 import type { Tone } from '../kit/index.ts'
 
 const tones: Readonly<Record<string, Tone>> = {
-  ready: 'ok',
+  running: 'ok',
   failed: 'failed',
-  fenced: 'failed',
+  down: 'failed',
   provisioning: 'working',
   restoring: 'working',
   moving: 'working',
   removed: 'off',
-  stopped: 'off',
+  unknown: 'off',
 }
 
 export const boxTone = (box: BoxRow): Tone => (box.fenceOverdue ? 'failed' : (tones[boxState(box)] ?? 'waiting'))

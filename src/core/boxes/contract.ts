@@ -4,6 +4,7 @@ import { BoxWindow } from '../windows/index.ts'
 import { InstalledVersions, SnapshotTier, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { BoxFence } from './fences.ts'
+import { BoxHealth } from './health.ts'
 import { lifecycleContract } from './lifecycle-contract.ts'
 import { manifestContract, TierVersions } from './manifest.ts'
 import { BoxMove, MoveState } from './move.ts'
@@ -44,6 +45,8 @@ export const BoxRow = z.object({
   reportedAt: Timestamp.nullable(),
   reportAgeMs: z.number().int().nullable(),
   freshness: Freshness,
+  /** Whether its chat serves users; null for a box that is not set up or was removed. */
+  health: BoxHealth.nullable(),
   /** The owner of the hold on the box, and its end; null without a hold. */
   heldBy: z.string().nullable(),
   heldUntil: Timestamp.nullable(),

@@ -25,7 +25,7 @@ export {
   takeBackSaga,
   takeOverSaga,
 } from './box-sagas.ts'
-export { boxState } from './box-state.ts'
+export { boxState, healthSentence } from './box-state.ts'
 export {
   type AgentError,
   type BoxFacts,
@@ -94,6 +94,7 @@ export {
   quarantineReason,
   SnapshotMode,
 } from './fences.ts'
+export { BoxHealth, HealthState, healthOf } from './health.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'

@@ -6,6 +6,7 @@ import {
   type ComponentSeverity,
   type FleetSummary,
   type HostId,
+  healthOf,
   isMoveFinished,
   type Severity,
   type Tier,
@@ -102,6 +103,7 @@ function rowOf(box: BoxRecord, around: BoxContext): BoxRow {
     reportedAt: box.reportedAt,
     reportAgeMs,
     freshness,
+    health: healthOf({ ...box, freshness, closedBy: closedBy(box), services: box.report?.services ?? null }) ?? null,
     heldBy: hold?.holder ?? null,
     heldUntil: hold && hold.until < noExpiry ? hold.until : null,
     maintenance: box.maintenance,
@@ -109,6 +111,9 @@ function rowOf(box: BoxRecord, around: BoxContext): BoxRow {
     moving: move && !isMoveFinished(move.state) ? { state: move.state, to: nameOf(around, move.toHostId) } : null,
   }
 }
+
+const closedBy = ({ maintenance, fenced, fence }: BoxRecord): string | null =>
+  maintenance?.by ?? (fenced ? (fence?.holder ?? 'a change') : null)
 
 const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, ComponentSeverity>> =>
   Object.fromEntries((driftReport?.components ?? []).map(({ component, severity }) => [component, severity]))

@@ -223,7 +223,11 @@ describe('maintenance', () => {
   const answers: Answers = {
     [`POST ${base}/maintenance`]: { commandId: 'cmd_1' },
     [command]: aCommand(),
-    [`GET ${base}`]: aBoxDetail({ fenced: true, maintenance: { by: 'admin:anna', reason: 'moving a disk', since: at('01:00:00') } }),
+    [`GET ${base}`]: aBoxDetail({
+      fenced: true,
+      health: { state: 'maintenance', failing: [], why: 'closed by admin:anna' },
+      maintenance: { by: 'admin:anna', reason: 'moving a disk', since: at('01:00:00') },
+    }),
   }
 
   test('on needs a reason, off does not', async () => {

@@ -148,7 +148,7 @@ describe('restart', () => {
 
 test('a box that was ready before is shown without waiting', async () => {
   const ran = await tenantry(provision, { answers: { 'POST /api/admin/v1/boxes': { box, commandId: 'cmd_forgotten' } } })
-  expect([ran.exit, ran.stdout]).toEqual([0, expect.stringMatching(/state +ready/)])
+  expect([ran.exit, ran.stdout]).toEqual([0, expect.stringMatching(/state +running/)])
 })
 
 test('a scan does not wait for a host that goes offline, and reports it', async () => {

@@ -18,8 +18,8 @@ const busy: Answers = {
   'GET /api/admin/v1/boxes': {
     boxes: [
       aBoxRow({ slug: 'oak', severity: 'none' }),
-      aBoxRow({ slug: 'elm', severity: 'major' }),
-      aBoxRow({ slug: 'ash', status: 'removed' }),
+      aBoxRow({ slug: 'elm', severity: 'major', health: { state: 'down', failing: ['synapse'], why: 'synapse is exited' } }),
+      aBoxRow({ slug: 'ash', status: 'removed', health: null }),
     ],
     nextCursor: null,
   },
@@ -30,6 +30,7 @@ describe('status', () => {
     const { exit, stdout } = await tenantry(['status'], { answers: busy, columns: 100 })
     expect(exit).toBe(0)
     expect(stdout.split('\n').length).toBeLessThanOrEqual(24)
+    expect(stdout.split('\n')[0]).toMatch(/chats.*1 of 2 chats run; down: elm/)
     expect(stdout).toContain('6 open')
     expect(stdout).toContain('and 2 more: tenantry alerts list')
     expect(stdout).toContain(`${rolloutId}  paused`)

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import type { VersionsReport } from './command-parts.ts'
+import type { Freshness } from './drift.ts'
+import { Service } from './names.ts'
+import type { ProbeComponent, ProbeResult } from './probe.ts'
+
+// Whether the chat of a box serves its users, as far as it is known. Every view, metric and alert takes it from here.
+
+/** `down`: nobody can write. `degraded`: messages arrive, a part such as files does not. `maintenance`: closed on purpose. */
+export const HealthState = z.enum(['running', 'degraded', 'down', 'maintenance', 'unknown'])
+export type HealthState = z.infer<typeof HealthState>
+
+export const BoxHealth = z.object({
+  state: HealthState,
+  /** Services that do not run and parts that failed their probe; the ones that matter most first. */
+  failing: z.array(z.string()),
+  /** Why it is not `running`, in one sentence. */
+  why: z.string().nullable(),
+})
+export type BoxHealth = z.infer<typeof BoxHealth>
+
+type Known = Readonly<{
+  /** Null where the box is not set up, or was removed: it has no health. */
+  live: boolean
+  /** An observed box may have an edge or a file store of another kind, which no report has. */
+  managed: boolean
+  freshness: Freshness
+  /** A person or a change of the box closed it. */
+  closedBy: string | null
+  services: VersionsReport['services'] | null
+  probe: Pick<ProbeResult, 'at' | 'components' | 'verdict'> | null
+  /** When the services were read; a probe from before it says nothing of them. */
+  reportedAt: string | null
+}>
+
+/** Without these no user can write. Without the object store, chat works and files do not. */
+const essential: Readonly<Record<Service, boolean>> = { edge: true, synapse: true, postgres: true, minio: false }
+const essentialParts: Readonly<Record<ProbeComponent, boolean>> = { chatApi: true, chatSync: true, database: true, objectStorage: false }
+
+const unknownWhy: Readonly<Record<Exclude<Freshness, 'fresh'>, string>> = {
+  never: 'its host has not reported it yet',
+  stale: 'its host has not reported it for too long',
+  offline: 'its host is offline',
+  stopped: 'no host runs it',
+}
+
+/** The health of a live box; undefined for one that is not set up or was removed. */
+export function healthOf({ live, managed, freshness, closedBy, services, probe, reportedAt }: Known): BoxHealth | undefined {
+  if (!live) return undefined
+  if (freshness !== 'fresh' || !services)
+    return { state: 'unknown', failing: [], why: unknownWhy[freshness === 'fresh' ? 'never' : freshness] }
+  if (closedBy !== null) return { state: 'maintenance', failing: [], why: `closed by ${closedBy}` }
+  const isExpected = (service: Service) => managed || service === 'synapse' || (services[service]?.state ?? 'missing') !== 'missing'
+  const stopped = Service.options.filter((service) => isExpected(service) && services[service]?.state !== 'running')
+  if (stopped.length > 0) {
+    const state = stopped.some((service) => essential[service]) ? 'down' : 'degraded'
+    return { state, failing: stopped, why: stopped.map((service) => `${service} is ${services[service]?.state ?? 'missing'}`).join(', ') }
+  }
+  const isOfThisRun = probe !== null && reportedAt !== null && probe.at >= reportedAt
+  const failed = isOfThisRun ? failedParts(probe) : []
+  if (failed.length === 0) return { state: 'running', failing: [], why: null }
+  const state = failed.some(({ part }) => essentialParts[part]) ? 'down' : 'degraded'
+  return { state, failing: failed.map(({ part }) => part), why: failed.map(({ part, error }) => `${part}: ${error}`).join('; ') }
+}
+
+const failedParts = ({ components }: Pick<ProbeResult, 'components'>) =>
+  (Object.entries(components) as [ProbeComponent, ProbeResult['components'][ProbeComponent]][])
+    .filter(([, { ok }]) => !ok)
+    .map(([part, { error = 'it failed' }]) => ({ part, error }))
+    .toSorted((a, b) => Number(essentialParts[b.part]) - Number(essentialParts[a.part]))

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { healthOf, healthSentence } from '../../../src/core/boxes/index.ts'
+
+type Known = Parameters<typeof healthOf>[0]
+
+const service = (state: 'running' | 'restarting' | 'exited' | 'missing') => ({ image: 'x', digest: null, state, restartCount: 0 })
+const running = { edge: service('running'), synapse: service('running'), postgres: service('running'), minio: service('running') }
+const ok = { ok: true, ms: 1 }
+const components = { chatApi: ok, chatSync: ok, database: ok, objectStorage: ok }
+const well: Known = {
+  live: true,
+  managed: true,
+  freshness: 'fresh',
+  closedBy: null,
+  services: running,
+  probe: { at: '2026-11-29T10:00:00.000Z', verdict: 'ok', components },
+  reportedAt: '2026-11-29T10:00:00.000Z',
+}
+const failed = (error: string) => ({ ok: false, ms: 1, error })
+
+test.each<[string, Partial<Known>, string | undefined, string | null | undefined]>([
+  ['all is well', {}, 'running', null],
+  ['no probe yet', { probe: null }, 'running', null],
+  ['not set up', { live: false }, undefined, undefined],
+  ['the chat server was stopped', { services: { ...running, synapse: service('exited') } }, 'down', 'synapse is exited'],
+  ['the database restarts', { services: { ...running, postgres: service('restarting') } }, 'down', 'postgres is restarting'],
+  [
+    'the edge is gone',
+    { services: { synapse: running.synapse, postgres: running.postgres, minio: running.minio } },
+    'down',
+    'edge is missing',
+  ],
+  ['an observed box with an edge of its own', { managed: false, services: { ...running, edge: service('missing') } }, 'running', null],
+  ['an observed box without its chat server', { managed: false, services: {} }, 'down', 'synapse is missing'],
+  ['the object store was stopped', { services: { ...running, minio: service('exited') } }, 'degraded', 'minio is exited'],
+  [
+    'both were stopped',
+    { services: { ...running, minio: service('exited'), synapse: service('missing') } },
+    'down',
+    'synapse is missing, minio is exited',
+  ],
+  [
+    'sync fails although all run',
+    { probe: { at: well.reportedAt as string, verdict: 'failed', components: { ...components, chatSync: failed('no answer') } } },
+    'down',
+    'chatSync: no answer',
+  ],
+  [
+    'files fail although all run',
+    { probe: { at: well.reportedAt as string, verdict: 'failed', components: { ...components, objectStorage: failed('full') } } },
+    'degraded',
+    'objectStorage: full',
+  ],
+  [
+    'a probe from before the last report says nothing of it',
+    { probe: { at: '2026-11-29T09:59:59.999Z', verdict: 'failed', components: { ...components, chatApi: failed('gone') } } },
+    'running',
+    null,
+  ],
+  [
+    'closed by an update, whatever runs',
+    { closedBy: 'update ro_1', services: { ...running, synapse: service('exited') } },
+    'maintenance',
+    'closed by update ro_1',
+  ],
+  ['the host is offline', { freshness: 'offline', closedBy: 'petra' }, 'unknown', 'its host is offline'],
+  ['never reported', { freshness: 'never', services: null }, 'unknown', 'its host has not reported it yet'],
+])('%s', (_, known, state, why) => {
+  const health = healthOf({ ...well, ...known })
+  expect([health?.state, health?.why]).toEqual([state, why])
+})
+
+test('what users need to write is named first', () => {
+  const probe = {
+    at: well.reportedAt as string,
+    verdict: 'failed' as const,
+    components: { ...components, objectStorage: failed('x'), database: failed('y') },
+  }
+  expect(healthOf({ ...well, probe })?.failing).toEqual(['database', 'objectStorage'])
+})
+
+test('a fleet says in one sentence whether its chats run', () => {
+  const box = (slug: string, state?: 'running' | 'down' | 'unknown') => ({ slug, health: state ? { state, failing: [], why: null } : null })
+  expect(healthSentence([box('a', 'running'), box('b')])).toEqual({ isGood: true, text: 'the chat runs' })
+  expect(healthSentence([box('a', 'running'), box('b', 'running')])).toEqual({ isGood: true, text: 'all 2 chats run' })
+  const many = Array.from({ length: 7 }, (_, n) => box(`u${n}`, 'unknown'))
+  expect(healthSentence([...many, box('d', 'down'), box('r', 'running')])).toEqual({
+    isGood: false,
+    text: '1 of 9 chats run; down: d; unknown: u0, u1, u2, u3, u4 and 2 more',
+  })
+})

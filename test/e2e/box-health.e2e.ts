@@ -1,0 +1,50 @@
+import { execa } from 'execa'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { dockerEnvironment } from '../testbed/testbed.ts'
+import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
+import { eventually } from './support/programs.ts'
+
+// An operator looks at the lists while a service of a real box stops and comes back.
+
+const slug = 'kita-still'
+let fleet: Fleet
+
+beforeAll(async () => {
+  fleet = await startFleet()
+  await fleet.applySynapse('1.163.2')
+  await fleet.provision(slug, 'light')
+})
+logOnFailure(() => fleet)
+afterAll(() => fleet?.end())
+
+async function docker(...args: string[]): Promise<string> {
+  return (await execa('docker', args, { env: dockerEnvironment(fleet.testbed) })).stdout
+}
+
+const containerOf = (service: string) =>
+  docker(
+    ...['ps', '--all', '--quiet', '--filter', `label=com.docker.compose.project.working_dir=${fleet.boxFolder(slug)}`],
+    ...['--filter', `label=com.docker.compose.service=${service}`],
+  )
+
+const health = async () => (await fleet.api.boxes.showBox({ params: { slug } })).health
+const firstLine = async (...args: string[]) => (await fleet.must(...args)).stdout.split('\n')[0]
+
+test.each([
+  ['synapse', 'down'],
+  ['minio', 'degraded'],
+])('a stopped %s makes the box %s within seconds, and it runs again by itself', async (service, state) => {
+  await eventually('all run', async () => (await health())?.state === 'running')
+  const container = await containerOf(service)
+  await docker('stop', container)
+  const stoppedMs = Date.now()
+  await eventually(`the box is ${state}`, async () => (await health())?.state === state, { everyMs: 200 })
+  // A report follows 2 s after the last event, and 15 s after the report before.
+  expect(Date.now() - stoppedMs).toBeLessThan(20_000)
+  expect(await firstLine('status')).toMatch(new RegExp(`^chats +0 of 1 chats run; ${state}: ${slug}$`))
+  expect(await firstLine('boxes', 'list')).toBe(`0 of 1 chats run; ${state}: ${slug}`)
+  expect((await fleet.must('boxes', 'show', slug)).stdout).toMatch(new RegExp(`state +${state}: ${service} is exited`))
+  await docker('start', container)
+  await eventually('all run again', async () => (await health())?.state === 'running')
+  expect(await firstLine('boxes', 'list')).toBe('the chat runs')
+})
