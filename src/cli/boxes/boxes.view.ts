@@ -14,7 +14,7 @@ const tints: Readonly<Record<string, keyof Paint>> = { running: 'green', failed:
 const stateTint = (box: BoxRow): keyof Paint => (box.fenceOverdue ? 'red' : (tints[boxState(box)] ?? 'yellow'))
 
 /** Whether the chats of boxes run, in one line. */
-export function healthLine(boxes: readonly BoxRow[], { paint }: Style): string {
+function healthLine(boxes: readonly BoxRow[], { paint }: Style): string {
   const { isGood, text } = healthSentence(boxes)
   return isGood ? paint.green(text) : paint.red(text)
 }

@@ -7,7 +7,7 @@ import type { ProbeComponent, ProbeResult } from './probe.ts'
 // Whether the chat of a box serves its users, as far as it is known. Every view, metric and alert takes it from here.
 
 /** `down`: nobody can write. `degraded`: messages arrive, a part such as files does not. `maintenance`: closed on purpose. */
-export const HealthState = z.enum(['running', 'degraded', 'down', 'maintenance', 'unknown'])
+const HealthState = z.enum(['running', 'degraded', 'down', 'maintenance', 'unknown'])
 export type HealthState = z.infer<typeof HealthState>
 
 export const BoxHealth = z.object({
