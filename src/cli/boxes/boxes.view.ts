@@ -14,10 +14,8 @@ const tints: Readonly<Record<string, keyof Paint>> = { running: 'green', failed:
 const stateTint = (box: BoxRow): keyof Paint => (box.fenceOverdue ? 'red' : (tints[boxState(box)] ?? 'yellow'))
 
 /** Whether the chats of boxes run, in one line. */
-function healthLine(boxes: readonly BoxRow[], { paint }: Style): string {
-  const { isGood, text } = healthSentence(boxes)
-  return isGood ? paint.green(text) : paint.red(text)
-}
+export const healthLine = ({ isGood, text }: ReturnType<typeof healthSentence>, { paint }: Style): string =>
+  isGood ? paint.green(text) : paint.red(clean(text))
 
 const marks = ({ canary, managed, live, status, fenceOverdue, moving }: BoxRow) =>
   [
@@ -48,7 +46,7 @@ const columns = ({ now }: Style): Column<BoxRow>[] => [
 type Page = Readonly<{ boxes: readonly BoxRow[]; nextCursor: string | null }>
 
 export function boxList({ boxes, nextCursor }: Page, style: Style, filters: Readonly<Record<string, unknown>>): string {
-  const headline = boxes.some(({ health }) => health) ? healthLine(boxes, style) : ''
+  const headline = boxes.some(({ health }) => health) ? healthLine(healthSentence(boxes), style) : ''
   if (boxes.length > 0)
     return sections(headline, table(style, columns(style), boxes), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
   const filtered = Object.values(filters).some((value) => value !== undefined)

@@ -15,6 +15,7 @@ import { scan } from './scan.ts'
 import { list, show } from './show.ts'
 
 export { awaitCommand, awaitWithProgress } from './await-command.ts'
+export { healthLine } from './boxes.view.ts'
 export { followLine } from './follow.ts'
 export { getBox, listAllBoxes } from './show.ts'
 

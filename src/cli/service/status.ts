@@ -3,7 +3,7 @@ import { type BoxRow, boxState, healthSentence } from '../../core/boxes/index.ts
 import type { HostView } from '../../core/hosts/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import type { RolloutSummary } from '../../core/rollouts/index.ts'
-import { listAllBoxes } from '../boxes/index.ts'
+import { healthLine, listAllBoxes } from '../boxes/index.ts'
 import { clean, command, fields, type Paint, type Style, sections } from '../kit/index.ts'
 
 type Status = Readonly<{
@@ -63,10 +63,7 @@ function statusView({ alerts, rollouts, emergencyToken, boxes, hosts }: Status, 
   const { paint } = style
   return sections(
     fields(style, [
-      [
-        'chats',
-        boxes.total === 0 ? 'no boxes' : boxes.health.isGood ? paint.green(boxes.health.text) : paint.red(clean(boxes.health.text)),
-      ],
+      ['chats', boxes.total === 0 ? 'no boxes' : healthLine(boxes.health, style)],
       ['daemon', style.url],
       ['alerts', alerts.length === 0 ? paint.green('none open') : paint.red(`${alerts.length} open`)],
       ...capped(alerts, ({ id, title }) => `${id}  ${clean(title)}`, 'tenantry alerts list'),

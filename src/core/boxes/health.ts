@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { elapsedMs } from '../kit/index.ts'
 import type { VersionsReport } from './command-parts.ts'
 import type { Freshness } from './drift.ts'
 import { Service } from './names.ts'
@@ -20,7 +21,7 @@ export const BoxHealth = z.object({
 export type BoxHealth = z.infer<typeof BoxHealth>
 
 type Known = Readonly<{
-  /** Null where the box is not set up, or was removed: it has no health. */
+  /** False where the box is not set up, or was removed: it has no health. */
   live: boolean
   /** An observed box may have an edge or a file store of another kind, which no report has. */
   managed: boolean
@@ -29,13 +30,16 @@ type Known = Readonly<{
   closedBy: string | null
   services: VersionsReport['services'] | null
   probe: Pick<ProbeResult, 'at' | 'components' | 'verdict'> | null
-  /** When the services were read; a probe from before it says nothing of them. */
+  /** When the services were read. A check probes first and reports then; what an earlier probe found may be over. */
   reportedAt: string | null
 }>
 
 /** Without these no user can write. Without the object store, chat works and files do not. */
 const essential: Readonly<Record<Service, boolean>> = { edge: true, synapse: true, postgres: true, minio: false }
 const essentialParts: Readonly<Record<ProbeComponent, boolean>> = { chatApi: true, chatSync: true, database: true, objectStorage: false }
+
+/** A check takes its report at most so long after its probe began. */
+const longestCheckMs = 60_000
 
 const unknownWhy: Readonly<Record<Exclude<Freshness, 'fresh'>, string>> = {
   never: 'its host has not reported it yet',
@@ -47,8 +51,8 @@ const unknownWhy: Readonly<Record<Exclude<Freshness, 'fresh'>, string>> = {
 /** The health of a live box; undefined for one that is not set up or was removed. */
 export function healthOf({ live, managed, freshness, closedBy, services, probe, reportedAt }: Known): BoxHealth | undefined {
   if (!live) return undefined
-  if (freshness !== 'fresh' || !services)
-    return { state: 'unknown', failing: [], why: unknownWhy[freshness === 'fresh' ? 'never' : freshness] }
+  if (freshness !== 'fresh') return { state: 'unknown', failing: [], why: unknownWhy[freshness] }
+  if (!services) return { state: 'unknown', failing: [], why: unknownWhy.never }
   if (closedBy !== null) return { state: 'maintenance', failing: [], why: `closed by ${closedBy}` }
   const isExpected = (service: Service) => managed || service === 'synapse' || (services[service]?.state ?? 'missing') !== 'missing'
   const stopped = Service.options.filter((service) => isExpected(service) && services[service]?.state !== 'running')
@@ -56,8 +60,8 @@ export function healthOf({ live, managed, freshness, closedBy, services, probe, 
     const state = stopped.some((service) => essential[service]) ? 'down' : 'degraded'
     return { state, failing: stopped, why: stopped.map((service) => `${service} is ${services[service]?.state ?? 'missing'}`).join(', ') }
   }
-  const isOfThisRun = probe !== null && reportedAt !== null && probe.at >= reportedAt
-  const failed = isOfThisRun ? failedParts(probe) : []
+  const isOfReport = probe !== null && reportedAt !== null && elapsedMs(probe.at, reportedAt) <= longestCheckMs
+  const failed = isOfReport ? failedParts(probe) : []
   if (failed.length === 0) return { state: 'running', failing: [], why: null }
   const state = failed.some(({ part }) => essentialParts[part]) ? 'down' : 'degraded'
   return { state, failing: failed.map(({ part }) => part), why: failed.map(({ part, error }) => `${part}: ${error}`).join('; ') }

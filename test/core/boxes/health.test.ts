@@ -52,8 +52,14 @@ test.each<[string, Partial<Known>, string | undefined, string | null | undefined
     'objectStorage: full',
   ],
   [
-    'a probe from before the last report says nothing of it',
-    { probe: { at: '2026-11-29T09:59:59.999Z', verdict: 'failed', components: { ...components, chatApi: failed('gone') } } },
+    'a check probes before it reports',
+    { probe: { at: '2026-11-29T09:59:30.000Z', verdict: 'failed', components: { ...components, chatApi: failed('gone') } } },
+    'down',
+    'chatApi: gone',
+  ],
+  [
+    'a probe from before the check of the last report says nothing of it',
+    { probe: { at: '2026-11-29T09:58:59.999Z', verdict: 'failed', components: { ...components, chatApi: failed('gone') } } },
     'running',
     null,
   ],
