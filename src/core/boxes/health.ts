@@ -7,7 +7,7 @@ import type { ProbeComponent, ProbeResult } from './probe.ts'
 
 // Whether the chat of a box serves its users, as far as it is known. Every view, metric and alert takes it from here.
 
-/** `down`: nobody can write. `degraded`: messages arrive, a part such as files does not. `maintenance`: closed on purpose. */
+/** `down`: users cannot write. `degraded`: messages arrive, files do not. `maintenance`: an operator or a change closed it. */
 const HealthState = z.enum(['running', 'degraded', 'down', 'maintenance', 'unknown'])
 export type HealthState = z.infer<typeof HealthState>
 
@@ -39,7 +39,7 @@ const essential: Readonly<Record<Service, boolean>> = { edge: true, synapse: tru
 const essentialParts: Readonly<Record<ProbeComponent, boolean>> = { chatApi: true, chatSync: true, database: true, objectStorage: false }
 
 /** A check takes its report at most so long after its probe began. */
-const longestCheckMs = 60_000
+const maxCheckMs = 60_000
 
 const unknownWhy: Readonly<Record<Exclude<Freshness, 'fresh'>, string>> = {
   never: 'its host has not reported it yet',
@@ -60,7 +60,7 @@ export function healthOf({ live, managed, freshness, closedBy, services, probe, 
     const state = stopped.some((service) => essential[service]) ? 'down' : 'degraded'
     return { state, failing: stopped, why: stopped.map((service) => `${service} is ${services[service]?.state ?? 'missing'}`).join(', ') }
   }
-  const isOfReport = probe !== null && reportedAt !== null && elapsedMs(probe.at, reportedAt) <= longestCheckMs
+  const isOfReport = probe !== null && reportedAt !== null && elapsedMs(probe.at, reportedAt) <= maxCheckMs
   const failed = isOfReport ? failedParts(probe) : []
   if (failed.length === 0) return { state: 'running', failing: [], why: null }
   const state = failed.some(({ part }) => essentialParts[part]) ? 'down' : 'degraded'
