@@ -21,7 +21,7 @@ const given: Record<string, string> = {
 }
 const filled = (value: string) => value.replaceAll(/\$\{(\w+)(:[^}]*)?\}/g, (_, name: string) => given[name] ?? `no ${name}`)
 const imageEnv = (file: string) =>
-  Object.fromEntries([...file.matchAll(/(TENANTRY_\w+)=(\S+)/g)].map(([, name, value]) => [name as string, value as string]))
+  Object.fromEntries([...file.matchAll(/(?<=^ENV .*)(TENANTRY_\w+)=(\S+)/gm)].map(([, name, value]) => [name as string, value as string]))
 
 test.each(['daemon-1', 'daemon-2'])('the settings of %s are valid, and both are the same', (name) => {
   const { environment, networks } = compose.services[name] as Service

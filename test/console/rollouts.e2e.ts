@@ -72,7 +72,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await anna.route('**/rollouts', (route) => route.fetch().then(() => route.abort()), { times: 1 })
   const unavailable = { code: 'UNAVAILABLE', message: 'not now', retryable: true }
   await anna.route('**/rollouts/*/start', (route) => route.fulfill({ status: 503, json: unavailable }), { times: 1 })
-  for (const answer of ['does not answer', 'not now']) {
+  for (const answer of ['The daemon does not answer', 'not now']) {
     await dialog.getByRole('button', { name: 'Start now' }).click()
     await dialog.getByRole('alert').getByText(answer, { exact: false }).waitFor()
   }

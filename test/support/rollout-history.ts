@@ -47,12 +47,14 @@ function movesWrong(before: RolloutAction | undefined, now: RolloutAction, { sta
   // Requested with the rollback of its rollout, or later of a finished one.
   const isRequested = status === 'rolled_back' || (isOver(status) && before?.undo?.status === 'pending')
   const goesBack = now.status === 'rolling_back' && isRequested
+  // An emergency that starts includes again what was up to date and that another rollout still changes.
+  const isTakenIn = kind === 'emergency_cve' && now.status === 'pending' && now.attempt === 0 && before?.findings.length === 0
   const wrong: string[] = []
   if (begins && !goesBack && !phaseOf({ kind, status })) wrong.push(`begins while its rollout is ${status}`)
   if (begins && now.attempt !== (before?.attempt ?? 0) + 1) wrong.push(`begins attempt ${now.attempt} after ${before?.attempt ?? 0}`)
   if (!begins && before && now.attempt !== before.attempt) wrong.push(`becomes attempt ${now.attempt} without a beginning`)
   if (was === 'succeeded' && now.status !== 'succeeded' && !goesBack) wrong.push(`becomes ${now.status} though it had succeeded`)
-  if ((was === 'skipped' || was === 'cancelled') && now.status !== was) wrong.push(`becomes ${now.status} though it was ${was}`)
+  if ((was === 'skipped' || was === 'cancelled') && now.status !== was && !(was === 'skipped' && isTakenIn)) wrong.push(`becomes ${now.status} though it was ${was}`)
   if (now.status === 'succeeded' && !(now.snapshotOk && now.snapshotId)) wrong.push('was updated without a snapshot')
   if (now.status === 'rolled_back' && now.healthOk && !goesBackIsOver(now))
     wrong.push('was brought back after its update had been committed')

@@ -46,7 +46,7 @@ const columns = ({ now }: Style): Column<BoxRow>[] => [
 type Page = Readonly<{ boxes: readonly BoxRow[]; nextCursor: string | null }>
 
 export function boxList({ boxes, nextCursor }: Page, style: Style, filters: Readonly<Record<string, unknown>>): string {
-  const headline = boxes.some(({ health }) => health) ? healthLine(healthSentence(boxes), style) : ''
+  const headline = !style.quiet && !style.columns && boxes.some(({ health }) => health) ? healthLine(healthSentence(boxes), style) : ''
   if (boxes.length > 0)
     return sections(headline, table(style, columns(style), boxes), nextCursor ? `Next page: --cursor ${nextCursor}` : '')
   const filtered = Object.values(filters).some((value) => value !== undefined)
