@@ -43,8 +43,24 @@ test.each([
   expect(Date.now() - stoppedMs).toBeLessThan(20_000)
   expect(await firstLine('status')).toMatch(new RegExp(`^chats +0 of 1 chats run; ${state}: ${slug}$`))
   expect(await firstLine('boxes', 'list')).toBe(`0 of 1 chats run; ${state}: ${slug}`)
-  expect((await fleet.must('boxes', 'show', slug)).stdout).toMatch(new RegExp(`state +${state}: ${service} is exited`))
+  expect((await fleet.must('boxes', 'show', slug)).stdout).toMatch(new RegExp(`state +${state} since .*: ${service} is exited`))
   await docker('start', container)
   await eventually('all run again', async () => (await health())?.state === 'running')
   expect(await firstLine('boxes', 'list')).toBe('the chat runs')
+})
+
+test('a chat server that hangs, though its container runs, is found by the next check', async () => {
+  await eventually('all run', async () => (await health())?.state === 'running')
+  const container = await containerOf('synapse')
+  await docker('pause', container)
+  const pausedMs = Date.now()
+  await eventually('the box is down', async () => (await health())?.state === 'down', { timeoutMs: 120_000 })
+  // A check begins within a minute, takes 10 s, and is repeated 5 s later.
+  expect(Date.now() - pausedMs).toBeLessThan(100_000)
+  expect((await health())?.failing).toContain('chatApi')
+  await docker('unpause', container)
+  const resumedMs = Date.now()
+  await eventually('it runs again', async () => (await health())?.state === 'running', { timeoutMs: 120_000 })
+  // A failing box is checked every 15 s.
+  expect(Date.now() - resumedMs).toBeLessThan(45_000)
 })

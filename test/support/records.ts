@@ -59,7 +59,7 @@ export const aBoxRow = (given: Partial<BoxRow> = {}): BoxRow => ({
   heldUntil: null,
   maintenance: null,
   fenceOverdue: false,
-  health: { state: 'running', failing: [], why: null },
+  health: { state: 'running', failing: [], why: null, since: null },
   moving: null,
   ...given,
 })

@@ -8,7 +8,7 @@ import type { Origin } from './http.ts'
 import { finishDatabaseLoad, loadDatabase } from './load.ts'
 import { sampleMedia } from './media.ts'
 import { objectStoreVersion } from './objects.ts'
-import { type BoxServersDeps, probe } from './probe.ts'
+import { type BoxServersDeps, check, probe } from './probe.ts'
 import { countRows, querySql } from './sql.ts'
 import { raiseStreams, streamPositions } from './streams.ts'
 
@@ -18,6 +18,7 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
   const objectStores = new Map<string, string>()
   return {
     probe: (box, signal) => probe(deps, box, signal),
+    check: (box, writes, signal) => check(deps, { box, writes }, signal),
     chatAnswers: async (box) => {
       const { chat } = await inspectBox(engine, box)
       return chat !== undefined && (await isListening(chat))

@@ -28,12 +28,23 @@ export async function checkMessageRoundTrip({ random, signal }: Asking, origin: 
     headers,
     signal,
   })
-  const synced = await need(origin, `${api}/sync?timeout=0&filter=${encodeURIComponent(syncFilter(account.roomId, once))}&${as(account)}`, {
-    headers,
-    signal,
-  })
+  const synced = await syncRoom(origin, { account, once }, signal)
   if (!eventIds(synced, account.roomId).includes(sent.event_id)) throw new Error('the sent event is missing in the sync')
 }
+
+/** A first sync of the probe user, which reads the database. */
+export async function checkSync({ random, signal }: Asking, origin: Origin, account: ProbeAccount): Promise<void> {
+  const { next_batch } = await syncRoom(origin, { account, once: randomText(random, 20) }, signal)
+  if (typeof next_batch !== 'string') throw new Error(`${api}/sync returned an unexpected response`)
+}
+
+type FirstSync = Readonly<{ account: ProbeAccount; once: string }>
+
+const syncRoom = (origin: Origin, { account, once }: FirstSync, signal?: AbortSignal) =>
+  need(origin, `${api}/sync?timeout=0&filter=${encodeURIComponent(syncFilter(account.roomId, once))}&${as(account)}`, {
+    headers: bearer(account.accessToken),
+    signal,
+  })
 
 // Synapse caches the first sync by filter for minutes; a random user id makes the filter unique.
 const syncFilter = (room: string, once: string): string => {

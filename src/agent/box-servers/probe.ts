@@ -5,7 +5,7 @@ import { type Clock, isoNow, type Random } from '../../core/kit/index.ts'
 import { fenceFile, readProbeAccount } from '../boxes/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import { type BoxView, inspectBox } from './box-view.ts'
-import { checkMedia, checkMessageRoundTrip, checkTokenRequired, checkVersions } from './chat.ts'
+import { checkMedia, checkMessageRoundTrip, checkSync, checkTokenRequired, checkVersions } from './chat.ts'
 import type { Origin } from './http.ts'
 import { checkCluster, checkUpload } from './objects.ts'
 import { databaseLogin, lastLine, psql } from './sql.ts'
@@ -16,8 +16,22 @@ export type BoxServersDeps = Readonly<{ engine: ContainerEngine; clock: Clock; r
 const componentTimeoutMs = 30_000
 
 /** Runs one writing probe. An unhealthy box is a result; only an abort or a bug throws. */
-export async function probe(deps: BoxServersDeps, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
-  const limit = AbortSignal.timeout(componentTimeoutMs)
+export const probe = (deps: BoxServersDeps, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> =>
+  runChecks(deps, { box, checks, timeoutMs: componentTimeoutMs }, signal)
+
+/**
+ * A light probe for every minute. With `writes` it also writes, but only what replaces itself: a probe that sends messages and files each time
+ * would fill the box.
+ */
+export const check = (deps: BoxServersDeps, { box, writes }: Readonly<{ box: LocalBox; writes: boolean }>, signal?: AbortSignal) =>
+  runChecks(deps, { box, checks: writes ? writingGlances : glances, timeoutMs: glanceTimeoutMs }, signal)
+
+const glanceTimeoutMs = 10_000
+
+type Run = Readonly<{ box: LocalBox; checks: Readonly<Record<ProbeComponent, ComponentCheck>>; timeoutMs: number }>
+
+async function runChecks(deps: BoxServersDeps, { box, checks, timeoutMs }: Run, signal?: AbortSignal): Promise<ProbeResult> {
+  const limit = AbortSignal.timeout(timeoutMs)
   const within = signal ? AbortSignal.any([signal, limit]) : limit
   const at = isoNow(deps.clock)
   const view = await inspectBox(deps.engine, box)
@@ -47,11 +61,7 @@ const checks = {
     const checked = await Promise.allSettled(ways(view).map(check))
     for (const one of checked) if (one.status === 'rejected') throw one.reason
   },
-  database: async ({ engine }, view, signal) => {
-    const login = await databaseLogin(engine, view, signal)
-    const { exitCode, stderr } = await psql({ engine, view, login, signal }, writeSql)
-    if (exitCode !== 0) throw new Error(lastLine(stderr) || `psql ended with exit code ${exitCode}`)
-  },
+  database: (deps, view, signal) => runSql(deps, view, { sql: writeSql, signal }),
   objectStorage: async ({ engine, random }, view, signal) => {
     await checkCluster(view, signal)
     if (view.secrets) await checkUpload({ engine, random, signal }, view)
@@ -60,10 +70,38 @@ const checks = {
   },
 } as const satisfies Record<ProbeComponent, ComponentCheck>
 
+const glances: Run['checks'] = {
+  chatApi: async (_, view, signal) => checkVersions(wayIn(view), signal),
+  chatSync: async ({ random }, view, signal) => {
+    const account = await readProbeAccount(view.box.project)
+    await (account ? checkSync({ random, signal }, wayIn(view), account) : checkTokenRequired(wayIn(view), signal))
+  },
+  database: (deps, view, signal) => runSql(deps, view, { sql: 'select 1;', signal }),
+  objectStorage: (_, view, signal) => checkCluster(view, signal),
+}
+
+const writingGlances: Run['checks'] = {
+  ...glances,
+  database: checks.database,
+  objectStorage: async ({ engine, random }, view, signal) => {
+    await checkCluster(view, signal)
+    if (view.secrets) await checkUpload({ engine, random, signal }, view)
+  },
+}
+
+/** As users come in: through the edge, where the box has one of ours. */
+const wayIn = (view: BoxView): Origin => ways(view).at(-1) as Origin
+
 /** Synapse directly, and through the edge's probe listener if there is one. */
 function ways({ chat, edge }: BoxView): Origin[] {
   if (!chat) throw new Error('synapse is not running')
   return edge ? [chat, edge] : [chat]
+}
+
+async function runSql({ engine }: BoxServersDeps, view: BoxView, { sql, signal }: Readonly<{ sql: string; signal: AbortSignal }>) {
+  const login = await databaseLogin(engine, view, signal)
+  const { exitCode, stderr } = await psql({ engine, view, login, signal }, sql)
+  if (exitCode !== 0) throw new Error(lastLine(stderr) || `psql ended with exit code ${exitCode}`)
 }
 
 const writeSql = `set client_min_messages = warning;

@@ -36,6 +36,8 @@ export type AgentDeps = Readonly<{
   speaks?: SpokenProtocols
   /** Emits an event for each change of a box's containers. */
   changes?(signal: AbortSignal): AsyncIterable<unknown>
+  /** Looks at the boxes until the signal aborts; calls back when what `reports` says of one changed. */
+  watch?(onChange: () => void, signal: AbortSignal): Promise<void>
   /** Maximum number of boxes changed at once; default 4. */
   slots?: number
   /** Time for running commands after the signal, default 30 s; unfinished ones resume at the next start. */

@@ -59,11 +59,14 @@ const settleMs = 2_000
 const restMs = 13_000
 const againMs = 15_000
 
-/** Reports boxes after any change of their containers. Best effort: hello and every command report too. */
+/** Reports boxes after any change of their containers or of what a check found. Best effort: hello and every command report too. */
 export async function reportChanges(session: Session): Promise<void> {
-  const { changes, clock, log, signal } = session
-  if (!changes) return
   const requestReport = changeReporter(session)
+  await Promise.all([reportEvents(session, requestReport), session.watch?.(requestReport, session.signal)])
+}
+
+async function reportEvents({ changes, clock, log, signal }: Session, requestReport: () => void): Promise<void> {
+  if (!changes) return
   for (let missed = false; !signal.aborted; missed = true) {
     // Events may have been missed while the stream was down.
     if (missed) requestReport()

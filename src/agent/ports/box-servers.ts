@@ -52,6 +52,8 @@ export type ProbeAccount = Readonly<{ userId: string; accessToken: string; roomI
 export type BoxServers = Readonly<{
   /** One writing probe (SAFETY, The probe). An unhealthy box is a result, not an error. */
   probe(box: LocalBox, signal?: AbortSignal): Promise<ProbeResult>
+  /** One light probe, as often as every minute. With `writes` it also writes to the database and the object store what replaces itself. */
+  check(box: LocalBox, writes: boolean, signal?: AbortSignal): Promise<ProbeResult>
   /** True when the chat server answers any request: it listens. Cheap enough to be asked several times a second. */
   chatAnswers(box: LocalBox): Promise<boolean>
   /** Versions reported by the servers; undefined where one does not answer. */

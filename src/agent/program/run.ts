@@ -4,7 +4,16 @@ import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { installLastResort, type Logger, makeLogger } from '../../node/index.ts'
 import { buildVersion } from '../../node/package.ts'
 import { hostDisk } from '../backup/index.ts'
-import { endSoftLogouts, knownMirrors, mayBeFenced, portInUse, reportVersions } from '../boxes/index.ts'
+import {
+  type BoxWatcher,
+  boxWatcher,
+  endSoftLogouts,
+  knownMirrors,
+  mayBeFenced,
+  portInUse,
+  readFence,
+  reportVersions,
+} from '../boxes/index.ts'
 import { type CommandStore, commandStore, runAgent } from '../channel/index.ts'
 import { sweepDrills } from '../drill/index.ts'
 import {
@@ -55,6 +64,7 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
   const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
   const { images: allowedImages, keepImagesDays: keepDays } = settings
   const removals = imageRemovals()
+  const watcher = boxWatcher({ ...host, clock, isFenced: async ({ project }) => (await readFence(project)) !== undefined })
   const sweepImages = imageSweeper({ ...host, journal, clock, removals, mirrors: knownMirrors(host.owner), allowedImages, keepDays })
   const removeOldImages = async () => {
     const removed = await sweepImages().catch(() => [])
@@ -88,15 +98,19 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
       const hardened = await endSoftLogouts({ ...host, ...here, clock }).catch(() => [])
       if (hardened.length > 0) log.info({ boxes: hardened }, 'logins of before a restore are over: the edge passes logouts on as they are')
     },
-    reports: (boxId) => reportBoxes({ host, machine, log }, boxId),
+    reports: async (boxId) => (await reportBoxes({ host, machine, log }, boxId)).map((report) => withWatch(watcher, report)),
     machine: () => describeMachine(host, settings),
-    resources: () => hostResources(host, settings),
+    resources: async () => {
+      const [resources, checkedAt] = [await hostResources(host, settings), watcher.checkedAt()]
+      return resources && checkedAt ? { ...resources, checkedAt } : resources
+    },
     keys: {
       ...keyStore(settings.stateDir),
       asked: () => isRotationAsked(settings.stateDir),
       ...(settings.rotateKeyDays > 0 ? { rotateAfterMs: settings.rotateKeyDays * 86_400_000 } : {}),
     },
     changes: (aborted) => host.engine.events(aborted),
+    watch: watcher.run,
     slots: settings.parallel,
     drainMs: settings.drainMs,
     signal,
@@ -159,6 +173,11 @@ async function resume({ machine, host, journal, store, log }: ResumeDeps): Promi
     // The lease token is a guess. If it is wrong, the daemon rejects the outcome, but the command still finishes.
     await store.put({ id, kind, boxId: (payload as { boxId: string }).boxId, payload, leaseToken: 1, outcome: null })
   }
+}
+
+function withWatch(watcher: BoxWatcher, report: VersionsReport): VersionsReport {
+  const watch = watcher.found(report.slug)
+  return watch && !report.fenced ? { ...report, watch } : report
 }
 
 /** Skips boxes that cannot be read. */

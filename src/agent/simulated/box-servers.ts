@@ -23,6 +23,7 @@ import { containerOf, runs, type World } from './world.ts'
 /** Servers of simulated boxes: writing probes, dumps and loads of the simulated database. */
 export const simulatedServers = (world: World): BoxServers => ({
   probe: (box, signal) => probeSimulated(world, box, signal),
+  check: (box, _writes, signal) => probeSimulated(world, box, signal),
   chatAnswers: async ({ project }) => chatState(world, project.name) === 'ready',
   serverVersions: async ({ project }) => ({
     ...(chatState(world, project.name) === 'ready' ? { synapse: versionOf(world, project.name, 'synapse') } : {}),

@@ -60,7 +60,7 @@ export function boxView(box: BoxDetail, style: Style): string {
   const facts = fields(style, [
     ['box', paint.bold(box.slug)],
     ['tenant', `${clean(box.tenant)} (${box.plan}, tier ${box.tier})`],
-    ['state', `${paint[stateTint(box)](boxState(box))}${box.health?.why ? `: ${clean(box.health.why)}` : ''}`],
+    ['state', `${paint[stateTint(box)](boxState(box))}${whySince(box, now)}`],
     ['marks', marks(box)],
     ['drift', `${paint[severityTint[box.severity]](severityText(box.severity))}${whyUnknown(box)}`],
     ['host', `${box.host}${box.hostStatus === 'online' ? '' : paint.yellow(` (${box.hostStatus})`)}`],
@@ -86,6 +86,9 @@ export function boxView(box: BoxDetail, style: Style): string {
     findings(box),
   )
 }
+
+const whySince = ({ health }: BoxDetail, now: Date): string =>
+  health?.why ? `${health.since ? ` since ${stamp(health.since, now)}` : ''}: ${clean(health.why)}` : ''
 
 /** Why the drift is unknown, although versions were installed once. */
 const whyUnknown = ({ severity, freshness, ...box }: BoxDetail): string =>

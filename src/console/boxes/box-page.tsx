@@ -26,7 +26,11 @@ export function Page() {
 const Answer = ({ box }: Readonly<{ box: BoxDetail }>) => (
   <span className="counts">
     <Status tone={boxTone(box)}>{boxState(box)}</Status>
-    {box.health?.why && <span>{box.health.why}</span>}
+    {box.health?.why && (
+      <span>
+        {box.health.why} {box.health.since && <Ago at={box.health.since} />}
+      </span>
+    )}
     <Status tone={driftTones[box.severity]}>{words.driftOf(box.severity)}</Status>
     <span>{box.tenant}</span>
     {marksOf(box) && <span>{marksOf(box)}</span>}

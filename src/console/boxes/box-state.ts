@@ -5,6 +5,7 @@ const tones: Readonly<Record<string, Tone>> = {
   running: 'ok',
   failed: 'failed',
   down: 'failed',
+  degraded: 'failed',
   provisioning: 'working',
   restoring: 'working',
   moving: 'working',

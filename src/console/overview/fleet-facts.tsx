@@ -32,7 +32,11 @@ export function Fleet() {
   )
 }
 
-function fleetFacts({ boxes, drift, fenced }: FleetSummary, hosts: readonly HostView[], jobs: readonly JobCount[]): readonly Fact[] {
+function fleetFacts(
+  { boxes, drift, health, fenced }: FleetSummary,
+  hosts: readonly HostView[],
+  jobs: readonly JobCount[],
+): readonly Fact[] {
   const machines = countBy(
     hosts.filter(({ status }) => status !== 'revoked'),
     ({ status }) => status,
@@ -40,6 +44,7 @@ function fleetFacts({ boxes, drift, fenced }: FleetSummary, hosts: readonly Host
   const count = (state: JobCount['state']) => jobs.filter((one) => one.state === state).reduce((sum, one) => sum + one.count, 0)
   return [
     ['Boxes', boxes === 0 ? words.noBoxes : <Link to="/boxes">{words.boxes(boxes)}</Link>],
+    ['Chats', boxes > 0 && <Counts counts={health} names={words.health} tones={healthTones} link={(key) => `/boxes?state=${key}`} />],
     ['Drift', boxes > 0 && <Counts counts={drift} names={driftWords} tones={driftTones} link={(key) => `/boxes?drift=${key}`} />],
     ['In maintenance', fenced > 0 && <Status tone="waiting">{words.boxes(fenced)}</Status>],
     ['Hosts', hosts.length > 0 && <Counts counts={machines} names={words.host} tones={hostTones} link={() => '/hosts'} />],
@@ -72,6 +77,11 @@ function Proofs({ proofs }: Readonly<{ proofs: ProofSummary | undefined }>) {
     </span>
   )
 }
+
+const healthTones = { running: 'ok', degraded: 'failed', down: 'failed', maintenance: 'waiting', unknown: 'off' } as const satisfies Record<
+  string,
+  Tone
+>
 
 const hostTones = { online: 'ok', offline: 'failed', frozen: 'failed', revoked: 'off' } as const satisfies Record<string, Tone>
 

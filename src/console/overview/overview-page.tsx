@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Alert } from '../../core/alerts/index.ts'
+import type { FleetSummary } from '../../core/boxes/index.ts'
 import { alertTone, openAlertsQuery } from '../alerts/index.ts'
+import { fleetQuery } from '../boxes/index.ts'
 import { Ago, CliLine, Link, Loaded, PageHeader, Section, Status } from '../kit/index.ts'
 import { Fleet } from './fleet-facts.tsx'
 import { LastDay } from './last-day.tsx'
@@ -11,6 +13,7 @@ import { words } from './words.ts'
 export function Page() {
   const alerts = useQuery(openAlertsQuery)
   const rollouts = useQuery(rolloutsQuery)
+  const fleet = useQuery(fleetQuery)
   const all = rollouts.data?.rollouts ?? []
   const paused = all.filter(({ status }) => status === 'paused')
   // The rollout itself shows why it is paused.
@@ -18,7 +21,15 @@ export function Page() {
   const urgent = open.filter(({ severity }) => severity !== 'info').length
   return (
     <>
-      <PageHeader title={words.title} answer={alerts.data && rollouts.data && <Answer paused={paused.length} alerts={urgent} />} />
+      <PageHeader
+        title={words.title}
+        answer={
+          <span className="counts">
+            {fleet.data && fleet.data.boxes > 0 && <Chats health={fleet.data.health} />}
+            {alerts.data && rollouts.data && <Answer paused={paused.length} alerts={urgent} />}
+          </span>
+        }
+      />
       {paused.length > 0 && <Decisions rollouts={paused} />}
       <Loaded query={alerts} rows={2}>
         {() => (open.length === 0 ? null : <Attention alerts={open} />)}
@@ -34,6 +45,11 @@ export function Page() {
       </div>
     </>
   )
+}
+
+const Chats = ({ health }: Readonly<{ health: FleetSummary['health'] }>) => {
+  const tone = health.down + health.degraded > 0 ? 'failed' : health.unknown > 0 ? 'waiting' : 'ok'
+  return <Status tone={tone}>{words.chats(health)}</Status>
 }
 
 const Answer = ({ paused, alerts }: Readonly<{ paused: number; alerts: number }>) =>

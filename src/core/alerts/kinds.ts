@@ -31,8 +31,16 @@ export const alertKinds = {
   box_down: {
     severity: 'critical',
     about: 'box',
-    raised: 'An update, rollback or restore failed, and so did the return to the previous data: the box is stopped',
-    closed: 'the box is open again',
+    raised:
+      'The chat of an open box has not worked for two minutes, though its host is online. Or an update, rollback or restore failed, and so did the ' +
+      'return to the previous data: the box is stopped',
+    closed: 'the chat works, or the box is open again',
+  },
+  box_degraded: {
+    severity: 'warning',
+    about: 'box',
+    raised: 'A part of an open box, such as its object store, has not worked for two minutes, or a service restarts again and again',
+    closed: 'all parts work',
   },
   move_stranded: {
     severity: 'critical',
@@ -70,6 +78,31 @@ export const alertKinds = {
     raised:
       'A rollout was aborted (warning), once; with `alerts.onDone` also each other finished rollout. Its audit log is signed; keep the message',
     closed: 'it is raised, because it needs no action',
+  },
+  host_offline: {
+    severity: 'critical',
+    about: 'host',
+    raised: 'The agent of a host has been silent for two minutes; the state of its boxes is unknown. Warning if the host has no boxes',
+    closed: 'the agent is back, or the host is revoked',
+  },
+  disk_low: {
+    severity: 'warning',
+    about: 'host',
+    raised: 'Less than a tenth of the disk of a host is free, or it is full within two days at the rate of the last week',
+    closed: '12 % are free, and the disk does not fill so fast any more',
+  },
+  clock_skew: {
+    severity: 'warning',
+    about: 'host',
+    raised: 'The clock of a host differs from that of the daemon by more than 30 s',
+    closed: 'it does not any more',
+  },
+  certificate_expiring: {
+    severity: 'warning',
+    about: null,
+    raised:
+      'Certificates of public addresses of boxes end within 14 days, checked daily. One alert for all of them; critical where one ends within 3 days',
+    closed: 'all are valid for longer',
   },
   host_frozen: {
     severity: 'critical',

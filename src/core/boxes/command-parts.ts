@@ -48,6 +48,14 @@ export const BoxFacts = z.object({
 })
 export type BoxFacts = z.infer<typeof BoxFacts>
 
+/** What the agent found by itself: it looks at each open box every minute. */
+const BoxWatch = z.object({
+  check: ProbeResult,
+  /** Restarts of containers by the engine within the last 15 minutes. */
+  restarts: z.partialRecord(Service, z.number().int().min(0)),
+})
+export type BoxWatch = z.infer<typeof BoxWatch>
+
 /** The versions that run in a box, never those its compose file names (SAFETY). */
 export const VersionsReport = z.object({
   slug: z.string(),
@@ -65,6 +73,8 @@ export const VersionsReport = z.object({
   fence: z.object({ holder: z.string().max(200), since: z.string().nullable() }).optional(),
   /** Preflight facts; absent where the box does not answer. */
   facts: BoxFacts.optional(),
+  /** The last check of the agent; absent before its first, and while the box is closed. */
+  watch: BoxWatch.optional(),
 })
 export type VersionsReport = z.infer<typeof VersionsReport>
 

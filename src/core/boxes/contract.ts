@@ -4,7 +4,7 @@ import { BoxWindow } from '../windows/index.ts'
 import { InstalledVersions, SnapshotTier, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { BoxFence } from './fences.ts'
-import { BoxHealth } from './health.ts'
+import { BoxHealth, HealthState } from './health.ts'
 import { lifecycleContract } from './lifecycle-contract.ts'
 import { manifestContract, TierVersions } from './manifest.ts'
 import { BoxMove, MoveState } from './move.ts'
@@ -83,6 +83,8 @@ const OpenCommand = z.object({
 export const FleetSummary = z.object({
   boxes: z.number().int(),
   drift: z.record(Severity, z.number().int()),
+  /** Live boxes by their health. */
+  health: z.record(HealthState, z.number().int()),
   fenced: z.number().int(),
 })
 export type FleetSummary = z.infer<typeof FleetSummary>
@@ -104,6 +106,7 @@ export const BoxDetail = BoxRow.extend({
   driftReport: DriftReport.nullable(),
   /** The agent's last report: running images and digests, fence. */
   report: VersionsReport.nullable(),
+  /** The last probe that an operator or a change ordered, or the last check of the agent; its time is that of the last look. */
   probe: ProbeResult.nullable(),
   /** Reasons why an adopted box cannot be managed yet. */
   findings: z.array(z.string()),

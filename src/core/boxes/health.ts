@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Timestamp } from '../contract/index.ts'
 import { elapsedMs } from '../kit/index.ts'
 import type { VersionsReport } from './command-parts.ts'
 import type { Freshness } from './drift.ts'
@@ -7,8 +8,8 @@ import type { ProbeComponent, ProbeResult } from './probe.ts'
 
 // Whether the chat of a box serves its users, as far as it is known. Every view, metric and alert takes it from here.
 
-/** `down`: users cannot write. `degraded`: messages arrive, files do not. `maintenance`: an operator or a change closed it. */
-const HealthState = z.enum(['running', 'degraded', 'down', 'maintenance', 'unknown'])
+/** `down`: users cannot write. `degraded`: messages arrive, files do not, or a service restarts often. `maintenance`: an operator or a change closed it. */
+export const HealthState = z.enum(['running', 'degraded', 'down', 'maintenance', 'unknown'])
 export type HealthState = z.infer<typeof HealthState>
 
 export const BoxHealth = z.object({
@@ -17,22 +18,36 @@ export const BoxHealth = z.object({
   failing: z.array(z.string()),
   /** Why it is not `running`, in one sentence. */
   why: z.string().nullable(),
+  /** Since when it has this state; null where that is not known. */
+  since: Timestamp.nullable(),
 })
 export type BoxHealth = z.infer<typeof BoxHealth>
 
-type Known = Readonly<{
-  /** False where the box is not set up, or was removed: it has no health. */
-  live: boolean
+/** What the last report of a box says; without whether it can still be trusted. */
+export type ReportedHealth = Readonly<{ state: Exclude<HealthState, 'unknown'>; failing: string[]; why: string | null }>
+
+type Reported = Readonly<{
   /** An observed box may have an edge or a file store of another kind, which no report has. */
   managed: boolean
-  freshness: Freshness
   /** A person or a change of the box closed it. */
   closedBy: string | null
-  services: VersionsReport['services'] | null
+  report: Pick<VersionsReport, 'services' | 'watch'>
+  /** The last probe that the daemon ordered. */
   probe: Pick<ProbeResult, 'at' | 'components' | 'verdict'> | null
   /** When the services were read. A check probes first and reports then; what an earlier probe found may be over. */
-  reportedAt: string | null
+  reportedAt: string
 }>
+
+type Known = Omit<Reported, 'report' | 'reportedAt'> &
+  Readonly<{
+    /** False where the box is not set up, or was removed: it has no health. */
+    live: boolean
+    freshness: Freshness
+    report: Reported['report'] | null
+    reportedAt: string | null
+    /** The state that was stored with the last report, and since when. */
+    stored: Readonly<{ state: HealthState; since: string }> | null
+  }>
 
 /** Without these no user can write. Without the object store, chat works and files do not. */
 const essential: Readonly<Record<Service, boolean>> = { edge: true, synapse: true, postgres: true, minio: false }
@@ -49,10 +64,17 @@ const unknownWhy: Readonly<Record<Exclude<Freshness, 'fresh'>, string>> = {
 }
 
 /** The health of a live box; undefined for one that is not set up or was removed. */
-export function healthOf({ live, managed, freshness, closedBy, services, probe, reportedAt }: Known): BoxHealth | undefined {
+export function healthOf({ live, freshness, report, reportedAt, stored, ...known }: Known): BoxHealth | undefined {
   if (!live) return undefined
-  if (freshness !== 'fresh') return { state: 'unknown', failing: [], why: unknownWhy[freshness] }
-  if (!services) return { state: 'unknown', failing: [], why: unknownWhy.never }
+  const unknown = (why: string): BoxHealth => ({ state: 'unknown', failing: [], why, since: null })
+  if (freshness !== 'fresh') return unknown(unknownWhy[freshness])
+  if (!report || reportedAt === null) return unknown(unknownWhy.never)
+  const health = reportedHealth({ ...known, report, reportedAt })
+  return { ...health, since: stored?.state === health.state ? stored.since : null }
+}
+
+/** The health that a report shows. */
+export function reportedHealth({ managed, closedBy, report: { services, watch }, probe, reportedAt }: Reported): ReportedHealth {
   if (closedBy !== null) return { state: 'maintenance', failing: [], why: `closed by ${closedBy}` }
   const isExpected = (service: Service) => managed || service === 'synapse' || (services[service]?.state ?? 'missing') !== 'missing'
   const stopped = Service.options.filter((service) => isExpected(service) && services[service]?.state !== 'running')
@@ -60,12 +82,21 @@ export function healthOf({ live, managed, freshness, closedBy, services, probe, 
     const state = stopped.some((service) => essential[service]) ? 'down' : 'degraded'
     return { state, failing: stopped, why: stopped.map((service) => `${service} is ${services[service]?.state ?? 'missing'}`).join(', ') }
   }
-  const isOfReport = probe !== null && reportedAt !== null && elapsedMs(probe.at, reportedAt) <= maxCheckMs
-  const failed = isOfReport ? failedParts(probe) : []
-  if (failed.length === 0) return { state: 'running', failing: [], why: null }
-  const state = failed.some(({ part }) => essentialParts[part]) ? 'down' : 'degraded'
-  return { state, failing: failed.map(({ part }) => part), why: failed.map(({ part, error }) => `${part}: ${error}`).join('; ') }
+  const isOfReport = probe !== null && elapsedMs(probe.at, reportedAt) <= maxCheckMs
+  const newest = [isOfReport ? probe : undefined, watch?.check].flatMap((one) => one ?? []).toSorted((a, b) => (a.at < b.at ? 1 : -1))[0]
+  const failed = newest ? failedParts(newest) : []
+  if (failed.length > 0) {
+    const state = failed.some(({ part }) => essentialParts[part]) ? 'down' : 'degraded'
+    return { state, failing: failed.map(({ part }) => part), why: failed.map(({ part, error }) => `${part}: ${error}`).join('; ') }
+  }
+  const restarting = Service.options.filter((service) => (watch?.restarts[service] ?? 0) >= manyRestarts)
+  if (restarting.length === 0) return { state: 'running', failing: [], why: null }
+  const why = restarting.map((service) => `${service} restarted ${watch?.restarts[service]} times within 15 minutes`).join(', ')
+  return { state: 'degraded', failing: restarting, why }
 }
+
+/** So many restarts within 15 minutes are no accident. */
+export const manyRestarts = 3
 
 const failedParts = ({ components }: Pick<ProbeResult, 'components'>) =>
   (Object.entries(components) as [ProbeComponent, ProbeResult['components'][ProbeComponent]][])

@@ -29,6 +29,7 @@ export { boxState, healthSentence } from './box-state.ts'
 export {
   type AgentError,
   type BoxFacts,
+  type BoxWatch,
   Downtime,
   type ImageRollback,
   InstalledVersions,
@@ -94,7 +95,7 @@ export {
   quarantineReason,
   SnapshotMode,
 } from './fences.ts'
-export { healthOf } from './health.ts'
+export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'

@@ -43,6 +43,8 @@ export const HostResources = z.object({
   /** Disk reserve for journal and restore: `used`: released for them and not reallocated yet. */
   ballast: z.enum(['kept', 'used']).optional(),
   agentRssBytes: z.number().min(0).optional(),
+  /** Each open box was checked at this time or later, and a report was sent since if that changed what is known of it. */
+  checkedAt: z.iso.datetime().optional(),
   /** Uptime of the agent, not of the machine. */
   uptimeMs: z.number().min(0).optional(),
 })

@@ -30,6 +30,17 @@ export async function wasRaisedAbout(db: DbOrTx, kind: AlertKind, subject: strin
   return row !== undefined
 }
 
+/** The keys of the alerts of a kind that are not closed, by subject. */
+export async function openKeysOf(db: DbOrTx, kind: AlertKind): Promise<readonly Readonly<{ subject: string; key: string }>[]> {
+  const rows = await db
+    .selectFrom('alerts')
+    .select(['open_key', 'subject'])
+    .where('kind', '=', kind)
+    .where('open_key', 'is not', null)
+    .execute()
+  return rows.map(({ subject, open_key }) => ({ subject, key: open_key ?? '' }))
+}
+
 /** Invoices and subscriptions of a tenant whose payment failed and was not made since, by their alerts. */
 export async function openPaymentFailures(db: DbOrTx, slug: string): Promise<string[]> {
   const rows = await db

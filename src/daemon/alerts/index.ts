@@ -15,10 +15,11 @@ import { listAlerts, showAlert } from './read-alerts.ts'
 
 export { alertMetrics } from './alert-metrics.ts'
 export { alertJobs } from './alerts.jobs.ts'
-export { openPaymentFailures, wasRaised, wasRaisedAbout } from './alerts.repo.ts'
+export { openKeysOf, openPaymentFailures, wasRaised, wasRaisedAbout } from './alerts.repo.ts'
 export { channelsOf, makeSender } from './channels.ts'
 export { closeAlerts, closeAuditBroken, raiseAuditBroken } from './close-alerts.ts'
 export { deleteOldAlerts } from './delete-old-alerts.ts'
+export { followCondition } from './follow-condition.ts'
 export { raiseAlert } from './raise-alert.ts'
 
 const alertsRoutes = (deps: AlertsDeps & Readonly<{ random: Random }>) =>

@@ -1,8 +1,15 @@
-import { driftReport, type HostId, type ManifestRevision, type ProbeResult, type VersionsReport } from '../../core/boxes/index.ts'
-import { type Clock, isoNow } from '../../core/kit/index.ts'
+import {
+  driftReport,
+  type HostId,
+  type ManifestRevision,
+  type ProbeResult,
+  reportedHealth,
+  type VersionsReport,
+} from '../../core/boxes/index.ts'
+import { type Clock, elapsedMs, isoNow } from '../../core/kit/index.ts'
 import { closeAlerts } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
-import { type BoxRecord, installedColumns } from './box-record.ts'
+import { type BoxRecord, closedBy, installedColumns } from './box-record.ts'
 import { boxesBySlugs, saveReport } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
 import { boxesDeclaredDead } from './lifecycle/ownership.ts'
@@ -49,6 +56,7 @@ type ReportContext = Readonly<{ current: ManifestRevision | undefined; probe?: P
 async function storeReport({ tx, clock, box }: BoxTx, report: VersionsReport, { current, probe }: ReportContext): Promise<boolean> {
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
+  const known = withLastWatch(box, report)
   return saveReport(tx, box, {
     reportedAt,
     change: {
@@ -56,7 +64,8 @@ async function storeReport({ tx, clock, box }: BoxTx, report: VersionsReport, { 
       managed: report.managed ? 1 : 0,
       fenced: report.fenced ? 1 : 0,
       ...fenceColumns(box, report, reportedAt),
-      last_report: JSON.stringify(report),
+      ...healthColumns(box, { report: known, probe: probe ?? box.probe, reportedAt }),
+      last_report: JSON.stringify(known),
       ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
     },
   })
@@ -79,6 +88,28 @@ const runningColumns = (
   ...(report.databaseBytes === undefined ? {} : { database_bytes: Math.round(report.databaseBytes) }),
   ...driftColumns(reported, report, current),
 })
+
+/** An agent that restarts has not checked its boxes yet; what it found before still holds for a few checks. */
+function withLastWatch({ report: last }: BoxRecord, report: VersionsReport): VersionsReport {
+  const isRecent = last?.watch !== undefined && elapsedMs(last.watch.check.at, report.at) <= watchHoldsMs
+  return report.watch || report.fenced || !isRecent ? report : { ...report, watch: last.watch }
+}
+
+const watchHoldsMs = 3 * 60_000
+
+type Reported = Readonly<{ report: VersionsReport; probe: ProbeResult | null; reportedAt: string }>
+
+/** The stored health. Its time starts again with another state. */
+function healthColumns(box: BoxRecord, { report, probe, reportedAt }: Reported): Partial<BoxTable> {
+  const { managed, fenced, fence } = report
+  const closed = closedBy({
+    maintenance: box.maintenance,
+    fenced,
+    fence: fence ? { ...fence, since: reportedAt, overdueSince: null } : null,
+  })
+  const { state, why } = reportedHealth({ managed, closedBy: closed, report, probe, reportedAt })
+  return { health: state, health_why: why, ...(box.health?.state === state ? {} : { health_since: reportedAt }) }
+}
 
 /** A fence of another owner, or with another start, is a new fence: its time starts again. */
 function fenceColumns({ fence: known }: BoxRecord, { fenced, fence }: VersionsReport, reportedAt: string): Partial<BoxTable> {

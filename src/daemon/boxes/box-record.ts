@@ -8,6 +8,7 @@ import {
   type Plan,
   type ProbeResult,
   portsFrom,
+  type ReportedHealth,
   type Severity,
   type Tier,
   tierOf,
@@ -48,6 +49,8 @@ export type BoxRecord = Readonly<{
   report: VersionsReport | null
   reportedAt: string | null
   probe: ProbeResult | null
+  /** What the last report showed. */
+  health: Readonly<{ state: ReportedHealth['state']; since: string }> | null
   driftReport: DriftReport | null
   severity: Severity
   lastDriftCheckAt: string | null
@@ -113,6 +116,7 @@ export const toBox = (row: BoxRow): BoxRecord => ({
   report: parsed(row.last_report),
   reportedAt: row.reported_at,
   probe: parsed(row.last_probe),
+  health: row.health && row.health_since ? { state: row.health, since: row.health_since } : null,
   driftReport: parsed(row.drift_report),
   severity: row.drift_severity,
   lastDriftCheckAt: row.last_drift_check_at,
@@ -128,3 +132,7 @@ const maintenanceOf = ({ maintenance_by, maintenance_reason }: BoxRow, since: st
   reason: maintenance_reason ?? '',
   since,
 })
+
+/** Who closed a box: a person, or a change of it; null for an open one. */
+export const closedBy = ({ maintenance, fenced, fence }: Pick<BoxRecord, 'maintenance' | 'fenced' | 'fence'>): string | null =>
+  maintenance?.by ?? (fenced ? (fence?.holder ?? 'a change') : null)

@@ -128,7 +128,36 @@ export async function countBoxesBy(db: DbOrTx, trust: Trust): Promise<FleetSumma
   ]
   const boxes = await count(there)
   const drift = { none, minor, major, unknown: boxes - none - minor - major }
-  return { boxes, drift, fenced: await count(there.where('boxes.fence_since', 'is not', null)) }
+  return { boxes, drift, health: await countHealth(db, trust), fenced: await count(there.where('boxes.fence_since', 'is not', null)) }
+}
+
+/** Live boxes by health, as lists show it. */
+async function countHealth(db: DbOrTx, { staleBefore, silentHosts, betweenHosts }: Trust): Promise<FleetSummary['health']> {
+  const known = await db
+    .selectFrom('boxes')
+    .select(({ fn }) => ['health', fn.countAll().as('count'), fn.count('maintenance_since').as('closed')])
+    .where('live', '=', 1)
+    .where('health', 'is not', null)
+    .where('reported_at', '>=', staleBefore)
+    .where('host_id', 'not in', silentHosts.length > 0 ? [...silentHosts] : [''])
+    .where('id', 'not in', betweenHosts.length > 0 ? [...betweenHosts] : [''])
+    .groupBy('health')
+    .execute()
+  const { live } = await db
+    .selectFrom('boxes')
+    .select(({ fn }) => fn.countAll().as('live'))
+    .where('live', '=', 1)
+    .executeTakeFirstOrThrow()
+  const health = { running: 0, degraded: 0, down: 0, maintenance: 0, unknown: Number(live) }
+  for (const { health: state, count, closed } of known) {
+    if (state === null) continue
+    // Maintenance begins before the next report.
+    const isOpen = state === 'maintenance' ? 0 : Number(closed)
+    health[state] += Number(count) - isOpen
+    health.maintenance += isOpen
+    health.unknown -= Number(count)
+  }
+  return health
 }
 
 const plansOf = (tier: Tier): Plan[] => Plan.options.filter((plan) => tierOf(plan) === tier)

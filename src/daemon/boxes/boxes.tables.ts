@@ -1,4 +1,4 @@
-import type { MoveState, RemovalState, Severity } from '../../core/boxes/index.ts'
+import type { MoveState, RemovalState, ReportedHealth, Severity } from '../../core/boxes/index.ts'
 
 export type BoxTable = {
   id: string
@@ -29,6 +29,10 @@ export type BoxTable = {
   last_report: string | null
   reported_at: string | null
   last_probe: string | null
+  /** The health that the last report showed, and since when; null before the first report. */
+  health: ReportedHealth['state'] | null
+  health_why: string | null
+  health_since: string | null
   drift_report: string | null
   drift_severity: Severity
   drift_revision: number

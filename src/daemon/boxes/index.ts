@@ -10,6 +10,7 @@ import { type BoxesDeps, boxesRoutes } from './boxes.routes.ts'
 import { lifecycleJobs } from './lifecycle/lifecycle.jobs.ts'
 import { watchFences } from './lifecycle/watch-fences.ts'
 import { deleteOldLogs } from './query-boxes.ts'
+import { watchHealth } from './watch-health.ts'
 
 export { applyReports } from './apply-report.ts'
 export { holdBox, holdsBySlug, holdsOf, releaseHold } from './box-holds.ts'
@@ -29,12 +30,14 @@ export { watchFences } from './lifecycle/watch-fences.ts'
 export { applyManifest, applyNextManifest, currentManifest, importManifest, loadBoxMigrations, manifestByRevision } from './manifests.ts'
 export { assertLive, deleteOldLogs } from './query-boxes.ts'
 export { boxesToErase } from './tenant-boxes.ts'
+export { watchHealth } from './watch-health.ts'
 
-export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger }>>({
+export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger; owner: string }>>({
   name: 'boxes',
   routes: boxesRoutes,
   crons: (deps) => [...boxesJobs(deps), ...lifecycleJobs(deps)],
   loops: (deps) => [
+    repeat(deps, { everyMs: 10_000, name: 'watching the health of boxes', run: () => watchHealth(deps) }),
     repeat(deps, { everyMs: 30_000, name: 'watching fences', run: () => watchFences(deps) }),
     repeat(deps, { everyMs: 30_000, name: 'deleting logs of boxes', run: () => deleteOldLogs(deps, deps.db) }),
   ],

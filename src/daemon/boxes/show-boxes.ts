@@ -8,6 +8,7 @@ import {
   type HostId,
   healthOf,
   isMoveFinished,
+  type ProbeResult,
   type Severity,
   type Tier,
 } from '../../core/boxes/index.ts'
@@ -16,9 +17,9 @@ import { platformUrl } from '../../core/homeserver/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { type BoxWindow, type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
-import { type Command, hostByName } from '../hosts/index.ts'
+import { type Command, hostById, hostByName } from '../hosts/index.ts'
 import { noExpiry } from './box-holds.ts'
-import type { BoxRecord } from './box-record.ts'
+import { type BoxRecord, closedBy } from './box-record.ts'
 import { boxesAfter, countBoxesBy, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
@@ -70,7 +71,16 @@ export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord
     snapshots: await deps.snapshotsOfBox(db, box),
     window: inForce && windowAt(inForce, isoNow(deps.clock)),
     address: await addressOf(db, box),
+    probe: lastLook(box, (await hostById(db, box.hostId)).resources?.checkedAt),
   })
+}
+
+/** The agent reports a check only when it finds something else than before; so what it found last holds until its last look. */
+function lastLook({ probe, report }: BoxRecord, checkedAt = ''): ProbeResult | null {
+  const check = report?.watch?.check
+  if (!check) return probe
+  const looked = checkedAt > check.at ? { ...check, at: checkedAt } : check
+  return probe && probe.at > looked.at ? probe : looked
 }
 
 async function addressOf(db: DbOrTx, { hostId }: BoxRecord): Promise<string | null> {
@@ -103,7 +113,7 @@ function rowOf(box: BoxRecord, around: BoxContext): BoxRow {
     reportedAt: box.reportedAt,
     reportAgeMs,
     freshness,
-    health: healthOf({ ...box, freshness, closedBy: closedBy(box), services: box.report?.services ?? null }) ?? null,
+    health: healthOf({ ...box, freshness, closedBy: closedBy(box), stored: box.health }) ?? null,
     heldBy: hold?.holder ?? null,
     heldUntil: hold && hold.until < noExpiry ? hold.until : null,
     maintenance: box.maintenance,
@@ -111,9 +121,6 @@ function rowOf(box: BoxRecord, around: BoxContext): BoxRow {
     moving: move && !isMoveFinished(move.state) ? { state: move.state, to: nameOf(around, move.toHostId) } : null,
   }
 }
-
-const closedBy = ({ maintenance, fenced, fence }: BoxRecord): string | null =>
-  maintenance?.by ?? (fenced ? (fence?.holder ?? 'a change') : null)
 
 const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, ComponentSeverity>> =>
   Object.fromEntries((driftReport?.components ?? []).map(({ component, severity }) => [component, severity]))
@@ -128,10 +135,11 @@ type DetailData = Readonly<{
   window: BoxWindow | null
   /** The configured address of the platform listeners on its host; null: loopback. */
   address: string | null
+  probe: ProbeResult | null
 }>
 
 /** The detail view of a box. */
-const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, snapshots, window, address }: DetailData): BoxDetail => ({
+const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, snapshots, window, address, probe }: DetailData): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',
@@ -145,7 +153,7 @@ const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, snapshots
   ownershipEpoch: box.ownershipEpoch,
   driftReport: box.driftReport,
   report: box.report,
-  probe: box.probe,
+  probe,
   findings: [...box.findings],
   setUp: { ...box.setUp, error: around.setUpError },
   ...snapshots,

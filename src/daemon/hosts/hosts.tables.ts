@@ -17,6 +17,8 @@ export type HostTable = {
   resources: string | null
   resources_at: string | null
   clock_offset_ms: number | null
+  /** JSON: free bytes, hourly, of the last week. */
+  disk_samples: string | null
   key_since: string | null
   /** Replaces the key on its first use. */
   next_key_id: string | null

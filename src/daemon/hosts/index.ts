@@ -1,7 +1,7 @@
 // Hosts and the channel to their agents: enrolment, authentication, commands leased to agents, results stored once.
 // It never connects to a host, knows only the location of a box, and never decides by the content of a command or a result.
 import './hosts.tables.ts'
-import { feature } from '../feature/index.ts'
+import { feature, repeat } from '../feature/index.ts'
 import { agentRoutes } from './agent.routes.ts'
 import { runBusPoll } from './command-bus.ts'
 import type { HostsDeps } from './deps.ts'
@@ -9,6 +9,7 @@ import { type HousekeepingDeps, hostsJobs } from './hosts.jobs.ts'
 import { hostsRoutes } from './hosts.routes.ts'
 import { hostsSealedColumns, type RegistryDeps } from './registries.ts'
 import { runCommandSweep } from './sweep-commands.ts'
+import { hostWatch } from './watch-hosts.ts'
 
 export { agentRoutes } from './agent.routes.ts'
 export { authenticateAgent } from './authenticate-agent.ts'
@@ -35,11 +36,16 @@ export { hostsJobs } from './hosts.jobs.ts'
 export { allHosts, type Host, type HostSummary, hostById, hostByName, hostSummaries, lockHost } from './hosts.repo.ts'
 export { hostsRoutes } from './hosts.routes.ts'
 export { assertWindows, commandSweep, runCommandSweep } from './sweep-commands.ts'
+export { hostWatch } from './watch-hosts.ts'
 
 export const hostsFeature = feature<HostsDeps & RegistryDeps & HousekeepingDeps & Parameters<typeof runCommandSweep>[0]>({
   name: 'hosts',
   routes: (deps) => [...hostsRoutes(deps), ...agentRoutes(deps)],
   crons: hostsJobs,
-  loops: (deps) => [(signal) => runBusPoll(deps, signal), (signal) => runCommandSweep(deps, signal)],
+  loops: (deps) => [
+    (signal) => runBusPoll(deps, signal),
+    (signal) => runCommandSweep(deps, signal),
+    repeat(deps, { everyMs: 10_000, name: 'watching hosts', run: hostWatch(deps) }),
+  ],
   sealed: hostsSealedColumns,
 })

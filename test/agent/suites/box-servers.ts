@@ -72,6 +72,11 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
         })
       })
 
+      test.each([false, true])('has a good check (writes: %s)', async (writes) => {
+        const { verdict, components } = await servers.check(box, writes)
+        expect([verdict, Object.values(components).map(({ ok }) => ok)]).toEqual(['ok', [true, true, true, true]])
+      })
+
       test('reports the versions of its servers', async () => {
         const { synapse, postgres, minio } = under.versions
         expect(await servers.serverVersions(box)).toEqual({

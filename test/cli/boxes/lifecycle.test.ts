@@ -225,7 +225,7 @@ describe('maintenance', () => {
     [command]: aCommand(),
     [`GET ${base}`]: aBoxDetail({
       fenced: true,
-      health: { state: 'maintenance', failing: [], why: 'closed by admin:anna' },
+      health: { state: 'maintenance', failing: [], why: 'closed by admin:anna', since: null },
       maintenance: { by: 'admin:anna', reason: 'moving a disk', since: at('01:00:00') },
     }),
   }

@@ -18,7 +18,7 @@ const busy: Answers = {
   'GET /api/admin/v1/boxes': {
     boxes: [
       aBoxRow({ slug: 'oak', severity: 'none' }),
-      aBoxRow({ slug: 'elm', severity: 'major', health: { state: 'down', failing: ['synapse'], why: 'synapse is exited' } }),
+      aBoxRow({ slug: 'elm', severity: 'major', health: { state: 'down', failing: ['synapse'], why: 'synapse is exited', since: null } }),
       aBoxRow({ slug: 'ash', status: 'removed', health: null }),
     ],
     nextCursor: null,

@@ -12,30 +12,44 @@ const well: Known = {
   managed: true,
   freshness: 'fresh',
   closedBy: null,
-  services: running,
+  report: { services: running },
+  stored: null,
   probe: { at: '2026-11-29T10:00:00.000Z', verdict: 'ok', components },
   reportedAt: '2026-11-29T10:00:00.000Z',
 }
 const failed = (error: string) => ({ ok: false, ms: 1, error })
 
+const watched = (
+  found: typeof components | Record<keyof typeof components, { ok: boolean; ms: number; error?: string }>,
+  restarts = {},
+) => ({
+  check: { at: '2026-11-29T10:00:01.000Z', verdict: 'ok' as const, components: found },
+  restarts,
+})
+
 test.each<[string, Partial<Known>, string | undefined, string | null | undefined]>([
   ['all is well', {}, 'running', null],
   ['no probe yet', { probe: null }, 'running', null],
   ['not set up', { live: false }, undefined, undefined],
-  ['the chat server was stopped', { services: { ...running, synapse: service('exited') } }, 'down', 'synapse is exited'],
-  ['the database restarts', { services: { ...running, postgres: service('restarting') } }, 'down', 'postgres is restarting'],
+  ['the chat server was stopped', { report: { services: { ...running, synapse: service('exited') } } }, 'down', 'synapse is exited'],
+  ['the database restarts', { report: { services: { ...running, postgres: service('restarting') } } }, 'down', 'postgres is restarting'],
   [
     'the edge is gone',
-    { services: { synapse: running.synapse, postgres: running.postgres, minio: running.minio } },
+    { report: { services: { synapse: running.synapse, postgres: running.postgres, minio: running.minio } } },
     'down',
     'edge is missing',
   ],
-  ['an observed box with an edge of its own', { managed: false, services: { ...running, edge: service('missing') } }, 'running', null],
-  ['an observed box without its chat server', { managed: false, services: {} }, 'down', 'synapse is missing'],
-  ['the object store was stopped', { services: { ...running, minio: service('exited') } }, 'degraded', 'minio is exited'],
+  [
+    'an observed box with an edge of its own',
+    { managed: false, report: { services: { ...running, edge: service('missing') } } },
+    'running',
+    null,
+  ],
+  ['an observed box without its chat server', { managed: false, report: { services: {} } }, 'down', 'synapse is missing'],
+  ['the object store was stopped', { report: { services: { ...running, minio: service('exited') } } }, 'degraded', 'minio is exited'],
   [
     'both were stopped',
-    { services: { ...running, minio: service('exited'), synapse: service('missing') } },
+    { report: { services: { ...running, minio: service('exited'), synapse: service('missing') } } },
     'down',
     'synapse is missing, minio is exited',
   ],
@@ -65,15 +79,42 @@ test.each<[string, Partial<Known>, string | undefined, string | null | undefined
   ],
   [
     'closed by an update, whatever runs',
-    { closedBy: 'update ro_1', services: { ...running, synapse: service('exited') } },
+    { closedBy: 'update ro_1', report: { services: { ...running, synapse: service('exited') } } },
     'maintenance',
     'closed by update ro_1',
   ],
   ['the host is offline', { freshness: 'offline', closedBy: 'petra' }, 'unknown', 'its host is offline'],
-  ['never reported', { freshness: 'never', services: null }, 'unknown', 'its host has not reported it yet'],
+  [
+    'the agent found later that the chat does not answer',
+    { report: { services: running, watch: watched({ ...components, chatSync: failed('500') }) } },
+    'down',
+    'chatSync: 500',
+  ],
+  [
+    'the agent found later that it works again',
+    {
+      report: { services: running, watch: watched(components) },
+      probe: { at: '2026-11-29T09:59:30.000Z', verdict: 'failed', components: { ...components, chatApi: failed('gone') } },
+    },
+    'running',
+    null,
+  ],
+  [
+    'a service restarts again and again',
+    { report: { services: running, watch: watched(components, { synapse: 4, postgres: 2 }) } },
+    'degraded',
+    'synapse restarted 4 times within 15 minutes',
+  ],
+  ['never reported', { freshness: 'never', report: null }, 'unknown', 'its host has not reported it yet'],
 ])('%s', (_, known, state, why) => {
   const health = healthOf({ ...well, ...known })
   expect([health?.state, health?.why]).toEqual([state, why])
+})
+
+test('it says since when, if the stored state is still the state', () => {
+  const since = '2026-11-29T09:00:00.000Z'
+  expect(healthOf({ ...well, stored: { state: 'running', since } })?.since).toBe(since)
+  expect(healthOf({ ...well, stored: { state: 'down', since } })?.since).toBeNull()
 })
 
 test('what users need to write is named first', () => {
@@ -86,7 +127,10 @@ test('what users need to write is named first', () => {
 })
 
 test('a fleet says in one sentence whether its chats run', () => {
-  const box = (slug: string, state?: 'running' | 'down' | 'unknown') => ({ slug, health: state ? { state, failing: [], why: null } : null })
+  const box = (slug: string, state?: 'running' | 'down' | 'unknown') => ({
+    slug,
+    health: state ? { state, failing: [], why: null, since: null } : null,
+  })
   expect(healthSentence([box('a', 'running'), box('b')])).toEqual({ isGood: true, text: 'the chat runs' })
   expect(healthSentence([box('a', 'running'), box('b', 'running')])).toEqual({ isGood: true, text: 'all 2 chats run' })
   const many = Array.from({ length: 7 }, (_, n) => box(`u${n}`, 'unknown'))

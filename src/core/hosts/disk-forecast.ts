@@ -1,0 +1,49 @@
+import type { HostResources } from './host.ts'
+
+/** The free disk space of a host at one moment. */
+export type DiskSample = Readonly<{ at: string; freeBytes: number }>
+
+const dayMs = 86_400_000
+const sampleEveryMs = 60 * 60_000
+const keepMs = 7 * dayMs
+/** A shorter time says nothing of the next days. */
+const leastSpanMs = 6 * 60 * 60_000
+
+/** Adds a sample an hour after the last one, and drops those older than a week. */
+export function withSample(samples: readonly DiskSample[], sample: DiskSample): readonly DiskSample[] {
+  const [last, nowMs] = [samples.at(-1), Date.parse(sample.at)]
+  if (last && nowMs - Date.parse(last.at) < sampleEveryMs) return samples
+  return [...samples.filter(({ at }) => nowMs - Date.parse(at) <= keepMs), sample]
+}
+
+/** When the disk is full if it fills as it did in the last week. Undefined while it does not fill, or too little is known. */
+export function fullAt(
+  samples: readonly DiskSample[],
+  { freeDiskBytes }: Pick<HostResources, 'freeDiskBytes'>,
+  now: Date,
+): Date | undefined {
+  const [first] = samples
+  if (!first) return undefined
+  const spanMs = now.getTime() - Date.parse(first.at)
+  const usedBytes = first.freeBytes - freeDiskBytes
+  if (spanMs < leastSpanMs || usedBytes <= 0) return undefined
+  return new Date(now.getTime() + (freeDiskBytes / usedBytes) * spanMs)
+}
+
+/** Below a tenth of free space, pulls, dumps and restores start to fail; a little above ends an alert. */
+const leastFree = 0.1
+const enoughFree = 0.12
+/** Time to act on a disk that fills fast. */
+const soonMs = 2 * dayMs
+
+type Disk = Readonly<{
+  resources: Pick<HostResources, 'diskBytes' | 'freeDiskBytes'>
+  fullAt: Date | undefined
+  now: Date
+  isAlerted: boolean
+}>
+
+export function isDiskShort({ resources: { diskBytes, freeDiskBytes }, fullAt, now, isAlerted }: Disk): boolean {
+  if (freeDiskBytes < diskBytes * (isAlerted ? enoughFree : leastFree)) return true
+  return fullAt !== undefined && fullAt.getTime() - now.getTime() < soonMs
+}

@@ -1,0 +1,14 @@
+import { sql } from 'kysely'
+import type { Migration } from './migration.ts'
+
+/** The health that the last report of a box showed, for counts and alerts, which read all boxes at once; and how the disks of hosts fill. */
+export const health: Migration = {
+  name: '0002-health',
+  async up(db) {
+    await sql`alter table boxes add column health text`.execute(db)
+    await sql`alter table boxes add column health_why text`.execute(db)
+    await sql`alter table boxes add column health_since text`.execute(db)
+    await sql`alter table hosts add column disk_samples text`.execute(db)
+    await sql`create index boxes_not_running on boxes (health_since) where health in ('down', 'degraded')`.execute(db)
+  },
+}
