@@ -94,7 +94,7 @@ export {
   quarantineReason,
   SnapshotMode,
 } from './fences.ts'
-export { healthOf } from './health.ts'
+export { type HealthState, healthOf } from './health.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'

@@ -128,3 +128,13 @@ const maintenanceOf = ({ maintenance_by, maintenance_reason }: BoxRow, since: st
   reason: maintenance_reason ?? '',
   since,
 })
+
+type Closing = Readonly<{
+  maintenance: Readonly<{ by: string }> | null
+  fenced: boolean
+  fence: Readonly<{ holder: string | null }> | null
+}>
+
+/** The person or the change that closed a box; null where it is open. */
+export const closedBy = ({ maintenance, fenced, fence }: Closing): string | null =>
+  maintenance?.by ?? (fenced ? (fence?.holder ?? 'a change') : null)

@@ -18,7 +18,7 @@ import { type BoxWindow, type WindowRules, windowAt, windowInForce } from '../..
 import type { Db, DbOrTx } from '../db/index.ts'
 import { type Command, hostByName } from '../hosts/index.ts'
 import { noExpiry } from './box-holds.ts'
-import type { BoxRecord } from './box-record.ts'
+import { type BoxRecord, closedBy } from './box-record.ts'
 import { boxesAfter, countBoxesBy, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
@@ -111,9 +111,6 @@ function rowOf(box: BoxRecord, around: BoxContext): BoxRow {
     moving: move && !isMoveFinished(move.state) ? { state: move.state, to: nameOf(around, move.toHostId) } : null,
   }
 }
-
-const closedBy = ({ maintenance, fenced, fence }: BoxRecord): string | null =>
-  maintenance?.by ?? (fenced ? (fence?.holder ?? 'a change') : null)
 
 const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, ComponentSeverity>> =>
   Object.fromEntries((driftReport?.components ?? []).map(({ component, severity }) => [component, severity]))
