@@ -26,8 +26,7 @@ export function makeSeries<All extends Families>(families: All) {
     /** The text, one family after the other. */
     *text(): Generator<string> {
       for (const [name, { type, help }] of Object.entries(families)) {
-        const found = samples.get(name) ?? []
-        if (found.length > 0) yield `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${found.join('')}`
+        yield `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${samples.get(name)?.join('') ?? ''}`
       }
     },
   }

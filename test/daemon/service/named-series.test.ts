@@ -108,7 +108,7 @@ onBothDialects('metrics of boxes and hosts', (fresh) => {
     expect(Object.keys(samplesOf(two, 'tenantry_box_up'))).toEqual(['box="ahorn"', 'box="birke"'])
     expect(samplesOf(two, 'tenantry_boxes_omitted')).toEqual({ '': '1' })
     const none = await scrape(world, 0)
-    expect(none).not.toContain('tenantry_box_')
+    expect(none).not.toContain('tenantry_box_up{')
     expect(samplesOf(none, 'tenantry_boxes_omitted')).toEqual({ '': '3' })
     expect(samplesOf(none, 'tenantry_host_up')).toEqual({ 'host="host-1"': '1' })
   })
