@@ -17,7 +17,7 @@ type RoutesDeps = Readonly<{
   draining: AbortSignal
   /** The document of the API, in small steps. */
   openApi: () => Iterator<undefined, Record<string, unknown>>
-  /** What `/metrics` asks for. Without it the answer is open, so it has no names of boxes and hosts. */
+  /** Required by `/metrics`. Without it the answer is open, so it has no names of boxes and hosts. */
   metricsToken: Secret | undefined
 }>
 
