@@ -17,7 +17,7 @@ const omittedFamilies = {
 /** All metrics that name boxes and hosts. */
 export const namedFamilies: Families = { ...hostFamilies, ...boxFamilies, ...omittedFamilies }
 
-export const maxHosts = 2000
+const maxHosts = 2000
 
 /** Boxes of one statement: reading and writing them keeps the thread for a few milliseconds. */
 const pageSize = 200

@@ -1,5 +1,5 @@
 /** A metric and its labels. Samples of all its series stand together in the text. */
-export type Family = Readonly<{ type: 'gauge' | 'counter'; labels: readonly string[]; help: string }>
+type Family = Readonly<{ type: 'gauge' | 'counter'; labels: readonly string[]; help: string }>
 
 export type Families = Readonly<Record<string, Family>>
 
