@@ -5,11 +5,13 @@ export type Families = Readonly<Record<string, Family>>
 
 /** A longer value is cut: agents report versions as free text. */
 const maxValueLength = 100
-const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' }
 
-/** One label in the text format of Prometheus. */
+/** One label in the text format of Prometheus. A control character becomes a space, because one could end the answer for its reader. */
 export const label = (name: string, value: string): string =>
-  `${name}="${value.slice(0, maxValueLength).replace(/[\\"\n]/g, (sign) => escapes[sign] as string)}"`
+  `${name}="${value
+    .slice(0, maxValueLength)
+    .replace(/\p{Cc}/gu, ' ')
+    .replace(/[\\"]/g, '\\$&')}"`
 
 /** Samples of families in the text format of Prometheus. A value that is not known has no sample. */
 export function makeSeries<All extends Families>(families: All) {

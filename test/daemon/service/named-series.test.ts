@@ -165,10 +165,10 @@ onBothDialects('metrics of boxes and hosts', (fresh) => {
     await aLiveBox(world, 'linden')
     await world.db
       .updateTable('boxes')
-      .set({ installed_synapse: '1"\\\n', installed_minio: 'x'.repeat(5000) })
+      .set({ installed_synapse: '1"\\\n\r\u007f', installed_minio: 'x'.repeat(5000) })
       .execute()
     const [info = ''] = currentOf(await scrape(world), 'tenantry_box_info')
-    expect(info).toContain('synapse="1\\"\\\\\\n"')
+    expect(info).toContain('synapse="1\\"\\\\   "')
     expect(info).toMatch(/minio="x{100}"$/)
   })
 })
