@@ -15,6 +15,7 @@ import { assertRedisUrl } from './limits/index.ts'
 import { objectPlace } from './objects/index.ts'
 import { loadSynapseSchemas } from './rollouts/index.ts'
 import { readKeyring } from './sealed/index.ts'
+import { readMetricsToken } from './service/index.ts'
 import { loadRoleBook } from './users/index.ts'
 
 /** Files that the daemon reads once. */
@@ -37,6 +38,7 @@ export async function assertStartable(config: Config): Promise<StartFiles> {
     objectStore: () => objectPlace(config),
     egress: () => egressRules(config.egress.allow),
     homeservers: () => plainNetworks(config.homeservers.privateNetworks),
+    metrics: () => readMetricsToken(config.metrics),
     roles,
   }
   const details: { path: string; reason: string }[] = []

@@ -5,7 +5,8 @@ source "$(dirname -- "$0")/cache.sh"
 
 # The package that brings each command; a Docker CLI that is already there is left as it is.
 declare -A PACKAGE_OF=([dockerd]=docker.io [docker]=docker.io [iptables]=iptables [debootstrap]=debootstrap [mmdebstrap]=mmdebstrap [curl]=curl [python3]=python3
-  [nginx]=nginx-light [haproxy]=haproxy [openssl]=openssl [redis-server]=redis-server [chromium]=chromium)
+  [nginx]=nginx-light [haproxy]=haproxy [openssl]=openssl [redis-server]=redis-server [chromium]=chromium
+  [prometheus]=prometheus)
 
 missing_packages() {
   local command

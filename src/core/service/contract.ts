@@ -10,7 +10,7 @@ const Readiness = z.object({
 })
 export type Readiness = z.infer<typeof Readiness>
 
-/** Health, metrics and documentation of the daemon; without token and without data of tenants. */
+/** Health, metrics and documentation of the daemon; without data of tenants, but for metrics where the settings have a token for them. */
 export const serviceContract = {
   healthz: endpoint({ method: 'GET', path: '/healthz', auth: open, returns: empty, status: 200, summary: 'Liveness: the process runs' }),
   readyz: endpoint({
@@ -28,7 +28,8 @@ export const serviceContract = {
     cost: 'metrics',
     perAddress: 2,
     returns: text('text/plain; version=0.0.4; charset=utf-8'),
-    summary: 'Prometheus metrics',
+    problems: ['UNAUTHENTICATED'],
+    summary: 'Prometheus metrics; with `metrics.tokenFile` only for its token, and per box and host',
   }),
   openApi: endpoint({
     method: 'GET',

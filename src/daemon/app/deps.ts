@@ -10,6 +10,7 @@ import { fileUsageOf } from '../files/index.ts'
 import { makeMetrics } from '../http/index.ts'
 import { modulesOfTenant } from '../modules/index.ts'
 import { openPaymentProvider } from '../payments/index.ts'
+import { readMetricsToken } from '../service/index.ts'
 import { spacesOf } from '../spaces/index.ts'
 import type { BaseDeps } from './base-deps.ts'
 import { fleetDeps } from './fleet-deps.ts'
@@ -41,6 +42,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     runs: trackRuns((err) => base.log.error({ err }, 'the end of a cron run was not stored')),
     openApi: () => openApiInSteps(api, { title: 'Tenantry', version: packageVersion() }),
     version,
+    metricsToken: await readMetricsToken(base.config.metrics),
     fileUsageOf: fileUsageOf(tenant.files.quotas),
     ...(await operatorDeps(shared)),
     ...tenant,

@@ -57,7 +57,7 @@ import { privacyDeps } from './privacy-deps.ts'
  */
 export const features: readonly Feature<Deps>[] = [
   bootstrapFeature,
-  withDeps(serviceFeature, (deps: Deps) => ({ ...deps, offlineAfterMs: deps.config.agents.offlineAfterMs })),
+  withDeps(serviceFeature, (deps: Deps) => ({ ...deps, ...deps.boxes, maxBoxes: deps.config.metrics.maxBoxes })),
   authFeature,
   withDeps(adminFeature, ({ admin }: Deps) => ({ ...admin, deleteEndedInvites })),
   withDeps(auditFeature, ({ audit }: Deps) => audit),

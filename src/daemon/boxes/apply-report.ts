@@ -102,11 +102,7 @@ type Reported = Readonly<{ report: VersionsReport; probe: ProbeResult | null; re
 /** The stored health. Its time starts again with another state. */
 function healthColumns(box: BoxRecord, { report, probe, reportedAt }: Reported): Partial<BoxTable> {
   const { managed, fenced, fence } = report
-  const closed = closedBy({
-    maintenance: box.maintenance,
-    fenced,
-    fence: fence ? { ...fence, since: reportedAt, overdueSince: null } : null,
-  })
+  const closed = closedBy({ maintenance: box.maintenance, fenced, fence: fence ?? null })
   const { state, why } = reportedHealth({ managed, closedBy: closed, report, probe, reportedAt })
   return { health: state, health_why: why, ...(box.health?.state === state ? {} : { health_since: reportedAt }) }
 }

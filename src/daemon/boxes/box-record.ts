@@ -133,6 +133,20 @@ const maintenanceOf = ({ maintenance_by, maintenance_reason }: BoxRow, since: st
   since,
 })
 
-/** Who closed a box: a person, or a change of it; null for an open one. */
-export const closedBy = ({ maintenance, fenced, fence }: Pick<BoxRecord, 'maintenance' | 'fenced' | 'fence'>): string | null =>
+type Closing = Readonly<{
+  maintenance: Readonly<{ by: string }> | null
+  fenced: boolean
+  fence: Readonly<{ holder: string | null }> | null
+}>
+
+/** The person or the change that closed a box; null where it is open. */
+export const closedBy = ({ maintenance, fenced, fence }: Closing): string | null =>
   maintenance?.by ?? (fenced ? (fence?.holder ?? 'a change') : null)
+
+/** The agent reports a check only when it finds something else than before; so what it found last holds until its last look. */
+export function lastLook({ probe, report }: Pick<BoxRecord, 'probe' | 'report'>, checkedAt = ''): ProbeResult | null {
+  const check = report?.watch?.check
+  if (!check) return probe
+  const looked = checkedAt > check.at ? { ...check, at: checkedAt } : check
+  return probe && probe.at > looked.at ? probe : looked
+}

@@ -14,6 +14,7 @@ import { watchHealth } from './watch-health.ts'
 
 export { applyReports } from './apply-report.ts'
 export { holdBox, holdsBySlug, holdsOf, releaseHold } from './box-holds.ts'
+export { type BoxMetrics, boxMetricsAfter, countBoxesOfHosts } from './box-metrics.repo.ts'
 export { boxPort } from './box-port.ts'
 export type { BoxRecord } from './box-record.ts'
 export { boxSecret } from './box-secrets.ts'

@@ -19,7 +19,7 @@ import { type BoxWindow, type WindowRules, windowAt, windowInForce } from '../..
 import type { Db, DbOrTx } from '../db/index.ts'
 import { type Command, hostById, hostByName } from '../hosts/index.ts'
 import { noExpiry } from './box-holds.ts'
-import { type BoxRecord, closedBy } from './box-record.ts'
+import { type BoxRecord, closedBy, lastLook } from './box-record.ts'
 import { boxesAfter, countBoxesBy, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
@@ -73,14 +73,6 @@ export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord
     address: await addressOf(db, box),
     probe: lastLook(box, (await hostById(db, box.hostId)).resources?.checkedAt),
   })
-}
-
-/** The agent reports a check only when it finds something else than before; so what it found last holds until its last look. */
-function lastLook({ probe, report }: BoxRecord, checkedAt = ''): ProbeResult | null {
-  const check = report?.watch?.check
-  if (!check) return probe
-  const looked = checkedAt > check.at ? { ...check, at: checkedAt } : check
-  return probe && probe.at > looked.at ? probe : looked
 }
 
 async function addressOf(db: DbOrTx, { hostId }: BoxRecord): Promise<string | null> {

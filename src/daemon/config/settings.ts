@@ -119,6 +119,15 @@ export const Settings = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits: `tenantryd approval-token` prints them')
     .optional(),
+  /** `GET /metrics`. */
+  metrics: z
+    .strictObject({
+      /** Its bearer token. Without the file metrics are open, and have no names of boxes and hosts. */
+      tokenFile: z.string().min(1).optional(),
+      /** Live boxes with metrics of their own, by slug; 0: none. */
+      maxBoxes: z.coerce.number().int().min(0).max(100_000).default(10_000),
+    })
+    .prefault({}),
   log: z.enum(['pretty', 'json']).optional(),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** Addresses of proxies whose forwarding header is believed. */

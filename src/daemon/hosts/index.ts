@@ -32,6 +32,7 @@ export {
 export type { AgentTimes, BoxPort, CommandEnding, FailureHandlers, HostsDeps, ResultHandlers } from './deps.ts'
 export { deleteEndedInvites } from './enrolment.ts'
 export { abandonCommand } from './expire-commands.ts'
+export { type HostMetrics, hostMetrics } from './host-metrics.repo.ts'
 export { hostsJobs } from './hosts.jobs.ts'
 export { allHosts, type Host, type HostSummary, hostById, hostByName, hostSummaries, lockHost } from './hosts.repo.ts'
 export { hostsRoutes } from './hosts.routes.ts'

@@ -1,13 +1,15 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Registry } from 'prom-client'
-import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import { type Clock, isoNow, problem, type Secret } from '../../core/kit/index.ts'
 import { serviceContract as contract, type Readiness } from '../../core/service/index.ts'
 import type { Db } from '../db/index.ts'
 import { encoded, serveContract } from '../http/index.ts'
 import { docsPage, docsStyle } from './docs-page.ts'
+import { assertMetricsToken } from './metrics-token.ts'
+import { type NamedSeriesDeps, namedSeries } from './named-series.ts'
 
-export type ServiceDeps = Readonly<{
+type RoutesDeps = Readonly<{
   db: Db
   clock: Clock
   registry: Registry
@@ -15,7 +17,11 @@ export type ServiceDeps = Readonly<{
   draining: AbortSignal
   /** The document of the API, in small steps. */
   openApi: () => Iterator<undefined, Record<string, unknown>>
+  /** Required by `/metrics`. Without it the answer is open, so it has no names of boxes and hosts. */
+  metricsToken: Secret | undefined
 }>
+
+export type ServiceDeps = RoutesDeps & NamedSeriesDeps
 
 export const serviceRoutes = (deps: ServiceDeps) => {
   // Made by the first reader, and once: the document has 1.6 MB.
@@ -26,11 +32,20 @@ export const serviceRoutes = (deps: ServiceDeps) => {
   return serveContract(contract, {
     healthz: () => undefined,
     readyz: () => readiness(deps),
-    metrics: () => deps.registry.metrics(),
+    metrics: ({ header }) => metricsText(deps, header('authorization')),
     openApi: async () => (await document()).openApi,
     docs: async () => (await document()).docs,
     docsStyle: () => docsStyle,
   })
+}
+
+/** Throws UNAUTHENTICATED. */
+async function metricsText({ metricsToken, registry, ...deps }: ServiceDeps, authorization: string | undefined): Promise<string> {
+  if (!metricsToken) return registry.metrics()
+  assertMetricsToken(metricsToken, authorization)
+  const parts = [await registry.metrics()]
+  for await (const part of namedSeries(deps)) parts.push(part)
+  return parts.join('')
 }
 
 /** The thread does other work between the steps. */
@@ -51,7 +66,7 @@ function once<T>(make: () => T): () => T {
 }
 
 /** Throws UNAVAILABLE when a load balancer must not send requests here. */
-async function readiness({ db, clock, version, draining }: ServiceDeps): Promise<Readiness> {
+async function readiness({ db, clock, version, draining }: RoutesDeps): Promise<Readiness> {
   if (draining.aborted) throw problem('UNAVAILABLE', 'this replica is shutting down. fix: call another')
   const databaseError = await sql`select 1`.execute(db).then(
     () => undefined,

@@ -36,7 +36,7 @@ export {
   snapshotRepository,
 } from './snapshot-store.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'
-export { isStored, registeredSnapshots } from './snapshots.repo.ts'
+export { isStored, newestPerTenant, registeredSnapshots } from './snapshots.repo.ts'
 
 export const snapshotsRoutes = (deps: SnapshotsDeps) =>
   serveContract(snapshotsContract, {

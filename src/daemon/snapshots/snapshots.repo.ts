@@ -80,10 +80,10 @@ export async function newestDamaged(db: DbOrTx, box: OfBox): Promise<SnapshotRow
 
 /**
  * The time of the newest present snapshot of the box of each tenant that a command reported: others may be incomplete. One of the future is of a
- * clock that was wrong, and does not make later ones superfluous.
+ * clock that was wrong, and does not make later ones superfluous. `tenantIds`: only these tenants.
  */
-export async function newestPerTenant(db: DbOrTx, now: string): Promise<ReadonlyMap<string, string>> {
-  const rows = await db
+export async function newestPerTenant(db: DbOrTx, now: string, tenantIds?: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  let query = db
     .selectFrom('snapshots')
     .innerJoin('boxes', 'boxes.id', 'snapshots.box_id')
     .select(({ fn }) => ['snapshots.tenant_id', fn.max('taken_at').as('newest')])
@@ -92,8 +92,8 @@ export async function newestPerTenant(db: DbOrTx, now: string): Promise<Readonly
     .where('snapshots.status', '=', 'present')
     .where('sha256', 'is not', null)
     .groupBy('snapshots.tenant_id')
-    .execute()
-  return new Map(rows.map(({ tenant_id, newest }) => [tenant_id, newest]))
+  if (tenantIds) query = query.where('snapshots.tenant_id', 'in', [...tenantIds])
+  return new Map((await query.execute()).map(({ tenant_id, newest }) => [tenant_id, newest]))
 }
 
 /** All registered snapshots of these tenants. */

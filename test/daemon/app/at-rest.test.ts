@@ -7,6 +7,7 @@ import { manualClock } from '../../../src/core/kit/index.ts'
 import { compose } from '../../../src/daemon/app/index.ts'
 import { importManifest, loadBoxMigrations } from '../../../src/daemon/boxes/index.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
+import { namedSeries } from '../../../src/daemon/service/index.ts'
 import { packageRoot, silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring } from '../../support/admin-world.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -75,6 +76,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   })
 
   test('a daemon starts, looks around once and is scraped without reading a table from end to end', async () => {
+    let named = ''
     const { wholeReads, statements } = await overheard.during(async () => {
       const leaving = new AbortController()
       setMaxListeners(0, leaving.signal)
@@ -82,10 +84,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
       const loops = begin()
       while (clock.sleepers() < loops.length) await new Promise((turn) => setImmediate(turn))
       await metrics.registry.metrics()
+      const { boxes, agents } = deps.config
+      const times = { staleAfterMs: boxes.staleAfterMs, offlineAfterMs: agents.offlineAfterMs }
+      for await (const part of namedSeries({ ...deps, ...times, maxBoxes: 10_000 })) named += part
       leaving.abort()
       await Promise.all(loops)
     })
     expect(wholeReads.filter(({ table }) => !allowedAtRest.includes(table)).map(words)).toEqual([])
+    expect(named.match(/^tenantry_box_up\{/gm)).toHaveLength(2000)
     expect(statements).toBeGreaterThan(50)
     expect(statements).toBeLessThan(500)
   })

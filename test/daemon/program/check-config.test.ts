@@ -80,6 +80,10 @@ const wrong: Record<string, readonly [says: RegExp, change: (folder: string) => 
   'polls longer than the silence of a lost host': [/agents\.longPollMs/, () => ({ TENANTRY_AGENTS_OFFLINE_AFTER_MS: '30000' })],
   'a public network as a private one': [/is not private/, () => ({ TENANTRY_HOMESERVERS_PRIVATE_NETWORKS: '8.8.8.0/24' })],
   'a network that is none': [/is not a network/, () => ({ TENANTRY_HOMESERVERS_PRIVATE_NETWORKS: 'ten' })],
+  'a token file of metrics that others can read': [
+    /token file .* can be read by others/,
+    async (folder) => ({ TENANTRY_METRICS_TOKEN_FILE: await file(join(folder, 'token'), 'a'.repeat(64), 0o644) }),
+  ],
   'a role book that is not there': [/Role book .* cannot be read/, (folder) => ({ TENANTRY_ROLES: join(folder, 'roles.yaml') })],
   'a role book without roles': [/roles\.yaml/, async (folder) => ({ TENANTRY_ROLES: await file(join(folder, 'roles.yaml'), 'roles: {}') })],
   'a bucket without credentials': [/objectStore is a bucket/, () => ({ TENANTRY_OBJECT_STORE: 's3://s3.example/files' })],
