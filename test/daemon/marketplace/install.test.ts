@@ -305,6 +305,25 @@ onBothDialects('installs of the marketplace', (fresh) => {
     expect([await accept(id, 500), await accept(free.id, null)]).toEqual(['PAYMENTS_UNAVAILABLE', 'ok'])
   })
 
+  test('an item that gets a price while it is installed for free is not installed', async () => {
+    const db = await fresh()
+    let change: (() => Promise<unknown>) | undefined
+    const { approved } = (await aMarketplaceWorld(db)).deps
+    const listed: typeof approved.listed = async (of) => {
+      await change?.()
+      return approved.listed(of)
+    }
+    const room = await aMarketplaceWorld(db, { isFirst: false, deps: { approved: { ...approved, listed } } })
+    await approve(db, aManifest(), 'ten_one')
+    const { id } = await room.published(anApp())
+    change = async () => {
+      change = undefined
+      await room.operator.changeItem({ params: { id }, body: { priceModel: 'flat-monthly', priceCents: 1000 } })
+    }
+    expect(await codeOf(install(room, id))).toBe('CONFLICT')
+    expect((await stateOf(room)).subscriptions).toEqual([])
+  })
+
   test('each seed is published once, can be played to its end, and stays as an admin left it', async () => {
     const room = await aMarketplaceWorld(await fresh())
     const items = await room.seeded()
