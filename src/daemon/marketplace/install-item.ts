@@ -143,7 +143,7 @@ type InstalledPayment = Pick<
   | ('paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId' | 'paymentStatus' | 'paidUntil')
 >
 
-const noPayment: InstalledPayment = {
+export const noPayment: InstalledPayment = {
   ...{ priceModel: null, priceCents: null, currency: null },
   ...{ paymentPriceId: null, paymentSubscriptionId: null, paymentSubscriptionItemId: null, paymentStatus: 'ok', paidUntil: null },
 }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { type BoardDefinition, type SimulationScript, simulateBoard } from '../../../src/core/boards/index.ts'
-import { activateInstalled, findItem, findSubscription, publishSeeds } from '../../../src/daemon/marketplace/index.ts'
-import { installItem } from '../../../src/daemon/marketplace/install-item.ts'
+import { planBundle } from '../../../src/daemon/marketplace/bundle.ts'
+import { activateInstalled, findItem, findSubscription, type ItemRecord, publishSeeds } from '../../../src/daemon/marketplace/index.ts'
+import { installItem, noPayment, storeInstallation } from '../../../src/daemon/marketplace/install-item.ts'
 import { activateModule, installModuleIn } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
@@ -193,6 +194,32 @@ onBothDialects('installs of the marketplace', (fresh) => {
       await uninstall(two.id)
       expect((await room.modules.row()).status).toBe('deactivated')
     }
+  })
+
+  test('a module ends with the last of its apps when two of them are uninstalled at once', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const items = [await room.published(anApp()), await room.published(anApp({ name: 'Attendance too' }))]
+    const installed = []
+    for (const { id } of items) installed.push((await install(room, id)).subscription.id)
+    await Promise.all(installed.map((id) => room.as('mia').uninstallMarketplaceItem({ params: { id } })))
+    expect((await room.modules.row()).status).toBe('deactivated')
+  })
+
+  test('a module ends with its app also if the former app was uninstalled after the dry run', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const [first, second] = [await room.published(anApp()), await room.published(anApp({ name: 'Attendance too' }))]
+    const uninstall = (id: string) => room.as('mia').uninstallMarketplaceItem({ params: { id } })
+    const { subscription: one } = await install(room, first.id)
+    const item = (await findItem(room.db, second.id)) as ItemRecord
+    const plan = await planBundle(room.deps, jobOfOne, item)
+    await uninstall(one.id)
+    const input = { actor: jobOfOne, item, plan, payment: noPayment }
+    const two = await room.db.transaction().execute((tx) => storeInstallation(room.deps, tx, input))
+    expect((await install(room, second.id)).activation).toBeNull()
+    await uninstall(two.id)
+    expect((await room.modules.row()).status).toBe('deactivated')
   })
 
   test('a job activates the module of an app that it finished', async () => {
