@@ -36,6 +36,7 @@ import { tenantOfCustomer } from './follow-invoice.ts'
 import { newlyRefunded } from './follow-refund.ts'
 import { assertNothingOverdue } from './overdue.ts'
 import { ensurePrice } from './prices.ts'
+import { paymentOfItem, runAlone } from './run-alone.ts'
 import { closeRejected } from './stuck-attempt.ts'
 import { enqueueSubscriptionTerms, payoutOf } from './terms.ts'
 
@@ -53,7 +54,13 @@ export const actsOf = (deps: PaymentsDeps, given: InstallAttempt): Acts => ({
     if (!price) throw new Refused(problem('CONFLICT', 'The item became free while it was installed. fix: repeat the request'))
     return { priceId: price.id }
   },
-  charge: () => charge(deps, given),
+  charge: async () => {
+    const charged = await runAlone(deps, paymentOfItem(given.attempt), () => charge(deps, given))
+    return (
+      charged ??
+      Promise.reject(problem('PAYMENTS_UNAVAILABLE', 'The former payment for the item is being ended. fix: repeat the request later'))
+    )
+  },
   install: () => install(deps, given),
   cancel: () => cancel(deps, given),
   refund: () => refund(deps, given),

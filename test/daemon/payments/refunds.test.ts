@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
+import { paymentsFeature } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -148,6 +149,28 @@ onBothDialects('an uninstallation just before the end of its period', (fresh) =>
     }
     expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[1000, 700, 300], []])
     expect(await refundsIn(room.db)).toMatchObject([{ refundedCents: 1000 }, { refundedCents: 1000 }])
+  })
+
+  test('and an installation while the new period is paid back leave one of both', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.clock.advance(32 * dayMs)
+    let again: Promise<unknown> | undefined
+    const listInvoices: typeof room.provider.listInvoices = async (filter) => {
+      again ??= room.install().catch(() => undefined)
+      await again
+      return room.provider.listInvoices(filter)
+    }
+    const jobs = paymentsFeature.jobs?.({ ...room.deps, provider: { ...room.provider, listInvoices } })
+    await jobs?.['payments.cancellation']?.({ id: (await room.rows())[0]?.payment_subscription_id }, { last: false })
+    for (let nth = 0; nth < 5; nth++) {
+      await room.deliver()
+      await room.clock.advance(60 * 60_000)
+    }
+    const isInstalled = (await room.rows())[0]?.status === 'active'
+    expect([room.double.liveSubscriptions(room.customer.id).length, isInstalled]).toEqual([1, true])
+    expect(room.money()[0]).toBe(2000)
   })
 })
 

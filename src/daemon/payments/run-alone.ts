@@ -1,0 +1,30 @@
+import { newId } from '../../core/kit/index.ts'
+import { acquireLease, releaseLease } from '../db/index.ts'
+import type { PaymentsDeps } from './deps.ts'
+
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random'>
+
+/** Longer than the calls of the provider in one run may take. */
+const leaseMs = 5 * 60_000
+
+/**
+ * Runs what reads from the provider and then decides by it: what another process reads or changes in between would be overwritten. Undefined while
+ * another process has the name.
+ */
+export async function runAlone<Result extends object | string>(
+  deps: Deps,
+  name: string,
+  work: () => Promise<Result>,
+): Promise<Result | undefined> {
+  const lease = await acquireLease(deps, { name, owner: newId(deps.random, 'run'), ttlMs: leaseMs })
+  if (!lease) return undefined
+  try {
+    return await work()
+  } finally {
+    await releaseLease(deps, lease)
+  }
+}
+
+/** An installation charges for an item, or the former payment for it ends. */
+export const paymentOfItem = ({ tenantId, itemId }: Readonly<{ tenantId: string; itemId: string }>): string =>
+  `payments-item:${tenantId}:${itemId}`
