@@ -2,10 +2,11 @@ import { type Month, monthBefore, type Share, sharesOf } from '../../core/billin
 import { isoNow } from '../../core/kit/index.ts'
 import type { ProviderInvoice } from '../../core/payments/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { paymentsOfInvoice, runAlone } from '../payments/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { invoicesToRead } from './module-usage.repo.ts'
 
-type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider'>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>
 
 /** One call each: a job that is interrupted repeats no more than these. */
 const pageSize = 100
@@ -17,7 +18,12 @@ export async function readInvoices(deps: Deps, { month, after }: Page, signal: A
   const ids = await invoicesToRead(deps.db, { since: monthBefore(month, monthsBack), after, limit: pageSize })
   for (const id of ids) {
     signal.throwIfAborted()
-    await applyInvoice(deps, { id, invoice: await deps.provider.getInvoice(id) })
+    const read = async () => {
+      await applyInvoice(deps, { id, invoice: await deps.provider.getInvoice(id) })
+      return id
+    }
+    // As for the event of a refund. The job is repeated.
+    if ((await runAlone(deps, paymentsOfInvoice(id), read)) === undefined) throw new Error(`another process reads the invoice ${id}`)
   }
   return ids.length === pageSize ? (ids.at(-1) ?? null) : null
 }

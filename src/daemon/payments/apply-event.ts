@@ -23,7 +23,7 @@ import { followFailedRefund, followRefund } from './follow-refund.ts'
 import { followSetup } from './follow-setup.ts'
 import { syncAccount } from './vendors.ts'
 
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl' | 'bundles' | 'billing'>
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider' | 'baseUrl' | 'bundles' | 'billing'>
 
 export const eventTopic = 'payments.event'
 

@@ -28,3 +28,6 @@ export async function runAlone<Result extends object | string>(
 /** An installation charges for an item, or the former payment for it ends. */
 export const paymentOfItem = ({ tenantId, itemId }: Readonly<{ tenantId: string; itemId: string }>): string =>
   `payments-item:${tenantId}:${itemId}`
+
+/** What was paid and refunded of an invoice is read and stored. */
+export const paymentsOfInvoice = (invoiceId: string): string => `payments-invoice:${invoiceId}`

@@ -37,6 +37,27 @@ onBothDialects('a refund that an operator makes at the provider', (fresh) => {
     ])
   })
 
+  test('is not lost to a run that read the invoice before it', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    let isRefunded = false
+    const getInvoice: typeof room.provider.getInvoice = async (id) => {
+      const found = await room.provider.getInvoice(id)
+      if (!isRefunded) {
+        isRefunded = true
+        room.double.refundInvoice(id, 500)
+        await room.deliver()
+      }
+      return found
+    }
+    await room.run('billing-developer-payouts', { ...room.deps, provider: { ...room.provider, getInvoice } })
+    await room.clock.advance(60_000)
+    await room.runJobs()
+    expect([isRefunded, (await room.usage())[0]?.state]).toEqual([true, 'refunded'])
+  })
+
   test('of an item is audited with its name, and takes nothing away', async () => {
     const room = await aBillingWorld(await fresh())
     await room.install()
