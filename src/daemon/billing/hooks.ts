@@ -39,7 +39,7 @@ export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 
     const payload = { id: newId(random, 'pml'), ...failed, ...amount }
     await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
   },
-  refunded: (tx, invoice) => applyInvoice({ db: tx, clock }, { id: invoice.id, invoice }),
+  refunded: (tx, invoice) => applyInvoice({ db: tx, clock }, invoice),
   tenantOf,
   planChanged: (found: ProviderSubscription) => followPlan({ db, clock, provider, paymentFailed: mailFailure({ clock, random }) }, found),
 })
