@@ -21,6 +21,7 @@ import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
 import { followFailedRefund, followRefund } from './follow-refund.ts'
 import { followSetup } from './follow-setup.ts'
+import { lookAgainMs, planOfTenant, runAlone } from './run-alone.ts'
 import { syncAccount } from './vendors.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider' | 'baseUrl' | 'bundles' | 'billing'>
@@ -113,7 +114,11 @@ async function syncSubscription(deps: Deps, found: ProviderSubscription | null, 
   const kind = found?.metadata.svc_kind
   // Only an end that the provider reports cancels: a key of another account finds nothing.
   if (!found) return 'the provider does not know the subscription'
-  if (kind === 'plan') return deps.billing.planChanged(found)
+  if (kind === 'plan') {
+    // The event of another subscription of the tenant has another queue.
+    const changed = await runAlone(deps, planOfTenant(found.metadata.svc_tenant ?? ''), () => deps.billing.planChanged(found))
+    return changed ?? { subscriptionId: found.id, runAt: isoIn(deps.clock, lookAgainMs) }
+  }
   if (kind !== 'item') return 'nothing to do: no svc_kind'
   const { id } = found
   const unpaid = isLive(found) ? [] : (await unpaidOf(deps, found)).filter((invoice) => invoice.id !== followed)
@@ -157,8 +162,6 @@ async function isBeingInstalled(tx: Tx, { metadata }: ProviderSubscription): Pro
   const { svc_tenant: tenantId = '', svc_item: itemId = '' } = metadata
   return (await openAttempt(tx, { tenantId, itemId })) !== undefined
 }
-
-const lookAgainMs = 60_000
 
 const system = { kind: 'system', name: 'payments' } as const
 

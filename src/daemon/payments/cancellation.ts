@@ -5,14 +5,12 @@ import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubsc
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { endRenewed, isRenewed } from './end-renewed.ts'
-import { paymentOfItem, runAlone } from './run-alone.ts'
+import { lookAgainMs, paymentOfItem, runAlone } from './run-alone.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider'>
 
 export const cancellationTopic = 'payments.cancellation'
 
-/** While an installation runs, its end decides: the job retries after this. */
-const lookAgainMs = 60_000
 /** The provider finalises the invoice of a new period about an hour after its begin. */
 const draftMs = 60 * 60_000
 

@@ -8,11 +8,9 @@ import { refundFailed, refundFailedKey } from './alerts.ts'
 import { findAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { nameOfInvoice, tenantOfInvoice } from './follow-invoice.ts'
-import { paymentsOfInvoice, runAlone } from './run-alone.ts'
+import { lookAgainMs, paymentsOfInvoice, runAlone } from './run-alone.ts'
 
 type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider' | 'billing'>
-
-const lookAgainMs = 60_000
 
 const system = { kind: 'system', name: 'payments' } as const
 

@@ -31,3 +31,12 @@ export const paymentOfItem = ({ tenantId, itemId }: Readonly<{ tenantId: string;
 
 /** What was paid and refunded of an invoice is read and stored. */
 export const paymentsOfInvoice = (invoiceId: string): string => `payments-invoice:${invoiceId}`
+
+/** The state of the account of a vendor is read and stored. */
+export const stateOfAccount = (accountId: string): string => `payments-account:${accountId}`
+
+/** The subscriptions of a tenant's plan are read, and one of them is stored. */
+export const planOfTenant = (tenantId: string): string => `payments-plan:${tenantId}`
+
+/** After this a job looks again that has to wait for another process or for an installation. */
+export const lookAgainMs = 60_000
