@@ -67,7 +67,7 @@ export const actsOf = (deps: PaymentsDeps, given: InstallAttempt): Acts => ({
 })
 
 /** Errors that the provider saved for a key: each needs the next key. */
-const savedErrors = ({ journal }: InstallAttempt, step: InstallStep): number =>
+const savedErrors = ({ journal }: Pick<InstallAttempt, 'journal'>, step: InstallStep): number =>
   journal.filter((entry) => entry.step === step && entry.mark === 'failed' && (entry.data as { saved?: boolean }).saved).length
 
 type Charged = Readonly<{ subscriptionId: string; isTakenBack: boolean }>
@@ -195,8 +195,10 @@ async function cancel(deps: PaymentsDeps, given: InstallAttempt): Promise<null> 
   return null
 }
 
+type Refunded = Pick<InstallAttempt, 'attempt' | 'actor' | 'journal'>
+
 /** Pays back every invoice of what this attempt created; it takes the share of the vendor and the fee back. */
-async function refund({ db, clock, provider }: PaymentsDeps, given: InstallAttempt): Promise<Readonly<{ refundedCents: number }>> {
+export async function refund({ db, clock, provider }: PaymentsDeps, given: Refunded): Promise<Readonly<{ refundedCents: number }>> {
   const { attempt, actor } = given
   const n = savedErrors(given, 'refund')
   const refunded: Pick<ProviderInvoice, 'id' | 'refundedCents'>[] = []

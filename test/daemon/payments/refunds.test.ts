@@ -196,6 +196,22 @@ onBothDialects('an uninstallation just before the end of its period', (fresh) =>
 })
 
 onBothDialects('a refund of an installation', (fresh) => {
+  test('whose charge arrives at the provider after its end is made by the event of the charge', async () => {
+    const room = await aBillingWorld(await fresh())
+    room.double.fault('createSubscription', 'late')
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.db.updateTable('tenants').set({ status: 'suspended' }).execute()
+    await room.clock.advance(2 * 60_000)
+    await room.runJobs()
+    expect((await room.attempts()).map(({ outcome }) => outcome)).toEqual(['rolled_back'])
+    room.double.deliverLate()
+    expect(room.money()[0]).toBe(1000)
+    await room.deliver()
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[0, 0, 0], []])
+    expect(await refundsIn(room.db)).toMatchObject([{ refundedCents: 1000 }])
+    expect(await room.alerts()).toEqual(['installation_failed open'])
+  })
+
   test.each([
     ['the same hour', 60_000],
     ['two days later', 2 * dayMs],
