@@ -59,6 +59,7 @@ onBothDialects('a month of active users', (fresh) => {
       execute: async (work: Parameters<ReturnType<typeof room.db.transaction>['execute']>[0]) => {
         if (!isInstalled) {
           isInstalled = true
+          await room.clock.advance(1000)
           await room.install()
         }
         return room.db.transaction().execute(work)
