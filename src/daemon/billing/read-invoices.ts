@@ -17,7 +17,7 @@ export async function readInvoices(deps: Deps, { month, after }: Page, signal: A
   const ids = await invoicesToRead(deps.db, { since: monthBefore(month, monthsBack), after, limit: pageSize })
   for (const id of ids) {
     signal.throwIfAborted()
-    // What an event stores while the invoice is read is newer: it stays.
+    // A state that an event stores while the invoice is read is newer: it stays.
     const before = await rowsOf(deps.db, id)
     await store(deps, before, await deps.provider.getInvoice(id))
   }

@@ -21,8 +21,8 @@ import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
 import { followFailedRefund, followRefund } from './follow-refund.ts'
 import { followSetup } from './follow-setup.ts'
+import { refundLateCharge } from './refund-late-charge.ts'
 import { lookAgainMs, planOfTenant, runAlone } from './run-alone.ts'
-import { undoLateCharge } from './undo-late-charge.ts'
 import { syncAccount } from './vendors.ts'
 
 export const eventTopic = 'payments.event'
@@ -123,8 +123,8 @@ async function syncSubscription(deps: PaymentsDeps, found: ProviderSubscription 
     return changed ?? { subscriptionId: found.id, runAt: isoIn(deps.clock, lookAgainMs) }
   }
   if (kind !== 'item') return 'nothing to do: no svc_kind'
-  const undone = await undoLateCharge(deps, found)
-  if (undone !== undefined) return undone
+  const refunded = await refundLateCharge(deps, found)
+  if (refunded !== undefined) return refunded
   const { id } = found
   const unpaid = isLive(found) ? [] : (await unpaidOf(deps, found)).filter((invoice) => invoice.id !== followed)
   return deps.db.transaction().execute(async (tx) => {

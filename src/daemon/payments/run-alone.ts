@@ -29,7 +29,7 @@ export async function runAlone<Result extends object | string>(
 export const paymentOfItem = ({ tenantId, itemId }: Readonly<{ tenantId: string; itemId: string }>): string =>
   `payments-item:${tenantId}:${itemId}`
 
-/** What was paid and refunded of an invoice is read and stored. */
+/** The payments and refunds of an invoice are read and stored. */
 export const paymentsOfInvoice = (invoiceId: string): string => `payments-invoice:${invoiceId}`
 
 /** The state of the account of a vendor is read and stored. */

@@ -10,7 +10,7 @@ import { lookAgainMs, paymentOfItem, runAlone } from './run-alone.ts'
  * The charge of an installation whose answer was lost may arrive at the provider after the installation was cancelled: it is paid back, and its
  * subscription ends. Undefined for any other subscription. The subscription ends last, so that a process that is killed continues here.
  */
-export async function undoLateCharge(
+export async function refundLateCharge(
   deps: PaymentsDeps,
   { id, metadata, ...found }: ProviderSubscription,
 ): Promise<string | Readonly<{ subscriptionId: string; runAt: string }> | undefined> {
@@ -19,7 +19,7 @@ export async function undoLateCharge(
   const attempt = await findAttempt(db, metadata.svc_attempt)
   if (attempt?.outcome !== 'rolled_back') return undefined
   const { tenantId, journal } = attempt
-  const undo = async () => {
+  const refundNow = async () => {
     // A later installation may take it over, or has done so.
     if (await openAttempt(db, attempt)) return later
     if (await isLinked(db, id)) return taken
@@ -28,7 +28,7 @@ export async function undoLateCharge(
     await provider.cancelSubscription({ key: `late-charge:${id}:${isoNow(clock)}`, id })
     return `the late charge of the installation ${attempt.id} was paid back`
   }
-  const done = (await runAlone(deps, paymentOfItem(attempt), undo)) ?? later
+  const done = (await runAlone(deps, paymentOfItem(attempt), refundNow)) ?? later
   if (done === later) return { subscriptionId: id, runAt: isoIn(clock, lookAgainMs) }
   return done === taken ? undefined : done
 }
