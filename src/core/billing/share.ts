@@ -2,7 +2,7 @@ import type { ProviderInvoice } from '../payments/index.ts'
 
 type Invoice = Pick<ProviderInvoice, 'status' | 'isDisputed' | 'isLost' | 'total' | 'taxCents' | 'paidCents' | 'refundedCents'>
 type Module = Readonly<{ id: string; priceCents: number }>
-export type Share = Readonly<{ id: string; state: 'billed' | 'paid' | 'refunded' | 'void'; refundedCents: number }>
+type Share = Readonly<{ id: string; state: 'billed' | 'paid' | 'refunded' | 'void'; refundedCents: number }>
 
 /**
  * The state of each module by its invoice. A refund in part is split by price: the provider does not know which module it is for, and the

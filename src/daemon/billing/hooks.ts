@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invoiceFailedMail, monthOf, paymentFailedMail } from '../../core/billing/index.ts'
+import { invoiceFailedMail, paymentFailedMail } from '../../core/billing/index.ts'
 import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
 import type { ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
@@ -7,11 +7,11 @@ import { findItem } from '../marketplace/index.ts'
 import type { BillingHooks } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
-import { reopenMonth } from './plan-reports.ts'
+import { beginSpan } from './plan-reports.ts'
 import { followPlan } from './plans.ts'
 import { applyInvoice } from './read-invoices.ts'
 import { reportTopic } from './report-usage.ts'
-import { closeSpan, insertSpan } from './spans.repo.ts'
+import { closeSpan } from './spans.repo.ts'
 
 export const invoiceMailTopic = 'billing.invoice-mail'
 export const paymentMailTopic = 'billing.payment-mail'
@@ -21,11 +21,7 @@ const lastInvoiceMs = 2 * 60 * 60_000
 
 /** Takes what payments reports, in the transaction of the change. */
 export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>): BillingHooks => ({
-  installed: async (tx, span) => {
-    const now = isoNow(clock)
-    await insertSpan(tx, { ...span, fromAt: now })
-    await reopenMonth(tx, { id: span.paymentSubscriptionId, month: monthOf(now) })
-  },
+  installed: (tx, span) => beginSpan(tx, { ...span, fromAt: isoNow(clock) }),
   ended: async (tx: Tx, { id, isOver = false }) => {
     const isClosed = await closeSpan(tx, { id, at: isoNow(clock) })
     if (isClosed || isOver)
@@ -39,7 +35,7 @@ export const billingHooks = ({ db, clock, random, provider }: Pick<BillingDeps, 
     const payload = { id: newId(random, 'pml'), ...failed, ...amount }
     await enqueueJob(tx, clock, { topic: invoiceMailTopic, payload, pool: 'mail' })
   },
-  refunded: (tx, invoice) => applyInvoice({ db: tx, clock }, { id: invoice.id, invoice }),
+  refunded: (tx, invoice) => applyInvoice({ db: tx, clock }, invoice),
   tenantOf,
   planChanged: (found: ProviderSubscription) => followPlan({ db, clock, provider, paymentFailed: mailFailure({ clock, random }) }, found),
 })

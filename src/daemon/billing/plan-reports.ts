@@ -5,7 +5,7 @@ import { lockExclusive, type Tx } from '../db/index.ts'
 import type { ReportTable } from './billing.tables.ts'
 import { usersToReport } from './count-users.ts'
 import type { BillingDeps } from './deps.ts'
-import { newestSpans, unreportedIn } from './spans.repo.ts'
+import { insertSpan, type NewSpan, newestSpans, spansOf, unreportedIn } from './spans.repo.ts'
 
 export type ReportRow = Selectable<ReportTable>
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random'>
@@ -76,17 +76,25 @@ async function planReports({ clock, random }: Deps, tx: Tx, { month, ids, at }: 
   }
 }
 
-type UntilEnd = Readonly<{ id: string; from: string; to: string; isOver: boolean }>
+type Ended = Readonly<{ id: string; isOver: boolean }>
 
-/** Counts the months of a subscription up to the end of its last installation. `isOver`: no invoice of the subscription follows. */
-export const countUntilEnd = (deps: Deps, { id, from, to, isOver }: UntilEnd): Promise<void> =>
+/**
+ * Counts the months of a subscription up to the end of its last installation. `isOver`: no invoice of the subscription follows. False if there is
+ * nothing to count: it was installed again meanwhile, and the month is counted at its end.
+ */
+export const countUntilEnd = (deps: Deps, { id, isOver }: Ended): Promise<boolean> =>
   deps.db.transaction().execute(async (tx) => {
     await lockExclusive(tx, plansLock)
+    const spans = await spansOf(tx, id)
+    const [first, last] = [spans.at(0), spans.at(-1)]
+    if (!first || !last || last.to_at === null || last.price_model !== 'per-active-user') return false
+    const [from, to] = [first.from_at, last.to_at]
     for (const month of monthsBetween(monthOf(from), monthOf(to))) {
       if (await isClosed(tx, { id, month })) continue
       await planReports(deps, tx, { month, ids: [id], at: month < monthOf(to) ? reportTimeOf(month) : to })
     }
     if (isOver) await reopenLast(tx, id)
+    return true
   })
 
 /**
@@ -115,12 +123,17 @@ async function isClosed(tx: Tx, { id, month }: Readonly<{ id: string; month: Mon
   return row !== undefined
 }
 
-/** An item that is installed again in the month that its cancellation closed: the month is counted again at its end. */
-export async function reopenMonth(tx: Tx, { id, month }: Readonly<{ id: string; month: Month }>): Promise<void> {
+/**
+ * An item is installed by a subscription, also again in the month that its cancellation closed: the month is counted again at its end. A count that
+ * runs at the moment ends before.
+ */
+export async function beginSpan(tx: Tx, span: NewSpan): Promise<void> {
+  await lockExclusive(tx, plansLock)
+  await insertSpan(tx, span)
   await tx
     .updateTable('billing_reports')
     .set({ closes_month: 0 })
-    .where('payment_subscription_id', '=', id)
-    .where('month', '=', month)
+    .where('payment_subscription_id', '=', span.paymentSubscriptionId)
+    .where('month', '=', monthOf(span.fromAt))
     .execute()
 }

@@ -1,4 +1,4 @@
-import { type Month, monthBefore, type Share, sharesOf } from '../../core/billing/index.ts'
+import { type Month, monthBefore, sharesOf } from '../../core/billing/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import type { ProviderInvoice } from '../../core/payments/index.ts'
 import type { DbOrTx } from '../db/index.ts'
@@ -17,7 +17,9 @@ export async function readInvoices(deps: Deps, { month, after }: Page, signal: A
   const ids = await invoicesToRead(deps.db, { since: monthBefore(month, monthsBack), after, limit: pageSize })
   for (const id of ids) {
     signal.throwIfAborted()
-    await applyInvoice(deps, { id, invoice: await deps.provider.getInvoice(id) })
+    // A state that an event stores while the invoice is read is newer: it stays.
+    const before = await rowsOf(deps.db, id)
+    await store(deps, before, await deps.provider.getInvoice(id))
   }
   return ids.length === pageSize ? (ids.at(-1) ?? null) : null
 }
@@ -25,27 +27,38 @@ export async function readInvoices(deps: Deps, { month, after }: Page, signal: A
 type Page = Readonly<{ month: Month; after: string }>
 
 /** Stores what an invoice says about its modules. */
-export async function applyInvoice(
-  { db, clock }: Readonly<{ db: DbOrTx; clock: Deps['clock'] }>,
-  { id, invoice }: Readonly<{ id: string; invoice: ProviderInvoice | null }>,
-): Promise<void> {
-  const rows = await db
+export const applyInvoice = async (deps: Stores, invoice: ProviderInvoice): Promise<void> =>
+  store(deps, await rowsOf(deps.db, invoice.id), invoice)
+
+const states = ['billed', 'paid', 'refunded', 'void'] as const
+
+const rowsOf = (db: DbOrTx, invoiceId: string) =>
+  db
     .selectFrom('billing_usage')
     .select(['id', 'price_cents', 'state', 'refunded_cents'])
-    .where('invoice_id', '=', id)
-    .where('state', 'in', ['billed', 'paid', 'refunded', 'void'])
+    .where('invoice_id', '=', invoiceId)
+    .where('state', 'in', states)
     .orderBy('id')
     .execute()
+
+type Stores = Readonly<{ db: DbOrTx; clock: Deps['clock'] }>
+type Rows = Awaited<ReturnType<typeof rowsOf>>
+
+/** `rows`: as they were before the invoice was read. One that changed since stays. */
+async function store({ db, clock }: Stores, rows: Rows, invoice: ProviderInvoice | null): Promise<void> {
   const shares = sharesOf(
     invoice,
     rows.map((row) => ({ id: row.id, priceCents: row.price_cents })),
   )
-  const isNew = (share: Share, nth: number) => share.state !== rows[nth]?.state || share.refundedCents !== rows[nth]?.refunded_cents
-  for (const share of shares.filter(isNew))
+  for (const [nth, { id, state, refundedCents }] of shares.entries()) {
+    const row = rows[nth] as Rows[number]
+    if (state === row.state && refundedCents === row.refunded_cents) continue
     await db
       .updateTable('billing_usage')
-      .set({ state: share.state, refunded_cents: share.refundedCents, updated_at: isoNow(clock) })
-      .where('id', '=', share.id)
-      .where('state', 'in', ['billed', 'paid', 'refunded', 'void'])
+      .set({ state, refunded_cents: refundedCents, updated_at: isoNow(clock) })
+      .where('id', '=', id)
+      .where('state', '=', row.state)
+      .where('refunded_cents', '=', row.refunded_cents)
       .execute()
+  }
 }

@@ -4,7 +4,6 @@ import type { JobHandler } from '../db/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { countMonth, countUntilEnd } from './plan-reports.ts'
 import { sendReports } from './send-reports.ts'
-import { spansOf } from './spans.repo.ts'
 import { watchUnbilled } from './watch-unbilled.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'activeUsers'>
@@ -53,11 +52,7 @@ type Ended = Readonly<{ id: string; isOver?: boolean }>
 /** Throws if a report was not sent; it can be repeated. `isOver`: no invoice of the subscription follows. */
 export async function reportUntilEnd(deps: Deps, { id, isOver = false }: Ended): Promise<void> {
   await deps.activeUsers.flush()
-  const spans = await spansOf(deps.db, id)
-  const [first, last] = [spans.at(0), spans.at(-1)]
-  // Installed again meanwhile: the month is counted at its end.
-  if (!first || !last || last.to_at === null || last.price_model !== 'per-active-user') return
-  await countUntilEnd(deps, { id, from: first.from_at, to: last.to_at, isOver })
+  if (!(await countUntilEnd(deps, { id, isOver }))) return
   const { waiting, unbilled, isAway } = await sendReports(deps, new AbortController().signal, id)
   if (unbilled > 0) await watchUnbilled(deps)
   if (waiting > 0) throw notSent(`usage of the subscription ${id} was not sent`, isAway)

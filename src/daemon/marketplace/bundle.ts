@@ -3,7 +3,7 @@ import { type Actor, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import type { AppBundle } from '../../core/marketplace/index.ts'
 import { assertCompatible, type ModuleManifest, type Permission, priceOf } from '../../core/modules/index.ts'
 import { draftOf, storeBoard } from '../boards/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, lockExclusive, type Tx } from '../db/index.ts'
 import { activateModule, assertFlagOfModule, deleteDataIn, endModuleIn, findInstallation, installModuleIn } from '../modules/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import type { ItemRecord } from './items.repo.ts'
@@ -110,10 +110,16 @@ export async function consentOf(
 
 type Applied = Readonly<{ installedTemplateId: string | null; moduleId: string | null; ownsModule: boolean }>
 
-type OfTenant = Readonly<{ tenantId: string; moduleId: string; status: 'installed' | 'active' | 'deactivated' }>
+type OfTenant = Readonly<{ tenantId: string; moduleId: string }>
+
+/** Apps of one module are installed and uninstalled one after the other: two at once would each leave the module to the other. */
+const lockApps = (tx: Tx, { tenantId, moduleId }: OfTenant): Promise<void> =>
+  lockExclusive(tx, `marketplace-module ${tenantId} ${moduleId}`)
 
 /** Another app installed the module, or an app whose end deactivated it; otherwise the organisation did. */
-async function isOfApp(tx: Tx, { tenantId, moduleId, status }: OfTenant): Promise<boolean> {
+async function isOfApp(tx: Tx, { tenantId, moduleId }: OfTenant): Promise<boolean> {
+  // An uninstallation may have deactivated it after the dry run.
+  const status = (await findInstallation(tx, { tenantId, moduleId }))?.status
   const apps = tx
     .selectFrom('marketplace_subscriptions')
     .select('id')
@@ -133,8 +139,9 @@ export async function applyBundle(deps: Deps, tx: Tx, { actor, plan }: Readonly<
   }
   const { moduleId, permissions: approvedPermissions, modulePriceCents, status } = plan
   const { tenantId } = actor
+  await lockApps(tx, { tenantId, moduleId })
   const isNew = status === 'none' || status === 'expired'
-  const ownsModule = isNew || (await isOfApp(tx, { tenantId, moduleId, status }))
+  const ownsModule = isNew || (await isOfApp(tx, { tenantId, moduleId }))
   if (status === 'expired') await deleteDataIn(deps, tx, { tenantId, moduleId })
   if (isNew) await installModuleIn(deps, tx, { actor, moduleId, approvedPermissions, modulePriceCents })
   return { installedTemplateId: null, moduleId, ownsModule }
@@ -161,6 +168,7 @@ type Ended = Readonly<{ actor: Installer; moduleId: string | null; ownsModule: b
 export async function endBundle(deps: Deps, tx: Tx, one: Ended): Promise<void> {
   const { actor, moduleId, ownsModule } = one
   if (moduleId === null || !ownsModule) return
+  await lockApps(tx, { tenantId: actor.tenantId, moduleId })
   const other = await tx
     .selectFrom('marketplace_subscriptions')
     .select('id')

@@ -42,7 +42,9 @@ export async function installItem(deps: MarketplaceDeps, actor: PlatformPrincipa
   assertPrice({ name: item.name, price: priceFor(item, own, deps.clock), modulePrice: hasNoModule ? undefined : modulePrice }, accepted)
   const module = { modulePriceCents: modulePrice?.cents ?? null }
   const subscription =
-    item.priceModel === null ? await installFree(deps, actor, { id, ...module }) : await deps.payments.installPaid(actor, item, module)
+    item.priceModel === null
+      ? await installFree(deps, actor, { found: item, ...module })
+      : await deps.payments.installPaid(actor, item, module)
   return { success: true as const, status: 'active' as const, ...(await finished(deps, actor, subscription)) }
 }
 
@@ -113,19 +115,22 @@ async function finished(deps: MarketplaceDeps, actor: Installer, subscription: S
   return { subscription: subscriptionView(subscription, item), activation }
 }
 
-type Free = AcceptedModule & Readonly<{ id: string }>
+/** `found`: the free item as the request read it. One that got a price since is not installed. */
+type Free = AcceptedModule & Readonly<{ found: ItemRecord }>
 
-async function installFree(deps: MarketplaceDeps, actor: PlatformPrincipal, { id, modulePriceCents }: Free): Promise<SubscriptionRecord> {
-  const found = await findItem(deps.db, id)
-  if (found?.status !== 'published') throw noSuchItem(id)
+async function installFree(
+  deps: MarketplaceDeps,
+  actor: PlatformPrincipal,
+  { found, modulePriceCents }: Free,
+): Promise<SubscriptionRecord> {
   const plan = await planBundle(deps, actor, found)
   if (plan.modulePriceCents !== modulePriceCents)
     throw problem('CONFLICT', `The module of ${found.name} got another price meanwhile. fix: read the item again and repeat the request`)
   return deps.db.transaction().execute(async (tx) => {
-    const item = await lockItem(tx, id)
-    if (item?.status !== 'published') throw noSuchItem(id)
+    const item = await lockItem(tx, found.id)
+    if (item?.status !== 'published') throw noSuchItem(found.id)
     await assertTenantActive(tx, actor)
-    if (item.updatedAt !== found.updatedAt)
+    if (item.updatedAt !== found.updatedAt || item.priceModel !== null)
       throw problem('CONFLICT', `${item.name} changed while it was installed. fix: read the item again and repeat the request`)
     return storeInstallation(deps, tx, { actor, item, plan, payment: noPayment })
   })
@@ -138,7 +143,7 @@ type InstalledPayment = Pick<
   | ('paymentPriceId' | 'paymentSubscriptionId' | 'paymentSubscriptionItemId' | 'paymentStatus' | 'paidUntil')
 >
 
-const noPayment: InstalledPayment = {
+export const noPayment: InstalledPayment = {
   ...{ priceModel: null, priceCents: null, currency: null },
   ...{ paymentPriceId: null, paymentSubscriptionId: null, paymentSubscriptionItemId: null, paymentStatus: 'ok', paidUntil: null },
 }

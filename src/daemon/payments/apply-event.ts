@@ -21,9 +21,9 @@ import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
 import { followFailedRefund, followRefund } from './follow-refund.ts'
 import { followSetup } from './follow-setup.ts'
+import { refundLateCharge } from './refund-late-charge.ts'
+import { lookAgainMs, planOfTenant, runAlone } from './run-alone.ts'
 import { syncAccount } from './vendors.ts'
-
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl' | 'bundles' | 'billing'>
 
 export const eventTopic = 'payments.event'
 
@@ -32,7 +32,7 @@ export const eventTopic = 'payments.event'
  * provider inside a transaction.
  */
 export const applyEvent =
-  (deps: Deps): JobHandler =>
+  (deps: PaymentsDeps): JobHandler =>
   async (payload) => {
     const { eventId, subscriptionId } = payload as { eventId: string; subscriptionId?: string }
     const { db, clock } = deps
@@ -57,13 +57,17 @@ type Continued = Readonly<{ subscriptionId?: string; runAt?: string }>
 type Enqueued = Readonly<{ id: string; objectId?: string | null; subscriptionId?: string; runAt?: string }>
 
 /** Events of one object run one after the other. */
-export const enqueueEvent = (tx: Tx, { clock }: Pick<Deps, 'clock'>, { id, objectId, subscriptionId, runAt }: Enqueued): Promise<void> =>
+export const enqueueEvent = (
+  tx: Tx,
+  { clock }: Pick<PaymentsDeps, 'clock'>,
+  { id, objectId, subscriptionId, runAt }: Enqueued,
+): Promise<void> =>
   enqueueJob(tx, clock, {
     ...{ topic: eventTopic, payload: { eventId: id, ...(subscriptionId && { subscriptionId }) } },
     ...{ queue: `payments:${subscriptionId ?? objectId ?? id}`, pool: 'payments', ...(runAt && { runAt }) },
   })
 
-async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
+async function outcomeOf(deps: PaymentsDeps, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
   const object = objectToRead(event)
   if (!object) return 'nothing to do'
   if (object.kind === 'account') return syncAccount(deps, object.id)
@@ -80,7 +84,7 @@ async function outcomeOf(deps: Deps, event: Parameters<typeof objectToRead>[0]):
 }
 
 /** The provider took reports of usage and then refused them. */
-async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<string> {
+async function rejectedUsage({ db, clock }: PaymentsDeps, meterId: string): Promise<string> {
   await db.transaction().execute((tx) =>
     raiseAlert(tx, clock, {
       kind: 'billing_incomplete',
@@ -98,7 +102,7 @@ async function rejectedUsage({ db, clock }: Deps, meterId: string): Promise<stri
 }
 
 /** In the queue of the subscription. Once that has ended, an event of its invoice is followed by the invoice itself. */
-async function followSubscription(deps: Deps, id: string, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
+async function followSubscription(deps: PaymentsDeps, id: string, event: Parameters<typeof objectToRead>[0]): Promise<string | Continued> {
   const object = objectToRead(event)
   const found = await deps.provider.getSubscription(id)
   const outcome = await syncSubscription(deps, found, object?.id)
@@ -109,12 +113,18 @@ async function followSubscription(deps: Deps, id: string, event: Parameters<type
 }
 
 /** Follows a subscription by its kind. `followed`: an invoice of it that is followed by itself. Returns what happened. */
-async function syncSubscription(deps: Deps, found: ProviderSubscription | null, followed?: string): Promise<string | Continued> {
+async function syncSubscription(deps: PaymentsDeps, found: ProviderSubscription | null, followed?: string): Promise<string | Continued> {
   const kind = found?.metadata.svc_kind
   // Only an end that the provider reports cancels: a key of another account finds nothing.
   if (!found) return 'the provider does not know the subscription'
-  if (kind === 'plan') return deps.billing.planChanged(found)
+  if (kind === 'plan') {
+    // The event of another subscription of the tenant has another queue.
+    const changed = await runAlone(deps, planOfTenant(found.metadata.svc_tenant ?? ''), () => deps.billing.planChanged(found))
+    return changed ?? { subscriptionId: found.id, runAt: isoIn(deps.clock, lookAgainMs) }
+  }
   if (kind !== 'item') return 'nothing to do: no svc_kind'
+  const refunded = await refundLateCharge(deps, found)
+  if (refunded !== undefined) return refunded
   const { id } = found
   const unpaid = isLive(found) ? [] : (await unpaidOf(deps, found)).filter((invoice) => invoice.id !== followed)
   return deps.db.transaction().execute(async (tx) => {
@@ -143,7 +153,7 @@ const endedBy = (row: SubscriptionRecord, now: string): SubscriptionRecord =>
   row.paidUntil !== null && row.paidUntil > now ? { ...row, paidUntil: now } : row
 
 /** Invoices of an ended subscription whose payment failed, or that the customer has not paid until they were due. */
-async function unpaidOf({ provider, clock }: Deps, { id, customerId }: ProviderSubscription): Promise<readonly ListedInvoice[]> {
+async function unpaidOf({ provider, clock }: PaymentsDeps, { id, customerId }: ProviderSubscription): Promise<readonly ListedInvoice[]> {
   const open = await provider.listInvoices({ customerId, subscriptionId: id, status: 'open' }).catch((error) => {
     // The customer was deleted at the provider.
     if (isPaymentFailure(error, 'not_found')) return []
@@ -158,8 +168,6 @@ async function isBeingInstalled(tx: Tx, { metadata }: ProviderSubscription): Pro
   return (await openAttempt(tx, { tenantId, itemId })) !== undefined
 }
 
-const lookAgainMs = 60_000
-
 const system = { kind: 'system', name: 'payments' } as const
 
 const tenantOf = (tx: Tx, { tenantId }: SubscriptionRecord) =>
@@ -168,7 +176,7 @@ const tenantOf = (tx: Tx, { tenantId }: SubscriptionRecord) =>
 type Followed = Readonly<{ row: SubscriptionRecord; found: ProviderSubscription }>
 
 /** A failed payment takes nothing away: it is shown, audited and raised as an alert. */
-async function followPayments({ clock, billing }: Deps, tx: Tx, { row, found }: Followed): Promise<string> {
+async function followPayments({ clock, billing }: PaymentsDeps, tx: Tx, { row, found }: Followed): Promise<string> {
   const paymentStatus: PaymentStatus = paymentStatusOf(found)
   if (paymentStatus !== 'ok' && isRenewed({ row, found })) return `${row.id} is cancelled: its new period is not charged`
   const isSame = row.paymentStatus === paymentStatus

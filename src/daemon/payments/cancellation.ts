@@ -1,17 +1,16 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
-import { isLive } from '../../core/payments/index.ts'
+import { isLive, type ProviderSubscription } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, type WithTx } from '../db/index.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { openAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { endRenewed, isRenewed } from './end-renewed.ts'
+import { lookAgainMs, paymentOfItem, runAlone } from './run-alone.ts'
 
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider'>
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider'>
 
 export const cancellationTopic = 'payments.cancellation'
 
-/** While an installation runs, its end decides: the job retries after this. */
-const lookAgainMs = 60_000
 /** The provider finalises the invoice of a new period about an hour after its begin. */
 const draftMs = 60 * 60_000
 
@@ -32,28 +31,31 @@ export const followCancellation =
   (deps: Deps): JobHandler =>
   async (payload) => {
     const { id } = payload as { id: string }
-    const { db, clock, provider } = deps
-    const row = await findSubscription(db, { paymentSubscriptionId: id })
-    const found = await provider.getSubscription(id)
+    const found = await deps.provider.getSubscription(id)
     if (!found || !isLive(found)) return
     const { svc_tenant: tenantId = '', svc_item: itemId = '' } = found.metadata
-    if (await openAttempt(db, row ?? { tenantId, itemId })) {
-      await db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id, isoIn(clock, lookAgainMs)))
-      return
-    }
-    // Without a row the item was installed again with another subscription, as for a tenant with another customer.
-    const cancelAtPeriodEnd = row?.status !== 'active'
-    if (found.cancelAtPeriodEnd !== cancelAtPeriodEnd)
-      await provider.updateSubscription({ key: `cancellation:${id}:${cancelAtPeriodEnd}:${isoNow(clock)}`, id, cancelAtPeriodEnd })
-    if (!row) return
-    if (isRenewed({ row, found })) {
-      if (await endRenewed(deps, { row, found })) return
-      await db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id, isoIn(clock, draftMs)))
-      return
-    }
-    const stands = await storePaidUntil(deps, id, { row, paidUntil: found.currentPeriodEnd })
-    if (!stands) await db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id))
+    const of = (await findSubscription(deps.db, { paymentSubscriptionId: id })) ?? { tenantId, itemId }
+    // An installation that takes the subscription back would be ended with it.
+    const next = (await runAlone(deps, paymentOfItem(of), () => follow(deps, of, found))) ?? { inMs: lookAgainMs }
+    if (next !== 'done') await deps.db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id, isoIn(deps.clock, next.inMs)))
   }
+
+/** `inMs`: when the job runs again. */
+type Next = 'done' | Readonly<{ inMs: number }>
+
+async function follow(deps: Deps, of: Readonly<{ tenantId: string; itemId: string }>, found: ProviderSubscription): Promise<Next> {
+  const { db, clock, provider } = deps
+  const { id } = found
+  if (await openAttempt(db, of)) return { inMs: lookAgainMs }
+  const row = await findSubscription(db, { paymentSubscriptionId: id })
+  // Without a row the item was installed again with another subscription, as for a tenant with another customer.
+  const cancelAtPeriodEnd = row?.status !== 'active'
+  if (found.cancelAtPeriodEnd !== cancelAtPeriodEnd)
+    await provider.updateSubscription({ key: `cancellation:${id}:${cancelAtPeriodEnd}:${isoNow(clock)}`, id, cancelAtPeriodEnd })
+  if (!row) return 'done'
+  if (isRenewed({ row, found })) return (await endRenewed(deps, { row, found })) ? 'done' : { inMs: draftMs }
+  return (await storePaidUntil(deps, id, { row, paidUntil: found.currentPeriodEnd })) ? 'done' : { inMs: 0 }
+}
 
 type Followed = Readonly<{ row: SubscriptionRecord; paidUntil: string }>
 

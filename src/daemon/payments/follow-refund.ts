@@ -8,10 +8,9 @@ import { refundFailed, refundFailedKey } from './alerts.ts'
 import { findAttempt } from './attempts.repo.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { nameOfInvoice, tenantOfInvoice } from './follow-invoice.ts'
+import { lookAgainMs, paymentsOfInvoice, runAlone } from './run-alone.ts'
 
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'billing'>
-
-const lookAgainMs = 60_000
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider' | 'billing'>
 
 const system = { kind: 'system', name: 'payments' } as const
 
@@ -53,10 +52,20 @@ export async function followFailedRefund(deps: Deps, refundId: string): Promise<
 type Followed = Readonly<{ invoice: ProviderInvoice; newCents: number; subject: string; itemName: string }>
 type Recorder = (tx: Tx, followed: Followed) => Promise<string>
 
+/** One process at a time reads an invoice: a state that was read before a refund must not be stored after it. */
+async function followInvoice(deps: Deps, invoiceId: string | null, record: Recorder): Promise<Outcome> {
+  if (invoiceId === null) return notOfInvoice
+  return (
+    (await runAlone(deps, paymentsOfInvoice(invoiceId), () => apply(deps, invoiceId, record))) ?? { runAt: isoIn(deps.clock, lookAgainMs) }
+  )
+}
+
+const notOfInvoice = 'nothing to do: not a payment of an invoice'
+
 /** Applies what is refunded of an invoice now, in one transaction with its record. */
-async function followInvoice({ db, clock, provider, billing }: Deps, invoiceId: string | null, record: Recorder): Promise<Outcome> {
-  const invoice = invoiceId === null ? null : await provider.getInvoice(invoiceId)
-  if (!invoice) return 'nothing to do: not a payment of an invoice'
+async function apply({ db, clock, provider, billing }: Deps, invoiceId: string, record: Recorder): Promise<Outcome> {
+  const invoice = await provider.getInvoice(invoiceId)
+  if (!invoice) return notOfInvoice
   const { subscriptionId } = invoice
   const subscription = subscriptionId === null ? null : await provider.getSubscription(subscriptionId)
   const metadata = subscription?.metadata ?? invoice.metadata

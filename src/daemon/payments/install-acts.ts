@@ -36,6 +36,7 @@ import { tenantOfCustomer } from './follow-invoice.ts'
 import { newlyRefunded } from './follow-refund.ts'
 import { assertNothingOverdue } from './overdue.ts'
 import { ensurePrice } from './prices.ts'
+import { paymentOfItem, runAlone } from './run-alone.ts'
 import { closeRejected } from './stuck-attempt.ts'
 import { enqueueSubscriptionTerms, payoutOf } from './terms.ts'
 
@@ -53,14 +54,20 @@ export const actsOf = (deps: PaymentsDeps, given: InstallAttempt): Acts => ({
     if (!price) throw new Refused(problem('CONFLICT', 'The item became free while it was installed. fix: repeat the request'))
     return { priceId: price.id }
   },
-  charge: () => charge(deps, given),
+  charge: async () => {
+    const charged = await runAlone(deps, paymentOfItem(given.attempt), () => charge(deps, given))
+    return (
+      charged ??
+      Promise.reject(problem('PAYMENTS_UNAVAILABLE', 'The former payment for the item is being ended. fix: repeat the request later'))
+    )
+  },
   install: () => install(deps, given),
   cancel: () => cancel(deps, given),
   refund: () => refund(deps, given),
 })
 
 /** Errors that the provider saved for a key: each needs the next key. */
-const savedErrors = ({ journal }: InstallAttempt, step: InstallStep): number =>
+const savedErrors = ({ journal }: Pick<InstallAttempt, 'journal'>, step: InstallStep): number =>
   journal.filter((entry) => entry.step === step && entry.mark === 'failed' && (entry.data as { saved?: boolean }).saved).length
 
 type Charged = Readonly<{ subscriptionId: string; isTakenBack: boolean }>
@@ -188,8 +195,10 @@ async function cancel(deps: PaymentsDeps, given: InstallAttempt): Promise<null> 
   return null
 }
 
+type Refunded = Pick<InstallAttempt, 'attempt' | 'actor' | 'journal'>
+
 /** Pays back every invoice of what this attempt created; it takes the share of the vendor and the fee back. */
-async function refund({ db, clock, provider }: PaymentsDeps, given: InstallAttempt): Promise<Readonly<{ refundedCents: number }>> {
+export async function refund({ db, clock, provider }: PaymentsDeps, given: Refunded): Promise<Readonly<{ refundedCents: number }>> {
   const { attempt, actor } = given
   const n = savedErrors(given, 'refund')
   const refunded: Pick<ProviderInvoice, 'id' | 'refundedCents'>[] = []

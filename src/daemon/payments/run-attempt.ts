@@ -1,4 +1,4 @@
-import { isoNow, isProblem, newId } from '../../core/kit/index.ts'
+import { isoNow, isProblem, newId, problem } from '../../core/kit/index.ts'
 import { type InstallStep, installDeadlineMs, installSaga, isPaymentFailure } from '../../core/payments/index.ts'
 import { foldSaga, nextStep, type SagaEntry, type SagaError } from '../../core/saga/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease, type Tx } from '../db/index.ts'
@@ -31,6 +31,9 @@ export async function runAttempt(deps: PaymentsDeps, id: string, actor: Installe
     const attempt = await findAttempt(deps.db, id)
     if (!attempt || attempt.finishedAt !== null) return endOf(attempt)
     return await runSteps(deps, { attempt, actor, lease })
+  } catch (error) {
+    if (isProblem(error, 'LEASE_LOST')) return { state: 'busy' }
+    throw error
   } finally {
     await releaseLease(deps, lease)
   }
@@ -44,20 +47,32 @@ function endOf(attempt: Attempt | undefined): Ran {
 
 type Running = Readonly<{ attempt: Attempt; actor: Installer; lease: Lease }>
 
+/**
+ * First statement of each transaction that writes the attempt: a process that was held up for longer than its lease must not install what another
+ * one has cancelled and refunded meanwhile. Throws LEASE_LOST.
+ */
+async function keepLease({ clock }: PaymentsDeps, tx: Tx, { attempt, lease }: Running): Promise<void> {
+  if (await renewLease({ db: tx, clock }, lease, leaseMs)) return
+  throw problem('LEASE_LOST', `Another process continues the installation ${attempt.id}. fix: repeat the request in a few minutes`)
+}
+
 async function runSteps(deps: PaymentsDeps, running: Running): Promise<Ran> {
-  const { attempt, lease } = running
+  const { attempt } = running
   const journal: SagaEntry[] = [...attempt.journal]
   const elapsedMs = () => Math.max(0, deps.clock.now().getTime() - Date.parse(attempt.createdAt))
-  const write = async (entry: Omit<SagaEntry, 'elapsedMs'>, outcome?: 'rolled_back') => {
+  const write = async (entry: Omit<SagaEntry, 'elapsedMs'>) => {
     journal.push({ ...entry, elapsedMs: elapsedMs() })
-    if (!(await renewLease(deps, lease, leaseMs))) throw new Error(`the lease of the attempt ${attempt.id} was lost`)
-    await writeJournal(deps.db, { id: attempt.id, journal, at: isoNow(deps.clock), ...(outcome && { outcome }) })
+    await deps.db.transaction().execute(async (tx) => {
+      await keepLease(deps, tx, running)
+      await writeJournal(tx, { id: attempt.id, journal, at: isoNow(deps.clock) })
+    })
   }
   for (;;) {
     const facts = foldSaga(installSaga, journal)
     const next = nextStep(installSaga, journal, { world: null, time: { elapsedMs: elapsedMs(), deadlineMs: installDeadlineMs } })
     if ('done' in next) {
       await deps.db.transaction().execute(async (tx) => {
+        await keepLease(deps, tx, running)
         await writeJournal(tx, { id: attempt.id, journal, at: isoNow(deps.clock), outcome: 'rolled_back' })
         await closeStuck(tx, deps, running)
       })
@@ -105,8 +120,9 @@ type Outcome =
   | Readonly<{ kind: 'refused'; error: SagaError }>
   | Readonly<{ kind: 'failed'; error: SagaError; isSaved: boolean; isSent: boolean }>
 
-async function attemptStep(deps: PaymentsDeps, { attempt, actor, journal, step, elapsedMs }: Step): Promise<Outcome> {
-  const finish = (tx: Tx) => {
+async function attemptStep(deps: PaymentsDeps, { lease, attempt, actor, journal, step, elapsedMs }: Step): Promise<Outcome> {
+  const finish = async (tx: Tx) => {
+    await keepLease(deps, tx, { attempt, actor, lease })
     const entry = { step, mark: 'done' as const, elapsedMs: elapsedMs() }
     return writeJournal(tx, { id: attempt.id, journal: [...journal, entry], at: isoNow(deps.clock), outcome: 'committed' })
   }

@@ -1,5 +1,5 @@
 import type { NewAlert } from '../../core/alerts/index.ts'
-import { type Actor, canonicalJson, isoNow, printable, problem, sha256Hex } from '../../core/kit/index.ts'
+import { type Actor, canonicalJson, isoIn, isoNow, printable, problem, sha256Hex } from '../../core/kit/index.ts'
 import { accountStateOf, type ProviderAccount } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -9,9 +9,10 @@ import type { PaymentsDeps } from './deps.ts'
 import { createOnce } from './prices.ts'
 import { orProblem } from './problems.ts'
 import { returnUrlsOf } from './return-page.ts'
+import { lookAgainMs, runAlone, stateOfAccount } from './run-alone.ts'
 import { termsTopic } from './terms.ts'
 
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'baseUrl'>
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider' | 'baseUrl'>
 type One = Readonly<{ id: string }>
 const system = { kind: 'system', name: 'payments' } as const
 
@@ -96,7 +97,8 @@ export async function syncVendor(deps: Deps, actor: Actor, { id }: One) {
       `Vendor ${id} has no payment account, so there is nothing to read. fix: \`tenantry marketplace vendors onboard ${id}\` creates it`,
     )
   await orProblem(async () => {
-    await apply(deps, actor, { id, account: await deps.provider.getAccount(accountId) })
+    if ((await readAccount(deps, actor, { id, accountId })) === undefined)
+      throw problem('CONFLICT', `The account of vendor ${id} is being read at the moment. fix: repeat the request in a minute`)
     // Subscriptions whose terms were changed at the provider get those of the vendor again.
     await deps.db
       .transaction()
@@ -105,12 +107,17 @@ export async function syncVendor(deps: Deps, actor: Actor, { id }: One) {
   return existingVendor(deps, { id })
 }
 
-/** Applies an event of an account: reads it again and stores its state. Returns what happened. */
-export async function syncAccount(deps: Deps, accountId: string): Promise<string> {
+/** Applies an event of an account: reads it again and stores its state. Returns what happened, or when to look again. */
+export async function syncAccount(deps: Deps, accountId: string): Promise<string | Readonly<{ runAt: string }>> {
   const vendor = await findVendor(deps.db, { paymentAccountId: accountId })
   if (!vendor) return 'no vendor has the account'
-  return `vendor ${vendor.id} is ${await apply(deps, system, { id: vendor.id, account: await deps.provider.getAccount(accountId) })}`
+  const status = await readAccount(deps, system, { id: vendor.id, accountId })
+  return status === undefined ? { runAt: isoIn(deps.clock, lookAgainMs) } : `vendor ${vendor.id} is ${status}`
 }
+
+/** Undefined while another process reads the account: a state that was read before another one must not be stored after it. */
+const readAccount = (deps: Deps, actor: Actor, { id, accountId }: One & Readonly<{ accountId: string }>): Promise<string | undefined> =>
+  runAlone(deps, stateOfAccount(accountId), async () => apply(deps, actor, { id, account: await deps.provider.getAccount(accountId) }))
 
 type Read = Readonly<{ id: string; account: ProviderAccount | null }>
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { deleteOldStatements } from '../../../src/daemon/billing/delete-old-statements.ts'
 import { previewBilling } from '../../../src/daemon/billing/preview.ts'
+import { reportUntilEnd } from '../../../src/daemon/billing/report-usage.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld, perUser } from '../../support/payments/billing-world.ts'
 import { dyingAfter } from '../../support/payments/payments-world.ts'
@@ -46,6 +47,35 @@ onBothDialects('a month of active users', (fresh) => {
     await room.active(1, 0)
     await room.until('2026-05-06T00:00:00.000Z')
     expect(room.money()[0]).toBe(4 * 150)
+  })
+
+  test('is counted at its end if the item is installed again while its uninstallation is counted', async () => {
+    const room = await aBillingWorld(await fresh(), perUser)
+    await room.install()
+    await room.active(3)
+    await room.uninstall()
+    let isInstalled = false
+    const transaction = () => ({
+      execute: async (work: Parameters<ReturnType<typeof room.db.transaction>['execute']>[0]) => {
+        if (!isInstalled) {
+          isInstalled = true
+          await room.clock.advance(1000)
+          await room.install()
+        }
+        return room.db.transaction().execute(work)
+      },
+    })
+    const bound = (target: object, key: PropertyKey) => {
+      const value = Reflect.get(target, key, target) as unknown
+      return typeof value === 'function' ? value.bind(target) : value
+    }
+    const db = new Proxy(room.db, { get: (target, key) => (key === 'transaction' ? transaction : bound(target, key)) })
+    const [row] = await room.rows()
+    await reportUntilEnd({ ...room.deps, db }, { id: row?.payment_subscription_id as string })
+    await room.clock.advance(dayMs)
+    await room.active(2, 3)
+    await room.until('2026-04-06T00:00:00.000Z')
+    expect([isInstalled, room.money()[0]]).toEqual([true, 5 * 150])
   })
 
   test('statements and usage are deleted after ten years, unpaid statements never', async () => {

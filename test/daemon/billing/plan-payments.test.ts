@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
+import { billingHooks } from '../../../src/daemon/billing/index.ts'
 import { reconcilePage } from '../../../src/daemon/billing/reconcile.ts'
+import { paymentsFeature } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -63,6 +65,37 @@ onBothDialects('the payment of a plan', (fresh) => {
     expect(room.money()).toEqual([19_800, 0, 19_800])
     expect((await titles(room)).map(({ status }) => status)).toEqual(['closed'])
     expect(room.mails).toHaveLength(1)
+  })
+
+  test('that ends with both of two subscriptions at once leaves none in force', async () => {
+    const room = await aBillingWorld(await fresh(), { vendor: false })
+    const [one, two] = [await subscribe(room, 'light', '1'), await subscribe(room, 'light', '2')]
+    const cancel = (id: string) => room.provider.cancelSubscription({ key: `cancel ${id}`, id })
+    await cancel(one)
+    const event = { type: 'customer.subscription.deleted', objectKind: 'subscription', createdAt: isoNow(room.clock) }
+    await room.send({ ...event, id: 'evt_one', objectId: one })
+    let isEnded = false
+    const listSubscriptions: typeof room.provider.listSubscriptions = async (customer) => {
+      const found = await room.provider.listSubscriptions(customer)
+      if (!isEnded) {
+        isEnded = true
+        await cancel(two)
+        await room.send({ ...event, id: 'evt_two', objectId: two })
+        const job = await room.db.selectFrom('jobs').selectAll().where('payload', 'like', '%evt_two%').executeTakeFirstOrThrow()
+        await room.db.deleteFrom('jobs').where('id', '=', job.id).execute()
+        await room.jobs['payments.event']?.(JSON.parse(job.payload), { last: false })
+      }
+      return found
+    }
+    const slow = { ...room.deps, provider: { ...room.provider, listSubscriptions } }
+    const billing = billingHooks(slow)
+    const job = await room.db.selectFrom('jobs').selectAll().where('payload', 'like', '%evt_one%').executeTakeFirstOrThrow()
+    await room.db.deleteFrom('jobs').where('id', '=', job.id).execute()
+    await paymentsFeature.jobs?.({ ...slow, billing })['payments.event']?.(JSON.parse(job.payload), { last: false })
+    await room.clock.advance(60_000)
+    await room.runJobs()
+    const plan = await room.db.selectFrom('tenant_billing').select('status').executeTakeFirstOrThrow()
+    expect([isEnded, plan.status, (await tenant(room)).status]).toEqual([true, 'canceled', 'suspended'])
   })
 
   test('that is not tried again is reported a second time, and ends with the subscription', async () => {

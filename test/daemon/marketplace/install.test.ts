@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { type BoardDefinition, type SimulationScript, simulateBoard } from '../../../src/core/boards/index.ts'
-import { activateInstalled, findItem, findSubscription, publishSeeds } from '../../../src/daemon/marketplace/index.ts'
-import { installItem } from '../../../src/daemon/marketplace/install-item.ts'
+import { planBundle } from '../../../src/daemon/marketplace/bundle.ts'
+import { activateInstalled, findItem, findSubscription, type ItemRecord, publishSeeds } from '../../../src/daemon/marketplace/index.ts'
+import { installItem, noPayment, storeInstallation } from '../../../src/daemon/marketplace/install-item.ts'
 import { activateModule, installModuleIn } from '../../../src/daemon/modules/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
@@ -195,6 +196,32 @@ onBothDialects('installs of the marketplace', (fresh) => {
     }
   })
 
+  test('a module ends with the last of its apps when two of them are uninstalled at once', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const items = [await room.published(anApp()), await room.published(anApp({ name: 'Attendance too' }))]
+    const installed = []
+    for (const { id } of items) installed.push((await install(room, id)).subscription.id)
+    await Promise.all(installed.map((id) => room.as('mia').uninstallMarketplaceItem({ params: { id } })))
+    expect((await room.modules.row()).status).toBe('deactivated')
+  })
+
+  test('a module ends with its app also if the former app was uninstalled after the dry run', async () => {
+    const room = await aMarketplaceWorld(await fresh())
+    await approve(room.db, aManifest(), 'ten_one')
+    const [first, second] = [await room.published(anApp()), await room.published(anApp({ name: 'Attendance too' }))]
+    const uninstall = (id: string) => room.as('mia').uninstallMarketplaceItem({ params: { id } })
+    const { subscription: one } = await install(room, first.id)
+    const item = (await findItem(room.db, second.id)) as ItemRecord
+    const plan = await planBundle(room.deps, jobOfOne, item)
+    await uninstall(one.id)
+    const input = { actor: jobOfOne, item, plan, payment: noPayment }
+    const two = await room.db.transaction().execute((tx) => storeInstallation(room.deps, tx, input))
+    expect((await install(room, second.id)).activation).toBeNull()
+    await uninstall(two.id)
+    expect((await room.modules.row()).status).toBe('deactivated')
+  })
+
   test('a job activates the module of an app that it finished', async () => {
     const room = await aMarketplaceWorld(await fresh())
     await approve(room.db, aManifest(), 'ten_one')
@@ -303,6 +330,25 @@ onBothDialects('installs of the marketplace', (fresh) => {
     // A paid item is not bought by a request that names no price; why it cannot be bought comes first.
     expect(await accept(id, undefined)).toBe('PAYMENTS_UNAVAILABLE')
     expect([await accept(id, 500), await accept(free.id, null)]).toEqual(['PAYMENTS_UNAVAILABLE', 'ok'])
+  })
+
+  test('an item that gets a price while it is installed for free is not installed', async () => {
+    const db = await fresh()
+    let change: (() => Promise<unknown>) | undefined
+    const { approved } = (await aMarketplaceWorld(db)).deps
+    const listed: typeof approved.listed = async (of) => {
+      await change?.()
+      return approved.listed(of)
+    }
+    const room = await aMarketplaceWorld(db, { isFirst: false, deps: { approved: { ...approved, listed } } })
+    await approve(db, aManifest(), 'ten_one')
+    const { id } = await room.published(anApp())
+    change = async () => {
+      change = undefined
+      await room.operator.changeItem({ params: { id }, body: { priceModel: 'flat-monthly', priceCents: 1000 } })
+    }
+    expect(await codeOf(install(room, id))).toBe('CONFLICT')
+    expect((await stateOf(room)).subscriptions).toEqual([])
   })
 
   test('each seed is published once, can be played to its end, and stays as an admin left it', async () => {

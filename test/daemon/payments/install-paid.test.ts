@@ -189,6 +189,25 @@ onBothDialects('a paid installation', (fresh) => {
     expect(await room.attempts()).toMatchObject([{ outcome: 'rolled_back' }])
   })
 
+  test('a process that lost its attempt to another one, which cancelled it, installs nothing', async () => {
+    const room = await aPaymentsWorld(await fresh())
+    const setStatus = (status: 'active' | 'suspended') => room.db.updateTable('tenants').set({ status }).execute()
+    let isHeldUp = false
+    const plan: typeof room.deps.bundles.plan = async (...input) => {
+      if (!isHeldUp && room.money()[0] === 1000) {
+        isHeldUp = true
+        await room.clock.advance(6 * 60_000)
+        await setStatus('suspended')
+        await room.runJobs()
+        await setStatus('active')
+      }
+      return room.deps.bundles.plan(...input)
+    }
+    const slow = paymentsOfMarketplace({ ...room.deps, bundles: { ...room.deps.bundles, plan } })
+    await expect(slow.installPaid(room.actor, await room.item())).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect([isHeldUp, room.money(), await room.rows()]).toEqual([true, [0, 0, 0], []])
+  })
+
   test('an unpaid invoice of a cancelled installation is voided', async () => {
     const room = await aPaymentsWorld(await fresh(), { collection: 'invoice' })
     room.faults.install = Number.POSITIVE_INFINITY

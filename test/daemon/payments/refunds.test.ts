@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
+import { paymentsFeature } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
@@ -34,6 +35,27 @@ onBothDialects('a refund that an operator makes at the provider', (fresh) => {
       [750, 525, 225],
       { gross_cents: 250, net_cents: 175, deducted_cents: 250 },
     ])
+  })
+
+  test('is not lost to a run that read the invoice before it', async () => {
+    const room = await aBillingWorld(await fresh(), { transferPayouts: true })
+    await room.developer()
+    await room.module('attendance', 500)
+    await room.until('2026-04-02T00:00:00.000Z')
+    let isRefunded = false
+    const getInvoice: typeof room.provider.getInvoice = async (id) => {
+      const found = await room.provider.getInvoice(id)
+      if (!isRefunded) {
+        isRefunded = true
+        room.double.refundInvoice(id, 500)
+        await room.deliver()
+      }
+      return found
+    }
+    await room.run('billing-developer-payouts', { ...room.deps, provider: { ...room.provider, getInvoice } })
+    await room.clock.advance(60_000)
+    await room.runJobs()
+    expect([isRefunded, (await room.usage())[0]?.state]).toEqual([true, 'refunded'])
   })
 
   test('of an item is audited with its name, and takes nothing away', async () => {
@@ -149,9 +171,47 @@ onBothDialects('an uninstallation just before the end of its period', (fresh) =>
     expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[1000, 700, 300], []])
     expect(await refundsIn(room.db)).toMatchObject([{ refundedCents: 1000 }, { refundedCents: 1000 }])
   })
+
+  test('and an installation while the new period is paid back leave one of both', async () => {
+    const room = await aBillingWorld(await fresh())
+    await room.install()
+    await room.uninstall()
+    await room.clock.advance(32 * dayMs)
+    let again: Promise<unknown> | undefined
+    const listInvoices: typeof room.provider.listInvoices = async (filter) => {
+      again ??= room.install().catch(() => undefined)
+      await again
+      return room.provider.listInvoices(filter)
+    }
+    const jobs = paymentsFeature.jobs?.({ ...room.deps, provider: { ...room.provider, listInvoices } })
+    await jobs?.['payments.cancellation']?.({ id: (await room.rows())[0]?.payment_subscription_id }, { last: false })
+    for (let nth = 0; nth < 5; nth++) {
+      await room.deliver()
+      await room.clock.advance(60 * 60_000)
+    }
+    const isInstalled = (await room.rows())[0]?.status === 'active'
+    expect([room.double.liveSubscriptions(room.customer.id).length, isInstalled]).toEqual([1, true])
+    expect(room.money()[0]).toBe(2000)
+  })
 })
 
 onBothDialects('a refund of an installation', (fresh) => {
+  test('whose charge arrives at the provider after its end is made by the event of the charge', async () => {
+    const room = await aBillingWorld(await fresh())
+    room.double.fault('createSubscription', 'late')
+    await expect(room.install()).rejects.toMatchObject({ code: 'PAYMENTS_UNAVAILABLE' })
+    await room.db.updateTable('tenants').set({ status: 'suspended' }).execute()
+    await room.clock.advance(2 * 60_000)
+    await room.runJobs()
+    expect((await room.attempts()).map(({ outcome }) => outcome)).toEqual(['rolled_back'])
+    room.double.deliverLate()
+    expect(room.money()[0]).toBe(1000)
+    await room.deliver()
+    expect([room.money(), room.double.liveSubscriptions(room.customer.id)]).toEqual([[0, 0, 0], []])
+    expect(await refundsIn(room.db)).toMatchObject([{ refundedCents: 1000 }])
+    expect(await room.alerts()).toEqual(['installation_failed open'])
+  })
+
   test.each([
     ['the same hour', 60_000],
     ['two days later', 2 * dayMs],

@@ -47,6 +47,24 @@ onBothDialects('accounts of vendors', (fresh) => {
     ]).toEqual([null, 1])
   })
 
+  test('a sync that read the account before it was restricted does not make it active again', async () => {
+    const room = await aVendor(await fresh())
+    await room.onboard()
+    const id = (await room.vendor())?.paymentAccountId as string
+    room.double.setAccount(id, readyAccount)
+    let event: unknown
+    const getAccount: typeof room.provider.getAccount = async (of) => {
+      const found = await room.provider.getAccount(of)
+      room.double.setAccount(id, { pastDue: ['external_account'] })
+      event = await syncAccount(room.deps, id)
+      return found
+    }
+    await room.sync({ ...room.deps, provider: { ...room.provider, getAccount } })
+    // The event is applied after the sync.
+    if (typeof event !== 'string') await syncAccount(room.deps, id)
+    expect(await room.vendor()).toMatchObject({ paymentAccountStatus: 'restricted' })
+  })
+
   test('onboarding, then the event of the account: active; past due: restricted; complete again: active', async () => {
     const room = await aVendor(await fresh())
     expect(await room.onboard()).toMatchObject({ url: expect.stringMatching(/^https:/) })
