@@ -357,7 +357,10 @@ onBothDialects('automation', (fresh) => {
       })
     const first = work('first', stalled)
     await expect.poll(() => one.db.selectFrom('automation_calls').select('key_hash').execute()).toHaveLength(1)
-    await one.db.updateTable('automation_calls').set({ lock_until: isoIn(one.clock, -1) }).execute() // as after a stall of 20 s
+    await one.db
+      .updateTable('automation_calls')
+      .set({ lock_until: isoIn(one.clock, -1) })
+      .execute() // as after a stall of 20 s
     expect(await work('second')).toBe('second')
     goOn()
     await expect(first).rejects.toMatchObject({ code: 'CONFLICT' })
