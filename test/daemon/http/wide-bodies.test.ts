@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { empty, endpoint, open } from '../../../src/core/contract/index.ts'
+import { importLimits } from '../../../src/core/users/index.ts'
+import { serve } from '../../../src/daemon/http/index.ts'
 import { assertShallow, assertStorable } from '../../../src/daemon/http/validation.ts'
+import { aSmallApp } from '../../support/small-app.ts'
 
 /** CPU time of this process: other programs of the machine do not count. */
 function cpuMs(work: () => unknown): number {
@@ -28,4 +33,22 @@ test.each(Object.entries(bodies))('to check a list of %s costs little more than 
 
 test('what is wrong in a list has its path', () => {
   expect(() => assertStorable({ a: ['x', { b: '\u0000' }] })).toThrow('a.1.b: must not contain the character NUL')
+})
+
+test('an object has at most as many fields as the longest import has passwords', () => {
+  const wide = (fields: number) => ({ body: [Object.fromEntries(Array.from({ length: fields }, (_, n) => [`!${n}`, 1]))] })
+  expect(() => assertShallow(wide(importLimits.lines))).not.toThrow()
+  expect(() => assertShallow(wide(importLimits.lines + 1))).toThrow('body.0: must have at most 10000 fields, not 10001')
+})
+
+test('a body of 250,000 wrong keys is refused before its schema costs seconds', async () => {
+  const body = z.strictObject({ values: z.record(z.string().regex(/^[a-z]+$/), z.unknown()) })
+  const shared = { auth: open, body, bodyLimit: 8e6, returns: empty, audit: { none: 'a test' }, summary: 'Takes keys' } as const
+  const { url } = await aSmallApp([serve(endpoint({ method: 'POST', path: '/it', ...shared }), () => undefined)])
+  const text = `{"values":{${Array.from({ length: 250_000 }, (_, n) => `"!${n}":1`).join()}}}`
+  const before = process.cpuUsage()
+  const answer = await fetch(`${url}/it`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: text })
+  const { user, system } = process.cpuUsage(before)
+  expect((await answer.json()).message).toBe('values: must have at most 10000 fields, not 250000')
+  expect((user + system) / 1000).toBeLessThan(600)
 })
