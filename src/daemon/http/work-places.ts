@@ -153,7 +153,7 @@ class Room {
       this.#queues.delete(tenant)
       if (queue.size > 1) this.#queues.set(tenant, queue)
       first.begin()
-      return this.#next()
+      return void this.#next()
     }
   }
 }
