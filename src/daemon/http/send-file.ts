@@ -22,7 +22,7 @@ export type FileBody = Readonly<{
 /** An uploaded file must never run as a page of this origin. */
 const isolationHeaders = { 'content-security-policy': "default-src 'none'; sandbox", 'x-content-type-options': 'nosniff' }
 
-/** `sent`: the bytes that the client has taken so far, and what buffers hold. */
+/** `sent`: the bytes that the client has taken, and what buffers hold. */
 type Download = Readonly<{ signal: AbortSignal; end: () => void; sent: () => number }>
 
 /** Ends a download when its caller loses access, or does not read. */

@@ -124,7 +124,7 @@ export const callHandler =
     })
   }
 
-/** The data is at the host of the activation: another one is not told of the tenant, and the call waits for that host to be set again. */
+/** The data is at the host of the activation: another one learns nothing of the tenant, and the call waits for that host to be set again. */
 function withoutConsent(upstream: Upstream | undefined, { host }: Call): Failure | undefined {
   if (!upstream) return { status: null, reason: 'no service is set' }
   if (upstream.host === host) return undefined
