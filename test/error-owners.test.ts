@@ -38,6 +38,7 @@ const reviewed: Readonly<Record<string, string>> = {
   'agent/snapshots/start-gate.ts: program': 'execa rejects or reports the failure, and owns its streams',
   'daemon/db/postgres.ts: database': 'two clients only read the address; they never connect',
   'daemon/homeserver/chat-client.ts: dispatcher': 'errors of its connections reject the calls',
+  'daemon/http/send-file.ts: stream': 'sendFile passes it to pipeline in the same turn',
   'daemon/limits/redis-store.ts: database': 'connect() listens, below',
   'daemon/module-services/connections.ts: request': 'answerOf listens in the same turn',
   'daemon/module-services/proxy-request.ts: stream': 'the caller listens for the error, or pipeline does',

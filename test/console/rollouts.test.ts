@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
+import { callKeys } from '../../src/console/kit/call-keys.ts'
+import { createOpen } from '../../src/console/rollouts/create-open.ts'
 import { emptyDraft, orderOf } from '../../src/console/rollouts/emergency-order.ts'
 import { courseOf } from '../../src/console/rollouts/predicted-course.ts'
-import type { Rehearsal, RehearsedBox } from '../../src/core/rollouts/index.ts'
+import { problem } from '../../src/core/kit/index.ts'
+import type { Rehearsal, RehearsedBox, RolloutStatus } from '../../src/core/rollouts/index.ts'
 
 const draft = {
   ...emptyDraft,
@@ -10,6 +13,25 @@ const draft = {
   triggeredBy: 'Anna, on call',
   toChatServer: ' 1.163.2',
 }
+
+test('a repeated call that finds a rollout that is over creates another one; an open one is not created twice', async () => {
+  const nowMs = () => 0
+  let keys = 0
+  const withKey = callKeys({ newKey: () => `key-${++keys}`, nowMs })
+  const made = new Map<string, RolloutStatus>()
+  const create = (isLost = false) =>
+    withKey('create', async (key) => {
+      made.set(key, made.get(key) ?? 'queued')
+      if (isLost) throw problem('UNREACHABLE', 'the answer was lost')
+      return { key, status: made.get(key) as RolloutStatus }
+    })
+  await expect(create(true)).rejects.toMatchObject({ code: 'UNREACHABLE' })
+  made.set('key-1', 'failed')
+  const created = await createOpen(create)
+  expect(created).toEqual({ key: 'key-2', status: 'queued' })
+  expect(await createOpen(create, async () => created)).toBe(created)
+  expect(await createOpen(create, async () => ({ ...created, status: 'failed' }))).toEqual({ key: 'key-3', status: 'queued' })
+})
 
 test('an emergency is complete only with all that the CLI asks', () => {
   expect(orderOf(draft).order).toEqual({

@@ -70,9 +70,15 @@ async function makeVolumes({ engine }: RebuildDeps, { project }: LocalBox): Prom
 /** Keys of the volumes with media and objects in the box template. */
 export const templateVolumes = { synapse: 'media', minio: 'objects' } as const
 
-/** The content of two volumes would mix in one. */
+/** The content of two volumes would mix in one, and a box without the data of a service would serve as if it had none. */
 function assertOneVolumeEach({ slug }: LocalBox, { paths }: FullManifest): void {
   const services = paths.data.map(({ service }) => service)
+  const missing = (['synapse', 'minio'] as const).find((service) => !services.includes(service))
+  if (missing)
+    throw problem(
+      'RESTORE_FAILED',
+      `the snapshot of ${slug} has no volume of ${missing}, so its data would be lost. fix: use another snapshot`,
+    )
   const twice = services.find((service, index) => services.indexOf(service) !== index)
   if (twice)
     throw problem('RESTORE_FAILED', `the snapshot of ${slug} has several volumes of ${twice}, but a box has one. fix: restore it by hand`)

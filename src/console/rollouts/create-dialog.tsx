@@ -4,6 +4,7 @@ import { problem } from '../../core/kit/index.ts'
 import { fenceModeText, movedImages, phaseOrder, type RolloutPlan, snapshotModeText } from '../../core/rollouts/index.ts'
 import { ActionDialog, api, quoted } from '../kit/index.ts'
 import { Check, Choices, Field } from './choice.tsx'
+import { createOpen } from './create-open.ts'
 import { refreshRollouts } from './dialog-frame.tsx'
 import { maxOf, movingIn, planOptions } from './plan-words.ts'
 import type { PlanInput } from './queries.ts'
@@ -31,12 +32,15 @@ export function CreateDialog({ plan, input, onClose }: Props) {
     failureThreshold,
     ...(holdAfter ? { holdAfter: holdAfter as Phase } : {}),
   }
-  // A start that failed is tried again with the rollout that was created for it.
+  // A start that failed is tried again with the rollout that was created for it, unless that is over.
   const made = useRef<Readonly<{ order: string; created: Created }>>(undefined)
   const createOnce = async (body: Parameters<typeof api.rollouts.createRollout>[0]['body']): Promise<Created> => {
     const order = JSON.stringify(body)
-    if (made.current?.order !== order) made.current = { order, created: await api.rollouts.createRollout({ body }) }
-    return made.current.created
+    const former = made.current?.order === order ? made.current.created.id : undefined
+    const find = former === undefined ? undefined : () => api.rollouts.getRollout({ params: { id: former } })
+    const created = await createOpen(() => api.rollouts.createRollout({ body }), find)
+    made.current = { order, created }
+    return created
   }
   const canStart = (plan.refusals === 0 || skipRefused) && (!hasActive || queue)
   const flags = [

@@ -5,6 +5,7 @@ import { isProblem, type ProblemCode } from '../../core/kit/index.ts'
 import { movedImages, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { ActionDialog, api, Button, CliLine, KeyValues, Link, ProblemView, quoted, Section, Status } from '../kit/index.ts'
 import { Field } from './choice.tsx'
+import { createOpen } from './create-open.ts'
 import { refreshRollouts } from './dialog-frame.tsx'
 import { type Order, targetNames } from './emergency-order.ts'
 import { factsOf } from './emergency-preview.tsx'
@@ -26,7 +27,7 @@ export function Confirm({ order: input, plan, onBack, onMade }: ConfirmProps) {
   const [tries, setTries] = useState(0)
   const { cveId, reason, triggeredBy, targets } = input
   const create = useMutation({
-    mutationFn: () => api.rollouts.createEmergency({ body: { reason, triggeredBy, ...targets, approvalToken: token } }),
+    mutationFn: () => createOpen(() => api.rollouts.createEmergency({ body: { reason, triggeredBy, ...targets, approvalToken: token } })),
     onSuccess: onMade,
     onError: (error) => {
       if (isProblem(error, tokenRefused)) setTries(tries + 1)

@@ -20,6 +20,8 @@ export const costs = {
   write: { work: 'changes a few rows', perCaller: 64 },
   watch: { work: 'waits for events or commands', perCaller: 64 },
   transfer: { work: 'streams a file', perCaller: 64 },
+  // The bucket of files has 1,000 connections (`daemon/objects`), and each download has one until its reader is done.
+  download: { work: 'downloads a file', perCaller: 64, perTenant: 200, parallel: 900, waiting: 500, maxWaitSeconds: 10 },
   // A half of the connections that a tenant has to a service, and a sixth of its runs that may wait: one user leaves the rest to others.
   module: { work: 'calls a module', perCaller: 16 },
   document: { work: 'sends the documentation of the API', perCaller: 4, parallel: 1, waiting: 32, maxWaitSeconds: 10, restMs: 250 },

@@ -195,7 +195,8 @@ export function costOf(endpoint: EndpointShape): Cost {
   if (cost) return cost
   if (multipart) return 'transfer'
   if (isStream(endpoint)) return 'watch'
-  if ('kind' in returns && (returns.kind === 'file' || returns.kind === 'raw')) return 'transfer'
+  if ('kind' in returns && returns.kind === 'file') return 'download'
+  if ('kind' in returns && returns.kind === 'raw') return 'transfer'
   return method === 'GET' ? 'read' : 'write'
 }
 

@@ -33,7 +33,10 @@ export type ToolCall = Readonly<{
 export type OneCall<Answer> = Readonly<{
   /** 32 hex digits, the same for a repeated call: for ids of what the call makes. */
   stableId: string
-  /** Stores the answer in the transaction of the effect, for an effect that may not happen twice. */
+  /**
+   * Stores the answer in the transaction of the effect, for an effect that may not happen twice. Throws CONFLICT, which rolls the effect back, if
+   * the call stalled and was taken over.
+   */
   store(tx: DbOrTx, answer: Answer): Promise<void>
 }>
 
@@ -50,12 +53,14 @@ export async function oncePerKey<Answer>(deps: Deps, call: ToolCall, work: (one:
   const { answer: earlier, since } = await begin(deps, row)
   if (earlier !== null) return JSON.parse(earlier)
   try {
-    const store = (tx: DbOrTx, answer: Answer) => finish(tx, row, JSON.stringify(answer))
+    const store = async (tx: DbOrTx, answer: Answer) => {
+      if (!(await finish(tx, row, JSON.stringify(answer)))) throw stillRunning()
+    }
     // Another request of this key, after a failure or a day later, makes something else.
     const stableId = sha256Hex(JSON.stringify([row.tenant_id, call.operation, row.key_hash, row.request_hash, since])).slice(0, 32)
     const renew = () => setLock(deps, row, lockMs)
     const answer = await whileRenewed({ clock: deps.clock, ttlMs: lockMs, renew }, () => work({ stableId, store }))
-    await store(deps.db, answer)
+    await finish(deps.db, row, JSON.stringify(answer)) // unless the effect stored it
     return answer
   } catch (error) {
     await setLock(deps, row, 0) // the next call with the key runs
@@ -122,12 +127,13 @@ const ofKey =
   ({ and }: Condition) =>
     and({ tenant_id, operation, key_hash })
 
-async function finish(db: DbOrTx, row: CallRow, answer: string): Promise<void> {
-  await db.updateTable('automation_calls').set({ answer }).where(ofKey(row)).where('request_hash', '=', row.request_hash).execute()
+/** False when the call has an answer, or another request took its key. */
+async function finish(db: DbOrTx, row: CallRow, answer: string): Promise<boolean> {
+  const unanswered = db.updateTable('automation_calls').set({ answer }).where(ofKey(row)).where('answer', 'is', null)
+  return (await unanswered.where('request_hash', '=', row.request_hash).executeTakeFirst()).numUpdatedRows > 0n
 }
 
-/** Until `ms` from now no other call with the key runs, unless this one has its answer. */
-/** False when the call was answered or taken over. */
+/** Until `ms` from now no other call with the key runs, unless this one has its answer. False when it was answered or taken over. */
 async function setLock({ db, clock }: Deps, row: CallRow, ms: number): Promise<boolean> {
   const locked = db
     .updateTable('automation_calls')

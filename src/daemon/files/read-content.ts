@@ -17,11 +17,18 @@ export async function findFileOf(db: DbOrTx, { tenantId, fileId }: Readonly<{ te
   return row && { id: row.id, spaceId: row.space_id, name: row.name, bytes: Number(row.bytes), objectId: row.objectId }
 }
 
-/** All bytes of a small file. Undefined: they are missing in the object store. */
-export async function readContent({ objects }: Pick<FilesDeps, 'objects'>, stored: StoredObject): Promise<Buffer | undefined> {
+type SmallFile = StoredObject & Readonly<{ bytes: number }>
+
+/** All bytes of a small file. Undefined: the object store has none, or another number of them than the file. */
+export async function readContent({ objects }: Pick<FilesDeps, 'objects'>, { bytes, ...stored }: SmallFile): Promise<Buffer | undefined> {
   const content = await objects.get(objectKey(stored))
   if (!content) return undefined
   const parts: Uint8Array[] = []
-  for await (const part of content) parts.push(part)
-  return Buffer.concat(parts)
+  let read = 0
+  for await (const part of content) {
+    read += part.length
+    if (read > bytes) return undefined
+    parts.push(part)
+  }
+  return read === bytes ? Buffer.concat(parts) : undefined
 }

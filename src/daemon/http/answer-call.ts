@@ -6,8 +6,8 @@ import type { CallLimits } from './call-limits.ts'
 import { type KeepAlive, sendStream } from './event-stream.ts'
 import { IncomingCall } from './incoming-call.ts'
 import { type RawResponse, sendRaw } from './raw.ts'
-import { revalidateUntilEnd } from './revalidate.ts'
-import { type FileBody, sendFile } from './send-file.ts'
+import { revalidateEveryMs, revalidateUntilEnd } from './revalidate.ts'
+import { type FileBody, paceCheck, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
 import { sendTagged, type Tagged } from './tagged.ts'
 import { validateAnswer } from './validation.ts'
@@ -74,8 +74,8 @@ async function runCall({ endpoint, handler }: Served, { request, response, call,
   if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') {
     const file = result as FileBody
     return sendFile({ request, response }, file, (download) => {
-      const checkFile = file.accessCheck?.(download.signal)
-      return revalidateUntilEnd(deps.clock, () => revalidate().then(checkFile), download)
+      const [checkFile, checkPace] = [file.accessCheck?.(download.signal), paceCheck(revalidateEveryMs, download.sent)]
+      return revalidateUntilEnd(deps.clock, () => revalidate().then(checkFile).then(checkPace), download)
     })
   }
   if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, deps))

@@ -32,8 +32,8 @@ export class IncomingCall {
   constructor(incoming: Incoming) {
     const { endpoint, request, response, actor, revalidate } = incoming
     const { multipart } = endpoint
-    // Before it is parsed, because a deep value ends the stack.
-    if (endpoint.auth.kind !== 'agent') assertShallow(request.body)
+    // Before it is parsed, because a deep value ends the stack, and a wide one takes seconds.
+    assertShallow(request.body)
     this.params = endpoint.params && parsePart(endpoint.params, namedParams(request), '')
     this.query = endpoint.query && parseQuery(endpoint.query, request.query)
     this.body = endpoint.body && parsePart(endpoint.body, request.body === undefined ? {} : request.body, '')

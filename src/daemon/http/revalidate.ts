@@ -22,7 +22,7 @@ export function revalidateIdentity({ auth, body }: EndpointShape, { clock, ident
 }
 
 /** Replicas read revocations every 500 ms, so a revoked stream ends within a second. */
-const revalidateEveryMs = 250
+export const revalidateEveryMs = 250
 
 /**
  * Checks the caller of a stream or download every 250 ms, mostly from memory, and ends it once the session, token or role has ended or the check fails.

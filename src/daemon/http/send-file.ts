@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { encodeExtended } from 'content-disposition'
 import type { Request, Response } from 'express'
@@ -22,10 +22,16 @@ export type FileBody = Readonly<{
 /** An uploaded file must never run as a page of this origin. */
 const isolationHeaders = { 'content-security-policy': "default-src 'none'; sandbox", 'x-content-type-options': 'nosniff' }
 
-/** Ends a download when its caller loses access. */
-type RevalidateUntilEnd = (download: Readonly<{ signal: AbortSignal; end: () => void }>) => Promise<void>
+/** `sent`: the bytes that the client has taken, and what buffers hold. */
+type Download = Readonly<{ signal: AbortSignal; end: () => void; sent: () => number }>
 
-/** Streams a file or the requested range; 304 if the client has it. `standing` ends the download early. Throws RANGE_NOT_SATISFIABLE. */
+/** Ends a download when its caller loses access, or does not read. */
+type RevalidateUntilEnd = (download: Download) => Promise<void>
+
+/**
+ * Streams a file or the requested range; 304 if the client has it. `standing` ends the download early. Throws RANGE_NOT_SATISFIABLE, and an
+ * error if the store sends another number of bytes: the client would wait for the rest for ever.
+ */
 export async function sendFile(
   { request, response }: Readonly<{ request: Request; response: Response }>,
   file: FileBody,
@@ -36,17 +42,50 @@ export async function sendFile(
     .vary('Authorization')
   if (matchesEtag(request.headers['if-none-match'], file.etag)) return void response.status(304).end()
   const range = rangeOf(request, response, file)
+  const bytes = range ? range.to - range.from + 1 : file.bytes
   response.status(range ? 206 : 200).set({
     'content-type': file.contentType,
     'content-disposition': disposition(file.inline ? 'inline' : 'attachment', file.fileName),
-    'content-length': String(range ? range.to - range.from + 1 : file.bytes),
+    'content-length': String(bytes),
     ...(range ? { 'content-range': `bytes ${range.from}-${range.to}/${file.bytes}` } : {}),
   })
   if (request.method === 'HEAD') return void response.end()
   const content = await opened(response, file, range)
   const over = new AbortController()
-  void standing({ signal: over.signal, end: () => response.destroy() })
-  await streamTo(response, content).finally(() => over.abort())
+  const passing = exactly(bytes)
+  void standing({ signal: over.signal, end: () => response.destroy(), sent: passing.sent })
+  await streamTo(response, content, passing.pass).finally(() => over.abort())
+}
+
+/** Passes exactly this number of bytes on. Fails before more, and at the end of less. */
+function exactly(bytes: number) {
+  let sent = 0
+  const pass = new Transform({
+    transform(chunk: Uint8Array, _, done) {
+      sent += chunk.length
+      if (sent > bytes) done(new Error(`the stored object is longer than the ${bytes} bytes of its file`))
+      else done(null, chunk)
+    },
+    flush: (done) => done(sent < bytes ? new Error(`the stored object ended after ${sent} of ${bytes} bytes`) : null),
+  })
+  return { pass, sent: () => sent }
+}
+
+const minPaceBytes = 1024 * 1024
+const minPaceMs = 5 * 60_000
+
+/**
+ * Returns a check, to be called every `everyMs`, that throws once a download sent less than 1 MB in 5 minutes: it holds a connection of the object
+ * store. Buffers of the system take up to a megabyte at once, so that a shorter time says nothing about a reader on a slow line.
+ */
+export function paceCheck(everyMs: number, sent: Download['sent']): () => void {
+  let [elapsedMs, before] = [0, 0]
+  return () => {
+    elapsedMs += everyMs
+    if (elapsedMs < minPaceMs) return
+    if (sent() - before < minPaceBytes) throw new Error('the client does not read its download')
+    ;[elapsedMs, before] = [0, sent()]
+  }
 }
 
 /** `If-Range` with another tag gets the whole file. */
@@ -73,10 +112,10 @@ async function opened(response: Response, file: FileBody, range: ByteRange | und
 }
 
 /** Destroys the source explicitly: its iterator would leave it open if the client disconnects before the first byte. */
-async function streamTo(response: Response, content: AsyncIterable<Uint8Array>): Promise<void> {
+async function streamTo(response: Response, content: AsyncIterable<Uint8Array>, pass: Transform): Promise<void> {
   const source = content instanceof Readable ? content : Readable.from(content, { objectMode: false })
   try {
-    await pipeline(source, response)
+    await pipeline(source, pass, response)
   } catch (error) {
     if (!disconnectCodes.has((error as { code?: string }).code ?? '')) throw error
   } finally {

@@ -4,7 +4,10 @@ import { problem } from '../../core/kit/index.ts'
 /** More than any value of the contract has. */
 const maxLevels = 64
 
-/** Throws VALIDATION with the path. */
+/** More than any value of the contract has: the passwords of the longest import. The parser makes an issue of each key that is wrong. */
+const maxKeys = 10_000
+
+/** Bounds levels and keys before the parser sees the value. Throws VALIDATION with the path. */
 export const assertShallow = (value: unknown): void => assertNothing(faultIn(value, () => undefined))
 
 /** PostgreSQL cannot store NUL, and a lone surrogate breaks the chat server. Throws VALIDATION with the path. */
@@ -29,6 +32,7 @@ function faultIn(value: unknown, ofText: (text: string) => string | undefined, l
   if (level === maxLevels) return { path: [], reason: `must not be nested deeper than ${maxLevels} levels` }
   const names = Array.isArray(value) ? undefined : Object.keys(value)
   const count = names ? names.length : (value as unknown[]).length
+  if (names && count > maxKeys) return { path: [], reason: `must have at most ${maxKeys} fields, not ${count}` }
   for (let at = 0; at < count; at++) {
     const key = names ? (names[at] as string) : at
     const found = faultIn((value as Record<string | number, unknown>)[key], ofText, level + 1)

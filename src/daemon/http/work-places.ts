@@ -78,9 +78,11 @@ class Room {
     return this.#wait(caller, signal?.())
   }
 
+  /** A tenant takes no more than it leaves free, so that many tenants are needed to take all places. */
   #hasPlace({ tenant }: Caller): boolean {
-    const { parallel = 0, perTenant = parallel } = this.#bound
-    return this.#busy < parallel && (this.#running.get(tenant) ?? 0) < perTenant
+    const { parallel = 0, perTenant } = this.#bound
+    const [running, free] = [this.#running.get(tenant) ?? 0, parallel - this.#busy]
+    return free > 0 && (perTenant === undefined || running < Math.min(perTenant, free))
   }
 
   #begin(caller: Caller): () => void {
@@ -151,7 +153,7 @@ class Room {
       this.#queues.delete(tenant)
       if (queue.size > 1) this.#queues.set(tenant, queue)
       first.begin()
-      return
+      return void this.#next()
     }
   }
 }

@@ -45,8 +45,8 @@ export function tenantReads({ db, files }: Deps, { installation, caller }: Reade
       if (!file || !(await mayEnter({ db }, { tenantId, spaceId: file.spaceId, caller })))
         throw new CallRefused('NOT_FOUND', `there is no file ${fileId}`)
       if (file.bytes > runLimits.callBytes - overheadBytes) throw new CallRefused('TOO_LARGE', `the file ${fileId} has more than 254 KB`)
-      const content = await readContent(files, { tenantId, objectId: file.objectId })
-      if (!content) throw new CallRefused('NOT_FOUND', `the content of the file ${fileId} is missing`)
+      const content = await readContent(files, { tenantId, objectId: file.objectId, bytes: file.bytes })
+      if (!content) throw new CallRefused('NOT_FOUND', `the content of the file ${fileId} is missing or damaged`)
       const text = utf8Text(content)
       if (text === undefined) throw new CallRefused('NOT_TEXT', `the file ${fileId} is not UTF-8 text`)
       return { name: file.name, content: text }

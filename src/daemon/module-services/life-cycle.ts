@@ -31,6 +31,8 @@ type Call = Readonly<{
   generation: number
   /** When the installation was made; a later one has its own data. */
   installedAt: string
+  /** The host to whose service the tenant consented: no other gets the call. */
+  host: string
   since: string
   attempt: number
 }>
@@ -55,16 +57,21 @@ export async function activateService(deps: ServicesDeps, { installation, manife
   return { dataGeneration, dataBytes, dataVersion: manifest.dataVersion, remote: 'confirmed', upstreamHost: upstream.host }
 }
 
-/** Queues messages to the service, in the transaction of the change. No change waits for the service. */
+/**
+ * Queues messages to the service that the tenant activated, in the transaction of the change. No change waits for the service. A service that no
+ * activation reached knows nothing of the tenant.
+ */
 export async function queueCalls({ clock }: Pick<ServicesDeps, 'clock'>, tx: Tx, change: InstallationChange): Promise<void> {
   const { former, installation, manifest } = change
   const { tenantId, moduleId, version, generation, installedAt } = installation
+  const host = former?.upstreamHost ?? null
+  if (host === null) return
   const isLeft = manifest.type === 'B' && former?.status === 'active' && installation.status !== 'active'
   // A former version of the module may have been of type B: what its service stores is deleted too.
-  const isDeleted = installation.status === 'deleted' && (manifest.type === 'B' || (former?.upstreamHost ?? null) !== null)
+  const isDeleted = installation.status === 'deleted'
   const types = [...(isLeft ? (['module.deactivate'] as const) : []), ...(isDeleted ? (['module.delete_data'] as const) : [])]
   if (types.length > 0) await setRemote(tx, installation, 'pending')
-  const call = { tenantId, moduleId, version, generation, installedAt, since: isoNow(clock), attempt: 1 }
+  const call = { tenantId, moduleId, version, generation, installedAt, host, since: isoNow(clock), attempt: 1 }
   for (const type of types) await enqueueCall({ tx, clock }, { ...call, type })
 }
 
@@ -76,14 +83,14 @@ export const queueDataDeletion = ({ db, clock }: Pick<ServicesDeps, 'db' | 'cloc
   db.transaction().execute(async (tx) => {
     const rows = await tx
       .selectFrom('module_installations')
-      .select(['module_id', 'version', 'generation', 'installed_at'])
+      .select(['module_id', 'version', 'generation', 'installed_at', 'upstream_host'])
       .where('tenant_id', '=', tenantId)
       .where('upstream_host', 'is not', null)
       .where('status', '!=', 'deleted')
       .execute()
-    for (const { module_id: moduleId, version, generation, installed_at: installedAt } of rows) {
+    for (const { module_id: moduleId, version, generation, installed_at: installedAt, upstream_host } of rows) {
       const call = { type: 'module.delete_data', tenantId, moduleId, version, generation: generation + 1, installedAt, attempt: 1 } as const
-      await enqueueCall({ tx, clock }, { ...call, since: isoNow(clock) })
+      await enqueueCall({ tx, clock }, { ...call, host: upstream_host as string, since: isoNow(clock) })
     }
   })
 
@@ -109,15 +116,20 @@ export const callHandler =
       return deps.db.transaction().execute((tx) => enqueueCall({ tx, clock: deps.clock }, call, upstream.restUntil ?? undefined))
     const id = messageId(tenantId, moduleId, generation, type)
     const message: Message = { type, at: since, tenantId, moduleId, version, payload: { installedAt, generation } }
-    const failure = upstream
-      ? await send(deps, upstream, { id, message, timeoutMs: callMs, signal })
-      : { status: null, reason: 'no service is set' }
+    const failure = withoutConsent(upstream, call) ?? (await send(deps, upstream as Upstream, { id, message, timeoutMs: callMs, signal }))
     if (signal?.aborted && failure) throw new Error('stopped while the service was called')
     await deps.db.transaction().execute(async (tx) => {
       if (!failure && installation?.generation === generation) await setRemote(tx, { ...call }, 'confirmed')
       if (failure) await retryCall(deps, tx, { call, failure })
     })
   }
+
+/** The data is at the host of the activation: another one learns nothing of the tenant, and the call waits for that host to be set again. */
+function withoutConsent(upstream: Upstream | undefined, { host }: Call): Failure | undefined {
+  if (!upstream) return { status: null, reason: 'no service is set' }
+  if (upstream.host === host) return undefined
+  return { status: null, reason: `the service is at ${upstream.host} now, and the tenant consented to ${host} alone` }
+}
 
 async function retryCall({ clock }: ServicesDeps, tx: Tx, { call, failure }: Readonly<{ call: Call; failure: Failure }>): Promise<void> {
   const nowMs = clock.now().getTime()
@@ -132,7 +144,7 @@ async function retryCall({ clock }: ServicesDeps, tx: Tx, { call, failure }: Rea
     subject: `${slug}/${moduleId}`,
     title: `The service of ${moduleId} still has data of ${slug}`,
     body:
-      `${slug} uninstalled ${moduleId}, and its service was asked for 30 days to delete the data of this tenant. Last attempt: ${failure.reason}. ` +
+      `${slug} uninstalled ${moduleId}, and for 30 days its service did not confirm that it deleted the data of this tenant. Last attempt: ${failure.reason}. ` +
       'It is not asked again. The data on this platform is deleted.\n' +
       'Ask the operator of the service, whom the manifest of the module names, to delete the data and to confirm it.',
     command: `tenantry modules upstream ${moduleId}`,

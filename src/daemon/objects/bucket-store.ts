@@ -28,7 +28,7 @@ const testKey = 'tenantry_look'
 /** In a folder that had objects: unlike a folder of a disk, one of a bucket ends with its last object. */
 const markName = '.tenantry'
 
-/** Each download keeps its connection until the reader is done: at the default of fifty, slow readers would block all others. */
+/** Each download keeps its connection until the reader is done: at the default of fifty, slow readers would block all others. More than may run. */
 const agent = { keepAlive: true, maxSockets: 1000 }
 
 /** Objects of a bucket; `address` is `https://host/bucket` with a prefix or without. */

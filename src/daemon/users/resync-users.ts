@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { BoxId } from '../../core/boxes/index.ts'
 import { type Fault, isFault } from '../../core/homeserver/index.ts'
 import { chatQueue } from '../../core/jobs/index.ts'
-import { type Actor, type Clock, plural, problem } from '../../core/kit/index.ts'
+import { type Actor, type Clock, elapsedMs, isoIn, plural, problem } from '../../core/kit/index.ts'
 import type { ReconciledBox } from '../../core/users/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -39,8 +39,12 @@ export function userResyncListener({ clock }: Readonly<{ clock: Clock }>): Comma
     resultHandlers: {
       'tenant-box.restore': (tx, command, { outcome, snapshotId }) =>
         resync(tx, command, { isRestored: outcome === 'restored', snapshotId }),
-      'tenant-box.update': (tx, command, { rolledBack, snapshotId, snapshotTakenAt: takenAt }) =>
-        resync(tx, command, { isRestored: rolledBack, snapshotId, takenAt }),
+      'tenant-box.update': (tx, command, { rolledBack, snapshotId, snapshotTakenAt, report }) =>
+        resync(tx, command, {
+          isRestored: rolledBack,
+          snapshotId,
+          takenAt: snapshotTakenAt && inOwnTime(clock, snapshotTakenAt, report?.at),
+        }),
       'tenant-box.take_over': (tx, command, { outcome, snapshotId }) =>
         resync(tx, command, { isRestored: outcome === 'restored', snapshotId }),
     },
@@ -48,6 +52,16 @@ export function userResyncListener({ clock }: Readonly<{ clock: Clock }>): Comma
 }
 
 type RestoredData = Readonly<{ isRestored: boolean; snapshotId: string | null; takenAt?: string | undefined }>
+
+/**
+ * A time of the host's clock, which may be ahead: passwords set since would count as those of the data. The age at the time of the report is
+ * exact, because both are of that clock.
+ */
+function inOwnTime(clock: Clock, takenAt: string, reportedAt = ''): string {
+  const ageMs = elapsedMs(takenAt, reportedAt)
+  const since = isoIn(clock, Number.isNaN(ageMs) ? 0 : -Math.max(0, ageMs))
+  return takenAt < since ? takenAt : since
+}
 
 /** Null for a snapshot that the database does not know. */
 async function snapshotTakenAt(tx: Tx, tenantId: string, id: string | null): Promise<string | null> {

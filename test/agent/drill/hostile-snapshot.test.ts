@@ -81,3 +81,16 @@ test('an observed box without secrets of ours is drilled with new ones', async (
   expect(result).toMatchObject({ ok: true })
   expect(copy?.config).toMatch(/macaroon_secret_key: "?[0-9a-f]{64}/)
 })
+
+test.each(['synapse', 'minio'])('a snapshot without the data of %s proves nothing', async (service) => {
+  const { result } = await drilled(async (box) => {
+    const path = join(box, '..', 'dump', 'manifest.json')
+    const manifest = JSON.parse(await readFile(path, 'utf8'))
+    manifest.paths.data = manifest.paths.data.filter((data: { service: string }) => data.service !== service)
+    await writeFile(path, JSON.stringify(manifest))
+  })
+  expect(result).toMatchObject({
+    ok: false,
+    error: { code: 'RESTORE_FAILED', message: expect.stringContaining(`no volume of ${service}`) },
+  })
+})

@@ -213,6 +213,15 @@ describe('a manifest and secrets that are not what they should be are refused', 
       /probe\.json/,
     ],
     [
+      'no volume of the objects',
+      inManifest((manifest) => {
+        const paths = manifest.paths as { data: { service: string }[] }
+        paths.data = paths.data.filter(({ service }) => service !== 'minio')
+      }),
+      'RESTORE_FAILED',
+      /no volume of minio/,
+    ],
+    [
       'two volumes of one service',
       inManifest((manifest) => {
         const { data } = manifest.paths as { data: { service: string }[] }

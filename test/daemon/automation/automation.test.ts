@@ -338,6 +338,35 @@ onBothDialects('automation', (fresh) => {
     expect([await first, await again(), one.clock.sleepers()]).toEqual(['first', 'first', idle])
   })
 
+  test('a call that stalled while another took it over has no second effect', async () => {
+    const one = await room()
+    const call = { actor: { tenantId: one.tenantId } as AutomationActor, operation: 'x', key: 'stalled', params: null, body: {} }
+    const effects: string[] = []
+    let goOn: (value?: unknown) => void = () => undefined
+    const stalled = new Promise((resolve) => {
+      goOn = resolve
+    })
+    const work = (name: string, wait?: Promise<unknown>) =>
+      oncePerKey<string>(one, call, async ({ store }) => {
+        await wait
+        await one.db.transaction().execute(async (tx) => {
+          await store(tx, name)
+          effects.push(name)
+        })
+        return name
+      })
+    const first = work('first', stalled)
+    await expect.poll(() => one.db.selectFrom('automation_calls').select('key_hash').execute()).toHaveLength(1)
+    await one.db
+      .updateTable('automation_calls')
+      .set({ lock_until: isoIn(one.clock, -1) })
+      .execute() // as after a stall of 20 s
+    expect(await work('second')).toBe('second')
+    goOn()
+    await expect(first).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect([effects, await work('third')]).toEqual([['second'], 'second'])
+  })
+
   test('a day later a key makes the space of its new request, not the former one', async () => {
     const one = await room()
     const headers = { 'idempotency-key': 'daily' }

@@ -125,10 +125,14 @@ describe.each(['folder', 'bucket'] as const)('from a %s', (kind) => {
     expect(clock.sleepers()).toBe(0)
   })
 
-  test('a permitted download has no time limit', async () => {
-    const { clock, opened } = await downloading()
-    for (let second = 0; second < 60; second += 1) await clock.advance(1000)
+  test('a download that its client does not read ends after five minutes', async () => {
+    const { clock, client, opened } = await downloading()
+    for (let second = 0; second < 299; second += 1) await clock.advance(1000)
     expect(opened.map(({ destroyed }) => destroyed)).toEqual([false])
+    await clock.advance(1000)
+    await expect.poll(() => opened.map(({ destroyed }) => destroyed)).toEqual([true])
+    expect(await client.ended()).toBeLessThan(large)
+    expect(clock.sleepers()).toBe(0)
   })
 })
 

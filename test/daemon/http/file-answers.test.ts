@@ -1,12 +1,13 @@
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { endpoint, file, makeClient, open } from '../../../src/core/contract/index.ts'
-import { problem } from '../../../src/core/kit/index.ts'
+import { expect, test, vi } from 'vitest'
+import { boundOf, endpoint, file, makeClient, open } from '../../../src/core/contract/index.ts'
+import { manualClock, problem } from '../../../src/core/kit/index.ts'
 import { type FileBody, serve } from '../../../src/daemon/http/index.ts'
-import { byteRange, disposition } from '../../../src/daemon/http/send-file.ts'
-import { aSmallApp } from '../../support/small-app.ts'
+import { byteRange, disposition, paceCheck } from '../../../src/daemon/http/send-file.ts'
+import { silentLogger } from '../../../src/node/index.ts'
+import { servedApp } from '../../support/served-app.ts'
 
 const contract = { load: endpoint({ method: 'GET', path: '/it', auth: open, returns: file, summary: 'A file' }) }
 const content = Buffer.from('0123456789')
@@ -15,13 +16,13 @@ async function* cut(from: number, to: number) {
   for (let at = from; at <= to; at += 3) yield content.subarray(at, Math.min(at + 3, to + 1))
 }
 
-async function started(change: Partial<FileBody> = {}) {
+async function started(change: Partial<FileBody> = {}, log = silentLogger()) {
   const body: FileBody = {
     ...{ fileName: 'a.txt', contentType: 'application/octet-stream', inline: false, bytes: 10, etag: '"one"' },
     open: async ({ from, to } = { from: 0, to: 9 }) => cut(from, to),
     ...change,
   }
-  const { url, port, server } = await aSmallApp([serve(contract.load, () => body)])
+  const { url, port, server } = await servedApp([serve(contract.load, () => body)], { authenticate: {}, clock: manualClock(), log })
   const get = async (headers: Record<string, string> = {}, method = 'GET') => {
     const response = await fetch(`${url}/it`, { method, headers: { connection: 'close', ...headers } })
     return { status: response.status, headers: response.headers, text: await response.text() }
@@ -101,6 +102,34 @@ test('a file that breaks off is never whole for the client', async () => {
   }
   const { get } = await started({ open: async () => broken() })
   await expect(get()).rejects.toThrow()
+})
+
+test.each([
+  ['shorter', content.subarray(0, 5), 'the stored object ended after 5 of 10 bytes'],
+  ['longer', Buffer.concat([content, content]), 'the stored object is longer than the 10 bytes of its file'],
+])('an object that is %s than its file breaks the connection, and the log says so', async (_, stored, message) => {
+  const log = silentLogger()
+  const failed = vi.spyOn(log, 'error')
+  const { get } = await started({ open: async () => Readable.from([stored]) }, log)
+  await expect(get()).rejects.toThrow()
+  await expect.poll(() => failed.mock.calls).toMatchObject([[{ err: { message } }, 'request failed']])
+})
+
+test('downloads leave connections of the bucket to uploads, and those of a tenant leave them to others', () => {
+  const { perTenant = 1000, parallel = 1000 } = boundOf(contract.load)
+  expect(parallel).toBeLessThan(1000)
+  expect(perTenant).toBeLessThan(parallel / 4)
+})
+
+test('a download reads a megabyte in five minutes, on average', () => {
+  let sent = 0
+  const check = paceCheck(60_000, () => sent)
+  for (let minute = 0; minute < 60; minute += 1) {
+    sent += 300_000
+    check()
+  }
+  for (let minute = 0; minute < 4; minute += 1) check()
+  expect(check).toThrow('does not read')
 })
 
 test('what was opened is let go of when the client left meanwhile', async () => {

@@ -69,6 +69,16 @@ test('a waiting call ends in time, and with its caller', async () => {
   expect(await refused('d1', user('d'))).toBe('begun')
 })
 
+test('a tenant takes no more places than it leaves free; a freed place goes to all that may have one now', async () => {
+  const { call, begun, end } = aRoom({ perCaller: 99, parallel: 8, perTenant: 4, waiting: 99 })
+  for (const tenant of ['a', 'b', 'c', 'd']) for (let n = 0; n < 6; n += 1) void call(`${tenant}${n}`, user(tenant))
+  await new Promise(setImmediate)
+  const counts = () => ['a', 'b', 'c', 'd'].map((tenant) => begun.filter((name) => name.startsWith(tenant)).length)
+  expect(counts()).toEqual([4, 2, 1, 1])
+  for (const name of begun) await end(name) // the list grows
+  expect(begun).toHaveLength(24)
+})
+
 test('of one tenant and in one minute no more than the bound', async () => {
   const { clock, refused, end } = aRoom({ perCaller: 9, parallel: 4, perTenant: 1, perMinute: 3, waiting: 9 })
   const calls = ['a1', 'a2', 'a3'].map((name) => refused(name, user('anna', 'school')))

@@ -16,7 +16,7 @@ const url = 'https://attendance.example'
 
 const installation = {
   ...{ tenantId: 'ten_1', moduleId: 'attendance', version: '1.0.0', status: 'installed', generation: 3, dataGeneration: 0, dataBytes: 0 },
-  ...{ installedAt: '2026-03-01T10:00:00.000Z', remote: null, upstreamHost: null },
+  ...{ installedAt: '2026-03-01T10:00:00.000Z', remote: null, upstreamHost: 'attendance.example' },
 } as unknown as InstallationRecord
 
 async function aWorld(db: Db) {
@@ -186,11 +186,34 @@ onBothDialects('services of modules', (fresh) => {
     expect((await jobs()).map(({ payload }) => JSON.parse(payload).type)).toEqual(['module.delete_data'])
   })
 
-  test('a module of type A is no call', async () => {
+  test.each(['A', 'B'] as const)('a module of type %s that no tenant activated at a service is no call', async (type) => {
     const { db, deps, jobs } = await aWorld(await fresh())
-    const change = { former: { ...installation, status: 'active' as const }, installation: { ...installation, status: 'deleted' as const } }
-    await db.transaction().execute((tx) => queueCalls(deps, tx, { ...change, manifest: manifestOf('A') }))
+    const never = { ...installation, upstreamHost: null }
+    const change = { former: { ...never, status: 'pending_deletion' as const }, installation: { ...never, status: 'deleted' as const } }
+    await db.transaction().execute((tx) => queueCalls(deps, tx, { ...change, manifest: manifestOf(type) }))
     expect(await jobs()).toEqual([])
+  })
+
+  test('a service at another host than the tenant consented to gets no call; the former host gets it once it is set again', async () => {
+    const { db, deps, clock, sent, install, jobs, work } = await aWorld(await fresh())
+    await setUpstream(deps, actor, { id: 'attendance', url: 'https://other.example', rotateSecret: false })
+    await install('deactivated')
+    const left = {
+      former: { ...installation, status: 'active' as const },
+      installation: { ...installation, status: 'deactivated' as const },
+    }
+    await db.transaction().execute((tx) => queueCalls(deps, tx, { ...left, manifest: manifestOf('B') }))
+    await db.updateTable('module_installations').set({ upstream_host: 'attendance.example' }).execute()
+    await queueDataDeletion(deps, 'ten_1')
+    await work()
+    expect([sent, (await jobs()).length]).toEqual([[], 2])
+    await setUpstream(deps, actor, { id: 'attendance', url, rotateSecret: false })
+    await clock.advance(5000)
+    await work()
+    expect(sent.map(({ upstream, body }) => `${upstream} ${JSON.parse(body).type}`)).toEqual([
+      `${url} module.deactivate`,
+      `${url} module.delete_data`,
+    ])
   })
 
   test('delete_data is repeated for 30 days, then an alert is raised', async () => {

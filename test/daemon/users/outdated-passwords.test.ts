@@ -83,9 +83,25 @@ onBothDialects('after a restore', (fresh) => {
     const { api, clock, tell, old } = await aTenant(await fresh())
     await api.resetUserPassword({ ...of('anna'), body: {} })
     const update = (snapshotTakenAt: string) => tell('tenant-box.update', { rolledBack: true, snapshotId: 'e'.repeat(64), snapshotTakenAt })
-    await update(isoIn(clock, hour))
-    expect(await old()).toEqual([])
+    await clock.advance(2 * hour)
     await update(isoIn(clock, -hour))
+    expect(await old()).toEqual([])
+    await update(isoIn(clock, -3 * hour))
+    expect(await old()).toEqual(['anna'])
+  })
+
+  test('the data of an update is as old as its host says, however far ahead the clock of the host is', async () => {
+    const { api, clock, tell, old } = await aTenant(await fresh())
+    const there = (ms: number) => isoIn(clock, 24 * hour + ms)
+    const update = (minutesAgo: number) => {
+      const times = { snapshotTakenAt: there(-minutesAgo * 60_000), report: { at: there(0) } }
+      return tell('tenant-box.update', { rolledBack: true, snapshotId: 'e'.repeat(64), ...times })
+    }
+    await api.resetUserPassword({ ...of('anna'), body: {} })
+    await clock.advance(10 * 60_000)
+    await update(5)
+    expect(await old()).toEqual([])
+    await update(15)
     expect(await old()).toEqual(['anna'])
   })
 })

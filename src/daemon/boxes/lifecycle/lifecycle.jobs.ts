@@ -8,7 +8,7 @@ import { assertHostOnline } from '../query-boxes.ts'
 import type { LifecycleDeps } from './deps.ts'
 
 import { confirmEventOf } from './end-move.ts'
-import { movesToConfirm, type Removal, removalsToErase } from './procedures.repo.ts'
+import { type Move, movesToConfirm, type Removal, removalsToErase } from './procedures.repo.ts'
 import { goneHostError } from './remove-box.ts'
 import { boxesActor, commandHostOf, stepMove } from './step-move.ts'
 import { stepRemoval } from './step-removal.ts'
@@ -38,8 +38,11 @@ async function eraseExpiredRemovals(deps: LifecycleDeps): Promise<string> {
 }
 
 /** A box that never became ready has no snapshot, and no data. */
-const isOnlyCopy = async ({ isStored }: LifecycleDeps, db: DbOrTx, { boxId, snapshotId }: Removal): Promise<boolean> =>
-  snapshotId !== null && !(await isStored(db, { boxId, snapshotId }))
+const isOnlyCopy = async (
+  { isStored }: LifecycleDeps,
+  db: DbOrTx,
+  { boxId, snapshotId }: Pick<Removal, 'boxId' | 'snapshotId'>,
+): Promise<boolean> => snapshotId !== null && !(await isStored(db, { boxId, snapshotId }))
 
 async function eraseIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<HostId | undefined> {
   const [removal] = await removalsToErase(tx, isoNow(deps.clock), id)
@@ -54,12 +57,21 @@ async function eraseIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<Host
   return removal.hostId
 }
 
-/** Confirms moves whose old copy is past retention, while the new host is online: of a dead host the old copy may be what is left. */
+/**
+ * Confirms moves whose old copy is past retention, while the new host is online: of a dead host the old copy may be what is left. Where the
+ * snapshot of the move is gone or damaged, it is the only copy beside the box: it waits likewise, or until an operator confirms.
+ */
 async function confirmExpiredMoves(deps: LifecycleDeps): Promise<string> {
   const due = await movesToConfirm(deps.db, isoNow(deps.clock))
   const confirmed = await countDone(deps, due, confirmIfDue)
-  return `deleting ${confirmed} of ${plural(due.length, 'old copy', 'old copies')}`
+  let only = 0
+  for (const one of due) if (await isOnlyCopyOfMove(deps, deps.db, one)) only += 1
+  const kept = only === 0 ? '' : `, ${plural(only, 'stays', 'stay')}: the snapshot of the move is not present`
+  return `deleting ${confirmed} of ${plural(due.length, 'old copy', 'old copies')}${kept}`
 }
+
+const isOnlyCopyOfMove = (deps: LifecycleDeps, tx: DbOrTx, { boxId, snapshot }: Move): Promise<boolean> =>
+  isOnlyCopy(deps, tx, { boxId, snapshotId: snapshot?.snapshotId ?? null })
 
 async function confirmIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<HostId | undefined> {
   const [move] = await movesToConfirm(tx, isoNow(deps.clock), id)
@@ -68,6 +80,7 @@ async function confirmIfDue(deps: LifecycleDeps, tx: Tx, id: string): Promise<Ho
   const fleet = await readFleet(deps, tx)
   if (fleet.host(move.toHostId)?.status !== 'online') return undefined
   const event = confirmEventOf({ move, fleet, nameOf: (host) => fleet.host(host)?.name ?? host })
+  if (event === 'confirmed' && (await isOnlyCopyOfMove(deps, tx, move))) return undefined
   return commandHostOf(await stepMove({ deps, tx, box, move }, { event, actor: boxesActor }))
 }
 

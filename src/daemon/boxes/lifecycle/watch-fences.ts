@@ -13,7 +13,7 @@ import { boxesActor } from './step-move.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; log: Pick<Logger, 'warn'>; fenceMaxMs: number }>
 
-/** Marks each overdue fence once and raises an alert (SAFETY). */
+/** Marks each overdue fence once and raises an alert (SAFETY). One whose command has failed is overdue at once. */
 export async function watchFences(deps: Deps): Promise<void> {
   const { db, log } = deps
   for (const box of await fencedBoxes(db)) {
@@ -23,10 +23,13 @@ export async function watchFences(deps: Deps): Promise<void> {
   }
 }
 
-async function isOverdue({ db, clock, fenceMaxMs }: Deps, { id, fence, removal }: BoxRecord): Promise<boolean> {
+async function isOverdue({ db, clock, fenceMaxMs }: Deps, { id, fence, removal, reportedAt }: BoxRecord): Promise<boolean> {
   if (!fence || fence.overdueSince || removal) return false
-  const ids = fence.holder === null ? [] : [fence.holder]
-  const known = [...(await commandsByIds(db, ids)), ...(await openCommands(db, id))].map(({ deadlineAt }) => deadlineAt)
+  const [holder] = await commandsByIds(db, fence.holder === null ? [] : [fence.holder])
+  const open = await openCommands(db, id)
+  // A hand-over that could not restart the box leaves it stopped: its deadline is hours away, and no command will lift the fence.
+  if (holder?.status === 'failed' && open.length === 0 && (reportedAt ?? '') > (holder.finishedAt ?? '')) return true
+  const known = [...(holder ? [holder] : []), ...open].map(({ deadlineAt }) => deadlineAt)
   const dueAt = fenceDueAt(fence, known.toSorted().at(-1), fenceMaxMs)
   return dueAt !== undefined && dueAt <= isoNow(clock)
 }
@@ -49,7 +52,7 @@ async function mark({ clock }: Deps, tx: Tx, { id, slug, fence }: BoxRecord): Pr
     subject: slug,
     title: `${slug} has been in maintenance too long`,
     body:
-      `${slug} has been fenced since ${humanTime(fence.since)}, longer than its operation may take` +
+      `${slug} has been fenced since ${humanTime(fence.since)}, longer than its operation may take, or its operation has failed` +
       `${fence.holder === null ? '' : ` (${quoted(fence.holder, 120)})`}.\n` +
       'Users see a maintenance page. The data is safe; a fence is never lifted without a health proof.',
     command: `tenantry boxes show ${slug}`,

@@ -181,6 +181,29 @@ onBothDialects('a fence', (fresh) => {
   })
 })
 
+onBothDialects('a fence that no command will lift', (fresh) => {
+  const watch = (world: LifeWorld) => watchFences({ ...world.room, log: silentLogger() })
+  const stuck = async ({ db }: LifeWorld) => db.selectFrom('alerts').select('kind').where('kind', '=', 'fence_stuck').execute()
+
+  test('is reported with the first report after its command failed: the hand-over could not restart the box', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    await (await world.api()).moveBox({ ...north, body: { to: 'host-2', reason: 'host-1 is full' } })
+    const command = await world.take('host-1')
+    const fence = { holder: command.id, since: isoNow(world.clock) }
+    const report = () => world.report('host-1', [aReport('north', { at: isoNow(world.clock), fenced: true, fence })])
+    await report()
+    await world.clock.advance(minute)
+    await world.post('host-1', command, { ok: false, error: { code: 'SNAPSHOT_FAILED', message: 'north stays fenced on this host' } })
+    await watch(world)
+    expect(await stuck(world)).toEqual([])
+    await world.clock.advance(minute)
+    await report()
+    await watch(world)
+    expect(await stuck(world)).toHaveLength(1)
+  })
+})
+
 onBothDialects('a stale hold', (fresh) => {
   const release = async (world: LifeWorld, confirm = 'north') =>
     (await world.api()).releaseBox({ ...north, body: { confirm, reason: 'its host burned' } })

@@ -254,6 +254,19 @@ onBothDialects('a move', (fresh) => {
     await expect(back).rejects.toThrow(/if its disk is lost, stop its agent, then retry/)
   })
 
+  test('the old copy stays past its retention while the snapshot of the move is not present: the store may be gone', async () => {
+    const world = await lifeWorld(await fresh())
+    await onItsWay(world)
+    await world.answer('host-2', 'tenant-box.take_over')
+    await world.clock.advance(30 * 86_400_000)
+    await world.silence()
+    const run = (isPresent: boolean) =>
+      lifecycleJobs({ ...world.room, isStored: async () => isPresent })[0]?.run({ signal: new AbortController().signal })
+    expect(await run(false)).toContain('deleting 0 of 1 old copy, 1 stays: the snapshot of the move is not present')
+    expect(await stateOf(world)).toMatchObject({ state: 'confirming' })
+    expect(await run(true)).toContain('deleting 1 of 1 old copy')
+  })
+
   test('the old copy is deleted after its retention, once both hosts are online', async () => {
     const world = await lifeWorld(await fresh())
     const [job] = lifecycleJobs(world.room)
