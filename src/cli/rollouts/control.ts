@@ -66,6 +66,7 @@ const whyPaused = (reason: string | null): string => (reason === null ? '.' : ` 
 export const abort = command('abort <id>', 'Abort a rollout; running boxes finish, updated boxes stay', {
   options: { reason: text('--reason <text>', 'reason for the audit log') },
   run: async ({ api, ask }, { id, reason }) => {
+    await api.rollouts.getRollout({ params: { id } })
     await assertConfirmed(ask, `Abort ${id}? Updated boxes stay updated. An aborted rollout cannot be resumed.`)
     return api.rollouts.abortRollout({ params: { id }, body: reason ? { reason } : {} })
   },

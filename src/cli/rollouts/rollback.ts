@@ -10,7 +10,7 @@ import { followIfRequested } from './watch-rollout.ts'
 export const rollback = command('rollback <id>', 'Roll back a rollout; preview, resume or stop its rollback', {
   options: {
     reason: text('--reason <text>', 'reason for the audit log'),
-    boxes: oneOf('--boxes <mode>', 'updated boxes: keep, previous images, or previous snapshot', ['none', 'images', 'snapshot']),
+    boxes: oneOf('--boxes <mode>', 'updated boxes: previous images, previous snapshot, or keep them', ['images', 'snapshot', 'none']),
     skipRefused: flag('--skip-refused', 'skip boxes that cannot be rolled back'),
     plan: flag('--plan', 'preview the rollback and its data loss (read-only)'),
     resume: flag('--resume', 'resume a stalled rollback: skip stalled boxes, retry failed ones'),
@@ -24,8 +24,9 @@ export const rollback = command('rollback <id>', 'Roll back a rollout; preview, 
     const mode = input.boxes === 'none' ? undefined : input.boxes
     if (plan) return planRollback(context, id, mode)
     if (resume) return followIfRequested(context, await context.api.rollouts.resumeRollback({ params: { id } }), { watch, wait })
+    if (!stop && !input.boxes) throw problem('USAGE', noMode(id))
     if (!reason) throw problem('USAGE', "--reason is required, for the audit log; pass --reason '…'")
-    const run = stop ? stopRollback(context, id, reason) : startRollback(context, id, { ...input, reason })
+    const run = stop ? stopRollback(context, id, reason) : startRollback(context, id, { ...input, boxes: input.boxes ?? 'none', reason })
     return followIfRequested(context, await run, { watch, wait })
   },
   view: (result, style, how) => ('mode' in result ? rollbackPlanView(result, style) : resultView(result, style, how)),
@@ -38,6 +39,10 @@ export const rollback = command('rollback <id>', 'Roll back a rollout; preview, 
   ],
 })
 
+/** No mode is the default: to keep the boxes is no rollback of them, and a snapshot loses data. */
+const noMode = (id: string): string =>
+  `--boxes is required: it says what happens to the updated boxes (none keeps them). fix: preview \`tenantry rollouts rollback ${id} --boxes images --plan\``
+
 type Boxes = 'none' | RollbackMode
 type Input = Readonly<{ boxes: Boxes | undefined; skipRefused: boolean; plan: boolean; resume: boolean; stop: boolean }>
 
@@ -47,16 +52,20 @@ function assertOneMode({ boxes, skipRefused, plan, resume, stop }: Input): void 
   if ((resume || stop) && (boxes || skipRefused)) throw problem('USAGE', '--boxes and --skip-refused apply only to a new rollback')
 }
 
-type NewRollback = Readonly<{ reason: string; boxes: Boxes | undefined; skipRefused: boolean }>
+type NewRollback = Readonly<{ reason: string; boxes: Boxes; skipRefused: boolean }>
 
 async function startRollback(context: Context, id: string, { reason, boxes, skipRefused }: NewRollback): Promise<Rollout> {
   const { api, ask } = context
-  if (boxes && boxes !== 'none') await confirmBoxRollback(context, id, { mode: boxes, skipRefused })
-  else await assertConfirmed(ask, `Roll back ${id}? Updated boxes stay updated.`)
-  return api.rollouts.rollbackRollout({ params: { id }, body: { reason, ...(boxes ? { boxes } : {}), skipRefused } })
+  if (boxes !== 'none') await confirmBoxRollback(context, id, { mode: boxes, skipRefused })
+  else {
+    await api.rollouts.getRollout({ params: { id } })
+    await assertConfirmed(ask, `Roll back ${id}? Updated boxes stay updated.`)
+  }
+  return api.rollouts.rollbackRollout({ params: { id }, body: { reason, boxes, skipRefused } })
 }
 
 async function stopRollback({ api, ask }: Context, id: string, reason: string): Promise<Rollout> {
+  await api.rollouts.getRollout({ params: { id } })
   await assertConfirmed(ask, `Stop the rollback of ${id}? Pending boxes stay updated.`)
   return api.rollouts.stopRollback({ params: { id }, body: { reason } })
 }

@@ -14,8 +14,18 @@ export {
   RolloutAttempt,
 } from './action.ts'
 export {
+  lastMove,
+  manifestCommand,
+  type ReturnedBoxes,
+  skippedBoxes,
+  stillAsked,
+  stillAskedText,
+  updateSkippedCommand,
+} from './after-rollback.ts'
+export {
   type BoardModel,
   boardModel,
+  currentRollout,
   type Failure,
   type PhaseLine,
   type PhaseState,
@@ -37,7 +47,7 @@ export {
   type UncheckedOrder,
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
-export { evaluateImageRollback, evaluateSnapshotRollback, evaluateUpdate, type RollbackVerdict, rollbackFailed } from './evaluate-result.ts'
+export { evaluateImageRollback, evaluateSnapshotRollback, evaluateUpdate, type RollbackVerdict, rollbackFailed, rolledBack } from './evaluate-result.ts'
 export {
   chooseFence,
   RequestedFence,
@@ -50,6 +60,7 @@ export {
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
 export type { KnownBox } from './known-box.ts'
 export { movedImages } from './moved-images.ts'
+export type { PastRollback } from './past-rollback.ts'
 export {
   type ClosedWindow,
   explainEmergencyPause,
@@ -60,6 +71,7 @@ export {
   isBaking,
   isHeld,
   mustSkipFailures,
+  reasonWithout,
 } from './pause-reason.ts'
 export { isOver, phaseOf, phaseOrder } from './phases.ts'
 export { type ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
@@ -117,6 +129,7 @@ export {
   type RolloutState,
   RolloutStatus,
   RolloutSummary,
+  StillAsked,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
 export { byPhase, countsText, failuresIn, isOpenFailure, leftOutBoxes, listedState, pausedPhase, skipReason } from './rollout-text.ts'

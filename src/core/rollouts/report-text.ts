@@ -35,10 +35,8 @@ export function timelineText(entry: TimelineEntry, { phases, pauses, undo: rollb
   if (action === 'rollout.started') return [`started by ${actorName(actor)}`, ...(span ? [phaseText(span)] : [])]
   const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
   const isAbort = action === 'rollout.failed' && !actor.startsWith('system:')
-  const why =
-    reason === null || (isAbort && reason === `aborted by ${actor}`)
-      ? ''
-      : `: ${oneLine(whyOf({ pauseReason: reason, error: null }) ?? '')}`
+  const isNamed = reason === null || (isAbort && reason === `aborted by ${actor}`)
+  const why = isNamed || isShown(entry, rollout) ? '' : `: ${oneLine(sentenceOf(reason))}`
   const where = pause?.phase ? ` in ${pause.phase}` : ''
   const scope = boxes ? rollbackScopes[boxes] : ''
   const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled` : ''
@@ -46,6 +44,12 @@ export function timelineText(entry: TimelineEntry, { phases, pauses, undo: rollb
   const line = `${isAbort ? 'aborted' : wordOf(action)}${where} by ${actorName(actor)}${scope}${never}${lasted}${why}`
   return action === 'rollout.rolled_back' && rollback ? [line, rollbackEntry(rollback, rollout.counts.undo)] : [line]
 }
+
+const sentenceOf = (reason: string): string => whyOf({ pauseReason: reason, error: null }) ?? ''
+
+/** The view names the reason of the present pause or of the end above the timeline, and so the reason of the creation. */
+const isShown = ({ action, reason }: TimelineEntry, rollout: Story['rollout']): boolean =>
+  reason !== null && (action === 'rollout.created' ? reason === rollout.reason : sentenceOf(reason) === whyOf(rollout))
 
 const wordOf = (action: string) => oneLine(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))
 const actorName = (actor: string) => (actor.startsWith('system:') ? 'the engine' : oneLine(actor))
