@@ -162,8 +162,13 @@ function rollbackWarnings(boxes: readonly PlannedRollback[], { paint }: Style): 
 /** A running rollout continues while the plan is shown. */
 const lateBoxes = 'Boxes whose update finishes later are rolled back too.'
 
-function rollbackTotals({ mode, undoes, refusals }: RollbackPlan, boxes: readonly PlannedRollback[], { paint }: Style): string {
-  if (undoes + refusals === 0) return 'No box was updated; there is nothing to roll back.'
+function rollbackTotals(
+  { mode, undoes, refusals, boxes: { length } }: RollbackPlan,
+  boxes: readonly PlannedRollback[],
+  { paint }: Style,
+): string {
+  if (undoes + refusals === 0)
+    return length === 0 ? 'No box was updated; there is nothing to roll back.' : 'No other box is to be rolled back.'
   if (undoes === 0) return `No box can be rolled back by ${mode}.`
   const blocked = refusals > 0 ? `, ${refusals} blocked` : ''
   const counted = `${plural(undoes, 'box', 'boxes')} to roll back by ${mode}, in reverse order of the update${blocked}.`

@@ -1,4 +1,3 @@
-import { versionMoves } from '../../core/boxes/index.ts'
 import { duration, plural } from '../../core/kit/index.ts'
 import {
   bakeText,
@@ -8,7 +7,7 @@ import {
   failuresIn,
   fenceModeText,
   isOpenFailure,
-  lastMove,
+  lastMoveText,
   listedState,
   type NextStep,
   outcomeTint,
@@ -88,11 +87,6 @@ export function nextStepsView(steps: readonly NextStep[], { paint }: Style): str
 const actionErrorText = (action: RolloutAction): string | null => {
   const error = errorOf(action)
   return error && `${error.code}: ${error.message}`
-}
-
-const lastMoveText = (action: RolloutAction): string => {
-  const { from, to } = lastMove(action)
-  return versionMoves(from, to)
 }
 
 export const actionColumns: readonly Column<RolloutAction>[] = [

@@ -1,4 +1,4 @@
-import type { Manifest, Tier, TierVersions } from '../boxes/index.ts'
+import { type Manifest, type Tier, type TierVersions, versionMoves } from '../boxes/index.ts'
 import { plural } from '../kit/index.ts'
 import type { RollbackMode, RolloutAction } from './action.ts'
 import type { RollbackCounts, StillAsked } from './rollout.ts'
@@ -39,11 +39,11 @@ export const manifestCommand = ({ formerRevision }: StillAsked): string =>
 
 type Moved = Pick<RolloutAction, 'from' | 'to' | 'undo'>
 
-/** The versions of a box before and after its last change: those of its rollback, once that has ended. */
-export function lastMove({ from, to, undo }: Moved): Readonly<{ from: Moved['from']; to: Moved['to'] }> {
-  if (undo?.status !== 'undone') return { from, to }
+/** The last change of the versions of a box: `synapse 1.157.1 → 1.163.2`, and back once its rollback has ended. */
+export function lastMoveText({ from, to, undo }: Moved): string {
+  if (undo?.status !== 'undone') return versionMoves(from, to)
   const back = Object.fromEntries(returned({ mode: undo.mode, from, to }).map((name) => [name, from[name]]))
-  return { from: to, to: { ...to, ...back } }
+  return versionMoves(to, { ...to, ...back })
 }
 
 /** Boxes that a rollout did not update because an operator skipped them; `slugs` may name some of them only. */

@@ -14,7 +14,7 @@ export {
   RolloutAttempt,
 } from './action.ts'
 export {
-  lastMove,
+  lastMoveText,
   manifestCommand,
   type ReturnedBoxes,
   skippedBoxes,
@@ -47,7 +47,15 @@ export {
   type UncheckedOrder,
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
-export { evaluateImageRollback, evaluateSnapshotRollback, evaluateUpdate, type RollbackVerdict, rollbackFailed, rolledBack } from './evaluate-result.ts'
+export { type EmergencyLack, emergencyLackFix, emergencyLacks, emergencyLackText, preventsEmergency } from './emergency-lacks.ts'
+export {
+  evaluateImageRollback,
+  evaluateSnapshotRollback,
+  evaluateUpdate,
+  type RollbackVerdict,
+  rollbackFailed,
+  rolledBack,
+} from './evaluate-result.ts'
 export {
   chooseFence,
   RequestedFence,
@@ -132,7 +140,17 @@ export {
   StillAsked,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
-export { byPhase, countsText, failuresIn, isOpenFailure, leftOutBoxes, listedState, pausedPhase, skipReason } from './rollout-text.ts'
+export {
+  byPhase,
+  countsText,
+  failuresIn,
+  isOpenFailure,
+  leftOutBoxes,
+  listedState,
+  pausedPhase,
+  progressText,
+  skipReason,
+} from './rollout-text.ts'
 export { assignPhases, assignSlots, type Candidate, chooseCanaries, limitsOf, makespanMs, type Parallelism } from './scheduling.ts'
 export type { RolloutMove } from './transition.ts'
 export { transition } from './transition.ts'

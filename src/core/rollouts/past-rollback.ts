@@ -17,7 +17,9 @@ type Planned = Readonly<{ slug: string; target: TierVersions; changes: readonly 
 /** Warns of a box that would return to versions that it was rolled back from. */
 export function pastRollbackFindings({ slug, target, changes }: Planned, past: PastRollback | undefined): Finding[] {
   if (!past) return []
-  const again = Component.options.filter((name) => changes.includes(name) && past.to[name] === target[name] && past.from[name] !== past.to[name])
+  const again = Component.options.filter(
+    (name) => changes.includes(name) && past.to[name] === target[name] && past.from[name] !== past.to[name],
+  )
   if (again.length === 0) return []
   const versions = again.map((name) => `${name === 'migrationsHead' ? 'migrations' : name} ${target[name]}`).join(', ')
   const when = past.at === null ? '' : ` on ${past.at.slice(0, 10)}`

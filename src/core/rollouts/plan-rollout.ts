@@ -11,9 +11,9 @@ import {
   type TierSnapshots,
 } from './fence-choice.ts'
 import type { KnownBox, Limits } from './known-box.ts'
+import { type PastRollback, pastRollbackFindings } from './past-rollback.ts'
 import { phaseOrder } from './phases.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
-import { type PastRollback, pastRollbackFindings } from './past-rollback.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
 import { digestFindings, imagesOf, knownImages, missingImageFindings, type RegistryAnswers } from './plan-images.ts'
 import { changesBetween, isRefused, type Preflight, preflightBox } from './preflight.ts'
@@ -68,7 +68,13 @@ export function planRollout(input: PlanInput): RolloutPlan {
     const fence = fenceFor(input, box)
     const expected = expect(box, fence)
     const window = windowOf(box, expected)
-    return { box, fence, expected, window, found: preflightForPlan(input, box, { expected, window, imageOf, rollback: rollbacks.get(box.slug) }) }
+    return {
+      box,
+      fence,
+      expected,
+      window,
+      found: preflightForPlan(input, box, { expected, window, imageOf, rollback: rollbacks.get(box.slug) }),
+    }
   })
   const phases = assignPhases(
     input.rolloutId,

@@ -14,10 +14,17 @@ export const leftOutBoxes = (boxes: readonly Readonly<{ tenantSlug: string; find
     return codes.length === 0 ? [] : [`${tenantSlug}: ${codes.join(', ')}`]
   })
 
-/** Progress of the boxes, or of their rollback: a box that waits for it is no longer counted as updated. */
+/** `20 of 24 boxes updated`, or `3 of 20 boxes rolled back`: a box that waits for its rollback is no longer counted as updated. */
+export const progressText = ({ undo, succeeded, total, skipped }: ActionCounts): string =>
+  undo
+    ? `${undo.undone} of ${plural(undo.total, 'box', 'boxes')} rolled back`
+    : `${succeeded} of ${plural(total - skipped, 'box', 'boxes')} updated`
+
+/** Progress of the boxes, or of their rollback. */
 export const countsText = (counts: ActionCounts): string =>
   [
-    counts.undo ? rollbackText(counts.undo) : `${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`,
+    progressText(counts),
+    ...(counts.undo ? rollbackTexts(counts.undo) : []),
     counts.running > (counts.undo?.running ?? 0) && `${counts.running - (counts.undo?.running ?? 0)} in progress`,
     counts.failed > 0 && `${counts.failed} failed`,
     rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} rolled back`,
@@ -32,15 +39,11 @@ export const countsText = (counts: ActionCounts): string =>
 /** Boxes that their agents rolled back during the update, without those rolled back with the rollout. */
 const rolledBackByAgent = ({ rolledBack, undo: rollback }: ActionCounts): number => rolledBack - (rollback?.undone ?? 0)
 
-const rollbackText = ({ total, undone, running, pending, failed }: RollbackCounts): string =>
-  [
-    `${undone} of ${plural(total, 'box', 'boxes')} rolled back`,
-    running > 0 && `${running} rolling back`,
-    pending > 0 && `${pending} waiting`,
-    failed > 0 && `${failed} failed to roll back`,
-  ]
-    .filter(Boolean)
-    .join(', ')
+const rollbackTexts = ({ running, pending, failed }: RollbackCounts) => [
+  running > 0 && `${running} rolling back`,
+  pending > 0 && `${pending} waiting`,
+  failed > 0 && `${failed} failed to roll back`,
+]
 
 /** Boxes that failed, also those that their agents rolled back. */
 export const failuresIn = (counts: ActionCounts): number => counts.failed + rolledBackByAgent(counts) + counts.rollbackFailed

@@ -7,7 +7,9 @@ import { withRollbacks } from './open-rollouts.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
 
 /** A rollout as it is stored, without its plan. `queuedBehind` has the rollouts that were unfinished at its start. */
-export type StoredRollout = Readonly<Omit<Rollout, 'counts' | 'waitingUntil' | 'auditLog' | 'targets' | 'stillAsked'> & { manifest: Manifest }>
+export type StoredRollout = Readonly<
+  Omit<Rollout, 'counts' | 'waitingUntil' | 'auditLog' | 'targets' | 'stillAsked'> & { manifest: Manifest }
+>
 
 const columns = [
   'id',
