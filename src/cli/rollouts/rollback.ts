@@ -1,7 +1,20 @@
 import { versionMoves } from '../../core/boxes/index.ts'
 import { duration, plural, problem } from '../../core/kit/index.ts'
 import type { PlannedRollback, RollbackMode, RollbackPlan, Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
-import { assertConfirmed, type Column, type Context, clean, command, flag, oneOf, type Style, sections, table, text } from '../kit/index.ts'
+import {
+  assertConfirmed,
+  assertConfirmedOf,
+  type Column,
+  type Context,
+  clean,
+  command,
+  flag,
+  oneOf,
+  type Style,
+  sections,
+  table,
+  text,
+} from '../kit/index.ts'
 import { exitOfRollback } from './exit.ts'
 import { followOptions, resultView } from './follow.ts'
 import { activeText, findingLines } from './plan.ts'
@@ -55,18 +68,16 @@ function assertOneMode({ boxes, skipRefused, plan, resume, stop }: Input): void 
 type NewRollback = Readonly<{ reason: string; boxes: Boxes; skipRefused: boolean }>
 
 async function startRollback(context: Context, id: string, { reason, boxes, skipRefused }: NewRollback): Promise<Rollout> {
-  const { api, ask } = context
+  const { api } = context
   if (boxes !== 'none') await confirmBoxRollback(context, id, { mode: boxes, skipRefused })
-  else {
-    await api.rollouts.getRollout({ params: { id } })
-    await assertConfirmed(ask, `Roll back ${id}? Updated boxes stay updated.`)
-  }
+  else await assertConfirmedOf(context, `Roll back ${id}? Updated boxes stay updated.`, () => api.rollouts.getRollout({ params: { id } }))
   return api.rollouts.rollbackRollout({ params: { id }, body: { reason, boxes, skipRefused } })
 }
 
-async function stopRollback({ api, ask }: Context, id: string, reason: string): Promise<Rollout> {
-  await api.rollouts.getRollout({ params: { id } })
-  await assertConfirmed(ask, `Stop the rollback of ${id}? Pending boxes stay updated.`)
+async function stopRollback(context: Context, id: string, reason: string): Promise<Rollout> {
+  const { api } = context
+  const question = `Stop the rollback of ${id}? Pending boxes stay updated.`
+  await assertConfirmedOf(context, question, () => api.rollouts.getRollout({ params: { id } }))
   return api.rollouts.stopRollback({ params: { id }, body: { reason } })
 }
 
