@@ -102,7 +102,17 @@ describe('every list and view keeps within the terminal', () => {
     const { hosts, boxes, rollouts, plan, rollout } = texts(120)
     expect(heads(hosts)).toEqual(['HOST', 'STATUS', 'LAST SEEN', 'AGENT', 'ENGINE', 'CPUS', 'FREE DISK', 'REASON'])
     expect(boxes.split('\n\n')[0]).toBe('all 2 chats run')
-    expect(heads(boxes.split('\n\n')[1] ?? '')).toEqual(['BOX', 'PLAN', 'HOST', 'STATE', 'DRIFT', 'SYNAPSE', 'POSTGRES', 'LAST REPORT', 'MARKS'])
+    expect(heads(boxes.split('\n\n')[1] ?? '')).toEqual([
+      'BOX',
+      'PLAN',
+      'HOST',
+      'STATE',
+      'DRIFT',
+      'SYNAPSE',
+      'POSTGRES',
+      'LAST REPORT',
+      'MARKS',
+    ])
     expect(heads(rollouts)).toEqual(['ROLLOUT', 'STATUS', 'UPDATED', 'FAILED', 'CREATED', 'CREATED BY', 'KIND', 'REASON'])
     expect(heads(plan)).toEqual(['PHASE', 'BOX', 'HOST', 'FROM → TO', 'FINDINGS', 'OPENS', 'SNAPSHOT', 'DOWNTIME', 'MAX DOWNTIME'])
     expect(heads(rollout)).toEqual(['BOX', 'PHASE', 'STATUS', 'FROM → TO', 'DURATION', 'ERROR'])

@@ -11,7 +11,11 @@ const none: Answers = {
 const alert = (id: number) => ({ id, title: `Host host-${id} is offline` })
 const busy: Answers = {
   'GET /api/admin/v1/alerts': { alerts: [1, 2, 3, 4, 5, 6].map(alert), nextCursor: null, deadLetters: [] },
-  'GET /admin/tenant-boxes/rollouts': { rollouts: [aRollout({ status: 'paused' }), aRollout({ status: 'done' })], nextCursor: null, emergencyLacks: [] },
+  'GET /admin/tenant-boxes/rollouts': {
+    rollouts: [aRollout({ status: 'paused' }), aRollout({ status: 'done' })],
+    nextCursor: null,
+    emergencyLacks: [],
+  },
   'GET /api/admin/v1/hosts': {
     hosts: [aHost({ name: 'host-1' }), aHost({ name: 'host-2', status: 'offline' }), aHost({ status: 'revoked' })],
   },
@@ -43,7 +47,9 @@ describe('status', () => {
   test('of an empty installation names the first step', async () => {
     const { stdout } = await tenantry(['status'], { answers: none })
     expect(stdout).toMatch(/alerts +none open/)
-    expect(stdout.replace(/\s+/g, ' ')).toMatch(/emergencies Emergencies cannot be created: no approval token, no recovery key .* fix: create one/)
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /emergencies Emergencies cannot be created: no approval token, no recovery key .* fix: create one/,
+    )
     expect(stdout).toContain('Next: tenantry hosts invite <name>')
   })
 
