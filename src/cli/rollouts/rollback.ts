@@ -47,7 +47,7 @@ export const rollback = command('rollback <id>', 'Roll back a rollout; preview, 
   examples: [
     'rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --plan',
     "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --reason 'search is broken' --watch",
-    "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes snapshot --skip-refused --reason 'lost rooms' --wait --yes",
+    "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --skip-refused --reason 'lost rooms' --wait --yes",
     'rollback ro_8x2m4k7p9q3r5t6v1w0y --resume --watch',
   ],
 })
@@ -82,7 +82,7 @@ async function stopRollback(context: Context, id: string, reason: string): Promi
 }
 
 function planRollback({ api }: Context, id: string, mode: RollbackMode | undefined): Promise<RollbackPlan> {
-  if (!mode) throw problem('USAGE', '--plan requires --boxes images or --boxes snapshot')
+  if (!mode) throw problem('USAGE', '--plan requires a mode of rollback. fix: pass --boxes images')
   return api.rollouts.planRollback({ params: { id }, body: { boxes: mode } })
 }
 
