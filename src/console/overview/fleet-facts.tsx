@@ -58,7 +58,7 @@ function fleetFacts({ boxes, drift, fenced }: FleetSummary, hosts: readonly Host
   ]
 }
 
-/** What emergencies lack; their page says how to fix it. */
+/** Missing configuration of emergencies; their page says how to fix it. */
 const Lacks = ({ lacks }: Readonly<{ lacks: readonly EmergencyLack[] }>) => (
   <Link to="/rollouts/emergency" className={`status tone-${preventsEmergency(lacks) ? 'failed' : 'waiting'}`}>
     <Icon tone={preventsEmergency(lacks) ? 'failed' : 'waiting'} />

@@ -122,9 +122,9 @@ function rollbackOf({ rollbacks: { total, undone, failed } }: Pick<Tally, 'rollb
 
 /** The record with the counts of now: events carry boxes and no counts. */
 export function currentRollout(state: BoardState): Rollout {
-  const { rollbacks, leftOut } = tallyOf(state)
+  const { rollbacks, leftOut, succeeded } = tallyOf(state)
   const { rollout } = state
-  const counts = { ...rollout.counts, leftOut: leftOut.length, undo: rollbacks.total === 0 ? null : rollbacks }
+  const counts = { ...rollout.counts, succeeded, leftOut: leftOut.length, undo: rollbacks.total === 0 ? null : rollbacks }
   return { ...rollout, counts }
 }
 

@@ -1,6 +1,6 @@
 // Without a schema: the overview of the web console loads these alone.
 
-/** What a daemon may lack for emergencies. */
+/** Configuration that a daemon may lack for emergencies. */
 export const emergencyLackNames = ['approval_token', 'backup', 'recovery'] as const
 export type EmergencyLack = (typeof emergencyLackNames)[number]
 

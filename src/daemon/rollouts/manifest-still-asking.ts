@@ -5,7 +5,7 @@ import type { DbOrTx } from '../db/index.ts'
 /** Older revisions are not offered. */
 const maxRevisions = 50
 
-/** What the current manifest asks for although boxes of the rollout were rolled back from it; null without such boxes. */
+/** The versions that the current manifest asks for although boxes of the rollout were rolled back from it; null without such boxes. */
 export async function manifestStillAsking(db: DbOrTx, rolloutId: string): Promise<StillAsked | null> {
   const rows = await db
     .selectFrom('rollout_actions')

@@ -4,7 +4,7 @@ import type { RolloutsDeps } from '../deps.ts'
 
 type Deps = Pick<RolloutsDeps, 'approvalTokenSha256' | 'assertSnapshotsConfigured' | 'hasRecoveryKey'>
 
-/** What this daemon lacks for emergencies; what the creation of one would refuse, before anyone enters it. */
+/** The missing configuration of emergencies, which their creation would refuse. */
 export const lacksOf = (deps: Deps): EmergencyLack[] =>
   emergencyLacks({ approvalToken: deps.approvalTokenSha256 !== undefined, backup: hasBackup(deps), recovery: deps.hasRecoveryKey })
 

@@ -86,7 +86,7 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     return []
   })
 
-/** Of boxes that are rolled back: a refused one stays as updated. */
+/** Names the manifest that still asks for the versions; a refused box stays as updated and does not count. */
 async function manifestAdvice(tx: DbOrTx, marked: readonly Marked[]): Promise<string> {
   const boxes = marked.flatMap(({ after: { tier, from, to, undo } }) =>
     undo === null || undo.status === 'failed' ? [] : [{ tier, from, to, mode: undo.mode }],
