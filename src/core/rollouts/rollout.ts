@@ -80,7 +80,7 @@ const AuditLine = z.object({
 })
 export type AuditLine = z.infer<typeof AuditLine>
 
-/** The manifest asks for versions although boxes of the rollout were rolled back from them. */
+/** The manifest asks for versions although boxes of the rollout were, or are about to be, rolled back from them. */
 export const StillAsked = z.object({
   revision: z.number().int().meta({ description: 'The current manifest' }),
   versions: z.array(z.string()).meta({ description: 'The versions that boxes were rolled back from: `synapse 1.163.2`' }),

@@ -112,16 +112,16 @@ export function nextSteps(
   failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
   skipped: SkippedBoxes,
 ): NextStep[] {
-  const { id, status, stillAsked } = rollout
+  const { id, status } = rollout
   const details = failures
     .slice(0, 1)
     .map(({ tenantSlug }) => ({ label: 'details', command: `tenantry rollouts show ${id} --box ${tenantSlug}` }))
   if (status === 'queued') return [{ label: 'start', command: `tenantry rollouts start ${id} --watch` }]
-  const manifest = stillAsked ? [{ label: 'manifest', command: manifestCommand(stillAsked) }] : []
+  const manifest = manifestStep(rollout)
   if (failures.some(isRolledBackWithRollout)) return [...details, ...rollbackSteps(id, failures), ...manifest]
   if (status === 'failed' || status === 'rolled_back')
     return [...details, ...manifest, { label: 'check drift', command: 'tenantry boxes scan' }]
-  if (status === 'done' && stillAsked) return manifest
+  if (status === 'done' && manifest.length > 0) return manifest
   if (status === 'done' && skipped.count > 0) return [{ label: 'update skipped', command: updateSkippedCommand(skipped) }]
   if (status !== 'paused') return promoteStep(rollout)
   const abort = { label: 'abort', command: `tenantry rollouts abort ${id}` }
@@ -145,6 +145,9 @@ export function gateOf(rollout: Gated): string | undefined {
   return isBaking(rollout) ? `bake after ${status === 'paused' ? previousStatus : status}` : undefined
 }
 
+const manifestStep = ({ stillAsked }: Pick<Stepping, 'stillAsked'>): NextStep[] =>
+  stillAsked ? [{ label: 'manifest', command: manifestCommand(stillAsked) }] : []
+
 const promoteStep = (rollout: Gated & Pick<Rollout, 'id'>): NextStep[] =>
   gateOf(rollout) ? [{ label: 'promote', command: `tenantry rollouts promote ${rollout.id}` }] : []
 
@@ -162,7 +165,7 @@ export function stepsWhenNotWatching(
   const watch = { label: 'watch', command: `tenantry rollouts watch ${id}` }
   if (isRunningPhase(status))
     return [watch, ...promoteStep(rollout), { label: 'pause', command: `tenantry rollouts pause ${id} --reason '…'` }]
-  if (isRollingBack(counts) && failures.length === 0) return [watch]
+  if (isRollingBack(counts) && failures.length === 0) return [watch, ...manifestStep(rollout)]
   return nextSteps(rollout, failures, { count: counts.leftOut, slugs: skipped })
 }
 

@@ -5,14 +5,14 @@ import type { DbOrTx } from '../db/index.ts'
 /** Older revisions are not offered. */
 const maxRevisions = 50
 
-/** The versions that the current manifest asks for although boxes of the rollout were rolled back from it; null without such boxes. */
+/** The versions that the current manifest asks for although boxes of the rollout are rolled back from them; null without such boxes. */
 export async function manifestStillAsking(db: DbOrTx, rolloutId: string): Promise<StillAsked | null> {
   const rows = await db
     .selectFrom('rollout_actions')
     .select(['tier', 'rollback_mode', 'from_versions', 'to_versions'])
     .distinct()
     .where('rollout_id', '=', rolloutId)
-    .where('rollback_status', '=', 'undone')
+    .where('rollback_status', 'in', ['pending', 'running', 'undone'])
     .execute()
   return stillAskedOf(
     db,

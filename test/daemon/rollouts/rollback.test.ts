@@ -190,12 +190,12 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     const { db } = world.deps
     const id = await updatedBut(world, 'dora')
     const asked = { revision: 2, versions: ['synapse 1.163.2'], formerRevision: 1 }
-    await world.rollBack(id, 'images')
+    expect((await world.show(id)).stillAsked).toBeNull()
+    expect((await world.rollBack(id, 'images')).stillAsked).toEqual(asked)
     const [alert] = await db.selectFrom('alerts').select('body').where('kind', '=', 'rollout_rolled_back').execute()
     expect(alert?.body).toContain(
       'Manifest revision 2 still asks for synapse 1.163.2: the next rollout updates the boxes again. To prevent that: tenantry manifest rollback 1',
     )
-    expect((await world.show(id)).stillAsked).toBeNull()
     await world.settle()
     expect((await world.show(id)).stillAsked).toEqual(asked)
     expect((await reportRollout(world.deps, { id })).stillAsked).toEqual(asked)

@@ -61,7 +61,9 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     const marked = boxes === 'none' ? [] : await markedForRollback(deps, step, { mode: boxes, skipRefused })
     if (isFinished) await assertNoneActive(tx, id, marked)
     await replaceRollout(tx, rollout, ended.rollout)
-    if (!isFinished) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+    const undoes = marked.filter(({ after }) => after.undo?.status === 'pending').length
+    // The last box that is rolled back requests it again.
+    if (!isFinished || undoes === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
     // The events of boxes come before the end of the rollout: followers of the stream leave at that one.
     const cancelled = await cancelPending(step)
     for (const { before, after } of marked) await replaceAction(tx, before, after)
@@ -80,7 +82,6 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
       command: `tenantry rollouts show ${id}`,
     })
     const leftAsTheyAre = marked.filter(({ after }) => after.undo?.status === 'failed').map(({ before }) => before.tenantSlug)
-    const undoes = marked.filter(({ after }) => after.undo?.status === 'pending').length
     const data = { reason, cancelled: cancelled.length, cancelledBoxes: cancelled, boxes, undoes, leftAsTheyAre }
     await recordRolloutAudit(ended, { actor, action: 'rollout.rolled_back', data })
     return []
