@@ -125,7 +125,7 @@ export const rolloutsContract = {
     path: base,
     auth: admin('viewer'),
     query: Paging.extend({
-      status: RolloutStatus.optional(),
+      status: RolloutStatus.optional().meta({ description: 'rolled_back: also finished ones whose boxes were rolled back' }),
       kind: RolloutKind.optional(),
       since: TimeInput.optional().meta({ description: 'Created then or later' }),
       idempotencyKey: IdempotencyKey.optional().meta({ description: 'The rollout that the caller created with this Idempotency-Key' }),

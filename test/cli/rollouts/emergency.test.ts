@@ -286,7 +286,7 @@ describe('for a person', () => {
 
   test.each([
     [['approval_token'], /^error: Emergencies cannot be created: no approval token\. fix: create one with `tenantryd approval-token`/],
-    [['backup', 'recovery'], /^error: Emergencies cannot be created: no backup key or snapshot store, no recovery key/],
+    [['backup', 'recovery'], /^error: Emergencies cannot be created: no backup key or snapshot store, no separate recovery key/],
   ])('without %s nothing is planned or prompted: the first line says what is missing', async (lacks, says) => {
     const person = await asPerson([], { [list]: known(...lacks) })
     expect([person.exit, paths(person.asked), prompts.asked]).toEqual([6, [whoAmI], []])
@@ -299,7 +299,7 @@ describe('for a person', () => {
     const ran = await tenantry(line('--token-file', '-', '--yes'), { answers: { ...answers, [list]: known('recovery') }, stdin: token })
     expect([ran.exit, ran.stderr.split('\n')[0]]).toEqual([
       0,
-      expect.stringMatching(/^Emergencies can be created, but there is no recovery key/),
+      expect.stringMatching(/^Emergencies can be created, but there is no separate recovery key/),
     ])
   })
 

@@ -27,9 +27,9 @@ const token = { TENANTRY_APPROVAL_TOKEN_SHA256: 'a'.repeat(64) }
 const backup = { TENANTRY_BACKUP_KEY: key(1), TENANTRY_SNAPSHOT_STORE: 'file:/snapshots' }
 
 test.each([
-  [{}, 'warn', /^Emergencies cannot be created: no approval token, no backup key or snapshot store, no recovery key of its own/],
+  [{}, 'warn', /^Emergencies cannot be created: no approval token, no backup key or snapshot store, no separate recovery key/],
   [{ ...backup, TENANTRY_RECOVERY_KEY: key(2) }, 'warn', /^Emergencies cannot be created: no approval token$/],
-  [{ ...token, ...backup, TENANTRY_RECOVERY_KEY: key(1) }, 'warn', /^Emergencies can be created, but there is no recovery key/],
+  [{ ...token, ...backup, TENANTRY_RECOVERY_KEY: key(1) }, 'warn', /^Emergencies can be created, but there is no separate recovery key/],
   [{ ...token, ...backup, TENANTRY_RECOVERY_KEY: key(2) }, 'ok', /^approval token, backup and recovery key set$/],
 ])('the doctor says what emergencies lack: %j', async (settings, state, says) => {
   expect(await emergencies(settings)).toMatchObject({ state, says: expect.stringMatching(says) })

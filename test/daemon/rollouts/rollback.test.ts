@@ -4,6 +4,7 @@ import { snapshotsOfRollouts } from '../../../src/daemon/rollouts/index.ts'
 import {
   abortRollout,
   createRollout,
+  listRollouts,
   planRollback,
   planStaged,
   reportRollout,
@@ -276,6 +277,8 @@ onBothDialects('a finished rollout', (fresh) => {
     await world.settle()
     const after = await world.show(id)
     expect(after).toMatchObject({ status, finishedAt: before.finishedAt, counts: { undo: { undone: plan.undoes, failed: 0 } } })
+    for (const wanted of [status, 'rolled_back'] as const)
+      expect((await listRollouts(world.deps, anOperator, { limit: 5, status: wanted })).rollouts.map((one) => one.id)).toEqual([id])
     expect(synapses(world)).toMatchObject({ acme: '1.157.1', beta: '1.157.1' })
     expect(after.auditLog.map(({ action }) => action).filter((action) => action === 'rollout.rolled_back').length).toBe(
       status === 'rolled_back' ? 2 : 1,
