@@ -1,14 +1,7 @@
 import type { Alert } from '../../core/alerts/index.ts'
 import { type BoxRow, boxState, healthSentence } from '../../core/boxes/index.ts'
 import type { HostView } from '../../core/hosts/index.ts'
-import {
-  type EmergencyLack,
-  emergencyLackFix,
-  emergencyLackText,
-  listedState,
-  progressText,
-  type RolloutSummary,
-} from '../../core/rollouts/index.ts'
+import { type EmergencyLack, emergencyLackText, listedState, progressText, type RolloutSummary } from '../../core/rollouts/index.ts'
 import { healthLine, listAllBoxes } from '../boxes/index.ts'
 import { clean, command, fields, type Paint, type Style, sections } from '../kit/index.ts'
 
@@ -63,7 +56,7 @@ function countBy<Thing>(things: readonly Thing[], keyOf: (thing: Thing) => strin
 
 function lackLine(lacks: readonly EmergencyLack[], paint: Paint): string | undefined {
   const text = emergencyLackText(lacks)
-  return text && paint.yellow(`${text}. fix: ${emergencyLackFix(lacks)}`)
+  return text && paint.yellow(`${text}. fix: \`tenantryd doctor\` says how`)
 }
 
 /** Rows of a part that fit on one screen with the other parts. */

@@ -49,8 +49,9 @@ export function lastMoveText({ from, to, undo }: Moved): string {
 /** Boxes that a rollout did not update because an operator skipped them; `slugs` may name some of them only. */
 export type SkippedBoxes = Readonly<{ count: number; slugs: readonly string[] }>
 
+/** None of a rollout that was rolled back with its boxes: they are as old as the skipped ones. */
 export const skippedBoxes = (actions: readonly Pick<RolloutAction, 'tenantSlug' | 'waived' | 'undo'>[]): string[] =>
-  actions.filter(({ waived, undo }) => waived && undo === null).map(({ tenantSlug }) => tenantSlug)
+  actions.some(({ undo }) => undo !== null) ? [] : actions.filter(({ waived }) => waived).map(({ tenantSlug }) => tenantSlug)
 
 /** More would make a command too long to copy. */
 const maxNamed = 20

@@ -105,7 +105,7 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     next: nextSteps(
       rollout,
       failures.filter(({ waived }) => !waived),
-      { count: leftOut.length, slugs: leftOut },
+      { count: rollback ? 0 : leftOut.length, slugs: leftOut },
     ),
     connected: state.connected,
   }

@@ -27,7 +27,7 @@ export const countsText = (counts: ActionCounts): string =>
     ...(counts.undo ? rollbackTexts(counts.undo) : []),
     counts.running > (counts.undo?.running ?? 0) && `${counts.running - (counts.undo?.running ?? 0)} in progress`,
     counts.failed > 0 && `${counts.failed} failed`,
-    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} rolled back`,
+    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} ${counts.undo ? 'failed before' : 'rolled back'}`,
     !counts.undo && counts.rollbackFailed > 0 && `${counts.rollbackFailed} failed to roll back`,
     counts.skipped > 0 && `${counts.skipped} skipped`,
     counts.cancelled > 0 && `${counts.cancelled} cancelled`,

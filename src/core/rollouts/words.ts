@@ -166,7 +166,7 @@ export function stepsWhenNotWatching(
   if (isRunningPhase(status))
     return [watch, ...promoteStep(rollout), { label: 'pause', command: `tenantry rollouts pause ${id} --reason '…'` }]
   if (isRollingBack(counts) && failures.length === 0) return [watch, ...manifestStep(rollout)]
-  return nextSteps(rollout, failures, { count: counts.leftOut, slugs: skipped })
+  return nextSteps(rollout, failures, { count: counts.undo ? 0 : counts.leftOut, slugs: skipped })
 }
 
 export const isRollingBack = ({ undo: rollback }: Rollout['counts']): boolean =>
