@@ -53,7 +53,7 @@ export function Phases({ state, model }: Readonly<{ state: BoardState; model: Bo
   )
 }
 
-const currentStates: readonly PhaseState[] = ['running', 'paused', 'failed', 'rolling back', 'rolled back']
+const currentStates: readonly PhaseState[] = ['running', 'paused', 'failed', 'rolling back']
 
 function phaseCount({ state, succeeded, rolledBack, total }: PhaseLine): string {
   if (total === 0) return '–'
@@ -64,9 +64,11 @@ function phaseCount({ state, succeeded, rolledBack, total }: PhaseLine): string 
 /** The commonest change of versions: `synapse 1.157.1 → 1.163.2`, or back after a rollback. */
 function changeOf({ plan, actions }: BoardState): string {
   const moves = new Map<string, number>()
-  for (const { tenantSlug, from, to, does } of plan.boxes) {
-    const undo = boxOf(actions, tenantSlug)?.undo ?? null
-    const move = does === 'update' ? lastMoveText({ from, to, undo }) : ''
+  const updates = plan.boxes.filter(({ does }) => does === 'update')
+  const boxes = updates.map(({ tenantSlug, from, to }) => ({ from, to, undo: boxOf(actions, tenantSlug)?.undo ?? null }))
+  const rolledBack = boxes.filter(({ undo }) => undo?.status === 'undone')
+  for (const box of rolledBack.length > 0 ? rolledBack : boxes) {
+    const move = lastMoveText(box)
     if (move) moves.set(move, (moves.get(move) ?? 0) + 1)
   }
   const [first, ...others] = [...moves].toSorted(([, a], [, b]) => b - a)

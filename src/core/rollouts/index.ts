@@ -172,7 +172,6 @@ export {
   outcomeWord,
   queuedText,
   rolloutState,
-  rolloutTint,
   rolloutWord,
   snapshotModes,
   snapshotModeText,

@@ -22,7 +22,7 @@ const rolloutTints: Partial<Record<RolloutStatus, Tint>> = {
   queued: 'dim',
 }
 /** Running phases are cyan. */
-export const rolloutTint = (status: RolloutStatus): Tint => rolloutTints[status] ?? 'cyan'
+const rolloutTint = (status: RolloutStatus): Tint => rolloutTints[status] ?? 'cyan'
 
 export const statusWord = (status: RolloutStatus | ActionStatus): string => status.replaceAll('_', ' ')
 const rolloutWords: Partial<Record<RolloutStatus, string>> = { rolled_back: 'rolled back', failed: 'aborted' }
