@@ -62,7 +62,7 @@ function fleetFacts({ boxes, drift, fenced }: FleetSummary, hosts: readonly Host
 const Lacks = ({ lacks }: Readonly<{ lacks: readonly EmergencyLack[] }>) => (
   <Link to="/rollouts/emergency" className={`status tone-${preventsEmergency(lacks) ? 'failed' : 'waiting'}`}>
     <Icon tone={preventsEmergency(lacks) ? 'failed' : 'waiting'} />
-    {emergencyLackText(lacks)}
+    <span className="wrap">{emergencyLackText(lacks)}</span>
   </Link>
 )
 

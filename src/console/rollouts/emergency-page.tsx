@@ -41,7 +41,9 @@ export function Page() {
       <PageHeader title={text.title} answer={text.intro} />
       {missing && (
         <p>
-          <Status tone={isPrevented ? 'failed' : 'waiting'}>{text.lacks(missing, emergencyLackFix(lacks))}</Status>
+          <Status tone={isPrevented ? 'failed' : 'waiting'}>
+            <span className="wrap">{text.lacks(missing, emergencyLackFix(lacks))}</span>
+          </Status>
         </p>
       )}
       <Progress at={step.at} />

@@ -59,7 +59,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   {
     key: 'status',
     title: text.columns.status,
-    width: '128px',
+    width: '148px',
     value: outcomeWord,
     cell: (action) => <Status tone={outcomeTone(action)}>{outcomeWord(action)}</Status>,
   },

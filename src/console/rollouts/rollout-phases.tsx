@@ -55,9 +55,9 @@ export function Phases({ state, model }: Readonly<{ state: BoardState; model: Bo
 
 const currentStates: readonly PhaseState[] = ['running', 'paused', 'failed', 'rolling back']
 
-function phaseCount({ state, succeeded, rolledBack, total }: PhaseLine): string {
+function phaseCount({ state, succeeded, rollback, total }: PhaseLine): string {
   if (total === 0) return '–'
-  if (state === 'rolling back' || state === 'rolled back') return text.phaseRollback(rolledBack, total)
+  if (rollback) return text.phaseRollback(rollback.rolledBack, rollback.total)
   return state === 'done' ? `${total}` : `${succeeded}/${total}`
 }
 

@@ -25,8 +25,8 @@ export type PhaseLine = Readonly<{
   state: PhaseState
   succeeded: number
   failed: number
-  /** Boxes that were rolled back with the rollout. */
-  rolledBack: number
+  /** Boxes that are rolled back with the rollout. */
+  rollback: Readonly<{ rolledBack: number; total: number }> | undefined
   total: number
 }>
 export type RunningBox = Readonly<{
@@ -133,9 +133,9 @@ const endOf = ({ rollout }: BoardState, nowMs: number) => (rollout.finishedAt ? 
 function phaseLine(state: BoardState, phase: Phase): PhaseLine {
   const { rollout } = state
   const tally = tallyOf(state).phases.get(phase)
-  if (!tally) return { phase, succeeded: 0, failed: 0, rolledBack: 0, total: 0, state: 'empty' }
+  if (!tally) return { phase, succeeded: 0, failed: 0, rollback: undefined, total: 0, state: 'empty' }
   const { total, settled, succeeded, failed, hasOpenFailure, running, rollbacks } = tally
-  const counts = { phase, succeeded, failed, rolledBack: rollbacks.undone, total }
+  const counts = { phase, succeeded, failed, rollback: rollbackOf({ rollbacks }), total }
   if (hasOpenFailure) return { ...counts, state: 'failed' }
   if (rollbacks.pending + rollbacks.running > 0) return { ...counts, state: 'rolling back' }
   if (rollbacks.undone > 0) return { ...counts, state: 'rolled back' }

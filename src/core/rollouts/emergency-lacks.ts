@@ -15,7 +15,7 @@ export const emergencyLacks = ({ approvalToken, backup, recovery }: Configured):
 const names = {
   approval_token: 'no approval token',
   backup: 'no backup key or snapshot store',
-  recovery: 'no separate recovery key (a lost backup key would lose every snapshot)',
+  recovery: 'no separate recovery key',
 } as const satisfies Record<EmergencyLack, string>
 
 const fixes = {

@@ -48,7 +48,7 @@ describe('status', () => {
     const { stdout } = await tenantry(['status'], { answers: none })
     expect(stdout).toMatch(/alerts +none open/)
     expect(stdout.replace(/\s+/g, ' ')).toMatch(
-      /emergencies Emergencies cannot be created: no approval token, no separate recovery key .* fix: `tenantryd doctor` says how/,
+      /emergencies Emergencies cannot be created: no approval token, no separate recovery key\. fix: `tenantryd doctor` says how/,
     )
     expect(stdout).toContain('Next: tenantry hosts invite <name>')
   })

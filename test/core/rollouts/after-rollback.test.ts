@@ -115,10 +115,12 @@ describe('the board of a finished rollout', () => {
     const after = boxes.map((action) => event({ action: back(action, 'undone') })).reduce(reduce, during)
     const model = boardModel(after, now)
     expect([model.word, updatedPercent(model), updatedText(model)]).toEqual(['rolled back', 0, '3 of 3 boxes rolled back'])
-    expect(model.phases.filter(({ total }) => total > 0).map(({ phase, state, rolledBack }) => [phase, state, rolledBack])).toEqual([
-      ['canary', 'rolled back', 1],
-      ['pro', 'rolled back', 2],
-    ])
+    expect(model.phases.filter(({ total }) => total > 0).map(({ phase, state, rollback }) => [phase, state, rollback?.rolledBack])).toEqual(
+      [
+        ['canary', 'rolled back', 1],
+        ['pro', 'rolled back', 2],
+      ],
+    )
     expect(rolloutState(currentRollout(after))).toBe('rolled back')
   })
 
