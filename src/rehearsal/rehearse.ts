@@ -89,4 +89,5 @@ const depsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): Rol
   owner: 'rehearsal',
   assertSnapshotsConfigured: () => undefined,
   approvalTokenSha256: undefined,
+  hasRecoveryKey: true,
 })

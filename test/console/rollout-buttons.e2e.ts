@@ -35,7 +35,7 @@ const answerOf = (page: ConsolePage) => page.locator('.page-answer')
 const dialogOf = (page: ConsolePage) => page.getByRole('alertdialog')
 
 /** From the press of one operator until the browser of another one shows the answer. */
-async function seenByBen(press: () => Promise<void>, answer: string): Promise<number> {
+async function seenByBen(press: () => Promise<void>, answer: string | RegExp): Promise<number> {
   const pressedAt = performance.now()
   await press()
   await answerOf(ben).getByText(answer, { exact: true }).waitFor()
@@ -104,6 +104,13 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
   await anna.goto(path)
 
   await anna.getByRole('button', { name: 'Roll back…' }).click()
+  // No mode is preselected.
+  await dialogOf(anna).getByText('Choose what happens to the updated boxes.').waitFor()
+  await dialogOf(anna)
+    .getByLabel(/^Reason/)
+    .fill('chat is slow')
+  expect(await dialogOf(anna).getByRole('radio', { checked: true }).count()).toBe(0)
+  expect(await dialogOf(anna).getByRole('button', { name: 'Roll back' }).isEnabled()).toBe(false)
   await dialogOf(anna)
     .getByText(/^Previous images/)
     .click()
@@ -111,12 +118,19 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
     .getByText(/boxes to roll back by images, in reverse order/)
     .waitFor()
   await dialogOf(anna).getByText('No data is lost.', { exact: false }).waitFor()
-  await dialogOf(anna)
-    .getByLabel(/^Reason/)
-    .fill('chat is slow')
   await screenshots(anna, 'rollout-rollback-images')
-  seen.push(await seenByBen(() => dialogOf(anna).getByRole('button', { name: 'Roll back' }).click(), 'rolled back'))
+  seen.push(await seenByBen(() => dialogOf(anna).getByRole('button', { name: 'Roll back' }).click(), /^rolling back \(\d of 4\)$/))
   await answerOf(ben).getByText('4 of 4 boxes rolled back').waitFor({ timeout: 90_000 })
+  await answerOf(ben).getByText('rolled back', { exact: true }).waitFor()
+  expect(await ben.getByRole('progressbar', { name: 'Progress' }).getAttribute('aria-valuenow')).toBe('0')
+  await ben.getByText('1/1 rolled back').first().waitFor()
+  await ben.getByRole('region', { name: 'Phases' }).getByText('synapse 1.163.2 → 1.157.1').waitFor()
+  await ben.getByText(/^Manifest revision \d+ still asks for synapse 1\.163\.2: the next rollout updates the boxes again\./).waitFor()
+  await ben.getByRole('link', { name: /^Open manifest \d+ to apply it again$/ }).waitFor()
+  await ben
+    .getByText(/tenantry manifest rollback \d+/)
+    .first()
+    .waitFor()
   const versions = (await stage.api.boxes.listBoxes()).boxes.map(({ installed }) => installed?.synapse)
   expect(new Set(versions)).toEqual(new Set(['1.157.1']))
   await assertAccessible(ben)

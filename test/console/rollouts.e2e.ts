@@ -149,6 +149,15 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
 
   expect(await cli('rollouts', 'show', id)).toContain('done (4 updated, 1 skipped)')
   await anna.getByText('4 of 5 boxes updated, 1 failed and skipped').first().waitFor()
+  // The skipped box is updated by a small rollout of its own; its plan warns of what happened.
+  await anna.getByRole('link', { name: 'Update the skipped box…' }).click()
+  await anna
+    .getByText(/^1 box to update/)
+    .first()
+    .waitFor()
+  await anna.getByText(/^realschule-am-see: realschule-am-see was rolled back from synapse 1\.163\.2/).waitFor()
+  await assertAccessible(anna)
+  await screenshots(anna, 'plan-of-skipped')
 
   await ben.getByRole('button', { name: 'Roll back…' }).click()
   const rollback = ben.getByRole('alertdialog')

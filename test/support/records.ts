@@ -237,6 +237,7 @@ export const aRollout = (given: Partial<Rollout> = {}): Rollout => ({
   fenceMode: 'auto',
   snapshotMode: 'auto',
   ignoreWindows: false,
+  stillAsked: null,
   auditLog: [],
   ...given,
 })
@@ -265,7 +266,7 @@ export const anEvent = (given: Partial<RolloutEvent> = {}): RolloutEvent => ({
 
 /** The course of a rollout of these boxes, from canary on. */
 export const aReport = (actions: readonly RolloutAction[], given: Partial<RolloutReport> = {}): RolloutReport => {
-  const { targets, digests, skipRefused, auditLog, ...rollout } = aRollout()
+  const { targets, digests, skipRefused, stillAsked, auditLog, ...rollout } = aRollout()
   return {
     rollout,
     madeAt: at('02:30:00'),
@@ -273,6 +274,7 @@ export const aReport = (actions: readonly RolloutAction[], given: Partial<Rollou
     pausedMs: 0,
     fence: null,
     undo: null,
+    stillAsked,
     timeline: [
       { at: at('01:59:00'), actor: 'admin:anna', action: 'rollout.created', phase: null, reason: 'weekly round' },
       { at: at('02:00:00'), actor: 'admin:anna', action: 'rollout.started', phase: 'canary', reason: null },

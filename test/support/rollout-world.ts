@@ -76,6 +76,7 @@ function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<
     fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
     snapshots: { free: 'before', pro: 'before', enterprise: 'before' },
     approvalTokenSha256: undefined,
+    hasRecoveryKey: true,
   }
   const signal = new AbortController().signal
   const installed = new Map(boxes.map(({ slug }) => [slug, before]))

@@ -1,6 +1,6 @@
 import { type BoxMove, reintroducedText } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
-import { assertConfirmed, type Context, clean, command, flag, stamp, text } from '../kit/index.ts'
+import { assertConfirmed, assertConfirmedOf, type Context, clean, command, flag, stamp, text } from '../kit/index.ts'
 import { followCommands } from './await-command.ts'
 import { moveView } from './lifecycle.view.ts'
 import { getBox } from './show.ts'
@@ -69,15 +69,15 @@ async function startMove(
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
 }
 
-async function confirmMove({ api, ask }: Context, slug: string): Promise<BoxMove> {
-  await assertConfirmed(ask, `Permanently delete the copy of ${slug} on its old host?`)
-  return api.boxes.confirmMove({ params: { slug } })
+async function confirmMove(context: Context, slug: string): Promise<BoxMove> {
+  await assertConfirmedOf(context, `Permanently delete the copy of ${slug} on its old host?`, () => getBox(context, slug))
+  return context.api.boxes.confirmMove({ params: { slug } })
 }
 
-async function giveBack({ api, ask }: Context, slug: string, { newHostIsDead, stoppedOnNewHost }: Flags): Promise<BoxMove> {
-  await assertConfirmed(ask, `Revert the move and run ${slug} on its old host again?`)
+async function giveBack(context: Context, slug: string, { newHostIsDead, stoppedOnNewHost }: Flags): Promise<BoxMove> {
+  await assertConfirmedOf(context, `Revert the move and run ${slug} on its old host again?`, () => getBox(context, slug))
   const dead = newHostIsDead === undefined ? {} : { newHostIsDead }
-  return api.boxes.giveBackBox({ params: { slug }, body: { ...dead, ...(stoppedOnNewHost ? { stoppedOnNewHost } : {}) } })
+  return context.api.boxes.giveBackBox({ params: { slug }, body: { ...dead, ...(stoppedOnNewHost ? { stoppedOnNewHost } : {}) } })
 }
 
 async function latest(context: Context, slug: string, begun: BoxMove): Promise<BoxMove> {

@@ -1,6 +1,6 @@
 import type { BoxRemoval } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { assertConfirmed, type Context, command, flag, text } from '../kit/index.ts'
+import { assertConfirmedOf, type Context, command, flag, text } from '../kit/index.ts'
 import { followCommands } from './await-command.ts'
 import { removalView } from './lifecycle.view.ts'
 import { getBox } from './show.ts'
@@ -29,7 +29,7 @@ type Flags = Readonly<{ reason: string | undefined; now: boolean; undo: boolean;
 async function begin(context: Context, slug: string, { reason, now, undo, confirm }: Flags): Promise<BoxRemoval> {
   const { boxes } = context.api
   if (undo) {
-    await assertConfirmed(context.ask, `Restore ${slug}?`)
+    await assertConfirmedOf(context, `Restore ${slug}?`, () => getBox(context, slug))
     return boxes.undoRemoval({ params: { slug } })
   }
   if (!reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
@@ -50,11 +50,13 @@ async function latest(context: Context, slug: string, begun: BoxRemoval): Promis
 
 /** Asks for the slug before an irreversible action. Throws CANCELLED for another text; `--yes` and `--confirm` skip the prompt. */
 export async function confirmSlug(
-  { ask, yes }: Context,
+  context: Context,
   slug: string,
   { confirm, verb }: Readonly<{ confirm: string | undefined; verb: string }>,
 ): Promise<string> {
+  const { ask, yes } = context
   if (confirm !== undefined || yes) return confirm ?? slug
+  await getBox(context, slug)
   const typed = (await ask.text(`Type ${slug} to ${verb} it:`, `pass --confirm ${slug}`)).trim()
   if (typed !== slug) throw problem('CANCELLED', `confirmation does not match ${slug}; nothing was changed`)
   return typed

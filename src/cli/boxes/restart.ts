@@ -1,9 +1,10 @@
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import { assertConfirmed, command, flag, required, type Style, sections, text } from '../kit/index.ts'
+import { assertConfirmedOf, command, flag, required, type Style, sections, text } from '../kit/index.ts'
 import { awaitWithProgress } from './await-command.ts'
 import { probeView } from './check.ts'
 import { followLine } from './follow.ts'
+import { getBox } from './show.ts'
 
 type Restarted = CommandView | Readonly<{ commandId: string }>
 
@@ -13,7 +14,8 @@ export const restart = command('restart <slug>', 'Restart the containers of a bo
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
   run: async (context, { slug, reason, wait }): Promise<Restarted> => {
-    await assertConfirmed(context.ask, `Restart ${slug}? Its users are disconnected until its servers answer again.`)
+    const question = `Restart ${slug}? Its users are disconnected until its servers answer again.`
+    await assertConfirmedOf(context, question, () => getBox(context, slug))
     const accepted = await context.api.boxes.restartBox({ params: { slug }, body: { reason } })
     return wait ? awaitWithProgress(context, accepted.commandId, `${slug}: restarting`) : accepted
   },

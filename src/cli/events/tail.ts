@@ -1,23 +1,27 @@
 import type { EventRecord } from '../../core/events/index.ts'
 import { isProblem, printable, problem } from '../../core/kit/index.ts'
-import { type Context, command, count, type Style, text } from '../kit/index.ts'
+import { type Context, command, count, flag, type Style, text } from '../kit/index.ts'
 
 export const tail = command('tail', 'Follow stored events until Ctrl-C', {
   options: {
     tenant: text('--tenant <slug>', 'only events of this tenant'),
     type: text('--type <type>', 'event type, such as space.created; a trailing * matches a prefix'),
     last: count('--last <count>', 'number of earlier events to show first (default 10, max 500)', 0),
+    follow: flag('--no-follow', 'print the earlier events and exit'),
   },
-  run: async ({ json, stdout, style, ...context }, { tenant, type, last = 10 }) => {
+  run: async ({ json, stdout, style, ...context }, { tenant, type, last = 10, follow }) => {
     const write = (record: EventRecord) => stdout.write(`${json ? JSON.stringify(record) : eventLine(record, style())}\n`)
-    await followEvents(context, { tenant, type, last }, write)
+    const input = { last, ...(tenant === undefined ? {} : { tenant }), ...(type === undefined ? {} : { type }) }
+    if (follow) return followEvents(context, input, write)
+    const earlier = await context.api.events.tailEvents({ query: { ...input, follow: 'false' } }, { signal: context.signal })
+    for await (const { data } of earlier) write(data)
   },
   view: () => '',
-  examples: ['tail --tenant anna-schule', "tail --type 'rollout.*' --json"],
+  examples: ['tail --tenant anna-schule', "tail --type 'rollout.*' --json", "tail --type 'snapshot.*' --last 1 --no-follow"],
 })
 
 type Deps = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
-type Filter = Readonly<{ tenant: string | undefined; type: string | undefined; last: number }>
+type Filter = Readonly<{ tenant?: string; type?: string; last: number }>
 
 /** Max wait for a daemon that restarts. */
 const maxOfflineMs = 15 * 60_000
@@ -29,10 +33,9 @@ const maxRemembered = 5000
 /** Prints each event once, across lost connections. */
 async function followEvents(
   { api, clock, signal, url }: Deps,
-  { tenant, type, last }: Filter,
+  { last, ...filter }: Filter,
   print: (record: EventRecord) => void,
 ): Promise<void> {
-  const filter = { ...(tenant === undefined ? {} : { tenant }), ...(type === undefined ? {} : { type }) }
   const seen = new Set<string>()
   let from: { last: number } | { since: string } = { last }
   let connectedAt = clock.monotonicMs()

@@ -1,6 +1,6 @@
 import { type HostView, isHostPathWord } from '../../core/hosts/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { assertConfirmed, type Context, clean, command, fields, flag, required, sections, stamp, text } from '../kit/index.ts'
+import { assertConfirmedOf, type Context, clean, command, fields, flag, required, sections, stamp, text } from '../kit/index.ts'
 import { hostList, hostView } from './hosts.view.ts'
 
 export const invite = command('invite <name>', 'Create a one-time enrolment token for a host, valid 15 minutes', {
@@ -39,12 +39,10 @@ async function shown({ api }: Context, name: string): Promise<HostView> {
 
 export const revoke = command('revoke <name>', 'Revoke the agent of a host; its open commands expire', {
   options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
-  run: async ({ api, ask }, { name, reason }) => {
-    await assertConfirmed(
-      ask,
-      `Revoke the agent of ${name}? Its boxes keep running, but cannot be updated or restored until it enrols again.`,
-    )
-    return api.hosts.revokeHost({ params: { name }, body: { reason } })
+  run: async (context, { name, reason }) => {
+    const question = `Revoke the agent of ${name}? Its boxes keep running, but cannot be updated or restored until it enrols again.`
+    await assertConfirmedOf(context, question, () => shown(context, name))
+    return context.api.hosts.revokeHost({ params: { name }, body: { reason } })
   },
   view: hostView,
 })

@@ -21,7 +21,7 @@ export {
 } from './command.ts'
 export type { Context } from './context.ts'
 export { clean, fields, sections } from './fields.ts'
-export { assertConfirmed, assertFolderOf, readFileBytes, readSecretLines, readTextFile } from './input.ts'
+export { assertConfirmed, assertConfirmedOf, assertFolderOf, readFileBytes, readSecretLines, readTextFile } from './input.ts'
 export { namedAsOptions } from './option-names.ts'
 export { runCommandLine } from './program.ts'
 export { type Paint, padEnd, padStart, paintWith, type Style, shorten, withAddress } from './style.ts'

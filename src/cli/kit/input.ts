@@ -42,6 +42,17 @@ export async function assertConfirmed({ confirm }: Ask, message: string): Promis
   if (!(await confirm(message))) throw problem('CANCELLED', 'not confirmed; nothing was changed')
 }
 
+type Asking = Readonly<{ ask: Ask; yes: boolean }>
+
+/**
+ * The same about one thing, which `read` reads before the question: a mistyped name fails as such, and not for want of `--yes`. With `--yes`
+ * the command itself reads it. Throws what `read` throws, NOT_FOUND above all.
+ */
+export async function assertConfirmedOf({ ask, yes }: Asking, message: string, read: () => Promise<unknown>): Promise<void> {
+  if (!yes) await read()
+  await assertConfirmed(ask, message)
+}
+
 const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
   ENOTDIR: 'it does not exist',

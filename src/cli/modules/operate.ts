@@ -1,10 +1,11 @@
-import { plural } from '../../core/kit/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
 import type { Service } from '../../core/module-services/index.ts'
 import type { ModuleHealth, ModuleHealthDetail, OperatedModule } from '../../core/modules/index.ts'
 import {
   ago,
-  assertConfirmed,
+  assertConfirmedOf,
   type Column,
+  type Context,
   clean,
   command,
   count,
@@ -134,8 +135,10 @@ const only = text('--only <version>', 'only this version (default: all)')
 
 const withdraw = command('withdraw <module>', 'Withdraw a module; it stops everywhere within a second', {
   options: { reason: required(text('--reason <text>', 'shown to tenants that have the module')), only },
-  run: async ({ api, ask }, { module: id, reason, only: version }) => {
-    await assertConfirmed(ask, `Stop ${version ? `version ${version}` : 'all versions'} of ${id} in every tenant? Its data stays.`)
+  run: async (context, { module: id, reason, only: version }) => {
+    const { api } = context
+    const question = `Stop ${version ? `version ${version}` : 'all versions'} of ${id} in every tenant? Its data stays.`
+    await assertConfirmedOf(context, question, () => assertApproved(context, id))
     return api.modules.withdrawModule({ params: { id }, body: { reason, ...(version ? { version } : {}) } })
   },
   view: ({ moduleId, versions, chargedApps }) =>
@@ -150,6 +153,12 @@ const withdraw = command('withdraw <module>', 'Withdraw a module; it stops every
   examples: ['withdraw attendance --reason "sends data to strangers"'],
 })
 
+async function assertApproved({ api }: Pick<Context, 'api'>, id: string): Promise<void> {
+  const { modules } = await api.modules.listModules()
+  if (!modules.some(({ moduleId }) => moduleId === id))
+    throw problem('NOT_FOUND', `module ${id} is not approved. fix: list all with \`tenantry modules list\``)
+}
+
 const restore = command('restore <module>', 'Restore a withdrawn module', {
   options: { only },
   run: ({ api }, { module: id, only: version }) => api.modules.restoreModule({ params: { id }, body: version ? { version } : {} }),
@@ -160,12 +169,12 @@ const restore = command('restore <module>', 'Restore a withdrawn module', {
 
 const upstream = command('upstream <module> [url]', 'Show or set the address of the service of a type B module', {
   options: { rotateSecret: flag('--rotate-secret', 'replace the signing secret; the former one ends at once') },
-  run: async ({ api, ask }, { module: id, url, rotateSecret }): Promise<Upstream> => {
-    const services = api['module-services']
+  run: async (context, { module: id, url, rotateSecret }): Promise<Upstream> => {
+    const services = context.api['module-services']
     const params = { id }
     if (url === undefined && !rotateSecret) return services.showModuleUpstream({ params })
-    if (rotateSecret)
-      await assertConfirmed(ask, `Replace the signing secret of ${id}? Its service refuses all messages until it has the new one.`)
+    const question = `Replace the signing secret of ${id}? Its service refuses all messages until it has the new one.`
+    if (rotateSecret) await assertConfirmedOf(context, question, () => services.showModuleUpstream({ params }))
     const address = url ?? (await services.showModuleUpstream({ params })).url
     return services.setModuleUpstream({ params, body: { url: address, rotateSecret } })
   },

@@ -1,6 +1,6 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import { gateOf, statusWord, whyOf } from '../../core/rollouts/index.ts'
-import { assertConfirmed, command, flag, many, required, text } from '../kit/index.ts'
+import { assertConfirmed, assertConfirmedOf, command, flag, many, required, text } from '../kit/index.ts'
 import { queue, startBody } from './create.ts'
 import { exitOfRollout } from './exit.ts'
 import { allowSkipped, followOptions, resultExit, resultView } from './follow.ts'
@@ -65,8 +65,10 @@ const whyPaused = (reason: string | null): string => (reason === null ? '.' : ` 
 
 export const abort = command('abort <id>', 'Abort a rollout; running boxes finish, updated boxes stay', {
   options: { reason: text('--reason <text>', 'reason for the audit log') },
-  run: async ({ api, ask }, { id, reason }) => {
-    await assertConfirmed(ask, `Abort ${id}? Updated boxes stay updated. An aborted rollout cannot be resumed.`)
+  run: async (context, { id, reason }) => {
+    const { api } = context
+    const question = `Abort ${id}? Updated boxes stay updated. An aborted rollout cannot be resumed.`
+    await assertConfirmedOf(context, question, () => api.rollouts.getRollout({ params: { id } }))
     return api.rollouts.abortRollout({ params: { id }, body: reason ? { reason } : {} })
   },
   view: rolloutView,

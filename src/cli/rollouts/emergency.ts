@@ -1,5 +1,13 @@
 import { isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
-import { leftOutBoxes, movedImages, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
+import {
+  emergencyLackFix,
+  emergencyLackText,
+  leftOutBoxes,
+  movedImages,
+  preventsEmergency,
+  type RolloutDetail,
+  type RolloutPlan,
+} from '../../core/rollouts/index.ts'
 import { type Context, clean, command, flag, readTextFile, text } from '../kit/index.ts'
 import { isRepeatedCall } from './create.ts'
 import { blastRadius, type Order, orderOptions, promptOrder } from './emergency-order.ts'
@@ -132,13 +140,19 @@ async function offerStart(context: Context, made: RolloutDetail) {
   return startEmergency(context, made, { skipRefused: refusals > 0, watch: true, wait: false })
 }
 
-const noToken =
-  'no approval token for emergencies is configured, so none can be created. fix: create one with `tenantryd approval-token`, set its hash as printed, restart the daemon'
+/** Throws FORBIDDEN and CONFIG before the plan and the first prompt, so that no one answers ten prompts in vain. */
+async function assertMayCreateEmergency(context: Context): Promise<void> {
+  await assertRole(context)
+  const { emergencyLacks } = await context.api.rollouts.listRollouts({ query: { limit: 1 } })
+  const missing = emergencyLackText(emergencyLacks)
+  if (missing === undefined) return
+  const text = `${missing}. fix: ${emergencyLackFix(emergencyLacks)}`
+  if (preventsEmergency(emergencyLacks)) throw problem('CONFIG', text)
+  context.notify(({ paint }) => `${paint.yellow(text)}\n`)
+}
 
-/**
- * Throws FORBIDDEN and CONFIG before the first prompt, so that no one answers ten prompts in vain. The daemon checks again; scripts get its error.
- */
-async function assertMayCreateEmergency({ api, ask, yes }: Context): Promise<void> {
+/** Scripts get the daemon's error. */
+async function assertRole({ api, ask, yes }: Context): Promise<void> {
   if (!ask.interactive || yes) return
   const { account, token } = await api.admin.whoAmI()
   if (token)
@@ -151,6 +165,4 @@ async function assertMayCreateEmergency({ api, ask, yes }: Context): Promise<voi
       'FORBIDDEN',
       `an emergency rollout requires the role admin; ${clean(account.name)} has the role ${account.role}. fix: log in as an admin with \`tenantry login\``,
     )
-  const { emergencyToken } = await api.rollouts.listRollouts({ query: { limit: 1 } })
-  if (emergencyToken === false) throw problem('CONFIG', noToken)
 }

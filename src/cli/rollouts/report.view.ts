@@ -12,10 +12,13 @@ import {
   type RolloutAction,
   type RolloutPlan,
   type RolloutReport,
+  reasonWithout,
   rolloutState,
   type StepSpread,
+  skippedBoxes,
   stateTint,
   stepsWhenNotWatching,
+  stillAskedText,
   timelineText,
   whyOf,
 } from '../../core/rollouts/index.ts'
@@ -27,7 +30,8 @@ type Report = RolloutReport & Readonly<{ plan?: RolloutPlan }>
 
 /** The report of a rollout: failures first, then timeline, step durations and the next commands. */
 export function reportView(report: Report, style: Style): string {
-  const { rollout, boxes, plan } = report
+  const { boxes, plan, stillAsked } = report
+  const rollout = { ...report.rollout, stillAsked }
   const open = boxes.filter((action) => hasFailed(action) && !action.waived)
   return sections(
     factsOf(report, style),
@@ -36,24 +40,25 @@ export function reportView(report: Report, style: Style): string {
     titled('Timeline', timelineView(report, style), style),
     report.steps.length > 0 ? titled('Steps', table(style, stepColumns, report.steps), style) : '',
     plan ? '' : boxesView(report, style),
-    nextStepsView(stepsWhenNotWatching(rollout, open), style),
+    nextStepsView(stepsWhenNotWatching(rollout, open, skippedBoxes(boxes)), style),
   )
 }
 
 const titled = (title: string, text: string, { paint }: Style) => (text === '' ? '' : `${paint.bold(title)}\n${text}`)
 
 function factsOf(report: Report, style: Style): string {
-  const { rollout } = report
+  const { rollout, boxes, stillAsked } = report
   const { paint, now } = style
   return fields(style, [
     ['rollout', paint.bold(rollout.id)],
     ['kind', rollout.kind === 'emergency_cve' ? `emergency ${clean(rollout.cveId ?? '')}` : null],
     ['status', `${paint[stateTint(rollout)](rolloutState(rollout))}${pausedPhase(rollout)}`],
-    ['reason', clean(whyOf(rollout) ?? '')],
+    ['reason', clean(reasonWithout(whyOf(rollout) ?? '', boxes.filter(hasFailed).map(errorOf)))],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],
     ['comment', rollout.reason && clean(rollout.reason)],
     ['manifest', `revision ${rollout.manifestRevision}`],
+    ['', stillAsked && stillAskedText(stillAsked)],
     ...termsOf(rollout),
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['triggered by', rollout.triggeredBy && clean(rollout.triggeredBy)],

@@ -1,7 +1,20 @@
 import { versionMoves } from '../../core/boxes/index.ts'
 import { duration, plural, problem } from '../../core/kit/index.ts'
 import type { PlannedRollback, RollbackMode, RollbackPlan, Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
-import { assertConfirmed, type Column, type Context, clean, command, flag, oneOf, type Style, sections, table, text } from '../kit/index.ts'
+import {
+  assertConfirmed,
+  assertConfirmedOf,
+  type Column,
+  type Context,
+  clean,
+  command,
+  flag,
+  oneOf,
+  type Style,
+  sections,
+  table,
+  text,
+} from '../kit/index.ts'
 import { exitOfRollback } from './exit.ts'
 import { followOptions, resultView } from './follow.ts'
 import { activeText, findingLines } from './plan.ts'
@@ -10,7 +23,7 @@ import { followIfRequested } from './watch-rollout.ts'
 export const rollback = command('rollback <id>', 'Roll back a rollout; preview, resume or stop its rollback', {
   options: {
     reason: text('--reason <text>', 'reason for the audit log'),
-    boxes: oneOf('--boxes <mode>', 'updated boxes: keep, previous images, or previous snapshot', ['none', 'images', 'snapshot']),
+    boxes: oneOf('--boxes <mode>', 'updated boxes: previous images, previous snapshot, or keep them', ['images', 'snapshot', 'none']),
     skipRefused: flag('--skip-refused', 'skip boxes that cannot be rolled back'),
     plan: flag('--plan', 'preview the rollback and its data loss (read-only)'),
     resume: flag('--resume', 'resume a stalled rollback: skip stalled boxes, retry failed ones'),
@@ -24,8 +37,9 @@ export const rollback = command('rollback <id>', 'Roll back a rollout; preview, 
     const mode = input.boxes === 'none' ? undefined : input.boxes
     if (plan) return planRollback(context, id, mode)
     if (resume) return followIfRequested(context, await context.api.rollouts.resumeRollback({ params: { id } }), { watch, wait })
+    if (!stop && !input.boxes) throw problem('USAGE', noMode(id))
     if (!reason) throw problem('USAGE', "--reason is required, for the audit log; pass --reason '…'")
-    const run = stop ? stopRollback(context, id, reason) : startRollback(context, id, { ...input, reason })
+    const run = stop ? stopRollback(context, id, reason) : startRollback(context, id, { ...input, boxes: input.boxes ?? 'none', reason })
     return followIfRequested(context, await run, { watch, wait })
   },
   view: (result, style, how) => ('mode' in result ? rollbackPlanView(result, style) : resultView(result, style, how)),
@@ -33,10 +47,14 @@ export const rollback = command('rollback <id>', 'Roll back a rollout; preview, 
   examples: [
     'rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --plan',
     "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --reason 'search is broken' --watch",
-    "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes snapshot --skip-refused --reason 'lost rooms' --wait --yes",
+    "rollback ro_8x2m4k7p9q3r5t6v1w0y --boxes images --skip-refused --reason 'lost rooms' --wait --yes",
     'rollback ro_8x2m4k7p9q3r5t6v1w0y --resume --watch',
   ],
 })
+
+/** No mode is the default: to keep the boxes is no rollback of them, and a snapshot loses data. */
+const noMode = (id: string): string =>
+  `--boxes is required: it says what happens to the updated boxes (none keeps them). fix: preview \`tenantry rollouts rollback ${id} --boxes images --plan\``
 
 type Boxes = 'none' | RollbackMode
 type Input = Readonly<{ boxes: Boxes | undefined; skipRefused: boolean; plan: boolean; resume: boolean; stop: boolean }>
@@ -47,22 +65,24 @@ function assertOneMode({ boxes, skipRefused, plan, resume, stop }: Input): void 
   if ((resume || stop) && (boxes || skipRefused)) throw problem('USAGE', '--boxes and --skip-refused apply only to a new rollback')
 }
 
-type NewRollback = Readonly<{ reason: string; boxes: Boxes | undefined; skipRefused: boolean }>
+type NewRollback = Readonly<{ reason: string; boxes: Boxes; skipRefused: boolean }>
 
 async function startRollback(context: Context, id: string, { reason, boxes, skipRefused }: NewRollback): Promise<Rollout> {
-  const { api, ask } = context
-  if (boxes && boxes !== 'none') await confirmBoxRollback(context, id, { mode: boxes, skipRefused })
-  else await assertConfirmed(ask, `Roll back ${id}? Updated boxes stay updated.`)
-  return api.rollouts.rollbackRollout({ params: { id }, body: { reason, ...(boxes ? { boxes } : {}), skipRefused } })
+  const { api } = context
+  if (boxes !== 'none') await confirmBoxRollback(context, id, { mode: boxes, skipRefused })
+  else await assertConfirmedOf(context, `Roll back ${id}? Updated boxes stay updated.`, () => api.rollouts.getRollout({ params: { id } }))
+  return api.rollouts.rollbackRollout({ params: { id }, body: { reason, boxes, skipRefused } })
 }
 
-async function stopRollback({ api, ask }: Context, id: string, reason: string): Promise<Rollout> {
-  await assertConfirmed(ask, `Stop the rollback of ${id}? Pending boxes stay updated.`)
+async function stopRollback(context: Context, id: string, reason: string): Promise<Rollout> {
+  const { api } = context
+  const question = `Stop the rollback of ${id}? Pending boxes stay updated.`
+  await assertConfirmedOf(context, question, () => api.rollouts.getRollout({ params: { id } }))
   return api.rollouts.stopRollback({ params: { id }, body: { reason } })
 }
 
 function planRollback({ api }: Context, id: string, mode: RollbackMode | undefined): Promise<RollbackPlan> {
-  if (!mode) throw problem('USAGE', '--plan requires --boxes images or --boxes snapshot')
+  if (!mode) throw problem('USAGE', '--plan requires a mode of rollback. fix: pass --boxes images')
   return api.rollouts.planRollback({ params: { id }, body: { boxes: mode } })
 }
 
@@ -153,8 +173,13 @@ function rollbackWarnings(boxes: readonly PlannedRollback[], { paint }: Style): 
 /** A running rollout continues while the plan is shown. */
 const lateBoxes = 'Boxes whose update finishes later are rolled back too.'
 
-function rollbackTotals({ mode, undoes, refusals }: RollbackPlan, boxes: readonly PlannedRollback[], { paint }: Style): string {
-  if (undoes + refusals === 0) return 'No box was updated; there is nothing to roll back.'
+function rollbackTotals(
+  { mode, undoes, refusals, boxes: { length } }: RollbackPlan,
+  boxes: readonly PlannedRollback[],
+  { paint }: Style,
+): string {
+  if (undoes + refusals === 0)
+    return length === 0 ? 'No box was updated; there is nothing to roll back.' : 'No other box is to be rolled back.'
   if (undoes === 0) return `No box can be rolled back by ${mode}.`
   const blocked = refusals > 0 ? `, ${refusals} blocked` : ''
   const counted = `${plural(undoes, 'box', 'boxes')} to roll back by ${mode}, in reverse order of the update${blocked}.`

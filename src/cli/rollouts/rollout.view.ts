@@ -1,4 +1,3 @@
-import { versionMoves } from '../../core/boxes/index.ts'
 import { duration, plural } from '../../core/kit/index.ts'
 import {
   bakeText,
@@ -8,6 +7,7 @@ import {
   failuresIn,
   fenceModeText,
   isOpenFailure,
+  lastMoveText,
   listedState,
   type NextStep,
   outcomeTint,
@@ -19,10 +19,12 @@ import {
   type RolloutDetail,
   type RolloutSummary,
   rolloutState,
+  skippedBoxes,
   skipReason,
   snapshotModeText,
   stateTint,
   stepsWhenNotWatching,
+  stillAskedText,
   waitOf,
   whyOf,
 } from '../../core/rollouts/index.ts'
@@ -42,6 +44,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): str
     ['cve', rollout.cveId && clean(rollout.cveId)],
     ['decided by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['manifest', `revision ${rollout.manifestRevision}`],
+    ['', rollout.stillAsked && stillAskedText(rollout.stillAsked)],
     ...termsOf(rollout),
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['started', stamp(rollout.startedAt, now)],
@@ -51,7 +54,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): str
   return sections(
     facts,
     actions.length > 0 ? table(style, actionColumns, [...actions].sort(byPhase(rollout))) : '',
-    nextStepsView(stepsWhenNotWatching(rollout, actions.filter(isOpenFailure)), style),
+    nextStepsView(stepsWhenNotWatching(rollout, actions.filter(isOpenFailure), skippedBoxes(actions)), style),
   )
 }
 
@@ -90,7 +93,7 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, minWidth: 12 },
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
   { title: 'STATUS', value: (action) => outcomeWord(action), priority: 1, paint: (action) => outcomeTint(action) },
-  { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 3, minWidth: 16 },
+  { title: 'FROM → TO', value: lastMoveText, priority: 3, minWidth: 16 },
   { title: 'DURATION', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 3, align: 'right' },
   { title: 'DOWNTIME', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
   { title: 'EXPECTED', value: ({ expectedFenceMs }) => (expectedFenceMs ? duration(expectedFenceMs) : null), priority: 5, align: 'right' },

@@ -1,9 +1,10 @@
-import { stepWord, versionMoves } from '../../core/boxes/index.ts'
+import { stepWord } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import {
   actionTint,
   downtimeParts,
   fenceEndText,
+  lastMoveText,
   outcomeTint,
   outcomeWord,
   type RolloutAction,
@@ -63,7 +64,7 @@ export function actionView({ action, attempts }: { action: RolloutAction; attemp
     ['rollout', action.rolloutId],
     ['phase', action.phase],
     ['status', style.paint[outcomeTint(action)](outcomeWord(action))],
-    ['versions', versionMoves(action.from, action.to)],
+    ['versions', lastMoveText(action)],
     ['snapshot', `${checkWord(action.snapshotOk)}${action.snapshotId ? ` (${clean(action.snapshotId)})` : ''}`],
     ['update', checkWord(action.updateOk)],
     ['health', checkWord(action.healthOk)],

@@ -1,6 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoardState } from '../../core/rollouts/index.ts'
-import { isBoardOver, type Rollout, type RolloutDetail } from '../../core/rollouts/index.ts'
+import { isBoardOver, manifestCommand, type Rollout, type RolloutDetail, stillAskedText } from '../../core/rollouts/index.ts'
 import { type Context, type Output, withAddress } from '../kit/index.ts'
 import { closingLines, linesOf, openingLines } from './board/lines.ts'
 import { type Follower, follow, type How } from './follow.ts'
@@ -11,7 +11,10 @@ export async function watchRollout(context: Context, id: string): Promise<Rollou
   if (!context.live) return waitForRollout(context, id, { output: context.stdout, closing: closingLines })
   const { showBoard } = await import('./board/show-board.tsx')
   await showBoard(context, id)
-  return context.api.rollouts.getRollout({ params: { id } })
+  const rollout = await context.api.rollouts.getRollout({ params: { id } })
+  const { stillAsked } = rollout
+  if (stillAsked) context.notify(`${stillAskedText(stillAsked)} To prevent that: ${manifestCommand(stillAsked)}`)
+  return rollout
 }
 
 async function waitForRollout(
@@ -24,8 +27,10 @@ async function waitForRollout(
     for (const line of lines) output.write(`${withAddress(line, repeatedUrl)}\n`)
   }
   const state = await follow(context, id, lineWriter(writeAll))
-  writeAll(closing(state))
-  return context.api.rollouts.getRollout({ params: { id } })
+  const rollout = await context.api.rollouts.getRollout({ params: { id } })
+  const { stillAsked } = rollout
+  writeAll(closing({ ...state, rollout: { ...state.rollout, stillAsked } }))
+  return rollout
 }
 
 /** Returns the rollout at once, or after watching or waiting for it. */

@@ -1,6 +1,6 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import { canRetry, hasEnded, type OperatorRun } from '../../core/runs/index.ts'
-import { assertConfirmed, type Context, clean, momentOf } from '../kit/index.ts'
+import { assertConfirmedOf, type Context, clean, momentOf } from '../kit/index.ts'
 
 export type Filter = Readonly<{
   status?: 'running' | 'waiting' | 'completed' | 'failed' | undefined
@@ -32,7 +32,8 @@ export async function chooseRuns(context: Context, { runs: ids = [], tenant: slu
     : isAsked
       ? await matchingText(context, { slug, ...body }, { verb, isMoved })
       : 'all matching runs'
-  await assertConfirmed(context.ask, `${verb === 'cancel' ? 'Cancel' : 'Retry'} ${which} of ${clean(slug)}?`)
+  const question = `${verb === 'cancel' ? 'Cancel' : 'Retry'} ${which} of ${clean(slug)}?`
+  await assertConfirmedOf(context, question, () => Promise.all(ids.map((id) => context.api.runs.showTenantRun({ params: { slug, id } }))))
   return { params: { slug }, body: hasFilter ? body : { ids: [...ids] } }
 }
 

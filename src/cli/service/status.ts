@@ -1,16 +1,14 @@
 import type { Alert } from '../../core/alerts/index.ts'
 import { type BoxRow, boxState, healthSentence } from '../../core/boxes/index.ts'
 import type { HostView } from '../../core/hosts/index.ts'
-import { plural } from '../../core/kit/index.ts'
-import type { RolloutSummary } from '../../core/rollouts/index.ts'
+import { type EmergencyLack, emergencyLackText, listedState, progressText, type RolloutSummary } from '../../core/rollouts/index.ts'
 import { healthLine, listAllBoxes } from '../boxes/index.ts'
 import { clean, command, fields, type Paint, type Style, sections } from '../kit/index.ts'
 
 type Status = Readonly<{
   alerts: readonly Alert[]
   rollouts: readonly RolloutSummary[]
-  /** False: no emergency can be created. */
-  emergencyToken: boolean
+  emergencyLacks: readonly EmergencyLack[]
   boxes: Readonly<{ total: number; health: ReturnType<typeof healthSentence>; states: Counts; drift: Counts }>
   hosts: readonly Pick<HostView, 'name' | 'status' | 'diskLow'>[]
 }>
@@ -28,7 +26,7 @@ export const status = command('status', 'Show alerts, rollouts, drift and hosts 
     return {
       alerts: alertPage.alerts,
       rollouts: rolloutPage.rollouts.filter(isOpen),
-      emergencyToken: rolloutPage.emergencyToken,
+      emergencyLacks: rolloutPage.emergencyLacks,
       boxes: summaryOf(boxes.filter(({ status }) => status !== 'removed')),
       hosts: hostPage.hosts.filter(({ status }) => status !== 'revoked').map(({ name, status, diskLow }) => ({ name, status, diskLow })),
     }
@@ -56,10 +54,15 @@ function countBy<Thing>(things: readonly Thing[], keyOf: (thing: Thing) => strin
   return counts
 }
 
+function lackLine(lacks: readonly EmergencyLack[], paint: Paint): string | undefined {
+  const text = emergencyLackText(lacks)
+  return text && paint.yellow(`${text}. fix: \`tenantryd doctor\` says how`)
+}
+
 /** Rows of a part that fit on one screen with the other parts. */
 const maxLines = 4
 
-function statusView({ alerts, rollouts, emergencyToken, boxes, hosts }: Status, style: Style): string {
+function statusView({ alerts, rollouts, emergencyLacks, boxes, hosts }: Status, style: Style): string {
   const { paint } = style
   return sections(
     fields(style, [
@@ -69,7 +72,7 @@ function statusView({ alerts, rollouts, emergencyToken, boxes, hosts }: Status, 
       ...capped(alerts, ({ id, title }) => `${id}  ${clean(title)}`, 'tenantry alerts list'),
       ['rollouts', rollouts.length === 0 ? 'none active' : paint.yellow(`${rollouts.length} active`)],
       ...capped(rollouts, rolloutLine, 'tenantry rollouts list'),
-      ['emergencies', emergencyToken === false ? paint.yellow('no approval token: tenantryd approval-token') : undefined],
+      ['emergencies', lackLine(emergencyLacks, paint)],
       ['boxes', boxes.total === 0 ? 'none' : countsText(boxes.states, { good: 'running', paint })],
       ['drift', boxes.total === 0 ? undefined : countsText(inWords(boxes.drift), { good: 'in sync', paint })],
       [
@@ -100,8 +103,7 @@ function capped<Thing>(things: readonly Thing[], line: (thing: Thing) => string,
   )
 }
 
-const rolloutLine = ({ id, status, counts }: RolloutSummary): string =>
-  `${id}  ${status.replaceAll('_', ' ')}, ${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`
+const rolloutLine = (rollout: RolloutSummary): string => `${rollout.id}  ${listedState(rollout)}, ${progressText(rollout.counts)}`
 
 function countsText(counts: Counts, { good, paint }: Readonly<{ good: string; paint: Paint }>): string {
   const parts = Object.entries(counts).toSorted(([a], [b]) => Number(b === good) - Number(a === good) || (a < b ? -1 : 1))
@@ -109,7 +111,7 @@ function countsText(counts: Counts, { good, paint }: Readonly<{ good: string; pa
 }
 
 /** The one command for what needs an operator first. */
-function nextOf({ alerts, rollouts, boxes, hosts }: Omit<Status, 'emergencyToken'>): string {
+function nextOf({ alerts, rollouts, boxes, hosts }: Omit<Status, 'emergencyLacks'>): string {
   const [alert] = alerts
   const paused = rollouts.find(({ status }) => status === 'paused')
   if (alert) return `Next: tenantry alerts show ${alert.id}`

@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { assertConfirmed, command, count, many, oneOf, required, text } from '../kit/index.ts'
+import { assertConfirmedOf, command, count, many, oneOf, required, text } from '../kit/index.ts'
 import { tenantInFull, tenantList, tenantView } from './tenants.view.ts'
 
 export const list = command('list', 'List tenants with their maintenance windows', {
@@ -72,9 +72,11 @@ function readFlag(input: string): [string, boolean | null] {
 
 export const suspend = command('suspend <slug>', 'Block logins and tokens of all users of a tenant', {
   options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
-  run: async ({ api, ask }, { slug, reason }) => {
-    await assertConfirmed(ask, `Block all users of ${slug} from the platform? Its box and chat keep running.`)
-    return api.tenants.suspendTenant({ params: { slug }, body: { reason } })
+  run: async (context, { slug, reason }) => {
+    const { tenants } = context.api
+    const question = `Block all users of ${slug} from the platform? Its box and chat keep running.`
+    await assertConfirmedOf(context, question, () => tenants.showTenant({ params: { slug } }))
+    return tenants.suspendTenant({ params: { slug }, body: { reason } })
   },
   view: tenantView,
 })

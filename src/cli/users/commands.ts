@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { assertConfirmed, type Context, command, count, flag, many, oneOf, readSecretLines, required, text } from '../kit/index.ts'
+import { assertConfirmedOf, type Context, command, count, flag, many, oneOf, readSecretLines, required, text } from '../kit/index.ts'
 import { createdView, erasedView, erasureView, resetView, userList, userView } from './users.view.ts'
 
 export const list = command('list <tenant>', 'List the users of a tenant', {
@@ -55,9 +55,11 @@ export const resetPassword = command('reset-password <tenant> <user>', 'Reset a 
     passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin; default: generate)'),
     logOutDevices: flag('--log-out-devices', 'also end chat sessions; messages only they can decrypt are lost'),
   },
-  run: async ({ api, ask, ...context }, { tenant, user, passwordFile, logOutDevices }) => {
+  run: async (context, { tenant, user, passwordFile, logOutDevices }) => {
+    const { api } = context
     const password = await passwordIn(context, passwordFile)
-    await assertConfirmed(ask, `Reset the password of ${user} (${tenant}) and end all platform sessions?`)
+    const question = `Reset the password of ${user} (${tenant}) and end all platform sessions?`
+    await assertConfirmedOf(context, question, () => api.users.showUser({ params: { slug: tenant, localpart: user } }))
     const body = { logOutDevices, ...(password === undefined ? {} : { password }) }
     return api.users.resetUserPassword({ params: { slug: tenant, localpart: user }, body })
   },
@@ -93,17 +95,24 @@ export const roles = command('roles <tenant> <user> <roles...>', 'Replace the ro
 
 export const disable = command('disable <tenant> <user>', 'Disable a user on the platform and in the chat', {
   options: { reason: required(text('--reason <text>', 'reason for the audit log')) },
-  run: async ({ api, ask }, { tenant, user, reason }) => {
-    await assertConfirmed(ask, `Disable ${user} (${tenant})? All sessions end, on the platform and in the chat.`)
-    return api.users.disableUser({ params: { slug: tenant, localpart: user }, body: { reason } })
+  run: async (context, { tenant, user, reason }) => {
+    const { users } = context.api
+    const params = { slug: tenant, localpart: user }
+    const question = `Disable ${user} (${tenant})? All sessions end, on the platform and in the chat.`
+    await assertConfirmedOf(context, question, () => users.showUser({ params }))
+    return users.disableUser({ params, body: { reason } })
   },
   view: userView,
 })
 
 export const erase = command('erase <tenant> <user>', 'Erase a user and its data for good', {
   run: async ({ api, ask, notify, yes }, { tenant, user }) => {
-    if (!yes) await confirmErasure({ ask, notify }, tenant, user)
-    return api.privacy.eraseUser({ params: { slug: tenant, localpart: user } })
+    const params = { slug: tenant, localpart: user }
+    if (!yes) {
+      await api.users.showUser({ params })
+      await confirmErasure({ ask, notify }, tenant, user)
+    }
+    return api.privacy.eraseUser({ params })
   },
   view: erasedView,
   examples: ['erase anna-schule ben.lang', 'erase anna-schule ben.lang --yes'],

@@ -3,10 +3,11 @@ import type { ReactNode } from 'react'
 import type { FleetSummary } from '../../core/boxes/index.ts'
 import type { HostView } from '../../core/hosts/index.ts'
 import type { JobCount } from '../../core/jobs/index.ts'
+import { type EmergencyLack, emergencyLackText, preventsEmergency } from '../../core/rollouts/index.ts'
 import type { ProofSummary } from '../../core/snapshots/index.ts'
 import { driftTones, driftWords, fleetQuery } from '../boxes/index.ts'
 import { Ago, type Fact, Icon, KeyValues, Link, Loaded, Section, Status, type Tone } from '../kit/index.ts'
-import { countBy, hostsQuery, jobsQuery, proofsQuery } from './queries.ts'
+import { countBy, hostsQuery, jobsQuery, proofsQuery, rolloutsQuery } from './queries.ts'
 import { words } from './words.ts'
 
 /** Boxes by drift, hosts by status, jobs and proofs: one line each. */
@@ -15,6 +16,7 @@ export function Fleet() {
   const hosts = useQuery(hostsQuery)
   const jobs = useQuery(jobsQuery)
   const proofs = useQuery(proofsQuery)
+  const lacks = useQuery(rolloutsQuery).data?.emergencyLacks ?? []
   return (
     <Section title={words.fleet}>
       <Loaded query={fleet} rows={4}>
@@ -22,7 +24,11 @@ export function Fleet() {
           <Loaded query={hosts} rows={2}>
             {({ hosts }) => (
               <KeyValues
-                facts={[...fleetFacts(counts, hosts, jobs.data?.counts ?? []), ['Snapshots', <Proofs key="proofs" proofs={proofs.data} />]]}
+                facts={[
+                  ...fleetFacts(counts, hosts, jobs.data?.counts ?? []),
+                  ['Snapshots', <Proofs key="proofs" proofs={proofs.data} />],
+                  ['Emergencies', lacks.length > 0 && <Lacks key="lacks" lacks={lacks} />],
+                ]}
               />
             )}
           </Loaded>
@@ -56,6 +62,14 @@ function fleetFacts(
     ],
   ]
 }
+
+/** Missing configuration of emergencies; their page says how to fix it. */
+const Lacks = ({ lacks }: Readonly<{ lacks: readonly EmergencyLack[] }>) => (
+  <Link to="/rollouts/emergency" className={`status tone-${preventsEmergency(lacks) ? 'failed' : 'waiting'}`}>
+    <Icon tone={preventsEmergency(lacks) ? 'failed' : 'waiting'} />
+    <span className="wrap">{emergencyLackText(lacks)}</span>
+  </Link>
+)
 
 /** Late proofs raise an alert; here is only the age of the oldest one. */
 function Proofs({ proofs }: Readonly<{ proofs: ProofSummary | undefined }>) {

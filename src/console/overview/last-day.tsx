@@ -1,6 +1,6 @@
 import type { Alert } from '../../core/alerts/index.ts'
 import { plural } from '../../core/kit/index.ts'
-import type { RolloutSummary } from '../../core/rollouts/index.ts'
+import { listedState, type RolloutSummary } from '../../core/rollouts/index.ts'
 import { alertTone } from '../alerts/index.ts'
 import { Section, type StripMark, Timeline, TimeStrip, useNow } from '../kit/index.ts'
 import { countBy } from './queries.ts'
@@ -36,11 +36,9 @@ export function LastDay({ alerts, rollouts }: Readonly<{ alerts: readonly Alert[
 function marksOf(alerts: readonly Alert[], rollouts: readonly RolloutSummary[]): readonly (StripMark & Readonly<{ kind: string }>)[] {
   return [
     ...alerts.map(({ firstAt, title, severity }) => ({ at: firstAt, tone: alertTone[severity], label: title, kind: 'alert' })),
-    ...rollouts.flatMap(({ id, startedAt, finishedAt, status }) => [
+    ...rollouts.flatMap(({ id, startedAt, finishedAt, ...rollout }) => [
       ...(startedAt ? [{ at: startedAt, tone: 'working' as const, label: `rollout ${id} started`, kind: 'rollout' }] : []),
-      ...(finishedAt
-        ? [{ at: finishedAt, tone: rolloutTone(status), label: `rollout ${id} ${status.replaceAll('_', ' ')}`, kind: 'end' }]
-        : []),
+      ...(finishedAt ? [{ at: finishedAt, tone: rolloutTone(rollout), label: `rollout ${id} ${listedState(rollout)}`, kind: 'end' }] : []),
     ]),
   ]
 }

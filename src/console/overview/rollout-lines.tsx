@@ -1,4 +1,4 @@
-import type { RolloutStatus, RolloutSummary } from '../../core/rollouts/index.ts'
+import { listedState, progressText, type RolloutStatus, type RolloutSummary } from '../../core/rollouts/index.ts'
 import { Ago, Button, Link, Section, Status, type Tone, useMay } from '../kit/index.ts'
 import { words } from './words.ts'
 
@@ -9,8 +9,9 @@ const tones: Partial<Record<RolloutStatus, Tone>> = {
   failed: 'failed',
   rolled_back: 'failed',
 }
-/** A running phase is `working`. */
-export const rolloutTone = (status: RolloutStatus): Tone => tones[status] ?? 'working'
+/** A running phase is `working`; boxes that are rolled back count before the end of the rollout. */
+export const rolloutTone = ({ status, counts: { undo } }: Pick<RolloutSummary, 'status' | 'counts'>): Tone =>
+  undo === null ? (tones[status] ?? 'working') : undo.pending + undo.running > 0 ? 'waiting' : 'failed'
 
 type Lines = Readonly<{ rollouts: readonly RolloutSummary[] }>
 
@@ -69,7 +70,7 @@ export function ActiveRollouts({ rollouts }: Lines) {
     <ul className="lines">
       {rollouts.map((rollout) => (
         <li key={rollout.id}>
-          <Status tone={rolloutTone(rollout.status)}>{rollout.status.replaceAll('_', ' ')}</Status>
+          <Status tone={rolloutTone(rollout)}>{listedState(rollout)}</Status>
           <span className="grow">
             <Link to={`/rollouts/${rollout.id}`}>{rollout.id}</Link> <span>{progressOf(rollout)}</span>
           </span>
@@ -82,4 +83,4 @@ export function ActiveRollouts({ rollouts }: Lines) {
   )
 }
 
-const progressOf = ({ counts }: RolloutSummary) => `${counts.succeeded} of ${words.boxes(counts.total - counts.skipped)} updated`
+const progressOf = ({ counts }: RolloutSummary) => progressText(counts)

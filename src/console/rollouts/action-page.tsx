@@ -1,14 +1,16 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { stepWord, versionMoves } from '../../core/boxes/index.ts'
+import { stepWord } from '../../core/boxes/index.ts'
 import {
   downtimeParts,
   errorOf,
   fenceEndText,
+  lastMoveText,
   outcomeWord,
   type RolloutAction,
   type RolloutAttempt,
   restoredText,
+  skippedBoxes,
   snapshotText,
   statusWord,
   waitOf,
@@ -31,6 +33,7 @@ import {
   Status,
   type Tone,
 } from '../kit/index.ts'
+import { planOf } from './plan-words.ts'
 import { actionQuery } from './queries.ts'
 import { attemptTone, outcomeTone } from './tones.ts'
 import { words } from './words.ts'
@@ -52,14 +55,21 @@ export function Page() {
             <span className="answer">
               <Status tone={outcomeTone(action)}>{outcomeWord(action)}</Status>
               <span>{text.answer(action.phase)}</span>
-              <span>{versionMoves(action.from, action.to)}</span>
+              <span>{lastMoveText(action)}</span>
             </span>
           )
         }
         actions={
-          <Link to={`/rollouts/${id}`} className="button">
-            {words.page.title(id)}
-          </Link>
+          <>
+            {action && skippedBoxes([action]).length > 0 && (
+              <Link to={planOf([slug])} className="button">
+                {text.plan}
+              </Link>
+            )}
+            <Link to={`/rollouts/${id}`} className="button">
+              {words.page.title(id)}
+            </Link>
+          </>
         }
       />
       <Loaded query={query} rows={8}>

@@ -3,7 +3,7 @@ import { Checkbox, Input, Label, Radio, RadioGroup, Text, TextField, type TextFi
 import { Icon } from '../kit/index.ts'
 
 type Choice = Readonly<{ value: string; label: ReactNode; disabled?: boolean }>
-type ChoicesProps = Readonly<{ label: string; choices: readonly Choice[]; value: string; onChange(value: string): void }>
+type ChoicesProps = Readonly<{ label: string; choices: readonly Choice[]; value: string | null; onChange(value: string): void }>
 
 /** One of a few, each with its consequence in words. */
 export const Choices = ({ label, choices, value, onChange }: ChoicesProps) => (

@@ -1,5 +1,13 @@
 import type { ReactNode } from 'react'
-import { allBoxes, type BoardState, pausedPhase, type RolloutReport, rolloutState, timelineText } from '../../core/rollouts/index.ts'
+import {
+  allBoxes,
+  type BoardState,
+  currentRollout,
+  pausedPhase,
+  type RolloutReport,
+  rolloutState,
+  timelineText,
+} from '../../core/rollouts/index.ts'
 import { ActionDialog, Ago, Icon, queryClient } from '../kit/index.ts'
 import { reportQuery } from './queries.ts'
 import { words } from './words.ts'
@@ -42,7 +50,7 @@ export function Changed({ state, before, report }: Omit<RolloutDialogProps, 'onC
   )
 }
 
-const wordsOf = ({ rollout }: BoardState): string => `${rolloutState(rollout)}${pausedPhase(rollout)}`
+const wordsOf = (state: BoardState): string => `${rolloutState(currentRollout(state))}${pausedPhase(state.rollout)}`
 
 export const left = ({ actions }: BoardState): number => allBoxes(actions).filter(({ status }) => status === 'pending').length
 

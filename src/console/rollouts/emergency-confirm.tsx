@@ -18,10 +18,17 @@ const { act } = words
 /** More would lock the account. */
 const maxTries = 3
 
-type ConfirmProps = Readonly<{ order: Order; plan: RolloutPlan; onBack(): void; onMade(made: RolloutDetail): void }>
+type ConfirmProps = Readonly<{
+  order: Order
+  plan: RolloutPlan
+  /** Why none can be created. */
+  why: string | undefined
+  onBack(): void
+  onMade(made: RolloutDetail): void
+}>
 
 /** The third step. Only here something is sent, and only with the id typed and a token. */
-export function Confirm({ order: input, plan, onBack, onMade }: ConfirmProps) {
+export function Confirm({ order: input, plan, why, onBack, onMade }: ConfirmProps) {
   const [typed, setTyped] = useState('')
   const [token, setToken] = useState('')
   const [tries, setTries] = useState(0)
@@ -57,7 +64,7 @@ export function Confirm({ order: input, plan, onBack, onMade }: ConfirmProps) {
           <Button onPress={onBack} isDisabled={create.isPending}>
             {text.back}
           </Button>
-          <Button look="danger" isDisabled={!isReady} onPress={() => create.mutate()}>
+          <Button look="danger" why={why} isDisabled={!isReady} onPress={() => create.mutate()}>
             {create.isPending ? `${text.send}…` : text.send}
           </Button>
         </p>

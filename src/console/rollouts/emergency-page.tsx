@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
+import { emergencyLackFix, emergencyLackText, preventsEmergency, type RolloutDetail, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { CliLine, Empty, PageHeader, Status, useRole } from '../kit/index.ts'
 import { Confirm, Made } from './emergency-confirm.tsx'
 import { OrderForm } from './emergency-form.tsx'
@@ -21,6 +21,9 @@ type Step = Readonly<
 export function Page() {
   const role = useRole()
   const known = useQuery(listQuery({}))
+  const lacks = known.data?.emergencyLacks ?? []
+  const missing = emergencyLackText(lacks)
+  const isPrevented = preventsEmergency(lacks)
   const [draft, setDraft] = useState<Draft>(emptyDraft)
   const [step, setStep] = useState<Step>({ at: 'order' })
   if (role !== 'admin')
@@ -36,9 +39,11 @@ export function Page() {
   return (
     <>
       <PageHeader title={text.title} answer={text.intro} />
-      {known.data?.emergencyToken === false && (
+      {missing && (
         <p>
-          <Status tone="failed">{text.noToken}</Status>
+          <Status tone={isPrevented ? 'failed' : 'waiting'}>
+            <span className="wrap">{text.lacks(missing, emergencyLackFix(lacks))}</span>
+          </Status>
         </p>
       )}
       <Progress at={step.at} />
@@ -53,6 +58,7 @@ export function Page() {
       {step.at === 'confirm' && (
         <Confirm
           {...step}
+          why={isPrevented ? missing : undefined}
           onBack={() => setStep({ at: 'plan', order: step.order })}
           onMade={(made) => setStep({ at: 'made', made, seen: step.plan })}
         />

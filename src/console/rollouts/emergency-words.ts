@@ -41,8 +41,7 @@ export const emergencyWords = {
     `${boxes(updates)} to update in this order, ${parallel} at a time. Expected duration: ${duration(expectedMs)}; max downtime per box: ${duration(maxMs)}. No canary phase; maintenance windows are ignored.`,
   nothing: 'Nothing to update: no box is behind and free of findings.',
   leftOut: (leftOut: readonly string[]) => `Left out (${leftOut.length}): ${leftOut.join('; ')}`,
-  noToken:
-    'No approval token for emergencies is configured, so none can be created. Create one with `tenantryd approval-token`, set its hash, and restart the daemon.',
+  lacks: (missing: string, fix: string) => `${missing}. Fix: ${fix}.`,
   columns: { phase: 'Phase', update: 'Update', upToDate: 'Up to date', blocked: 'Blocked', duration: 'Duration', downtime: 'Downtime' },
   next: 'Continue to the confirmation',
   confirm: (cve: string) => `Type ${cve} to confirm`,

@@ -24,6 +24,9 @@ export function planAnswer(plan: RolloutPlan): string {
   return `${count}. ${eta}; ${text.maxDowntime(maxOf(moving, 'worstFenceMs'))}.`
 }
 
+/** The page of the plan of these boxes alone. */
+export const planOf = (slugs: readonly string[]): string => `/plan?only=${slugs.join(',')}`
+
 const maxVersions = 4
 
 /** `1.157.1 (12 boxes), 1.150.0 (2)`, the most frequent version first. */

@@ -13,15 +13,21 @@ const { act } = words
 
 type Mode = 'none' | RollbackMode
 
-/** The consequence first: which boxes, to which versions, and what data they lose. A rollback to snapshots wants the id typed. */
+/**
+ * The consequence first: which boxes, to which versions, and what data they lose. No mode is preselected, and a rollback to snapshots wants
+ * the id typed.
+ */
 export function RollbackDialog({ onClose, ...props }: RolloutDialogProps) {
   const { rollout, actions } = props.state
   const { id, status } = rollout
-  const [mode, setMode] = useState<Mode>('none')
+  const [mode, setMode] = useState<Mode>()
   const [skipRefused, setSkipRefused] = useState(false)
-  const plan = useQuery({ ...rollbackPlanQuery(id, mode === 'none' ? 'images' : mode), enabled: mode !== 'none' })
-  const refusals = mode === 'none' ? 0 : (plan.data?.refusals ?? 0)
-  const isPlanned = mode === 'none' || (plan.data !== undefined && plan.data.undoes > 0 && (refusals === 0 || skipRefused))
+  const ofBoxes = mode === 'none' ? undefined : mode
+  const plan = useQuery({ ...rollbackPlanQuery(id, ofBoxes ?? 'images'), enabled: ofBoxes !== undefined })
+  const refusals = ofBoxes ? (plan.data?.refusals ?? 0) : 0
+  const isPlanned =
+    mode === 'none' ||
+    (ofBoxes !== undefined && plan.data !== undefined && plan.data.boxes.length > plan.data.refusals && (refusals === 0 || skipRefused))
   const updated = allBoxes(actions).filter((action) => action.status === 'succeeded').length
   const isFinished = status === 'done' || status === 'failed' || status === 'rolled_back'
   return (
@@ -34,9 +40,10 @@ export function RollbackDialog({ onClose, ...props }: RolloutDialogProps) {
       isComplete={isPlanned && !(isFinished && mode === 'none')}
       consequence={<Changed {...props} />}
       cli={({ reason }) =>
-        `tenantry rollouts rollback ${id}${mode === 'none' ? '' : ` --boxes ${mode}`}${skipRefused && refusals > 0 ? ' --skip-refused' : ''} --reason ${reason === '…' ? "'…'" : quoted(reason)}`
+        `tenantry rollouts rollback ${id} --boxes ${mode ?? '…'}${skipRefused && refusals > 0 ? ' --skip-refused' : ''} --reason ${reason === '…' ? "'…'" : quoted(reason)}`
       }
       run={async ({ reason }) => {
+        if (mode === undefined) return
         await api.rollouts.rollbackRollout({ params: { id }, body: { reason, boxes: mode, skipRefused: skipRefused && refusals > 0 } })
         await refreshRollouts(id)
       }}
@@ -44,17 +51,18 @@ export function RollbackDialog({ onClose, ...props }: RolloutDialogProps) {
     >
       <Choices
         label={act.modes}
-        value={mode}
+        value={mode ?? null}
         onChange={(value) => setMode(value as Mode)}
         choices={[
-          { value: 'none', label: act.modeNone(updated), disabled: isFinished },
           { value: 'images', label: act.modeImages },
           { value: 'snapshot', label: act.modeSnapshot },
+          { value: 'none', label: act.modeNone(updated), disabled: isFinished },
         ]}
       />
-      {mode !== 'none' && plan.isPending && <Loading rows={2} label={act.planning} />}
-      {mode !== 'none' && plan.isError && <ProblemView error={plan.error} onRetry={() => void plan.refetch()} />}
-      {mode !== 'none' && plan.data && <Planned plan={plan.data} />}
+      {mode === undefined && <p className="dim">{act.chooseMode}</p>}
+      {ofBoxes && plan.isPending && <Loading rows={2} label={act.planning} />}
+      {ofBoxes && plan.isError && <ProblemView error={plan.error} onRetry={() => void plan.refetch()} />}
+      {ofBoxes && plan.data && <Planned plan={plan.data} />}
       {refusals > 0 && (
         <Check isSelected={skipRefused} onChange={setSkipRefused}>
           {act.skipBlocked(refusals)}
@@ -68,7 +76,8 @@ const maxLines = 8
 
 function Planned({ plan }: Readonly<{ plan: RollbackPlan }>) {
   const { boxes, undoes, refusals, mode } = plan
-  if (undoes + refusals === 0) return <p>{act.nothing}</p>
+  const back = boxes.filter(({ does }) => does === 'skip').map(({ tenantSlug }) => tenantSlug)
+  if (undoes + refusals === 0) return <p>{back.length > 0 ? act.alreadyBack(back) : act.nothing}</p>
   const moving = boxes.filter(({ does }) => does === 'undo')
   const [since = ''] = moving.flatMap(({ losesSince }) => losesSince ?? []).sort()
   return (
@@ -83,8 +92,9 @@ function Planned({ plan }: Readonly<{ plan: RollbackPlan }>) {
         {[...boxes.filter(({ does }) => does === 'refuse'), ...moving].slice(0, maxLines).map((box) => (
           <PlannedLine key={box.tenantSlug} box={box} />
         ))}
-        {boxes.length > maxLines && <li className="dim">{words.plan.moreOf(boxes.length - maxLines)}</li>}
+        {undoes + refusals > maxLines && <li className="dim">{words.plan.moreOf(undoes + refusals - maxLines)}</li>}
       </ul>
+      {back.length > 0 && <p>{act.alreadyBack(back)}</p>}
       <Active plan={plan} />
       <Warnings plan={plan} />
       <p className="dim">{act.late}</p>

@@ -1,6 +1,16 @@
 import { useState } from 'react'
-import { allBoxes, type BoardState, boardModel, gateOf, isOpenFailure, isOver, type RolloutReport } from '../../core/rollouts/index.ts'
-import { Button, now, useMay, usePaletteAction, useRole } from '../kit/index.ts'
+import {
+  allBoxes,
+  type BoardState,
+  boardModel,
+  gateOf,
+  isOpenFailure,
+  isOver,
+  type RolloutReport,
+  skippedBoxes,
+} from '../../core/rollouts/index.ts'
+import { Button, Link, now, useMay, usePaletteAction, useRole } from '../kit/index.ts'
+import { planOf } from './plan-words.ts'
 import { RollbackDialog } from './rollback-dialog.tsx'
 import { PromoteDialog, ResumeDialog, StartDialog } from './start-dialogs.tsx'
 import { AbortDialog, PauseDialog, ResumeRollbackDialog, StopRollbackDialog } from './stop-dialogs.tsx'
@@ -42,8 +52,20 @@ export function RolloutActions({ state, report }: Readonly<{ state: BoardState; 
           {`${act[action]}…`}
         </Button>
       ))}
+      <UpdateSkipped state={state} />
       {Dialog && <Dialog state={state} before={opened.before} report={report} onClose={() => setOpened(undefined)} />}
     </>
+  )
+}
+
+/** After the end a skipped box is updated by a small rollout of its own: the plan of these boxes alone. */
+function UpdateSkipped({ state: { rollout, actions } }: Readonly<{ state: BoardState }>) {
+  const slugs = rollout.status === 'done' ? skippedBoxes(allBoxes(actions)) : []
+  if (slugs.length === 0) return null
+  return (
+    <Link to={planOf(slugs)} className="button">
+      {words.page.updateSkipped(slugs.length)}
+    </Link>
   )
 }
 

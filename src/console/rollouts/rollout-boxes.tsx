@@ -1,5 +1,4 @@
 import { memo, useMemo } from 'react'
-import { versionMoves } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import {
   allBoxes,
@@ -7,6 +6,7 @@ import {
   type BoardState,
   byPhase,
   errorOf,
+  lastMoveText,
   outcomeWord,
   phaseOrder,
   type RolloutAction,
@@ -59,11 +59,11 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   {
     key: 'status',
     title: text.columns.status,
-    width: '128px',
+    width: '148px',
     value: outcomeWord,
     cell: (action) => <Status tone={outcomeTone(action)}>{outcomeWord(action)}</Status>,
   },
-  { key: 'versions', title: text.columns.versions, width: '208px', value: ({ from, to }) => versionMoves(from, to) },
+  { key: 'versions', title: text.columns.versions, width: '208px', value: lastMoveText },
   {
     key: 'duration',
     title: text.columns.duration,

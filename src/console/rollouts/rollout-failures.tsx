@@ -6,6 +6,9 @@ import {
   outcomeAfterFailure,
   outcomeWord,
   type RolloutAction,
+  reasonWithout,
+  type StillAsked,
+  stillAskedText,
   stopText,
 } from '../../core/rollouts/index.ts'
 import { CliLine, Duration, Id, Link, Section, Status } from '../kit/index.ts'
@@ -13,20 +16,30 @@ import { words } from './words.ts'
 
 const { page: text } = words
 
+type AttentionProps = Readonly<{ state: BoardState; model: BoardModel; stillAsked: StillAsked | null }>
+
 /** Why it stopped, what failed, and the commands that lead on. */
-export function Attention({ state, model }: Readonly<{ state: BoardState; model: BoardModel }>) {
+export function Attention({ state, model, stillAsked }: AttentionProps) {
   const { rollout } = state
+  const failed = model.failures.flatMap(({ slug }) => boxOf(state.actions, slug) ?? [])
   const isCalm = model.failures.length === 0 && !model.reason && model.next.length === 0
   if (isCalm) return null
   return (
     <Section title={model.failures.length > 0 ? text.failures : text.next}>
-      {model.reason && <p className="reason">{stopText(rollout.status, model.reason)}</p>}
-      {model.failures.length > 0 && (
+      {model.reason && <p className="reason">{stopText(model.status, reasonWithout(model.reason, failed.map(errorOf)))}</p>}
+      {stillAsked && (
+        <p className="reason">
+          {stillAskedText(stillAsked)}{' '}
+          <Link to={stillAsked.formerRevision === null ? '/manifest' : `/manifest?revision=${stillAsked.formerRevision}`}>
+            {text.formerManifest(stillAsked.formerRevision)}
+          </Link>
+        </p>
+      )}
+      {failed.length > 0 && (
         <ul className="failures">
-          {model.failures.map((failure) => {
-            const action = boxOf(state.actions, failure.slug)
-            return action ? <FailureLine key={failure.slug} id={rollout.id} action={action} /> : null
-          })}
+          {failed.map((action) => (
+            <FailureLine key={action.tenantSlug} id={rollout.id} action={action} />
+          ))}
         </ul>
       )}
       {model.next.length > 0 && (

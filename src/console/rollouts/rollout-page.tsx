@@ -6,6 +6,7 @@ import {
   type BoardModel,
   type BoardState,
   boardModel,
+  currentRollout,
   isBoardOver,
   pausedPhase,
   type RolloutReport,
@@ -49,8 +50,10 @@ export function Page() {
 function Board({ state }: Readonly<{ state: BoardState }>) {
   const { rollout } = state
   const seconds = useSeconds()
-  const model = boardModel(state, seconds.getTime())
   const report = useQuery(reportQuery(rollout.id))
+  // Events carry no manifest: the report, which is read again at each change, does.
+  const stillAsked = report.data?.stillAsked ?? null
+  const model = boardModel({ ...state, rollout: { ...rollout, stillAsked } }, seconds.getTime())
   const changes = `${rollout.status} ${rollout.bakeUntil} ${rollout.finishedAt} ${model.failures.length} ${model.rollback?.ended}`
   // biome-ignore lint/correctness/useExhaustiveDependencies: the time line changes with the state
   useEffect(() => void queryClient.invalidateQueries({ queryKey: reportQuery(rollout.id).queryKey }), [changes])
@@ -67,7 +70,7 @@ function Board({ state }: Readonly<{ state: BoardState }>) {
         </p>
       )}
       <Phases state={state} model={model} />
-      <Attention state={state} model={model} />
+      <Attention state={state} model={model} stillAsked={stillAsked} />
       <InFlight model={model} />
       <Boxes rollout={rollout} actions={state.actions} />
       <div className="columns">
@@ -82,7 +85,8 @@ function Board({ state }: Readonly<{ state: BoardState }>) {
 type AnswerProps = Readonly<{ state: BoardState; model: BoardModel; report: RolloutReport | undefined; now: Date }>
 
 /** `▲ paused in pro · 17 min active, 4 min waiting · 14 of 24 boxes updated, 1 failed · manifest 3` */
-function Answer({ state: { rollout }, model, report, now }: AnswerProps) {
+function Answer({ state, model, report, now }: AnswerProps) {
+  const rollout = currentRollout(state)
   const waitingMs = report ? pausedMs(report, now) : undefined
   return (
     <span className="answer">
@@ -90,7 +94,6 @@ function Answer({ state: { rollout }, model, report, now }: AnswerProps) {
         tone={rolloutTone(rollout)}
       >{`${rolloutState({ ...rollout, counts: { ...rollout.counts, leftOut: 0 } })}${pausedPhase(rollout)}`}</Status>
       <span>{updatedText(model)}</span>
-      {model.rollback && <span>{text.rollbackOf(model.rollback.rolledBack, model.rollback.total)}</span>}
       {model.elapsedMs !== undefined && waitingMs !== undefined && (
         <span>{text.time(Math.max(0, model.elapsedMs - waitingMs), waitingMs)}</span>
       )}

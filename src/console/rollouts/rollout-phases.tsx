@@ -1,6 +1,14 @@
-import { versionMoves } from '../../core/boxes/index.ts'
 import { plural } from '../../core/kit/index.ts'
-import { type BoardModel, type BoardState, phaseOf, updatedPercent } from '../../core/rollouts/index.ts'
+import {
+  type BoardModel,
+  type BoardState,
+  boxOf,
+  lastMoveText,
+  type PhaseLine,
+  type PhaseState,
+  phaseOf,
+  updatedPercent,
+} from '../../core/rollouts/index.ts'
 import { Ago, Icon, Status } from '../kit/index.ts'
 import { phaseTones } from './tones.ts'
 import { words } from './words.ts'
@@ -13,24 +21,19 @@ export function Phases({ state, model }: Readonly<{ state: BoardState; model: Bo
   return (
     <section className="section" aria-label={text.phases}>
       <ol className="phases">
-        {model.phases.map(({ phase, state: phaseState, succeeded, total }) => (
-          <li
-            key={phase}
-            className={phaseState === 'running' || phaseState === 'paused' || phaseState === 'failed' ? 'current' : undefined}
-          >
-            <Status tone={phaseTones[phaseState]} title={phaseState}>
-              {phase} <span className="sr">{phaseState}</span>
+        {model.phases.map((line) => (
+          <li key={line.phase} className={currentStates.includes(line.state) ? 'current' : undefined}>
+            <Status tone={phaseTones[line.state]} title={line.state}>
+              {line.phase} <span className="sr">{line.state}</span>
             </Status>
-            <span className={total === 0 ? 'dim' : undefined}>
-              {total === 0 ? '–' : phaseState === 'done' ? total : `${succeeded}/${total}`}
-            </span>
+            <span className={line.total === 0 ? 'dim' : undefined}>{phaseCount(line)}</span>
           </li>
         ))}
         <li className="change">{changeOf(state)}</li>
       </ol>
       <div className="progress" role="progressbar" aria-label={text.progress} aria-valuemin={0} aria-valuemax={100} aria-valuenow={share}>
         <span
-          className={`fill tone-${phaseOf(state.rollout) ? 'working' : 'ok'}`}
+          className={`fill tone-${model.rollback ? 'waiting' : phaseOf(state.rollout) ? 'working' : 'ok'}`}
           style={{ width: `${(model.progress - model.failedShare) * 100}%` }}
         />
         <span className="fill tone-failed" style={{ width: `${model.failedShare * 100}%` }} />
@@ -50,11 +53,22 @@ export function Phases({ state, model }: Readonly<{ state: BoardState; model: Bo
   )
 }
 
-/** The commonest change of versions: `synapse 1.157.1 → 1.163.2`. */
-function changeOf({ plan }: BoardState): string {
+const currentStates: readonly PhaseState[] = ['running', 'paused', 'failed', 'rolling back']
+
+function phaseCount({ state, succeeded, rollback, total }: PhaseLine): string {
+  if (total === 0) return '–'
+  if (rollback) return text.phaseRollback(rollback.rolledBack, rollback.total)
+  return state === 'done' ? `${total}` : `${succeeded}/${total}`
+}
+
+/** The commonest change of versions: `synapse 1.157.1 → 1.163.2`, or back after a rollback. */
+function changeOf({ plan, actions }: BoardState): string {
   const moves = new Map<string, number>()
-  for (const { from, to, does } of plan.boxes) {
-    const move = does === 'update' ? versionMoves(from, to) : ''
+  const updates = plan.boxes.filter(({ does }) => does === 'update')
+  const boxes = updates.map(({ tenantSlug, from, to }) => ({ from, to, undo: boxOf(actions, tenantSlug)?.undo ?? null }))
+  const rolledBack = boxes.filter(({ undo }) => undo?.status === 'undone')
+  for (const box of rolledBack.length > 0 ? rolledBack : boxes) {
+    const move = lastMoveText(box)
     if (move) moves.set(move, (moves.get(move) ?? 0) + 1)
   }
   const [first, ...others] = [...moves].toSorted(([, a], [, b]) => b - a)

@@ -26,4 +26,6 @@ export const phaseTones = {
   failed: 'failed',
   waiting: 'off',
   empty: 'off',
+  'rolling back': 'waiting',
+  'rolled back': 'failed',
 } as const satisfies Record<PhaseState, Tone>

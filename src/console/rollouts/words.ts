@@ -74,7 +74,9 @@ export const words = {
     medianMax: (medianMs: number, maxMs: number, slug: string) => `median ${duration(medianMs)}, max ${duration(maxMs)} (${slug})`,
     downtimeFact: (fence: NonNullable<RolloutReport['fence']>) =>
       `median ${duration(fence.medianMs)}, max ${duration(fence.worstMs)} (${fence.worstSlug}), total ${duration(fence.sumMs)} over ${boxes(fence.boxes)}`,
-    rollbackOf: (rolledBack: number, total: number) => `${rolledBack} of ${boxes(total)} rolled back`,
+    phaseRollback: (rolledBack: number, total: number) => `${rolledBack}/${total} rolled back`,
+    formerManifest: (revision: number | null) => (revision === null ? 'Open the manifest' : `Open manifest ${revision} to apply it again`),
+    updateSkipped: (count: number) => `Update ${count === 1 ? 'the skipped box' : `${count} skipped boxes`}…`,
   },
   act: {
     start: 'Start',
@@ -114,12 +116,14 @@ export const words = {
       `It ends now and cannot be resumed. ${boxes(updated)} that ${updated === 1 ? 'is' : 'are'} updated stay${updated === 1 ? 's' : ''} updated; ${boxes(left)} ${left === 1 ? 'is' : 'are'} cancelled. Boxes in progress finish.`,
     rollbackTitle: (id: string) => `Roll back rollout ${id}?`,
     modes: 'Updated boxes',
+    chooseMode: 'Choose what happens to the updated boxes.',
     modeNone: (updated: number) => `Keep: ${boxes(updated)} stay${updated === 1 ? 's' : ''} updated; the rollout ends as rolled back`,
     modeImages: 'Previous images: the versions from before; no data is lost',
     modeSnapshot: 'Previous snapshots: the data from before the update; what was written since is lost',
     planning: 'Planning the rollback',
     rollbackPlan: (count: number, mode: string, refused: number) =>
       `${boxes(count)} to roll back by ${mode}, in reverse order of the update${refused > 0 ? `, ${refused} blocked` : ''}.`,
+    alreadyBack: (slugs: readonly string[]) => `Already at the previous versions (${slugs.length}): ${slugs.join(', ')}.`,
     nothing: 'No box was updated; there is nothing to roll back.',
     loss: (since: string, ms: number) =>
       `DATA LOSS: messages, files and accounts created since the update (the earliest at ${since}), at most ${duration(ms)}. The current data of each box is saved in a snapshot first.`,
@@ -142,6 +146,7 @@ export const words = {
     checks: { null: 'not reached', true: 'OK', false: 'failed' },
     attempt: { update: 'Attempt', 'undo-images': 'Image rollback', 'undo-snapshot': 'Snapshot rollback' },
     noAttempts: 'No attempt has begun.',
+    plan: 'Plan this box…',
     facts: {
       rollout: 'Rollout',
       versions: 'Versions',

@@ -63,7 +63,7 @@ export const alertKinds = {
   rollout_rolled_back: {
     severity: 'warning',
     about: 'rollout',
-    raised: 'A person rolled a rollout back. Info if its boxes stay updated',
+    raised: 'A person rolled a rollout back. Info if its boxes stay updated. Names the manifest that still asks for their versions',
     closed: null,
   },
   emergency: {

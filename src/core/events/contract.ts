@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, type Contract, endpoint, platform, sse, TimeInput, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, platform, sse, TimeInput, Timestamp, YesNo } from '../contract/index.ts'
 import { StreamData } from './stream-type.ts'
 
 /** A stored event for operators: type, ids and audience, without content. */
@@ -50,6 +50,7 @@ export const eventsContract = {
       type: TypeFilter.optional(),
       last: z.coerce.number().int().min(0).max(500).default(0).meta({ description: 'Number of earlier events to send first' }),
       since: TimeInput.optional().meta({ description: 'Send events stored since then first' }),
+      follow: YesNo.default(true).meta({ description: 'false: end after the earlier events' }),
     }),
     returns: sse(EventRecord),
     problems: ['NOT_FOUND'],

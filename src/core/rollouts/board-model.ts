@@ -3,11 +3,32 @@ import type { RolloutAction } from './action.ts'
 import { type BoardState, daemonNowMs } from './board-state.ts'
 import { plannedBy, remainingMs, type Tally, tallyOf } from './board-tally.ts'
 import { isOver } from './phases.ts'
-import type { Phase } from './rollout.ts'
-import { bakeText, errorOf, type NextStep, nextSteps, outcomeWord, queuedText, statusWord, stepWordIn, whyOf } from './words.ts'
+import type { Phase, Rollout } from './rollout.ts'
+import { listedState } from './rollout-text.ts'
+import {
+  bakeText,
+  errorOf,
+  type NextStep,
+  nextSteps,
+  outcomeWord,
+  queuedText,
+  stateTint,
+  statusWord,
+  stepWordIn,
+  type Tint,
+  whyOf,
+} from './words.ts'
 
-export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty'
-export type PhaseLine = Readonly<{ phase: Phase; state: PhaseState; succeeded: number; failed: number; total: number }>
+export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty' | 'rolling back' | 'rolled back'
+export type PhaseLine = Readonly<{
+  phase: Phase
+  state: PhaseState
+  succeeded: number
+  failed: number
+  /** Boxes that are rolled back with the rollout. */
+  rollback: Readonly<{ rolledBack: number; total: number }> | undefined
+  total: number
+}>
 export type RunningBox = Readonly<{
   slug: string
   phase: Phase
@@ -21,11 +42,15 @@ export type Failure = Readonly<{ slug: string; outcome: string; reason: string; 
 /** The content of the board, without layout. */
 export type BoardModel = Readonly<{
   id: string
+  /** `rolled_back` also for a finished rollout whose boxes are rolled back. */
   status: BoardState['rollout']['status']
+  /** The status in few words, and its colour. */
+  word: string
+  tint: Tint
   elapsedMs: number | undefined
   manifestRevision: number
   phases: readonly PhaseLine[]
-  /** 0 to 1; running boxes count in part. */
+  /** 0 to 1; running boxes count in part. A rollback lowers it. */
   progress: number
   /** The share of `progress` that failed. */
   failedShare: number
@@ -54,19 +79,22 @@ export const updatedPercent = ({ progress, failedShare }: Pick<BoardModel, 'prog
   Math.max(0, Math.floor((progress - failedShare) * 100 + 1e-9))
 
 export function boardModel(state: BoardState, localNowMs: number): BoardModel {
-  const { rollout, plan } = state
+  const { plan } = state
+  const rollout = currentRollout(state)
   const nowMs = daemonNowMs(state, localNowMs)
   const { settled, succeeded, failed, leftOut, failedLeftOut, total, running, failures, openings, ...tally } = tallyOf(state)
   const rollback = rollbackOf(tally)
   return {
     id: rollout.id,
-    status: rollout.status,
+    status: rollback ? 'rolled_back' : rollout.status,
+    word: listedState({ ...rollout, bakeUntil: null, counts: { ...rollout.counts, leftOut: 0 } }),
+    tint: stateTint({ ...rollout, counts: { ...rollout.counts, leftOut: 0 } }),
     elapsedMs: rollout.startedAt ? wholeSeconds(endOf(state, nowMs) - Date.parse(rollout.startedAt)) : undefined,
     manifestRevision: rollout.manifestRevision,
     phases: plan.phases.map(({ phase }) => phaseLine(state, phase)),
-    progress: rollback ? rollback.ended / rollback.total : progressOf(state, nowMs),
-    failedShare: rollback || total === 0 ? 0 : failed / total,
-    ...{ succeeded, failed, leftOut, failedLeftOut, total },
+    progress: rollback ? (succeeded + failed) / total : progressOf(state, nowMs),
+    failedShare: total === 0 ? 0 : failed / total,
+    ...{ succeeded, failed, leftOut: leftOut.length, failedLeftOut, total },
     rollback,
     waiting: rollout.status === 'paused' ? undefined : waitingOf(openings, nowMs),
     queued: settled === 0 && running.length === 0 && !isOver(rollout.status) ? queuedText(rollout) : bakeText(rollout),
@@ -77,6 +105,7 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     next: nextSteps(
       rollout,
       failures.filter(({ waived }) => !waived),
+      { count: rollback ? 0 : leftOut.length, slugs: leftOut },
     ),
     connected: state.connected,
   }
@@ -87,18 +116,29 @@ function waitingOf(hours: readonly string[], nowMs: number): BoardModel['waiting
   return later[0] === undefined ? undefined : { boxes: later.length, until: later[0] }
 }
 
-function rollbackOf({ rollbacks: { total, rolledBack, failed } }: Pick<Tally, 'rollbacks'>): BoardModel['rollback'] {
-  return total === 0 ? undefined : { rolledBack, ended: rolledBack + failed, total }
+function rollbackOf({ rollbacks: { total, undone, failed } }: Pick<Tally, 'rollbacks'>): BoardModel['rollback'] {
+  return total === 0 ? undefined : { rolledBack: undone, ended: undone + failed, total }
+}
+
+/** The record with the counts of now: events carry boxes and no counts. */
+export function currentRollout(state: BoardState): Rollout {
+  const { rollbacks, leftOut, succeeded } = tallyOf(state)
+  const { rollout } = state
+  const counts = { ...rollout.counts, succeeded, leftOut: leftOut.length, undo: rollbacks.total === 0 ? null : rollbacks }
+  return { ...rollout, counts }
 }
 
 const endOf = ({ rollout }: BoardState, nowMs: number) => (rollout.finishedAt ? Date.parse(rollout.finishedAt) : nowMs)
 
 function phaseLine(state: BoardState, phase: Phase): PhaseLine {
   const { rollout } = state
-  const { total = 0, settled = 0, succeeded = 0, failed = 0, hasOpenFailure = false, running = [] } = tallyOf(state).phases.get(phase) ?? {}
-  const counts = { phase, succeeded, failed, total }
-  if (total === 0) return { ...counts, state: 'empty' }
+  const tally = tallyOf(state).phases.get(phase)
+  if (!tally) return { phase, succeeded: 0, failed: 0, rollback: undefined, total: 0, state: 'empty' }
+  const { total, settled, succeeded, failed, hasOpenFailure, running, rollbacks } = tally
+  const counts = { phase, succeeded, failed, rollback: rollbackOf({ rollbacks }), total }
   if (hasOpenFailure) return { ...counts, state: 'failed' }
+  if (rollbacks.pending + rollbacks.running > 0) return { ...counts, state: 'rolling back' }
+  if (rollbacks.undone > 0) return { ...counts, state: 'rolled back' }
   if (settled === total) return { ...counts, state: failed > 0 ? 'failed' : 'done' }
   if (rollout.status === 'paused' && rollout.previousStatus === phase) return { ...counts, state: 'paused' }
   return { ...counts, state: rollout.status === phase || running.length > 0 ? 'running' : 'waiting' }
@@ -151,10 +191,15 @@ const failureOf = (action: RolloutAction): Failure => {
   }
 }
 
-/** `21 of 24 boxes updated, 1 failed, 2 failed and skipped`; boxes skipped before their update are apart from those. Each box counts once. */
-export const updatedText = ({ succeeded, failed, leftOut, failedLeftOut, total }: BoardModel): string =>
+/**
+ * `21 of 24 boxes updated, 1 failed, 2 failed and skipped`; boxes skipped before their update are apart from those. Each box counts once.
+ * After a rollback `23 of 24 boxes rolled back, 1 failed`.
+ */
+export const updatedText = ({ succeeded, failed, leftOut, failedLeftOut, total, rollback }: BoardModel): string =>
   [
-    `${succeeded} of ${plural(total, 'box', 'boxes')} updated`,
+    rollback
+      ? `${rollback.rolledBack} of ${plural(rollback.total, 'box', 'boxes')} rolled back`
+      : `${succeeded} of ${plural(total, 'box', 'boxes')} updated`,
     ...(failed > failedLeftOut ? [`${failed - failedLeftOut} failed`] : []),
     ...(failedLeftOut > 0 ? [`${failedLeftOut} failed and skipped`] : []),
     ...(leftOut > failedLeftOut ? [`${leftOut - failedLeftOut} skipped`] : []),

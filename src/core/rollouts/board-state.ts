@@ -52,7 +52,7 @@ function afterEvent(rollout: Rollout, { type, status, previousStatus, bakeUntil 
     previousStatus,
     bakeUntil,
     pauseReason: status === 'paused' ? (reason ?? rollout.pauseReason) : null,
-    error: ended && status !== 'done' ? (reason ?? rollout.error) : null,
+    error: ended ? (reason ?? rollout.error) : null,
     startedAt: rollout.startedAt ?? (type === 'rollout.started' ? at : null),
     finishedAt: ended ? (rollout.finishedAt ?? at) : null,
   }

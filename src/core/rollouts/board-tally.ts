@@ -1,7 +1,7 @@
 import type { RolloutAction } from './action.ts'
 import type { BoardState, Page } from './board-state.ts'
 import { isOver } from './phases.ts'
-import type { Phase } from './rollout.ts'
+import type { Phase, RollbackCounts } from './rollout.ts'
 import { hasFailed, isInProgress } from './words.ts'
 
 /** Pending boxes of a phase: expected durations, and the window openings they wait for. */
@@ -10,7 +10,17 @@ type Pending = { totalMs: number; maxMs: number; waits: { opensAt: string; expec
 /** Settled boxes apart: updated ones, and those that failed. A rollback with the rollout counts as settled only. */
 type Outcomes = { succeeded: number; failed: number }
 
-type PhaseTally = Outcomes & { total: number; settled: number; hasOpenFailure: boolean; running: RolloutAction[]; pending: Pending }
+type PhaseTally = Outcomes & {
+  total: number
+  settled: number
+  hasOpenFailure: boolean
+  running: RolloutAction[]
+  pending: Pending
+  rollbacks: Counts
+}
+
+type Counts = { -readonly [Key in keyof RollbackCounts]: number }
+const noRollbacks = (): Counts => ({ total: 0, pending: 0, running: 0, undone: 0, failed: 0 })
 
 /**
  * Counts over all boxes, independent of the time. Lists running and failed boxes, counts all others. Cancelled boxes are not settled.
@@ -18,11 +28,11 @@ type PhaseTally = Outcomes & { total: number; settled: number; hasOpenFailure: b
 export type Tally = Outcomes & {
   settled: number
   total: number
-  /** Boxes that an operator left out, and those of them that had failed. */
-  leftOut: number
+  /** Boxes that an operator left out, and the number of them that had failed. */
+  leftOut: string[]
   failedLeftOut: number
   /** Boxes that are rolled back with the rollout. */
-  rollbacks: { total: number; rolledBack: number; failed: number }
+  rollbacks: Counts
   running: RolloutAction[]
   failures: RolloutAction[]
   /** Opening times of the maintenance windows that boxes wait for. */
@@ -61,24 +71,24 @@ const countedPage = (page: Page, plan: BoardState['plan']): Counted =>
   memoized(pages, { key: page, plan }, () => count(page, plannedBy(plan)))
 
 const emptyTally = (): Counted => ({
-  ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: 0, failedLeftOut: 0, rollbacks: { total: 0, rolledBack: 0, failed: 0 } },
+  ...{ settled: 0, succeeded: 0, failed: 0, total: 0, leftOut: [], failedLeftOut: 0, rollbacks: noRollbacks() },
   ...{ running: [], failures: [], openings: [], phases: new Map(), ratios: [] },
 })
 
 function count(page: Page, planned: Planned): Counted {
   const tally = emptyTally()
   for (const action of page) {
-    countRollback(tally.rollbacks, action)
     const isFailed = hasFailed(action)
     if (isFailed) tally.failures.push(action)
     if (action.waived && !action.undo) {
-      tally.leftOut += 1
+      tally.leftOut.push(action.tenantSlug)
       if (isFailed) tally.failedLeftOut += 1
     }
     if (action.status === 'skipped') continue
     const phase = phaseIn(tally, action.phase)
     tally.total += 1
     phase.total += 1
+    for (const rollbacks of [tally.rollbacks, phase.rollbacks]) countRollback(rollbacks, action)
     if (isFailed && !action.waived) phase.hasOpenFailure = true
     if (action.status === 'pending') addPending({ tally, pending: phase.pending }, action, planned)
     else if (isInProgress(action)) addRunning(tally, phase, action)
@@ -91,8 +101,9 @@ function count(page: Page, planned: Planned): Counted {
 }
 
 function addPage(all: Counted, page: Counted): void {
-  for (const count of ['settled', 'succeeded', 'failed', 'total', 'leftOut', 'failedLeftOut'] as const) all[count] += page[count]
-  for (const end of ['total', 'rolledBack', 'failed'] as const) all.rollbacks[end] += page.rollbacks[end]
+  for (const count of ['settled', 'succeeded', 'failed', 'total', 'failedLeftOut'] as const) all[count] += page[count]
+  addRollbacks(all.rollbacks, page.rollbacks)
+  all.leftOut.push(...page.leftOut)
   all.running.push(...page.running)
   all.failures.push(...page.failures)
   all.openings.push(...page.openings)
@@ -100,7 +111,12 @@ function addPage(all: Counted, page: Counted): void {
   for (const [phase, tally] of page.phases) addPhase(phaseIn(all, phase), tally)
 }
 
-function addPhase(all: PhaseTally, { hasOpenFailure, running, pending, ...counts }: PhaseTally): void {
+function addRollbacks(all: Counts, rollbacks: Counts): void {
+  for (const name of Object.keys(all) as (keyof Counts)[]) all[name] += rollbacks[name]
+}
+
+function addPhase(all: PhaseTally, { hasOpenFailure, running, pending, rollbacks, ...counts }: PhaseTally): void {
+  addRollbacks(all.rollbacks, rollbacks)
   for (const count of ['settled', 'succeeded', 'failed', 'total'] as const) all[count] += counts[count]
   all.hasOpenFailure ||= hasOpenFailure
   all.running.push(...running)
@@ -113,7 +129,8 @@ function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {
   const known = phases.get(phase)
   if (known) return known
   const pending: Pending = { totalMs: 0, maxMs: 0, waits: [] }
-  const added: PhaseTally = { total: 0, settled: 0, succeeded: 0, failed: 0, hasOpenFailure: false, running: [], pending }
+  const outcomes = { total: 0, settled: 0, succeeded: 0, failed: 0, hasOpenFailure: false }
+  const added: PhaseTally = { ...outcomes, running: [], pending, rollbacks: noRollbacks() }
   phases.set(phase, added)
   return added
 }
@@ -121,8 +138,7 @@ function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {
 function countRollback(rollbacks: Tally['rollbacks'], { undo: rollback }: RolloutAction): void {
   if (!rollback) return
   rollbacks.total += 1
-  if (rollback.status === 'undone') rollbacks.rolledBack += 1
-  if (rollback.status === 'failed') rollbacks.failed += 1
+  rollbacks[rollback.status] += 1
 }
 
 function addPending(

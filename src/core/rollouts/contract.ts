@@ -3,6 +3,7 @@ import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, TimeInput } from '../contract/index.ts'
 import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
+import { emergencyLackNames } from './emergency-lacks.ts'
 import { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
 import { PlannedImage, RolloutPlan } from './plan.ts'
 import { RollbackPlan } from './plan-rollback.ts'
@@ -124,7 +125,7 @@ export const rolloutsContract = {
     path: base,
     auth: admin('viewer'),
     query: Paging.extend({
-      status: RolloutStatus.optional(),
+      status: RolloutStatus.optional().meta({ description: 'rolled_back: also finished ones whose boxes were rolled back' }),
       kind: RolloutKind.optional(),
       since: TimeInput.optional().meta({ description: 'Created then or later' }),
       idempotencyKey: IdempotencyKey.optional().meta({ description: 'The rollout that the caller created with this Idempotency-Key' }),
@@ -132,7 +133,9 @@ export const rolloutsContract = {
     returns: z.object({
       rollouts: z.array(RolloutSummary),
       nextCursor: z.string().nullable(),
-      emergencyToken: z.boolean().meta({ description: 'False: no approval token for emergencies is configured' }),
+      emergencyLacks: z
+        .array(z.enum(emergencyLackNames))
+        .meta({ description: 'Configuration that emergencies lack; without approval_token or backup none can be created' }),
     }),
     summary: 'List rollouts with action counts, newest first',
     spec: '4.6',

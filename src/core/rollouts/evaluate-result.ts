@@ -46,7 +46,8 @@ export type RollbackVerdict = Readonly<{
 
 /** The box still runs as the rollout updated it. */
 export const rollbackFailed = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'succeeded', error })
-const rolledBack: RollbackVerdict = { rollback: 'undone', status: 'rolled_back', error: null }
+/** The box runs its former version, also where it did so before. */
+export const rolledBack: RollbackVerdict = { rollback: 'undone', status: 'rolled_back', error: null }
 const stopped = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'rollback_failed', error })
 /** The agent reported success, but the box runs neither the former nor the updated version. */
 const contradicted = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'failed', error })

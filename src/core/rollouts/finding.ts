@@ -41,6 +41,7 @@ export const FindingCode = z.enum([
   'AHEAD_OF_PLAN',
   // left by an earlier attempt
   'OTHER_IMAGE',
+  'ROLLED_BACK',
   // rollback
   'NO_EVIDENCE',
   'CHANGED_SINCE',

@@ -14,8 +14,18 @@ export {
   RolloutAttempt,
 } from './action.ts'
 export {
+  lastMoveText,
+  manifestCommand,
+  type ReturnedBoxes,
+  skippedBoxes,
+  stillAsked,
+  stillAskedText,
+  updateSkippedCommand,
+} from './after-rollback.ts'
+export {
   type BoardModel,
   boardModel,
+  currentRollout,
   type Failure,
   type PhaseLine,
   type PhaseState,
@@ -37,7 +47,15 @@ export {
   type UncheckedOrder,
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
-export { evaluateImageRollback, evaluateSnapshotRollback, evaluateUpdate, type RollbackVerdict, rollbackFailed } from './evaluate-result.ts'
+export { type EmergencyLack, emergencyLackFix, emergencyLacks, emergencyLackText, preventsEmergency } from './emergency-lacks.ts'
+export {
+  evaluateImageRollback,
+  evaluateSnapshotRollback,
+  evaluateUpdate,
+  type RollbackVerdict,
+  rollbackFailed,
+  rolledBack,
+} from './evaluate-result.ts'
 export {
   chooseFence,
   RequestedFence,
@@ -50,6 +68,7 @@ export {
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
 export type { KnownBox } from './known-box.ts'
 export { movedImages } from './moved-images.ts'
+export type { PastRollback } from './past-rollback.ts'
 export {
   type ClosedWindow,
   explainEmergencyPause,
@@ -60,6 +79,7 @@ export {
   isBaking,
   isHeld,
   mustSkipFailures,
+  reasonWithout,
 } from './pause-reason.ts'
 export { isOver, phaseOf, phaseOrder } from './phases.ts'
 export { type ActiveRollout, PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
@@ -117,9 +137,20 @@ export {
   type RolloutState,
   RolloutStatus,
   RolloutSummary,
+  StillAsked,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
-export { byPhase, countsText, failuresIn, isOpenFailure, leftOutBoxes, listedState, pausedPhase, skipReason } from './rollout-text.ts'
+export {
+  byPhase,
+  countsText,
+  failuresIn,
+  isOpenFailure,
+  leftOutBoxes,
+  listedState,
+  pausedPhase,
+  progressText,
+  skipReason,
+} from './rollout-text.ts'
 export { assignPhases, assignSlots, type Candidate, chooseCanaries, limitsOf, makespanMs, type Parallelism } from './scheduling.ts'
 export type { RolloutMove } from './transition.ts'
 export { transition } from './transition.ts'
@@ -141,7 +172,6 @@ export {
   outcomeWord,
   queuedText,
   rolloutState,
-  rolloutTint,
   rolloutWord,
   snapshotModes,
   snapshotModeText,

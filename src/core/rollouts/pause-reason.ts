@@ -90,9 +90,13 @@ const explainWindow = (closed: ClosedWindow): string =>
 
 const explainHolder = (holder: HoldOwner): string => `${holdText(holder)}; begins when it is free`
 
+/** The reason without the errors of these boxes, for views that list them beside it. */
+export const reasonWithout = (reason: string, errors: readonly (ActionError | null)[]): string =>
+  errors.reduce((text, error) => (error ? text.replaceAll(` (${errorText(error)})`, '') : text), reason)
+
 const errorText = ({ code, message }: ActionError): string => `${code}: ${oneLine(message)}`
 
-const oneLine = (message: string): string => {
+export const oneLine = (message: string): string => {
   const line = printable(shortDigests(message.replace(/\s+/g, ' '))).replace(/[.\s]+$/, '')
   return line.length > 300 ? `${line.slice(0, 299)}…` : line
 }

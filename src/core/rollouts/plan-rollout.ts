@@ -11,6 +11,7 @@ import {
   type TierSnapshots,
 } from './fence-choice.ts'
 import type { KnownBox, Limits } from './known-box.ts'
+import { type PastRollback, pastRollbackFindings } from './past-rollback.ts'
 import { phaseOrder } from './phases.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
@@ -31,6 +32,8 @@ export type PlanInput = Limits &
     boxes: readonly KnownBox[]
     targetSlugs: readonly string[] | null
     history: readonly PastUpdate[]
+    /** The last rollback of each box that had one. */
+    rollbacks?: readonly PastRollback[]
     probe: ProbeRule
     limits: Parallelism
     /** Watching time after each phase with updates. */
@@ -58,13 +61,20 @@ const defaultUpdateMs = 60_000
 export function planRollout(input: PlanInput): RolloutPlan {
   const scope = narrow(input)
   const expect = expectations(input.history, { probe: input.probe, assumedUpdateMs: input.assumedUpdateMs ?? defaultUpdateMs })
+  const rollbacks = new Map(input.rollbacks?.map((past) => [past.slug, past]))
   const windowOf = planWindows(input.now, input.kind === 'emergency_cve' || input.ignoreWindows === true)
   const imageOf = knownImages(input.boxes, input.resolved ?? new Map(), input.manifest.digests)
   const examined = scope.map((box) => {
     const fence = fenceFor(input, box)
     const expected = expect(box, fence)
     const window = windowOf(box, expected)
-    return { box, fence, expected, window, found: preflightForPlan(input, box, { expected, window, imageOf }) }
+    return {
+      box,
+      fence,
+      expected,
+      window,
+      found: preflightForPlan(input, box, { expected, window, imageOf, rollback: rollbacks.get(box.slug) }),
+    }
   })
   const phases = assignPhases(
     input.rolloutId,
@@ -101,7 +111,7 @@ function fenceFor(input: PlanInput, box: KnownBox): FenceChoice {
   return chooseFence(box, { to, changes: changesBetween(box.installed, to), requested, snapshot }, input)
 }
 
-type Planning = Readonly<{ expected: Expectation; window: PlannedWindow; imageOf: ImageOf }>
+type Planning = Readonly<{ expected: Expectation; window: PlannedWindow; imageOf: ImageOf; rollback: PastRollback | undefined }>
 type ImageOf = (image: string) => PlannedImage
 
 /** A rollout of the whole fleet skips observed boxes; naming one in `targetSlugs` refuses it. */
@@ -112,11 +122,11 @@ function preflightForPlan(input: PlanInput, box: KnownBox, planning: Planning): 
   return { ...found, does: 'skip', findings: [{ severity: 'warn', code: 'NOT_MANAGED', message }] }
 }
 
-/** Adds what only a plan checks: images, downtime and maintenance window. */
+/** Adds what only a plan checks: images, downtime, maintenance window, and earlier rollbacks. */
 function withPlanFindings(
   input: PlanInput,
   found: Preflight,
-  { box: { slug, tier }, expected, window, imageOf }: Planning & { box: KnownBox },
+  { box: { slug, tier }, expected, window, imageOf, rollback }: Planning & { box: KnownBox },
 ): Preflight {
   if (found.does === 'skip') return found
   const images = changedImages(input.manifest, tier, found.changes).map(([, image]) => imageOf(image))
@@ -126,6 +136,7 @@ function withPlanFindings(
     ...digestFindings(slug, images),
     ...fenceFindings(slug, expected, input),
     ...window.findings,
+    ...pastRollbackFindings({ slug, target: input.manifest.tiers[tier], changes: found.changes }, rollback),
   ]
   return { ...found, does: isRefused(findings) ? 'refuse' : 'update', findings }
 }

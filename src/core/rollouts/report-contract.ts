@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
 import { AttemptEvidence, RollbackMode, RolloutAction } from './action.ts'
-
-import { Phase, RolloutId, RolloutSummary } from './rollout.ts'
+import { Phase, RolloutId, RolloutSummary, StillAsked } from './rollout.ts'
 
 /** One audit entry about the rollout. */
 export const TimelineEntry = z.object({
@@ -79,6 +78,8 @@ export const RolloutReport = z.object({
   }).nullable(),
   /** Duration of the rollback of boxes; null without one. */
   undo: RollbackSpan.nullable(),
+  /** Null while the manifest asks for none of the versions that boxes were rolled back from. */
+  stillAsked: StillAsked.nullable(),
   timeline: z.array(TimelineEntry),
   phases: z.array(PhaseSpan),
   pauses: z.array(Pause),

@@ -1,8 +1,9 @@
 import { duration, plural, printable } from '../kit/index.ts'
 import type { RolloutAction } from './action.ts'
+import { reasonWithout } from './pause-reason.ts'
 import type { PhaseSpan, RollbackSpan, RolloutReport, TimelineEntry } from './report-contract.ts'
 import type { RollbackCounts } from './rollout.ts'
-import { whyOf } from './words.ts'
+import { errorOf, hasFailed, whyOf } from './words.ts'
 
 /** The state of the box after the failure. */
 export function outcomeAfterFailure({ status, updateOk, snapshotOk, undo: rollback, error }: RolloutAction): string {
@@ -17,7 +18,7 @@ export function outcomeAfterFailure({ status, updateOk, snapshotOk, undo: rollba
   return snapshotOk ? 'unchanged, maintenance ended' : 'unchanged'
 }
 
-type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses' | 'undo' | 'rollout'>
+type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses' | 'undo' | 'rollout' | 'boxes'>
 
 const rollbackScopes = {
   none: ', updated boxes kept',
@@ -28,17 +29,16 @@ const rollbackScopes = {
 const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' ').trim())
 
 /** One line per event; none for a phase without boxes. */
-export function timelineText(entry: TimelineEntry, { phases, pauses, undo: rollback, rollout }: Story): string[] {
+export function timelineText(entry: TimelineEntry, { phases, pauses, undo: rollback, rollout, boxes: actions }: Story): string[] {
   const { at, action, phase, reason, actor, boxes, cancelled } = entry
   const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
   if (action === 'rollout.phase') return span ? [phaseText(span)] : []
   if (action === 'rollout.started') return [`started by ${actorName(actor)}`, ...(span ? [phaseText(span)] : [])]
   const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
   const isAbort = action === 'rollout.failed' && !actor.startsWith('system:')
+  const isNamed = reason === null || (isAbort && reason === `aborted by ${actor}`)
   const why =
-    reason === null || (isAbort && reason === `aborted by ${actor}`)
-      ? ''
-      : `: ${oneLine(whyOf({ pauseReason: reason, error: null }) ?? '')}`
+    isNamed || isShown(entry, rollout) ? '' : `: ${oneLine(reasonWithout(sentenceOf(reason), actions.filter(hasFailed).map(errorOf)))}`
   const where = pause?.phase ? ` in ${pause.phase}` : ''
   const scope = boxes ? rollbackScopes[boxes] : ''
   const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled` : ''
@@ -46,6 +46,12 @@ export function timelineText(entry: TimelineEntry, { phases, pauses, undo: rollb
   const line = `${isAbort ? 'aborted' : wordOf(action)}${where} by ${actorName(actor)}${scope}${never}${lasted}${why}`
   return action === 'rollout.rolled_back' && rollback ? [line, rollbackEntry(rollback, rollout.counts.undo)] : [line]
 }
+
+const sentenceOf = (reason: string): string => whyOf({ pauseReason: reason, error: null }) ?? ''
+
+/** The view names the reason of the present pause or of the end above the timeline, as it does that of the creation. */
+const isShown = ({ action, reason }: TimelineEntry, rollout: Story['rollout']): boolean =>
+  reason !== null && (action === 'rollout.created' ? reason === rollout.reason : sentenceOf(reason) === whyOf(rollout))
 
 const wordOf = (action: string) => oneLine(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))
 const actorName = (actor: string) => (actor.startsWith('system:') ? 'the engine' : oneLine(actor))

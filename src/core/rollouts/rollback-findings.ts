@@ -70,10 +70,13 @@ function reintroduced({ installed, to }: RollbackTarget, fixes: readonly Fix[]):
   return vulnerabilities.length > 0 ? [vulnerabilitiesText(vulnerabilities)] : []
 }
 
-/** It runs the images from before the update, by snapshot with the former tables: an operator restored it by hand. It blocks no rollback of the others. */
-export function isAlreadyBack(mode: RollbackMode, update: CompletedUpdate, { boxId, report, installed }: KnownBox): boolean {
+/**
+ * It runs the images from before the update, by snapshot with the former tables: an operator restored or rebuilt it by hand. It counts as
+ * rolled back and blocks no rollback of the others.
+ */
+export function isAlreadyBack(mode: RollbackMode, update: CompletedUpdate, { report, installed }: KnownBox): boolean {
   const changed = changedServices(update)
-  if (boxId !== update.boxId || !report || changed.length === 0) return false
+  if (!report || changed.length === 0) return false
   const isFormer = (service: VersionedService) => {
     const before = update.digestsBefore[service]
     return Boolean(before) && report.services[service]?.digest === before

@@ -1,5 +1,6 @@
 import { plural } from '../kit/index.ts'
 import type { RolloutAction } from './action.ts'
+import { rollbackState } from './after-rollback.ts'
 import type { Finding } from './finding.ts'
 import { phaseOrder } from './phases.ts'
 import type { ActionCounts, Phase, RollbackCounts, Rollout, RolloutSummary } from './rollout.ts'
@@ -13,18 +14,24 @@ export const leftOutBoxes = (boxes: readonly Readonly<{ tenantSlug: string; find
     return codes.length === 0 ? [] : [`${tenantSlug}: ${codes.join(', ')}`]
   })
 
-/** Progress of the boxes, and of their rollback if there is one. */
+/** `20 of 24 boxes updated`, or `3 of 20 boxes rolled back`: a box that waits for its rollback is no longer counted as updated. */
+export const progressText = ({ undo, succeeded, total, skipped }: ActionCounts): string =>
+  undo
+    ? `${undo.undone} of ${plural(undo.total, 'box', 'boxes')} rolled back`
+    : `${succeeded} of ${plural(total - skipped, 'box', 'boxes')} updated`
+
+/** Progress of the boxes, or of their rollback. */
 export const countsText = (counts: ActionCounts): string =>
   [
-    `${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`,
-    counts.running > 0 && `${counts.running} in progress`,
+    progressText(counts),
+    ...(counts.undo ? rollbackTexts(counts.undo) : []),
+    counts.running > (counts.undo?.running ?? 0) && `${counts.running - (counts.undo?.running ?? 0)} in progress`,
     counts.failed > 0 && `${counts.failed} failed`,
-    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} rolled back`,
-    counts.rollbackFailed > 0 && `${counts.rollbackFailed} failed to roll back`,
+    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} ${counts.undo ? 'failed before' : 'rolled back'}`,
+    !counts.undo && counts.rollbackFailed > 0 && `${counts.rollbackFailed} failed to roll back`,
     counts.skipped > 0 && `${counts.skipped} skipped`,
     counts.cancelled > 0 && `${counts.cancelled} cancelled`,
     counts.pending > 0 && `${counts.pending} pending`,
-    counts.undo && rollbackText(counts.undo),
   ]
     .filter(Boolean)
     .join(', ')
@@ -32,26 +39,20 @@ export const countsText = (counts: ActionCounts): string =>
 /** Boxes that their agents rolled back during the update, without those rolled back with the rollout. */
 const rolledBackByAgent = ({ rolledBack, undo: rollback }: ActionCounts): number => rolledBack - (rollback?.undone ?? 0)
 
-const rollbackText = ({ total, undone, running, pending, failed }: RollbackCounts): string =>
-  [
-    `rollback: ${undone} of ${total} rolled back`,
-    running > 0 && `${running} rolling back`,
-    pending > 0 && `${pending} pending`,
-    failed > 0 && `${failed} failed`,
-  ]
-    .filter(Boolean)
-    .join(', ')
+const rollbackTexts = ({ running, pending, failed }: RollbackCounts) => [
+  running > 0 && `${running} rolling back`,
+  pending > 0 && `${pending} waiting`,
+  failed > 0 && `${failed} failed to roll back`,
+]
 
 /** Boxes that failed, also those that their agents rolled back. */
 export const failuresIn = (counts: ActionCounts): number => counts.failed + rolledBackByAgent(counts) + counts.rollbackFailed
 
 /** `done (1 skipped)`; the column UPDATED has the others. */
-export const listedState = ({ status, counts, bakeUntil }: RolloutSummary): string =>
-  bakeUntil && status !== 'paused'
-    ? `${status} (baking)`
-    : status === 'done' && !counts.undo && counts.leftOut > 0
-      ? `done (${counts.leftOut} skipped)`
-      : rolloutWord(status)
+export function listedState({ status, counts, bakeUntil }: Pick<RolloutSummary, 'status' | 'counts' | 'bakeUntil'>): string {
+  if (bakeUntil && status !== 'paused') return `${status} (baking)`
+  return rollbackState(counts) ?? (status === 'done' && counts.leftOut > 0 ? `done (${counts.leftOut} skipped)` : rolloutWord(status))
+}
 
 /** By the phase order of the rollout's kind. */
 export const byPhase = ({ kind }: Pick<Rollout, 'kind'>) => {

@@ -80,6 +80,14 @@ const AuditLine = z.object({
 })
 export type AuditLine = z.infer<typeof AuditLine>
 
+/** The manifest asks for versions although boxes of the rollout were, or are about to be, rolled back from them. */
+export const StillAsked = z.object({
+  revision: z.number().int().meta({ description: 'The current manifest' }),
+  versions: z.array(z.string()).meta({ description: 'The versions that boxes were rolled back from: `synapse 1.163.2`' }),
+  formerRevision: z.number().int().nullable().meta({ description: 'The newest earlier manifest without these versions; null: none' }),
+})
+export type StillAsked = z.infer<typeof StillAsked>
+
 /** A rollout as lists and event streams show it. */
 export const RolloutSummary = z.object({
   id: RolloutId,
@@ -88,7 +96,7 @@ export const RolloutSummary = z.object({
   /** The status before the pause; only while `paused`. */
   previousStatus: RolloutStatus.nullable(),
   pauseReason: z.string().nullable(),
-  /** Why it ended `failed` or `rolled_back`. */
+  /** Why it ended `failed` or `rolled_back`, or why the boxes of a finished one were rolled back. */
   error: z.string().nullable(),
   /** Why it was created. */
   reason: z.string().nullable(),
@@ -128,6 +136,8 @@ export const Rollout = RolloutSummary.extend({
   targets: TierTargets,
   digests: PinnedDigests,
   skipRefused: z.boolean(),
+  /** Null while the manifest asks for none of the versions that boxes were rolled back from. */
+  stillAsked: StillAsked.nullable(),
   auditLog: z.array(AuditLine),
 })
 export type Rollout = z.infer<typeof Rollout>

@@ -1,12 +1,13 @@
 import { type Downtime, type FenceMode, stepWord } from '../boxes/index.ts'
 import { shortDigests } from '../kit/index.ts'
 import type { ActionStatus, RolloutAction } from './action.ts'
+import { manifestCommand, rollbackState, type SkippedBoxes, updateSkippedCommand } from './after-rollback.ts'
 import type { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
 import { isBaking, isHeld } from './pause-reason.ts'
 import { phaseOrder } from './phases.ts'
 import { isRollbackStalled } from './plan-rollback-steps.ts'
 import { failedStatuses, isInFlight } from './plan-steps.ts'
-import type { Rollout, RolloutStatus } from './rollout.ts'
+import type { Rollout, RolloutStatus, StillAsked } from './rollout.ts'
 
 // Names and colours of states in every view of a rollout.
 
@@ -21,7 +22,7 @@ const rolloutTints: Partial<Record<RolloutStatus, Tint>> = {
   queued: 'dim',
 }
 /** Running phases are cyan. */
-export const rolloutTint = (status: RolloutStatus): Tint => rolloutTints[status] ?? 'cyan'
+const rolloutTint = (status: RolloutStatus): Tint => rolloutTints[status] ?? 'cyan'
 
 export const statusWord = (status: RolloutStatus | ActionStatus): string => status.replaceAll('_', ' ')
 const rolloutWords: Partial<Record<RolloutStatus, string>> = { rolled_back: 'rolled back', failed: 'aborted' }
@@ -33,18 +34,22 @@ const isRunningPhase = (status: RolloutStatus): boolean => (phaseOrder.staged as
 export const stopText = (status: RolloutStatus, reason: string | undefined): string =>
   reason === undefined ? rolloutWord(status) : /^aborted by /.test(reason) ? reason : `${rolloutWord(status)}: ${reason}`
 
-/** The status in a sentence; a bare phase name reads as incomplete. `done (23 updated, 1 skipped)` where boxes were left out. */
+/**
+ * The status in a sentence; a bare phase name reads as incomplete. `done (23 updated, 1 skipped)` where boxes were left out. A rollback of
+ * boxes comes before the end of the rollout itself, whose status it does not change.
+ */
 export function rolloutState({ status, counts, bakeUntil }: Pick<Rollout, 'status' | 'counts' | 'bakeUntil'>): string {
   if (isRunningPhase(status)) return bakeUntil ? `baking (${status})` : `in progress (${status})`
-  const { undo } = counts
-  if (undo && (status === 'done' || status === 'failed'))
-    return `${rolloutWord(status)}, ${isRollingBack(counts) ? 'rolling back' : 'rolled back'} (${undo.undone} of ${undo.total})`
+  const rollback = rollbackState(counts)
+  if (rollback) return rollback
   const left = counts.leftOut
   return status === 'done' && left > 0 ? `done (${counts.succeeded} updated, ${left} skipped)` : rolloutWord(status)
 }
 /** Running phases are cyan, and a rollout that left boxes out is yellow. */
-export const stateTint = ({ status, counts }: Pick<Rollout, 'status' | 'counts'>): Tint =>
-  status === 'done' && counts.leftOut > 0 ? 'yellow' : rolloutTint(status)
+export function stateTint({ status, counts }: Pick<Rollout, 'status' | 'counts'>): Tint {
+  if (counts.undo) return isRollingBack(counts) ? 'yellow' : rolloutTint('rolled_back')
+  return status === 'done' && counts.leftOut > 0 ? 'yellow' : rolloutTint(status)
+}
 
 /** The status of a rollback names no step. */
 export const stepWordIn = ({ status }: Pick<RolloutAction, 'status'>, step: string): string =>
@@ -103,16 +108,21 @@ export type NextStep = Readonly<{ label: string; command: string }>
 
 /** The commands an operator can run now, the likeliest first. `failures` are not skipped yet; a box whose rollback failed is not retried. */
 export function nextSteps(
-  rollout: Pick<Rollout, 'id' | 'status'> & Gated,
+  rollout: Stepping,
   failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
+  skipped: SkippedBoxes,
 ): NextStep[] {
   const { id, status } = rollout
   const details = failures
     .slice(0, 1)
     .map(({ tenantSlug }) => ({ label: 'details', command: `tenantry rollouts show ${id} --box ${tenantSlug}` }))
   if (status === 'queued') return [{ label: 'start', command: `tenantry rollouts start ${id} --watch` }]
-  if (failures.some(isRolledBackWithRollout)) return [...details, ...rollbackSteps(id, failures)]
-  if (status === 'failed' || status === 'rolled_back') return [...details, { label: 'check drift', command: 'tenantry boxes scan' }]
+  const manifest = manifestStep(rollout)
+  if (failures.some(isRolledBackWithRollout)) return [...details, ...rollbackSteps(id, failures), ...manifest]
+  if (status === 'failed' || status === 'rolled_back')
+    return [...details, ...manifest, { label: 'check drift', command: 'tenantry boxes scan' }]
+  if (status === 'done' && manifest.length > 0) return manifest
+  if (status === 'done' && skipped.count > 0) return [{ label: 'update skipped', command: updateSkippedCommand(skipped) }]
   if (status !== 'paused') return promoteStep(rollout)
   const abort = { label: 'abort', command: `tenantry rollouts abort ${id}` }
   const resume = `tenantry rollouts resume ${id}`
@@ -123,6 +133,9 @@ export function nextSteps(
   return [...details, ...proceed, abort]
 }
 
+/** `stillAsked` is unknown of a rollout that is only listed. */
+type Stepping = Pick<Rollout, 'id' | 'status'> & Gated & Readonly<{ stillAsked?: StillAsked | null }>
+
 type Gated = Pick<Rollout, 'status' | 'previousStatus' | 'holdAfter' | 'pauseReason' | 'bakeUntil'>
 
 /** `promote` skips a hold or the bake of a phase; undefined in every other state. */
@@ -131,6 +144,9 @@ export function gateOf(rollout: Gated): string | undefined {
   if (status === 'paused' && isHeld(rollout)) return `hold after ${holdAfter}`
   return isBaking(rollout) ? `bake after ${status === 'paused' ? previousStatus : status}` : undefined
 }
+
+const manifestStep = ({ stillAsked }: Pick<Stepping, 'stillAsked'>): NextStep[] =>
+  stillAsked ? [{ label: 'manifest', command: manifestCommand(stillAsked) }] : []
 
 const promoteStep = (rollout: Gated & Pick<Rollout, 'id'>): NextStep[] =>
   gateOf(rollout) ? [{ label: 'promote', command: `tenantry rollouts promote ${rollout.id}` }] : []
@@ -141,14 +157,16 @@ export const bakeText = ({ status, bakeUntil }: Pick<Rollout, 'status' | 'bakeUn
 
 /** `nextSteps` for views without a board: adds watch and pause while the rollout runs. */
 export function stepsWhenNotWatching(
-  rollout: Pick<Rollout, 'id' | 'status' | 'counts'> & Gated,
+  rollout: Stepping & Pick<Rollout, 'counts'>,
   failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
+  skipped: readonly string[],
 ): NextStep[] {
   const { id, status, counts } = rollout
   const watch = { label: 'watch', command: `tenantry rollouts watch ${id}` }
   if (isRunningPhase(status))
     return [watch, ...promoteStep(rollout), { label: 'pause', command: `tenantry rollouts pause ${id} --reason '…'` }]
-  return isRollingBack(counts) && failures.length === 0 ? [watch] : nextSteps(rollout, failures)
+  if (isRollingBack(counts) && failures.length === 0) return [watch, ...manifestStep(rollout)]
+  return nextSteps(rollout, failures, { count: counts.undo ? 0 : counts.leftOut, slugs: skipped })
 }
 
 export const isRollingBack = ({ undo: rollback }: Rollout['counts']): boolean =>

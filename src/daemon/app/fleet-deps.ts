@@ -17,6 +17,7 @@ import {
 import {
   assertSnapshotsConfigured,
   commandSecrets,
+  hasRecoveryKey,
   isStored,
   retentionRule,
   type SnapshotsDeps,
@@ -64,6 +65,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     settings: config.rollouts,
     schemas: deps.schemas,
     approvalTokenSha256: config.approvalTokenSha256,
+    hasRecoveryKey: hasRecoveryKey(config),
     askRegistries: askRegistries({ ...boxes, log }),
     rehearse: deps.rehearse,
   }

@@ -28,7 +28,15 @@ export { lifecycleJobs } from './lifecycle/lifecycle.jobs.ts'
 export { slugsRebuiltFromSnapshot } from './lifecycle/procedures.repo.ts'
 export { restartingBoxes } from './lifecycle/restart-box.ts'
 export { watchFences } from './lifecycle/watch-fences.ts'
-export { applyManifest, applyNextManifest, currentManifest, importManifest, loadBoxMigrations, manifestByRevision } from './manifests.ts'
+export {
+  applyManifest,
+  applyNextManifest,
+  currentManifest,
+  importManifest,
+  loadBoxMigrations,
+  manifestByRevision,
+  manifestsBefore,
+} from './manifests.ts'
 export { assertLive, deleteOldLogs } from './query-boxes.ts'
 export { boxesToErase } from './tenant-boxes.ts'
 export { watchHealth } from './watch-health.ts'

@@ -14,6 +14,8 @@ type TailInput = Readonly<{
   type?: string | undefined
   last: number
   since?: string | undefined
+  /** False: the stream ends after the earlier events. */
+  follow: boolean
   signal: AbortSignal
 }>
 
@@ -44,7 +46,7 @@ async function* messages(
   const positions = await headsOf(db, stream)
   for await (const event of eventsBefore(db, positions, { ...input, stream }))
     if (fits(event) && !signal.aborted) yield await describe(event)
-  while (!signal.aborted) {
+  while (input.follow && !signal.aborted) {
     await clock.sleep(pollMs, signal)
     for (const [name, head] of await headsOf(db, stream)) {
       for (let after = positions.get(name) ?? 0; after < head && !signal.aborted; positions.set(name, after)) {

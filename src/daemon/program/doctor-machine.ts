@@ -1,11 +1,13 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { isProblem } from '../../core/kit/index.ts'
+import { emergencyLackFix, emergencyLackText } from '../../core/rollouts/index.ts'
 import { type Check, failed, type Globals, type Machine, passed, warning } from '../../node/command-line.ts'
 
 import { resticVersion } from '../../node/restic/index.ts'
 import type { Config } from '../config/index.ts'
-import { assertSnapshotsConfigured, reachesStore } from '../snapshots/index.ts'
+import { lacksOf } from '../rollouts/index.ts'
+import { assertSnapshotsConfigured, hasRecoveryKey, reachesStore } from '../snapshots/index.ts'
 import { forwarding } from './doctor-forwarding.ts'
 import { objects } from './doctor-objects.ts'
 import { payments } from './doctor-payments.ts'
@@ -21,7 +23,7 @@ export async function machineChecks(machine: Machine, config: Config, options: G
     recovery(config),
     ...(await upkeep(config)),
     ...(await storeSessions(machine, config)),
-    approval(config),
+    emergencies(config),
     alerts(config),
     mails(config),
     ...payments(config),
@@ -121,7 +123,14 @@ const mails = ({ dataDir, mail: { smtp, folder } }: Config): Check =>
       )
     : passed('mail', `sent by ${new URL(smtp).host}`)
 
-const approval = ({ approvalTokenSha256 }: Config): Check =>
-  approvalTokenSha256
-    ? passed('approval token', 'hash set')
-    : warning('approval token', 'not set; emergency rollouts cannot be created', '`tenantryd approval-token` creates one')
+function emergencies(config: Config): Check {
+  const lacks = lacksOf({
+    approvalTokenSha256: config.approvalTokenSha256,
+    assertSnapshotsConfigured: () => assertSnapshotsConfigured(config),
+    hasRecoveryKey: hasRecoveryKey(config),
+  })
+  const says = emergencyLackText(lacks)
+  return says === undefined
+    ? passed('emergencies', 'approval token, backup and recovery key set')
+    : warning('emergencies', says, emergencyLackFix(lacks))
+}

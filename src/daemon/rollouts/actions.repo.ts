@@ -1,7 +1,16 @@
 import { problem } from '../../core/kit/index.ts'
-import type { ActionCounts, ActionRollback, ActionStatus, PastUpdate, RollbackCounts, RolloutAction } from '../../core/rollouts/index.ts'
+import type {
+  ActionCounts,
+  ActionError,
+  ActionRollback,
+  ActionStatus,
+  PastRollback,
+  PastUpdate,
+  RollbackCounts,
+  RolloutAction,
+} from '../../core/rollouts/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
-import { type ActionRow, actionOf, columnsFor, type StoredAction } from './action-row.ts'
+import { type ActionRow, actionOf, columnsFor, parseJson, type StoredAction } from './action-row.ts'
 
 export { actionId, actionOf, type StoredAction, untried } from './action-row.ts'
 
@@ -134,6 +143,27 @@ export async function pastUpdates(db: DbOrTx, limit = 500): Promise<PastUpdate[]
     fencedMs: fence_mode === 'until-stable' ? Number(fenced_ms) : null,
     downtime: downtime === null ? null : JSON.parse(downtime),
   }))
+}
+
+/** The last rollback of each box, by its agent or with its rollout, among the newest `limit` of all. */
+export async function pastRollbacks(db: DbOrTx, limit = 2000): Promise<PastRollback[]> {
+  const rows = await db
+    .selectFrom('rollout_actions as action')
+    .innerJoin('rollouts as rollout', 'rollout.id', 'action.rollout_id')
+    .select(['action.slug', 'action.rollout_id', 'action.finished_at', 'action.from_versions', 'action.to_versions', 'action.error'])
+    .select(['action.rollback_status', 'rollout.error as reason'])
+    .where('action.status', '=', 'rolled_back')
+    .orderBy('action.finished_at', 'desc')
+    .limit(limit)
+    .execute()
+  const past = rows.map(
+    ({ slug, rollout_id: rolloutId, finished_at: at, from_versions, to_versions, error, reason, rollback_status }): PastRollback => {
+      const failure: ActionError | null = parseJson(error)
+      const why = rollback_status === null ? failure && `${failure.code}: ${failure.message}` : reason
+      return { slug, rolloutId, at, from: JSON.parse(from_versions), to: JSON.parse(to_versions), reason: why }
+    },
+  )
+  return [...new Map(past.toReversed().map((one) => [one.slug, one])).values()]
 }
 
 /** Cancels all pending actions in one statement. Answers them as they are now, by slug. */

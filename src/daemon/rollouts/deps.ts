@@ -47,6 +47,8 @@ export type RolloutsDeps = Readonly<{
   rehearse?: Rehearse | undefined
   /** The hash of the approval token for emergencies; undefined where none is configured. */
   approvalTokenSha256: string | undefined
+  /** A recovery key other than the backup key is configured. */
+  hasRecoveryKey: boolean
 }>
 
 /** The dependencies of every verb. */

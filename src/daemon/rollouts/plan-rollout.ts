@@ -18,7 +18,7 @@ import {
 } from '../../core/rollouts/index.ts'
 import { readUtf8 } from '../../node/index.ts'
 import { currentManifest } from '../boxes/index.ts'
-import { pastUpdates } from './actions.repo.ts'
+import { pastRollbacks, pastUpdates } from './actions.repo.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { knownBoxes } from './known-boxes.ts'
 import { activeRollouts, rolloutsWithPendingRollbacks, runningStagedRollouts } from './open-rollouts.repo.ts'
@@ -171,6 +171,7 @@ async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
     ...target,
     boxes: await knownBoxes(deps, db),
     history: await pastUpdates(db),
+    rollbacks: await pastRollbacks(db),
     probe,
     ...(settings.assumedUpdateMs === undefined ? {} : { assumedUpdateMs: settings.assumedUpdateMs }),
     now: isoNow(clock),

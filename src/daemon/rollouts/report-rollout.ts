@@ -15,6 +15,7 @@ import {
 } from '../../core/rollouts/index.ts'
 import { countActions, publicAction } from './actions.repo.ts'
 import type { VerbDeps } from './deps.ts'
+import { manifestStillAsking } from './manifest-still-asking.ts'
 import {
   actionsByIds,
   auditOf,
@@ -57,6 +58,7 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
       boxes: await rollbackSpans(db, id, times),
       now,
     }),
+    stillAsked: await manifestStillAsking(db, id),
     ...{ timeline, phases, pauses },
     steps: await stepsOf(db, id, times),
     boxes: boxes.map(publicAction),

@@ -7,7 +7,9 @@ import { withRollbacks } from './open-rollouts.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
 
 /** A rollout as it is stored, without its plan. `queuedBehind` has the rollouts that were unfinished at its start. */
-export type StoredRollout = Readonly<Omit<Rollout, 'counts' | 'waitingUntil' | 'auditLog' | 'targets'> & { manifest: Manifest }>
+export type StoredRollout = Readonly<
+  Omit<Rollout, 'counts' | 'waitingUntil' | 'auditLog' | 'targets' | 'stillAsked'> & { manifest: Manifest }
+>
 
 const columns = [
   'id',
@@ -164,10 +166,14 @@ type Page = Readonly<{
   key?: string | undefined
 }>
 
-/** A page of rollouts, newest first. */
+const anyRollback = ['pending', 'running', 'undone', 'failed'] as const
+
+/** A page of rollouts, newest first. A finished one whose boxes are rolled back counts as `rolled_back` too: every view shows it so. */
 export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind, since, key }: Page): Promise<StoredRollout[]> {
   let query = db.selectFrom('rollouts').select(columns).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
-  if (status) query = query.where('status', '=', status)
+  if (status === 'rolled_back')
+    query = query.where((where) => where.or([where('status', '=', status), where('id', 'in', withRollbacks(db, anyRollback))]))
+  else if (status) query = query.where('status', '=', status)
   if (kind) query = query.where('kind', '=', kind)
   if (since) query = query.where('created_at', '>=', since)
   if (key) query = query.where('idempotency_key', '=', key)

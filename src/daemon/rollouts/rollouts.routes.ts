@@ -4,6 +4,7 @@ import { abortRollout, pauseRollout, resumeRollout } from './control-rollout.ts'
 import { createRollout } from './create-rollout.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { createEmergency } from './emergency/create-emergency.ts'
+import { lacksOf } from './emergency/lacks-of.ts'
 import { followRollout } from './follow-rollout.ts'
 import { planAnyRollout } from './plan-rollout.ts'
 import { promoteRollout } from './promote-rollout.ts'
@@ -26,7 +27,7 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
     createRollout: ({ actor, body, header }) => createRollout(deps, actor, { ...body, idempotencyKey: header('idempotency-key') }),
     listRollouts: async ({ actor, query }) => ({
       ...(await listRollouts(deps, actor, query)),
-      emergencyToken: deps.approvalTokenSha256 !== undefined,
+      emergencyLacks: lacksOf(deps),
     }),
     getRollout: ({ params }) => showRollout(deps, params.id),
     reportRollout: ({ params }) => reportRollout(deps, params),

@@ -19,6 +19,7 @@ import { entriesAfter, headOf } from '../audit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { actionBySlug, actionsOf, countActions, publicAction } from './actions.repo.ts'
 import { attemptsOf } from './attempts.repo.ts'
+import { manifestStillAsking } from './manifest-still-asking.ts'
 import { activeRollouts, unfinishedAmong } from './open-rollouts.repo.ts'
 import { streamOf } from './publish.ts'
 import { planOf, rolloutById, rolloutsPage, type StoredRollout } from './rollouts.repo.ts'
@@ -46,6 +47,7 @@ export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promis
     targets: manifest.tiers,
     digests,
     skipRefused,
+    stillAsked: await manifestStillAsking(db, stored.id),
     auditLog: await auditLogOf(db, stored.id),
   }
 }

@@ -30,6 +30,7 @@ export {
   agentRepository,
   assertSnapshotsConfigured,
   commandSecrets,
+  hasRecoveryKey,
   reachesStore,
   recoveryPassword,
   repositoryAddress,

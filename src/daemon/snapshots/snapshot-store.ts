@@ -36,6 +36,10 @@ export function assertSnapshotsConfigured({ backupKey, snapshotStore, snapshotSt
   )
 }
 
+/** One that is identical to the backup key is lost with it. */
+export const hasRecoveryKey = ({ recoveryKey, backupKey }: Pick<SnapshotSettings, 'recoveryKey' | 'backupKey'>): boolean =>
+  recoveryKey !== undefined && recoveryKey !== backupKey
+
 type Repository = NonNullable<CommandSecrets['snapshots']>
 
 /** A tenant's repository in the form of restic, with passwords unique to the tenant. Throws CONFIG. */

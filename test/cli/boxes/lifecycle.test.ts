@@ -188,7 +188,7 @@ describe('remove', () => {
 
   test('needs the slug, typed or as an option', async () => {
     const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left'], { answers })
-    expect([ran.exit, ran.asked]).toEqual([2, []])
+    expect([ran.exit, ran.asked.map(({ method }) => method)]).toEqual([2, ['GET']])
     expect(ran.stderr).toMatch(new RegExp(`^error: "Type ${slug} to remove it" required, but stdin is not a terminal.*--confirm ${slug}`))
   })
 
@@ -446,7 +446,7 @@ test.each([
 ])('a box is removed for a person only who types its name: %j', async (typed, removes) => {
   const removed: unknown[] = []
   const removeBox = async ({ body }: { body: unknown }) => removed.push(body)
-  const context = { yes: false, ask: { text: async () => typed }, api: { boxes: { removeBox } } }
+  const context = { yes: false, ask: { text: async () => typed }, api: { boxes: { removeBox, showBox: async () => aBoxDetail() } } }
   const asked = remove.run(context as never, { slug: 'anna-schule', reason: 'it left', now: false, undo: false, wait: false } as never)
   if (removes) await asked
   else

@@ -135,8 +135,9 @@ describe('restart', () => {
     const failed = await tenantry(line, { answers: answers({ status: 'failed', error }) })
     expect([failed.exit, failed.stderr]).not.toEqual([0, ''])
     expect(failed.stderr).toContain('No 3 consecutive good probes within 10 min')
-    const unasked = await tenantry(line.slice(0, -1), { answers: answers({}) })
-    expect([unasked.exit, unasked.asked]).toEqual([2, []])
+    const box = { 'GET /api/admin/v1/boxes/anna-schule': aBoxDetail() }
+    const unasked = await tenantry(line.slice(0, -1), { answers: { ...answers({}), ...box } })
+    expect([unasked.exit, unasked.asked.map(({ method }) => method)]).toEqual([2, ['GET']])
     expect((await tenantry(line.slice(0, 3), { answers: answers({}) })).exit).toBe(2)
   })
 

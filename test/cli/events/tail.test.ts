@@ -43,6 +43,11 @@ test('a line has time, stream, type, ids and audience', async () => {
   expect(asked[0]?.search).toBe('?tenant=anna-schule&type=space.*&last=3')
 })
 
+test('--no-follow prints the earlier events and exits', async () => {
+  const ran = await tenantry(['events', 'tail', '--last', '1', '--no-follow'], { answers: { [path]: streamOf(record(1)) } })
+  expect([ran.exit, ran.stdout.split('\n').length, ran.asked.map(({ search }) => search)]).toEqual([0, 2, ['?last=1&follow=false']])
+})
+
 test('a line of a rollout has box, status and step', async () => {
   const rollout = { tenant: null, stream: 'rollout:ro_1', source: 'rollouts', audience: 'none', ids: { rolloutId: 'ro_1' } }
   const { stdout } = await tailing([], () =>

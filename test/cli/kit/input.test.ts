@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Answers, temporaryFolder, tenantry } from '../../support/command-line.ts'
-import { aHost, aRollout, rolloutId } from '../../support/records.ts'
+import { type Answers, problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { aHost, aRollout, aRolloutDetail, rolloutId } from '../../support/records.ts'
 
 const manifestFile = async (text: string) => {
   const file = join(await temporaryFolder(), 'manifest.yaml')
@@ -13,6 +13,8 @@ const changed: Answers = {
   'POST /api/admin/v1/manifest/diff': { revision: 3, changes: [{ path: 'tiers.free.synapse', from: '1.157.1', to: '1.163.2' }] },
   'POST /api/admin/v1/manifest': { revision: 4, changed: true, changes: [{ path: 'tiers.free.synapse', from: '1.157.1', to: '1.163.2' }] },
   'POST /api/admin/v1/hosts/host-1/revoke': aHost({ status: 'revoked' }),
+  'GET /api/admin/v1/hosts/host-1': aHost(),
+  [`GET /admin/tenant-boxes/rollouts/${rolloutId}`]: aRolloutDetail([]),
   [`POST /admin/tenant-boxes/rollouts/${rolloutId}/abort`]: aRollout({ status: 'failed' }),
   [`POST /admin/tenant-boxes/rollouts/${rolloutId}/rollback`]: aRollout({ status: 'rolled_back' }),
 }
@@ -22,18 +24,47 @@ test.each([
   ['a password', ['login', '--name', 'anna'], '--password-file'],
   ['a revocation', ['hosts', 'revoke', 'host-1', '--reason', 'stolen'], '--yes'],
   ['an abort', ['rollouts', 'abort', rolloutId], '--yes'],
-  ['a rollback', ['rollouts', 'rollback', rolloutId, '--reason', 'bad'], '--yes'],
+  ['a rollback', ['rollouts', 'rollback', rolloutId, '--boxes', 'none', '--reason', 'bad'], '--yes'],
 ])('%s never prompts without a terminal: a usage error names the option', async (_, line, instead) => {
   const ran = await tenantry(line, { answers: changed })
-  expect([ran.exit, ran.stdout, ran.asked]).toEqual([2, '', []])
+  expect([ran.exit, ran.stdout, ran.asked.filter(({ method }) => method !== 'GET')]).toEqual([2, '', []])
   expect(ran.stderr).toContain('stdin is not a terminal')
   expect(ran.stderr).toContain(instead)
+})
+
+const because = ['--reason', 'because'] as const
+test.each([
+  ['/admin/tenant-boxes/rollouts/nope', ['rollouts', 'abort', 'nope']],
+  ['/admin/tenant-boxes/rollouts/nope', ['rollouts', 'rollback', 'nope', '--boxes', 'none', ...because]],
+  ['/admin/tenant-boxes/rollouts/nope', ['rollouts', 'rollback', 'nope', '--stop', ...because]],
+  ['/api/admin/v1/hosts/nope', ['hosts', 'revoke', 'nope', ...because]],
+  ['/api/admin/v1/boxes/nope', ['boxes', 'restart', 'nope', ...because]],
+  ['/api/admin/v1/boxes/nope', ['boxes', 'remove', 'nope', ...because]],
+  ['/api/admin/v1/boxes/nope', ['boxes', 'remove', 'nope', '--undo']],
+  ['/api/admin/v1/boxes/nope', ['boxes', 'release', 'nope', ...because]],
+  ['/api/admin/v1/boxes/nope', ['boxes', 'move', 'nope', '--confirm']],
+  ['/api/admin/v1/boxes/nope', ['boxes', 'move', 'nope', '--back']],
+  ['/api/admin/v1/boxes/nope', ['snapshots', 'abandon', 'nope', ...because]],
+  ['/api/admin/v1/tenants/nope', ['tenants', 'suspend', 'nope', ...because]],
+  ['/api/admin/v1/tenants/acme/users/nope', ['users', 'disable', 'acme', 'nope', ...because]],
+  ['/api/admin/v1/tenants/acme/users/nope', ['users', 'reset-password', 'acme', 'nope']],
+  ['/api/admin/v1/tenants/acme/users/nope', ['users', 'erase', 'acme', 'nope']],
+  ['/api/admin/v1/tenants/acme/runs/nope', ['runs', 'cancel', 'nope', '--tenant', 'acme']],
+  ['/api/admin/v1/modules/nope/upstream', ['modules', 'upstream', 'nope', '--rotate-secret']],
+])('what does not exist is reported before a confirmation: GET %s by %j', async (path, line) => {
+  const missing = problemAnswer(404, { code: 'NOT_FOUND', message: 'nope does not exist', retryable: false })
+  const ran = await tenantry(line, { answers: { [`GET ${path}`]: missing } })
+  expect([ran.exit, ran.stderr, ran.asked.map(({ method }) => method)]).toEqual([
+    3,
+    expect.stringContaining('nope does not exist'),
+    ['GET'],
+  ])
 })
 
 test.each([
   ['hosts', 'revoke', 'host-1', '--reason', 'stolen'],
   ['rollouts', 'abort', rolloutId],
-  ['rollouts', 'rollback', rolloutId, '--reason', 'bad'],
+  ['rollouts', 'rollback', rolloutId, '--boxes', 'none', '--reason', 'bad'],
 ])('%s %s needs no prompt with --yes', async (...line) => {
   expect((await tenantry([...line, '--yes'], { answers: changed })).exit).toBe(0)
 })

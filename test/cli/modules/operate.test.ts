@@ -43,8 +43,11 @@ test('withdraw asks, and names the command that restores', async () => {
   const ran = await tenantry(['modules', 'withdraw', 'attendance', '--reason', 'wrong sums', '--yes'], { answers })
   expect(ran.asked[0]?.body).toEqual({ reason: 'wrong sums' })
   expect(ran.stdout).toContain('Withdrawn: attendance 1.0.0, 1.1.0. To run it again: tenantry modules restore attendance')
-  const refused = await tenantry(['modules', 'withdraw', 'attendance', '--reason', 'wrong sums'], { answers })
-  expect([refused.exit, refused.asked]).toEqual([2, []])
+  const known = { ...answers, [`GET ${base}`]: { modules: [{ moduleId: 'attendance' }] } }
+  const refused = await tenantry(['modules', 'withdraw', 'attendance', '--reason', 'wrong sums'], { answers: known })
+  expect([refused.exit, refused.asked.map(({ method }) => method)]).toEqual([2, ['GET']])
+  const unknown = await tenantry(['modules', 'withdraw', 'atendance', '--reason', 'wrong sums'], { answers: known })
+  expect([unknown.exit, unknown.stderr]).toEqual([3, expect.stringContaining('module atendance is not approved')])
 })
 
 test('restore passes one version on', async () => {
@@ -76,7 +79,7 @@ test('upstream asks before it replaces the secret, and keeps the address', async
   const answers = { [`GET ${path}`]: service, [`PUT ${path}`]: { ...service, signingSecret: 'whsec_new' } }
   const line = ['modules', 'upstream', 'attendance', '--rotate-secret']
   const refused = await tenantry(line, { answers })
-  expect([refused.exit, refused.asked]).toEqual([2, []])
+  expect([refused.exit, refused.asked.map(({ method }) => method)]).toEqual([2, ['GET']])
   const set = await tenantry([...line, '--yes'], { answers })
   expect(set.asked.at(-1)?.body).toEqual({ url: 'https://attendance.example', rotateSecret: true })
 })

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { bare, displayWidth } from '../../../src/core/kit/index.ts'
-import { type Answers, type Asked, problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { type Answers, type Asked, problemAnswer, tenantry as run, temporaryFolder } from '../../support/command-line.ts'
 import { anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 
 /** Prompts as shown, and the answers in order. */
@@ -51,7 +51,15 @@ const started = aRollout({ id, kind: 'emergency_cve', status: 'pro' })
 const plan = 'POST /admin/tenant-boxes/rollouts/plan'
 const create = 'POST /admin/v1/tenant-boxes/cve-hotpath'
 const start = `POST /admin/tenant-boxes/rollouts/${id}/start`
-const answers: Answers = { [plan]: planOf(), [create]: made(), [start]: started }
+const list = 'GET /admin/tenant-boxes/rollouts'
+const known = (...emergencyLacks: string[]) => ({ rollouts: [], nextCursor: null, emergencyLacks })
+const answers: Answers = { [list]: known(), [plan]: planOf(), [create]: made(), [start]: started }
+
+/** Without the first request, which reads what emergencies lack. */
+const tenantry = async (...given: Parameters<typeof run>) => {
+  const ran = await run(...given)
+  return { ...ran, asked: ran.asked.filter(({ method, path }) => `${method} ${path}` !== list) }
+}
 
 const flags = [
   '--cve',
@@ -147,14 +155,13 @@ describe('for a script', () => {
   })
 
   test('a repeated call with a key returns the first rollout, whatever the plan blocks now', async () => {
-    const list = 'GET /admin/tenant-boxes/rollouts'
-    const { plan: _, actions: __, lastEventId: ___, ...known } = made()
+    const { plan: _, actions: __, lastEventId: ___, ...first } = made()
     const again = { ...answers, [plan]: planOf([...boxes, refused]), [create]: { ...made(), status: 'pro' } }
     const typed = line('--token-file', '-', '--yes', '--idempotency-key', 'pager-17', '--start')
-    const found = await tenantry(typed, { answers: { ...again, [list]: { rollouts: [known], nextCursor: null } }, stdin: token })
-    expect([found.exit, paths(found.asked)]).toEqual([0, [plan, list, create]])
-    const first = await tenantry(typed, { answers: { ...again, [list]: { rollouts: [], nextCursor: null } }, stdin: token })
-    expect([first.exit, paths(first.asked)]).toEqual([5, [plan, list]])
+    const found = await run(typed, { answers: { ...again, [list]: { ...known(), rollouts: [first] } }, stdin: token })
+    expect([found.exit, paths(found.asked)]).toEqual([0, [list, plan, list, create]])
+    const blocked = await run(typed, { answers: again, stdin: token })
+    expect([blocked.exit, paths(blocked.asked)]).toEqual([5, [list, plan, list]])
   })
 
   test.each([
@@ -254,21 +261,18 @@ describe('before it is sent', () => {
 
 describe('for a person', () => {
   const whoAmI = 'GET /api/admin/v1/whoami'
-  const list = 'GET /admin/tenant-boxes/rollouts'
-  const known = (emergencyToken: boolean) => ({ rollouts: [], nextCursor: null, emergencyToken })
   const who = (role: string, token: object | null = null) => ({
     account: { id: 'acc_0123456789abcdefghjk', name: 'anna', role },
     ...{ sessionId: 'ses_0123456789abcdefghjk', token, expiresAt: at('14:00:00'), setup: [], totp: true },
   })
   const asPerson = async (typed: readonly unknown[], more: Answers = {}, given: readonly string[] = []) => {
     prompts.answers.push(...typed)
-    const before = { [whoAmI]: who('admin'), [list]: known(true) }
-    return tenantry(['rollouts', 'emergency', ...given], { answers: { ...answers, ...before, ...more }, person: true })
+    return tenantry(['rollouts', 'emergency', ...given], { answers: { ...answers, [whoAmI]: who('admin'), ...more }, person: true })
   }
-  /** The requests after the caller and the settings are known. */
+  /** The requests after the caller is known. */
   const person = async (...given: Parameters<typeof asPerson>) => {
     const { asked, ...ran } = await asPerson(...given)
-    return { ...ran, asked: asked.slice(2) }
+    return { ...ran, asked: asked.slice(1) }
   }
 
   test.each([
@@ -280,10 +284,23 @@ describe('for a person', () => {
     expect(ran.stderr.replace(/\s+/g, ' ')).toContain(says)
   })
 
-  test('without a configured approval token nothing is prompted', async () => {
-    const ran = await asPerson([], { [list]: known(false) })
-    expect([ran.exit, paths(ran.asked), prompts.asked]).toEqual([6, [whoAmI, list], []])
-    expect(ran.stderr.replace(/\s+/g, ' ')).toContain('no approval token for emergencies is configured')
+  test.each([
+    [['approval_token'], /^error: Emergencies cannot be created: no approval token\. fix: create one with `tenantryd approval-token`/],
+    [['backup', 'recovery'], /^error: Emergencies cannot be created: no backup key or snapshot store, no separate recovery key/],
+  ])('without %s nothing is planned or prompted: the first line says what is missing', async (lacks, says) => {
+    const person = await asPerson([], { [list]: known(...lacks) })
+    expect([person.exit, paths(person.asked), prompts.asked]).toEqual([6, [whoAmI], []])
+    const script = await tenantry(line('--token-file', '-', '--yes'), { answers: { ...answers, [list]: known(...lacks) }, stdin: token })
+    expect([script.exit, script.asked]).toEqual([6, []])
+    for (const { stderr } of [person, script]) expect(stderr.replace(/\s+/g, ' ')).toMatch(says)
+  })
+
+  test('a missing recovery key is the first line, and prevents nothing', async () => {
+    const ran = await tenantry(line('--token-file', '-', '--yes'), { answers: { ...answers, [list]: known('recovery') }, stdin: token })
+    expect([ran.exit, ran.stderr.split('\n')[0]]).toEqual([
+      0,
+      expect.stringMatching(/^Emergencies can be created, but there is no separate recovery key/),
+    ])
   })
 
   const typed = ['CVE-2026-12345', 'rooms of others can be read', '1.163.2', '', '', '', 'anna', 'CVE-2026-12345', token]

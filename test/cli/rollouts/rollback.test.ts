@@ -94,7 +94,7 @@ describe('rolling back', () => {
     expect(ran.exit).toBe(0)
     expect(ran.stderr).toContain('1 box to roll back by images')
     expect(ran.asked.at(-1)?.body).toEqual({ reason: 'bad', boxes: 'images', skipRefused: false })
-    expect(ran.stdout).toContain('0 of 1 rolled back')
+    expect(ran.stdout).toMatch(/status +rolling back \(0 of 1\)/)
   })
 
   test('with blocked boxes changes nothing without --skip-refused', async () => {
@@ -115,8 +115,23 @@ describe('rolling back', () => {
     expect(ran.asked.some(({ path }) => path.endsWith('/rollback'))).toBe(false)
   })
 
-  test('requires a reason', async () => {
-    expect((await tenantry([...rollback, '--yes'], { answers: {} })).exit).toBe(2)
+  test('requires a reason, and a mode: none is the default', async () => {
+    expect((await tenantry([...rollback, '--boxes', 'images', '--yes'], { answers: {} })).exit).toBe(2)
+    const ran = await tenantry([...rollback, '--reason', 'bad', '--yes'], { answers: {} })
+    expect([ran.exit, ran.asked]).toEqual([2, []])
+    expect(ran.stderr.replace(/\s+/g, ' ')).toContain(
+      `--boxes is required: it says what happens to the updated boxes (none keeps them). fix: preview \`tenantry rollouts rollback ${rolloutId} --boxes images --plan\``,
+    )
+  })
+
+  test('counts boxes that run the previous versions already', async () => {
+    const back = aBox('b', { does: 'skip' })
+    const { stdout } = await tenantry([...rollback, '--boxes', 'images', '--plan'], {
+      answers: answers({ ...aPlan('images', aBox('a')), boxes: [aBox('a'), back] }),
+    })
+    expect(stdout).toContain('Already at the previous versions (1): b')
+    const all = await tenantry([...rollback, '--boxes', 'images', '--plan'], { answers: answers({ ...aPlan('images'), boxes: [back] }) })
+    expect(all.stdout).toContain('No other box is to be rolled back.')
   })
 })
 

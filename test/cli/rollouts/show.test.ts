@@ -87,6 +87,33 @@ test.each([80, 120])('a report shows failures first and fits %i columns', async 
   expect(parts.filter((part) => !part.test(text))).toEqual([])
 })
 
+test('a report says each sentence once: in the reason, the failures or the timeline', async () => {
+  const error = { code: 'PROBE_FAILED', message: 'no good probe' }
+  const pauseReason = 'free_5 stopped: kita-nord failed and was rolled back (PROBE_FAILED: no good probe). Next: resume it.'
+  const { rollout, timeline, boxes, ...rest } = story()
+  const text = await shown(
+    {
+      ...rest,
+      rollout: { ...rollout, pauseReason, reason: 'weekly round' },
+      timeline: timeline.map((entry) => (entry.action === 'rollout.paused' ? { ...entry, reason: pauseReason } : entry)),
+      boxes: boxes.map((action) => (action.error ? { ...action, error } : action)),
+    },
+    200,
+  )
+  for (const sentence of ['no good probe', 'free_5 stopped', 'weekly round']) expect(text.split(sentence)).toHaveLength(2)
+  expect(text).toMatch(/^reason +free_5 stopped: kita-nord failed and was rolled back$/m)
+})
+
+test('after a rollback it names the manifest that still asks, and the command', async () => {
+  const stillAsked = { revision: 4, versions: ['synapse 1.163.2'], formerRevision: 3 }
+  const counts = { ...aRollout().counts, undo: { total: 23, pending: 0, running: 0, undone: 23, failed: 0 } }
+  const text = await shown(aReport([], { rollout: aRollout({ status: 'done', counts }), stillAsked }), 120)
+  expect(text).toMatch(/^status +rolled back$/m)
+  expect(text).toMatch(/^boxes +23 of 23 boxes rolled back/m)
+  expect(text).toContain('Manifest revision 4 still asks for synapse 1.163.2: the next rollout updates the boxes again.')
+  expect(text).toMatch(/^manifest +tenantry manifest rollback 3$/m)
+})
+
 test('an empty phase is left out and a large rollout is cut', async () => {
   const many = Array.from({ length: 60 }, (_, n) => anAction(`box-${n}`, { status: 'succeeded', durationMs: 1000 * n }))
   const text = await shown(aReport(many, { boxesTotal: 5000 }), 100)

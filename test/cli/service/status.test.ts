@@ -4,14 +4,18 @@ import { aBoxRow, aHost, aRollout, rolloutId } from '../../support/records.ts'
 
 const none: Answers = {
   'GET /api/admin/v1/alerts': { alerts: [], nextCursor: null, deadLetters: [] },
-  'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null },
+  'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null, emergencyLacks: ['approval_token', 'recovery'] },
   'GET /api/admin/v1/hosts': { hosts: [] },
   'GET /api/admin/v1/boxes': { boxes: [], nextCursor: null },
 }
 const alert = (id: number) => ({ id, title: `Host host-${id} is offline` })
 const busy: Answers = {
   'GET /api/admin/v1/alerts': { alerts: [1, 2, 3, 4, 5, 6].map(alert), nextCursor: null, deadLetters: [] },
-  'GET /admin/tenant-boxes/rollouts': { rollouts: [aRollout({ status: 'paused' }), aRollout({ status: 'done' })], nextCursor: null },
+  'GET /admin/tenant-boxes/rollouts': {
+    rollouts: [aRollout({ status: 'paused' }), aRollout({ status: 'done' })],
+    nextCursor: null,
+    emergencyLacks: [],
+  },
   'GET /api/admin/v1/hosts': {
     hosts: [aHost({ name: 'host-1' }), aHost({ name: 'host-2', status: 'offline' }), aHost({ status: 'revoked' })],
   },
@@ -43,6 +47,9 @@ describe('status', () => {
   test('of an empty installation names the first step', async () => {
     const { stdout } = await tenantry(['status'], { answers: none })
     expect(stdout).toMatch(/alerts +none open/)
+    expect(stdout.replace(/\s+/g, ' ')).toMatch(
+      /emergencies Emergencies cannot be created: no approval token, no separate recovery key\. fix: `tenantryd doctor` says how/,
+    )
     expect(stdout).toContain('Next: tenantry hosts invite <name>')
   })
 

@@ -187,7 +187,8 @@ describe('tenant fields', () => {
   test('suspend prompts, and show prints the reason', async () => {
     const shut = ['tenants', 'suspend', 'anna-schule', '--reason', 'unpaid']
     const answers = { 'POST /api/admin/v1/tenants/anna-schule/suspend': aTenant({ status: 'suspended', suspendedReason: 'unpaid' }) }
-    expect((await tenantry(shut, { answers })).exit).toBe(2)
+    const known = { ...answers, 'GET /api/admin/v1/tenants/anna-schule': aTenant() }
+    expect((await tenantry(shut, { answers: known })).exit).toBe(2)
     const ran = await tenantry([...shut, '--yes'], { answers })
     expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { reason: 'unpaid' }])
     expect(ran.stdout).toContain('suspended: unpaid')

@@ -296,6 +296,14 @@ test.each(['images', 'snapshot'] as const)(
     const boxes = new Map([['acme', aBox({ digests: { synapse: old.synapse } })]])
     const plan = planRollback({ rolloutId: 'ro_1', mode, updates: [anUpdate()], boxes, ...limits })
     expect(plan).toMatchObject({ undoes: 0, refusals: 0, boxes: [{ does: 'skip', losesSince: null, losesMs: 0, findings: [] }] })
+    const rebuilt = planRollback({
+      rolloutId: 'ro_1',
+      mode,
+      updates: [anUpdate()],
+      boxes: new Map([['acme', { ...(boxes.get('acme') as KnownBox), boxId: 'box_2' }]]),
+      ...limits,
+    })
+    expect(rebuilt).toMatchObject({ refusals: 0, boxes: [{ does: 'skip' }] })
     const elsewhere = aBox({ digests: { synapse: old.synapse }, box: { installed: { ...after, migrationsHead: '0002' } } })
     const [other] = planRollback({ rolloutId: 'ro_1', mode, updates: [anUpdate()], boxes: new Map([['acme', elsewhere]]), ...limits }).boxes
     expect(other?.does, 'a snapshot would revert its tables too').toBe(mode === 'images' ? 'skip' : 'refuse')

@@ -177,3 +177,28 @@ describe('expectations', () => {
     expect(plan(fleet).updates).toBe(10_000)
   })
 })
+
+describe('a box that was rolled back', () => {
+  const past = {
+    slug: 'acme',
+    rolloutId: 'ro_1',
+    at: '2026-01-04T10:00:00.000Z',
+    from: aReport('acme').installed,
+    to: { ...aReport('acme').installed, synapse: '1.163.2' },
+    reason: 'users report\nerrors',
+  }
+
+  test('from the target of the plan is a warning with the reason', () => {
+    const { boxes, warnings, updates } = plan([aKnownBox('acme'), aKnownBox('beta')], { rollbacks: [past] })
+    const message = 'acme was rolled back from synapse 1.163.2 on 2026-01-04 by rollout ro_1: users report errors'
+    expect(boxes.map(({ findings }) => findings)).toEqual([[{ severity: 'warn', code: 'ROLLED_BACK', message }], []])
+    expect({ warnings, updates }).toEqual({ warnings: 1, updates: 2 })
+  })
+
+  test.each([
+    ['from another version', {}, { ...past, to: { ...past.to, synapse: '1.160.0' } }],
+    ['while it is at the target', atTarget, past],
+  ])('%s is none', (_, box, rollback) => {
+    expect(plan([aKnownBox('acme', box)], { rollbacks: [rollback] }).warnings).toBe(0)
+  })
+})

@@ -206,6 +206,7 @@ const foundElsewhere = [
   'WINDOW_TOO_SHORT',
   'AHEAD_OF_PLAN',
   'OTHER_IMAGE',
+  'ROLLED_BACK',
   'NO_EVIDENCE',
   'CHANGED_SINCE',
   'REINTRODUCES_CVE',

@@ -218,6 +218,16 @@ test('operators follow stored events of all tenants, from the newest ones, by ty
   expect(unknown.answer.statusCode).toBe(404)
 })
 
+test('a tail that does not follow ends after the earlier events', async () => {
+  const one = await server()
+  await happened(one, {})
+  await happened(one, {})
+  const { heard, hear } = await listener(`${one.url}${tail}?last=1&follow=false`)
+  hear()
+  await until('it has ended', () => heard.ended)
+  expect(numbers(heard.text)).toEqual([2])
+})
+
 test('an operator gets all events of a burst, even if slow', async () => {
   const one = await server()
   const [quick, busy] = [await listener(`${one.url}${tail}`), await listener(`${one.url}${tail}`)]

@@ -27,6 +27,15 @@ const noSnapshots = () => {
 }
 
 onBothDialects('the approval token of an emergency', (fresh) => {
+  test.each([
+    [{}, []],
+    [{ approvalTokenSha256: undefined }, ['approval_token']],
+    [{ assertSnapshotsConfigured: noSnapshots, hasRecoveryKey: false }, ['backup', 'recovery']],
+  ])('lists say what an emergency lacks before anyone orders one: %j', async (change, lacks) => {
+    const world = await emergencyWorld(await fresh(), fleet, change)
+    expect((await (await world.as(anOperator)).listRollouts({ query: {} })).emergencyLacks).toEqual(lacks)
+  })
+
   describe('is refused', () => {
     test('for everyone but admins who logged in, before any other check', async () => {
       const world = await emergencyWorld(await fresh(), fleet, { approvalTokenSha256: undefined })

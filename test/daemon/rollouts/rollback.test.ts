@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
+import { applyManifest, manifestByRevision } from '../../../src/daemon/boxes/index.ts'
 import { snapshotsOfRollouts } from '../../../src/daemon/rollouts/index.ts'
 import {
   abortRollout,
   createRollout,
+  listRollouts,
   planRollback,
+  planStaged,
   reportRollout,
   resumeRollback,
+  showAction,
   stopRollback,
 } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-world.ts'
@@ -159,6 +163,54 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     expect(said[0]).toBe('rollout.rolled_back')
   })
 
+  test('a box that was restored by hand meanwhile counts as rolled back', async () => {
+    const world = await rolloutWorld(await fresh(), fleet, { parallel: 1 })
+    const { db } = world.deps
+    const id = await updatedBut(world, 'dora')
+    const restored = (slug: string) => {
+      runs(world, slug, '1.157.1')
+      const last_report = JSON.stringify(world.reportOf(slug))
+      return db.updateTable('boxes').set({ last_report, installed_synapse: '1.157.1' }).where('slug', '=', slug).execute()
+    }
+    await restored('acme')
+    const rollout = await world.rollBack(id, 'images')
+    expect(rollout.counts).toMatchObject({ succeeded: 2, rolledBack: 1, undo: { total: 3, pending: 2, undone: 1, failed: 0 } })
+    await restored('beta') // found by the check right before its rollback
+    await world.settle()
+    expect(await rollbacksOf(world, id)).toMatchObject({
+      acme: ['rolled_back', 'undone'],
+      beta: ['rolled_back', 'undone'],
+      cora: ['rolled_back', 'undone'],
+    })
+    const ofBeta = (await showAction(world.deps, { id, slug: 'beta' })).attempts.at(-1)
+    expect(ofBeta).toMatchObject({ kind: 'undo-images', status: 'rolled_back', fencedMs: null, error: null })
+  })
+
+  test('the manifest still asks for its version until an earlier one is applied, and the next plan warns', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const { db } = world.deps
+    const id = await updatedBut(world, 'dora')
+    const asked = { revision: 2, versions: ['synapse 1.163.2'], formerRevision: 1 }
+    expect((await world.show(id)).stillAsked).toBeNull()
+    expect((await world.rollBack(id, 'images')).stillAsked).toEqual(asked)
+    const [alert] = await db.selectFrom('alerts').select('body').where('kind', '=', 'rollout_rolled_back').execute()
+    expect(alert?.body).toContain(
+      'Manifest revision 2 still asks for synapse 1.163.2: the next rollout updates the boxes again. To prevent that: tenantry manifest rollback 1',
+    )
+    await world.settle()
+    expect((await world.show(id)).stillAsked).toEqual(asked)
+    expect((await reportRollout(world.deps, { id })).stillAsked).toEqual(asked)
+    const { plan } = await planStaged(world.deps, { allowLongFence: false })
+    expect(plan.boxes.find(({ tenantSlug }) => tenantSlug === 'acme')?.findings).toContainEqual({
+      severity: 'warn',
+      code: 'ROLLED_BACK',
+      message: `acme was rolled back from synapse 1.163.2 on 2026-01-05 by rollout ${id}: it was no good`,
+    })
+    const { manifest } = await manifestByRevision(db, 1)
+    await applyManifest(world.deps, anOperator, manifest)
+    expect((await world.show(id)).stillAsked).toBeNull()
+  })
+
   test('without its boxes it leaves them as they are', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await updatedBut(world, 'dora')
@@ -216,10 +268,17 @@ onBothDialects('a finished rollout', (fresh) => {
     const plan = await planRollback(world.deps, { id, boxes: 'snapshot' })
     expect(plan.boxes.every(({ losesMs }) => losesMs >= 3_600_000)).toBe(true)
     const asked = await world.rollBack(id, 'images')
-    expect(asked).toMatchObject({ status, finishedAt: before.finishedAt, error: before.error, counts: { undo: { pending: plan.undoes } } })
+    expect(asked).toMatchObject({
+      status,
+      finishedAt: before.finishedAt,
+      error: 'it was no good',
+      counts: { undo: { pending: plan.undoes } },
+    })
     await world.settle()
     const after = await world.show(id)
     expect(after).toMatchObject({ status, finishedAt: before.finishedAt, counts: { undo: { undone: plan.undoes, failed: 0 } } })
+    for (const wanted of [status, 'rolled_back'] as const)
+      expect((await listRollouts(world.deps, anOperator, { limit: 5, status: wanted })).rollouts.map((one) => one.id)).toEqual([id])
     expect(synapses(world)).toMatchObject({ acme: '1.157.1', beta: '1.157.1' })
     expect(after.auditLog.map(({ action }) => action).filter((action) => action === 'rollout.rolled_back').length).toBe(
       status === 'rolled_back' ? 2 : 1,

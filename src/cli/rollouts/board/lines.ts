@@ -2,11 +2,11 @@ import { duration, plural } from '../../../core/kit/index.ts'
 import {
   allBoxes,
   type BoardMessage,
-  type BoardModel,
   type BoardState,
   bakeText,
   boardModel,
   boxOf,
+  currentRollout,
   errorOf,
   fenceEndText,
   hasFailed,
@@ -19,6 +19,7 @@ import {
   rolloutState,
   rolloutWord,
   stepWordIn,
+  stillAskedText,
   stopText,
   updatedText,
   waitOf,
@@ -28,7 +29,8 @@ import { clean, padEnd } from '../../kit/index.ts'
 
 /** The first lines: the current state, with the boxes that are in progress, wait or failed. */
 export function openingLines(state: BoardState): string[] {
-  const { rollout, actions } = state
+  const { actions } = state
+  const rollout = currentRollout(state)
   const moving = allBoxes(actions).filter(({ status }) => status !== 'skipped').length
   const why = isStopped(rollout.status) ? whyOf(rollout) : undefined
   const queued = queuedText(rollout) ?? bakeText(rollout)
@@ -122,17 +124,16 @@ function outcomeOf(action: RolloutAction): string {
 
 /** The last lines: the result and the next commands. The reason was logged when it happened. */
 export function closingLines(state: BoardState): string[] {
-  const { status } = state.rollout
+  const { rollout } = state
+  const { status } = rollout
   const model = boardModel(state, 0)
   const { next } = model
   const left = Math.max(0, ...next.map(({ label }) => label.length))
   return [
-    ...(isStopped(status) ? [`${rolloutWord(status)}: ${updatedText(model)}${rollbackText(model.rollback)}`] : []),
+    ...(isStopped(status) ? [`${rolloutWord(model.status)}: ${updatedText(model)}`] : []),
+    ...(rollout.stillAsked ? [stillAskedText(rollout.stillAsked)] : []),
     ...next.map(({ command, label }) => `  ${padEnd(label, left)}  ${command}`),
   ]
 }
-
-const rollbackText = (rollback: BoardModel['rollback']): string =>
-  rollback ? `, ${rollback.rolledBack} of ${rollback.total} rolled back` : ''
 
 const isStopped = (status: BoardState['rollout']['status']) => isOver(status) || status === 'paused'

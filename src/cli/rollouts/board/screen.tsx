@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink'
 import type { ReactNode } from 'react'
-import { duration, plural } from '../../../core/kit/index.ts'
+import { duration } from '../../../core/kit/index.ts'
 import {
   type BoardModel,
   type Failure,
@@ -8,8 +8,6 @@ import {
   type PhaseLine,
   type PhaseState,
   type RunningBox,
-  rolloutTint,
-  rolloutWord,
   stopText,
   updatedPercent,
   updatedText,
@@ -56,16 +54,15 @@ export function Screen({ model, size, colour, keys }: { model: BoardModel; size:
 
 const Gap = () => <Text> </Text>
 
-function Title({ part: { id, status, manifestRevision, elapsedMs, connected }, colour, width }: Part<BoardModel>) {
+function Title({ part: { id, word, tint, manifestRevision, elapsedMs, connected }, colour, width }: Part<BoardModel>) {
   const time = elapsedMs === undefined ? 'not started' : duration(elapsedMs)
   const right = connected ? `manifest ${manifestRevision}   ${time}` : 'connection lost, reconnecting'
-  const word = rolloutWord(status)
   const room = width - id.length - word.length - 'Rollout '.length - 3
   return (
     <Text wrap="truncate">
       <Tinted colour={colour} tint="bold">{`Rollout ${id}`}</Tinted>
       {'   '}
-      <Tinted colour={colour} tint={rolloutTint(status)}>
+      <Tinted colour={colour} tint={tint}>
         {word}
       </Tinted>
       <Tinted colour={colour} tint={connected ? 'dim' : 'yellow'}>
@@ -82,6 +79,8 @@ const phaseMarks = {
   failed: ['✗', 'red'],
   waiting: ['○', 'dim'],
   empty: ['·', 'dim'],
+  'rolling back': ['↺', 'yellow'],
+  'rolled back': ['↺', 'red'],
 } as const satisfies Record<PhaseState, readonly [string, keyof Paint]>
 
 function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
@@ -104,16 +103,15 @@ function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
 
 /** Updated boxes in the colour of the rollout, then failed ones in red. */
 function Bar({ part: model, colour, width }: Part<BoardModel>) {
-  const { progress, failedShare, rollback, etaMs, status } = model
+  const { progress, failedShare, etaMs, tint } = model
   const eta = etaMs === undefined ? '' : `   about ${duration(roughly(etaMs))} left`
-  const counted = rollback ? `${rollback.rolledBack} of ${plural(rollback.total, 'box', 'boxes')} rolled back` : updatedText(model)
-  const words = `${padStart(String(updatedPercent(model)), 4)} %   ${counted}${eta}`
+  const words = `${padStart(String(updatedPercent(model)), 4)} %   ${updatedText(model)}${eta}`
   const cells = Math.max(8, Math.min(32, width - words.length))
   const filled = Math.round(progress * cells)
   const failed = Math.min(filled, Math.ceil(failedShare * cells))
   return (
     <Text wrap="truncate">
-      <Tinted colour={colour} tint={rolloutTint(status)}>
+      <Tinted colour={colour} tint={tint}>
         {'━'.repeat(filled - failed)}
       </Tinted>
       <Tinted colour={colour} tint="red">
@@ -214,13 +212,13 @@ function Failures({ part: failures, more, colour, width }: Part<readonly Failure
 const outcomeOf = ({ outcome, waived }: Failure) => (waived ? `${outcome}, skipped` : outcome)
 
 function Outcome({ part: model, colour, width }: Part<BoardModel>) {
-  const { status, reason, next } = model
+  const { status, tint, reason, next } = model
   const indent = stepIndent(model)
   return (
     <>
       {reason && (
         <Box marginTop={1}>
-          <Tinted colour={colour} tint={rolloutTint(status)}>
+          <Tinted colour={colour} tint={tint}>
             {reasonRows(stopText(status, clean(reason)), width).join('\n')}
           </Tinted>
         </Box>

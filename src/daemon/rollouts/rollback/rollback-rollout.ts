@@ -5,6 +5,7 @@ import {
   inFlightStatuses,
   isInFlight,
   isOver,
+  manifestCommand,
   planRollback as plan,
   type RollbackMode,
   type RollbackPlan,
@@ -12,6 +13,7 @@ import {
   refusalsOf,
   refusalText,
   rolloutWord,
+  stillAskedText,
   transition,
 } from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
@@ -23,6 +25,7 @@ import type { RolloutsDeps, VerbDeps } from '../deps.ts'
 import { assertNoEmergencyBeside } from '../emergency/assert-no-emergency.ts'
 import { fixesAround } from '../emergency/emergencies.repo.ts'
 import { knownBoxes } from '../known-boxes.ts'
+import { stillAskedOf } from '../manifest-still-asking.ts'
 import { activeRollouts } from '../open-rollouts.repo.ts'
 import {
   cancelPending,
@@ -51,14 +54,16 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     const isFinished = isOver(rollout.status)
     if (isFinished) assertMayReintroduce(actor, rollout)
     if (isFinished) await assertBoxesLeft(tx, rollout, boxes)
-    const after = isFinished ? rollout : transition(rollout, { type: 'rollback', reason, at: isoNow(clock) })
+    const after = isFinished ? { ...rollout, error: reason } : transition(rollout, { type: 'rollback', reason, at: isoNow(clock) })
     const ended = { tx, clock, rollout: after }
     if (boxes !== 'none') deps.assertSnapshotsConfigured()
     if (boxes !== 'none') assertNoEmergencyBeside(rollout, others, 'boxes are rolled back after it')
     const marked = boxes === 'none' ? [] : await markedForRollback(deps, step, { mode: boxes, skipRefused })
     if (isFinished) await assertNoneActive(tx, id, marked)
     await replaceRollout(tx, rollout, ended.rollout)
-    if (!isFinished) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+    const undoes = marked.filter(({ after }) => after.undo?.status === 'pending').length
+    // The last box that is rolled back requests it again.
+    if (!isFinished || undoes === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
     // The events of boxes come before the end of the rollout: followers of the stream leave at that one.
     const cancelled = await cancelPending(step)
     for (const { before, after } of marked) await replaceAction(tx, before, after)
@@ -73,15 +78,23 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
       subject: id,
       severity: boxes === 'none' ? 'info' : 'warning',
       title: `Rollout ${id} was rolled back by ${quoted(actorLabel(actor), 80)}`,
-      body: `Reason: ${quoted(reason)}\n${effects[boxes]} No further box is started.`,
+      body: `Reason: ${quoted(reason)}\n${effects[boxes]} No further box is started.${await manifestAdvice(tx, marked)}`,
       command: `tenantry rollouts show ${id}`,
     })
     const leftAsTheyAre = marked.filter(({ after }) => after.undo?.status === 'failed').map(({ before }) => before.tenantSlug)
-    const undoes = marked.filter(({ after }) => after.undo?.status === 'pending').length
     const data = { reason, cancelled: cancelled.length, cancelledBoxes: cancelled, boxes, undoes, leftAsTheyAre }
     await recordRolloutAudit(ended, { actor, action: 'rollout.rolled_back', data })
     return []
   })
+
+/** Names the manifest that still asks for the versions; a refused box stays as updated and does not count. */
+async function manifestAdvice(tx: DbOrTx, marked: readonly Marked[]): Promise<string> {
+  const boxes = marked.flatMap(({ after: { tier, from, to, undo } }) =>
+    undo === null || undo.status === 'failed' ? [] : [{ tier, from, to, mode: undo.mode }],
+  )
+  const asked = await stillAskedOf(tx, boxes)
+  return asked ? `\n${stillAskedText(asked)} To prevent that: ${manifestCommand(asked)}` : ''
+}
 
 const effects = {
   none: 'Updated boxes stay updated.',
@@ -145,12 +158,15 @@ async function markedForRollback(deps: Deps, { tx, rollout }: RolloutTx, { mode,
   const actions = await actionsOf(tx, rollout.id, ['succeeded', ...inFlightStatuses])
   const back = new Set(plan.boxes.filter(({ does }) => does === 'skip').map(({ tenantSlug }) => tenantSlug))
   const rollbackOf = ({ tenantSlug }: StoredAction): ActionRollback => {
-    if (back.has(tenantSlug)) return { mode, status: 'undone', error: null }
     const message = refusals.get(tenantSlug)
     if (message === undefined) return { mode, status: 'pending', error: null }
     return { mode, status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message } }
   }
-  return actions.map((before) => ({ before, after: { ...before, undo: rollbackOf(before) } }))
+  const isBack = { status: 'rolled_back', rolledBack: true, undo: { mode, status: 'undone', error: null } } as const
+  return actions.map((before) => ({
+    before,
+    after: { ...before, ...(back.has(before.tenantSlug) ? isBack : { undo: rollbackOf(before) }) },
+  }))
 }
 
 const refusedIn = ({ boxes }: RollbackPlan) => boxes.filter(({ does }) => does === 'refuse')

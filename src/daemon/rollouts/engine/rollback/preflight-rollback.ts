@@ -9,6 +9,7 @@ import {
   planBoxRollback,
   refusalText,
   rollbackFailed,
+  rolledBack,
 } from '../../../../core/rollouts/index.ts'
 import { recordRestore } from '../../../snapshots/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
@@ -95,9 +96,9 @@ export const preflightRollback = (leased: LeasedRollout, command: CommandOf, { r
     const known = await knownBox(deps, tx, command.slug)
     const box = known && observedBox(known, report, isoNow(clock))
     const planned = planBoxRollback({ mode: action.undo?.mode ?? 'images', update, box }, await limitsOf(step))
+    if (planned.does === 'skip') return finishRollback(step, { verdict: rolledBack, evidence: { report } })
     if (!box || planned.does !== 'undo') {
-      const back = `${command.slug} runs the versions from before the rollout already`
-      const error = { code: 'PREFLIGHT_REFUSED', message: planned.does === 'skip' ? back : refusalText(planned.findings) }
+      const error = { code: 'PREFLIGHT_REFUSED', message: refusalText(planned.findings) }
       return finishRollback(step, { verdict: rollbackFailed(error), evidence: { report } })
     }
     const lost = await extendHold(step, box)
@@ -153,7 +154,7 @@ async function queueRestore(
   const deadlineMs = remainingMs(deps, action)
   const payload = { slug, boxId, ownershipEpoch, snapshotId, snapshotSha256, probe: deps.probe, deadlineMs }
   const queued = await queueCommand(step, { step: 'restore', kind: 'tenant-box.restore', payload, deadlineMs })
-  const reason = `rollout ${rollout.id} was rolled back${rollout.status === 'rolled_back' ? `: ${rollout.error ?? ''}` : ''}`
+  const reason = `rollout ${rollout.id} was rolled back: ${rollout.error ?? ''}`
   await recordRestore(tx, clock, { commandId: queued.commandId as string, boxId, snapshotId, reason })
   await recordEvidence(tx, { actionId: action.id, attempt: action.attempt }, { snapshotId, snapshotSha256 })
   return queued
