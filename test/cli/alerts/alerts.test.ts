@@ -65,7 +65,7 @@ test('show prints the alert, its deliveries and the next commands', async () => 
 
 test.each([
   [true, 'Not sent yet.'],
-  [false, 'Not sent: no channel is configured.'],
+  [false, 'Not sent: no channel is configured for it.'],
 ])('an alert without messages, with channels: %s, is "%s"', async (hasChannels, text) => {
   const answers = { [`GET ${base}/12`]: { alert: anAlert(), deliveries: [], hasChannels } }
   expect((await tenantry(['alerts', 'show', '12'], { answers })).stdout).toContain(text)

@@ -86,6 +86,7 @@ test('abandoned messages and jobs are a warning', async () => {
     target: 'https://hooks.example',
     status: 'dead',
     attempts: 12,
+    event: 'raised',
     created_at: at,
   } as const
   await db.insertInto('alert_deliveries').values(dead).execute()
