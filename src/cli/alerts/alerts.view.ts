@@ -1,5 +1,4 @@
-import type { Alert, AlertDelivery, AlertDetail, ChannelState, DeadLetter } from '../../core/alerts/index.ts'
-import { plural } from '../../core/kit/index.ts'
+import { type Alert, type AlertDelivery, type AlertDetail, type ChannelState, type DeadLetter, rulesText } from '../../core/alerts/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
 type Tint = keyof Paint
@@ -108,19 +107,6 @@ const channelColumns = ({ now }: Style): Column<ChannelState>[] => [
   },
   lastError,
 ]
-
-/** `warning and above, 2 kinds, quiet 22:00-07:00 (UTC)`. */
-function rulesText({ minSeverity, kinds, quietHours, dailyAt, timeZone }: ChannelState): string {
-  const severity = minSeverity === 'info' ? 'all' : minSeverity === 'warning' ? 'warning and above' : 'critical'
-  return [
-    severity,
-    kinds && plural(kinds.length, 'kind'),
-    quietHours && `quiet ${quietHours} (${timeZone})`,
-    dailyAt && `info daily at ${dailyAt} (${timeZone})`,
-  ]
-    .filter(Boolean)
-    .join(', ')
-}
 
 export const channelList = ({ channels }: Readonly<{ channels: readonly ChannelState[] }>, style: Style): string =>
   channels.length === 0

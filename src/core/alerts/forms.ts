@@ -99,6 +99,7 @@ export function pagerDutyBody(alert: AlertMessage, { routingKey, url }: EventCon
   const event = { routing_key: routingKey, dedup_key: dedupKey(alert, url) }
   if (alert.closedAt !== null) return { ...event, event_action: 'resolve' }
   const { body, command } = partsOf(alert, 8000)
+  const about = shortened(alert.subject, maxSubjectLength)
   return {
     ...event,
     event_action: 'trigger',
@@ -106,11 +107,11 @@ export function pagerDutyBody(alert: AlertMessage, { routingKey, url }: EventCon
     client_url: url,
     payload: {
       summary: shortened(subjectLine(alert), maxSummaryLength),
-      source: shortened(alert.subject, maxSubjectLength),
+      source: about,
       severity: alert.severity,
       timestamp: alert.lastAt,
       class: alert.kind,
-      custom_details: { alert: alert.id, about: alert.subject, details: body, command, count: alert.count },
+      custom_details: { alert: alert.id, about, details: body, command, count: alert.count },
     },
   }
 }

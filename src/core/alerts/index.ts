@@ -29,4 +29,4 @@ export {
   webhookBody,
 } from './message.ts'
 export { type AlertError, firstOf, humanTime, quoted, reasonText } from './phrases.ts'
-export { type ChannelRules, deliveryTime, isQuietHours, noRules } from './rules.ts'
+export { type ChannelRules, deliveryTime, isQuietHours, noRules, rulesText } from './rules.ts'

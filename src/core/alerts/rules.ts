@@ -1,3 +1,4 @@
+import { plural } from '../kit/index.ts'
 import { days, isTimeOfDay, momentsOf, offsetMs, windowCalendar } from '../wall-clock/index.ts'
 import type { AlertKind, AlertSeverity } from './alert.ts'
 
@@ -52,4 +53,24 @@ function endOfQuietHours(quietHours: string, timeZone: string, atMs: number): nu
   const [from = '', to = ''] = quietHours.split('-')
   const opening = windowCalendar({ window: [{ days: [...days], from, to }], timeZone }, atMs).at(atMs)
   return opening.fromMs <= atMs ? opening.toMs : atMs
+}
+
+type ShownRules = Readonly<{
+  minSeverity: AlertSeverity
+  kinds: readonly AlertKind[] | null
+  quietHours: string | null
+  dailyAt: string | null
+  timeZone: string
+}>
+
+/** `warning and above, 2 kinds, quiet 22:00-07:00 (UTC)`. */
+export function rulesText({ minSeverity, kinds, quietHours, dailyAt, timeZone }: ShownRules): string {
+  const severities = { info: 'all', warning: 'warning and above', critical: 'critical' } as const
+  const parts = [
+    severities[minSeverity],
+    kinds && plural(kinds.length, 'kind'),
+    quietHours && `quiet ${quietHours} (${timeZone})`,
+    dailyAt && `info daily at ${dailyAt} (${timeZone})`,
+  ]
+  return parts.filter(Boolean).join(', ')
 }
