@@ -21,12 +21,19 @@ export const restored = (attempt: number): NewAlert =>
   updateFailed('rolled_back', { rolloutId: 'ro_1', slug: 'north', attempt, error: { code: 'PROBE_FAILED', message: 'no event came back' } })
 
 type Settings = Config['alerts']
-type Given = Partial<Pick<Settings, 'channels' | 'rules'>> & Readonly<{ timeZone?: string; smtp?: string; mailTo?: readonly string[]; webhook?: string }>
+type Given = Partial<Pick<Settings, 'channels' | 'rules'>> &
+  Readonly<{ timeZone?: string; smtp?: string; mailTo?: readonly string[]; webhook?: string }>
 
 export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook, channels = [], rules = {}, timeZone = 'UTC' }: Given) {
   const clock = manualClock()
   const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-alerts-'))
-  const settings = { mailTo: [...mailTo], channels, rules, repeatAfterMs: 3_600_000, ...(webhook ? { webhook: { url: webhook, secret: webhookSecret } } : {}) }
+  const settings = {
+    mailTo: [...mailTo],
+    channels,
+    rules,
+    repeatAfterMs: 3_600_000,
+    ...(webhook ? { webhook: { url: webhook, secret: webhookSecret } } : {}),
+  }
   const mailer = makeMailer(clock, { dataDir, mail: { from: 'tenantry@school.example', ...(smtp ? { smtp } : {}) } })
   const send = makeSender({ clock, mailer, daemonUrl: 'https://tenantry.example', settings })
   const deps = { db, clock, channels: channelsOf(settings, timeZone), repeatAfterMs: settings.repeatAfterMs, send }

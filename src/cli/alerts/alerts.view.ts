@@ -4,7 +4,10 @@ import { ago, type Column, clean, fields, type Paint, type Style, sections, stam
 type Tint = keyof Paint
 
 const severityTint = { critical: 'red', warning: 'yellow', info: 'cyan' } as const satisfies Record<Alert['severity'], Tint>
-const deliveryTint = { pending: 'yellow', held: 'cyan', sent: 'green', dead: 'red' } as const satisfies Record<AlertDelivery['status'], Tint>
+const deliveryTint = { pending: 'yellow', held: 'cyan', sent: 'green', dead: 'red' } as const satisfies Record<
+  AlertDelivery['status'],
+  Tint
+>
 
 const what: Column<Alert> = { title: 'ALERT', value: ({ title }) => title, priority: 1 }
 

@@ -3,4 +3,11 @@
 import { noun } from '../kit/index.ts'
 import { acknowledgeAlert, listAlerts, listChannels, resendAlert, showAlert, testChannels } from './commands.ts'
 
-export const alerts = noun('alerts', 'Alerts and their notifications', [listAlerts, showAlert, acknowledgeAlert, resendAlert, listChannels, testChannels])
+export const alerts = noun('alerts', 'Alerts and their notifications', [
+  listAlerts,
+  showAlert,
+  acknowledgeAlert,
+  resendAlert,
+  listChannels,
+  testChannels,
+])

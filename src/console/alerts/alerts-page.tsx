@@ -1,17 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Alert, AlertStatus, TriedChannel } from '../../core/alerts/index.ts'
-import {
-  agoColumn,
-  Button,
-  Empty,
-  Link,
-  ListPage,
-  Status,
-  type TableColumn,
-  useMay,
-  useSearchState,
-} from '../kit/index.ts'
+import { agoColumn, Button, Empty, Link, ListPage, Status, type TableColumn, useMay, useSearchState } from '../kit/index.ts'
 import { alertTone } from './alert-tone.ts'
 import { alertsQuery, openAlertsQuery } from './queries.ts'
 import { TestDialog } from './test-dialog.tsx'

@@ -12,7 +12,9 @@ export function digestMessage(alerts: readonly AlertMessage[], at: string): Aler
   const rank = ({ closedAt, severity }: AlertMessage) => (closedAt === null ? bySeverity.indexOf(severity) : bySeverity.length)
   const sorted = alerts.toSorted((a, b) => rank(a) - rank(b) || a.id - b.id)
   const open = alerts.filter(({ closedAt }) => closedAt === null)
-  const lines = sorted.slice(0, maxLines).map((one) => `${one.id}. ${quoted(subjectLine(one), maxTitleLength)}, since ${humanTime(one.firstAt)}`)
+  const lines = sorted
+    .slice(0, maxLines)
+    .map((one) => `${one.id}. ${quoted(subjectLine(one), maxTitleLength)}, since ${humanTime(one.firstAt)}`)
   const more = alerts.length - lines.length
   return {
     id: 0,

@@ -20,7 +20,6 @@ export {
   type AlertMessage,
   foldedTenant,
   foldLimit,
-  isAlert,
   isNeverFolded,
   manyAlerts,
   messageText,

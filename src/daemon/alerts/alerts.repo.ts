@@ -1,5 +1,13 @@
 import { sql } from 'kysely'
-import { type Alert, type AlertDelivery, type AlertKind, type AlertStatus, alertKey, type DeadLetter, type DeliveryStatus } from '../../core/alerts/index.ts'
+import {
+  type Alert,
+  type AlertDelivery,
+  type AlertKind,
+  type AlertStatus,
+  alertKey,
+  type DeadLetter,
+  type DeliveryStatus,
+} from '../../core/alerts/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { AlertDeliveryTable, AlertTable } from './alerts.tables.ts'

@@ -35,8 +35,9 @@ export async function makeDeliveries({ clock, channels }: Deps, tx: Tx, alert: A
   }
 }
 
-/** Creates one message per channel, without regard to rules: an operator asks for them. */
+/** Creates one message per channel, without regard to rules: an operator asks for them. They take the place of held ones. */
 export async function makeAllDeliveries({ clock, channels }: Deps, tx: Tx, alert: AlertRow): Promise<void> {
+  await tx.deleteFrom('alert_deliveries').where('alert_id', '=', alert.id).where('status', '=', 'held').execute()
   for (const channel of channels) {
     const id = messageId(alert.id, alert.first_at, alert.key, alert.notified, channel.channel, channel.target)
     await insertDelivery(tx, clock, { alert, channel, id, event: 'raised', dueMs: clock.now().getTime() })

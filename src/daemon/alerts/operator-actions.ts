@@ -68,7 +68,12 @@ async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promi
     .updateTable('alert_deliveries')
     .set({ status: 'pending', attempts: 0, digest_id: null })
     .where('alert_id', '=', id)
-    .where((eb) => eb.or([eb('status', '=', 'dead'), eb.and([eb('status', '=', 'pending'), eb.or([eb('id', 'in', abandoned), eb('digest_id', 'in', abandoned)])])]))
+    .where((eb) =>
+      eb.or([
+        eb('status', '=', 'dead'),
+        eb.and([eb('status', '=', 'pending'), eb.or([eb('id', 'in', abandoned), eb('digest_id', 'in', abandoned)])]),
+      ]),
+    )
     .returning(['id', 'channel', 'target'])
     .execute()
   if (retried.length === 0) throw problem('CONFLICT', `alert ${id} has no dead message. fix: tenantry alerts resend ${id} --all`)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type AlertMessage, matrixBody, ntfyBody, pagerDutyBody, slackBody } from '../../core/alerts/index.ts'
-import { isoNow, problem, type Clock } from '../../core/kit/index.ts'
+import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { type ChannelSettings, wrongWebhook } from '../config/index.ts'
 import { callReceiver } from './call-receiver.ts'
 
@@ -27,7 +27,7 @@ export async function sendToService(deps: Deps, channel: ChannelSettings, { mess
   }
   if (channel.form === 'slack') return call(await secretOf(channel, 'url'), slackBody(message))
   if (channel.form === 'ntfy') {
-    const token = channel.token ?? channel.tokenFile ? await secretOf(channel, 'token') : undefined
+    const token = (channel.token ?? channel.tokenFile) ? await secretOf(channel, 'token') : undefined
     const [, server = '', topic = ''] = /^(.*)\/([^/]+)$/.exec(channel.url) ?? []
     return call(`${server}/`, ntfyBody(message, topic), { token })
   }

@@ -64,7 +64,10 @@ const fromJson = (value: unknown, { addIssue }: { addIssue(issue: { code: 'custo
   try {
     return JSON.parse(value) as unknown
   } catch {
-    addIssue({ code: 'custom', message: 'must be JSON in a variable, such as [{"name":"ops","form":"slack","urlFile":"/run/secrets/slack"}]' })
+    addIssue({
+      code: 'custom',
+      message: 'must be JSON in a variable, such as [{"name":"ops","form":"slack","urlFile":"/run/secrets/slack"}]',
+    })
     return z.NEVER
   }
 }

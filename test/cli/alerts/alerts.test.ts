@@ -108,7 +108,14 @@ const channel = {
   last: { status: 'dead', at: at('01:58:00'), error: 'the channel on-call at https://events.pagerduty.com answered 400\u001b[31m' },
 }
 const room = {
-  ...{ name: 'ops', channel: 'matrix', target: 'ops', address: '!a:chat.example at https://chat.example', timeZone: 'Europe/Berlin', held: 3 },
+  ...{
+    name: 'ops',
+    channel: 'matrix',
+    target: 'ops',
+    address: '!a:chat.example at https://chat.example',
+    timeZone: 'Europe/Berlin',
+    held: 3,
+  },
   ...{ minSeverity: 'warning', kinds: ['box_down'], quietHours: '22:00-07:00', dailyAt: null, last: null },
 }
 

@@ -3,13 +3,23 @@ import { type AlertMessage, digestMessage, matrixBody, ntfyBody, pagerDutyBody, 
 
 const url = 'https://tenantry.school.example'
 const alert = (given: Partial<AlertMessage> = {}): AlertMessage => ({
-  ...{ id: 12, kind: 'box_down', subject: 'anna-schule', severity: 'critical', title: 'anna-schule is stopped', body: 'Users are cut off.' },
+  ...{
+    id: 12,
+    kind: 'box_down',
+    subject: 'anna-schule',
+    severity: 'critical',
+    title: 'anna-schule is stopped',
+    body: 'Users are cut off.',
+  },
   ...{ command: 'tenantry boxes show anna-schule', count: 1, firstAt: '2026-01-05T02:00:00.000Z', lastAt: '2026-01-05T02:00:00.000Z' },
   ...{ closedAt: null, closedBecause: null },
   ...given,
 })
 const closed = { closedAt: '2026-01-05T03:00:00.000Z', closedBecause: 'the box is open again' }
-const hostile = alert({ title: '<img src=x onerror="a()"> <!channel> @here *bold*', body: 'a & b ``` `c` <https://evil.example|click>\nline' })
+const hostile = alert({
+  title: '<img src=x onerror="a()"> <!channel> @here *bold*',
+  body: 'a & b ``` `c` <https://evil.example|click>\nline',
+})
 
 test('a room gets plain text and HTML in which nothing of the text is markup', () => {
   const { body, formatted_body: html } = matrixBody(hostile)
@@ -72,7 +82,9 @@ test('the lengths of all forms are bounded, and no character is cut in two', () 
 })
 
 test('a digest shows the most severe alerts first, closed ones last, and says how many are left out', () => {
-  const many = Array.from({ length: 60 }, (_, n) => alert({ id: n + 1, severity: n === 59 ? 'warning' : 'info', ...(n === 0 ? closed : {}) }))
+  const many = Array.from({ length: 60 }, (_, n) =>
+    alert({ id: n + 1, severity: n === 59 ? 'warning' : 'info', ...(n === 0 ? closed : {}) }),
+  )
   const digest = digestMessage(many, '2026-01-05T07:00:00.000Z')
   expect(digest).toMatchObject({ kind: 'digest', severity: 'warning', title: 'Digest of 60 alerts, 59 open', closedAt: null })
   const lines = digest.body.split('\n')

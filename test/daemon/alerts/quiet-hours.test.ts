@@ -21,10 +21,11 @@ onBothDialects('quiet hours and digests', (fresh) => {
     const timeOf = (ms: number) => new Date(clock.now().getTime() + ms).toISOString().slice(11, 16)
     const quietHours = `${timeOf(-hourMs)}-${timeOf(3 * hourMs)}`
     const channel =
-      form === 'slack' ? ({ name: 'ops', form, url: server.url } as const) : ({ name: 'ops', form, url: server.url, routingKey: 'r' } as const)
+      form === 'slack'
+        ? ({ name: 'ops', form, url: server.url } as const)
+        : ({ name: 'ops', form, url: server.url, routingKey: 'r' } as const)
     const world = await alertsWorld(db, { channels: [channel], rules: { ops: { minSeverity: 'info', quietHours } } })
-    const close = (subject: string) =>
-      db.transaction().execute((tx) => closeAlerts(tx, world.clock, { subject, because: 'it is over' }))
+    const close = (subject: string) => db.transaction().execute((tx) => closeAlerts(tx, world.clock, { subject, because: 'it is over' }))
     return { ...world, server, close }
   }
   const warning = (n: number) => ({ ...restored(n), severity: 'warning', subject: `box-${n}`, key: `k${n}` }) as const
@@ -131,6 +132,18 @@ onBothDialects('quiet hours and digests', (fresh) => {
     await drain()
     expect(server.posts.map(textOf).slice(12)).toEqual([expect.not.stringContaining('Digest')])
     expect((await showAlert(deps, { id: ids[0] as number })).deliveries).toMatchObject([{ status: 'sent' }])
+  })
+
+  test('an operator may send a held alert at once, and its digest does not repeat it', async () => {
+    const { deps, raise, drain, clock, server } = await atNight(await fresh())
+    const id = await raise(warning(1))
+    await drain()
+    await resendAlert(deps, anna, { id, which: 'all' })
+    await drain()
+    expect(server.posts).toHaveLength(1)
+    await clock.advance(4 * hourMs)
+    await drain()
+    expect(server.posts).toHaveLength(1)
   })
 
   test('a channel gets only what its rules take, and an alert that none takes is shown as such', async () => {

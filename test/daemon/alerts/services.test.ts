@@ -51,16 +51,16 @@ onBothDialects('rooms and services that get alerts', (fresh) => {
     expect(raised.headers.authorization).toBe('Bearer t0psecret')
     const { body, formatted_body, ...rest } = bodyOf(raised)
     expect(rest).toEqual({ msgtype: 'm.text', format: 'org.matrix.custom.html', 'm.mentions': {} })
-    expect(body).toMatch(new RegExp(`^${heading}\n\n[^]*\n\nNext command: ${command}$`))
-    expect(formatted_body).toMatch(new RegExp(`^<p><strong>${heading}</strong></p>[^]*<pre><code>${command}</code></pre>$`))
-    expect(bodyOf(resolved)).toMatchObject({ msgtype: 'm.notice', body: expect.stringMatching(/^Resolved: [^]*the fence was lifted/) })
+    expect(body).toMatch(new RegExp(`^${heading}\n\n[\\s\\S]*\n\nNext command: ${command}$`))
+    expect(formatted_body).toMatch(new RegExp(`^<p><strong>${heading}</strong></p>[\\s\\S]*<pre><code>${command}</code></pre>$`))
+    expect(bodyOf(resolved)).toMatchObject({ msgtype: 'm.notice', body: expect.stringMatching(/^Resolved: [\s\S]*the fence was lifted/) })
   })
 
   test('Slack: one text', async () => {
     const { raised, resolved, alertId } = await story((url) => ({ name: 'ops', form: 'slack', url }))
     expect(`${raised.method} ${raised.path}`).toBe('POST /hook/t0psecretpath')
     expect(Object.keys(bodyOf(raised))).toEqual(['text'])
-    expect(bodyOf(raised).text).toMatch(new RegExp(`^\\*${heading}\\*\n[^]*\nAlert: ${alertId}\n\`\`\`${command}\`\`\`$`))
+    expect(bodyOf(raised).text).toMatch(new RegExp(`^\\*${heading}\\*\n[\\s\\S]*\nAlert: ${alertId}\n\`\`\`${command}\`\`\`$`))
     expect(bodyOf(resolved).text).toMatch(/^\*Resolved: /)
   })
 
@@ -75,7 +75,12 @@ onBothDialects('rooms and services that get alerts', (fresh) => {
   })
 
   test('PagerDuty: the alert triggers an incident, and its end resolves the same', async () => {
-    const { raised, resolved, alertId, since } = await story((url) => ({ name: 'on-call', form: 'pagerduty', url, routingKey: 't0psecret' }))
+    const { raised, resolved, alertId, since } = await story((url) => ({
+      name: 'on-call',
+      form: 'pagerduty',
+      url,
+      routingKey: 't0psecret',
+    }))
     const key = { routing_key: 't0psecret', dedup_key: `tenantry/tenantry.example/${alertId}` }
     expect(bodyOf(raised)).toEqual({
       ...key,
@@ -102,6 +107,20 @@ onBothDialects('rooms and services that get alerts', (fresh) => {
     await clock.advance(3_600_000)
     await drain()
     expect(server.posts).toHaveLength(2)
+  })
+
+  test('an alert that closes while its message is retried is reported once, as resolved', async () => {
+    const [db, server] = [await fresh(), await webhookServer({ status: 503 }, { status: 503 }, { status: 200 })]
+    const { deps, clock, drain, raise } = await alertsWorld(db, { channels: [{ name: 'ops', form: 'slack', url: server.url }] })
+    const id = await raise(stuck)
+    await drain()
+    await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'north', because: 'the fence was lifted' }))
+    for (let round = 0; round < 5; round++) {
+      await drain()
+      await clock.advance(60_000)
+    }
+    expect(server.posts.map((post) => String(bodyOf(post).text).split(':')[0])).toEqual(['*CRITICAL', '*Resolved', '*Resolved'])
+    expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'sent' }])
   })
 
   test('redirects are not followed', async () => {

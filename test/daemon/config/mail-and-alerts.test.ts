@@ -89,7 +89,10 @@ const wrongChannels: Record<string, [Record<string, string>, string]> = {
   'a name twice': [channels(slack, matrix, slack), 'alerts.channels.2.name is the name of another channel'],
   'the name of the mail': [channels({ ...slack, name: 'mail' }), 'alerts.channels.0.name is the name of another channel'],
   'a rule of no channel': [{ ...channels(slack), ...rules({ mail: {} }) }, 'alerts.rules.mail no channel has this name (ops). fix: '],
-  'quiet hours without end': [{ ...channels(slack), ...rules({ ops: { quietHours: '22:00' } }) }, 'must be two times of day, such as 22:00-07:00'],
+  'quiet hours without end': [
+    { ...channels(slack), ...rules({ ops: { quietHours: '22:00' } }) },
+    'must be two times of day, such as 22:00-07:00',
+  ],
   'a time that is none': [{ ...channels(slack), ...rules({ ops: { dailyAt: '8' } }) }, 'alerts.rules.ops.dailyAt must be a time of day'],
   'an unknown kind': [{ ...channels(slack), ...rules({ ops: { kinds: ['x'] } }) }, 'docs/alert-kinds.md lists them'],
   'an unknown key': [channels({ ...slack, secret: 'hunter2' }), 'alerts.channels.0'],

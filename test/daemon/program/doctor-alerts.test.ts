@@ -108,9 +108,24 @@ test('channels are shown with their last outcome and without secrets', async () 
   await migrate(db)
   const alert_id = await db.transaction().execute((tx) => raiseAlert(tx, manualClock(), stuckFence('north')))
   const at = '2026-01-05T02:00:00.000Z'
-  const sent = { alert_id, channel: 'slack', target: 'ops', status: 'sent', attempts: 1, created_at: at, sent_at: at, event: 'raised' } as const
+  const sent = {
+    alert_id,
+    channel: 'slack',
+    target: 'ops',
+    status: 'sent',
+    attempts: 1,
+    created_at: at,
+    sent_at: at,
+    event: 'raised',
+  } as const
   const failed = { ...sent, channel: 'pagerduty', target: 'on-call', status: 'dead', last_error: 'answered 400', sent_at: null } as const
-  await db.insertInto('alert_deliveries').values([{ ...sent, id: 'msg_1' }, { ...failed, id: 'msg_2' }]).execute()
+  await db
+    .insertInto('alert_deliveries')
+    .values([
+      { ...sent, id: 'msg_1' },
+      { ...failed, id: 'msg_2' },
+    ])
+    .execute()
   await close()
   const { check: outcomes } = await check('alert channels')
   expect(outcomes).toMatchObject({
