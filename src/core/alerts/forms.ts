@@ -6,14 +6,14 @@ import { humanTime } from './phrases.ts'
 
 const maxSubjectLength = 250
 
-/** At most so many UTF-16 units; no character is cut in two. */
+/** At most `maxLength` UTF-16 units; no character is cut in two. */
 function shortened(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   const cut = text.slice(0, maxLength - 1)
   return `${/[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut}…`
 }
 
-/** What every form shows, within its length. */
+/** The parts that every form shows, within its length. */
 function partsOf(alert: AlertMessage, maxLength: number) {
   const { id, subject, body, command, firstAt, closedAt, closedBecause } = alert
   const closed = closedAt === null ? [] : [`Closed: ${humanTime(closedAt)}${closedBecause === null ? '' : `: ${closedBecause}`}`]
@@ -26,7 +26,7 @@ function partsOf(alert: AlertMessage, maxLength: number) {
   }
 }
 
-/** The content of `m.room.message`. A notice for what needs no action, because clients do not alert people of notices. Nobody is mentioned. */
+/** The content of `m.room.message`. A notice for what needs no action, because clients do not alert people of notices. It mentions no user. */
 export function matrixBody(alert: AlertMessage) {
   const { heading, body, facts, command } = partsOf(alert, 8000)
   const lines = (text: string) => escapeHtml(text).replaceAll('\n', '<br>')
@@ -41,7 +41,7 @@ export function matrixBody(alert: AlertMessage) {
   }
 }
 
-/** Slack's three escapes, and nobody is mentioned: compatible services read `@here` in a text, and `<!here>` is escaped. */
+/** Slack's three escapes, and no user is mentioned: compatible services read `@here` in a text, and `<!here>` is escaped. */
 const slackText = (text: string): string => slackEscaped(text).replace(/@(?=\w)/g, '@\u200B')
 
 const slackEscaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

@@ -38,7 +38,7 @@ export type AlertDeliveryTable = {
   last_error: string | null
   created_at: string
   sent_at: string | null
-  /** What the message says or will say; a message that is sent after its alert closed says `resolved`. */
+  /** The state that the message reports; a message that is sent after its alert closed says `resolved`. */
   event: 'raised' | 'resolved'
   /** While held: when it is released. */
   held_until: string | null
