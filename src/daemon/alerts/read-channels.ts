@@ -18,7 +18,8 @@ async function stateOf(db: AlertsDeps['db'], { channel, target, name, address, r
     .executeTakeFirst()
   const held = await mine
     .select(({ fn }) => fn.countAll().as('count'))
-    .where('status', '=', 'held')
+    // Only held messages have a time, and the index finds them by it.
+    .where('held_until', '>', '')
     .executeTakeFirstOrThrow()
   const { minSeverity, kinds, quietHours, dailyAt, timeZone } = rules
   return {
