@@ -39,7 +39,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['marketplace', 'items submissions vendors', async () => (await import('./marketplace/index.ts')).marketplace],
   ['billing', 'preview usage waive payouts developer reconcile', async () => (await import('./billing/index.ts')).billing],
   ['webhooks', 'list show replay', async () => (await import('./webhooks/index.ts')).webhooks],
-  ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],
+  ['alerts', 'list show acknowledge resend channels test', async () => (await import('./alerts/index.ts')).alerts],
   ['boards', 'list show check export import simulate', async () => (await import('./boards/index.ts')).boards],
   [
     'runs',

@@ -6,6 +6,7 @@ import type { BoxMigration, SynapseSchemas } from '../core/boxes/index.ts'
 import { isProblem, type Problem, problem } from '../core/kit/index.ts'
 import type { RoleBook } from '../core/users/index.ts'
 import { egressRules, packageRoot } from '../node/index.ts'
+import { assertChannelFiles } from './alerts/index.ts'
 import { loadBoxMigrations } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { assertDatabaseUrl } from './db/index.ts'
@@ -36,6 +37,7 @@ export async function assertStartable(config: Config): Promise<StartFiles> {
     redis: () => (config.redis === undefined ? undefined : assertRedisUrl(config.redis)),
     agents: () => assertWindows(config.agents),
     objectStore: () => objectPlace(config),
+    'alerts.channels': () => assertChannelFiles(config.alerts.channels),
     egress: () => egressRules(config.egress.allow),
     homeservers: () => plainNetworks(config.homeservers.privateNetworks),
     metrics: () => readMetricsToken(config.metrics),

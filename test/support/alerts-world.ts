@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { NewAlert } from '../../src/core/alerts/index.ts'
 import { type AdminActor, manualClock } from '../../src/core/kit/index.ts'
 import { alertJobs, channelsOf, makeSender, raiseAlert } from '../../src/daemon/alerts/index.ts'
+import type { Config } from '../../src/daemon/config/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { drainJobs } from '../../src/daemon/jobs/index.ts'
 import { makeMailer } from '../../src/daemon/mail/index.ts'
@@ -19,15 +20,23 @@ export const stuck = stuckFence('north')
 export const restored = (attempt: number): NewAlert =>
   updateFailed('rolled_back', { rolloutId: 'ro_1', slug: 'north', attempt, error: { code: 'PROBE_FAILED', message: 'no event came back' } })
 
-type Given = Readonly<{ smtp?: string; mailTo?: readonly string[]; webhook?: string }>
+type Settings = Config['alerts']
+type Given = Partial<Pick<Settings, 'channels' | 'rules'>> &
+  Readonly<{ timeZone?: string; smtp?: string; mailTo?: readonly string[]; webhook?: string }>
 
-export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given) {
+export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook, channels = [], rules = {}, timeZone = 'UTC' }: Given) {
   const clock = manualClock()
   const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-alerts-'))
-  const settings = { mailTo, repeatAfterMs: 3_600_000, ...(webhook ? { webhook: { url: webhook, secret: webhookSecret } } : {}) }
+  const settings = {
+    mailTo: [...mailTo],
+    channels,
+    rules,
+    repeatAfterMs: 3_600_000,
+    ...(webhook ? { webhook: { url: webhook, secret: webhookSecret } } : {}),
+  }
   const mailer = makeMailer(clock, { dataDir, mail: { from: 'tenantry@school.example', ...(smtp ? { smtp } : {}) } })
   const send = makeSender({ clock, mailer, daemonUrl: 'https://tenantry.example', settings })
-  const deps = { db, clock, channels: channelsOf(settings), repeatAfterMs: settings.repeatAfterMs, send }
+  const deps = { db, clock, channels: channelsOf(settings, timeZone), repeatAfterMs: settings.repeatAfterMs, send }
   const jobDeps = { db, clock, log: silentLogger(), handlers: alertJobs(deps) }
   /** One pass of a replica, which runs every second. */
   const drain = (signal?: AbortSignal) => drainJobs(jobDeps, signal)

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 
 export const webhookSecret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`
 
-export type Posted = Readonly<{ path: string; headers: IncomingHttpHeaders; text: string }>
+export type Posted = Readonly<{ method: string; path: string; headers: IncomingHttpHeaders; text: string }>
 
 type Answer = Readonly<{ status: number; headers?: Record<string, string>; body?: string }>
 
@@ -15,7 +15,7 @@ export async function webhookServer(...answers: Answer[]) {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { status, headers = {}, body = '' } = answers[Math.min(posts.length, answers.length - 1)] ?? { status: 204 }
-    posts.push({ path: request.url ?? '', headers: request.headers, text: Buffer.concat(chunks).toString() })
+    posts.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers, text: Buffer.concat(chunks).toString() })
     response.writeHead(status, headers).end(body)
   })
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))

@@ -1,10 +1,13 @@
-import type { Alert, AlertDelivery, AlertDetail, DeadLetter } from '../../core/alerts/index.ts'
+import { type Alert, type AlertDelivery, type AlertDetail, type ChannelState, type DeadLetter, rulesText } from '../../core/alerts/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
 type Tint = keyof Paint
 
 const severityTint = { critical: 'red', warning: 'yellow', info: 'cyan' } as const satisfies Record<Alert['severity'], Tint>
-const deliveryTint = { pending: 'yellow', sent: 'green', dead: 'red' } as const satisfies Record<AlertDelivery['status'], Tint>
+const deliveryTint = { pending: 'yellow', held: 'cyan', sent: 'green', dead: 'red' } as const satisfies Record<
+  AlertDelivery['status'],
+  Tint
+>
 
 const what: Column<Alert> = { title: 'ALERT', value: ({ title }) => title, priority: 1 }
 
@@ -72,7 +75,7 @@ export function alertView({ alert, deliveries, summaryId, hasChannels }: AlertDe
     ['closed', alert.closedAt ? `${stamp(alert.closedAt, now)}: ${clean(alert.closedBecause ?? '')}` : undefined],
     ['details', alert.body.split('\n').map(clean).join('\n')],
   ])
-  const unsent = hasChannels ? 'Not sent yet.' : 'Not sent: no channel is configured.'
+  const unsent = hasChannels ? 'Not sent yet.' : 'Not sent: no channel is configured for it.'
   const notified =
     deliveries.length === 0
       ? summaryId === undefined
@@ -90,3 +93,25 @@ function nextSteps({ id, status, command, deliveries }: Alert): string {
   ]
   return lines.join('\n')
 }
+
+const lastError: Column<ChannelState> = { title: 'ERROR', value: ({ last }) => last?.error ?? null, priority: 1 }
+
+const channelColumns = ({ now }: Style): Column<ChannelState>[] => [
+  { title: 'NAME', value: ({ name }) => name, priority: 1 },
+  { title: 'FORM', value: ({ channel }) => channel, priority: 3 },
+  { title: 'RECIPIENT', value: ({ address }) => address, priority: 1, minWidth: 16 },
+  { title: 'ALERTS', value: rulesText, priority: 2, minWidth: 10 },
+  { title: 'HELD', value: ({ held }) => (held > 0 ? held : null), priority: 3, align: 'right' },
+  {
+    title: 'LAST MESSAGE',
+    value: ({ last }) => (last ? `${last.error === null ? last.status : 'failed'} ${ago(last.at, now)}` : 'none'),
+    priority: 1,
+    paint: ({ last }) => (last === null ? undefined : last.error === null ? 'green' : 'red'),
+  },
+  lastError,
+]
+
+export const channelList = ({ channels }: Readonly<{ channels: readonly ChannelState[] }>, style: Style): string =>
+  channels.length === 0
+    ? 'No channels. fix: set alerts.channels or TENANTRY_ALERTS_MAIL_TO, and restart the daemon'
+    : tableWithText(style, { columns: channelColumns(style), text: lastError }, channels)

@@ -1,7 +1,7 @@
 import { AlertKind, AlertStatus, type TriedChannel } from '../../core/alerts/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { clean, command, count, flag, oneOf, text } from '../kit/index.ts'
-import { alertList, alertView } from './alerts.view.ts'
+import { alertList, alertView, channelList } from './alerts.view.ts'
 
 export const listAlerts = command('list', 'List alerts, newest first, and dead jobs', {
   options: {
@@ -35,8 +35,12 @@ export const resendAlert = command('resend <number>', 'Resend failed notificatio
 
 type Tried = Readonly<{ tried: readonly TriedChannel[] }>
 
-export const testChannels = command('test', 'Send a test message to all configured recipients', {
-  options: { channel: oneOf('--channel <channel>', 'test one channel only', ['mail', 'webhook']) },
+export const listChannels = command('channels', 'List notification channels and their last outcome', {
+  run: ({ api }) => api.alerts.listAlertChannels({}),
+  view: channelList,
+})
+
+export const testChannels = command('test [channel]', 'Send a test message to all channels, or to one', {
   run: async ({ api, progress }, { channel }): Promise<Tried> => {
     const sending = await progress('sending')
     try {
@@ -50,6 +54,7 @@ export const testChannels = command('test', 'Send a test message to all configur
       .map(({ channel, target, ok, says }) => `${ok ? paint.green('✓') : paint.red('✗')} ${channel} to ${clean(target)}: ${clean(says)}`)
       .join('\n'),
   exit: ({ tried }) => (tried.every(({ ok }) => ok) ? 0 : 1),
+  examples: ['test', 'test on-call'],
 })
 
 /** Parses the number of an alert. Throws USAGE. */

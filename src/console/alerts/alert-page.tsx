@@ -90,7 +90,7 @@ function Detail({ alert, deliveries, ...sending }: AlertDetail) {
   )
 }
 
-const deliveryTones = { pending: 'waiting', sent: 'ok', dead: 'failed' } as const satisfies Record<string, Tone>
+const deliveryTones = { pending: 'waiting', held: 'waiting', sent: 'ok', dead: 'failed' } as const satisfies Record<string, Tone>
 
 const Deliveries = ({ deliveries }: Pick<AlertDetail, 'deliveries'>) => (
   <ul className="lines">

@@ -1,21 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Alert, AlertStatus, TriedChannel } from '../../core/alerts/index.ts'
-import {
-  ActionDialog,
-  agoColumn,
-  api,
-  Button,
-  Empty,
-  Link,
-  ListPage,
-  Status,
-  type TableColumn,
-  useMay,
-  useSearchState,
-} from '../kit/index.ts'
+import { agoColumn, Button, Empty, Link, ListPage, Status, type TableColumn, useMay, useSearchState } from '../kit/index.ts'
 import { alertTone } from './alert-tone.ts'
 import { alertsQuery, openAlertsQuery } from './queries.ts'
+import { TestDialog } from './test-dialog.tsx'
 import { words } from './words.ts'
 
 const statuses = ['open', 'acknowledged', 'closed'] as const satisfies readonly AlertStatus[]
@@ -89,19 +78,11 @@ function TestButton() {
       {tried?.map(({ channel, target, ok, says }) => (
         <Status key={`${channel} ${target}`} tone={ok ? 'ok' : 'failed'} title={says}>{`${channel} to ${target}`}</Status>
       ))}
+      <Link to="/alerts/channels">{words.channels}</Link>
       <Button why={why} onPress={() => setAsks(true)}>
         {words.test}
       </Button>
-      {asks && (
-        <ActionDialog
-          title={words.testTitle}
-          consequence={<p>{words.testEffect}</p>}
-          confirm="Send"
-          cli={() => 'tenantry alerts test'}
-          run={async () => setTried((await api.alerts.testAlerts({ body: {} })).tried)}
-          onClose={() => setAsks(false)}
-        />
-      )}
+      {asks && <TestDialog onTried={setTried} onClose={() => setAsks(false)} />}
     </>
   )
 }

@@ -14,6 +14,7 @@ export const alertsConsole = consoleFeature({
       load: () => import('./alerts-page.tsx'),
       nav: { group: 'Now', label: words.title, order: 2, shortcut: 'a' },
     },
+    { path: '/alerts/channels', title: words.channels, load: () => import('./channels-page.tsx') },
     { path: '/alerts/$id', title: words.alert, load: () => import('./alert-page.tsx') },
   ],
   live: { 'rollout.paused': ['alerts'], 'rollout.failed': ['alerts'], 'rollout.rolled_back': ['alerts'] },

@@ -12,5 +12,10 @@ export const alertsQuery = (status: AlertStatus | undefined) =>
     queryFn: () => api.alerts.listAlerts({ query: { limit: 200, ...(status ? { status } : {}) } }),
   }) as const
 
+export const channelsQuery = {
+  queryKey: ['alerts', 'channels'],
+  queryFn: () => api.alerts.listAlertChannels({}),
+} as const
+
 export const alertQuery = (id: number) =>
   ({ queryKey: ['alerts', 'one', id], queryFn: () => api.alerts.getAlert({ params: { id } }) }) as const

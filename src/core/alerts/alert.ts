@@ -37,7 +37,7 @@ export const alertKey = (kind: AlertKind, id: string): string => `${kind}:${id}`
 
 export const AlertId = z.coerce.number().int().min(1).max(2_147_483_647)
 
-/** Messages by status. */
+/** Messages by status; held ones are pending. */
 const DeliveryCounts = z.object({ pending: z.number(), sent: z.number(), dead: z.number() })
 
 export const Alert = z.object({
@@ -63,17 +63,19 @@ export const Alert = z.object({
 })
 export type Alert = z.infer<typeof Alert>
 
-export const AlertChannel = z.enum(['mail', 'webhook'])
+/** The form in which a channel takes messages. */
+export const AlertChannel = z.enum(['mail', 'webhook', 'matrix', 'slack', 'ntfy', 'pagerduty'])
 export type AlertChannel = z.infer<typeof AlertChannel>
 
-export const DeliveryStatus = z.enum(['pending', 'sent', 'dead'])
+/** `held`: waits for the end of quiet hours, or for the daily digest. */
+export const DeliveryStatus = z.enum(['pending', 'held', 'sent', 'dead'])
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 
 /** One message to one recipient. A receiver can drop duplicates by the id, which a resend keeps. */
 export const AlertDelivery = z.object({
   id: z.string(),
   channel: AlertChannel,
-  /** The mail address, or the webhook's origin (its path may be secret). */
+  /** The mail address, the webhook's origin (its path may be secret), or the name of a channel in `alerts.channels`. */
   target: z.string(),
   status: DeliveryStatus,
   attempts: z.number(),

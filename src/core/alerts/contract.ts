@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { admin, type Contract, endpoint, Paging } from '../contract/index.ts'
-import { Alert, AlertChannel, AlertDelivery, AlertId, AlertKind, AlertStatus, DeadLetter } from './alert.ts'
+import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { Alert, AlertChannel, AlertDelivery, AlertId, AlertKind, AlertSeverity, AlertStatus, DeadLetter, DeliveryStatus } from './alert.ts'
 
 const base = '/api/admin/v1/alerts'
 const one = z.strictObject({ id: AlertId })
@@ -9,9 +9,28 @@ export const AlertDetail = z.object({
   alert: Alert,
   deliveries: z.array(AlertDelivery),
   summaryId: z.int().optional().meta({ description: 'The alert whose message covers this one, which has none' }),
-  hasChannels: z.boolean().meta({ description: 'Whether a channel is configured' }),
+  hasChannels: z.boolean().meta({ description: 'Whether a channel gets alerts of this kind and severity' }),
 })
 export type AlertDetail = z.infer<typeof AlertDetail>
+
+/** A channel with its rules and the outcome of its latest message. Neither a secret nor the path of an address is part of it. */
+export const ChannelState = z.object({
+  name: z.string().meta({ description: 'Name in `alerts.rules`, and for a test: `mail`, `webhook`, or that in `alerts.channels`' }),
+  channel: AlertChannel,
+  target: z.string(),
+  address: z.string().meta({ description: 'The mail address, or the server that takes the messages' }),
+  minSeverity: AlertSeverity,
+  kinds: z.array(AlertKind).nullable().meta({ description: 'Kinds that are sent; null: all' }),
+  quietHours: z.string().nullable().meta({ description: 'Time of day without messages, except critical ones' }),
+  dailyAt: z.string().nullable().meta({ description: 'Time of day of the digest of info alerts; null: sent at once' }),
+  timeZone: z.string(),
+  held: z.number().meta({ description: 'Messages that wait for a digest' }),
+  last: z.object({ status: DeliveryStatus, at: Timestamp, error: z.string().nullable() }).nullable(),
+})
+export type ChannelState = z.infer<typeof ChannelState>
+
+/** The name of a configured channel. */
+export const ChannelName = z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be a name of lower-case letters, digits and -, such as on-call')
 
 /** The result of one test message. */
 export const TriedChannel = z.object({ channel: AlertChannel, target: z.string(), ok: z.boolean(), says: z.string() })
@@ -30,6 +49,13 @@ export const alertsContract = {
       deadLetters: z.array(DeadLetter),
     }),
     summary: 'List alerts, latest occurrence first, and dead jobs',
+  }),
+  listAlertChannels: endpoint({
+    method: 'GET',
+    path: `${base}/channels`,
+    auth: admin('viewer'),
+    returns: z.object({ channels: z.array(ChannelState) }),
+    summary: 'List notification channels with their rules and the outcome of the latest message',
   }),
   getAlert: endpoint({
     method: 'GET',
@@ -67,9 +93,10 @@ export const alertsContract = {
     path: `${base}/test`,
     auth: admin('operator'),
     perAddress: 1,
-    body: z.strictObject({ channel: AlertChannel.optional() }),
+    cost: 'remote',
+    body: z.strictObject({ channel: ChannelName.optional() }),
     returns: z.object({ tried: z.array(TriedChannel) }),
-    problems: ['CONFIG'],
+    problems: ['CONFIG', 'NOT_FOUND'],
     summary: 'Send a test message through every channel and return each result',
   }),
 } as const satisfies Contract

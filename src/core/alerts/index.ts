@@ -12,7 +12,9 @@ export {
   DeliveryStatus,
   type NewAlert,
 } from './alert.ts'
-export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
+export { AlertDetail, alertsContract, ChannelName, type ChannelState, type TriedChannel } from './contract.ts'
+export { digestMessage } from './digest.ts'
+export { matrixBody, ntfyBody, pagerDutyBody, slackBody } from './forms.ts'
 export { alertKinds } from './kinds.ts'
 export {
   type AlertMessage,
@@ -26,3 +28,4 @@ export {
   webhookBody,
 } from './message.ts'
 export { type AlertError, firstOf, humanTime, quoted, reasonText } from './phrases.ts'
+export { type ChannelRules, deliveryTime, isQuietHours, noRules, rulesText } from './rules.ts'

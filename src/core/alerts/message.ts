@@ -5,7 +5,7 @@ type MessageFacts = Pick<
   Alert,
   'id' | 'subject' | 'severity' | 'title' | 'body' | 'command' | 'count' | 'firstAt' | 'lastAt' | 'closedAt' | 'closedBecause'
 > &
-  Readonly<{ kind: AlertKind | 'test' }>
+  Readonly<{ kind: AlertKind | 'test' | 'digest' }>
 
 const marks = { critical: 'CRITICAL', warning: 'Warning', info: 'Info' } as const
 
@@ -35,7 +35,7 @@ export function messageText(alert: MessageFacts, url: string): string {
     ...(closedAt === null ? [] : [['Closed', `${humanTime(closedAt)}${closedBecause === null ? '' : `: ${closedBecause}`}`]]),
     ['Daemon', url],
   ]
-  const acknowledge = alert.kind === 'test' ? [] : [`Alert ${id}. Acknowledge it: tenantry alerts acknowledge ${id}`]
+  const acknowledge = !isAlert(alert) ? [] : [`Alert ${id}. Acknowledge it: tenantry alerts acknowledge ${id}`]
   return [
     wrapped(`${title}.`),
     wrapped(body),
@@ -45,9 +45,12 @@ export function messageText(alert: MessageFacts, url: string): string {
   ].join('\n\n')
 }
 
+/** False for a test message and a digest, which have no number. */
+export const isAlert = ({ kind }: Pick<MessageFacts, 'kind'>): boolean => kind !== 'test' && kind !== 'digest'
+
 /** The body of a signed webhook (Standard Webhooks). */
 export const webhookBody = (alert: MessageFacts, url: string) => ({
-  type: alert.kind === 'test' ? 'alert.test' : 'alert.raised',
+  type: alert.kind === 'test' ? 'alert.test' : alert.closedAt === null ? 'alert.raised' : 'alert.closed',
   timestamp: alert.lastAt,
   data: {
     alertId: alert.id,

@@ -1,15 +1,13 @@
 import { sql } from 'kysely'
-import { foldedTenant, foldLimit, isNeverFolded, manyAlerts } from '../../core/alerts/index.ts'
-import { type Clock, isoIn, isoNow, isProblem, problem, sha256Hex } from '../../core/kit/index.ts'
-import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
+import { type AlertMessage, digestMessage, foldedTenant, foldLimit, isNeverFolded, manyAlerts } from '../../core/alerts/index.ts'
+import { type Clock, isoIn, isoNow, isProblem, problem } from '../../core/kit/index.ts'
+import { type Db, enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { type AlertRow, alertById, deliveryById } from './alerts.repo.ts'
 import type { AlertDeliveryTable } from './alerts.tables.ts'
-import type { AlertsDeps } from './channels.ts'
-import { notifyTopic, raiseAlert } from './raise-alert.ts'
+import type { AlertsDeps, Recipient } from './channels.ts'
+import { deliverTopic, digestHandler, digestTopic, makeDeliveries, resolveHandler } from './make-deliveries.ts'
+import { notifyTopic, raiseAlert, resolveTopic } from './raise-alert.ts'
 import { publicAlert } from './read-alerts.ts'
-
-/** Job: send one message to one recipient. */
-export const deliverTopic = 'alerts.deliver'
 
 type NotifyDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels' | 'repeatAfterMs'>
 
@@ -39,24 +37,6 @@ const notifyHandler =
 /** Sends each alert by itself until the fold limit of its kind is reached. */
 const notify = async (deps: NotifyDeps, tx: Tx, alert: AlertRow): Promise<void> =>
   (await isBeyondFoldLimit(tx, deps.clock, alert)) ? enqueueFold(tx, deps.clock, alert) : makeDeliveries(deps, tx, alert)
-
-type Message = Readonly<{ id: string; channel: string; target: string }>
-
-/** Messages to one recipient are sent in order; recipients do not wait for each other. */
-export const enqueueDelivery = (tx: Tx, clock: Clock, { id, channel, target }: Message): Promise<void> =>
-  enqueueJob(tx, clock, { topic: deliverTopic, payload: { deliveryId: id }, pool: 'mail', queue: `mail:${channel}:${target}`, key: id })
-
-/** Creates one message per configured channel, each with its job, in the caller's transaction. */
-export async function makeDeliveries({ clock, channels }: Pick<NotifyDeps, 'clock' | 'channels'>, tx: Tx, alert: AlertRow): Promise<void> {
-  for (const { channel, target } of channels) {
-    const id = `msg_${sha256Hex([alert.id, alert.first_at, alert.key, alert.notified, channel, target].join(' ')).slice(0, 32)}`
-    await tx
-      .insertInto('alert_deliveries')
-      .values({ id, alert_id: alert.id, channel, target, status: 'pending', attempts: 0, created_at: isoNow(clock) })
-      .execute()
-    await enqueueDelivery(tx, clock, { id, channel, target })
-  }
-}
 
 /** Job: count an alert in the folded message of its kind, or of its tenant and kind. */
 const foldTopic = 'alerts.fold'
@@ -88,49 +68,104 @@ const foldHandler =
   }
 
 type DeliverDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels' | 'send'>
+type Outgoing = Readonly<{ id: string; to: Recipient; message: AlertMessage; deliveries: readonly Delivery[] }>
+type Delivery = Readonly<{ id: string; event: AlertDeliveryTable['event'] }>
 
 /**
- * Sends one message and records the outcome. After a crash in between it is sent again under the same id. After the last failed attempt
- * the message is `dead` and its job completes: the operator resends the message, not the job.
+ * Sends one message, or one digest, and records the outcome. After a crash in between it is sent again under the same id. After the last failed
+ * attempt the message is `dead` and its job completes: the operator resends the message, not the job.
  */
 export const deliverHandler =
   (deps: DeliverDeps): JobHandler =>
   async (payload, { last, signal }) => {
-    const { deliveryId } = payload as { deliveryId: string }
-    const delivery = await deliveryById(deps.db, deliveryId)
-    if (delivery?.status !== 'pending') return
+    const { deliveryId, digestId } = payload as { deliveryId?: string; digestId?: string }
+    const outgoing = deliveryId === undefined ? await digestOf(deps, digestId ?? '') : await singleOf(deps, deliveryId)
+    if (!outgoing) return
     try {
-      await send(deps, delivery, signal)
+      await send(deps, outgoing, signal)
     } catch (error) {
       const isFinal = last && !signal?.aborted
-      await recordOutcome(deps, deliveryId, { status: isFinal ? 'dead' : 'pending', last_error: reasonOf(error) })
+      await recordOutcome(deps, outgoing, { status: isFinal ? 'dead' : 'pending', last_error: reasonOf(error) })
       if (!isFinal) throw problem('UNAVAILABLE', reasonOf(error))
       return
     }
-    await recordOutcome(deps, deliveryId, { status: 'sent', sent_at: isoNow(deps.clock), last_error: null })
+    await recordOutcome(deps, outgoing, { status: 'sent', sent_at: isoNow(deps.clock), last_error: null })
   }
 
-async function send({ db, channels, send }: DeliverDeps, delivery: AlertDeliveryTable, signal: AbortSignal | undefined): Promise<void> {
-  const channel = channels.find((one) => one.channel === delivery.channel && one.target === delivery.target)
-  if (!channel) throw problem('UNAVAILABLE', `${delivery.target} is no longer configured as a recipient`)
-  await send(channel, { id: delivery.id, message: publicAlert(await alertById(db, Number(delivery.alert_id))) }, signal)
+/** Undefined for a message that needs none any more. */
+async function singleOf({ db }: DeliverDeps, deliveryId: string): Promise<Outgoing | undefined> {
+  const row = await deliveryById(db, deliveryId)
+  if (row?.status !== 'pending') return undefined
+  const message = publicAlert(await alertById(db, Number(row.alert_id)))
+  if (await isSuperseded(db, row, message)) {
+    await db.deleteFrom('alert_deliveries').where('id', '=', row.id).where('status', '=', 'pending').execute()
+    return undefined
+  }
+  return { id: row.id, to: row, message, deliveries: [{ id: row.id, event: eventOf(message) }] }
+}
+
+const eventOf = ({ closedAt }: Pick<AlertMessage, 'closedAt'>): AlertDeliveryTable['event'] => (closedAt === null ? 'raised' : 'resolved')
+
+/** True if the recipient already has a message that says that the alert is closed: a message that waited until then said so itself. */
+async function isSuperseded(db: Db, row: AlertDeliveryTable, message: AlertMessage): Promise<boolean> {
+  if (message.closedAt === null) return false
+  let said = db
+    .selectFrom('alert_deliveries')
+    .select('id')
+    .where('alert_id', '=', row.alert_id)
+    .where('channel', '=', row.channel)
+    .where('target', '=', row.target)
+    .where('status', '=', 'sent')
+    .where('event', '=', 'resolved')
+    .where('id', '!=', row.id)
+  if (row.event === 'raised') said = said.where('created_at', '>', row.created_at)
+  return (await said.limit(1).executeTakeFirst()) !== undefined
+}
+
+async function digestOf({ db, clock }: DeliverDeps, digestId: string): Promise<Outgoing | undefined> {
+  const rows = await db
+    .selectFrom('alert_deliveries')
+    .selectAll()
+    .where('digest_id', '=', digestId)
+    .where('status', '=', 'pending')
+    .orderBy('alert_id')
+    .execute()
+  const [first] = rows
+  if (!first) return undefined
+  const alerts = new Map<number, AlertMessage>()
+  for (const { alert_id } of rows) alerts.set(Number(alert_id), publicAlert(await alertById(db, Number(alert_id))))
+  const deliveries = rows.map(({ id, alert_id }) => ({ id, event: eventOf(alerts.get(Number(alert_id)) ?? { closedAt: null }) }))
+  return { id: digestId, to: first, message: digestMessage([...alerts.values()], isoNow(clock)), deliveries }
+}
+
+async function send({ channels, send }: DeliverDeps, { id, to, message }: Outgoing, signal: AbortSignal | undefined): Promise<void> {
+  const channel = channels.find((one) => one.channel === to.channel && one.target === to.target)
+  if (!channel) throw problem('UNAVAILABLE', `${to.target} is no longer configured as a recipient`)
+  await send(channel, { id, message }, signal)
 }
 
 /** Unexpected errors are reduced to their name: their text may contain internals. */
 const reasonOf = (error: unknown): string => (isProblem(error) ? error.message : `internal error (${(error as Error).name})`)
 
-async function recordOutcome({ db }: DeliverDeps, id: string, set: Partial<AlertDeliveryTable>): Promise<void> {
-  await db
-    .updateTable('alert_deliveries')
-    .set({ ...set, attempts: sql`attempts + 1` })
-    .where('id', '=', id)
-    .where('status', '=', 'pending')
-    .execute()
+type Outcome = Pick<Partial<AlertDeliveryTable>, 'status' | 'last_error' | 'sent_at'>
+
+async function recordOutcome({ db }: DeliverDeps, { deliveries }: Outgoing, outcome: Outcome): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    for (const { id, event } of deliveries)
+      await tx
+        .updateTable('alert_deliveries')
+        .set({ ...outcome, ...(outcome.status === 'sent' && { event }), attempts: sql`attempts + 1` })
+        .where('id', '=', id)
+        .where('status', '=', 'pending')
+        .execute()
+  })
 }
 
 /** The job handlers of this feature, by topic. */
 export const alertJobs = (deps: AlertsDeps): Readonly<Record<string, JobHandler>> => ({
   [notifyTopic]: notifyHandler(deps),
+  [resolveTopic]: resolveHandler(deps),
   [foldTopic]: foldHandler(deps),
+  [digestTopic]: digestHandler(deps),
   [deliverTopic]: deliverHandler(deps),
 })

@@ -1,5 +1,13 @@
 import { sql } from 'kysely'
-import { type Alert, type AlertDelivery, type AlertKind, type AlertStatus, alertKey, type DeadLetter } from '../../core/alerts/index.ts'
+import {
+  type Alert,
+  type AlertDelivery,
+  type AlertKind,
+  type AlertStatus,
+  alertKey,
+  type DeadLetter,
+  type DeliveryStatus,
+} from '../../core/alerts/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { AlertDeliveryTable, AlertTable } from './alerts.tables.ts'
@@ -104,8 +112,8 @@ export async function countDeliveries(db: DbOrTx, alertIds: readonly number[]): 
     .groupBy(['alert_id', 'status'])
     .execute()
   return (alertId) => {
-    const of = (status: keyof Counts) => Number(rows.find((row) => Number(row.alert_id) === alertId && row.status === status)?.count ?? 0)
-    return { pending: of('pending'), sent: of('sent'), dead: of('dead') }
+    const of = (status: DeliveryStatus) => Number(rows.find((row) => Number(row.alert_id) === alertId && row.status === status)?.count ?? 0)
+    return { pending: of('pending') + of('held'), sent: of('sent'), dead: of('dead') }
   }
 }
 

@@ -31,13 +31,19 @@ export type AlertDeliveryTable = {
   id: string
   alert_id: number
   channel: AlertChannel
-  /** The mail address, or the origin of the webhook. */
+  /** The mail address, the origin of the webhook, or the name of another channel. */
   target: string
   status: DeliveryStatus
   attempts: number
   last_error: string | null
   created_at: string
   sent_at: string | null
+  /** The state that the message reports; a message that is sent after its alert closed says `resolved`. */
+  event: 'raised' | 'resolved'
+  /** While held: when it is released. */
+  held_until: string | null
+  /** The message that carries this one with others. */
+  digest_id: string | null
 }
 
 declare module '../db/database.ts' {

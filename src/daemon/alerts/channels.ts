@@ -1,28 +1,41 @@
-import { type AlertChannel, type AlertMessage, messageText, subjectLine } from '../../core/alerts/index.ts'
-
+import { type AlertChannel, type AlertMessage, type ChannelRules, messageText, noRules, subjectLine } from '../../core/alerts/index.ts'
 import { type Clock, type Problem, problem } from '../../core/kit/index.ts'
+import type { ChannelSettings, Config } from '../config/index.ts'
 import type { Db } from '../db/index.ts'
-
 import type { Mailer } from '../mail/index.ts'
+import { sendToService } from './send-to-service.ts'
 import { sendWebhook } from './send-webhook.ts'
 
-/** One recipient. `target` is safe to show: for the webhook only the origin, because its path may be secret. */
-export type Channel = Readonly<{ channel: AlertChannel; target: string }>
+/** Names one recipient. `target` is safe to show: for the webhook only the origin, because its path may be secret. */
+export type Recipient = Readonly<{ channel: AlertChannel; target: string }>
 
-type AlertSettings = Readonly<{
-  mailTo: readonly string[]
-  webhook?: Readonly<{ url: string; secret: string }> | undefined
-  repeatAfterMs: number
-}>
+/** One recipient with its rules. The addresses of `mail` share a name. `address` is safe to show. */
+export type Channel = Recipient & Readonly<{ name: string; address: string; rules: ChannelRules }>
+
+type AlertSettings = Pick<Config['alerts'], 'mailTo' | 'webhook' | 'channels' | 'rules'>
 
 /** One channel per mail address, so that one unreachable recipient does not delay or repeat the others. */
-export const channelsOf = ({ mailTo, webhook }: Pick<AlertSettings, 'mailTo' | 'webhook'>): Channel[] => [
-  ...[...new Set(mailTo)].map((target) => ({ channel: 'mail', target }) as const),
-  ...(webhook ? [{ channel: 'webhook', target: new URL(webhook.url).origin } as const] : []),
-]
+export function channelsOf({ mailTo, webhook, channels, rules }: AlertSettings, timeZone: string): Channel[] {
+  const rulesOf = (name: string): ChannelRules => ({ ...noRules(timeZone), ...rules[name] })
+  return [
+    ...[...new Set(mailTo)].map((target) => ({ channel: 'mail', target, name: 'mail', address: target, rules: rulesOf('mail') }) as const),
+    ...(webhook ? [webhookChannel(webhook.url, rulesOf('webhook'))] : []),
+    ...channels.map((one) => ({ channel: one.form, target: one.name, name: one.name, address: addressOf(one), rules: rulesOf(one.name) })),
+  ]
+}
+
+const webhookChannel = (url: string, rules: ChannelRules): Channel => {
+  const { origin } = new URL(url)
+  return { channel: 'webhook', target: origin, name: 'webhook', address: origin, rules }
+}
+
+function addressOf(channel: ChannelSettings): string {
+  if (channel.form === 'matrix') return `${channel.room} at ${new URL(channel.url).origin}`
+  return channel.url === undefined ? `address in ${channel.form === 'slack' ? channel.urlFile : ''}` : new URL(channel.url).origin
+}
 
 /** Sends one message under an id that a resend keeps. Returns a description of the receiver; throws UNAVAILABLE without a secret. */
-type Send = (channel: Channel, alert: Readonly<{ id: string; message: AlertMessage }>, signal?: AbortSignal) => Promise<string>
+type Send = (recipient: Recipient, alert: Readonly<{ id: string; message: AlertMessage }>, signal?: AbortSignal) => Promise<string>
 
 export type AlertsDeps = Readonly<{
   db: Db
@@ -36,12 +49,12 @@ export type AlertsDeps = Readonly<{
 export const noChannels = (): Problem =>
   problem(
     'CONFIG',
-    'no alert recipients configured. fix: set TENANTRY_ALERTS_MAIL_TO, or TENANTRY_ALERTS_WEBHOOK_URL and …_SECRET, and restart the daemon',
+    'no alert recipients configured. fix: set alerts.channels, TENANTRY_ALERTS_MAIL_TO, or TENANTRY_ALERTS_WEBHOOK_URL and …_SECRET, and restart the daemon',
   )
 
 type SenderDeps = Readonly<{ clock: Clock; mailer: Mailer; daemonUrl: string; settings: AlertSettings }>
 
-/** Sends each message by its channel: mail or webhook. */
+/** Sends each message in the form of its channel. */
 export const makeSender =
   ({ clock, mailer, daemonUrl, settings }: SenderDeps): Send =>
   async ({ channel, target }, { id, message }, signal) => {
@@ -49,6 +62,11 @@ export const makeSender =
       const mail = { id, to: target, subject: subjectLine(message), text: messageText(message, daemonUrl) }
       return mailer.send({ ...mail, urgent: message.severity === 'critical' }, signal)
     }
-    if (!settings.webhook) throw problem('UNAVAILABLE', 'no webhook is configured any more')
-    return sendWebhook({ clock, daemonUrl }, settings.webhook, { message, id, signal })
+    if (channel === 'webhook') {
+      if (!settings.webhook) throw problem('UNAVAILABLE', 'no webhook is configured any more')
+      return sendWebhook({ clock, daemonUrl }, settings.webhook, { message, id, signal })
+    }
+    const service = settings.channels.find(({ name }) => name === target)
+    if (!service) throw problem('UNAVAILABLE', `the channel ${target} is no longer configured`)
+    return sendToService({ clock, daemonUrl }, service, { message, id, signal })
   }

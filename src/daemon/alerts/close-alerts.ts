@@ -1,8 +1,8 @@
 import { type AlertKind, humanTime } from '../../core/alerts/index.ts'
 import type { Checkpoint } from '../../core/audit/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, type Db, type Tx } from '../db/index.ts'
-import { raiseAlert } from './raise-alert.ts'
+import { appendEvent, type Db, executeWrites, insertJobs, type Tx } from '../db/index.ts'
+import { notifyTopic, raiseAlert, resolveTopic } from './raise-alert.ts'
 
 export type Resolved = Readonly<{
   /** The alerts' subject; all kinds unless `kinds` is set. May be absent beside `keys`: the subject of an alert may have changed since. */
@@ -14,7 +14,7 @@ export type Resolved = Readonly<{
   because: string
 }>
 
-/** Closes alerts whose cause is gone. Messages that still wait are sent and say so. */
+/** Closes alerts whose cause is gone. Recipients of their messages are notified; messages that still wait say so themselves. */
 export async function closeAlerts(tx: Tx, clock: Clock, { subject, kinds, keys, because }: Resolved): Promise<void> {
   let update = tx
     .updateTable('alerts')
@@ -24,9 +24,14 @@ export async function closeAlerts(tx: Tx, clock: Clock, { subject, kinds, keys, 
   if (subject !== undefined) update = update.where('subject', '=', subject)
   if (kinds) update = update.where('kind', 'in', kinds)
   if (keys) update = update.where('open_key', 'in', keys)
-  const closed = await update.returning(['id', 'subject']).execute()
+  const closed = await update.returning(['id', 'subject', 'notified']).execute()
   const [first] = closed
   if (!first) return
+  // In the queue of the messages that the alert was raised with, so that they come first.
+  const jobs = closed
+    .filter(({ notified }) => notified > 0)
+    .map(({ id }) => ({ topic: resolveTopic, payload: { alertId: Number(id) }, queue: notifyTopic, key: String(id) }))
+  if (jobs.length > 0) await executeWrites(tx, [insertJobs(clock, jobs)])
   const payload = { alertIds: closed.map(({ id }) => Number(id)), subject: first.subject, because }
   await appendEvent(tx, clock, { stream: 'admin', source: 'alerts', eventType: 'alert.closed', payload })
 }

@@ -1,4 +1,4 @@
-// Alerts to operators: raised and counted in the transaction of their cause, sent by mail and webhook, closed when the cause is gone.
+// Alerts to operators: raised and counted in the transaction of their cause, sent through every channel, closed when the cause is gone.
 // Delivery runs through the job queue: a message may arrive twice under one id, and is never lost without being listed as dead.
 // It decides nothing about rollouts or boxes, and neither stores nor sends a secret.
 import './alerts.tables.ts'
@@ -12,6 +12,7 @@ import type { AlertsDeps } from './channels.ts'
 import { deleteOldAlerts } from './delete-old-alerts.ts'
 import { acknowledgeAlert, resendAlert, testAlerts } from './operator-actions.ts'
 import { listAlerts, showAlert } from './read-alerts.ts'
+import { channelStates } from './read-channels.ts'
 
 export { alertMetrics } from './alert-metrics.ts'
 export { alertJobs } from './alerts.jobs.ts'
@@ -21,10 +22,13 @@ export { closeAlerts, closeAuditBroken, raiseAuditBroken } from './close-alerts.
 export { deleteOldAlerts } from './delete-old-alerts.ts'
 export { followCondition } from './follow-condition.ts'
 export { raiseAlert } from './raise-alert.ts'
+export { channelStates } from './read-channels.ts'
+export { assertChannelFiles } from './send-to-service.ts'
 
 const alertsRoutes = (deps: AlertsDeps & Readonly<{ random: Random }>) =>
   serveContract(alertsContract, {
     listAlerts: ({ query }) => listAlerts(deps, query),
+    listAlertChannels: () => channelStates(deps),
     getAlert: ({ params }) => showAlert(deps, params),
     acknowledgeAlert: ({ actor, params }) => acknowledgeAlert(deps, actor, params),
     resendAlert: ({ actor, params, body }) => resendAlert(deps, actor, { ...params, ...body }),

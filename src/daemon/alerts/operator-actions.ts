@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
-import { type AlertChannel, type AlertDetail, type AlertMessage, type TriedChannel, testMessage } from '../../core/alerts/index.ts'
+import { type AlertDetail, type AlertMessage, type TriedChannel, testMessage } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, isoNow, isProblem, newId, problem, type Random } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
-import { deliverTopic, enqueueDelivery, makeDeliveries } from './alerts.jobs.ts'
 import { type AlertRow, lockAlert } from './alerts.repo.ts'
 import { type AlertsDeps, type Channel, noChannels } from './channels.ts'
+import { deliverTopic, enqueueDelivery, makeAllDeliveries } from './make-deliveries.ts'
 import { showAlert } from './read-alerts.ts'
 
 /**
@@ -66,9 +66,14 @@ async function retryDead({ clock }: ResendDeps, tx: Tx, { id }: AlertRow): Promi
     .$castTo<{ key: string }>()
   const retried = await tx
     .updateTable('alert_deliveries')
-    .set({ status: 'pending', attempts: 0 })
+    .set({ status: 'pending', attempts: 0, digest_id: null })
     .where('alert_id', '=', id)
-    .where((eb) => eb.or([eb('status', '=', 'dead'), eb.and([eb('status', '=', 'pending'), eb('id', 'in', abandoned)])]))
+    .where((eb) =>
+      eb.or([
+        eb('status', '=', 'dead'),
+        eb.and([eb('status', '=', 'pending'), eb.or([eb('id', 'in', abandoned), eb('digest_id', 'in', abandoned)])]),
+      ]),
+    )
     .returning(['id', 'channel', 'target'])
     .execute()
   if (retried.length === 0) throw problem('CONFLICT', `alert ${id} has no dead message. fix: tenantry alerts resend ${id} --all`)
@@ -86,17 +91,21 @@ async function notifyAgain(deps: ResendDeps, tx: Tx, alert: AlertRow): Promise<v
     .set({ notified: sql`notified + 1`, notified_at: isoNow(deps.clock) })
     .where('id', '=', alert.id)
     .execute()
-  await makeDeliveries(deps, tx, { ...alert, notified: sentCount })
+  await makeAllDeliveries(deps, tx, { ...alert, notified: sentCount })
 }
 
 type TestDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels' | 'send'> & Readonly<{ random: Random }>
-type TestInput = Readonly<{ channel?: AlertChannel | undefined; signal?: AbortSignal }>
+type TestInput = Readonly<{ channel?: string | undefined; signal?: AbortSignal }>
 
-/** Sends a test message to every recipient and returns each result; failures are not retried. Throws CONFIG. */
+/**
+ * Sends a test message to every recipient, or to those of one channel, and returns each result; failures are not retried.
+ * Throws CONFIG without channels, and NOT_FOUND for an unknown one.
+ */
 export async function testAlerts(deps: TestDeps, actor: Actor, { channel, signal }: TestInput): Promise<{ tried: TriedChannel[] }> {
   const { db, clock } = deps
-  const chosen = deps.channels.filter((one) => channel === undefined || one.channel === channel)
-  if (chosen.length === 0) throw noChannels()
+  if (deps.channels.length === 0) throw noChannels()
+  const chosen = deps.channels.filter((one) => channel === undefined || one.name === channel)
+  if (chosen.length === 0) throw problem('NOT_FOUND', `channel ${channel} is not configured. fix: tenantry alerts channels`)
   const message = testMessage(actorLabel(actor), isoNow(clock))
   const tried = await Promise.all(chosen.map((one) => tryOne(deps, { to: one, message }, signal)))
   const data = { tried: tried.map(({ channel, target, ok }) => ({ channel, target, ok })) }
@@ -109,10 +118,11 @@ async function tryOne(
   { to, message }: Readonly<{ to: Channel; message: AlertMessage }>,
   signal: AbortSignal | undefined,
 ): Promise<TriedChannel> {
+  const { channel, target } = to
   try {
-    return { ...to, ok: true, says: await send(to, { id: newId(random, 'test'), message }, signal) }
+    return { channel, target, ok: true, says: await send(to, { id: newId(random, 'test'), message }, signal) }
   } catch (error) {
     if (!isProblem(error)) throw error
-    return { ...to, ok: false, says: error.message }
+    return { channel, target, ok: false, says: error.message }
   }
 }

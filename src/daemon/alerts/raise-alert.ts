@@ -5,6 +5,8 @@ import { appendEvent, enqueueJob, type Tx } from '../db/index.ts'
 
 /** Job: create the messages of an alert. */
 export const notifyTopic = 'alerts.tell'
+/** Job: create the messages of an alert that was closed. */
+export const resolveTopic = 'alerts.resolve'
 
 /**
  * Raises an alert in the transaction of its cause. While an alert with the same key is open, its count is incremented instead.

@@ -4,6 +4,7 @@ import {
   type AlertKind,
   type AlertStatus,
   type DeadLetter,
+  deliveryTime,
   foldedTenant,
   manyAlerts,
 } from '../../core/alerts/index.ts'
@@ -20,8 +21,9 @@ export async function showAlert({ db, channels }: ShowDeps, { id }: { id: number
   const row = await alertById(db, id)
   const [alert] = await describeAlerts(db, [row])
   const deliveries = await deliveriesOf(db, id)
+  const isSent = channels.some(({ rules }) => deliveryTime(rules, row, 0) !== undefined)
   const summaryId = deliveries.length === 0 ? await summaryOf(db, row) : undefined
-  return { alert: alert as Alert, deliveries, hasChannels: channels.length > 0, ...(summaryId !== undefined && { summaryId }) }
+  return { alert: alert as Alert, deliveries, hasChannels: isSent, ...(summaryId !== undefined && { summaryId }) }
 }
 
 /** The folded alert that was raised since an alert without messages. */

@@ -21,9 +21,9 @@ export const operatorDeps = async (deps: Shared) => ({
 })
 
 const alertsDeps = ({ config, db, clock, random }: BaseDeps) => {
-  const { alerts, baseUrl } = config
+  const { alerts, baseUrl, timeZone } = config
   const send = makeSender({ clock, mailer: makeMailer(clock, config), daemonUrl: baseUrl, settings: alerts })
-  return { db, clock, random, channels: channelsOf(alerts), repeatAfterMs: alerts.repeatAfterMs, send }
+  return { db, clock, random, channels: channelsOf(alerts, timeZone), repeatAfterMs: alerts.repeatAfterMs, send }
 }
 
 /** Each signed head also goes to its rollout; a broken chain raises an alert. */

@@ -3,7 +3,8 @@ import { forbiddenPort, isLoopback } from '../../core/kit/index.ts'
 
 // Settings of what the daemon itself writes to: other people's servers.
 
-function wrongWebhook(text: string): string | undefined {
+/** The reason why an address is refused; undefined for a valid one. */
+export function wrongWebhook(text: string): string | undefined {
   if (!URL.canParse(text)) return 'must be an https: address'
   const url = new URL(text)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url))) return 'must begin with https:, unless it is on loopback'

@@ -4,6 +4,7 @@ import { defaultNativeOrigins, wrongNativeOrigin } from '../../core/edge/index.t
 import { RequestedFence } from '../../core/rollouts/index.ts'
 import { readStoreAddress, sessionsAddressError } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
+import { AlertChannels, AlertRules, checkChannelNames } from './alert-channels.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
 import { Payments, Stripe } from './payments.ts'
 import { ProxyAddress } from './proxy-address.ts'
@@ -213,11 +214,16 @@ export const Settings = z.strictObject({
     .strictObject({
       mailTo: List.pipe(z.array(z.email('must be a mail address'))).default([]),
       webhook: z.strictObject({ url: WebhookUrl, secret: WebhookSecret }).optional(),
+      /** Rooms and services that get alerts. */
+      channels: AlertChannels,
+      /** Which alerts a channel gets, and when; by its name, which is `mail` and `webhook` for those two. */
+      rules: AlertRules,
       /** A repeated open alert is sent again after this. */
       repeatAfterMs: Ms.default(60 * 60_000),
       /** Finished rollouts are reported too, each with the signed head of its audit log; an aborted one always is. */
       onDone: z.union([z.boolean(), z.stringbool()]).default(false),
     })
+    .superRefine(checkChannelNames)
     .prefault({}),
   fence: z
     .strictObject({

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { type Globals, type Machine, print } from '../../node/command-line.ts'
-import type { Config } from '../config/index.ts'
+import { type Config, redactedChannel } from '../config/index.ts'
 import { assertStartable } from '../start-conditions.ts'
 import { settingsOf } from './installation.ts'
 
@@ -21,7 +21,11 @@ function redacted(config: Config): Record<string, unknown> {
   return {
     ...rest,
     ...(mail.smtp === undefined ? {} : { mail: { ...mail, smtp: withoutPassword(mail.smtp) } }),
-    ...(alerts.webhook ? { alerts: { ...alerts, webhook: { url: `${new URL(alerts.webhook.url).origin}/…`, secret: hidden } } } : {}),
+    alerts: {
+      ...alerts,
+      ...(alerts.webhook ? { webhook: { url: `${new URL(alerts.webhook.url).origin}/…`, secret: hidden } } : {}),
+      channels: alerts.channels.map((channel) => redactedChannel(channel, hidden)),
+    },
     ...(config.database === undefined ? {} : { database: withoutPassword(config.database) }),
     ...(config.redis === undefined ? {} : { redis: withoutPassword(config.redis) }),
     databaseUrl: withoutPassword(config.databaseUrl),

@@ -1,8 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import type { ChannelState } from '../../core/alerts/index.ts'
 import { type Clock, duration, isProblem, plural } from '../../core/kit/index.ts'
 import { type Check, failed, type Machine, passed, warning } from '../../node/command-line.ts'
+import { channelStates, channelsOf } from '../alerts/index.ts'
 import { sealedColumns } from '../app/index.ts'
 import type { Config } from '../config/index.ts'
 import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase, refusalOf } from '../db/index.ts'
@@ -25,6 +27,7 @@ export async function databaseChecks(machine: Machine, config: Config): Promise<
             await clockCheck(machine, opened.db),
             await accounts(opened.db),
             ...(await abandonedWork(opened.db)),
+            ...(await alertChannels({ db: opened.db, clock: machine.clock }, config)),
             ...(await fleetChecks({ db: opened.db, clock: machine.clock }, config.redis)),
           ]
         : []
@@ -132,6 +135,19 @@ async function accounts(db: Db): Promise<Check> {
   if (admins.length === 0) return warning('accounts', 'no account with the role admin can log in', '`tenantryd admin create --name <name>`')
   return passed('accounts', `${admins.length === 1 ? '1 admin' : `${admins.length} admins`} can log in`)
 }
+
+/** The outcome of the latest message of each channel. */
+async function alertChannels(deps: Readonly<{ db: Db; clock: Clock }>, { alerts, timeZone }: Config): Promise<Check[]> {
+  const { channels } = await channelStates({ ...deps, channels: channelsOf(alerts, timeZone) })
+  const failing = channels.filter(({ last }) => last !== null && last.error !== null)
+  const texts = channels.map(({ name, target, last }) => `${name === target ? name : `${name} to ${target}`}: ${outcomeText(last)}`)
+  if (channels.length === 0) return []
+  if (failing.length === 0) return [passed('alert channels', texts.join('; '))]
+  return [warning('alert channels', texts.join('; '), `\`tenantry alerts test ${failing[0]?.name}\` shows whether it works again`)]
+}
+
+const outcomeText = (last: ChannelState['last']): string =>
+  last === null ? 'no message yet' : `${last.error === null ? last.status : `failed (${last.error})`} at ${last.at}`
 
 /** Alert messages and jobs that failed every attempt. */
 async function abandonedWork(db: Db): Promise<Check[]> {

@@ -100,15 +100,17 @@ async function upkeep(config: Config): Promise<Check[]> {
   return [warning(name, 'agents can delete snapshots', fix)]
 }
 
-/** Alerts must reach a person: by mail over SMTP or by webhook. */
-const alerts = ({ alerts: { mailTo, webhook }, mail }: Config): Check => {
+/** Alerts must reach a person: a mail in a folder does not. */
+const alerts = ({ alerts: { mailTo, webhook, channels: services }, mail }: Config): Check => {
   const name = 'alerts'
-  const fix = 'set TENANTRY_ALERTS_MAIL_TO and TENANTRY_MAIL_SMTP, or TENANTRY_ALERTS_WEBHOOK_URL and …_SECRET'
-  if (mailTo.length === 0 && !webhook) return warning(name, 'no alert recipients configured', fix)
-  if (!webhook && mail.smtp === undefined) return warning(name, 'alert mail is written into a folder and not sent', fix)
+  const fix = 'set TENANTRY_ALERTS_MAIL_TO and TENANTRY_MAIL_SMTP, or TENANTRY_ALERTS_WEBHOOK_URL and …_SECRET, or alerts.channels'
+  const isRemote = webhook !== undefined || services.length > 0
+  if (mailTo.length === 0 && !isRemote) return warning(name, 'no alert recipients configured', fix)
+  if (!isRemote && mail.smtp === undefined) return warning(name, 'alert mail is written into a folder and not sent', fix)
   const channels = [
     ...(mailTo.length > 0 ? [`mail to ${mailTo.join(', ')}`] : []),
     ...(webhook ? [`a webhook at ${new URL(webhook.url).origin}`] : []),
+    ...services.map(({ name, form }) => `${name} (${form})`),
   ]
   return passed(name, `${channels.join(' and ')}; test with \`tenantry alerts test\``)
 }

@@ -65,7 +65,7 @@ test('show prints the alert, its deliveries and the next commands', async () => 
 
 test.each([
   [true, 'Not sent yet.'],
-  [false, 'Not sent: no channel is configured.'],
+  [false, 'Not sent: no channel is configured for it.'],
 ])('an alert without messages, with channels: %s, is "%s"', async (hasChannels, text) => {
   const answers = { [`GET ${base}/12`]: { alert: anAlert(), deliveries: [], hasChannels } }
   expect((await tenantry(['alerts', 'show', '12'], { answers })).stdout).toContain(text)
@@ -100,4 +100,46 @@ test('an alert that is not a number is a usage error', async () => {
   const ran = await tenantry(['alerts', 'show', 'north'])
   expect([ran.exit, ran.asked]).toEqual([2, []])
   expect(ran.stderr).toContain('north is not an alert number')
+})
+
+const channel = {
+  ...{ name: 'on-call', channel: 'pagerduty', target: 'on-call', address: 'https://events.pagerduty.com', timeZone: 'UTC', held: 0 },
+  ...{ minSeverity: 'critical', kinds: null, quietHours: null, dailyAt: null },
+  last: { status: 'dead', at: at('01:58:00'), error: 'the channel on-call at https://events.pagerduty.com answered 400\u001b[31m' },
+}
+const room = {
+  ...{
+    name: 'ops',
+    channel: 'matrix',
+    target: 'ops',
+    address: '!a:chat.example at https://chat.example',
+    timeZone: 'Europe/Berlin',
+    held: 3,
+  },
+  ...{ minSeverity: 'warning', kinds: ['box_down'], quietHours: '22:00-07:00', dailyAt: null, last: null },
+}
+
+describe('channels', () => {
+  const answers = { [`GET ${base}/channels`]: { channels: [channel, room] } }
+  test('shows each channel, its rules and its last outcome', async () => {
+    const { stdout } = await tenantry(['alerts', 'channels'], { answers, columns: 200, env: { NO_COLOR: '1' } })
+    expect(stdout).toMatch(/on-call +pagerduty +https:\/\/events\.pagerduty\.com +critical +- +failed 2 min ago/)
+    expect(stdout).toContain('answered 400')
+    expect(stdout).not.toContain('\u001b[31m')
+    expect(stdout).toMatch(/ops +matrix .* warning and above, 1 kind, quiet 22:00-07:00 \(Europe\/Berlin\) +3 +none/)
+  })
+
+  test('prints the response with --json, and what to set without a channel', async () => {
+    expect(JSON.parse((await tenantry(['alerts', 'channels', '--json'], { answers })).stdout)).toEqual({ channels: [channel, room] })
+    const none = await tenantry(['alerts', 'channels'], { answers: { [`GET ${base}/channels`]: { channels: [] } } })
+    expect(none.stdout).toContain('set alerts.channels')
+  })
+
+  test('a test of one channel sends its name', async () => {
+    const tried = [{ channel: 'pagerduty', target: 'on-call', ok: false, says: 'answered 400' }]
+    const ran = await tenantry(['alerts', 'test', 'on-call'], { answers: { [`POST ${base}/test`]: { tried } } })
+    expect(ran.asked[0]?.body).toEqual({ channel: 'on-call' })
+    expect(ran.stdout).toContain('pagerduty to on-call: answered 400')
+    expect(ran.exit).toBe(1)
+  })
 })

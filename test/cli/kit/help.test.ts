@@ -20,7 +20,7 @@ const promised = {
   modules: 'init check test pack register submit list show health audit withdraw restore upstream',
   reviews: 'list show approve reject invite verify',
   billing: 'preview usage waive payouts developer reconcile',
-  alerts: 'list show acknowledge resend test',
+  alerts: 'list show acknowledge resend channels test',
   jobs: 'list show retry',
   crons: 'list run history',
   audit: 'list verify export checkpoint public-key',

@@ -194,6 +194,7 @@ onBothDialects('operator actions on alerts', (fresh) => {
       'tenantry_alerts_open{severity="warning"} 1',
       'tenantry_alerts_open{severity="critical"} 1',
       'tenantry_alert_deliveries{status="pending"} 0',
+      'tenantry_alert_deliveries{status="held"} 0',
       'tenantry_alert_deliveries{status="dead"} 2',
     ])
   })

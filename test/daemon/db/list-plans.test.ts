@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pageEnd } from '../../../src/core/contract/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { pageOfAlerts } from '../../../src/daemon/alerts/alerts.repo.ts'
+import { channelStates, channelsOf } from '../../../src/daemon/alerts/index.ts'
 import { listAudit } from '../../../src/daemon/audit/read-audit.ts'
 import { listUsage } from '../../../src/daemon/billing/list-billing.ts'
 import { developersToPay } from '../../../src/daemon/billing/make-statement.ts'
@@ -35,8 +36,11 @@ const windows = { timeZone: 'UTC', windows: { free: null, pro: null, enterprise:
 const place = { tenantId: 'ten_1', spaceId: 'spc_1', limit }
 const snapshots = (db: Db) => ({ db, clock: manualClock(), references: [] }) as never
 
+const channels = channelsOf({ mailTo: ['ops@school.example'], channels: [], rules: {} }, 'UTC')
+
 const lists: readonly (readonly [what: string, ask: (db: Db) => Promise<unknown>])[] = [
   ['alerts', (db) => pageOfAlerts(db, { limit })],
+  ['channels of alerts', (db) => channelStates({ db, channels })],
   ['alerts, a later page', (db) => pageOfAlerts(db, { limit, before: { lastAt: at, id: 7 } })],
   ['the audit', (db) => listAudit({ db }, { chain: 'admin', limit })],
   ['the audit, a later page', (db) => listAudit({ db }, { chain: 'admin', limit, cursor: 7 })],
@@ -124,6 +128,11 @@ for (const [name, dialect] of Object.entries(dialects))
     test('the deletion of old submissions reads none of the last year', async () => {
       const plans = await plansOf((one) => deleteOldSubmissions({ db: one, clock: manualClock() }, new AbortController().signal))
       expect(plans).toContainEqual(expect.stringMatching(/(USING.* INDEX|Index Cond).*created_at/))
+    })
+
+    test('the count of held messages reads those alone', async () => {
+      const plans = await plansOf((one) => channelStates({ db: one, channels }))
+      expect(plans).toContainEqual(expect.stringMatching(/(USING.* INDEX|Index Cond).*held_until/))
     })
 
     test('a list without an index is detected', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { enqueueDelivery } from '../../../src/daemon/alerts/alerts.jobs.ts'
+import { enqueueDelivery } from '../../../src/daemon/alerts/make-deliveries.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { receiveEvent } from '../../../src/daemon/payments/events.ts'
 import { silentLogger } from '../../../src/node/index.ts'

@@ -86,6 +86,7 @@ test('abandoned messages and jobs are a warning', async () => {
     target: 'https://hooks.example',
     status: 'dead',
     attempts: 12,
+    event: 'raised',
     created_at: at,
   } as const
   await db.insertInto('alert_deliveries').values(dead).execute()
@@ -95,4 +96,46 @@ test('abandoned messages and jobs are a warning', async () => {
     state: 'warn',
     says: '1 alert message and 1 job abandoned',
   })
+})
+
+test('channels are shown with their last outcome and without secrets', async () => {
+  env.TENANTRY_ALERTS_CHANNELS = JSON.stringify([
+    { name: 'ops', form: 'slack', url: 'https://hooks.example/t0psecretpath' },
+    { name: 'on-call', form: 'pagerduty', routingKey: 't0psecretkey' },
+    { name: 'room', form: 'matrix', url: 'https://chat.example', room: '!a:chat.example', token: 't0psecrettoken' },
+  ])
+  const { db, close } = openDatabase(`sqlite:${join(env.TENANTRY_DATA_DIR as string, 'tenantry.db')}`)
+  await migrate(db)
+  const alert_id = await db.transaction().execute((tx) => raiseAlert(tx, manualClock(), stuckFence('north')))
+  const at = '2026-01-05T02:00:00.000Z'
+  const sent = {
+    alert_id,
+    channel: 'slack',
+    target: 'ops',
+    status: 'sent',
+    attempts: 1,
+    created_at: at,
+    sent_at: at,
+    event: 'raised',
+  } as const
+  const failed = { ...sent, channel: 'pagerduty', target: 'on-call', status: 'dead', last_error: 'answered 400', sent_at: null } as const
+  await db
+    .insertInto('alert_deliveries')
+    .values([
+      { ...sent, id: 'msg_1' },
+      { ...failed, id: 'msg_2' },
+    ])
+    .execute()
+  await close()
+  const { check: outcomes } = await check('alert channels')
+  expect(outcomes).toMatchObject({
+    state: 'warn',
+    says: `ops: sent at ${at}; on-call: failed (answered 400) at ${at}; room: no message yet`,
+    mend: '`tenantry alerts test on-call` shows whether it works again',
+  })
+  const { check: configured } = await check('alerts')
+  expect(configured).toMatchObject({ state: 'ok', says: expect.stringContaining('ops (slack) and on-call (pagerduty) and room (matrix)') })
+  const { out } = await tenantryd(['check-config'])
+  expect(out).toContain('https://hooks.example/…')
+  expect(`${out}${JSON.stringify([outcomes, configured])}`).not.toContain('t0psecret')
 })
