@@ -41,6 +41,7 @@ export const rolloutDeps = (db, owner) => ({
   migrations: [],
   windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   approvalTokenSha256: undefined,
+  hasRecoveryKey: true,
   assertSnapshotsConfigured: () => undefined,
   fences: everyTier('auto'),
   snapshots: everyTier('before'),
