@@ -7,11 +7,11 @@ import { raiseAlert } from './raise-alert.ts'
 
 type Condition = Readonly<{
   kind: AlertKind
-  /** Told from other alerts of this kind by the begin of its keys. */
+  /** The first part of its keys, which separates it from other alerts of the kind. */
   name: string
   /** All subjects that are in this condition now. */
   present: readonly Omit<NewAlert, 'kind' | 'key' | 'standing'>[]
-  /** Of such a subject nothing is known: its alert stays. */
+  /** The state of such a subject is not known: its alert stays. */
   isUnknown?(subject: string): boolean
   /** Why the others are closed. */
   because: string

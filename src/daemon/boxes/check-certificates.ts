@@ -46,7 +46,7 @@ export async function checkCertificates(deps: CertificateDeps, signal: AbortSign
   return `read ${plural(found.length, 'certificate')}, ${ending.length} end soon${silent > 0 ? `, ${plural(silent, 'address does', 'addresses do')} not answer` : ''}`
 }
 
-/** When the certificate that the server presents ends, whoever signed it. Rejects when none is presented. */
+/** When the certificate that the server presents ends, also of one that no authority signed. Rejects when none is presented. */
 const endOfCertificate = ({ hostname, port }: URL, signal: AbortSignal): Promise<number> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port || 443), servername: hostname, rejectUnauthorized: false })
