@@ -30,6 +30,9 @@ export type BoxSpec = Readonly<{ slug: string; plan?: 'light' | 'pro' | 'dedicat
 
 const before: InstalledVersions = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 const wantedSynapse = '1.163.2'
+/** The last lines of a chat server that does not start. */
+export const failureLogs = ['one', 'two', 'three', 'four'].map((text, n) => ({ at: `2026-01-05T02:00:0${n}Z`, service: 'synapse', text }))
+
 /** Every phase of a staged rollout has a box, and one has several. */
 export const oneOfEachPhase: readonly BoxSpec[] = [
   { slug: 'acme', canary: true },
@@ -191,6 +194,7 @@ function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<
       composeBackup: `compose.yaml.${slug}`,
       ...(fate === 'rolls-back' ? { restored: { from: 'cold-copy' as const, tookMs: 2_000, copiedMs: 900 } } : {}),
       report: reportOf(slug),
+      ...(good ? {} : { logs: failureLogs }),
       error: good ? null : { code: 'PROBE_FAILED', message: 'three probes failed' },
     }
   }

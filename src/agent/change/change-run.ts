@@ -32,6 +32,8 @@ export type Change<K extends Kind, Step extends string, World, Evidence> = Reado
   observe(run: RunOf<K, Step, Evidence>): Promise<World>
   /** Each may be called again after a kill at any point; the journal stores what it returns. */
   steps: Readonly<Record<Step, (run: RunOf<K, Step, Evidence>) => Promise<unknown>>>
+  /** A step failed. Its failure is stored whatever happens here. */
+  failed?(run: RunOf<K, Step, Evidence>): Promise<void>
   /** Builds the result and removes what is left over; called again if the agent is killed before the result is stored. */
   close(run: RunOf<K, Step, Evidence>, facts: SagaFacts<Step>): Promise<BoxCommandResult<K>>
   /** The disk space that the first step reserved, once it is done. */
@@ -63,7 +65,7 @@ export const runChange =
             { commandId: context.commandId, what: `${change.doing} ${box.slug}` },
             change.room(run.evidence()),
           )
-          const acts = actsOf(change.steps, run)
+          const acts = actsOf(change.steps, run, change.failed)
           const { deadlineMs } = payload
           const endTimeoutMs = deps.rollbackStepTimeoutMs ?? defaultRollbackStepMs
           const close = () => change.close(run, run.facts())
@@ -81,11 +83,19 @@ export const runChange =
 
 const defaultRollbackStepMs = 6 * 3_600_000
 
-const actsOf = <Step extends string, R extends ChangeRun>(steps: Readonly<Record<Step, (run: R) => Promise<unknown>>>, run: R) =>
+const actsOf = <Step extends string, R extends ChangeRun>(
+  steps: Readonly<Record<Step, (run: R) => Promise<unknown>>>,
+  run: R,
+  failed: (run: R) => Promise<void> = async () => undefined,
+) =>
   Object.fromEntries(
     Object.entries<(run: R) => Promise<unknown>>(steps).map(([step, act]) => [
       step,
-      ({ signal }: { signal: AbortSignal }) => act({ ...run, signal }),
+      ({ signal }: { signal: AbortSignal }) =>
+        act({ ...run, signal }).catch(async (error) => {
+          if (!run.signal.aborted) await failed(run).catch(() => undefined)
+          throw error
+        }),
     ]),
   ) as Record<Step, (at: { signal: AbortSignal }) => Promise<unknown>>
 

@@ -13,6 +13,7 @@ export {
   volumeOfTry,
   volumesOfTries,
 } from './database-volume.ts'
+export { failureLogs, keepFailureLogs, removeFailureLogs } from './failure-logs.ts'
 export { acquireFence, liftFence, raiseFence } from './fence.ts'
 export { type Proof, proveHealthy } from './prove-healthy.ts'
 export type { Baseline, ChangeDeps } from './run.types.ts'

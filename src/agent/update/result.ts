@@ -8,7 +8,7 @@ import {
   type UpdateResult,
   updateOutcome,
 } from '../../core/boxes/index.ts'
-import { commonResult, errorOf, formerCompose, removeLeftover } from '../change/index.ts'
+import { commonResult, errorOf, failureLogs, formerCompose, removeFailureLogs, removeLeftover } from '../change/index.ts'
 import { downtimeOf } from './downtime.ts'
 import { stopDumpServer } from './dump-server.ts'
 import { beforeOf, coldVolume, copiedFolder, isAlongside, restoredVolumes, storedSnapshot, type UpdateRun } from './update-run.ts'
@@ -29,6 +29,7 @@ export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<U
     ...(isMigrated ? { migrationsHead } : {}),
   })
   await rm(copiedFolder(run), { recursive: true, force: true }).catch(() => undefined)
+  await removeFailureLogs(run).catch(() => undefined)
   return result
 }
 
@@ -36,7 +37,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
   const outcome = updateOutcome(facts)
   const { prefetch, rewrite } = run.evidence()
   const snapshot = storedSnapshot(run)
-  const common = await commonResult(run)
+  const [common, logs] = [await commonResult(run), await failureLogs(run)]
   return {
     outcome,
     snapshotOk: facts.done.has('snapshot'),
@@ -54,6 +55,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
     composeBackup: rewrite?.backup ?? null,
     ...restoredDatabase(run),
     downtime: downtimeOf(run),
+    ...(logs && outcome !== 'committed' ? { logs } : {}),
     error: outcome === 'committed' ? null : errorOf('update', facts, remark(run, facts, await isComposeLost(run))),
   }
 }

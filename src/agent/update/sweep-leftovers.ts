@@ -23,7 +23,7 @@ export async function sweepWork({ journal, workFolder }: WorkDeps): Promise<read
 
 function commandOf(name: string): string | undefined {
   try {
-    return decodeURIComponent(name.replace(/\.(restored|copied)$/, ''))
+    return decodeURIComponent(name.replace(/\.(restored|copied|logs)$/, ''))
   } catch {
     return undefined
   }

@@ -1,7 +1,8 @@
-import { isRolledBackByImages, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
+import { isRolledBackByImages, isTouched, type UpdateStep, updateSaga } from '../../core/boxes/index.ts'
 import { applyMigrations } from '../boxes/index.ts'
 import {
   type ChangeDeps,
+  keepFailureLogs,
   liftFence,
   proveHealthy,
   raiseFence,
@@ -29,6 +30,9 @@ export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): Comm
     sagaOf: ({ fence }) => updateSaga(fence),
     observe: observeUpdate,
     steps,
+    failed: async (run) => {
+      if (isTouched(run.facts())) await keepFailureLogs(run, beforeOf(run).planned)
+    },
     close: closeUpdate,
     room: ({ prefetch }) => prefetch?.room,
   })

@@ -1,5 +1,5 @@
 import { stepWord } from '../../core/boxes/index.ts'
-import { duration } from '../../core/kit/index.ts'
+import { duration, problem } from '../../core/kit/index.ts'
 import {
   actionTint,
   downtimeParts,
@@ -17,6 +17,7 @@ import {
   statusWord,
   withShortDigests,
 } from '../../core/rollouts/index.ts'
+import { logLine } from '../boxes/index.ts'
 import { type Context, clean, command, count, fields, flag, momentOf, oneOf, type Style, sections, stamp, text } from '../kit/index.ts'
 import { planView } from './plan.ts'
 import { reportView } from './report.view.ts'
@@ -30,18 +31,20 @@ type Shown =
 export const show = command('show <id>', 'Show a rollout: failures, timeline, downtime, next commands', {
   options: {
     box: text('--box <slug>', 'one box with the evidence of each attempt'),
+    logs: flag('--logs', 'with --box: the last log lines of the services that failed'),
     boxes: flag('--boxes', 'all boxes in a table'),
     plan: flag('--plan', 'the plan of the rollout'),
     report: flag('--report', 'with --json: the report instead of the full record'),
   },
-  run: async (context, { id, box, boxes, plan, report }): Promise<Shown> => {
+  run: async (context, { id, box, boxes, plan, report, logs }): Promise<Shown> => {
     const params = { id }
+    if (logs && !box) throw problem('USAGE', '--logs needs the box. fix: add --box <slug>')
     if (box) return context.api.rollouts.getRolloutAction({ params: { id, slug: box } })
     if (boxes || plan || (context.json && !report)) return context.api.rollouts.getRollout({ params })
     return withPlan(context, await context.api.rollouts.reportRollout({ params }))
   },
-  view: (result, style, { plan }) => {
-    if ('attempts' in result) return actionView(result, style)
+  view: (result, style, { plan, logs }) => {
+    if ('attempts' in result) return logs ? logsView(result.attempts, style) : actionView(result, style)
     if ('timeline' in result) return reportView(result, style)
     return plan ? planView(result.plan, style) : rolloutView(result, style)
   },
@@ -72,7 +75,23 @@ export function actionView({ action, attempts }: { action: RolloutAction; attemp
     ['expected downtime', action.expectedFenceMs > 0 ? duration(action.expectedFenceMs) : null],
     ['findings', action.findings.map(({ code, message }) => `${clean(message)} [${code}]`).join('\n')],
   ])
-  return sections(facts, ...attempts.map((attempt) => attemptView(attempt, style)))
+  const hasLogs = attempts.some(({ logs }) => logs !== null)
+  const next = hasLogs
+    ? `Log lines of the failure: tenantry rollouts show ${action.rolloutId} --box ${action.tenantSlug} --logs`
+    : undefined
+  return sections(facts, ...attempts.map((attempt) => attemptView(attempt, style)), next)
+}
+
+/** The last lines of the services that failed, of each attempt that has some. */
+const logsView = (attempts: readonly RolloutAttempt[], style: Style): string => {
+  const kept = attempts.filter(({ logs }) => logs !== null)
+  if (kept.length === 0) return 'No log lines: no attempt failed after it had changed the box.'
+  return sections(
+    ...kept.map(
+      ({ kind, attempt, logs }) =>
+        `${style.paint.bold(`${attemptWords[kind]} ${attempt}`)}\n${(logs ?? []).map((line) => logLine(line, style)).join('\n')}`,
+    ),
+  )
 }
 
 const attemptWords = { update: 'Attempt', 'undo-images': 'Image rollback,', 'undo-snapshot': 'Snapshot rollback,' } as const

@@ -151,9 +151,20 @@ function Attempt({ attempt }: Readonly<{ attempt: RolloutAttempt }>) {
           </div>
         )}
       </div>
+      {attempt.logs && <FailureLogs logs={attempt.logs} />}
     </Section>
   )
 }
+
+/** The last lines of the services that failed, from before the rollback replaced them. */
+const FailureLogs = ({ logs }: Readonly<{ logs: NonNullable<RolloutAttempt['logs']> }>) => (
+  <>
+    <h3>{text.logs}</h3>
+    <pre className="log" role="log" aria-label={text.logs}>
+      {logs.map(({ at, service, text }) => `${at.slice(11, 19)} ${service}  ${text}`).join('\n')}
+    </pre>
+  </>
+)
 
 function attemptFacts(attempt: RolloutAttempt): readonly Fact[] {
   const { facts } = text

@@ -169,6 +169,7 @@ export const words = {
     opened: (when: string, reason: string | undefined) => `maintenance ended ${when}${reason ? `: ${reason}` : ''}`,
     steps: 'Steps',
     probes: 'Probes',
+    logs: 'Last log lines of what failed',
     unknownImage: 'unknown',
     running: 'running',
     snapshots: 'Snapshots of this box',

@@ -191,6 +191,10 @@ export const Downtime = z.object({
 })
 export type Downtime = z.infer<typeof Downtime>
 
+/** One line of a container's output; the time is the engine's. */
+export const LogLine = z.object({ at: z.string(), service: z.string(), text: z.string().max(4_000) })
+export type LogLine = z.infer<typeof LogLine>
+
 /**
  * The result of an update. `failed` = no container was replaced and no data touched, and stopped services run again; with `leftOpen`, users
  * are on the new version although it is unverified, and nothing rolls back automatically.
@@ -218,6 +222,8 @@ export const UpdateResult = z.object({
   restored: RestoredDatabase.optional(),
   /** Absent where the update failed before its fence. */
   downtime: Downtime.optional(),
+  /** The last lines of the services that failed, from before the rollback replaced them, without secrets; absent where no step failed. */
+  logs: z.array(LogLine).max(1000).optional(),
   report: VersionsReport.nullable(),
   error: AgentError.nullable(),
 })
@@ -292,7 +298,3 @@ export const RepositoryReport = z.object({
   repositoryId: RepositoryId,
 })
 export type RepositoryReport = z.infer<typeof RepositoryReport>
-
-/** One line of a container's output; the time is the engine's. */
-export const LogLine = z.object({ at: z.string(), service: z.string(), text: z.string().max(4_000) })
-export type LogLine = z.infer<typeof LogLine>

@@ -34,7 +34,7 @@ export {
   type ImageRollback,
   InstalledVersions,
   type ListedSnapshot,
-  type LogLine,
+  LogLine,
   maxKeptFiles,
   Progress,
   type RepositoryReport,

@@ -3,6 +3,7 @@ import {
   Downtime,
   FenceMode,
   InstalledVersions,
+  LogLine,
   ProbeResult,
   Progress,
   RestoredDatabase,
@@ -116,6 +117,8 @@ export const RolloutAttempt = z.object({
   restored: RestoredDatabase.nullable(),
   /** The parts of the downtime, and the fence mode that the agent applied; null where it did not report them. */
   downtime: Downtime.nullable(),
+  /** The last lines of the services that failed, without secrets; null where no step failed after the box was changed. Not part of the checksum. */
+  logs: z.array(LogLine).nullable(),
   /** The reported steps in order: the start of each, and its duration until the next one or the end. */
   steps: z.array(AttemptStep),
   durationMs: z.number().nullable(),

@@ -1,10 +1,11 @@
 import { type AlertError, alertKey, type NewAlert, quoted, reasonText } from '../../core/alerts/index.ts'
+import type { LogLine } from '../../core/boxes/index.ts'
 import { plural } from '../../core/kit/index.ts'
 
 // The alerts of rollouts. Each box alert is about one attempt at one box; the board of the box says what to do.
 
 type OfBox = Readonly<{ rolloutId: string; slug: string; attempt: number }>
-type Failed = OfBox & Readonly<{ error: AlertError }>
+type Failed = OfBox & Readonly<{ error: AlertError; logs?: readonly LogLine[] | null }>
 
 type AboutBox = Pick<NewAlert, 'kind' | 'key' | 'severity' | 'title' | 'body'>
 
@@ -19,7 +20,18 @@ type UpdateFailure = 'unhealthy' | 'rolled_back' | 'opened_early' | 'wrong_image
 
 /** An update failed, and the box serves its users: on its previous version, or on one that was not proven. */
 export const updateFailed = (failure: UpdateFailure, of: Failed): NewAlert =>
-  aboutBox(of, { kind: 'update_failed', ...updateFailures[failure](of, reasonText(of.error)) })
+  aboutBox(of, { kind: 'update_failed', ...updateFailures[failure](of, reasonText(of.error) + lastLines(of.logs)) })
+
+/** The last three lines of the service whose log ends last. */
+function lastLines(logs: readonly LogLine[] | null = null): string {
+  const last = logs
+    ?.toSorted((a, b) => (a.at < b.at ? -1 : 1))
+    .filter(({ text }) => text.trim() !== '')
+    .at(-1)
+  if (!logs || !last) return ''
+  const lines = logs.filter(({ service, text }) => service === last.service && text.trim() !== '').slice(-3)
+  return `\nLast lines of ${last.service}:\n${lines.map(({ text }) => `  ${quoted(text, 200)}`).join('\n')}`
+}
 
 const updateFailures: Readonly<Record<UpdateFailure, (of: OfBox, reason: string) => Pick<AboutBox, 'severity' | 'title' | 'body'>>> = {
   unhealthy: ({ rolloutId, slug }, reason) => ({
@@ -70,7 +82,7 @@ export const updateLeftDown = (of: Failed): NewAlert =>
     kind: 'box_down',
     title: `${of.slug} is DOWN: update and rollback failed`,
     body:
-      `The update of ${of.slug} in rollout ${of.rolloutId} failed, and the rollback failed too.\n${reasonText(of.error)}\n` +
+      `The update of ${of.slug} in rollout ${of.rolloutId} failed, and the rollback failed too.\n${reasonText(of.error)}${lastLines(of.logs)}\n` +
       'Users see a maintenance page. The box is stopped; its previous data, its new data and its snapshot are kept until an operator decides.',
   })
 

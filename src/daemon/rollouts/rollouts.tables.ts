@@ -117,6 +117,8 @@ export type RolloutAttemptTable = {
   restored: string | null
   /** The parts of the downtime; null where the agent did not report them. */
   downtime: string | null
+  /** JSON: the last lines of the services that failed. */
+  logs: string | null
   steps: string
   duration_ms: number | null
   fenced_ms: number | null

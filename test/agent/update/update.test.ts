@@ -1,4 +1,5 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { reserveBytes } from '../../../src/agent/backup/index.ts'
 import { fenceFile } from '../../../src/agent/boxes/index.ts'
@@ -135,6 +136,25 @@ describe('an update that does not prove healthy', () => {
       error: { code: 'PROBE_FAILED', message: expect.stringContaining('synapse exited at start') },
     })
     expect(result.probes.filter(({ verdict }) => verdict !== 'ok')).toEqual([])
+  })
+
+  test('the log lines of what failed outlive its container, without secrets', async () => {
+    const world = await aWorld()
+    const secrets = join(world.box.project.folder, 'secrets')
+    await mkdir(secrets, { recursive: true })
+    await writeFile(join(secrets, 'probe.json'), JSON.stringify({ userId: '@p:oak', accessToken: 'a1b2c3d4e5', roomId: '!r:oak' }))
+    world.inject({ kind: 'dies-at-start', image: newSynapse })
+    const logs = `2026-01-05T02:00:00.1Z started with a1b2c3d4e5\n2026-01-05T02:00:00.2Z GET /sync?access_token=syt_YW5uYQ_abcdefgh\n`
+    const deps = await world.agent((ports) => ({
+      ...ports,
+      engine: { ...ports.engine, logs: async (_id, _lines, options) => (options?.timestamps ? logs : '') },
+    }))
+    const result = await world.run(aPayload(), { deps })
+    expect(result.outcome).toBe('rolled_back')
+    expect(result.logs).toEqual([
+      { at: '2026-01-05T02:00:00.1Z', service: 'synapse', text: 'started with [secret]' },
+      { at: '2026-01-05T02:00:00.2Z', service: 'synapse', text: 'GET /sync?access_token=[secret]' },
+    ])
   })
 
   test('a second update after a rollback gets a database volume of its own', async () => {

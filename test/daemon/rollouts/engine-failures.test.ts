@@ -6,7 +6,7 @@ import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { digestOf, newImage, oneOfEachPhase, rolloutWorld } from '../../support/rollout-world.ts'
+import { digestOf, failureLogs, newImage, oneOfEachPhase, rolloutWorld } from '../../support/rollout-world.ts'
 
 onBothDialects('a box that fails', (fresh) => {
   test('stops new tenants of the phase, lets running ones finish, and pauses with its reason', async () => {
@@ -22,6 +22,17 @@ onBothDialects('a box that fails', (fresh) => {
     expect(pauseReason).toMatch(
       /^free_5 stopped: box-. failed and was rolled back \(PROBE_FAILED: three probes failed\)\. Next: resume the rollout/,
     )
+  })
+
+  test('keeps the last lines of what failed, and its alert has three of them', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
+    const id = await world.started()
+    world.fates.set('acme', ['rolls-back'])
+    await world.settle()
+    const { attempts } = await showAction(world.deps, { id, slug: 'acme' })
+    expect(attempts.map(({ logs }) => logs)).toEqual([failureLogs])
+    const { body } = await world.deps.db.selectFrom('alerts').select('body').where('kind', '=', 'update_failed').executeTakeFirstOrThrow()
+    expect(body).toContain('\nLast lines of synapse:\n  two\n  three\n  four\n')
   })
 
   test('resume tries again as a new attempt and goes on', async () => {

@@ -39,7 +39,7 @@ export function outcomeOf({ rollout, action }: LockedAction, result: UpdateResul
   const ordered = Object.entries(action.images).map(([service, image]) => [service, rollout.digests[image] as string])
   const { status, error, runsOther } = evaluateResult(result, Object.fromEntries(ordered))
   const { snapshotOk, healthOk, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
-  const { digestsBefore, digestsAfter, restored = null, downtime = null } = result
+  const { digestsBefore, digestsAfter, restored = null, downtime = null, logs = null } = result
   // An agent that committed an image that was not ordered has not done this update.
   const updateOk = result.updateOk && error?.code !== 'DIGEST_MISMATCH'
   const rolledBack = result.rolledBack && status === 'rolled_back'
@@ -51,7 +51,7 @@ export function outcomeOf({ rollout, action }: LockedAction, result: UpdateResul
     shows: { snapshotOk, updateOk, healthOk, rolledBack, snapshotId, fencedMs, ...(downtime ? { fenceMode: downtime.mode } : {}) },
     evidence: {
       ...{ snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup },
-      ...{ restored, downtime, durationMs, fencedMs, report },
+      ...{ restored, downtime, logs, durationMs, fencedMs, report },
     },
   }
 }
@@ -99,9 +99,9 @@ async function updateAlerts({ tx, clock, action }: LockedAction, ended: StoredAc
 /** A failure before anything was touched raises none: its rollout pauses and says so. */
 function alertFor(
   { rolloutId, tenantSlug: slug, attempt, status, error }: StoredAction,
-  { leftOpen, runsOther }: Outcome,
+  { leftOpen, runsOther, evidence }: Outcome,
 ): NewAlert | undefined {
-  const box = { rolloutId, slug, attempt, error }
+  const box = { rolloutId, slug, attempt, error, logs: evidence?.logs ?? null }
   if (status === 'rollback_failed') return updateLeftDown(box)
   if (status === 'rolled_back') return updateFailed('rolled_back', box)
   if (status !== 'failed') return undefined
