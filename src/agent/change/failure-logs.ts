@@ -11,7 +11,7 @@ import type { ChangeRun } from './run.types.ts'
 type Failed = Pick<ChangeRun, 'box' | 'deps' | 'dumpFolder'>
 
 const linesOfService = 200
-/** Of all services: the result of a command, and a row of the daemon, hold them. */
+/** Upper bound for all services together, because the result of a command and a row of the daemon hold them. */
 const maxChars = 60_000
 
 const fileOf = ({ dumpFolder }: Pick<Failed, 'dumpFolder'>): string => `${dumpFolder}.logs`
