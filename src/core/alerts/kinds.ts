@@ -99,10 +99,10 @@ export const alertKinds = {
   },
   certificate_expiring: {
     severity: 'warning',
-    about: null,
+    about: 'box',
     raised:
-      'Certificates of public addresses of boxes end within 14 days, checked daily. One alert for all of them; critical where one ends within 3 days',
-    closed: 'all are valid for longer',
+      'The certificate of the public address of a box ends within 14 days, checked daily. Another, critical one where it ends within 3 days',
+    closed: 'it is renewed',
   },
   host_frozen: {
     severity: 'critical',
