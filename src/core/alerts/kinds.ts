@@ -85,6 +85,12 @@ export const alertKinds = {
     raised: 'The agent of a host has been silent for two minutes; the state of its boxes is unknown. Warning if the host has no boxes',
     closed: 'the agent is back, or the host is revoked',
   },
+  boxes_unchecked: {
+    severity: 'critical',
+    about: 'host',
+    raised: 'The agent of a host is connected, and has not checked all its open boxes for ten minutes: the container engine may be down',
+    closed: 'it has checked them',
+  },
   disk_low: {
     severity: 'warning',
     about: 'host',

@@ -10,9 +10,11 @@ type Text = Omit<NewAlert, 'kind'>
 const leaseMs = 30_000
 /** A restart of the agent or of its network is no failure. */
 const silentMs = 2 * 60_000
+/** A minute with a hundred boxes that all hang, several times over. */
+const uncheckedMs = 10 * 60_000
 
 /**
- * Raises `host_offline`, `disk_low` and `clock_skew`, and closes them. Silence counts only while this daemon listens: after its own downtime no
+ * Raises `host_offline`, `boxes_unchecked`, `disk_low` and `clock_skew`, and closes them. Silence counts only while this daemon listens: after its own downtime no
  * host has been heard for long.
  */
 export function hostWatch(deps: Deps): () => Promise<void> {
@@ -37,6 +39,9 @@ async function watchHosts(deps: Deps, hasListened: boolean): Promise<void> {
     ...{ kind: 'host_offline', name: 'silent', present: silent.map(offlineAlert), because: 'its agent is back, or the host was revoked' },
     isUnknown: (name) => !hasListened && silentNames.has(name),
   })
+  const unchecked = heard.filter((host) => isUnchecked(host, now)).map(uncheckedAlert)
+  const checks = { kind: 'boxes_unchecked', name: 'checks', because: 'the agent checks its boxes again' } as const
+  await followCondition(deps, { ...checks, present: unchecked, isUnknown })
   const skewed = heard.filter(isSkewed).map(skewAlert)
   await followCondition(deps, { kind: 'clock_skew', name: 'clock', present: skewed, isUnknown, because: 'the clock is right again' })
   const short = await hostsShortOfDisk(deps, heard)
@@ -51,6 +56,10 @@ type Watched = Readonly<{
   resources: HostResources | null
   samples: readonly DiskSample[]
 }>
+
+/** The time of the last checks is of the clock of the host. */
+const isUnchecked = ({ resources, clockOffsetMs }: Watched, now: Date): boolean =>
+  resources?.checkedAt !== undefined && now.getTime() + (clockOffsetMs ?? 0) - Date.parse(resources.checkedAt) > uncheckedMs
 
 async function activeHosts(db: Db): Promise<Watched[]> {
   const columns = ['id', 'name', 'last_seen_at', 'clock_offset_ms', 'resources', 'disk_samples'] as const
@@ -94,6 +103,16 @@ const offlineAlert = ({ name, lastSeenAt, resources }: Watched): Text => ({
     `Whether the chats of its ${plural(resources?.boxes ?? 0, 'box', 'boxes')} run is not known: look at the machine and its network first.\n` +
     `If the machine runs and its boxes serve, only the agent is down (\`systemctl status tenantry-agent\`). If it is lost, its boxes can be moved ` +
     'to another host from their last snapshots (`tenantry boxes move <slug> --to <host> --old-host-is-dead`).',
+  command: `tenantry hosts show ${name}`,
+})
+
+const uncheckedAlert = ({ name, resources }: Watched): Text => ({
+  subject: name,
+  title: `The boxes of host ${name} cannot be checked`,
+  body:
+    `Its agent is connected, and has not checked every box since ${humanTime(resources?.checkedAt ?? '')}: most likely the container engine does not ` +
+    'answer. Whether the chats run is not known, and lists show their last state. No box can be updated, restored or moved.\n' +
+    'Look on the machine (`tenantry-agent doctor`, `systemctl status docker`), and start the engine.',
   command: `tenantry hosts show ${name}`,
 })
 

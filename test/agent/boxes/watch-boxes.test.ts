@@ -147,3 +147,14 @@ test('after the first check of all boxes a report replaces what the daemon knew 
   expect(watch.calls()).toBe(1)
   await watch.end()
 })
+
+test('while a box cannot be read, the time of the last checks stays', async () => {
+  const unreadable: string[] = []
+  const watch = await aWatch(names(2), { unreadable })
+  await watch.pass(30)
+  const [{ check } = expect.fail()] = [watch.watcher.found('box-0')]
+  unreadable.push('box-0')
+  await watch.pass(10 * 60)
+  expect(watch.watcher.checkedAt()).toBe(check.at)
+  await watch.end()
+})
