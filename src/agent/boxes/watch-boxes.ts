@@ -12,7 +12,7 @@ export type WatchDeps = Readonly<{
 }>
 
 export type BoxWatcher = Readonly<{
-  /** What the last check of a box found; undefined before the first one, and while the box is closed. */
+  /** The result of the last check of a box; undefined before the first one, and while the box is closed. */
   found(slug: string): BoxWatch | undefined
   /** Every open box was checked at this time or later; undefined before that. */
   checkedAt(): string | undefined
@@ -147,7 +147,7 @@ async function checkOpenBox(
   return (await isClosed()) ? undefined : check
 }
 
-/** What a person is to learn of. */
+/** The parts of a result whose change is reported. */
 function outcomeOf(found: BoxWatch | undefined): string {
   if (!found) return 'ok'
   const failed = Object.entries(found.check.components).flatMap(([part, { ok }]) => (ok ? [] : [part]))

@@ -49,7 +49,7 @@ export type BoxRecord = Readonly<{
   report: VersionsReport | null
   reportedAt: string | null
   probe: ProbeResult | null
-  /** What the last report showed. */
+  /** The health by the last report. */
   health: Readonly<{ state: ReportedHealth['state']; since: string }> | null
   /** Since when it is down or degraded. */
   failingSince: string | null

@@ -56,7 +56,7 @@ async function followEnds(deps: CertificateDeps, { found, silent }: Read): Promi
   return ending.length
 }
 
-/** When the certificate that the server presents ends, whoever signed it. Rejects when none is presented. */
+/** When the certificate that the server presents ends, also an untrusted one. Rejects when none is presented. */
 const endOfCertificate = ({ hostname, port }: URL, signal: AbortSignal): Promise<number> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port || 443), servername: hostname, rejectUnauthorized: false })

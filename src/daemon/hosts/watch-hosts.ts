@@ -15,7 +15,7 @@ const uncheckedMs = 10 * 60_000
 
 /**
  * Raises `host_offline`, `boxes_unchecked`, `disk_low` and `clock_skew`, and closes them. Silence counts only while this daemon listens: after its own downtime no
- * host has been heard for long.
+ * host has called for a while.
  */
 export function hostWatch(deps: Deps): () => Promise<void> {
   const { clock, owner } = deps
@@ -31,7 +31,7 @@ export function hostWatch(deps: Deps): () => Promise<void> {
 async function watchHosts(deps: Deps, hasListened: boolean): Promise<void> {
   const now = deps.clock.now()
   const hosts = (await activeHosts(deps.db)).map((host) => ({ ...host, isSilent: isOffline(host, now, silentMs) }))
-  const heard = hosts.filter(({ isSilent }) => !isSilent)
+  const connected = hosts.filter(({ isSilent }) => !isSilent)
   const silentNames = new Set(hosts.filter(({ isSilent }) => isSilent).map(({ name }) => name))
   const isUnknown = (name: string) => silentNames.has(name)
   const silent = hasListened ? hosts.filter(({ isSilent, lastSeenAt }) => isSilent && lastSeenAt !== null) : []
@@ -39,12 +39,12 @@ async function watchHosts(deps: Deps, hasListened: boolean): Promise<void> {
     ...{ kind: 'host_offline', name: 'silent', present: silent.map(offlineAlert), because: 'its agent is back, or the host was revoked' },
     isUnknown: (name) => !hasListened && silentNames.has(name),
   })
-  const unchecked = heard.filter((host) => isUnchecked(host, now)).map(uncheckedAlert)
+  const unchecked = connected.filter((host) => isUnchecked(host, now)).map(uncheckedAlert)
   const checks = { kind: 'boxes_unchecked', name: 'checks', because: 'the agent checks its boxes again' } as const
   await followCondition(deps, { ...checks, present: unchecked, isUnknown })
-  const skewed = heard.filter(isSkewed).map(skewAlert)
+  const skewed = connected.filter(isSkewed).map(skewAlert)
   await followCondition(deps, { kind: 'clock_skew', name: 'clock', present: skewed, isUnknown, because: 'the clock is right again' })
-  const short = await hostsShortOfDisk(deps, heard)
+  const short = await hostsShortOfDisk(deps, connected)
   await followCondition(deps, { kind: 'disk_low', name: 'disk', present: short, isUnknown, because: 'there is enough free space again' })
 }
 
@@ -99,7 +99,7 @@ const offlineAlert = ({ name, lastSeenAt, resources }: Watched): Text => ({
   ...(resources?.boxes === 0 ? { severity: 'warning' as const } : {}),
   title: `Host ${name} is silent`,
   body:
-    `The agent of ${name} was last heard ${humanTime(lastSeenAt ?? '')}. ` +
+    `The agent of ${name} last connected ${humanTime(lastSeenAt ?? '')}. ` +
     `Whether the chats of its ${plural(resources?.boxes ?? 0, 'box', 'boxes')} run is not known: look at the machine and its network first.\n` +
     `If the machine runs and its boxes serve, only the agent is down (\`systemctl status tenantry-agent\`). If it is lost, its boxes can be moved ` +
     'to another host from their last snapshots (`tenantry boxes move <slug> --to <host> --old-host-is-dead`).',
