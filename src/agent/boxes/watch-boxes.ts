@@ -16,7 +16,10 @@ export type BoxWatcher = Readonly<{
   found(slug: string): BoxWatch | undefined
   /** Every open box was checked at this time or later; undefined before that. */
   checkedAt(): string | undefined
-  /** Checks every open box once a minute until the signal aborts. Calls back each time a part of a box fails, or works again. */
+  /**
+   * Checks every open box once a minute until the signal aborts. Calls back each time a part of a box fails, or works again, and once when all
+   * boxes were checked first: what an earlier agent reported may be over.
+   */
   run(onChange: () => void, signal: AbortSignal): Promise<void>
 }>
 
@@ -40,6 +43,8 @@ type Watched = {
   /** When the next check writes. */
   writeMs: number
   isChecking: boolean
+  /** Its first check ended. */
+  isKnown: boolean
   /** The last check failed, and one more decides. */
   inDoubt: boolean
   found: BoxWatch | undefined
@@ -58,6 +63,7 @@ export function boxWatcher(deps: WatchDeps): BoxWatcher {
     },
     run: async (onChange, signal) => {
       const { clock } = deps
+      let areAllKnown = false
       for (let listedMs = Number.NEGATIVE_INFINITY; !signal.aborted; await clock.sleep(tickMs, signal)) {
         const nowMs = clock.monotonicMs()
         if (nowMs - listedMs >= listEveryMs) {
@@ -66,6 +72,10 @@ export function boxWatcher(deps: WatchDeps): BoxWatcher {
           await refresh(deps, watched).catch(() => undefined)
         }
         const all = [...watched.values()]
+        if (!areAllKnown && all.length > 0 && all.every(({ isKnown }) => isKnown)) {
+          areAllKnown = true
+          onChange()
+        }
         const free = parallel - all.filter(({ isChecking }) => isChecking).length
         const due = all.filter(({ isChecking, dueMs }) => !isChecking && dueMs <= nowMs).toSorted((a, b) => a.dueMs - b.dueMs)
         for (const one of due.slice(0, Math.max(0, free))) void look(deps, one, { onChange, signal })
@@ -84,7 +94,7 @@ async function refresh({ boxes, clock }: WatchDeps, watched: Map<string, Watched
     if (known) known.box = box
     else {
       const dueMs = nowMs + added++ * spreadMs
-      const fresh = { isChecking: false, inDoubt: false, isClosed: false, found: undefined, restarts: new RestartHistory() }
+      const fresh = { isChecking: false, isKnown: false, inDoubt: false, isClosed: false, found: undefined, restarts: new RestartHistory() }
       watched.set(box.slug, { box, dueMs, writeMs: dueMs + writesEveryMs, ...fresh })
     }
   }
@@ -108,11 +118,13 @@ async function look(deps: WatchDeps, one: Watched, { onChange, signal }: Look): 
       return
     }
     one.inDoubt = false
+    one.isKnown = true
     one.isClosed = !check
     one.found = check && { check, restarts: one.restarts.recent(clock.monotonicMs()) }
     if (one.found && outcomeOf(one.found) !== before) onChange()
   } catch {
     // The engine or a file of the box cannot be read now: the report says so too.
+    one.isKnown = true
     one.dueMs = clock.monotonicMs() + failingEveryMs
   } finally {
     one.isChecking = false
@@ -135,7 +147,7 @@ async function checkOpenBox(
   return (await isClosed()) ? undefined : check
 }
 
-/** The failures that an operator learns of. */
+/** The parts of a result whose change is reported. */
 function outcomeOf(found: BoxWatch | undefined): string {
   if (!found) return 'ok'
   const failed = Object.entries(found.check.components).flatMap(([part, { ok }]) => (ok ? [] : [part]))

@@ -59,7 +59,10 @@ const settleMs = 2_000
 const restMs = 13_000
 const againMs = 15_000
 
-/** Reports boxes after any change of their containers or of what a check found. Best effort: hello and every command report too. */
+/** Longest pause after reports that failed. */
+const maxRestMs = 60_000
+
+/** Reports boxes after any change of their containers or of what a check found. Hello and every command report too. */
 export async function reportChanges(session: Session): Promise<void> {
   const requestReport = changeReporter(session)
   await Promise.all([reportEvents(session, requestReport), session.watch?.(requestReport, session.signal)])
@@ -83,16 +86,17 @@ async function follow(events: AsyncIterable<unknown>, requestReport: () => void)
   for await (const _ of events) requestReport()
 }
 
-/** A change during a report triggers another one, so the last state is always reported. */
+/** A change during a report, or a report that fails, triggers another one, so the last state is always reported. */
 function changeReporter(session: Session): () => void {
   const { clock, signal } = session
   let [pending, running] = [false, false]
   const run = async () => {
-    while (pending && !signal.aborted) {
+    for (let failures = 0; pending && !signal.aborted; ) {
       await clock.sleep(settleMs, signal)
       pending = false
-      await report(session)
-      await clock.sleep(restMs, signal)
+      failures = (await report(session)) ? 0 : failures + 1
+      if (failures > 0) pending = true
+      await clock.sleep(Math.min(restMs * 2 ** failures, maxRestMs), signal)
     }
     running = false
   }
@@ -104,8 +108,14 @@ function changeReporter(session: Session): () => void {
   }
 }
 
-async function report({ client, log, reports, signal }: Session): Promise<void> {
-  if (signal.aborted) return
-  const send = async () => client.postReports({ body: { reports: [...(await reports())] } }, { signal })
-  await send().catch((err) => log.debug({ err }, 'cannot report a change'))
+/** False if it was not sent. */
+async function report({ client, log, reports, signal }: Session): Promise<boolean> {
+  if (signal.aborted) return false
+  try {
+    await client.postReports({ body: { reports: [...(await reports())] } }, { signal })
+    return true
+  } catch (err) {
+    log.debug({ err }, 'cannot report a change')
+    return false
+  }
 }

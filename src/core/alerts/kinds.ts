@@ -85,6 +85,12 @@ export const alertKinds = {
     raised: 'The agent of a host has been silent for two minutes; the state of its boxes is unknown. Warning if the host has no boxes',
     closed: 'the agent is back, or the host is revoked',
   },
+  boxes_unchecked: {
+    severity: 'critical',
+    about: 'host',
+    raised: 'The agent of a host is connected, and has not checked all its open boxes for ten minutes: the container engine may be down',
+    closed: 'it has checked them',
+  },
   disk_low: {
     severity: 'warning',
     about: 'host',
@@ -99,10 +105,10 @@ export const alertKinds = {
   },
   certificate_expiring: {
     severity: 'warning',
-    about: null,
+    about: 'box',
     raised:
-      'Certificates of public addresses of boxes end within 14 days, checked daily. One alert for all of them; critical where one ends within 3 days',
-    closed: 'all are valid for longer',
+      'The certificate of the public address of a box ends within 14 days, checked daily. Another, critical one where it ends within 3 days',
+    closed: 'it is renewed',
   },
   host_frozen: {
     severity: 'critical',

@@ -48,7 +48,7 @@ export const BoxFacts = z.object({
 })
 export type BoxFacts = z.infer<typeof BoxFacts>
 
-/** The agent found this by itself: it looks at each open box every minute. */
+/** A result of the agent alone: it checks each open box every minute. */
 const BoxWatch = z.object({
   check: ProbeResult,
   /** Restarts of containers by the engine within the last 15 minutes. */

@@ -23,7 +23,7 @@ export const BoxHealth = z.object({
 })
 export type BoxHealth = z.infer<typeof BoxHealth>
 
-/** The health in the last report of a box, however old that is. */
+/** The health by the last report of a box; without whether it can still be trusted. */
 export type ReportedHealth = Readonly<{ state: Exclude<HealthState, 'unknown'>; failing: string[]; why: string | null }>
 
 type Reported = Readonly<{
@@ -95,7 +95,7 @@ export function reportedHealth({ managed, closedBy, report: { services, watch },
   return { state: 'degraded', failing: restarting, why }
 }
 
-/** The number of restarts within 15 minutes that is no accident. */
+/** This number of restarts within 15 minutes is no accident. */
 export const manyRestarts = 3
 
 const failedParts = ({ components }: Pick<ProbeResult, 'components'>) =>

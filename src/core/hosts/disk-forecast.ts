@@ -33,8 +33,9 @@ export function fullAt(
 /** Below a tenth of free space, pulls, dumps and restores start to fail; a little above ends an alert. */
 const leastFree = 0.1
 const enoughFree = 0.12
-/** Time to act on a disk that fills fast. */
+/** Time to act on a disk that fills fast; a little more ends an alert, because the forecast moves with each file. */
 const soonMs = 2 * dayMs
+const laterMs = 3 * dayMs
 
 type Disk = Readonly<{
   resources: Pick<HostResources, 'diskBytes' | 'freeDiskBytes'>
@@ -45,5 +46,5 @@ type Disk = Readonly<{
 
 export function isDiskShort({ resources: { diskBytes, freeDiskBytes }, fullAt, now, isAlerted }: Disk): boolean {
   if (freeDiskBytes < diskBytes * (isAlerted ? enoughFree : leastFree)) return true
-  return fullAt !== undefined && fullAt.getTime() - now.getTime() < soonMs
+  return fullAt !== undefined && fullAt.getTime() - now.getTime() < (isAlerted ? laterMs : soonMs)
 }

@@ -7,11 +7,11 @@ import { raiseAlert } from './raise-alert.ts'
 
 type Condition = Readonly<{
   kind: AlertKind
-  /** The first part of its keys, which separates it from other alerts of the kind. */
+  /** Separates its alerts from others of this kind: the keys begin with it. */
   name: string
   /** All subjects that are in this condition now. */
   present: readonly Omit<NewAlert, 'kind' | 'key' | 'standing'>[]
-  /** The state of such a subject is not known: its alert stays. */
+  /** Nothing is known of such a subject: its alert stays. */
   isUnknown?(subject: string): boolean
   /** Why the others are closed. */
   because: string

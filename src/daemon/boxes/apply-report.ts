@@ -104,7 +104,11 @@ function healthColumns(box: BoxRecord, { report, probe, reportedAt }: Reported):
   const { managed, fenced, fence } = report
   const closed = closedBy({ maintenance: box.maintenance, fenced, fence: fence ?? null })
   const { state, why } = reportedHealth({ managed, closedBy: closed, report, probe, reportedAt })
-  return { health: state, health_why: why, ...(box.health?.state === state ? {} : { health_since: reportedAt }) }
+  const isFailing = state === 'down' || state === 'degraded'
+  return {
+    ...{ health: state, health_why: why, failing_since: isFailing ? (box.failingSince ?? reportedAt) : null },
+    ...(box.health?.state === state ? {} : { health_since: reportedAt }),
+  }
 }
 
 /** A fence of another owner, or with another start, is a new fence: its time starts again. */

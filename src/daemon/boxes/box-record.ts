@@ -49,8 +49,10 @@ export type BoxRecord = Readonly<{
   report: VersionsReport | null
   reportedAt: string | null
   probe: ProbeResult | null
-  /** The health in its last report. */
+  /** The health by the last report. */
   health: Readonly<{ state: ReportedHealth['state']; since: string }> | null
+  /** Since when it is down or degraded. */
+  failingSince: string | null
   driftReport: DriftReport | null
   severity: Severity
   lastDriftCheckAt: string | null
@@ -117,6 +119,7 @@ export const toBox = (row: BoxRow): BoxRecord => ({
   reportedAt: row.reported_at,
   probe: parsed(row.last_probe),
   health: row.health && row.health_since ? { state: row.health, since: row.health_since } : null,
+  failingSince: row.failing_since,
   driftReport: parsed(row.drift_report),
   severity: row.drift_severity,
   lastDriftCheckAt: row.last_drift_check_at,

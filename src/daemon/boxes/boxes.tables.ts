@@ -33,6 +33,8 @@ export type BoxTable = {
   health: ReportedHealth['state'] | null
   health_why: string | null
   health_since: string | null
+  /** Since when it is down or degraded, whichever of them; null while it is neither. */
+  failing_since: string | null
   drift_report: string | null
   drift_severity: Severity
   drift_revision: number

@@ -1,5 +1,5 @@
 import { connect } from 'node:tls'
-import { firstOf, type NewAlert } from '../../core/alerts/index.ts'
+import type { NewAlert } from '../../core/alerts/index.ts'
 import { type Clock, plural } from '../../core/kit/index.ts'
 import { followCondition } from '../alerts/index.ts'
 import type { Db } from '../db/index.ts'
@@ -16,12 +16,11 @@ const parallel = 20
 type Certificate = Readonly<{ slug: string; endsMs: number }>
 
 /**
- * Reads the certificate of the public address of every live box, and raises one alert for those that end soon. An address that does not answer
- * is counted: it may be reachable for users only.
+ * Reads the certificate of the public address of every live box, and raises an alert for each that ends soon, and another one when its end is near.
+ * An address that does not answer is counted, because it may be reachable for users only; its alert stays.
  */
 export async function checkCertificates(deps: CertificateDeps, signal: AbortSignal): Promise<string> {
-  const { db, clock } = deps
-  const rows = await db.selectFrom('boxes').select(['slug', 'public_url']).where('live', '=', 1).orderBy('slug').execute()
+  const rows = await deps.db.selectFrom('boxes').select(['slug', 'public_url']).where('live', '=', 1).orderBy('slug').execute()
   const addresses = rows.filter(({ public_url }) => public_url.startsWith('https:'))
   const found: Certificate[] = []
   const next = addresses[Symbol.iterator]()
@@ -33,20 +32,31 @@ export async function checkCertificates(deps: CertificateDeps, signal: AbortSign
     }
   }
   await Promise.all(Array.from({ length: parallel }, reader))
-  const nowMs = clock.now().getTime()
-  const ending = found.filter(({ endsMs }) => endsMs - nowMs < soonMs).toSorted((a, b) => a.endsMs - b.endsMs)
-  const present = ending.length === 0 ? [] : [endingAlert(ending, nowMs)]
-  await followCondition(deps, {
-    kind: 'certificate_expiring',
-    name: 'public',
-    present,
-    because: 'every certificate that was read is valid for 14 days',
-  })
-  const silent = addresses.length - found.length
-  return `read ${plural(found.length, 'certificate')}, ${ending.length} end soon${silent > 0 ? `, ${plural(silent, 'address does', 'addresses do')} not answer` : ''}`
+  signal.throwIfAborted()
+  const read = new Set(found.map(({ slug }) => slug))
+  const silent = new Set(addresses.map(({ slug }) => slug).filter((slug) => !read.has(slug)))
+  const ending = await followEnds(deps, { found, silent })
+  return `read ${plural(found.length, 'certificate')}, ${ending} end soon${silent.size > 0 ? `, ${plural(silent.size, 'address does', 'addresses do')} not answer` : ''}`
 }
 
-/** When the certificate that the server presents ends, also of one that no authority signed. Rejects when none is presented. */
+type Read = Readonly<{ found: readonly Certificate[]; silent: ReadonlySet<string> }>
+
+/** Returns how many end soon. */
+async function followEnds(deps: CertificateDeps, { found, silent }: Read): Promise<number> {
+  const nowMs = deps.clock.now().getTime()
+  const ending = found.filter(({ endsMs }) => endsMs - nowMs < soonMs).toSorted((a, b) => a.endsMs - b.endsMs)
+  const isUrgent = ({ endsMs }: Certificate) => endsMs - nowMs < urgentMs
+  const common = { kind: 'certificate_expiring', isUnknown: (slug: string) => silent.has(slug) } as const
+  const alertsOf = (some: readonly Certificate[], severity: 'warning' | 'critical') =>
+    some.map((one) => ({ ...endingAlert(one, nowMs), severity }))
+  const [urgent, soon] = [ending.filter(isUrgent), ending.filter((one) => !isUrgent(one))]
+  await followCondition(deps, { ...common, name: 'urgent', present: alertsOf(urgent, 'critical'), because: 'the certificate was renewed' })
+  const because = 'the certificate was renewed, or ends within 3 days, which is an alert of its own'
+  await followCondition(deps, { ...common, name: 'soon', present: alertsOf(soon, 'warning'), because })
+  return ending.length
+}
+
+/** When the certificate that the server presents ends, also an untrusted one. Rejects when none is presented. */
 const endOfCertificate = ({ hostname, port }: URL, signal: AbortSignal): Promise<number> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port || 443), servername: hostname, rejectUnauthorized: false })
@@ -65,18 +75,14 @@ const endOfCertificate = ({ hostname, port }: URL, signal: AbortSignal): Promise
     })
   })
 
-function endingAlert(ending: readonly Certificate[], nowMs: number): Omit<NewAlert, 'kind'> {
-  const [first] = ending
-  const daysOf = ({ endsMs }: Certificate) => Math.floor((endsMs - nowMs) / dayMs)
-  const words = ending.map((one) => `${one.slug} ${daysOf(one) < 0 ? '(ended)' : `(${plural(daysOf(one), 'day')})`}`)
+function endingAlert({ slug, endsMs }: Certificate, nowMs: number): Omit<NewAlert, 'kind'> {
+  const days = Math.floor((endsMs - nowMs) / dayMs)
   return {
-    subject: 'certificates',
-    severity: first && first.endsMs - nowMs < urgentMs ? 'critical' : 'warning',
-    title: ending.length === 1 ? `The certificate of ${first?.slug} ends soon` : `The certificates of ${ending.length} boxes end soon`,
+    subject: slug,
+    title: days < 0 ? `The certificate of ${slug} has ended` : `The certificate of ${slug} ends in ${plural(days, 'day')}`,
     body:
-      `Left: ${firstOf(words, 20)}.\n` +
       'Once a certificate has ended, apps refuse the connection: users cannot reach the chat. Whatever renews certificates on the proxy in front of ' +
-      'these boxes has not done so; renew them there. The next check is at 06:20.',
+      'this box has not done so; renew it there. The next check is at 06:20.',
     command: 'tenantry crons run box-certificates',
   }
 }

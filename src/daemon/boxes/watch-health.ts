@@ -1,7 +1,7 @@
 import { humanTime, type NewAlert, quoted } from '../../core/alerts/index.ts'
 import type { BoxId, HostId } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
-import { followCondition } from '../alerts/index.ts'
+import { followCondition, openKeysOf } from '../alerts/index.ts'
 import { acquireLease, type Db } from '../db/index.ts'
 import { type FleetDeps, readFleet } from './fleet.ts'
 
@@ -12,8 +12,8 @@ const leaseMs = 30_000
 const patienceMs = 2 * 60_000
 
 /**
- * Raises `box_down` and `box_degraded` for open boxes whose last report says so for two minutes, and closes them. None while a person or a change
- * works on the box; those of a host that is offline stay, and no new one is raised: `host_offline` says it once.
+ * Raises `box_down` and `box_degraded` for open boxes that do not run for two minutes, by the state that lasts, and closes them. None while a person
+ * or a change works on the box; those of a host that is offline stay, and no new one is raised: `host_offline` says it once.
  */
 export async function watchHealth(deps: Deps): Promise<void> {
   const { db, clock, owner } = deps
@@ -21,9 +21,9 @@ export async function watchHealth(deps: Deps): Promise<void> {
   const fleet = await readFleet(deps, db)
   const notRunning = await db
     .selectFrom('boxes')
-    .select(['id', 'slug', 'host_id', 'reported_at', 'removal', 'health', 'health_why', 'health_since'])
+    .select(['id', 'slug', 'host_id', 'reported_at', 'removal', 'health', 'health_why', 'health_since', 'failing_since'])
     .where('health', 'in', ['down', 'degraded'])
-    .where('health_since', '<=', isoIn(clock, -patienceMs))
+    .where('failing_since', '<=', isoIn(clock, -patienceMs))
     .where('live', '=', 1)
     .where('maintenance_since', 'is', null)
     .where(({ not, exists, selectFrom }) =>
@@ -33,12 +33,18 @@ export async function watchHealth(deps: Deps): Promise<void> {
     )
     .orderBy('slug')
     .execute()
+  const alertedDown = new Set((await openKeysOf(db, 'box_down')).map(({ subject }) => subject))
+  const settledBefore = isoIn(clock, -patienceMs)
+  const levelOf = ({ slug, health, health_since }: (typeof notRunning)[number]): Level => {
+    const isDown = (health_since ?? '') <= settledBefore ? health === 'down' : alertedDown.has(slug)
+    return isDown ? 'down' : 'degraded'
+  }
   const failing = notRunning.map((row) => ({
     slug: row.slug,
     host: fleet.host(row.host_id as HostId)?.name ?? row.host_id,
-    state: row.health,
+    level: levelOf(row),
     why: row.health_why ?? '',
-    since: row.health_since ?? '',
+    since: row.failing_since ?? '',
     isFresh:
       fleet.freshness({ id: row.id as BoxId, hostId: row.host_id as HostId, reportedAt: row.reported_at, removal: row.removal }) ===
       'fresh',
@@ -46,12 +52,14 @@ export async function watchHealth(deps: Deps): Promise<void> {
   const unknown = new Set(failing.filter(({ isFresh }) => !isFresh).map(({ slug }) => slug))
   const present = failing.filter(({ isFresh }) => isFresh)
   const because = 'the box serves its users again, or it is being changed'
-  const inState = (state: 'down' | 'degraded') => present.filter((box) => box.state === state)
+  const at = (level: Level) => present.filter((box) => box.level === level)
   const common = { name: 'chat', isUnknown: (slug: string) => unknown.has(slug), because }
-  await followCondition(deps, { ...common, kind: 'box_down', present: inState('down').map(downAlert) })
-  await followCondition(deps, { ...common, kind: 'box_degraded', present: inState('degraded').map(degradedAlert) })
+  await followCondition(deps, { ...common, kind: 'box_down', present: at('down').map(downAlert) })
+  await followCondition(deps, { ...common, kind: 'box_degraded', present: at('degraded').map(degradedAlert) })
 }
 
+/** A state that is younger than two minutes changes nothing: the alert stays, or what alternates is degraded. */
+type Level = 'down' | 'degraded'
 type Failing = Readonly<{ slug: string; host: string; why: string; since: string }>
 type Text = Omit<NewAlert, 'kind'>
 
@@ -70,6 +78,6 @@ const degradedAlert = ({ slug, host, why, since }: Failing): Text => ({
   title: `${slug} works in part`,
   body:
     `Since ${humanTime(since)}: ${quoted(why)}.\n` +
-    `Users of ${slug} can read and write; sending files may fail, or the chat stops for moments. Its host is ${host}.`,
+    `Users of ${slug} can read and write; sending files may fail, or the chat stops again and again. Its host is ${host}.`,
   command: `tenantry boxes logs ${slug}`,
 })

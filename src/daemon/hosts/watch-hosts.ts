@@ -10,10 +10,12 @@ type Text = Omit<NewAlert, 'kind'>
 const leaseMs = 30_000
 /** A restart of the agent or of its network is no failure. */
 const silentMs = 2 * 60_000
+/** A minute with a hundred boxes that all hang, several times over. */
+const uncheckedMs = 10 * 60_000
 
 /**
- * Raises `host_offline`, `disk_low` and `clock_skew`, and closes them. Silence counts only while this daemon listens: after its own downtime no
- * host has been seen for long.
+ * Raises `host_offline`, `boxes_unchecked`, `disk_low` and `clock_skew`, and closes them. Silence counts only while this daemon listens: after its own downtime no
+ * host has called for a while.
  */
 export function hostWatch(deps: Deps): () => Promise<void> {
   const { clock, owner } = deps
@@ -29,7 +31,7 @@ export function hostWatch(deps: Deps): () => Promise<void> {
 async function watchHosts(deps: Deps, hasListened: boolean): Promise<void> {
   const now = deps.clock.now()
   const hosts = (await activeHosts(deps.db)).map((host) => ({ ...host, isSilent: isOffline(host, now, silentMs) }))
-  const seen = hosts.filter(({ isSilent }) => !isSilent)
+  const connected = hosts.filter(({ isSilent }) => !isSilent)
   const silentNames = new Set(hosts.filter(({ isSilent }) => isSilent).map(({ name }) => name))
   const isUnknown = (name: string) => silentNames.has(name)
   const silent = hasListened ? hosts.filter(({ isSilent, lastSeenAt }) => isSilent && lastSeenAt !== null) : []
@@ -37,9 +39,12 @@ async function watchHosts(deps: Deps, hasListened: boolean): Promise<void> {
     ...{ kind: 'host_offline', name: 'silent', present: silent.map(offlineAlert), because: 'its agent is back, or the host was revoked' },
     isUnknown: (name) => !hasListened && silentNames.has(name),
   })
-  const skewed = seen.filter(isSkewed).map(skewAlert)
+  const unchecked = connected.filter((host) => isUnchecked(host, now)).map(uncheckedAlert)
+  const checks = { kind: 'boxes_unchecked', name: 'checks', because: 'the agent checks its boxes again' } as const
+  await followCondition(deps, { ...checks, present: unchecked, isUnknown })
+  const skewed = connected.filter(isSkewed).map(skewAlert)
   await followCondition(deps, { kind: 'clock_skew', name: 'clock', present: skewed, isUnknown, because: 'the clock is right again' })
-  const short = await hostsShortOfDisk(deps, seen)
+  const short = await hostsShortOfDisk(deps, connected)
   await followCondition(deps, { kind: 'disk_low', name: 'disk', present: short, isUnknown, because: 'there is enough free space again' })
 }
 
@@ -51,6 +56,10 @@ type Watched = Readonly<{
   resources: HostResources | null
   samples: readonly DiskSample[]
 }>
+
+/** The time of the last checks is of the clock of the host. */
+const isUnchecked = ({ resources, clockOffsetMs }: Watched, now: Date): boolean =>
+  resources?.checkedAt !== undefined && now.getTime() + (clockOffsetMs ?? 0) - Date.parse(resources.checkedAt) > uncheckedMs
 
 async function activeHosts(db: Db): Promise<Watched[]> {
   const columns = ['id', 'name', 'last_seen_at', 'clock_offset_ms', 'resources', 'disk_samples'] as const
@@ -90,10 +99,20 @@ const offlineAlert = ({ name, lastSeenAt, resources }: Watched): Text => ({
   ...(resources?.boxes === 0 ? { severity: 'warning' as const } : {}),
   title: `Host ${name} is silent`,
   body:
-    `The agent of ${name} was last seen ${humanTime(lastSeenAt ?? '')}. ` +
+    `The agent of ${name} last connected ${humanTime(lastSeenAt ?? '')}. ` +
     `Whether the chats of its ${plural(resources?.boxes ?? 0, 'box', 'boxes')} run is not known: look at the machine and its network first.\n` +
     `If the machine runs and its boxes serve, only the agent is down (\`systemctl status tenantry-agent\`). If it is lost, its boxes can be moved ` +
     'to another host from their last snapshots (`tenantry boxes move <slug> --to <host> --old-host-is-dead`).',
+  command: `tenantry hosts show ${name}`,
+})
+
+const uncheckedAlert = ({ name, resources }: Watched): Text => ({
+  subject: name,
+  title: `The boxes of host ${name} cannot be checked`,
+  body:
+    `Its agent is connected, and has not checked every box since ${humanTime(resources?.checkedAt ?? '')}: most likely the container engine does not ` +
+    'answer. Whether the chats run is not known, and lists show their last state. No box can be updated, restored or moved.\n' +
+    'Look on the machine (`tenantry-agent doctor`, `systemctl status docker`), and start the engine.',
   command: `tenantry hosts show ${name}`,
 })
 

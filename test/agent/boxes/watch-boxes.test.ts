@@ -6,7 +6,7 @@ import { isoNow, manualClock } from '../../../src/core/kit/index.ts'
 const names = (count: number) => Array.from({ length: count }, (_, n) => `box-${n}`)
 
 /** Boxes with scripted checks. */
-async function aWatch(slugs: readonly string[]) {
+async function aWatch(slugs: readonly string[], { unreadable = [] }: Readonly<{ unreadable?: readonly string[] }> = {}) {
   const closed = new Set<string>()
   const clock = manualClock()
   const startMs = clock.monotonicMs()
@@ -19,7 +19,10 @@ async function aWatch(slugs: readonly string[]) {
   const watcher = boxWatcher({
     clock,
     boxes: { list: async () => boxes },
-    isFenced: async ({ slug }) => closed.has(slug),
+    isFenced: async ({ slug }) => {
+      if (unreadable.includes(slug)) throw new Error('EIO')
+      return closed.has(slug)
+    },
     engine: {
       containers: async ({ name }) =>
         [{ id: `id-${name}`, service: 'synapse', state: 'running', restartCount: restarts.get(name) ?? 0 }] as never,
@@ -52,7 +55,9 @@ async function aWatch(slugs: readonly string[]) {
   }
   return {
     ...{ watcher, closed, down, hanging, restarts, checks, pass },
-    changes: () => changes,
+    /** Calls but the one after the first check of all boxes. */
+    changes: () => changes - 1,
+    calls: () => changes,
     end: async () => {
       leaving.abort()
       await running
@@ -133,5 +138,23 @@ test('restarts of a container within 15 minutes are counted, and told from the t
   expect([watch.changes(), watch.watcher.found('linden')?.restarts]).toEqual([1, { synapse: 4 }])
   await watch.pass(17 * 60)
   expect([watch.changes(), watch.watcher.found('linden')?.restarts]).toEqual([2, {}])
+  await watch.end()
+})
+
+test('after the first check of all boxes a report replaces what the daemon knew before, once', async () => {
+  const watch = await aWatch(names(5), { unreadable: ['box-2'] })
+  await watch.pass(5 * 60)
+  expect(watch.calls()).toBe(1)
+  await watch.end()
+})
+
+test('while a box cannot be read, the time of the last checks stays', async () => {
+  const unreadable: string[] = []
+  const watch = await aWatch(names(2), { unreadable })
+  await watch.pass(30)
+  const [{ check } = expect.fail()] = [watch.watcher.found('box-0')]
+  unreadable.push('box-0')
+  await watch.pass(10 * 60)
+  expect(watch.watcher.checkedAt()).toBe(check.at)
   await watch.end()
 })

@@ -136,3 +136,16 @@ test('changes during a lost event stream are reported when it is back', async ()
   await until(() => world.told.reports.length === 2, 1_000)
   expect(reports.at(-1)!.saw).toBe(1)
 })
+
+test('a report that fails is sent again', async () => {
+  let failures = 0
+  const { happen } = await anAgent({
+    reports: async () => {
+      if (world.told.reports.length === 1 && failures++ < 2) throw new Error('the engine does not answer')
+      return [aReport()]
+    },
+  })
+  happen()
+  for (let second = 0; second < 120; second++) await turn(1_000)
+  await expect.poll(() => world.told.reports.length).toBe(2)
+})

@@ -28,6 +28,8 @@ test.each<[number, number | undefined, boolean, boolean]>([
   [12, undefined, true, false],
   [50, 47, false, true],
   [50, 49, false, false],
+  [50, 71, true, true],
+  [50, 73, true, false],
 ])('with %i %% free, full in %s hours, alerted %s: short %s', (percent, hours, isAlerted, expected) => {
   const resources = { diskBytes: 1000, freeDiskBytes: percent * 10 }
   const full = hours === undefined ? undefined : at(hours)

@@ -22,27 +22,65 @@ async function aServer(): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-test('certificates that end within 14 days are one alert; an address that does not answer is counted', async () => {
+const dayMs = 86_400_000
+
+/** Boxes whose public addresses are set, and checks at days from now; the certificates end after ten. */
+async function aFleet(ports: Readonly<Record<string, number>>) {
   const { db } = await emptyDatabase('sqlite')
   onTestFinished(() => db.destroy())
   const room = await aBoxesWorld(db)
-  await aLiveBox(room, 'linden')
-  await aLiveBox(room, 'ahorn')
-  await db
-    .updateTable('boxes')
-    .set({ public_url: `https://127.0.0.1:${await aServer()}` })
-    .where('slug', '=', 'linden')
-    .execute()
-  await db.updateTable('boxes').set({ public_url: 'https://127.0.0.1:1' }).where('slug', '=', 'ahorn').execute()
-  const alerts = () => db.selectFrom('alerts').select(['severity', 'title', 'status']).execute()
-  const checkAt = (ms: number) => {
-    const clock = { ...room.clock, now: () => new Date(Date.now() + ms) }
-    return checkCertificates({ db, clock }, new AbortController().signal)
+  const setPort = (slug: string, port: number) =>
+    db
+      .updateTable('boxes')
+      .set({ public_url: `https://127.0.0.1:${port}` })
+      .where('slug', '=', slug)
+      .execute()
+  for (const [slug, port] of Object.entries(ports)) {
+    await aLiveBox(room, slug)
+    await setPort(slug, port)
   }
-  expect(await checkAt(-5 * 86_400_000)).toBe('read 1 certificate, 0 end soon, 1 address does not answer')
+  const checkAt = (days: number, signal = new AbortController().signal) =>
+    checkCertificates({ db, clock: { ...room.clock, now: () => new Date(Date.now() + days * dayMs) } }, signal)
+  const alerts = async () =>
+    (await db.selectFrom('alerts').select(['severity', 'subject', 'status']).orderBy('id').execute()).map(
+      ({ severity, subject, status }) => `${severity} ${subject} ${status}`,
+    )
+  return { setPort, checkAt, alerts }
+}
+const silentPort = 1
+
+test('a certificate that ends within 14 days is an alert; an address that does not answer is counted', async () => {
+  const { checkAt, alerts } = await aFleet({ linden: await aServer(), ahorn: silentPort })
+  expect(await checkAt(-5)).toBe('read 1 certificate, 0 end soon, 1 address does not answer')
   expect(await alerts()).toEqual([])
   expect(await checkAt(0)).toBe('read 1 certificate, 1 end soon, 1 address does not answer')
-  expect(await alerts()).toEqual([{ severity: 'warning', title: 'The certificate of linden ends soon', status: 'open' }])
-  await checkAt(-5 * 86_400_000)
-  expect(await alerts()).toEqual([{ severity: 'warning', title: 'The certificate of linden ends soon', status: 'closed' }])
+  expect(await alerts()).toEqual(['warning linden open'])
+  await checkAt(-5)
+  expect(await alerts()).toEqual(['warning linden closed'])
+})
+
+test('within 3 days a critical alert replaces the warning', async () => {
+  const { checkAt, alerts } = await aFleet({ linden: await aServer() })
+  await checkAt(0)
+  await checkAt(8)
+  await checkAt(11)
+  expect(await alerts()).toEqual(['warning linden closed', 'critical linden open'])
+})
+
+test('while the certificate of one box ends, that of another one alerts too', async () => {
+  const { checkAt, alerts, setPort } = await aFleet({ linden: await aServer(), ahorn: silentPort })
+  await checkAt(0)
+  await setPort('ahorn', await aServer())
+  await checkAt(1)
+  expect(await alerts()).toEqual(['warning linden open', 'warning ahorn open'])
+})
+
+test('an address that does not answer, and a check that is stopped, say nothing: the alert stays', async () => {
+  const { checkAt, alerts, setPort } = await aFleet({ linden: await aServer() })
+  await checkAt(0)
+  await expect(checkAt(1, AbortSignal.abort())).rejects.toThrow()
+  expect(await alerts()).toEqual(['warning linden open'])
+  await setPort('linden', silentPort)
+  await checkAt(1)
+  expect(await alerts()).toEqual(['warning linden open'])
 })

@@ -128,3 +128,33 @@ test('two replicas raise one alert', async () => {
   await Promise.all(['one', 'two'].map((owner) => watchHealth({ ...room, owner })))
   expect(await open()).toEqual([{ kind: 'box_down', subject: 'linden', count: 1 }])
 })
+
+const restartingOften = () => ({ check: aProbe(isoNow(room.clock)), restarts: { synapse: 4 } })
+
+/** Rounds of a chat server that ends again and again: what it is open for after each. */
+async function crashLoop(rounds: number, { downMs, upMs }: Readonly<{ downMs: number; upMs: number }>): Promise<string[]> {
+  const kinds: string[] = []
+  const note = async () => kinds.push((await open()).map(({ kind }) => kind).join() || 'none')
+  for (let round = 0; round < rounds; round++) {
+    await report({ services: services({ synapse: service('exited') }) })
+    await pass(downMs)
+    await note()
+    await report({ watch: restartingOften() })
+    await pass(upMs)
+    await note()
+  }
+  return kinds
+}
+
+test('a chat that is down and up again, never two minutes in one state, alerts once as degraded', async () => {
+  expect(await crashLoop(3, { downMs: 60_000, upMs: 60_000 })).toEqual(['none', ...Array.from({ length: 5 }, () => 'box_degraded')])
+  expect(await db.selectFrom('alerts').select('kind').execute()).toHaveLength(1)
+})
+
+test.each([
+  ['down', 'box_degraded', { downMs: 20_000, upMs: 130_000 }, ['none', 'box_degraded', 'box_degraded', 'box_degraded']],
+  ['up', 'box_down', { downMs: 130_000, upMs: 20_000 }, ['box_down', 'box_down', 'box_down', 'box_down']],
+])('a moment %s does not replace the alert %s', async (_, __, times, expected) => {
+  expect(await crashLoop(2, times)).toEqual(expected)
+  expect(await db.selectFrom('alerts').select('kind').execute()).toHaveLength(1)
+})

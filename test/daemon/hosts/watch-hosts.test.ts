@@ -111,3 +111,21 @@ test('of a silent host the other alerts stay', async () => {
   await pass(4, [])
   expect(await open()).toEqual(['clock_skew host-1', 'disk_low host-1', 'host_offline host-1'])
 })
+
+test('a host whose agent is heard and has not checked its boxes for ten minutes alerts, by the clock of the host', async () => {
+  const checked = (agoMinutes: number, offsetMs = 0) => {
+    const checkedAt = new Date(room.clock.now().getTime() + offsetMs - agoMinutes * 60_000).toISOString()
+    return set({ resources: JSON.stringify({ ...JSON.parse(resources(50)), checkedAt }), clock_offset_ms: offsetMs })
+  }
+  await checked(9.9, -20_000)
+  await look()
+  expect(await open()).toEqual([])
+  await checked(10.1, 20_000)
+  await look()
+  expect(await open()).toEqual(['boxes_unchecked host-1'])
+  await pass(4, [])
+  expect(await open()).toEqual(['boxes_unchecked host-1', 'host_offline host-1'])
+  await checked(1)
+  await pass(1)
+  expect(await open()).toEqual([])
+})

@@ -8,7 +8,9 @@ export const health: Migration = {
     await sql`alter table boxes add column health text`.execute(db)
     await sql`alter table boxes add column health_why text`.execute(db)
     await sql`alter table boxes add column health_since text`.execute(db)
+    // Whichever of down and degraded it is now: a chat server that ends again and again is never long in one state.
+    await sql`alter table boxes add column failing_since text`.execute(db)
     await sql`alter table hosts add column disk_samples text`.execute(db)
-    await sql`create index boxes_not_running on boxes (health_since) where health in ('down', 'degraded')`.execute(db)
+    await sql`create index boxes_not_running on boxes (failing_since) where health in ('down', 'degraded')`.execute(db)
   },
 }
