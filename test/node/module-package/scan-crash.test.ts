@@ -3,9 +3,11 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { zipOf } from '../../../src/node/module-package/index.ts'
 import { compiled } from '../../support/compiled-program.ts'
+
+beforeAll(() => void compiled(''))
 
 /** The violations of a scan in the thread of a process of its own: where the scan ends the process, this fails. */
 async function rulesOf(file: Readonly<{ name: string; bytes: Buffer }>): Promise<unknown> {
@@ -22,7 +24,8 @@ async function rulesOf(file: Readonly<{ name: string; bytes: Buffer }>): Promise
 
 /** Compresses less than 100 times. */
 const padding = Buffer.from(Array.from({ length: 40_000 }, (_, n) => `${Math.imul(n, 2_654_435_761) >>> 0} `).join(''))
-const packed = (...parts: readonly (Buffer | string)[]) => Buffer.concat([...parts.map((part) => Buffer.from(part)), padding, padding, padding])
+const packed = (...parts: readonly (Buffer | string)[]) =>
+  Buffer.concat([...parts.map((part) => Buffer.from(part)), padding, padding, padding])
 
 test('a text of millions of lines does not end the process', async () => {
   expect(await rulesOf({ name: 'a.md', bytes: packed('\u200e', Buffer.alloc(48_000_000, '\n')) })).toEqual([['hidden-characters', 'a.md']])
