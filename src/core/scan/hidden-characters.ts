@@ -8,17 +8,27 @@ const invisible =
 const anywhere = new RegExp(`[${directions}]`, 'u')
 const inCode = new RegExp(`[${directions}${invisible}]`, 'u')
 
-/** The first hidden character of each line. A byte order mark at the very beginning is none. */
+/** A reviewer needs no more. */
+const maxFound = 200
+
+/**
+ * The first hidden character of each line. A byte order mark at the very beginning is none. Lines are read one after the other: an array of millions
+ * of them is one allocation that ends the process of the scan, not its thread.
+ */
 export function hiddenCharacters(file: string, text: string, isCode: boolean): readonly Finding[] {
   const pattern = isCode ? inCode : anywhere
-  if (!pattern.test(text)) return []
-  return text.split('\n').flatMap((line, index) => {
-    const found = pattern.exec(line)
-    if (!found) return []
-    const name = `U+${found[0].codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`
-    return [finding('hidden-characters', file, { detail: name, line: index + 1, column: found.index + 1 })]
-  })
+  const found: Finding[] = []
+  if (!pattern.test(text)) return found
+  for (let [start, line] = [0, 1]; start < text.length && found.length < maxFound; line++) {
+    const end = text.indexOf('\n', start)
+    const hidden = pattern.exec(text.slice(start, end < 0 ? text.length : end))
+    if (hidden) found.push(finding('hidden-characters', file, { detail: nameOf(hidden[0]), line, column: hidden.index + 1 }))
+    start = end < 0 ? text.length : end + 1
+  }
+  return found
 }
+
+const nameOf = (character: string): string => `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`
 
 /** Joiners are allowed in text, but not in names. */
 export const hasJoiner = (name: string): boolean => /[\u200C\u200D]/.test(name)

@@ -6,6 +6,8 @@ import { scanCode } from './scan-code.ts'
 const codeName = /\.(?:[mc]?[jt]s|[jt]sx)$/
 /** Larger code would not fit into the memory of a run, and its syntax tree not into that of the scan. */
 const maxCodeBytes = 1_048_576
+/** To parse JSON is one step that no limit of the thread ends. */
+const maxPackageJsonBytes = 262_144
 
 const lifecycleScripts = /^(?:pre|post)?(?:install|uninstall|prepare|publish|pack)$|^(?:prepublishOnly|dependencies)$/
 
@@ -33,7 +35,8 @@ function scanText(file: string, bytes: Uint8Array): readonly Finding[] {
   const text = decode(bytes)
   if (text === undefined) return isCode ? [finding('not-utf8', file)] : []
   const hidden = hiddenCharacters(file, text, isCode)
-  if (/(?:^|\/)package\.json$/.test(file)) return [...hidden, ...scanPackageJson(file, text)]
+  if (/(?:^|\/)package\.json$/.test(file))
+    return bytes.length > maxPackageJsonBytes ? [...hidden, packageJsonTooLarge(file)] : [...hidden, ...scanPackageJson(file, text)]
   if (bytes.length > maxCodeBytes) return isCode ? [...hidden, finding('code-too-large', file, { detail: '1 MiB' })] : hidden
   const scanned = scanCode(file, text)
   if (!(scanned instanceof Error)) return [...hidden, ...scanned]
@@ -48,6 +51,8 @@ function unparsable(file: string, error: Error & { loc?: { line: number; column:
   const reason = error instanceof SyntaxError ? error.message.replace(/ \(\d+:\d+\)$/, '') : 'it is nested too deep'
   return finding('unparsable', file, { detail: reason, ...at })
 }
+
+const packageJsonTooLarge = (file: string) => finding('archive-limit', file, { detail: 'package.json has more than 256 KiB' })
 
 function scanPackageJson(file: string, text: string): readonly Finding[] {
   let value: unknown

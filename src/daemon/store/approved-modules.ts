@@ -42,10 +42,19 @@ const versionsIn = (db: DbOrTx) =>
       join.onRef('withdrawal.module_id', '=', 'version.module_id').onRef('withdrawal.version', '=', 'version.version'),
     )
 
-/** The newest version of each module that is not withdrawn: what the catalogue shows and a tenant installs. */
+/**
+ * The newest version of each module that is not withdrawn: what the catalogue shows and a tenant installs. The deletion of a tenant deletes the
+ * modules of its developers, so none of them can be installed any more.
+ */
 export const listedIn = (db: DbOrTx) =>
   versionsIn(db)
     .where('withdrawal.module_id', 'is', null)
+    .where('version.developer_id', 'not in', ({ selectFrom }) =>
+      selectFrom('store_developers as developer')
+        .innerJoin('tenants as tenant', 'tenant.id', 'developer.tenant_id')
+        .where('tenant.status', '=', 'deleting')
+        .select('developer.id'),
+    )
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(

@@ -3,7 +3,10 @@ import { Worker } from 'node:worker_threads'
 import { finding } from '../../core/scan/index.ts'
 import type { ScanReport } from './scan-package.ts'
 
-/** A parser that meets what it was not made for must not take the memory or the time of the daemon. */
+/**
+ * A parser that meets what it was not made for must not take the memory or the time of the daemon. They end the thread between two steps of its code:
+ * one allocation of more than 16 MB past the limit ends the process. Code of the scan makes none.
+ */
 const resourceLimits = { maxOldGenerationSizeMb: 400, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
 const defaultTimeoutMs = 60_000
 

@@ -90,4 +90,14 @@ onBothDialects('approved modules', (fresh) => {
     await restore('0.11.0')
     expect(await listed()).toEqual(['0.11.0'])
   })
+
+  test('a module of a tenant that is being deleted is not listed: who installed it then would lose it with that tenant', async () => {
+    const { db, newest } = await aListedModule('0.1.0')
+    const ofDeveloper = db.selectFrom('store_developers').select('tenant_id').where('id', '=', newest.developerId)
+    const change = (status: 'deleting' | 'suspended') => db.updateTable('tenants').set({ status }).where('id', '=', ofDeveloper).execute()
+    await change('suspended')
+    expect(await approvedModules(db)).toHaveLength(1)
+    await change('deleting')
+    expect([await approvedModule(db, 'attendance'), await approvedModules(db)]).toEqual([undefined, []])
+  })
 })
