@@ -26,7 +26,7 @@ export async function aPackage({ id = 'attendance', manifest = {}, files = {} }:
 type Changed = Readonly<{ id?: string; manifest?: object; files?: Record<string, string> }>
 
 /** Compiled when the test file loads: that may take longer than a test. */
-const workers = { scan: compiled('node/module-package/scan-worker.js'), sandbox: compiled('node/sandbox/worker.js') }
+const workers = { scan: compiled('node/module-package/scan-program.js'), sandbox: compiled('node/sandbox/worker.js') }
 
 type Options = Readonly<{ testMs?: number; registration?: 'open' | 'invite' | 'closed'; objects?: ObjectStore }>
 

@@ -1,6 +1,6 @@
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { LoadedModule, scanInWorker } from '../../node/module-package/index.ts'
+import type { LoadedModule, scanInProcess } from '../../node/module-package/index.ts'
 import type { testModule } from '../../node/module-test/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Mailer } from '../mail/index.ts'
@@ -25,7 +25,7 @@ export type StoreDeps = Readonly<{
   /** The currency of all prices: ISO 4217, lower case. */
   currency: string
   /** Scans a package outside the thread of the daemon. */
-  scan: (zip: Buffer, signal: AbortSignal) => ReturnType<typeof scanInWorker>
+  scan: (zip: Buffer, signal: AbortSignal) => ReturnType<typeof scanInProcess>
   /** Runs a type A module in the sandbox. `now`: ISO 8601. */
   test: (module: LoadedModule, now: string) => ReturnType<typeof testModule>
 }>

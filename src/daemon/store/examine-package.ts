@@ -21,7 +21,7 @@ type Package = Readonly<{
 }>
 type Deps = Pick<StoreDeps, 'clock' | 'scan' | 'test'>
 
-/** A scan takes up to 500 MB outside the daemon's thread; the class of its endpoints (`examination`) has one place. */
+/** A scan takes up to 500 MB in a process of its own; the class of its endpoints (`examination`) has one place. */
 export function packageExaminer(deps: Deps) {
   const untilAborted = async <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
     try {
@@ -41,7 +41,7 @@ export function packageExaminer(deps: Deps) {
 
 type Sources = Readonly<{ sourceFiles: Readonly<Record<string, string>>; signal: AbortSignal }>
 
-/** Scans files of a request as if they were a package, in the same thread of its own. Throws SCAN_FAILED. */
+/** Scans files of a request as if they were a package, in the same process of its own. Throws SCAN_FAILED. */
 async function scanSources({ scan }: Pick<Deps, 'scan'>, { sourceFiles, signal }: Sources): Promise<void> {
   const files = Object.entries(sourceFiles).map(([name, text]) => ({ name, bytes: Buffer.from(text) }))
   if (files.length === 0) return

@@ -1,14 +1,14 @@
-import { scanInWorker } from '../../node/module-package/index.ts'
+import { scanInProcess } from '../../node/module-package/index.ts'
 import { testModule } from '../../node/module-test/index.ts'
 import { openSandbox } from '../../node/sandbox/index.ts'
 import type { StoreDeps } from './deps.ts'
 
-/** Compiled files of the threads, where they are not beside the sources. `testMs`: limit of all runs of one test. */
+/** Compiled files of the process and the threads, where they are not beside the sources. `testMs`: limit of all runs of one test. */
 type Options = Readonly<{ scan?: string; sandbox?: string; testMs?: number }>
 
-/** Scans and tests packages in threads of their own, which end afterwards. A module may have 1,000 migrations of 2 s: its test is ended. */
+/** Scans packages in a process and tests them in a thread of their own, which end afterwards. A module may have 1,000 migrations of 2 s: its test is ended. */
 export const openExaminer = ({ scan, sandbox, testMs = 60_000 }: Options = {}): Pick<StoreDeps, 'scan' | 'test'> => ({
-  scan: (zip, signal) => scanInWorker(zip, { signal, ...(scan ? { workerFile: scan } : {}) }),
+  scan: (zip, signal) => scanInProcess(zip, { signal, ...(scan ? { program: scan } : {}) }),
   test: async (module, now) => {
     const one = openSandbox({ threads: 1, ...(sandbox ? { workerFile: sandbox } : {}) })
     const limit = AbortSignal.timeout(testMs)

@@ -3,5 +3,5 @@
 export { type LoadedModule, loadModule, moduleText } from './load-module.ts'
 export { readModuleFolder, zipOf } from './pack.ts'
 export { readArchive } from './read-archive.ts'
-export { scanInWorker } from './scan-in-worker.ts'
+export { scanInProcess } from './scan-in-process.ts'
 export { scanPackage } from './scan-package.ts'

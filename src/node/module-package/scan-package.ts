@@ -22,7 +22,7 @@ const maxViolations = 200
 const manifestName = 'module.json'
 const maxManifestBytes = 262_144
 
-/** Scans a package. Takes seconds of CPU for a large one: servers use `scanInWorker`. */
+/** Scans a package. Takes seconds of CPU for a large one: servers use `scanInProcess`. */
 export async function scanPackage(zip: Buffer): Promise<ScanReport> {
   const scanFile = await loadScan()
   const found: Finding[] = []

@@ -1,7 +1,10 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ZipFile } from 'yazl'
-import { moduleText, readArchive, scanInWorker, scanPackage, zipOf } from '../../../src/node/module-package/index.ts'
+import { moduleText, readArchive, scanInProcess, scanPackage, zipOf } from '../../../src/node/module-package/index.ts'
 import { compiled } from '../../support/compiled-program.ts'
 
 type Raw = Readonly<{
@@ -170,25 +173,42 @@ describe('the scan of a package', () => {
   })
 })
 
-describe('in a worker thread', () => {
-  let workerFile: string
+describe('in a process of its own', () => {
+  let program: string
   beforeAll(() => {
-    workerFile = compiled('node/module-package/scan-worker.js')
+    program = compiled('node/module-package/scan-program.js')
   })
 
   test('the report is the same', async () => {
     const zip = rawZip([manifest, main, { name: 'a.js', content: 'eval(1)' }])
-    expect(await scanInWorker(zip, { workerFile })).toEqual(await scanPackage(zip))
+    expect(await scanInProcess(zip, { program })).toEqual(await scanPackage(zip))
   })
 
   test('a scan that takes too long is a violation', async () => {
     const zip = await zipOf(Array.from({ length: 200 }, (_, n) => ({ name: `f${n}.js`, bytes: Buffer.from('a=[1,2];'.repeat(20_000)) })))
-    const report = await scanInWorker(zip, { workerFile, timeoutMs: 300 })
+    const report = await scanInProcess(zip, { program, timeoutMs: 300 })
     expect(report).toMatchObject({ ok: false, violations: [{ rule: 'archive-unreadable' }] })
+  })
+
+  test('a scan that ends its process is a violation, and the process of the daemon goes on', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'scan-'))
+    const greedy = join(folder, 'greedy.mjs')
+    await writeFile(greedy, 'process.abort()')
+    const report = await scanInProcess(rawZip([manifest]), { program: greedy })
+    expect(report.violations).toMatchObject([{ rule: 'archive-unreadable', message: expect.stringContaining('the scan needs too much memory') }])
+    await writeFile(greedy, 'process.exit(3)')
+    await expect(scanInProcess(rawZip([manifest]), { program: greedy })).rejects.toThrow('ended with code 3')
+  })
+
+  test('a scan has no environment', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'scan-'))
+    const shows = join(folder, 'shows.mjs')
+    await writeFile(shows, 'process.send(Object.keys(process.env))')
+    expect(await scanInProcess(rawZip([manifest]), { program: shows })).toEqual(expect.not.arrayContaining(['PATH', 'HOME', 'TMPDIR']))
   })
 
   test('a cancelled scan ends', async () => {
     const signal = AbortSignal.abort(new Error('cancelled'))
-    await expect(scanInWorker(rawZip([manifest]), { workerFile, signal })).rejects.toThrow('cancelled')
+    await expect(scanInProcess(rawZip([manifest]), { program, signal })).rejects.toThrow('cancelled')
   })
 })

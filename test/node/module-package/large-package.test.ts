@@ -9,7 +9,7 @@ import {
   loadModule,
   moduleText,
   readArchive,
-  scanInWorker,
+  scanInProcess,
   scanPackage,
 } from '../../../src/node/module-package/index.ts'
 import { compiled } from '../../support/compiled-program.ts'
@@ -77,7 +77,7 @@ test('threads share a package from the store: 50 MB are not copied for the scan,
   const stored = await storedPackage({ objects } as never, 'art_1')
   const bytes = stored?.bytes as Buffer
   expect(bytes.buffer).toBeInstanceOf(SharedArrayBuffer)
-  const report = await scanInWorker(bytes, { workerFile: compiled('node/module-package/scan-worker.js') })
+  const report = await scanInProcess(bytes, { program: compiled('node/module-package/scan-program.js') })
   expect(report).toEqual(await scanPackage(sent))
   expect([report.ok, report.files.length]).toEqual([true, 3])
 })

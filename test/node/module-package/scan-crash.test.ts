@@ -9,14 +9,14 @@ import { compiled } from '../../support/compiled-program.ts'
 
 beforeAll(() => void compiled(''))
 
-/** The violations of a scan in the thread of a process of its own: where the scan ends the process, this fails. */
+/** The violations of a scan in a process that stands for the daemon: where the scan ends it, this fails. */
 async function rulesOf(file: Readonly<{ name: string; bytes: Buffer }>): Promise<unknown> {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-scan-'))
   await writeFile(join(folder, 'p.zip'), await zipOf([{ name: 'module.json', bytes: Buffer.from('{"type":"B"}') }, file]))
   const script = `
     import { readFileSync } from 'node:fs'
-    import { scanInWorker } from '${compiled('node/module-package/index.js')}'
-    const report = await scanInWorker(readFileSync('${join(folder, 'p.zip')}'))
+    import { scanInProcess } from '${compiled('node/module-package/index.js')}'
+    const report = await scanInProcess(readFileSync('${join(folder, 'p.zip')}'))
     console.log(JSON.stringify(report.violations.map(({ rule, file }) => [rule, file])))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
   return JSON.parse(stdout)
