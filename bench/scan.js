@@ -1,4 +1,4 @@
-import { scanInWorker, zipOf } from '../dist/node/module-package/index.js'
+import { scanInProcess, zipOf } from '../dist/node/module-package/index.js'
 import { sized } from './size.js'
 
 // A package with 50 MB of code in small files, scanned in its own thread. Memory is that of the whole process at its peak.
@@ -40,7 +40,7 @@ export async function scan() {
     last = performance.now()
   }, 20)
   const begun = process.cpuUsage()
-  const report = await scanInWorker(zip, { timeoutMs: 300_000 })
+  const report = await scanInProcess(zip, { timeoutMs: 300_000 })
   const { user, system } = process.cpuUsage(begun)
   clearInterval(timer)
   if (!report.ok) throw new Error(`the scan found ${JSON.stringify(report.violations[0])}`)
