@@ -195,7 +195,9 @@ describe('in a process of its own', () => {
     const greedy = join(folder, 'greedy.mjs')
     await writeFile(greedy, 'process.abort()')
     const report = await scanInProcess(rawZip([manifest]), { program: greedy })
-    expect(report.violations).toMatchObject([{ rule: 'archive-unreadable', message: expect.stringContaining('the scan needs too much memory') }])
+    expect(report.violations).toMatchObject([
+      { rule: 'archive-unreadable', message: expect.stringContaining('the scan needs too much memory') },
+    ])
     await writeFile(greedy, 'process.exit(3)')
     await expect(scanInProcess(rawZip([manifest]), { program: greedy })).rejects.toThrow('ended with code 3')
   })
