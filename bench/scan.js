@@ -32,7 +32,9 @@ const ticksPerSecond = 100
 function useOfChild() {
   try {
     const child = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')[0]
-    const times = readFileSync(`/proc/${child}/stat`, 'utf8').replace(/^.*\) /, '').split(' ')
+    const times = readFileSync(`/proc/${child}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ')
     const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child}/status`, 'utf8'))?.[1]
     return { seconds: (Number(times[11]) + Number(times[12])) / ticksPerSecond, megabytes: (Number(peak) * 1024) / 1e6 }
   } catch {
