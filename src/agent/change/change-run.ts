@@ -93,7 +93,10 @@ const actsOf = <Step extends string, R extends ChangeRun>(
       step,
       ({ signal }: { signal: AbortSignal }) =>
         act({ ...run, signal }).catch(async (error) => {
-          if (!run.signal.aborted) await failed(run).catch(() => undefined)
+          if (!run.signal.aborted) {
+            await failed(run).catch(() => undefined)
+            run.signal.throwIfAborted()
+          }
           throw error
         }),
     ]),

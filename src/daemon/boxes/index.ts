@@ -3,6 +3,7 @@
 // Without a fresh report drift is `unknown`, never in sync.
 import './boxes.tables.ts'
 import type { Logger } from '../../node/index.ts'
+import { releaseOwnLease } from '../db/index.ts'
 import { feature, repeat } from '../feature/index.ts'
 import { boxesSealedColumns } from './box-secrets.ts'
 import { boxesJobs } from './boxes.jobs.ts'
@@ -46,7 +47,12 @@ export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger; owner: s
   routes: boxesRoutes,
   crons: (deps) => [...boxesJobs(deps), ...lifecycleJobs(deps)],
   loops: (deps) => [
-    repeat(deps, { everyMs: 10_000, name: 'watching the health of boxes', run: () => watchHealth(deps) }),
+    repeat(deps, {
+      everyMs: 10_000,
+      name: 'watching the health of boxes',
+      run: () => watchHealth(deps),
+      atEnd: () => releaseOwnLease(deps, { name: 'boxes.health', owner: deps.owner }),
+    }),
     repeat(deps, { everyMs: 30_000, name: 'watching fences', run: () => watchFences(deps) }),
     repeat(deps, { everyMs: 30_000, name: 'deleting logs of boxes', run: () => deleteOldLogs(deps, deps.db) }),
   ],

@@ -1,8 +1,9 @@
 import { humanTime, type NewAlert, quoted } from '../../core/alerts/index.ts'
 import type { BoxId, HostId } from '../../core/boxes/index.ts'
-import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
+import { type Clock, isoIn } from '../../core/kit/index.ts'
 import { followCondition, openKeysOf } from '../alerts/index.ts'
 import { acquireLease, type Db } from '../db/index.ts'
+import { holdsOf } from './box-holds.ts'
 import { type FleetDeps, readFleet } from './fleet.ts'
 
 type Deps = FleetDeps & Readonly<{ db: Db; clock: Clock; owner: string }>
@@ -19,20 +20,18 @@ export async function watchHealth(deps: Deps): Promise<void> {
   const { db, clock, owner } = deps
   if (!(await acquireLease(deps, { name: 'boxes.health', owner, ttlMs: leaseMs }))) return
   const fleet = await readFleet(deps, db)
-  const notRunning = await db
+  const rows = await db
     .selectFrom('boxes')
     .select(['id', 'slug', 'host_id', 'reported_at', 'removal', 'health', 'health_why', 'health_since', 'failing_since'])
     .where('health', 'in', ['down', 'degraded'])
     .where('failing_since', '<=', isoIn(clock, -patienceMs))
     .where('live', '=', 1)
     .where('maintenance_since', 'is', null)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(selectFrom('box_holds').select('box_id').whereRef('box_holds.box_id', '=', 'boxes.id').where('until', '>', isoNow(clock))),
-      ),
-    )
     .orderBy('slug')
     .execute()
+  const ids = rows.map(({ id }) => id as BoxId)
+  const held = ids.length === 0 ? new Map() : await holdsOf(db, clock, ids)
+  const notRunning = rows.filter(({ id }) => !held.has(id as BoxId))
   const alertedDown = new Set((await openKeysOf(db, 'box_down')).map(({ subject }) => subject))
   const settledBefore = isoIn(clock, -patienceMs)
   const levelOf = ({ slug, health, health_since }: (typeof notRunning)[number]): Level => {

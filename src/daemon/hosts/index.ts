@@ -1,6 +1,7 @@
 // Hosts and the channel to their agents: enrolment, authentication, commands leased to agents, results stored once.
 // It never connects to a host, knows only the location of a box, and never decides by the content of a command or a result.
 import './hosts.tables.ts'
+import { releaseOwnLease } from '../db/index.ts'
 import { feature, repeat } from '../feature/index.ts'
 import { agentRoutes } from './agent.routes.ts'
 import { runBusPoll } from './command-bus.ts'
@@ -46,7 +47,12 @@ export const hostsFeature = feature<HostsDeps & RegistryDeps & HousekeepingDeps 
   loops: (deps) => [
     (signal) => runBusPoll(deps, signal),
     (signal) => runCommandSweep(deps, signal),
-    repeat(deps, { everyMs: 10_000, name: 'watching hosts', run: hostWatch(deps) }),
+    repeat(deps, {
+      everyMs: 10_000,
+      name: 'watching hosts',
+      run: hostWatch(deps),
+      atEnd: () => releaseOwnLease(deps, { name: 'hosts.watch', owner: deps.owner }),
+    }),
   ],
   sealed: hostsSealedColumns,
 })

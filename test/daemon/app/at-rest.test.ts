@@ -35,6 +35,7 @@ const allowedAtRest: readonly string[] = [
 const aboutAll: Readonly<Record<string, readonly string[]>> = {
   'tenant-box-drift-detection': ['boxes', 'hosts', 'tenants'],
   'tenant-box-version-sync': ['boxes', 'hosts'],
+  'box-certificates': ['boxes'],
   'box-removal': ['box_moves', 'box_removals'],
   'snapshot-daily': ['boxes', 'snapshots'],
   'snapshot-prune': ['snapshots'],

@@ -11,6 +11,7 @@ export const health: Migration = {
     // Whichever of down and degraded it is now: a chat server that ends again and again is never long in one state.
     await sql`alter table boxes add column failing_since text`.execute(db)
     await sql`alter table hosts add column disk_samples text`.execute(db)
+    await sql`create index alerts_open_by_kind on alerts (kind, open_key, subject) where open_key is not null`.execute(db)
     await sql`create index boxes_not_running on boxes (failing_since) where health in ('down', 'degraded')`.execute(db)
   },
 }
