@@ -83,24 +83,30 @@ export const runChange =
 
 const defaultRollbackStepMs = 6 * 3_600_000
 
-const actsOf = <Step extends string, R extends ChangeRun>(
+/** So that an engine that hangs does not keep users out for longer. */
+const failedWaitMs = 5_000
+
+/** The failure of a step is stored first; the next step begins when `failed` is done with it. */
+function actsOf<Step extends string, R extends ChangeRun>(
   steps: Readonly<Record<Step, (run: R) => Promise<unknown>>>,
   run: R,
   failed: (run: R) => Promise<void> = async () => undefined,
-) =>
-  Object.fromEntries(
+) {
+  let handled: Promise<unknown> = Promise.resolve()
+  const handle = () => Promise.race([failed(run), run.deps.clock.sleep(failedWaitMs, run.signal)]).catch(() => undefined)
+  return Object.fromEntries(
     Object.entries<(run: R) => Promise<unknown>>(steps).map(([step, act]) => [
       step,
-      ({ signal }: { signal: AbortSignal }) =>
-        act({ ...run, signal }).catch(async (error) => {
-          if (!run.signal.aborted) {
-            await failed(run).catch(() => undefined)
-            run.signal.throwIfAborted()
-          }
+      async ({ signal }: { signal: AbortSignal }) => {
+        await handled
+        return act({ ...run, signal }).catch((error) => {
+          if (!run.signal.aborted) handled = handle()
           throw error
-        }),
+        })
+      },
     ]),
   ) as Record<Step, (at: { signal: AbortSignal }) => Promise<unknown>>
+}
 
 type Start<Step extends string, Payload> = Readonly<{
   deps: ChangeDeps
