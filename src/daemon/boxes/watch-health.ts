@@ -68,7 +68,7 @@ const downAlert = ({ slug, host, why, since }: Failing): Text => ({
   body:
     `Since ${humanTime(since)}: ${quoted(why)}.\n` +
     `Users of ${slug} cannot read or write. Its host ${host} is online, and no operation works on the box. The logs of its services say why; ` +
-    `\`tenantry boxes restart ${slug}\` starts it again.`,
+    `\`tenantry boxes restart ${slug} --reason <why>\` starts it again.`,
   command: `tenantry boxes logs ${slug}`,
 })
 

@@ -102,7 +102,7 @@ const offlineAlert = ({ name, lastSeenAt, resources }: Watched): Text => ({
     `The agent of ${name} last connected ${humanTime(lastSeenAt ?? '')}. ` +
     `Whether the chats of its ${plural(resources?.boxes ?? 0, 'box', 'boxes')} run is not known: look at the machine and its network first.\n` +
     `If the machine runs and its boxes serve, only the agent is down (\`systemctl status tenantry-agent\`). If it is lost, its boxes can be moved ` +
-    'to another host from their last snapshots (`tenantry boxes move <slug> --to <host> --old-host-is-dead`).',
+    `to another host from their last snapshots (\`tenantry boxes move <slug> --to <host> --old-host-is-dead ${name}\`).`,
   command: `tenantry hosts show ${name}`,
 })
 
