@@ -1,4 +1,4 @@
-import type { HostResources } from './host.ts'
+import { type HostResources, isDiskLow } from './host.ts'
 
 /** The free disk space of a host at one moment. */
 export type DiskSample = Readonly<{ at: string; freeBytes: number }>
@@ -30,8 +30,7 @@ export function fullAt(
   return new Date(now.getTime() + (freeDiskBytes / usedBytes) * spanMs)
 }
 
-/** Below a tenth of free space, pulls, dumps and restores start to fail; a little above ends an alert. */
-const leastFree = 0.1
+/** A little more than what is low, so that an alert does not end and begin again and again. */
 const enoughFree = 0.12
 /** Time to act on a disk that fills fast; a little more ends an alert, because the forecast moves with each file. */
 const soonMs = 2 * dayMs
@@ -44,7 +43,7 @@ type Disk = Readonly<{
   isAlerted: boolean
 }>
 
-export function isDiskShort({ resources: { diskBytes, freeDiskBytes }, fullAt, now, isAlerted }: Disk): boolean {
-  if (freeDiskBytes < diskBytes * (isAlerted ? enoughFree : leastFree)) return true
+export function isDiskShort({ resources, fullAt, now, isAlerted }: Disk): boolean {
+  if (isAlerted ? resources.freeDiskBytes < resources.diskBytes * enoughFree : isDiskLow(resources)) return true
   return fullAt !== undefined && fullAt.getTime() - now.getTime() < (isAlerted ? laterMs : soonMs)
 }

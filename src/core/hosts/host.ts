@@ -51,7 +51,8 @@ export const HostResources = z.object({
 export type HostResources = z.infer<typeof HostResources>
 
 /** Below a tenth of free space, pulls, dumps and restores start to fail. */
-export const isDiskLow = ({ diskBytes, freeDiskBytes }: HostResources): boolean => freeDiskBytes < diskBytes / 10
+export const isDiskLow = ({ diskBytes, freeDiskBytes }: Pick<HostResources, 'diskBytes' | 'freeDiskBytes'>): boolean =>
+  freeDiskBytes < diskBytes / 10
 
 /** Maximum clock difference before a host counts as skewed; equals the leeway of agent tokens. */
 const clockLeewayMs = 30_000

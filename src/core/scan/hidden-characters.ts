@@ -13,7 +13,7 @@ const maxFound = 200
 
 /**
  * The first hidden character of each line. A byte order mark at the very beginning is none. Lines are read one after the other: an array of millions
- * of them is one allocation that ends the process of the scan, not its thread.
+ * of them takes more memory than a scan has.
  */
 export function hiddenCharacters(file: string, text: string, isCode: boolean): readonly Finding[] {
   const pattern = isCode ? inCode : anywhere

@@ -20,20 +20,23 @@ export async function watchHealth(deps: Deps): Promise<void> {
   const { db, clock, owner } = deps
   if (!(await acquireLease(deps, { name: 'boxes.health', owner, ttlMs: leaseMs }))) return
   const fleet = await readFleet(deps, db)
+  const settledBefore = isoIn(clock, -patienceMs)
   const rows = await db
     .selectFrom('boxes')
     .select(['id', 'slug', 'host_id', 'reported_at', 'removal', 'health', 'health_why', 'health_since', 'failing_since'])
     .where('health', 'in', ['down', 'degraded'])
-    .where('failing_since', '<=', isoIn(clock, -patienceMs))
+    .where('failing_since', '<=', settledBefore)
     .where('live', '=', 1)
     .where('maintenance_since', 'is', null)
     .orderBy('slug')
     .execute()
-  const ids = rows.map(({ id }) => id as BoxId)
-  const held = ids.length === 0 ? new Map() : await holdsOf(db, clock, ids)
+  const held = await holdsOf(
+    db,
+    clock,
+    rows.map(({ id }) => id as BoxId),
+  )
   const notRunning = rows.filter(({ id }) => !held.has(id as BoxId))
   const alertedDown = new Set((await openKeysOf(db, 'box_down')).map(({ subject }) => subject))
-  const settledBefore = isoIn(clock, -patienceMs)
   const levelOf = ({ slug, health, health_since }: (typeof notRunning)[number]): Level => {
     const isDown = (health_since ?? '') <= settledBefore ? health === 'down' : alertedDown.has(slug)
     return isDown ? 'down' : 'degraded'

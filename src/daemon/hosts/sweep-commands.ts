@@ -42,16 +42,24 @@ export async function runCommandSweep(deps: Deps, signal: AbortSignal): Promise<
  * own downtime a daemon must not treat every agent as silent.
  */
 export function commandSweep(deps: Deps): () => Promise<void> {
-  let listening: { token: number; sinceMs: number } | undefined
+  const listenedMs = leaseAge(deps.clock)
   let deletedAtMs = Number.NEGATIVE_INFINITY
   return async () => {
     const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.owner, ttlMs: leaseMs })
     if (!lease) return
-    if (listening?.token !== lease.token) listening = { token: lease.token, sinceMs: deps.clock.monotonicMs() }
-    await round(deps, lease, deps.clock.monotonicMs() - listening.sinceMs)
+    await round(deps, lease, listenedMs(lease))
     if (deps.clock.monotonicMs() - deletedAtMs < deleteEveryMs) return
     await deleteOldQueries(deps)
     deletedAtMs = deps.clock.monotonicMs()
+  }
+}
+
+/** Returns how long this process has had a lease without a gap, in milliseconds. */
+export function leaseAge(clock: Clock): (lease: Lease) => number {
+  let held: { token: number; sinceMs: number } | undefined
+  return ({ token }) => {
+    if (held?.token !== token) held = { token, sinceMs: clock.monotonicMs() }
+    return clock.monotonicMs() - held.sinceMs
   }
 }
 

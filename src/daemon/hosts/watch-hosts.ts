@@ -3,6 +3,7 @@ import { type DiskSample, fullAt, type HostResources, isDiskShort, isOffline, is
 import { bytesText, type Clock, duration, isoNow, plural } from '../../core/kit/index.ts'
 import { followCondition, openKeysOf } from '../alerts/index.ts'
 import { acquireLease, type Db } from '../db/index.ts'
+import { leaseAge } from './sweep-commands.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; owner: string }>
 type Text = Omit<NewAlert, 'kind'>
@@ -19,12 +20,11 @@ const uncheckedMs = 10 * 60_000
  */
 export function hostWatch(deps: Deps): () => Promise<void> {
   const { clock, owner } = deps
-  let listening: { token: number; sinceMs: number } | undefined
+  const listenedMs = leaseAge(clock)
   return async () => {
     const lease = await acquireLease(deps, { name: 'hosts.watch', owner, ttlMs: leaseMs })
     if (!lease) return
-    if (listening?.token !== lease.token) listening = { token: lease.token, sinceMs: clock.monotonicMs() }
-    await watchHosts(deps, clock.monotonicMs() - listening.sinceMs >= silentMs)
+    await watchHosts(deps, listenedMs(lease) >= silentMs)
   }
 }
 
