@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import { acquireLease, type Db, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
+import { acquireLease, type Db, holdLease, type Lease, releaseOwnLease, type Tx } from '../db/index.ts'
 import type { CommandBus } from './command-bus.ts'
 import { notifyFailures } from './command-handlers.ts'
 import type { AgentTimes, BoxPort } from './deps.ts'
@@ -10,6 +10,7 @@ import { expireCommands, openStatuses } from './expire-commands.ts'
 type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxPort; owner: string }>
 
 const everyMs = 5000
+const leaseName = 'hosts.sweep'
 const leaseMs = 20_000
 const deleteEveryMs = 60 * 60_000
 const retentionMs = 7 * 24 * 60 * 60_000
@@ -33,8 +34,7 @@ export async function runCommandSweep(deps: Deps, signal: AbortSignal): Promise<
     await sweep().catch((err) => deps.log.warn({ err }, 'command sweep failed'))
     await deps.clock.sleep(everyMs, signal)
   }
-  const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.owner, ttlMs: leaseMs }).catch(() => undefined)
-  if (lease) await releaseLease(deps, lease).catch(() => undefined)
+  await releaseOwnLease(deps, { name: leaseName, owner: deps.owner }).catch(() => undefined)
 }
 
 /**
@@ -45,7 +45,7 @@ export function commandSweep(deps: Deps): () => Promise<void> {
   const listenedMs = leaseAge(deps.clock)
   let deletedAtMs = Number.NEGATIVE_INFINITY
   return async () => {
-    const lease = await acquireLease(deps, { name: 'hosts.sweep', owner: deps.owner, ttlMs: leaseMs })
+    const lease = await acquireLease(deps, { name: leaseName, owner: deps.owner, ttlMs: leaseMs })
     if (!lease) return
     await round(deps, lease, listenedMs(lease))
     if (deps.clock.monotonicMs() - deletedAtMs < deleteEveryMs) return

@@ -1,7 +1,7 @@
 import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
 import { nextTasks, type SnapshotTask } from '../../core/snapshots/index.ts'
 import { type BoxRecord, boxById } from '../boxes/index.ts'
-import { acquireLease, type Db, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
+import { acquireLease, type Db, holdLease, type Lease, releaseOwnLease, type Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { enqueueDrill } from './drill-box.ts'
@@ -70,8 +70,7 @@ export async function runSnapshotTasks(deps: SnapshotsDeps, signal: AbortSignal)
     await startDueTasks(deps).catch((err) => log.warn({ err }, 'could not start queued snapshot tasks'))
     await clock.sleep(everyMs, signal)
   }
-  const lease = await acquireLease(deps, { name: leaseName, owner: deps.owner, ttlMs: leaseMs }).catch(() => undefined)
-  if (lease) await releaseLease(deps, lease).catch(() => undefined)
+  await releaseOwnLease(deps, { name: leaseName, owner: deps.owner }).catch(() => undefined)
 }
 
 /** One pass; does nothing while another replica has the lease. */
