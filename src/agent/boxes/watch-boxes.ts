@@ -1,5 +1,5 @@
 import { type BoxWatch, manyRestarts, type ProbeResult, Service } from '../../core/boxes/index.ts'
-import type { Clock } from '../../core/kit/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox } from '../ports/index.ts'
 import type { LocalBoxes } from './local-boxes.ts'
 
@@ -14,8 +14,8 @@ export type WatchDeps = Readonly<{
 export type BoxWatcher = Readonly<{
   /** The result of the last check of a box; undefined before the first one, and while the box is closed. */
   found(slug: string): BoxWatch | undefined
-  /** Every open box was checked at this time or later; undefined before that. */
-  checkedAt(): string | undefined
+  /** `checkedAt`: every open box was checked then or later. Before that `uncheckedSince`: the first box that still is not was found then. */
+  times(): Readonly<{ checkedAt?: string; uncheckedSince?: string }>
   /**
    * Checks every open box once a minute until the signal aborts. Calls back each time a part of a box fails, or works again, and once when all
    * boxes were checked first: what an earlier agent reported may be over.
@@ -39,6 +39,7 @@ const restartWindowMs = 15 * 60_000
 
 type Watched = {
   box: LocalBox
+  listedAt: string
   dueMs: number
   /** When the next check writes. */
   writeMs: number
@@ -57,9 +58,12 @@ export function boxWatcher(deps: WatchDeps): BoxWatcher {
   const watched = new Map<string, Watched>()
   return {
     found: (slug) => watched.get(slug)?.found,
-    checkedAt: () => {
-      const all = [...watched.values()].filter(({ isClosed }) => !isClosed)
-      return all.some(({ found }) => !found) ? undefined : all.flatMap(({ found }) => found?.check.at ?? []).toSorted()[0]
+    times: () => {
+      const open = [...watched.values()].filter(({ isClosed }) => !isClosed)
+      const [uncheckedSince] = open.flatMap(({ found, listedAt }) => (found ? [] : listedAt)).toSorted()
+      if (uncheckedSince !== undefined) return { uncheckedSince }
+      const [checkedAt] = open.flatMap(({ found }) => found?.check.at ?? []).toSorted()
+      return checkedAt === undefined ? {} : { checkedAt }
     },
     run: async (onChange, signal) => {
       const { clock } = deps
@@ -95,7 +99,7 @@ async function refresh({ boxes, clock }: WatchDeps, watched: Map<string, Watched
     else {
       const dueMs = nowMs + added++ * spreadMs
       const fresh = { isChecking: false, isKnown: false, inDoubt: false, isClosed: false, found: undefined, restarts: new RestartHistory() }
-      watched.set(box.slug, { box, dueMs, writeMs: dueMs + writesEveryMs, ...fresh })
+      watched.set(box.slug, { box, listedAt: isoNow(clock), dueMs, writeMs: dueMs + writesEveryMs, ...fresh })
     }
   }
 }

@@ -101,8 +101,8 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
     reports: async (boxId) => (await reportBoxes({ host, machine, log }, boxId)).map((report) => withWatch(watcher, report)),
     machine: () => describeMachine(host, settings),
     resources: async () => {
-      const [resources, checkedAt] = [await hostResources(host, settings), watcher.checkedAt()]
-      return resources && checkedAt ? { ...resources, checkedAt } : resources
+      const resources = await hostResources(host, settings)
+      return resources && { ...resources, ...watcher.times() }
     },
     keys: {
       ...keyStore(settings.stateDir),

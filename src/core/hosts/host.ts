@@ -45,6 +45,8 @@ export const HostResources = z.object({
   agentRssBytes: z.number().min(0).optional(),
   /** Each open box was checked at this time or later, and a report was sent since if that changed what is known of it. */
   checkedAt: z.iso.datetime().optional(),
+  /** An open box that was never checked is on the host since then, as far as this start of the agent knows. */
+  uncheckedSince: z.iso.datetime().optional(),
   /** Uptime of the agent, not of the machine. */
   uptimeMs: z.number().min(0).optional(),
 })

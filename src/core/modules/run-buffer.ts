@@ -96,6 +96,10 @@ export class RunBuffer {
     return this.documents.size
   }
 
+  get changedBytes(): number {
+    return this.ownBytes
+  }
+
   effects(): RunEffects {
     const documents = [...this.documents].map(([key, json]) => ({ key, json }))
     return { documents, published: this.published, files: this.written, reads: this.read, ranges: this.ranges }

@@ -58,8 +58,10 @@ type Watched = Readonly<{
 }>
 
 /** The time of the last checks is of the clock of the host. */
-const isUnchecked = ({ resources, clockOffsetMs }: Watched, now: Date): boolean =>
-  resources?.checkedAt !== undefined && now.getTime() + (clockOffsetMs ?? 0) - Date.parse(resources.checkedAt) > uncheckedMs
+const isUnchecked = ({ resources, clockOffsetMs }: Watched, now: Date): boolean => {
+  const since = resources?.checkedAt ?? resources?.uncheckedSince
+  return since !== undefined && now.getTime() + (clockOffsetMs ?? 0) - Date.parse(since) > uncheckedMs
+}
 
 async function activeHosts(db: Db): Promise<Watched[]> {
   const columns = ['id', 'name', 'last_seen_at', 'clock_offset_ms', 'resources', 'disk_samples'] as const
@@ -110,7 +112,7 @@ const uncheckedAlert = ({ name, resources }: Watched): Text => ({
   subject: name,
   title: `The boxes of host ${name} cannot be checked`,
   body:
-    `Its agent is connected, and has not checked every box since ${humanTime(resources?.checkedAt ?? '')}: most likely the container engine does not ` +
+    `Its agent is connected, and has not checked every box since ${humanTime(resources?.checkedAt ?? resources?.uncheckedSince ?? '')}: most likely the container engine does not ` +
     'answer. Whether the chats run is not known, and lists show their last state. No box can be updated, restored or moved.\n' +
     'Look on the machine (`tenantry-agent doctor`, `systemctl status docker`), and start the engine.',
   command: `tenantry hosts show ${name}`,

@@ -29,6 +29,9 @@ type Deps = Pick<
 >
 
 const stepOf = 1_000
+/** SQLite works on the thread that serves: a step holds it for a few hundredths of a second. */
+const stepBytes = 4 * 1024 * 1024
+const copiedAtOnce = 100
 const limits = { interpreterMs: 20_000, calls: 200_000 }
 
 /** An installation about to be active in a version. Documents are written to the generation `target`, which nothing reads yet. */
@@ -67,7 +70,7 @@ async function migrateInTime(deps: Deps, preparation: Preparation) {
   try {
     let after: string | undefined = ''
     while (after !== undefined && !over.aborted) {
-      after = await copyDocuments(deps.db, place, { to: target, after, limit: stepOf })
+      after = await copyDocuments(deps.db, place, { to: target, after, limit: copiedAtOnce })
       await yieldToEventLoop()
     }
     for (let index = dataVersion; index < manifest.dataVersion; index++) await migrateOnce(deps, { ...preparation, index, over })
@@ -123,7 +126,7 @@ const refused = async () => {
 
 type Migrated = Readonly<{ migrated: InstallationRecord; manifest: ModuleManifest }>
 
-/** Writes the documents after every 1,000 changes, so that a migration of many needs no memory for all of them. */
+/** Writes the documents after every 1,000 changes or 4 MiB, so that a migration of many needs no memory for all of them. */
 async function inSteps(deps: Deps, { migrated, manifest }: Migrated) {
   const { db, random } = deps
   const place = { tenantId: migrated.tenantId, moduleId: migrated.moduleId, generation: migrated.dataGeneration }
@@ -142,7 +145,7 @@ async function inSteps(deps: Deps, { migrated, manifest }: Migrated) {
   const changed = (work: () => Promise<unknown>) =>
     inTurn(async () => {
       await work()
-      if (buffer.changedDocuments >= stepOf) await finish()
+      if (buffer.changedDocuments >= stepOf || buffer.changedBytes >= stepBytes) await finish()
     })
   const handlers: SvcHandlers = {
     ...{ 'events.publish': refused, 'files.write': refused },

@@ -99,13 +99,15 @@ type Copy = Readonly<{ to: number; after: string; limit: number }>
 
 /** Copies the next documents into another generation, in the order of keys. Returns the last key; undefined: there are no more. */
 export async function copyDocuments(db: DbOrTx, place: DocumentPlace, { to, after, limit }: Copy): Promise<string | undefined> {
-  const rows = await inRange(db, place, { prefix: '', after, limit }).selectAll().execute()
-  for (const some of inBatches(rows))
-    await db
-      .insertInto('module_documents')
-      .values(some.map((row) => ({ ...row, generation: to })))
-      .execute()
-  return rows.at(-1)?.key
+  const range = { prefix: '', after, limit }
+  const last = (await inRange(db, place, range).select('key').execute()).at(-1)?.key
+  if (last === undefined) return undefined
+  await db
+    .insertInto('module_documents')
+    .columns(['tenant_id', 'module_id', 'generation', 'key', 'value', 'version', 'bytes'])
+    .expression(inRange(db, place, range).select(['tenant_id', 'module_id', sql.lit(to).as('generation'), 'key', 'value', 'version', 'bytes']))
+    .execute()
+  return last
 }
 
 /** Bytes of all documents. */

@@ -1,5 +1,5 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
-import { isLive, type ProviderSubscription } from '../../core/payments/index.ts'
+import { isLive } from '../../core/payments/index.ts'
 import { enqueueJob, type JobHandler, type WithTx } from '../db/index.ts'
 import { findSubscription, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { openAttempt } from './attempts.repo.ts'
@@ -31,21 +31,30 @@ export const followCancellation =
   (deps: Deps): JobHandler =>
   async (payload) => {
     const { id } = payload as { id: string }
-    const found = await deps.provider.getSubscription(id)
-    if (!found || !isLive(found)) return
-    const { svc_tenant: tenantId = '', svc_item: itemId = '' } = found.metadata
-    const of = (await findSubscription(deps.db, { paymentSubscriptionId: id })) ?? { tenantId, itemId }
+    const of = await placeOf(deps, id)
+    if (!of) return
     // An installation that takes the subscription back would be ended with it.
-    const next = (await runAlone(deps, paymentOfItem(of), () => follow(deps, of, found))) ?? { inMs: lookAgainMs }
+    const next = (await runAlone(deps, paymentOfItem(of), () => follow(deps, id, of))) ?? { inMs: lookAgainMs }
     if (next !== 'done') await deps.db.transaction().execute((tx) => enqueueCancellation({ ...deps, tx }, id, isoIn(deps.clock, next.inMs)))
   }
+
+type Place = Readonly<{ tenantId: string; itemId: string }>
+
+/** Whose subscription it is; a subscription without a row names it itself. */
+async function placeOf({ db, provider }: Deps, id: string): Promise<Place | undefined> {
+  const row = await findSubscription(db, { paymentSubscriptionId: id })
+  if (row) return row
+  const { svc_tenant: tenantId, svc_item: itemId } = (await provider.getSubscription(id))?.metadata ?? {}
+  return tenantId && itemId ? { tenantId, itemId } : undefined
+}
 
 /** `inMs`: when the job runs again. */
 type Next = 'done' | Readonly<{ inMs: number }>
 
-async function follow(deps: Deps, of: Readonly<{ tenantId: string; itemId: string }>, found: ProviderSubscription): Promise<Next> {
+async function follow(deps: Deps, id: string, of: Place): Promise<Next> {
   const { db, clock, provider } = deps
-  const { id } = found
+  const found = await provider.getSubscription(id)
+  if (!found || !isLive(found)) return 'done'
   if (await openAttempt(db, of)) return { inMs: lookAgainMs }
   const row = await findSubscription(db, { paymentSubscriptionId: id })
   // Without a row the item was installed again with another subscription, as for a tenant with another customer.

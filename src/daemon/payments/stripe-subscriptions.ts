@@ -54,12 +54,13 @@ export const stripeSubscriptions = (stripe: Stripe, { collection, automaticTax }
       return toSubscription(created)
     }),
   getSubscription: (id) => orNull(async () => toSubscription(await stripe.subscriptions.retrieve(id))),
-  listSubscriptions: (customer) =>
-    asFailure(async () => {
+  // A customer that was deleted at the provider has no subscriptions: they ended with it.
+  listSubscriptions: async (customer) =>
+    (await orNull(async () => {
       const all = []
       for await (const sub of stripe.subscriptions.list({ customer, status: 'all', limit: 100 })) all.push(toSubscription(sub))
       return all
-    }),
+    })) ?? [],
   updateSubscription: ({ key, id, payout, cancelAtPeriodEnd, metadata }) =>
     asFailure(async () => {
       const change = {

@@ -112,7 +112,7 @@ test('a closed box is left alone, and nothing that was found before holds', asyn
   const before = watch.checks.filter(({ slug }) => slug === 'linden').length
   await watch.pass(180)
   expect(watch.checks.filter(({ slug }) => slug === 'linden').length).toBe(before)
-  expect(watch.watcher.checkedAt()).toBe(watch.watcher.found('ahorn')?.check.at)
+  expect(watch.watcher.times()).toEqual({ checkedAt: watch.watcher.found('ahorn')?.check.at })
   watch.closed.delete('linden')
   await watch.pass(70)
   expect(watch.watcher.found('linden')?.check.verdict).toBe('ok')
@@ -155,6 +155,20 @@ test('while a box cannot be read, the time of the last checks stays', async () =
   const [{ check } = expect.fail()] = [watch.watcher.found('box-0')]
   unreadable.push('box-0')
   await watch.pass(10 * 60)
-  expect(watch.watcher.checkedAt()).toBe(check.at)
+  expect(watch.watcher.times()).toEqual({ checkedAt: check.at })
+  await watch.end()
+})
+
+test('a box that was never checked says since when, until its first check', async () => {
+  const unreadable = ['box-0']
+  const watch = await aWatch(names(2), { unreadable })
+  await watch.pass(0)
+  const began = watch.watcher.times()
+  expect(began).toEqual({ uncheckedSince: expect.any(String) })
+  await watch.pass(10 * 60)
+  expect(watch.watcher.times()).toEqual(began)
+  unreadable.pop()
+  await watch.pass(60)
+  expect(watch.watcher.times()).toEqual({ checkedAt: expect.any(String) })
   await watch.end()
 })

@@ -113,10 +113,14 @@ test('of a silent host the other alerts stay', async () => {
 })
 
 test('a host whose agent is heard and has not checked its boxes for ten minutes alerts, by the clock of the host', async () => {
-  const checked = (agoMinutes: number, offsetMs = 0) => {
-    const checkedAt = new Date(room.clock.now().getTime() + offsetMs - agoMinutes * 60_000).toISOString()
-    return set({ resources: JSON.stringify({ ...JSON.parse(resources(50)), checkedAt }), clock_offset_ms: offsetMs })
+  const looked = (field: 'checkedAt' | 'uncheckedSince', agoMinutes: number, offsetMs = 0) => {
+    const at = new Date(room.clock.now().getTime() + offsetMs - agoMinutes * 60_000).toISOString()
+    return set({ resources: JSON.stringify({ ...JSON.parse(resources(50)), [field]: at }), clock_offset_ms: offsetMs })
   }
+  const checked = (agoMinutes: number, offsetMs = 0) => looked('checkedAt', agoMinutes, offsetMs)
+  await looked('uncheckedSince', 10.1)
+  await look()
+  expect(await open()).toEqual(['boxes_unchecked host-1'])
   await checked(9.9, -20_000)
   await look()
   expect(await open()).toEqual([])
