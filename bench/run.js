@@ -34,6 +34,7 @@ const benchmarks = {
   sandbox: async () => (await import('./sandbox.js')).sandbox,
   scan: async () => (await import('./scan.js')).scan,
   'update-downtime': async () => (await import('./update-downtime.js')).updateDowntime,
+  'box-health': async () => (await import('./box-health.js')).boxHealth,
   console: async () => (await import('./console.js')).webConsole,
   'module-load': async () => (await import('./module-load.js')).moduleLoad,
   'module-installations': async () => (await import('./module-installations.js')).moduleInstallations,
