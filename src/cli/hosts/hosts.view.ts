@@ -1,14 +1,11 @@
 import type { HostView } from '../../core/hosts/index.ts'
-import { duration, fold } from '../../core/kit/index.ts'
+import { bytesText, duration, fold } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { online: 'green', offline: 'yellow', frozen: 'red', revoked: 'dim' } as const satisfies Record<
   HostView['status'],
   keyof Paint
 >
-
-const gigabytes = (bytes: number) => `${Math.round(bytes / 2 ** 30)} GB`
-const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`
 
 /** `skewed +5m 3s` when the host's clock is ahead; undefined without skew. */
 function skewOf({ skewed, clockOffsetMs }: HostView): string | undefined {
@@ -21,7 +18,7 @@ function skewOf({ skewed, clockOffsetMs }: HostView): string | undefined {
 const statusOf = (host: HostView): string => [host.status, skewOf(host)].filter(Boolean).join(', ')
 const paintOf = (host: HostView): keyof Paint => (host.status === 'online' && skewOf(host) ? 'yellow' : tint[host.status])
 
-const freeDisk = ({ resources: has, diskLow }: HostView) => has && `${gigabytes(has.freeDiskBytes)}${diskLow ? ' !' : ''}`
+const freeDisk = ({ resources: has, diskLow }: HostView) => has && `${bytesText(has.freeDiskBytes)}${diskLow ? ' !' : ''}`
 
 const columns = ({ now }: Style): Column<HostView>[] => [
   { title: 'HOST', value: ({ name }) => name, priority: 1, minWidth: 12 },
@@ -84,13 +81,13 @@ type Resources = NonNullable<HostView['resources']>
 
 function resourceLines(has: Resources, diskLow: boolean, { paint }: Style): [string, string | null | undefined][] {
   const { load, memoryAvailableBytes: available, boxes, ballast, agentRssBytes, uptimeMs } = has
-  const disk = `${gigabytes(has.freeDiskBytes)} of ${gigabytes(has.diskBytes)} free`
+  const disk = `${bytesText(has.freeDiskBytes)} of ${bytesText(has.diskBytes)} free`
   return [
     ['cpus', `${has.cpus}${load ? `, load ${load.map((value) => value.toFixed(2)).join(' ')}` : ''}`],
-    ['memory', `${gigabytes(has.memoryBytes)}${available === undefined ? '' : `, ${gigabytes(available)} available`}`],
+    ['memory', `${bytesText(has.memoryBytes)}${available === undefined ? '' : `, ${bytesText(available)} available`}`],
     ['disk', diskLow ? paint.red(`${disk} (!)`) : disk],
     ['boxes', boxes?.toString()],
     ['disk reserve', ballast === 'used' ? paint.red('used: the disk was full; free disk space') : ballast && 'intact'],
-    ['agent uses', agentRssBytes === undefined ? undefined : `${megabytes(agentRssBytes)}, up for ${duration(uptimeMs ?? 0)}`],
+    ['agent uses', agentRssBytes === undefined ? undefined : `${bytesText(agentRssBytes)}, up for ${duration(uptimeMs ?? 0)}`],
   ]
 }

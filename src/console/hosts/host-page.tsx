@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { HostView } from '../../core/hosts/index.ts'
-import { duration } from '../../core/kit/index.ts'
+import { bytesText, duration } from '../../core/kit/index.ts'
 import {
   ActionDialog,
   Ago,
@@ -20,7 +20,7 @@ import {
   Status,
   useMay,
 } from '../kit/index.ts'
-import { gigabytes, hostQuery, hostTone } from './queries.ts'
+import { hostQuery, hostTone } from './queries.ts'
 import { words } from './words.ts'
 
 export function Page() {
@@ -113,12 +113,12 @@ const agentFacts = ({
 
 function machineFacts({ resources: has, diskLow }: HostView): readonly Fact[] {
   if (!has) return [['Resources', 'not reported yet']]
-  const disk = `${gigabytes(has.freeDiskBytes)} of ${gigabytes(has.diskBytes)} free`
+  const disk = `${bytesText(has.freeDiskBytes)} of ${bytesText(has.diskBytes)} free`
   return [
     ['CPUs', `${has.cpus}${has.load ? `, load ${has.load.map((value) => value.toFixed(2)).join(' ')}` : ''}`],
     [
       'Memory',
-      `${gigabytes(has.memoryBytes)}${has.memoryAvailableBytes === undefined ? '' : `, ${gigabytes(has.memoryAvailableBytes)} available`}`,
+      `${bytesText(has.memoryBytes)}${has.memoryAvailableBytes === undefined ? '' : `, ${bytesText(has.memoryAvailableBytes)} available`}`,
     ],
     ['Disk', diskLow ? <Status tone="failed">{disk}</Status> : disk],
     ['Boxes', has.boxes],

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Input, Label, TextField } from 'react-aria-components'
 import type { HostView, RegistryEntry } from '../../core/hosts/index.ts'
+import { bytesText } from '../../core/kit/index.ts'
 import {
   ActionDialog,
   Ago,
@@ -19,7 +20,7 @@ import {
   useMay,
   usePaletteAction,
 } from '../kit/index.ts'
-import { gigabytes, hostsQuery, hostTone, registriesQuery } from './queries.ts'
+import { hostsQuery, hostTone, registriesQuery } from './queries.ts'
 import { words } from './words.ts'
 
 const columns: readonly TableColumn<HostView>[] = [
@@ -41,7 +42,7 @@ const columns: readonly TableColumn<HostView>[] = [
     align: 'right',
     value: ({ resources }) => resources?.freeDiskBytes,
     cell: ({ resources, diskLow }) =>
-      resources ? diskLow ? <Status tone="failed">{gigabytes(resources.freeDiskBytes)}</Status> : gigabytes(resources.freeDiskBytes) : '–',
+      resources ? diskLow ? <Status tone="failed">{bytesText(resources.freeDiskBytes)}</Status> : bytesText(resources.freeDiskBytes) : '–',
   },
   { key: 'agent', title: 'Agent', width: '100px', value: ({ agentVersion }) => agentVersion },
   { key: 'engine', title: 'Engine', width: '120px', value: ({ engine }) => engine?.engine },

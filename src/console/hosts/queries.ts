@@ -21,7 +21,3 @@ export const hostTone = ({ status, skewed, diskLow }: HostView): Tone => {
   if (status !== 'online') return 'failed'
   return skewed || diskLow ? 'waiting' : 'ok'
 }
-
-const gib = 2 ** 30
-
-export const gigabytes = (bytes: number): string => `${Math.round(bytes / gib)} GB`

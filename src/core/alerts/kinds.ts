@@ -94,7 +94,8 @@ export const alertKinds = {
   disk_low: {
     severity: 'warning',
     about: 'host',
-    raised: 'Less than a tenth of the disk of a host is free, or it is full within two days at the rate of the last week',
+    raised:
+      'Less than a tenth of the disk of a host is free, or it is full within two days at the rate of the last week; critical at 2 % or within a day',
     closed: '12 % are free, and the disk does not fill so fast any more',
   },
   clock_skew: {

@@ -47,3 +47,9 @@ export function isDiskShort({ resources, fullAt, now, isAlerted }: Disk): boolea
   if (isAlerted ? resources.freeDiskBytes < resources.diskBytes * enoughFree : isDiskLow(resources)) return true
   return fullAt !== undefined && fullAt.getTime() - now.getTime() < (isAlerted ? laterMs : soonMs)
 }
+
+/** The disk is full within a day, or hardly anything of it is free: what is done tomorrow may come too late. */
+export function isDiskUrgent({ resources: { diskBytes, freeDiskBytes }, fullAt, now, isAlerted }: Disk): boolean {
+  if (freeDiskBytes < diskBytes * (isAlerted ? 0.03 : 0.02)) return true
+  return fullAt !== undefined && fullAt.getTime() - now.getTime() < dayMs * (isAlerted ? 1.5 : 1)
+}

@@ -10,7 +10,7 @@ export {
 } from './agent-contract.ts'
 export { addSteps, type CommandError, type CommandStatus, type CommandView, type FirstReport, isFinal } from './command.ts'
 export { type HostView, hostsContract } from './contract.ts'
-export { type DiskSample, fullAt, isDiskShort, withSample } from './disk-forecast.ts'
+export { type DiskSample, fullAt, isDiskShort, isDiskUrgent, withSample } from './disk-forecast.ts'
 export {
   type EngineInfo,
   HostKey,

@@ -1,5 +1,14 @@
-import { humanTime, type NewAlert } from '../../core/alerts/index.ts'
-import { type DiskSample, fullAt, type HostResources, isDiskShort, isOffline, isSkewed, withSample } from '../../core/hosts/index.ts'
+import { alertKey, humanTime, type NewAlert } from '../../core/alerts/index.ts'
+import {
+  type DiskSample,
+  fullAt,
+  type HostResources,
+  isDiskShort,
+  isDiskUrgent,
+  isOffline,
+  isSkewed,
+  withSample,
+} from '../../core/hosts/index.ts'
 import { bytesText, type Clock, duration, isoNow, plural } from '../../core/kit/index.ts'
 import { followCondition, openKeysOf } from '../alerts/index.ts'
 import { acquireLease, type Db } from '../db/index.ts'
@@ -45,7 +54,11 @@ async function watchHosts(deps: Deps, hasListened: boolean): Promise<void> {
   const skewed = connected.filter(isSkewed).map(skewAlert)
   await followCondition(deps, { kind: 'clock_skew', name: 'clock', present: skewed, isUnknown, because: 'the clock is right again' })
   const short = await hostsShortOfDisk(deps, connected)
-  await followCondition(deps, { kind: 'disk_low', name: 'disk', present: short, isUnknown, because: 'there is enough free space again' })
+  const disk = { kind: 'disk_low', isUnknown } as const
+  const [urgent, low] = [short.filter(({ severity }) => severity === 'critical'), short.filter(({ severity }) => severity === 'warning')]
+  await followCondition(deps, { ...disk, name: 'urgent', present: urgent, because: 'there is more free space again' })
+  const because = 'there is enough free space again, or so little that it is an alert of its own'
+  await followCondition(deps, { ...disk, name: 'disk', present: low, because })
 }
 
 type Watched = Readonly<{
@@ -79,7 +92,9 @@ async function activeHosts(db: Db): Promise<Watched[]> {
 /** Also stores the sample of this hour. */
 async function hostsShortOfDisk({ db, clock }: Deps, hosts: readonly Watched[]): Promise<Text[]> {
   const now = clock.now()
-  const alerted = new Set((await openKeysOf(db, 'disk_low')).map(({ subject }) => subject))
+  const open = await openKeysOf(db, 'disk_low')
+  const alerted = new Set(open.map(({ subject }) => subject))
+  const urgent = new Set(open.flatMap(({ subject, key }) => (key === alertKey('disk_low', `urgent:${subject}`) ? subject : [])))
   const short: Text[] = []
   for (const { id, name, resources, samples } of hosts) {
     if (!resources) continue
@@ -91,7 +106,9 @@ async function hostsShortOfDisk({ db, clock }: Deps, hosts: readonly Watched[]):
         .where('id', '=', id)
         .execute()
     const full = fullAt(kept, resources, now)
-    if (isDiskShort({ resources, fullAt: full, now, isAlerted: alerted.has(name) })) short.push(diskAlert(name, resources, full))
+    const disk = { resources, fullAt: full, now }
+    const severity = isDiskUrgent({ ...disk, isAlerted: urgent.has(name) }) ? 'critical' : 'warning'
+    if (isDiskShort({ ...disk, isAlerted: alerted.has(name) })) short.push({ ...diskAlert(name, resources, full), severity })
   }
   return short
 }

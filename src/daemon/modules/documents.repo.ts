@@ -105,7 +105,9 @@ export async function copyDocuments(db: DbOrTx, place: DocumentPlace, { to, afte
   await db
     .insertInto('module_documents')
     .columns(['tenant_id', 'module_id', 'generation', 'key', 'value', 'version', 'bytes'])
-    .expression(inRange(db, place, range).select(['tenant_id', 'module_id', sql.lit(to).as('generation'), 'key', 'value', 'version', 'bytes']))
+    .expression(
+      inRange(db, place, range).select(['tenant_id', 'module_id', sql.lit(to).as('generation'), 'key', 'value', 'version', 'bytes']),
+    )
     .execute()
   return last
 }

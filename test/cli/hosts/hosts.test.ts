@@ -44,11 +44,11 @@ describe('a host', () => {
   test('is shown with its resource use and the age of its key', async () => {
     const text = await shown(aHost())
     expect(text).toMatch(/cpus +4, load 1\.25 0\.50 0\.25/)
-    expect(text).toMatch(/memory +16 GB, 5 GB available/)
-    expect(text).toMatch(/disk +40 GB of 100 GB free$/m)
+    expect(text).toMatch(/memory +17\.2 GB, 5\.4 GB available/)
+    expect(text).toMatch(/disk +42\.9 GB of 107 GB free$/m)
     expect(text).toMatch(/boxes +12/)
     expect(text).toMatch(/disk reserve +intact/)
-    expect(text).toMatch(/agent uses +70 MB/)
+    expect(text).toMatch(/agent uses +73\.4 MB/)
     expect(text).toMatch(/key since +2025-12-20 02:00:00 UTC \(16 d ago\)/)
     expect(text).not.toContain('skewed')
   })
@@ -66,7 +66,7 @@ describe('a host', () => {
   test('with less than 10 % free disk is marked', async () => {
     const { resources } = aHost()
     const full = aHost({ diskLow: true, resources: resources && { ...resources, freeDiskBytes: 9 * 2 ** 30 } })
-    expect(await listed(full)).toMatch(/9 GB !/)
+    expect(await listed(full)).toMatch(/9\.7 GB !/)
     expect(await shown(full)).toMatch(/less than 10 % free disk/)
     expect(await listed(aHost())).not.toContain('!')
   })

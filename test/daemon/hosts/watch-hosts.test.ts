@@ -84,6 +84,21 @@ test('a disk with less than a tenth free alerts until 12 % are free', async () =
   expect(await open()).toEqual([])
 })
 
+test('a disk with 2 % left is critical, and stays so up to 3 %', async () => {
+  const severities = async () =>
+    (await db.selectFrom('alerts').select('severity').where('status', '=', 'open').execute()).map(({ severity }) => severity)
+  for (const [percent, expected] of [
+    [5, 'warning'],
+    [1.9, 'critical'],
+    [2.5, 'critical'],
+    [3, 'warning'],
+  ] as const) {
+    await set({ resources: resources(percent) })
+    await pass(1)
+    expect([percent, await severities()]).toEqual([percent, [expected]])
+  }
+})
+
 test('a disk that is full within two days alerts with the day', async () => {
   await set({ resources: resources(60) })
   await look()
