@@ -6,6 +6,7 @@ import { BoxActions } from './box-actions.tsx'
 import { factsOf, Probe, Versions } from './box-facts.tsx'
 import { History, Snapshots } from './box-history.tsx'
 import { Lifecycle } from './box-lifecycle.tsx'
+import { Sizes } from './box-sizes.tsx'
 import { boxTone, driftTones, marksOf } from './box-state.ts'
 import { boxQuery } from './queries.ts'
 import { words } from './words.ts'
@@ -59,6 +60,7 @@ const Detail = ({ box }: Readonly<{ box: BoxDetail }>) => (
         <Probe box={box} />
       </Section>
     </div>
+    <Sizes box={box} />
     <Snapshots slug={box.slug} />
     <History slug={box.slug} />
   </>
