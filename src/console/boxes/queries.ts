@@ -23,7 +23,12 @@ export const boxQuery = (slug: string) =>
   ({ queryKey: ['boxes', 'one', slug], queryFn: () => api.boxes.showBox({ params: { slug } }) }) as const
 
 export const sizesQuery = (slug: string) =>
-  ({ queryKey: ['boxes', 'sizes', slug], queryFn: () => api.boxes.listBoxSizes({ params: { slug } }), staleTime: 600_000, refetchInterval: 600_000 }) as const
+  ({
+    queryKey: ['boxes', 'sizes', slug],
+    queryFn: () => api.boxes.listBoxSizes({ params: { slug } }),
+    staleTime: 600_000,
+    refetchInterval: 600_000,
+  }) as const
 
 export const snapshotsQuery = (slug: string) =>
   ({ queryKey: ['snapshots', 'of', slug], queryFn: () => api.snapshots.listSnapshots({ query: { slug, limit: 20 } }) }) as const

@@ -12,7 +12,10 @@ export type SizeLine = Readonly<{
 export type SizeChart = Readonly<{ lines: readonly SizeLine[]; maxBytes: number; from: string; to: string }>
 
 /** The sizes as lines in a box of `width` by `height`: zero at the bottom, the largest size at the top. Undefined with sizes of fewer than two days. */
-export function sizeChart(days: readonly BoxSizes[], { width, height }: Readonly<{ width: number; height: number }>): SizeChart | undefined {
+export function sizeChart(
+  days: readonly BoxSizes[],
+  { width, height }: Readonly<{ width: number; height: number }>,
+): SizeChart | undefined {
   const [first, last] = [days[0], days.at(-1)]
   if (!first || !last || first.day === last.day) return undefined
   const [startMs, endMs] = [Date.parse(first.day), Date.parse(last.day)]

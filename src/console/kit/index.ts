@@ -3,6 +3,7 @@
 export { ActionDialog, type ActionInput, quoted } from './action-dialog.tsx'
 export { type Api, api, onProofRequired, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
 export { usePaletteAction } from './asked.ts'
+export { Check, Choices, Field } from './choice.tsx'
 export { now, useNow, useSeconds } from './clock.ts'
 export { actionColumn, agoColumn, statusColumn } from './columns.tsx'
 export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'
