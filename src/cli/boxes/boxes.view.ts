@@ -106,7 +106,8 @@ const unknownWords = (freshness: Exclude<BoxDetail['freshness'], 'fresh'>, { hos
 const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
   lastSnapshot ? `${lastSnapshot.snapshotId.slice(0, 8)} (${lastSnapshot.tier}), ${stamp(lastSnapshot.takenAt, now)}` : 'none'
 
-const sizeWords = ({ bytes, days, totalBytes }: NonNullable<BoxDetail['growth']>) => `${bytesText(totalBytes)}, ${growthText({ bytes, days })}`
+const sizeWords = ({ bytes, days, totalBytes }: NonNullable<BoxDetail['growth']>) =>
+  `${bytesText(totalBytes)}, ${growthText({ bytes, days })}`
 
 /** The last verified restore and its duration. */
 const proofWords = ({ lastProvenRestore: proof }: BoxDetail, now: Date) =>

@@ -8,7 +8,7 @@ import { words } from './words.ts'
 export function Snapshots({ slug }: Readonly<{ slug: string }>) {
   const query = useQuery(snapshotsQuery(slug))
   return (
-    <Section title={words.snapshots} aside={<Link to={`/snapshots?box=${slug}`}>all, take, restore, test</Link>}>
+    <Section title={words.snapshots} aside={<Link to={`/snapshots?slug=${slug}`}>all, take, test</Link>}>
       <Loaded query={query} rows={3}>
         {({ snapshots }) =>
           snapshots.length === 0 ? (
@@ -29,6 +29,12 @@ export function Snapshots({ slug }: Readonly<{ slug: string }>) {
                         ? `proven${lastProof.durationMs ? ` in ${duration(lastProof.durationMs)}` : ''}`
                         : 'not proven'}
                   </Status>
+                  {status === 'present' && (
+                    <Link to={`/snapshots?slug=${slug}&q=${snapshotId.slice(0, 8)}`}>
+                      <span aria-hidden="true">restore</span>
+                      <span className="unseen">restore from {snapshotId.slice(0, 8)}</span>
+                    </Link>
+                  )}
                 </li>
               ))}
             </ul>

@@ -1,5 +1,6 @@
 import type { BoxRow } from '../../core/boxes/index.ts'
 import { allPages, api, type PaletteEntry, queryClient, roleFor } from '../kit/index.ts'
+import type { MoveTarget } from './commands.ts'
 
 const pageLimit = 1000
 
@@ -23,12 +24,13 @@ export const boxQuery = (slug: string) =>
   ({ queryKey: ['boxes', 'one', slug], queryFn: () => api.boxes.showBox({ params: { slug } }) }) as const
 
 export const sizesQuery = (slug: string) =>
-  ({
-    queryKey: ['boxes', 'sizes', slug],
-    queryFn: () => api.boxes.listBoxSizes({ params: { slug } }),
-    staleTime: 600_000,
-    refetchInterval: 600_000,
-  }) as const
+  ({ queryKey: ['boxes', 'sizes', slug], queryFn: () => api.boxes.listBoxSizes({ params: { slug } }) }) as const
+
+export const movePlanQuery = (slug: string, body: MoveTarget) => ({
+  queryKey: ['box-move-plan', slug, body],
+  queryFn: () => api.boxes.planMove({ params: { slug }, body }),
+  refetchInterval: false as const,
+})
 
 export const snapshotsQuery = (slug: string) =>
   ({ queryKey: ['snapshots', 'of', slug], queryFn: () => api.snapshots.listSnapshots({ query: { slug, limit: 20 } }) }) as const
@@ -43,6 +45,8 @@ const verbs = [
   { verb: 'Scan', asks: 'scan', role: roleFor('boxes', 'scanBoxes') },
   { verb: 'Probe', asks: 'check', role: roleFor('boxes', 'checkBox') },
   { verb: 'Enter or end maintenance of', asks: 'maintenance', role: roleFor('boxes', 'maintainBox') },
+  { verb: 'Move', asks: 'move', role: roleFor('boxes', 'moveBox') },
+  { verb: 'Remove', asks: 'remove', role: roleFor('boxes', 'removeBox') },
   { verb: 'Snapshots of', asks: undefined, role: undefined },
 ] as const
 

@@ -1,6 +1,7 @@
 // The parts that every page is made of: layout, table, time, status, dialog, problem, live stream, and the typed client of the daemon.
 // It knows no page and no feature.
-export { ActionDialog, type ActionInput, quoted } from './action-dialog.tsx'
+export { quoted } from '../../core/kit/index.ts'
+export { ActionDialog, type ActionInput } from './action-dialog.tsx'
 export { type Api, api, onProofRequired, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
 export { usePaletteAction } from './asked.ts'
 export { Check, Choices, Field } from './choice.tsx'

@@ -99,7 +99,8 @@ export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealt
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'
-export { isMoveShown, isRemovalShown, moveHint, removalHint } from './lifecycle-hints.ts'
+export type { MovePlan } from './lifecycle-contract.ts'
+export { isMoveShown, isRemovalShown, lifecycleQuestions, moveHint, movePlanTexts, removalHint } from './lifecycle-hints.ts'
 export {
   digestsFor,
   imagesOfManifest,

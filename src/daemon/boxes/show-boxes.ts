@@ -136,7 +136,11 @@ type DetailData = Readonly<{
 }>
 
 /** The detail view of a box. */
-const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, sizes, snapshots, window, address, probe }: DetailData): BoxDetail => ({
+const detailOf = (
+  box: BoxRecord,
+  around: BoxContext,
+  { removal, open, sizes, snapshots, window, address, probe }: DetailData,
+): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest'
 import { type BoxSizes, growthOf, growthText } from '../../../src/core/boxes/index.ts'
 
-const sizes = (day: string, change: Partial<BoxSizes>): BoxSizes => ({ day, databaseBytes: null, mediaBytes: null, objectBytes: null, ...change })
+const sizes = (day: string, change: Partial<BoxSizes>): BoxSizes => ({
+  day,
+  databaseBytes: null,
+  mediaBytes: null,
+  objectBytes: null,
+  ...change,
+})
 
 test('a box grew by what each part grew between its first and its last known size', () => {
   const days = [
