@@ -2,7 +2,7 @@ import { duration } from '../kit/index.ts'
 import type { MovePlan } from './lifecycle-contract.ts'
 import type { BoxMove } from './move.ts'
 import type { BoxRemoval } from './removal.ts'
-import { reintroducedText } from './vulnerabilities.ts'
+import { reintroducedText } from './vulnerability-texts.ts'
 
 // Texts of the CLI and the console about moves and removals.
 
