@@ -1,6 +1,5 @@
 import type { BoxCommandResult, BoxDetail, Plan } from '../../core/boxes/index.ts'
 import { quoted } from '../../core/kit/index.ts'
-import type { Tone } from '../kit/index.ts'
 import { words } from './words.ts'
 
 export type MoveTarget = Readonly<{ to: string; oldHostIsDead?: string; stoppedOnNewHost?: boolean }>
@@ -36,7 +35,7 @@ export function whyNotMoved({ live, managed }: Pick<BoxDetail, 'live' | 'managed
   return managed ? undefined : words.onlyObserved
 }
 
-export type Outcome = readonly [Tone, string]
+export type Outcome = readonly [tone: 'working' | 'ok' | 'failed', text: string]
 type Completion = BoxCommandResult<'tenant-box.complete'>
 
 /** What has become of a completion, in words. */
