@@ -1,6 +1,7 @@
 import type { BoxRow } from '../../core/boxes/index.ts'
 import { allPages, api, type PaletteEntry, queryClient, roleFor } from '../kit/index.ts'
 import type { MoveTarget } from './commands.ts'
+import { type BoxEvent, historyLimit, historyOf } from './history.ts'
 
 const pageLimit = 1000
 
@@ -35,8 +36,17 @@ export const movePlanQuery = (slug: string, body: MoveTarget) => ({
 export const snapshotsQuery = (slug: string) =>
   ({ queryKey: ['snapshots', 'of', slug], queryFn: () => api.snapshots.listSnapshots({ query: { slug, limit: 20 } }) }) as const
 
-export const historyQuery = (slug: string) =>
-  ({ queryKey: ['audit', 'of', slug], queryFn: () => api.audit.listAudit({ query: { subject: slug, limit: 50 } }) }) as const
+export const historyQuery = (slug: string) => ({ queryKey: ['boxes', 'history', slug], queryFn: () => readHistory(slug) }) as const
+
+async function readHistory(slug: string): Promise<readonly BoxEvent[]> {
+  const [{ entries }, { updates }, { alerts }, { snapshots }] = await Promise.all([
+    api.audit.listAudit({ query: { subject: slug, limit: historyLimit } }),
+    api.rollouts.listBoxUpdates({ params: { slug } }),
+    api.alerts.listAlerts({ query: { subject: slug, limit: historyLimit } }),
+    api.snapshots.listSnapshots({ query: { slug, limit: historyLimit } }),
+  ])
+  return historyOf({ entries, updates, alerts, snapshots })
+}
 
 const maxFound = 8
 
