@@ -173,6 +173,29 @@ test('the sizes of a box are a line over 30 days', async () => {
   assertClean(page)
 })
 
+test('the history of a box leads from a failed update to its rollout and its alert', async () => {
+  const slug = stage.fleet.unlucky
+  const { id } = await stage.api.rollouts.createRollout({ body: { targetSlugs: [slug] } })
+  await stage.api.rollouts.startRollout({ params: { id }, body: {} })
+  await page.goto(`${stage.url}/console/boxes/${slug}`)
+  const history = page.getByRole('region', { name: 'History' })
+  await history.getByRole('link', { name: /^Update: synapse .*: rolled back$/ }).waitFor()
+  await history
+    .getByRole('link', { name: /^Alert: / })
+    .first()
+    .waitFor()
+  await history.getByText('Provisioning requested').waitFor()
+  await assertAccessible(page)
+  await history.scrollIntoViewIfNeeded()
+  await screenshots(page, 'box-history', { narrow: true })
+  await history
+    .getByRole('link', { name: /^Update: synapse/ })
+    .first()
+    .click()
+  await page.getByRole('heading', { level: 1, name: id }).waitFor()
+  assertClean(page)
+})
+
 test('the palette finds a box, and the help names the keys', async () => {
   await page.keyboard.press('Control+k')
   await page.getByRole('searchbox').fill('realschule')

@@ -69,15 +69,22 @@ test('accounts are listed with role, state and one-time codes', async () => {
   assertClean(page)
 })
 
+/** Opens a page as if its list were empty. */
+async function seeEmpty(
+  path: string,
+  heading: string,
+  { endpoint, answer }: Readonly<{ endpoint: string; answer: unknown }>,
+): Promise<void> {
+  await page.route(endpoint, (route) => route.fulfill({ json: answer }))
+  await see(path, heading, `${path.slice(1).replace('/', '-')}-empty`)
+  await page.unroute(endpoint)
+}
+
 test('API tokens are listed without the token, and an empty list says how to create one', async () => {
   await see('/tokens', 'API tokens', 'tokens')
+  await page.getByText(/^tnt_.{4,8}…$/).waitFor()
+  await seeEmpty('/tokens', 'API tokens', { endpoint: '**/api/admin/v1/tokens', answer: { tokens: [] } })
   await page.getByText('tenantry tokens create <name> --role viewer').waitFor()
-  const token = { id: `tok_${'a'.repeat(20)}`, name: 'ci', role: 'operator', prefix: 'tntr_ab12' }
-  const times = { createdBy: 'admin:anna', createdAt: '2026-01-05T02:00:00.000Z', expiresAt: '2027-01-05T02:00:00.000Z', lastUsedAt: null }
-  await page.route('**/api/admin/v1/tokens', (route) => route.fulfill({ json: { tokens: [{ ...token, ...times }] } }))
-  await see('/tokens', 'API tokens', 'tokens-one')
-  await page.getByText('tntr_ab12…').waitFor()
-  await page.unroute('**/api/admin/v1/tokens')
   assertClean(page)
 })
 
@@ -103,6 +110,11 @@ test('channels: whom alerts reach, by which rules, and a test message', async ()
   await page.getByRole('button', { name: 'Test ops-room' }).waitFor()
   await assertAccessible(page)
   await screenshots(page, 'channel-tested', { narrow: true })
+  await page.getByRole('button', { name: 'Send test message…' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: /^Send/ }).click()
+  await page.getByText(/answered 403/).waitFor()
+  await screenshots(page, 'channels-tested', { narrow: true })
+  await seeEmpty('/alerts/channels', 'Channels', { endpoint: '**/api/admin/v1/alerts/channels', answer: { channels: [] } })
   assertClean(page)
 })
 
