@@ -175,6 +175,9 @@ test('the sizes of a box are a line over 30 days', async () => {
 
 test('the history of a box leads from a failed update to its rollout and its alert', async () => {
   const slug = stage.fleet.unlucky
+  const { maintenance } = await stage.api.boxes.showBox({ params: { slug } })
+  if (maintenance) await stage.api.boxes.maintainBox({ params: { slug }, body: { on: false, reason: 'its disk is moved' } })
+  await expect.poll(async () => (await stage.api.boxes.showBox({ params: { slug } })).heldBy, { timeout: 20_000 }).toBeNull()
   const { id } = await stage.api.rollouts.createRollout({ body: { targetSlugs: [slug] } })
   await stage.api.rollouts.startRollout({ params: { id }, body: {} })
   await page.goto(`${stage.url}/console/boxes/${slug}`)

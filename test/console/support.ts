@@ -80,7 +80,7 @@ export async function openPage(browser: Browser, options: Parameters<Browser['ne
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, timezoneId: 'Europe/Berlin', ...options })
   const page = await context.newPage()
   // Beside other tests a page may take longer than the 30 s of the default.
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(120_000)
   const seen: Seen = { violations: [], errors: [] }
   await page.exposeFunction('reportViolation', (text: string) => void seen.violations.push(text))
   await page.addInitScript({
