@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { actionText, historyLimit, historyOf } from '../../src/console/boxes/history.ts'
+import { actionText, type BoxUpdate, historyLimit, historyOf } from '../../src/console/boxes/history.ts'
 import type { Alert } from '../../src/core/alerts/index.ts'
-import type { BoxUpdate } from '../../src/core/rollouts/index.ts'
 import type { Snapshot } from '../../src/core/snapshots/index.ts'
 
 const at = (minute: number) => `2026-01-05T02:${String(minute).padStart(2, '0')}:00.000Z`

@@ -1,4 +1,4 @@
-// Accounts and API tokens of operators, as lists. Passwords and tokens are made where nobody else reads the screen: by the CLI.
+// Accounts and API tokens of operators, as lists. Passwords and tokens are shown once, by the CLI that creates them.
 // It changes nothing; sessions have a page of their own.
 import { consoleFeature } from '../kit/index.ts'
 import { words } from './words.ts'

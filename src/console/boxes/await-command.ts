@@ -3,7 +3,7 @@ import { api } from '../kit/index.ts'
 
 const waitMs = 10_000
 
-/** Waits until an agent has ended a command. Returns its result; throws its error, and HOST_OFFLINE while nobody works on it. */
+/** Waits until an agent has ended a command. Returns its result; throws its error, and HOST_OFFLINE while its host is away. */
 export async function awaitCommand(id: string): Promise<unknown> {
   for (let seen: number | undefined; ; ) {
     const query = seen === undefined ? { waitMs: 0 } : { waitMs, seen }

@@ -45,7 +45,7 @@ export function Snapshots({ slug }: Readonly<{ slug: string }>) {
   )
 }
 
-/** What happened to the box, newest first, each with the page that says more. */
+/** The events of the box, newest first, each with the page that says more. */
 export function History({ slug }: Readonly<{ slug: string }>) {
   const query = useQuery(historyQuery(slug))
   return (

@@ -38,7 +38,7 @@ export function whyNotMoved({ live, managed }: Pick<BoxDetail, 'live' | 'managed
 export type Outcome = readonly [tone: 'working' | 'ok' | 'failed', text: string]
 type Completion = BoxCommandResult<'tenant-box.complete'>
 
-/** What has become of a completion, in words. */
+/** The result of a completion, in words. */
 export function outcomeOf(slug: string, { applied, findings }: Pick<Completion, 'applied' | 'findings'>): Outcome {
   if (!applied) return ['failed', words.changedSince(slug)]
   return findings.length > 0 ? ['failed', words.cannotManage(findings)] : ['ok', words.managedNow]

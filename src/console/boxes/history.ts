@@ -1,7 +1,6 @@
 import type { Alert } from '../../core/alerts/index.ts'
-import { versionMoves } from '../../core/boxes/index.ts'
+import { type InstalledVersions, versionMoves } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import type { BoxUpdate } from '../../core/rollouts/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
 
 type Tone = 'ok' | 'working' | 'waiting' | 'failed' | 'off'
@@ -17,6 +16,20 @@ type AuditEntry = Readonly<{
   action: string
   subject: string | null
   data?: unknown
+}>
+
+/** An attempt of a rollout on the box. */
+export type BoxUpdate = Readonly<{
+  rolloutId: string
+  kind: 'update' | 'undo-images' | 'undo-snapshot'
+  attempt: number
+  status: string
+  from: InstalledVersions
+  to: InstalledVersions
+  startedAt: string
+  finishedAt: string | null
+  durationMs: number | null
+  error: Readonly<{ code: string; message: string }> | null
 }>
 
 type Sources = Readonly<{
@@ -57,7 +70,7 @@ const cutAt = <One>(source: readonly One[], at: (one: One) => string): string =>
   return last && source.length >= historyLimit ? at(last) : ''
 }
 
-const failed: readonly BoxUpdate['status'][] = ['failed', 'rollback_failed']
+const failed: readonly string[] = ['failed', 'rollback_failed']
 
 function ofUpdate({ rolloutId, kind, attempt, status, from, to, startedAt, finishedAt, durationMs, error }: BoxUpdate): BoxEvent {
   const isUpdate = kind === 'update'

@@ -25,7 +25,7 @@ export function HostChoice({ label, except, value, onChange }: Props) {
   )
 }
 
-export const choicesOf = (hosts: readonly HostView[], except: string | undefined) =>
+const choicesOf = (hosts: readonly HostView[], except: string | undefined) =>
   hosts
     .filter(({ name, status }) => status === 'online' && name !== except)
     .map(({ name, resources, diskLow }) => ({ value: name, label: roomOf(name, resources, diskLow) }))

@@ -39,7 +39,7 @@ export function LifecycleActions({ box }: Readonly<{ box: BoxDetail }>) {
 
 type OfMove = Readonly<{ slug: string; move: BoxMove }>
 
-/** What an operator may do with a move in its state. */
+/** The steps that an operator may take with a move in its state. */
 export function MoveActions({ slug, move }: OfMove) {
   const [opened, setOpened] = useState<'confirm' | 'back'>()
   const [confirm, back] = [useMay('boxes', 'confirmMove').why, useMay('boxes', 'giveBackBox').why]

@@ -2,7 +2,7 @@ import { type BoxSizes, type SizePart, sizeParts } from '../../core/boxes/index.
 
 const dayMs = 86_400_000
 
-export type SizeLine = Readonly<{
+type SizeLine = Readonly<{
   part: SizePart
   /** Points of unbroken days, as SVG polylines; a day without a size breaks the line. */
   runs: readonly string[]

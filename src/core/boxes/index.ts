@@ -100,7 +100,6 @@ export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealt
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'
-export type { MovePlan } from './lifecycle-contract.ts'
 export { isMoveShown, isRemovalShown, lifecycleQuestions, moveHint, movePlanTexts, removalHint } from './lifecycle-hints.ts'
 export {
   digestsFor,
@@ -148,7 +147,7 @@ export type { PullSource } from './pull-sources.ts'
 export { pullFromSources } from './pull-sources.ts'
 export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
-export { BoxGrowth, BoxSizes, sizesRetentionDays } from './sizes.ts'
+export { BoxSizes, sizesRetentionDays } from './sizes.ts'
 export { stepWord } from './step-words.ts'
 export { canObjectStoreReturn, parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
 export { unifiedDiff } from './unified-diff.ts'

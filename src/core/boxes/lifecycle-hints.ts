@@ -44,7 +44,7 @@ export const isMoveShown = ({ finishedAt }: BoxMove, now: Date): boolean =>
 
 export const isRemovalShown = ({ state, error }: BoxRemoval): boolean => state !== 'undone' || error !== null
 
-/** What a move does to the users and data of a box, before it begins. `takenAt` is the time of the snapshot, as the reader shows times. */
+/** The effect of a move on the users and data of a box, before it begins. `takenAt` is the time of the snapshot, as the reader shows times. */
 export function movePlanTexts(slug: string, { from, to, snapshot, losesMs }: MovePlan, takenAt: string | undefined): readonly string[] {
   if (!snapshot) return [`${slug} is offline from its stop on ${from} until it is verified on ${to}. No data loss.`]
   const { snapshotId, damaged, reopens } = snapshot
@@ -59,7 +59,7 @@ export function movePlanTexts(slug: string, { from, to, snapshot, losesMs }: Mov
   ]
 }
 
-/** What is asked before a step that changes where the data of a box is. */
+/** The questions before a step that changes where the data of a box is. */
 export const lifecycleQuestions = {
   move: (slug: string, { from, to }: Pick<MovePlan, 'from' | 'to'>) => `Move ${slug} from ${from} to ${to}?`,
   confirmMove: (slug: string) => `Permanently delete the copy of ${slug} on its old host?`,
