@@ -173,32 +173,6 @@ test('the sizes of a box are a line over 30 days', async () => {
   assertClean(page)
 })
 
-test('the history of a box leads from a failed update to its rollout and its alert', async () => {
-  const slug = stage.fleet.unlucky
-  const { maintenance } = await stage.api.boxes.showBox({ params: { slug } })
-  if (maintenance) await stage.api.boxes.maintainBox({ params: { slug }, body: { on: false, reason: 'its disk is moved' } })
-  await expect.poll(async () => (await stage.api.boxes.showBox({ params: { slug } })).heldBy, { timeout: 20_000 }).toBeNull()
-  const { id } = await stage.api.rollouts.createRollout({ body: { targetSlugs: [slug] } })
-  await stage.api.rollouts.startRollout({ params: { id }, body: {} })
-  await page.goto(`${stage.url}/console/boxes/${slug}`)
-  const history = page.getByRole('region', { name: 'History' })
-  await history.getByRole('link', { name: /^Update: synapse .*: rolled back$/ }).waitFor()
-  await history
-    .getByRole('link', { name: /^Alert: / })
-    .first()
-    .waitFor()
-  await history.getByText('Provisioning requested').waitFor()
-  await assertAccessible(page)
-  await history.scrollIntoViewIfNeeded()
-  await screenshots(page, 'box-history', { narrow: true })
-  await history
-    .getByRole('link', { name: /^Update: synapse/ })
-    .first()
-    .click()
-  await page.getByRole('heading', { level: 1, name: id }).waitFor()
-  assertClean(page)
-})
-
 test('the palette finds a box, and the help names the keys', async () => {
   await page.keyboard.press('Control+k')
   await page.getByRole('searchbox').fill('realschule')
@@ -243,4 +217,30 @@ test('a viewer sees which role a button needs, and presses nothing', async () =>
   await own.waitForURL((url) => url.search === '')
   expect(await own.getByRole('alertdialog').count()).toBe(0)
   assertClean(own)
+})
+
+test('the history of a box leads from a failed update to its rollout and its alert', async () => {
+  const slug = stage.fleet.unlucky
+  const { maintenance } = await stage.api.boxes.showBox({ params: { slug } })
+  if (maintenance) await stage.api.boxes.maintainBox({ params: { slug }, body: { on: false, reason: 'its disk is moved' } })
+  await expect.poll(async () => (await stage.api.boxes.showBox({ params: { slug } })).heldBy, { timeout: 20_000 }).toBeNull()
+  const { id } = await stage.api.rollouts.createRollout({ body: { targetSlugs: [slug] } })
+  await stage.api.rollouts.startRollout({ params: { id }, body: {} })
+  await page.goto(`${stage.url}/console/boxes/${slug}`)
+  const history = page.getByRole('region', { name: 'History' })
+  await history.getByRole('link', { name: /^Update: synapse .*: rolled back$/ }).waitFor()
+  await history
+    .getByRole('link', { name: /^Alert: / })
+    .first()
+    .waitFor()
+  await history.getByText('Provisioning requested').waitFor()
+  await assertAccessible(page)
+  await history.scrollIntoViewIfNeeded()
+  await screenshots(page, 'box-history', { narrow: true })
+  await history
+    .getByRole('link', { name: /^Update: synapse/ })
+    .first()
+    .click()
+  await page.getByRole('heading', { level: 1, name: id }).waitFor()
+  assertClean(page)
 })

@@ -42,12 +42,8 @@ export function Versions({ box: { driftReport, installed } }: Readonly<{ box: Bo
 }
 
 export const factsOf = (box: BoxDetail): readonly Fact[] => [
-  [
-    'Tenant',
-    <>
-      <Link to={`/tenants/${box.slug}`}>{box.tenant}</Link> ({box.plan}, tier {box.tier})
-    </>,
-  ],
+  ['Tenant', <Link to={`/tenants/${box.slug}`}>{box.tenant}</Link>],
+  ['Plan', `${box.plan} (tier ${box.tier})`],
   ['Host', <Link to={`/hosts/${box.host}`}>{`${box.host}${box.hostStatus === 'online' ? '' : ` (${box.hostStatus})`}`}</Link>],
   ['Chat domain', <Id>{box.chatDomain}</Id>],
   [
