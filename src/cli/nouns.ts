@@ -50,6 +50,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['crons', 'list run history', async () => (await import('./crons/index.ts')).crons],
   ['events', 'tail', async () => (await import('./events/index.ts')).events],
   ['audit', 'list verify export checkpoint public-key', async () => (await import('./audit/index.ts')).audit],
+  ['settings', 'list', async () => (await import('./service/index.ts')).settings],
   ['tokens', 'list create revoke', async () => (await import('./admin/index.ts')).tokens],
   ['accounts', 'list create disable role', async () => (await import('./admin/index.ts')).accounts],
   ['contexts', 'list use remove', async () => (await import('./admin/index.ts')).contexts],

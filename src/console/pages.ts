@@ -1,3 +1,4 @@
+import { adminConsole } from './admin/index.ts'
 import { alertsConsole } from './alerts/index.ts'
 import { auditConsole } from './audit/index.ts'
 import { billingConsole } from './billing/index.ts'
@@ -12,6 +13,7 @@ import { modulesConsole } from './modules/index.ts'
 import { overviewConsole } from './overview/index.ts'
 import { reviewsConsole } from './reviews/index.ts'
 import { rolloutsConsole } from './rollouts/index.ts'
+import { serviceConsole } from './service/index.ts'
 import { sessionsConsole } from './sessions/index.ts'
 import { snapshotsConsole } from './snapshots/index.ts'
 import { tenantsConsole } from './tenants/index.ts'
@@ -34,4 +36,6 @@ export const features: readonly ConsoleFeature[] = [
   jobsConsole,
   rolloutsConsole,
   snapshotsConsole,
+  adminConsole,
+  serviceConsole,
 ]

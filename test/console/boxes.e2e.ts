@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { BoxRow } from '../../src/core/boxes/index.ts'
+import { openDatabase } from '../../src/daemon/db/index.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -27,6 +29,8 @@ afterAll(async () => {
   await browser?.close()
   await stage?.close()
 })
+
+const others = async () => (await stage.api.boxes.listBoxes()).boxes.filter(({ slug }) => slug !== 'realschule-am-see')
 
 test('the drift list is filtered by the address, and a box is scanned from it', async () => {
   await page.goto(`${stage.url}/console/boxes?q=kita&sort=-box`)
@@ -69,24 +73,103 @@ test('a box shows its versions, probe, snapshots and history, and enters mainten
   assertClean(page)
 })
 
-test('a box that is moved and one that is removed say what happens, and which command comes next', async () => {
-  const { boxes } = stage.api
-  const others = (await boxes.listBoxes()).boxes.filter(({ slug }) => slug !== 'realschule-am-see')
-  const [moved, left] = others as [BoxRow, BoxRow]
-  const [from, to] = [moved.host, stage.fleet.hosts.find((host) => host !== moved.host) as string]
-  await boxes.moveBox({ params: { slug: moved.slug }, body: { to, reason: 'its disk is full' } })
-  await page.goto(`${stage.url}/console/boxes/${moved.slug}`)
+test('a box is moved after its plan was shown, and its old copy is deleted', async () => {
+  const { slug, host: from } = (await others())[0] as BoxRow
+  const to = stage.fleet.hosts.find((host) => host !== from) as string
+  await page.goto(`${stage.url}/console/boxes/${slug}`)
+  await page.getByRole('button', { name: 'Move…', exact: true }).click()
+  const dialog = page.getByRole('alertdialog')
+  const confirm = dialog.getByRole('button', { name: 'Move the box' })
+  await dialog.getByText(new RegExp(`^${to}: `)).click()
+  await dialog.getByText(`${slug} is offline from its stop on ${from} until it is verified on ${to}. No data loss.`).waitFor()
+  expect(await confirm.isDisabled()).toBe(true)
+  await dialog.getByLabel(/^Reason/).fill('its disk is full')
+  await dialog.getByText(`tenantry boxes move ${slug} --to ${to} --reason 'its disk is full'`).waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'move', { narrow: true })
+  await confirm.click()
   const move = page.getByRole('region', { name: 'Move' })
   await move.getByText(`${from} → ${to}`).waitFor()
-  await move.getByText(`tenantry boxes move ${moved.slug} --confirm`).waitFor()
+  await move.getByText(`tenantry boxes move ${slug} --confirm`).waitFor()
   await assertAccessible(page)
-  await screenshots(page, 'moved')
-  await boxes.removeBox({ params: { slug: left.slug }, body: { confirm: left.slug, reason: 'the school left' } })
-  await page.goto(`${stage.url}/console/boxes/${left.slug}`)
-  const removal = page.getByRole('region', { name: 'Removal' })
-  await removal.getByText(`tenantry boxes remove ${left.slug} --undo`).waitFor()
+  await screenshots(page, 'moved', { narrow: true })
+  await move.getByRole('button', { name: `Delete the copy on ${from}…` }).click()
+  await page.getByRole('alertdialog', { name: `Permanently delete the copy of ${slug} on its old host?` }).waitFor()
+  await page.getByRole('button', { name: 'Delete the copy', exact: true }).click()
+  await move.getByText(`${slug} runs on ${to}.`, { exact: true }).waitFor()
+  assertClean(page)
+})
+
+test('a box is removed only with its name typed by an admin, and restored', async () => {
+  const { slug } = (await others())[1] as BoxRow
+  const path = `/boxes/${slug}`
+  await page.goto(`${stage.url}/console${path}`)
+  expect(await page.getByRole('button', { name: 'Remove…' }).getAttribute('aria-disabled')).toBe('true')
+  const own = await openPage(browser)
+  await logIn(own, stage, await anAccountOf(stage, 'admin'), path)
+  await own.getByRole('button', { name: 'Remove…' }).click()
+  const dialog = own.getByRole('alertdialog')
+  await dialog.getByLabel(/^Reason/).fill('the school left')
+  const remove = dialog.getByRole('button', { name: 'Remove the box' })
+  expect(await remove.isDisabled()).toBe(true)
+  await dialog.getByLabel(/^Type/).fill(slug)
+  await dialog.getByText(`tenantry boxes remove ${slug} --reason 'the school left'`).waitFor()
+  await assertAccessible(own)
+  await screenshots(own, 'remove', { narrow: true })
+  await remove.click()
+  const removal = own.getByRole('region', { name: 'Removal' })
+  await removal.getByText(`tenantry boxes remove ${slug} --undo`).waitFor()
   await removal.getByText('the school left').waitFor()
-  await screenshots(page, 'removed')
+  await screenshots(own, 'removed', { narrow: true })
+  await removal.getByRole('button', { name: 'Restore the box…' }).click()
+  await own.getByRole('button', { name: 'Restore the box', exact: true }).click()
+  await removal.waitFor({ state: 'detached' })
+  assertClean(own)
+})
+
+test('an adoption names what it needs, and shows why it failed on the page of the box', async () => {
+  await page.goto(`${stage.url}/console/boxes`)
+  await page.getByRole('button', { name: 'Adopt…' }).click()
+  const dialog = page.getByRole('alertdialog')
+  const adopt = dialog.getByRole('button', { name: 'Adopt the stack' })
+  expect(await adopt.isDisabled()).toBe(true)
+  await dialog.getByLabel('Name of the box').fill('old-school')
+  await dialog.getByLabel('Folder of its compose file').fill('/srv/old-school')
+  await dialog.getByLabel('Compose project').fill('old-school')
+  await dialog.getByLabel('Name of the tenant').fill('Old School')
+  await dialog.getByLabel('Chat domain', { exact: true }).fill('chat.old-school.example')
+  await dialog.getByText(new RegExp(`^${stage.fleet.hosts[0]}: `)).click()
+  await assertAccessible(page)
+  await screenshots(page, 'adopt', { narrow: true })
+  await adopt.click()
+  await page.getByRole('heading', { level: 1, name: 'old-school' }).waitFor()
+  await page.getByText('Set-up failed').waitFor()
+  await screenshots(page, 'adopted')
+  assertClean(page)
+})
+
+test('the sizes of a box are a line over 30 days', async () => {
+  const { slug, boxId } = (await others())[0] as BoxRow
+  const { db, close } = openDatabase(`sqlite:${join(stage.folder, 'daemon', 'tenantry.db')}`)
+  const days = Array.from({ length: 30 }, (_, day) => ({
+    ...{ box_id: boxId, day: new Date(Date.now() - (30 - day) * 86_400_000).toISOString().slice(0, 10) },
+    ...{
+      database_bytes: 1_000_000_000 + day * 20_000_000,
+      media_bytes: day < 9 ? null : 300_000_000 + day * 9_000_000,
+      object_bytes: null,
+    },
+  }))
+  await db
+    .insertInto('box_sizes')
+    .values(days.filter((_, day) => day !== 20))
+    .execute()
+  await close()
+  await page.goto(`${stage.url}/console/boxes/${slug}`)
+  await page.getByRole('img', { name: /^Sizes from .*, now: Database 1.6 GB, Media 561 MB$/ }).waitFor()
+  await page.getByText('2.1 GB, grew by 760 MB in 29 days').waitFor()
+  await assertAccessible(page)
+  await page.getByRole('region', { name: 'Sizes over 30 days' }).scrollIntoViewIfNeeded()
+  await screenshots(page, 'box-sizes', { narrow: true })
   assertClean(page)
 })
 
@@ -134,4 +217,30 @@ test('a viewer sees which role a button needs, and presses nothing', async () =>
   await own.waitForURL((url) => url.search === '')
   expect(await own.getByRole('alertdialog').count()).toBe(0)
   assertClean(own)
+})
+
+test('the history of a box leads from a failed update to its rollout and its alert', async () => {
+  const slug = stage.fleet.unlucky
+  const { maintenance } = await stage.api.boxes.showBox({ params: { slug } })
+  if (maintenance) await stage.api.boxes.maintainBox({ params: { slug }, body: { on: false, reason: 'its disk is moved' } })
+  await expect.poll(async () => (await stage.api.boxes.showBox({ params: { slug } })).heldBy, { timeout: 20_000 }).toBeNull()
+  const { id } = await stage.api.rollouts.createRollout({ body: { targetSlugs: [slug] } })
+  await stage.api.rollouts.startRollout({ params: { id }, body: {} })
+  await page.goto(`${stage.url}/console/boxes/${slug}`)
+  const history = page.getByRole('region', { name: 'History' })
+  await history.getByRole('link', { name: /^Update: synapse .*: rolled back$/ }).waitFor()
+  await history
+    .getByRole('link', { name: /^Alert: / })
+    .first()
+    .waitFor()
+  await history.getByText('Provisioning requested').waitFor()
+  await assertAccessible(page)
+  await history.scrollIntoViewIfNeeded()
+  await screenshots(page, 'box-history', { narrow: true })
+  await history
+    .getByRole('link', { name: /^Update: synapse/ })
+    .first()
+    .click()
+  await page.getByRole('heading', { level: 1, name: id }).waitFor()
+  assertClean(page)
 })

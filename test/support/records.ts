@@ -86,6 +86,7 @@ export const aBoxDetail = (given: Partial<BoxDetail> = {}): BoxDetail => ({
   fence: null,
   move: null,
   removal: null,
+  growth: null,
   openCommands: [],
   createdAt: at('01:00:00'),
   ...given,

@@ -1,4 +1,4 @@
-import type { Account } from '../../core/admin/index.ts'
+import { type Account, accountStatus } from '../../core/admin/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import {
   ago,
@@ -49,23 +49,14 @@ export const changeRole = command('role <account>', 'Change the role of an accou
   view: accountView,
 })
 
-const statusOf = ({ status, lockedUntil, mustChangePassword }: Account, now: Date): string =>
-  status === 'disabled'
-    ? 'disabled'
-    : lockedUntil && Date.parse(lockedUntil) > now.getTime()
-      ? 'locked'
-      : mustChangePassword
-        ? 'not set up'
-        : 'active'
-
 const columns = ({ now }: Style): Column<Account>[] => [
   { title: 'ACCOUNT', value: ({ name }) => name, priority: 1, minWidth: 12 },
   { title: 'ROLE', value: ({ role }) => role, priority: 1 },
   {
     title: 'STATUS',
-    value: (account) => statusOf(account, now),
+    value: (account) => accountStatus(account, now),
     priority: 1,
-    paint: (account) => (statusOf(account, now) === 'active' ? 'green' : 'yellow'),
+    paint: (account) => (accountStatus(account, now) === 'active' ? 'green' : 'yellow'),
   },
   { title: 'TOTP', value: ({ totp }) => (totp ? 'on' : 'off'), priority: 3 },
   { title: 'LAST LOGIN', value: ({ lastLoginAt }) => ago(lastLoginAt, now), priority: 2 },
@@ -81,7 +72,7 @@ function accountView(account: Account, style: Style): string {
   return fields(style, [
     ['account', style.paint.bold(clean(account.name))],
     ['role', account.role],
-    ['status', statusOf(account, style.now)],
+    ['status', accountStatus(account, style.now)],
     ['one-time codes', account.totp ? 'on' : 'off'],
     ['last login', stamp(account.lastLoginAt, style.now) ?? 'never'],
     ['created', `${stamp(account.createdAt, style.now)} by ${clean(account.createdBy)}`],

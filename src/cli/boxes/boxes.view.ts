@@ -1,5 +1,5 @@
-import { type BoxDetail, type BoxRow, boxState, healthSentence } from '../../core/boxes/index.ts'
-import { duration } from '../../core/kit/index.ts'
+import { type BoxDetail, type BoxRow, boxState, growthText, healthSentence } from '../../core/boxes/index.ts'
+import { bytesText, duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
 import { lifecycleSections } from './lifecycle.view.ts'
@@ -74,6 +74,7 @@ export function boxView(box: BoxDetail, style: Style): string {
     ['last check', stamp(box.last_drift_check_at, now), 'detail'],
     ['last snapshot', box.live ? snapshotWords(box, now) : undefined],
     ['verified restore', box.live ? proofWords(box, now) : undefined],
+    ['size', box.growth && sizeWords(box.growth)],
     ['created', stamp(box.createdAt, now), 'detail'],
     ['id', box.boxId, 'detail'],
   ])
@@ -104,6 +105,9 @@ const unknownWords = (freshness: Exclude<BoxDetail['freshness'], 'fresh'>, { hos
 
 const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
   lastSnapshot ? `${lastSnapshot.snapshotId.slice(0, 8)} (${lastSnapshot.tier}), ${stamp(lastSnapshot.takenAt, now)}` : 'none'
+
+const sizeWords = ({ bytes, days, totalBytes }: NonNullable<BoxDetail['growth']>) =>
+  `${bytesText(totalBytes)}, ${growthText({ bytes, days })}`
 
 /** The last verified restore and its duration. */
 const proofWords = ({ lastProvenRestore: proof }: BoxDetail, now: Date) =>

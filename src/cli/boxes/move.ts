@@ -1,5 +1,5 @@
-import { type BoxMove, reintroducedText } from '../../core/boxes/index.ts'
-import { duration, problem } from '../../core/kit/index.ts'
+import { type BoxMove, lifecycleQuestions, movePlanTexts } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import { assertConfirmed, assertConfirmedOf, type Context, clean, command, flag, stamp, text } from '../kit/index.ts'
 import { followCommands } from './await-command.ts'
 import { moveView } from './lifecycle.view.ts'
@@ -54,28 +54,19 @@ async function startMove(
   if (!reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')
   const dead = { ...(oldHostIsDead === undefined ? {} : { oldHostIsDead }), ...(stoppedOnNewHost ? { stoppedOnNewHost } : {}) }
   const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
-  if (plan.snapshot) {
-    notify(
-      `${plan.from} is dead: ${slug} is rebuilt from the snapshot of ${stamp(plan.snapshot.takenAt, clock.now())}. DATA LOSS: everything of the last ${duration(plan.losesMs)}.`,
-    )
-    if (plan.snapshot.damaged)
-      notify(
-        `Snapshot ${plan.snapshot.snapshotId.slice(0, 8)} is DAMAGED, and no better one exists. If it cannot be read, the move fails and ${slug} stays unchanged.`,
-      )
-    const { reopens } = plan.snapshot
-    if (reopens.length > 0) notify(clean(reintroducedText(slug, reopens)))
-  } else notify(`${slug} is offline from its stop on ${plan.from} until it is verified on ${plan.to}. No data loss.`)
-  await assertConfirmed(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
+  const takenAt = plan.snapshot ? stamp(plan.snapshot.takenAt, clock.now()) : undefined
+  for (const text of movePlanTexts(slug, plan, takenAt)) notify(clean(text))
+  await assertConfirmed(ask, lifecycleQuestions.move(slug, plan))
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
 }
 
 async function confirmMove(context: Context, slug: string): Promise<BoxMove> {
-  await assertConfirmedOf(context, `Permanently delete the copy of ${slug} on its old host?`, () => getBox(context, slug))
+  await assertConfirmedOf(context, lifecycleQuestions.confirmMove(slug), () => getBox(context, slug))
   return context.api.boxes.confirmMove({ params: { slug } })
 }
 
 async function giveBack(context: Context, slug: string, { newHostIsDead, stoppedOnNewHost }: Flags): Promise<BoxMove> {
-  await assertConfirmedOf(context, `Revert the move and run ${slug} on its old host again?`, () => getBox(context, slug))
+  await assertConfirmedOf(context, lifecycleQuestions.moveBack(slug), () => getBox(context, slug))
   const dead = newHostIsDead === undefined ? {} : { newHostIsDead }
   return context.api.boxes.giveBackBox({ params: { slug }, body: { ...dead, ...(stoppedOnNewHost ? { stoppedOnNewHost } : {}) } })
 }

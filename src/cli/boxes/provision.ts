@@ -1,4 +1,4 @@
-import type { BoxCommandResult, BoxDetail } from '../../core/boxes/index.ts'
+import { type BoxCommandResult, type BoxDetail, lifecycleQuestions } from '../../core/boxes/index.ts'
 import { printable, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, command, flag, oneOf, required, text } from '../kit/index.ts'
 
@@ -95,7 +95,7 @@ async function completeAdoption(context: Context, slug: string): Promise<BoxDeta
   if (shown.diff === '' && shown.findings.length > 0) throw notPossible(slug, shown.findings)
   context.stderr.write(`${shown.diff.split('\n').map(printable).join('\n').trimEnd()}\n`)
   for (const finding of shown.findings) context.notify(`  ${printable(finding)}`)
-  await assertConfirmed(context.ask, `Apply these changes to ${slug}? Its services restart where necessary.`)
+  await assertConfirmed(context.ask, lifecycleQuestions.complete(slug))
   const done = await asked(context, slug, shown.diffSha256)
   if (!done.applied)
     throw problem(

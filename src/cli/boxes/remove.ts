@@ -1,4 +1,4 @@
-import type { BoxRemoval } from '../../core/boxes/index.ts'
+import { type BoxRemoval, lifecycleQuestions } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { assertConfirmedOf, type Context, command, flag, text } from '../kit/index.ts'
 import { followCommands } from './await-command.ts'
@@ -29,7 +29,7 @@ type Flags = Readonly<{ reason: string | undefined; now: boolean; undo: boolean;
 async function begin(context: Context, slug: string, { reason, now, undo, confirm }: Flags): Promise<BoxRemoval> {
   const { boxes } = context.api
   if (undo) {
-    await assertConfirmedOf(context, `Restore ${slug}?`, () => getBox(context, slug))
+    await assertConfirmedOf(context, lifecycleQuestions.undoRemoval(slug), () => getBox(context, slug))
     return boxes.undoRemoval({ params: { slug } })
   }
   if (!reason) throw problem('USAGE', 'a reason is required. fix: --reason <text>')

@@ -1,11 +1,13 @@
 // `tenantry doctor`: checks whether this machine can work with the daemon, and names a fix for each failed check.
 // `tenantry status`: alerts, rollouts, drift and hosts on one screen.
-// Both change nothing.
+// `tenantry settings`: what the daemon was started with.
+// None of them changes anything.
 import { catalogue } from '../../core/kit/index.ts'
 import { buildVersion } from '../../node/package.ts'
 import { clean, command, type Paint, padEnd } from '../kit/index.ts'
 import { allChecks, type Check } from './checks.ts'
 
+export { settings } from './settings.ts'
 export { status } from './status.ts'
 
 const marks = { ok: ['✓', 'green'], warn: ['!', 'yellow'], failed: ['✗', 'red'], skipped: ['·', 'dim'] } as const satisfies Record<

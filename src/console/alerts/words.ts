@@ -17,6 +17,7 @@ export const words = {
   outcome: 'Outcome of the test',
   channels: 'Channels',
   channelsAnswer: (channels: readonly ChannelState[]) => {
+    if (channels.length === 0) return 'No recipient gets alerts.'
     const failing = channels.filter(({ last }) => last !== null && last.error !== null).length
     return `${plural(channels.length, 'recipient')}, ${failing === 0 ? 'none failing' : `${failing} failing`}.`
   },

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import type { BoxDetail } from '../../core/boxes/index.ts'
 import { ActionDialog, api, Button, queryClient, quoted, useMay, usePaletteAction } from '../kit/index.ts'
+import { LifecycleActions } from './lifecycle-actions.tsx'
 import { useScan } from './use-scan.ts'
 import { words } from './words.ts'
 
@@ -64,6 +65,7 @@ export function BoxActions({ box }: Readonly<{ box: BoxDetail }>) {
       <Button why={may.maintenance} onPress={() => setAsked('maintenance')}>
         {maintenance ? words.leave : words.enter}
       </Button>
+      <LifecycleActions box={box} />
       {asked && <ActionDialog {...dialogs[asked]} consequence={<p>{dialogs[asked].consequence}</p>} onClose={() => setAsked(undefined)} />}
     </>
   )

@@ -1,5 +1,5 @@
 import type { BoxDetail } from '../../core/boxes/index.ts'
-import { Ago, Duration, type Fact, Id, Link, Status } from '../kit/index.ts'
+import { Ago, Duration, type Fact, Id, Link, Scroll, Status } from '../kit/index.ts'
 import { driftTones } from './box-state.ts'
 import { driftWords, words } from './words.ts'
 
@@ -8,42 +8,50 @@ export function Versions({ box: { driftReport, installed } }: Readonly<{ box: Bo
   const rows = driftReport?.components ?? []
   if (rows.length === 0) return <p className="dim">{words.noReport}</p>
   return (
-    <table className="grid">
-      <thead>
-        <tr>
-          <th scope="col">Component</th>
-          <th scope="col">Installed</th>
-          <th scope="col">Manifest</th>
-          <th scope="col">Drift</th>
-          <th scope="col">Explanation</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(({ component, target, severity, explanation }) => (
-          <tr key={component}>
-            <th scope="row">{component}</th>
-            <td>
-              <code>{installed[component]}</code>
-            </td>
-            <td>
-              <code>{target}</code>
-            </td>
-            <td>
-              <Status tone={driftTones[severity]}>{driftWords[severity]}</Status>
-            </td>
-            <td className="dim">{severity === 'none' ? '' : explanation}</td>
+    <Scroll className="scroll-x">
+      <table className="grid">
+        <thead>
+          <tr>
+            <th scope="col">Component</th>
+            <th scope="col">Installed</th>
+            <th scope="col">Manifest</th>
+            <th scope="col">Drift</th>
+            <th scope="col">Explanation</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map(({ component, target, severity, explanation }) => (
+            <tr key={component}>
+              <th scope="row">{component}</th>
+              <td>
+                <code>{installed[component]}</code>
+              </td>
+              <td>
+                <code>{target}</code>
+              </td>
+              <td>
+                <Status tone={driftTones[severity]}>{driftWords[severity]}</Status>
+              </td>
+              <td className="dim">{severity === 'none' ? '' : explanation}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
   )
 }
 
 export const factsOf = (box: BoxDetail): readonly Fact[] => [
-  ['Tenant', `${box.tenant} (${box.plan}, tier ${box.tier})`],
+  ['Tenant', <Link to={`/tenants/${box.slug}`}>{box.tenant}</Link>],
+  ['Plan', `${box.plan} (tier ${box.tier})`],
   ['Host', <Link to={`/hosts/${box.host}`}>{`${box.host}${box.hostStatus === 'online' ? '' : ` (${box.hostStatus})`}`}</Link>],
   ['Chat domain', <Id>{box.chatDomain}</Id>],
-  ['Public address', box.publicUrl],
+  [
+    'Public address',
+    <a href={box.publicUrl} target="_blank" rel="noreferrer">
+      {box.publicUrl}
+    </a>,
+  ],
   ['Maintenance', box.maintenance && `${box.maintenance.reason} (by ${box.maintenance.by})`],
   ['Window', box.window && windowWords(box.window)],
   ['On hold', box.heldBy?.replace(':', ' ')],

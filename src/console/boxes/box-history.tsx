@@ -1,6 +1,6 @@
-import { type UseQueryResult, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { duration } from '../../core/kit/index.ts'
-import { Ago, type api, CliLine, Id, Link, Loaded, Section, Status, Timeline } from '../kit/index.ts'
+import { Ago, CliLine, Id, Link, Loaded, Section, Status, Timeline } from '../kit/index.ts'
 import { historyQuery, snapshotsQuery } from './queries.ts'
 import { words } from './words.ts'
 
@@ -8,7 +8,7 @@ import { words } from './words.ts'
 export function Snapshots({ slug }: Readonly<{ slug: string }>) {
   const query = useQuery(snapshotsQuery(slug))
   return (
-    <Section title={words.snapshots} aside={<Link to={`/snapshots?box=${slug}`}>all, take, restore, test</Link>}>
+    <Section title={words.snapshots} aside={<Link to={`/snapshots?slug=${slug}`}>all, take, test</Link>}>
       <Loaded query={query} rows={3}>
         {({ snapshots }) =>
           snapshots.length === 0 ? (
@@ -29,6 +29,12 @@ export function Snapshots({ slug }: Readonly<{ slug: string }>) {
                         ? `proven${lastProof.durationMs ? ` in ${duration(lastProof.durationMs)}` : ''}`
                         : 'not proven'}
                   </Status>
+                  {status === 'present' && (
+                    <Link to={`/snapshots?slug=${slug}&q=${snapshotId.slice(0, 8)}`}>
+                      <span aria-hidden="true">restore</span>
+                      <span className="unseen">restore from {snapshotId.slice(0, 8)}</span>
+                    </Link>
+                  )}
                 </li>
               ))}
             </ul>
@@ -39,34 +45,27 @@ export function Snapshots({ slug }: Readonly<{ slug: string }>) {
   )
 }
 
-type History = Awaited<ReturnType<typeof api.audit.listAudit>>
-
-/** Changes of the box by operators. */
+/** The events of the box, newest first, each with the page that says more. */
 export function History({ slug }: Readonly<{ slug: string }>) {
-  const query: UseQueryResult<History> = useQuery(historyQuery(slug))
+  const query = useQuery(historyQuery(slug))
   return (
-    <Section title={words.history}>
+    <Section title={words.history} aside={<Link to={`/audit?subject=${slug}`}>{words.auditLog}</Link>}>
       <Loaded query={query} rows={3}>
-        {({ entries }) =>
-          entries.length === 0 ? (
+        {(events) =>
+          events.length === 0 ? (
             <p className="dim">{words.noHistory}</p>
           ) : (
             <Timeline
               label={words.history}
-              entries={entries.map(({ chain, seq, at, actor, action, data }) => ({
-                ...{ key: `${chain} ${seq}`, at, tone: 'off' as const, text: action },
-                detail: `${actor}${reasonIn(data)}`,
+              entries={events.map(({ key, at, tone, text, to, detail }) => ({
+                ...{ key, at, tone, detail },
+                text: to ? <Link to={to}>{text}</Link> : text,
               }))}
             />
           )
         }
       </Loaded>
-      <CliLine>{`tenantry boxes show ${slug}`}</CliLine>
+      <CliLine>{`tenantry audit list --subject ${slug}`}</CliLine>
     </Section>
   )
-}
-
-const reasonIn = (data: unknown): string => {
-  const { reason } = (data ?? {}) as { reason?: unknown }
-  return typeof reason === 'string' ? `: ${reason}` : ''
 }

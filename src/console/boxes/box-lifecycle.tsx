@@ -10,6 +10,7 @@ import {
 } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { Ago, type Fact, KeyValues, Section, Status, type Tone, useNow } from '../kit/index.ts'
+import { MoveActions, RemovalActions } from './lifecycle-actions.tsx'
 import { words } from './words.ts'
 
 /** The move and the removal of a box, as `boxes show` prints them, and the commands that its host works on. */
@@ -18,13 +19,13 @@ export function Lifecycle({ box: { slug, move, removal, openCommands } }: Readon
   return (
     <>
       {move && isMoveShown(move, now) && (
-        <Section title={words.move}>
+        <Section title={words.move} aside={<MoveActions slug={slug} move={move} />}>
           <KeyValues facts={moveFacts(move)} />
           <NextStep>{moveHint(move, slug)}</NextStep>
         </Section>
       )}
       {removal && isRemovalShown(removal) && (
-        <Section title={words.removal}>
+        <Section title={words.removal} aside={<RemovalActions slug={slug} removal={removal} />}>
           <KeyValues facts={removalFacts(removal)} />
           <NextStep>{removalHint(removal, slug)}</NextStep>
         </Section>

@@ -2,10 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { type BoxDetail, boxState } from '../../core/boxes/index.ts'
 import { Ago, KeyValues, Loaded, PageHeader, Section, Status } from '../kit/index.ts'
+import { Adoption } from './adoption.tsx'
 import { BoxActions } from './box-actions.tsx'
 import { factsOf, Probe, Versions } from './box-facts.tsx'
 import { History, Snapshots } from './box-history.tsx'
 import { Lifecycle } from './box-lifecycle.tsx'
+import { Sizes } from './box-sizes.tsx'
 import { boxTone, driftTones, marksOf } from './box-state.ts'
 import { boxQuery } from './queries.ts'
 import { words } from './words.ts'
@@ -48,6 +50,7 @@ const Detail = ({ box }: Readonly<{ box: BoxDetail }>) => (
       </div>
     )}
     <Lifecycle box={box} />
+    <Adoption box={box} />
     <Section title={words.versions} aside={box.last_drift_check_at && <>compared {<Ago at={box.last_drift_check_at} />}</>}>
       <Versions box={box} />
     </Section>
@@ -59,6 +62,7 @@ const Detail = ({ box }: Readonly<{ box: BoxDetail }>) => (
         <Probe box={box} />
       </Section>
     </div>
+    <Sizes box={box} />
     <Snapshots slug={box.slug} />
     <History slug={box.slug} />
   </>

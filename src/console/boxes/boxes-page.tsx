@@ -19,6 +19,7 @@ import {
   usePaletteAction,
   useSearchState,
 } from '../kit/index.ts'
+import { AdoptDialog } from './adoption.tsx'
 import { boxTone, driftTones, filterBoxes, marksOf } from './box-state.ts'
 import { boxesQuery } from './queries.ts'
 import { type Scan, useScan } from './use-scan.ts'
@@ -52,7 +53,9 @@ export function Page() {
   const [search, change] = useSearchState()
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const [asks, setAsks] = useState(false)
+  const [adopts, setAdopts] = useState(false)
   const { scan, start, dismiss } = useScan()
+  const adoption = useMay('boxes', 'adoptBox')
   const { why, allowed } = useMay('boxes', 'scanBoxes')
   usePaletteAction({ scan: allowed ? () => setAsks(true) : undefined })
   const all = query.data
@@ -66,13 +69,18 @@ export function Page() {
         title={words.title}
         answer={all && <Answer shown={shown} total={total} />}
         actions={
-          <Button look="primary" why={why} isDisabled={chosen.length === 0} onPress={() => setAsks(true)}>
-            {selected.size > 0
-              ? `${words.scan} ${chosen.length} selected`
-              : isAll
-                ? `${words.scan} all`
-                : `${words.scan} these ${chosen.length}`}
-          </Button>
+          <>
+            <Button why={adoption.why} onPress={() => setAdopts(true)}>
+              {words.adopt}
+            </Button>
+            <Button look="primary" why={why} isDisabled={chosen.length === 0} onPress={() => setAsks(true)}>
+              {selected.size > 0
+                ? `${words.scan} ${chosen.length} selected`
+                : isAll
+                  ? `${words.scan} all`
+                  : `${words.scan} these ${chosen.length}`}
+            </Button>
+          </>
         }
       />
       <div className="toolbar">
@@ -94,6 +102,7 @@ export function Page() {
           />
         )}
       </Loaded>
+      {adopts && <AdoptDialog onClose={() => setAdopts(false)} />}
       {asks && (
         <ActionDialog
           title={words.scanTitle(chosen.length)}

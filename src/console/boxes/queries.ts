@@ -1,5 +1,7 @@
 import type { BoxRow } from '../../core/boxes/index.ts'
 import { allPages, api, type PaletteEntry, queryClient, roleFor } from '../kit/index.ts'
+import type { MoveTarget } from './commands.ts'
+import { type BoxEvent, historyLimit, historyOf } from './history.ts'
 
 const pageLimit = 1000
 
@@ -22,11 +24,29 @@ export const fleetQuery = { queryKey: ['boxes', 'counts'], queryFn: () => api.bo
 export const boxQuery = (slug: string) =>
   ({ queryKey: ['boxes', 'one', slug], queryFn: () => api.boxes.showBox({ params: { slug } }) }) as const
 
+export const sizesQuery = (slug: string) =>
+  ({ queryKey: ['boxes', 'sizes', slug], queryFn: () => api.boxes.listBoxSizes({ params: { slug } }) }) as const
+
+export const movePlanQuery = (slug: string, body: MoveTarget) => ({
+  queryKey: ['box-move-plan', slug, body],
+  queryFn: () => api.boxes.planMove({ params: { slug }, body }),
+  refetchInterval: false as const,
+})
+
 export const snapshotsQuery = (slug: string) =>
   ({ queryKey: ['snapshots', 'of', slug], queryFn: () => api.snapshots.listSnapshots({ query: { slug, limit: 20 } }) }) as const
 
-export const historyQuery = (slug: string) =>
-  ({ queryKey: ['audit', 'of', slug], queryFn: () => api.audit.listAudit({ query: { subject: slug, limit: 50 } }) }) as const
+export const historyQuery = (slug: string) => ({ queryKey: ['boxes', 'history', slug], queryFn: () => readHistory(slug) }) as const
+
+async function readHistory(slug: string): Promise<readonly BoxEvent[]> {
+  const [{ entries }, { updates }, { alerts }, { snapshots }] = await Promise.all([
+    api.audit.listAudit({ query: { subject: slug, limit: historyLimit } }),
+    api.rollouts.listBoxUpdates({ params: { slug } }),
+    api.alerts.listAlerts({ query: { subject: slug, limit: historyLimit } }),
+    api.snapshots.listSnapshots({ query: { slug, limit: historyLimit } }),
+  ])
+  return historyOf({ entries, updates, alerts, snapshots })
+}
 
 const maxFound = 8
 
@@ -35,6 +55,8 @@ const verbs = [
   { verb: 'Scan', asks: 'scan', role: roleFor('boxes', 'scanBoxes') },
   { verb: 'Probe', asks: 'check', role: roleFor('boxes', 'checkBox') },
   { verb: 'Enter or end maintenance of', asks: 'maintenance', role: roleFor('boxes', 'maintainBox') },
+  { verb: 'Move', asks: 'move', role: roleFor('boxes', 'moveBox') },
+  { verb: 'Remove', asks: 'remove', role: roleFor('boxes', 'removeBox') },
   { verb: 'Snapshots of', asks: undefined, role: undefined },
 ] as const
 

@@ -3,6 +3,8 @@
 import { consoleFeature, roleFor } from '../kit/index.ts'
 import { words } from './words.ts'
 
+export { gigabytes, hostsQuery } from './queries.ts'
+
 export const hostsConsole = consoleFeature({
   name: 'hosts',
   pages: [

@@ -99,6 +99,3 @@ export function ActionDialog(props: ActionDialogProps) {
     </ModalOverlay>
   )
 }
-
-/** The text of a reason as one argument of a shell. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,8 +1,10 @@
 // The parts that every page is made of: layout, table, time, status, dialog, problem, live stream, and the typed client of the daemon.
 // It knows no page and no feature.
-export { ActionDialog, type ActionInput, quoted } from './action-dialog.tsx'
+export { quoted } from '../../core/kit/index.ts'
+export { ActionDialog, type ActionInput } from './action-dialog.tsx'
 export { type Api, api, onProofRequired, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
 export { usePaletteAction } from './asked.ts'
+export { Check, Choices, Field } from './choice.tsx'
 export { now, useNow, useSeconds } from './clock.ts'
 export { actionColumn, agoColumn, statusColumn } from './columns.tsx'
 export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'

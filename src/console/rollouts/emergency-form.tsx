@@ -1,7 +1,6 @@
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
-import { Button, Section } from '../kit/index.ts'
-import { Field } from './choice.tsx'
+import { Button, Field, Section } from '../kit/index.ts'
 import { type Draft, type Order, type OrderProblems, orderOf, targetNames } from './emergency-order.ts'
 import { emergencyWords as text } from './emergency-words.ts'
 import { runningNow } from './plan-words.ts'

@@ -2,8 +2,21 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
 import { fenceModes, fenceModeText, snapshotModes, snapshotModeText } from '../../core/rollouts/index.ts'
-import { At, Button, CliLine, Link, Loaded, PageHeader, type SearchState, Status, useMay, useSearchState } from '../kit/index.ts'
-import { Check, Choices, Field } from './choice.tsx'
+import {
+  At,
+  Button,
+  Check,
+  Choices,
+  CliLine,
+  Field,
+  Link,
+  Loaded,
+  PageHeader,
+  type SearchState,
+  Status,
+  useMay,
+  useSearchState,
+} from '../kit/index.ts'
 import { CreateDialog } from './create-dialog.tsx'
 import { PlanView } from './plan-view.tsx'
 import { planAnswer, planOptions } from './plan-words.ts'

@@ -1,7 +1,6 @@
 import { useState } from 'react'
 import { allBoxes, gateOf, isOpenFailure, mustSkipFailures } from '../../core/rollouts/index.ts'
-import { ActionDialog, api } from '../kit/index.ts'
-import { Check, Choices } from './choice.tsx'
+import { ActionDialog, api, Check, Choices } from '../kit/index.ts'
 import { Changed, left, type RolloutDialogProps, refreshRollouts, SimpleDialog } from './dialog-frame.tsx'
 import { words } from './words.ts'
 

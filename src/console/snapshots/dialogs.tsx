@@ -1,8 +1,8 @@
 import { useState } from 'react'
-import { Checkbox, Input, Label, TextField } from 'react-aria-components'
+import { Input, Label, TextField } from 'react-aria-components'
 import { isProblem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
-import { ActionDialog, ago, api, Icon, queryClient, quoted, useNow } from '../kit/index.ts'
+import { ActionDialog, ago, api, Check, queryClient, quoted, useNow } from '../kit/index.ts'
 import type { Started } from './command-line.tsx'
 import { words } from './words.ts'
 
@@ -101,10 +101,9 @@ export function RestoreDialog({ snapshot, onStarted, onClose }: OfSnapshot) {
       onClose={onClose}
     >
       {isVulnerable && (
-        <Checkbox className="checkbox" isSelected={allowHole} onChange={setAllowHole}>
-          <span className="check">{allowHole ? <Icon tone="ok" /> : null}</span>
-          <span>{words.anyway}</span>
-        </Checkbox>
+        <Check isSelected={allowHole} onChange={setAllowHole}>
+          {words.anyway}
+        </Check>
       )}
     </ActionDialog>
   )

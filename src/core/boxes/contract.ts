@@ -11,6 +11,7 @@ import { BoxMove, MoveState } from './move.ts'
 import { BoxKey, ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
 import { ProbeResult } from './probe.ts'
 import { BoxRemoval } from './removal.ts'
+import { BoxGrowth, BoxSizes } from './sizes.ts'
 
 const base = '/api/admin/v1/boxes'
 
@@ -121,6 +122,8 @@ export const BoxDetail = BoxRow.extend({
   /** The latest move, also when it is finished. */
   move: BoxMove.nullable(),
   removal: BoxRemoval.nullable(),
+  /** How its data grew within 30 days; null before it has sizes of two days. */
+  growth: BoxGrowth.nullable(),
   openCommands: z.array(OpenCommand),
   createdAt: Timestamp,
 })
@@ -196,6 +199,14 @@ export const boxesContract = {
     returns: BoxDetail,
     summary: 'Show a box',
     spec: '2.10',
+  }),
+  listBoxSizes: endpoint({
+    method: 'GET',
+    path: `${base}/:slug/sizes`,
+    auth: admin('viewer'),
+    params: byKey,
+    returns: z.object({ days: z.array(BoxSizes).meta({ description: 'Oldest first; a day without a report is left out' }) }),
+    summary: 'Show the sizes of a box per day, within 30 days',
   }),
   provisionBox: endpoint({
     method: 'POST',

@@ -95,11 +95,12 @@ export {
   quarantineReason,
   SnapshotMode,
 } from './fences.ts'
+export { growthOf, growthText, type SizePart, sizeParts } from './growth.ts'
 export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'
-export { isMoveShown, isRemovalShown, moveHint, removalHint } from './lifecycle-hints.ts'
+export { isMoveShown, isRemovalShown, lifecycleQuestions, moveHint, movePlanTexts, removalHint } from './lifecycle-hints.ts'
 export {
   digestsFor,
   imagesOfManifest,
@@ -146,6 +147,7 @@ export type { PullSource } from './pull-sources.ts'
 export { pullFromSources } from './pull-sources.ts'
 export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
+export { BoxSizes, sizesRetentionDays } from './sizes.ts'
 export { stepWord } from './step-words.ts'
 export { canObjectStoreReturn, parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
 export { unifiedDiff } from './unified-diff.ts'
@@ -163,10 +165,5 @@ export {
   updateSaga,
 } from './update-saga.ts'
 export { versionMoves } from './version-moves.ts'
-export {
-  type Fix,
-  ReintroducedVulnerability,
-  reintroducedText,
-  reintroducedVulnerabilities,
-  vulnerabilitiesText,
-} from './vulnerabilities.ts'
+export { type Fix, ReintroducedVulnerability, reintroducedVulnerabilities } from './vulnerabilities.ts'
+export { reintroducedText, vulnerabilitiesText } from './vulnerability-texts.ts'

@@ -44,6 +44,7 @@ const MovePlan = z.object({
     .nullable(),
   losesMs: z.number(),
 })
+export type MovePlan = z.infer<typeof MovePlan>
 
 /** Maintenance, logs, moves, removal, adoption and release of a box. */
 export const lifecycleContract = {

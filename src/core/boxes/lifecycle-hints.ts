@@ -1,5 +1,8 @@
+import { duration } from '../kit/index.ts'
+import type { MovePlan } from './lifecycle-contract.ts'
 import type { BoxMove } from './move.ts'
 import type { BoxRemoval } from './removal.ts'
+import { reintroducedText } from './vulnerability-texts.ts'
 
 // Texts of the CLI and the console about moves and removals.
 
@@ -40,3 +43,27 @@ export const isMoveShown = ({ finishedAt }: BoxMove, now: Date): boolean =>
   finishedAt === null || now.getTime() - Date.parse(finishedAt) < movesShownMs
 
 export const isRemovalShown = ({ state, error }: BoxRemoval): boolean => state !== 'undone' || error !== null
+
+/** The effect of a move on the users and data of a box, before it begins. `takenAt` is the time of the snapshot, as the reader shows times. */
+export function movePlanTexts(slug: string, { from, to, snapshot, losesMs }: MovePlan, takenAt: string | undefined): readonly string[] {
+  if (!snapshot) return [`${slug} is offline from its stop on ${from} until it is verified on ${to}. No data loss.`]
+  const { snapshotId, damaged, reopens } = snapshot
+  return [
+    `${from} is dead: ${slug} is rebuilt from the snapshot of ${takenAt}. DATA LOSS: everything of the last ${duration(losesMs)}.`,
+    ...(damaged
+      ? [
+          `Snapshot ${snapshotId.slice(0, 8)} is DAMAGED, and no better one exists. If it cannot be read, the move fails and ${slug} stays unchanged.`,
+        ]
+      : []),
+    ...(reopens.length > 0 ? [reintroducedText(slug, reopens)] : []),
+  ]
+}
+
+/** The questions before a step that changes where the data of a box is. */
+export const lifecycleQuestions = {
+  move: (slug: string, { from, to }: Pick<MovePlan, 'from' | 'to'>) => `Move ${slug} from ${from} to ${to}?`,
+  confirmMove: (slug: string) => `Permanently delete the copy of ${slug} on its old host?`,
+  moveBack: (slug: string) => `Revert the move and run ${slug} on its old host again?`,
+  undoRemoval: (slug: string) => `Restore ${slug}?`,
+  complete: (slug: string) => `Apply these changes to ${slug}? Its services restart where necessary.`,
+} as const

@@ -43,16 +43,3 @@ export const reintroducedVulnerabilities = (fixes: readonly Fix[], { from, to }:
 
 const isVulnerable = (component: Component, version: string, fixed: string): boolean =>
   !isUnknown(version) && isOlder(component, version, fixed)
-
-/** `CVE-2026-12345 (synapse 1.157.1; fixed in 1.163.2 by emergency cve-…)`. */
-export const vulnerabilitiesText = (found: readonly ReintroducedVulnerability[]): string =>
-  found
-    .map(({ emergency, cveId, component, fixed, version }) => {
-      const runs = `${component} ${version ?? 'unknown'}`
-      return `${cveId ?? emergency} (${runs}; fixed in ${fixed} by emergency ${emergency})`
-    })
-    .join(', ')
-
-/** The warning for an allowed reintroduction, with the command that fixes it. */
-export const reintroducedText = (slug: string, found: readonly ReintroducedVulnerability[]): string =>
-  `This reintroduces ${vulnerabilitiesText(found)} on ${slug}. fix: tenantry rollouts create --target ${slug} --start`

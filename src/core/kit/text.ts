@@ -48,3 +48,6 @@ export function bytesText(bytes: number): string {
   const amount = bytes / 1000 ** unit
   return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
 }
+
+/** A text as one argument of a shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

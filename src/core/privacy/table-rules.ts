@@ -133,6 +133,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   box_holds: { tenant: viaBox, internal: true },
   box_moves: { tenant: viaBox, internal: true },
   box_removals: { tenant: viaBox, internal: true },
+  box_sizes: { tenant: viaBox, internal: true },
   box_secrets: { tenant: viaBox, internal: true },
   homeserver_tokens: { tenant: viaBox, internal: true },
   bot_tokens: { tenant: viaBox, internal: true },

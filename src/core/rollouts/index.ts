@@ -123,7 +123,7 @@ export {
   type RehearsedFaults,
   type RehearsedPause,
 } from './rehearsal-contract.ts'
-export { RolloutReport, type StepSpread } from './report-contract.ts'
+export { type BoxUpdate, RolloutReport, type StepSpread } from './report-contract.ts'
 export { outcomeAfterFailure, timelineText } from './report-text.ts'
 export { type CompletedUpdate, PlannedRollback } from './rollback.types.ts'
 export type { Fixes } from './rollback-findings.ts'

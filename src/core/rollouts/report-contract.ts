@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
-import { AttemptEvidence, RollbackMode, RolloutAction } from './action.ts'
+import { AttemptEvidence, RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { Phase, RolloutId, RolloutSummary, StillAsked } from './rollout.ts'
 
 /** One audit entry about the rollout. */
@@ -95,7 +96,21 @@ const one = z.strictObject({ id: RolloutId })
 const base = '/admin/tenant-boxes/rollouts'
 
 /** The report of a rollout and the evidence of its attempts. */
+/** One attempt of a rollout on a box. */
+export const BoxUpdate = RolloutAttempt.pick({
+  ...{ kind: true, attempt: true, status: true, startedAt: true, finishedAt: true, durationMs: true, error: true },
+}).extend(RolloutAction.pick({ rolloutId: true, from: true, to: true }).shape)
+export type BoxUpdate = z.infer<typeof BoxUpdate>
+
 export const proofContract = {
+  listBoxUpdates: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/boxes/:slug/updates',
+    auth: admin('viewer'),
+    params: z.object({ slug: Slug }),
+    returns: z.object({ updates: z.array(BoxUpdate) }),
+    summary: 'List the newest 50 updates and rollbacks of a box by rollouts, newest first',
+  }),
   reportRollout: endpoint({
     method: 'GET',
     path: `${base}/:id/report`,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Contract, empty, endpoint, open, text } from '../contract/index.ts'
+import { admin, type Contract, empty, endpoint, open, text } from '../contract/index.ts'
 
 const Readiness = z.object({
   ready: z.boolean(),
@@ -9,6 +9,14 @@ const Readiness = z.object({
   checks: z.record(z.string(), z.object({ ok: z.boolean(), message: z.string().optional() })),
 })
 export type Readiness = z.infer<typeof Readiness>
+
+export const Setting = z.object({
+  key: z.string().meta({ description: 'Key in the file: `probe.spacingMs`' }),
+  variable: z.string().meta({ description: 'Its environment variable' }),
+  value: z.string().nullable().meta({ description: 'The effective value; `[secret]` for a secret; null: not set' }),
+  origin: z.enum(['default', 'file', 'environment']),
+})
+export type Setting = z.infer<typeof Setting>
 
 /** Health, metrics and documentation of the daemon; without data of tenants, but for metrics where the settings have a token for them. */
 export const serviceContract = {
@@ -30,6 +38,13 @@ export const serviceContract = {
     returns: text('text/plain; version=0.0.4; charset=utf-8'),
     problems: ['UNAUTHENTICATED'],
     summary: 'Prometheus metrics; with `metrics.tokenFile` only for its token, and per box and host',
+  }),
+  listSettings: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/settings',
+    auth: admin('admin'),
+    returns: z.object({ settings: z.array(Setting) }),
+    summary: 'List the settings of this daemon with their origin, without secrets (read-only)',
   }),
   openApi: endpoint({
     method: 'GET',

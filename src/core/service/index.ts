@@ -1,2 +1,2 @@
 // The daemon itself: health, readiness, metrics and API documentation.
-export { type Readiness, serviceContract } from './contract.ts'
+export { type Readiness, type Setting, serviceContract } from './contract.ts'

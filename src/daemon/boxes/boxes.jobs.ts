@@ -2,6 +2,7 @@ import { type Cron, defineCron } from '../feature/index.ts'
 import { type CertificateDeps, checkCertificates } from './check-certificates.ts'
 import { type DriftDeps, detectDrift } from './detect-drift.ts'
 import { type QueryDeps, syncVersions } from './query-boxes.ts'
+import { recordSizes } from './sizes.ts'
 
 /** No job ever starts an update (spec 4.10). */
 export const boxesJobs = (deps: QueryDeps & DriftDeps & CertificateDeps): Cron[] => [
@@ -16,6 +17,12 @@ export const boxesJobs = (deps: QueryDeps & DriftDeps & CertificateDeps): Cron[]
     expression: '30 3 * * *',
     description: 'Read the running versions of all boxes from their agents',
     run: ({ signal }) => syncVersions(deps, signal),
+  }),
+  defineCron({
+    key: 'box-sizes',
+    expression: '50 3 * * *',
+    description: 'Record the reported sizes of every box, one row per box and day',
+    run: ({ signal }) => recordSizes(deps, signal),
   }),
   defineCron({
     key: 'box-certificates',

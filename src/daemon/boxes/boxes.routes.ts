@@ -19,6 +19,7 @@ import { applyManifest, currentManifest, type ManifestDeps, manifestsBefore, pre
 import { type ProvisionDeps, provisionBox } from './provision-box.ts'
 import { checkBox, readLogs, scanBoxes } from './query-boxes.ts'
 import { countBoxes, describeBox, listBoxes, showBox } from './show-boxes.ts'
+import { sizesOf } from './sizes.ts'
 
 export type BoxesDeps = ProvisionDeps & DriftDeps & ManifestDeps & LifecycleDeps
 
@@ -39,6 +40,7 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     listBoxes: ({ query }) => listBoxes(deps, query),
     countBoxes: () => countBoxes(deps),
     showBox: ({ params }) => showBox(deps, params.slug),
+    listBoxSizes: async ({ params }) => ({ days: await sizesOf(deps.db, await existingBoxBy(deps.db, params.slug)) }),
     provisionBox: ({ actor, body }) => provisionBox(deps, actor, body),
     adoptBox: ({ actor, body }) => adoptBox(deps, actor, body),
     scanBoxes: ({ actor, body }) => scanBoxes(deps, actor, body),

@@ -59,6 +59,15 @@ type BoxSecretTable = { id: string; box_id: string; name: string; sealed: string
 
 type BoxHoldTable = { box_id: string; holder: string; until: string }
 
+/** One row per box and day. */
+type BoxSizeTable = {
+  box_id: string
+  day: string
+  database_bytes: number | null
+  media_bytes: number | null
+  object_bytes: number | null
+}
+
 export type ManifestTable = { revision: number; content: string; applied_at: string; applied_by: string }
 
 declare module '../db/database.ts' {
@@ -66,6 +75,7 @@ declare module '../db/database.ts' {
     boxes: BoxTable
     box_secrets: BoxSecretTable
     box_holds: BoxHoldTable
+    box_sizes: BoxSizeTable
     manifests: ManifestTable
   }
 }

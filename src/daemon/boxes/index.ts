@@ -11,6 +11,7 @@ import { type BoxesDeps, boxesRoutes } from './boxes.routes.ts'
 import { lifecycleJobs } from './lifecycle/lifecycle.jobs.ts'
 import { watchFences } from './lifecycle/watch-fences.ts'
 import { deleteOldLogs } from './query-boxes.ts'
+import { deleteOldSizes } from './sizes.ts'
 import { watchHealth } from './watch-health.ts'
 
 export { applyReports } from './apply-report.ts'
@@ -56,5 +57,6 @@ export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger; owner: s
     repeat(deps, { everyMs: 30_000, name: 'watching fences', run: () => watchFences(deps) }),
     repeat(deps, { everyMs: 30_000, name: 'deleting logs of boxes', run: () => deleteOldLogs(deps, deps.db) }),
   ],
+  cleanup: (deps) => [() => deleteOldSizes(deps)],
   sealed: boxesSealedColumns,
 })

@@ -1,10 +1,12 @@
 import {
   type BoxDetail,
   type BoxRow,
+  type BoxSizes,
   type BoxSnapshots,
   type Component,
   type ComponentSeverity,
   type FleetSummary,
+  growthOf,
   type HostId,
   healthOf,
   isMoveFinished,
@@ -24,6 +26,7 @@ import { boxesAfter, countBoxesBy, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
 import { latestRemoval, moveView, type Removal, removalView } from './lifecycle/procedures.repo.ts'
+import { sizesOf } from './sizes.ts'
 
 /** Dependencies of the detail view; snapshots come from another feature. */
 export type DescribeDeps = FleetDeps &
@@ -68,6 +71,7 @@ export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord
   return detailOf(box, around(box), {
     removal: await latestRemoval(db, box.id),
     open: await openCommands(db, box.id),
+    sizes: await sizesOf(db, box),
     snapshots: await deps.snapshotsOfBox(db, box),
     window: inForce && windowAt(inForce, isoNow(deps.clock)),
     address: await addressOf(db, box),
@@ -123,6 +127,7 @@ const nameOf = ({ fleet }: BoxContext, hostId: HostId): string => fleet.host(hos
 type DetailData = Readonly<{
   removal: Removal | undefined
   open: readonly Command[]
+  sizes: readonly BoxSizes[]
   snapshots: BoxSnapshots
   window: BoxWindow | null
   /** The configured address of the platform listeners on its host; null: loopback. */
@@ -131,7 +136,11 @@ type DetailData = Readonly<{
 }>
 
 /** The detail view of a box. */
-const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, snapshots, window, address, probe }: DetailData): BoxDetail => ({
+const detailOf = (
+  box: BoxRecord,
+  around: BoxContext,
+  { removal, open, sizes, snapshots, window, address, probe }: DetailData,
+): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',
@@ -152,6 +161,7 @@ const detailOf = (box: BoxRecord, around: BoxContext, { removal, open, snapshots
   fence: box.fence,
   move: around.move ? moveView(around.move, (id) => nameOf(around, id)) : null,
   removal: removal ? removalView(removal) : null,
+  growth: growthOf(sizes),
   openCommands: open.map((command) => openCommand(command, nameOf(around, command.hostId as HostId))),
   createdAt: box.createdAt,
 })

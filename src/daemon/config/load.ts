@@ -6,7 +6,11 @@ import { isObject, readSettingsFile } from '../../node/settings-file.ts'
 import { Settings } from './settings.ts'
 
 /** Settings with what follows from them. */
-export type Config = Settings & Readonly<{ databaseUrl: string; baseUrl: string; production: boolean; totpRequired: boolean }>
+export type Config = Settings &
+  Readonly<{ databaseUrl: string; baseUrl: string; production: boolean; totpRequired: boolean; origins: Origins }>
+
+/** The source of each setting that is not the default, by its key: `probe.spacingMs`. */
+type Origins = Readonly<Record<string, 'file' | 'environment'>>
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -17,11 +21,12 @@ const foreign = /^TENANTRY_(URL|TOKEN|DEBUG|TESTBED_\w+|AGENT_\w+|RESTIC)$/
  * Reads file and environment (which wins) into one frozen value. Throws CONFIG_INVALID naming every key that is unknown or wrong.
  */
 export function loadConfig({ file, env }: { file?: string; env: Environment }): Config {
-  const { merged, unknown } = merge(file ? readSettingsFile(file, 'listen: 127.0.0.1:8440') : {}, env)
+  const fromFile = file ? readSettingsFile(file, 'listen: 127.0.0.1:8440') : {}
+  const { merged, unknown } = merge(fromFile, env)
   const result = Settings.safeParse(merged)
   const wrong = result.success ? [] : fieldReasons(result.error).map((reason) => withVariable(reason, env))
   if (!result.success || unknown.length > 0) throw invalid([...unknown, ...wrong], file)
-  return Object.freeze(derive(result.data))
+  return Object.freeze({ ...derive(result.data), origins: originsOf(fromFile, env) })
 }
 
 /** Names the variable beside the path when the wrong value came from the environment. */
@@ -87,7 +92,17 @@ function unwrap(schema: z.ZodType): z.ZodObject | undefined {
   return undefined
 }
 
-function derive(settings: Settings): Config {
+function originsOf(fromFile: Record<string, unknown>, env: Environment): Origins {
+  const origins: Record<string, 'file' | 'environment'> = {}
+  for (const [variable, path] of variableNames()) {
+    const inFile = path.reduce<unknown>((value, key) => (isObject(value) ? value[key] : undefined), fromFile)
+    if (env[variable] !== undefined) origins[path.join('.')] = 'environment'
+    else if (inFile !== undefined) origins[path.join('.')] = 'file'
+  }
+  return origins
+}
+
+function derive(settings: Settings): Omit<Config, 'origins'> {
   const baseUrl = (settings.publicUrl ?? `http://${settings.listen}`).replace(/\/$/, '')
   const databaseUrl = settings.database ?? `sqlite:${resolve(settings.dataDir, 'tenantry.db')}`
   const production = !isLoopback(new URL(baseUrl)) || databaseUrl.startsWith('postgres')

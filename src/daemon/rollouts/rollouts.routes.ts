@@ -1,5 +1,6 @@
 import { emergencyContract, rolloutsContract } from '../../core/rollouts/index.ts'
 import { type Served, serveContract } from '../http/index.ts'
+import { listBoxUpdates } from './box-updates.ts'
 import { abortRollout, pauseRollout, resumeRollout } from './control-rollout.ts'
 import { createRollout } from './create-rollout.ts'
 import type { RolloutsDeps } from './deps.ts'
@@ -31,6 +32,7 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
     }),
     getRollout: ({ params }) => showRollout(deps, params.id),
     reportRollout: ({ params }) => reportRollout(deps, params),
+    listBoxUpdates: async ({ params }) => ({ updates: await listBoxUpdates(deps, params) }),
     listEvidence: ({ params, query }) => listEvidence(deps, { ...params, ...query }),
     getRolloutAction: ({ params }) => showAction(deps, params),
     startRollout: ({ actor, params, body }) => startRollout(deps, actor, { ...params, ...body }),

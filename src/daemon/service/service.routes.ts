@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Registry } from 'prom-client'
 import { type Clock, isoNow, problem, type Secret } from '../../core/kit/index.ts'
 import { serviceContract as contract, type Readiness } from '../../core/service/index.ts'
+import { type Config, listSettings } from '../config/index.ts'
 import type { Db } from '../db/index.ts'
 import { encoded, serveContract } from '../http/index.ts'
 import { docsPage, docsStyle } from './docs-page.ts'
@@ -15,6 +16,7 @@ type RoutesDeps = Readonly<{
   registry: Registry
   version: string
   draining: AbortSignal
+  config: Config
   /** The document of the API, in small steps. */
   openApi: () => Iterator<undefined, Record<string, unknown>>
   /** Required by `/metrics`. Without it the answer is open, so it has no names of boxes and hosts. */
@@ -33,6 +35,7 @@ export const serviceRoutes = (deps: ServiceDeps) => {
     healthz: () => undefined,
     readyz: () => readiness(deps),
     metrics: ({ header }) => metricsText(deps, header('authorization')),
+    listSettings: () => ({ settings: listSettings(deps.config) }),
     openApi: async () => (await document()).openApi,
     docs: async () => (await document()).docs,
     docsStyle: () => docsStyle,

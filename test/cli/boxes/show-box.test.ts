@@ -38,3 +38,10 @@ test('an unknown one is not found, and others are read directly', async () => {
   const ran = await show('scanner', { answers: { [`${list}/scanner`]: scanner } })
   expect(ran.asked.map(({ path }) => path)).toEqual(['/api/admin/v1/boxes/scanner'])
 })
+
+test('a box shows its size and how it grew, and nothing before two days are known', async () => {
+  const shown = async (growth: Parameters<typeof aBoxDetail>[0]) =>
+    (await tenantry(['boxes', 'show', 'linden'], { answers: { [`${list}/linden`]: aBoxDetail({ slug: 'linden', ...growth }) } })).stdout
+  expect(await shown({ growth: { bytes: 210e6, days: 30, totalBytes: 1.8e9 } })).toMatch(/^size +1\.8 GB, grew by 210 MB in 30 days$/m)
+  expect(await shown({ growth: null })).not.toMatch(/^size/m)
+})

@@ -24,6 +24,7 @@ const promised = {
   jobs: 'list show retry',
   crons: 'list run history',
   audit: 'list verify export checkpoint public-key',
+  settings: 'list',
   tokens: 'list create revoke',
   accounts: 'list create disable role',
   contexts: 'list use remove',

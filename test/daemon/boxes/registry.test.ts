@@ -160,7 +160,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect((await commandById(room.db, commandId)).kind).toBe('tenant-box.healthcheck')
   })
 
-  test('drift at minute 7 of every hour, version sync at 03:30, certificates at 06:20; none sends an update', async () => {
+  test('drift at minute 7 of every hour, version sync at 03:30, sizes at 03:50, certificates at 06:20; none sends an update', async () => {
     const room = await aBoxesWorld(await fresh())
     await aLiveBox(room, 'alpha')
     await room.db.deleteFrom('commands').execute()
@@ -168,6 +168,7 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(jobs.map(({ key, expression }) => [key, expression])).toEqual([
       ['tenant-box-drift-detection', '7 * * * *'],
       ['tenant-box-version-sync', '30 3 * * *'],
+      ['box-sizes', '50 3 * * *'],
       ['box-certificates', '20 6 * * *'],
     ])
     const { signal } = new AbortController()

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { Checkbox, Input, Label, Radio, RadioGroup, Text, TextField, type TextFieldProps } from 'react-aria-components'
-import { Icon } from '../kit/index.ts'
+import { Icon } from './status.tsx'
 
 type Choice = Readonly<{ value: string; label: ReactNode; disabled?: boolean }>
 type ChoicesProps = Readonly<{ label: string; choices: readonly Choice[]; value: string | null; onChange(value: string): void }>

@@ -1,0 +1,13 @@
+import { plural } from '../../core/kit/index.ts'
+
+export const words = {
+  accounts: 'Accounts',
+  accountsAnswer: (count: number, locked: number) => `${plural(count, 'account')}${locked > 0 ? `, ${locked} locked` : ''}`,
+  filterAccounts: 'Filter by name',
+  never: 'never',
+  tokens: 'API tokens',
+  tokensAnswer: (count: number) => plural(count, 'valid token'),
+  filterTokens: 'Filter by name or creator',
+  noTokens: 'No API tokens',
+  noTokensHint: 'Scripts log in with a token.',
+} as const

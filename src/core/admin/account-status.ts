@@ -1,0 +1,11 @@
+import type { Account } from './account.ts'
+
+export const accountStatuses = ['active', 'not set up', 'locked', 'disabled'] as const
+export type AccountStatus = (typeof accountStatuses)[number]
+
+/** The state of an account in one word, in every view. */
+export function accountStatus({ status, lockedUntil, mustChangePassword }: Account, now: Date): AccountStatus {
+  if (status === 'disabled') return 'disabled'
+  if (lockedUntil && Date.parse(lockedUntil) > now.getTime()) return 'locked'
+  return mustChangePassword ? 'not set up' : 'active'
+}
