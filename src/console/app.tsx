@@ -2,12 +2,12 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, RouterProvider } from '@tanstack/react-router'
 import { I18nProvider } from 'react-aria-components'
 import { Empty, Link, ProblemView, parseSearch, queryClient, stringifySearch } from './kit/index.ts'
-import { LoginPage } from './login/index.ts'
+import { loadLoginPage } from './login/index.ts'
 import { features } from './pages.ts'
 import { Shell } from './shell.tsx'
 
 const root = createRootRoute()
-const login = createRoute({ getParentRoute: () => root, path: '/login', component: LoginPage })
+const login = createRoute({ getParentRoute: () => root, path: '/login', component: lazyRouteComponent(loadLoginPage, 'LoginPage') })
 const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell })
 const pages = features
   .flatMap(({ pages }) => pages)

@@ -1,7 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Billing',
+  ...titles,
   usage: 'Usage of finished months',
   noUsage: 'No usage yet',
   preview: 'This month until now',

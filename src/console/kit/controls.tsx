@@ -1,38 +1,24 @@
-import { type ReactNode, useRef, useState } from 'react'
-import { Button as AriaButton, type ButtonProps, Tooltip, TooltipTrigger } from 'react-aria-components'
+import { type ButtonHTMLAttributes, lazy, type ReactNode, Suspense, useRef, useState } from 'react'
 import { Icon } from './status.tsx'
+
+const RefusedButton = lazy(() => import('./refused-button.tsx'))
 
 type Look = 'plain' | 'primary' | 'danger' | 'quiet'
 
-/** `why`: the button is disabled and says so; it stays reachable by keyboard, so that everyone can read why. */
-export function Button({
-  look = 'plain',
-  why,
-  children,
-  onPress,
-  ...more
-}: Omit<ButtonProps, 'className' | 'children'> & Readonly<{ look?: Look; why?: string | undefined; children: ReactNode }>) {
-  const button = (
-    <AriaButton
-      {...more}
-      className={`button ${look}${why ? ' refused' : ''}`}
-      aria-disabled={why ? true : undefined}
-      {...(why || !onPress ? {} : { onPress })}
-    >
-      {children}
-    </AriaButton>
-  )
-  return why ? <Hint text={why}>{button}</Hint> : button
-}
+type ButtonProps = Pick<ButtonHTMLAttributes<HTMLButtonElement>, 'type' | 'autoFocus' | 'aria-label' | 'aria-expanded'> &
+  Readonly<{ look?: Look; why?: string | undefined; isDisabled?: boolean; onPress?(): void; children: ReactNode }>
 
-export const Hint = ({ text, children }: Readonly<{ text: string; children: ReactNode }>) => (
-  <TooltipTrigger delay={200} closeDelay={80}>
-    {children}
-    <Tooltip className="tooltip" offset={6}>
-      {text}
-    </Tooltip>
-  </TooltipTrigger>
-)
+/** `why`: the button is disabled and says so; it stays reachable by keyboard, so that everyone can read why. */
+export function Button({ look = 'plain', why, isDisabled = false, onPress, type = 'button', ...more }: ButtonProps) {
+  const className = `button ${look}`
+  if (!why) return <button {...more} type={type} className={className} disabled={isDisabled} onClick={() => onPress?.()} />
+  const refused = { ...more, className: `${className} refused` }
+  return (
+    <Suspense fallback={<button {...refused} type="button" aria-disabled />}>
+      <RefusedButton {...refused} why={why} />
+    </Suspense>
+  )
+}
 
 /** Copies a text; says that it did. */
 export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; label?: string }>) {
@@ -48,10 +34,11 @@ export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; la
     timer.current = setTimeout(() => setState('idle'), 2000)
   }
   return (
-    <AriaButton
+    <button
+      type="button"
       className="copy"
       aria-label={state === 'idle' ? label : state === 'copied' ? 'Copied' : 'Not copied: select the text'}
-      onPress={() => void copy()}
+      onClick={() => void copy()}
     >
       {state === 'copied' ? (
         <Icon tone="ok" />
@@ -61,7 +48,7 @@ export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; la
           <path d="M10.5 5.5v-1.500a1.500 1.500 0 0 0 -1.500 -1.500h-5a1.500 1.500 0 0 0 -1.500 1.500v5a1.500 1.500 0 0 0 1.500 1.500h1.500" />
         </svg>
       )}
-    </AriaButton>
+    </button>
   )
 }
 

@@ -5,7 +5,7 @@ export { type Api, api, onProofRequired, onSessionEnd, roleFor, type ShownProble
 export { usePaletteAction } from './asked.ts'
 export { now, useNow, useSeconds } from './clock.ts'
 export { actionColumn, agoColumn, statusColumn } from './columns.tsx'
-export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'
+export { Button, CliLine, CopyButton, Id, paletteKey } from './controls.tsx'
 export { DataTable } from './data-table.tsx'
 export { type Decision, DecisionPage } from './decision-page.tsx'
 export {
