@@ -6,6 +6,7 @@ import {
   Ago,
   Button,
   followEvents,
+  hasKeys,
   Icon,
   Link,
   Loading,
@@ -101,7 +102,7 @@ function Frame() {
       <div className="content">
         <Topbar onPalette={onPalette} onHelp={onHelp} onNav={() => setNav((shown) => !shown)} />
         <Banner />
-        <main id="main" tabIndex={-1}>
+        <main id="main" tabIndex={-1} aria-labelledby="page-title">
           <Suspense fallback={<Loading />}>
             <Outlet />
           </Suspense>
@@ -179,13 +180,15 @@ function Topbar({ onPalette, onHelp, onNav }: Readonly<{ onPalette(): void; onHe
       <span className="crumb" />
       <AsOf />
       <Button look="quiet" onPress={onPalette}>
-        <span className="unseen">Search and commands</span>
-        <span className="kbd">{paletteKey}</span>
+        <span className={hasKeys ? 'unseen' : undefined}>{hasKeys ? 'Search and commands' : 'Search'}</span>
+        {hasKeys && <span className="kbd">{paletteKey}</span>}
       </Button>
-      <Button look="quiet" onPress={onHelp}>
-        <span className="unseen">Keys</span>
-        <span className="kbd">?</span>
-      </Button>
+      {hasKeys && (
+        <Button look="quiet" onPress={onHelp}>
+          <span className="unseen">Keys</span>
+          <span className="kbd">?</span>
+        </Button>
+      )}
     </header>
   )
 }

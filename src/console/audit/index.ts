@@ -10,7 +10,7 @@ export const auditConsole = consoleFeature({
       path: '/audit',
       title: titles.title,
       load: () => import('./audit-page.tsx'),
-      nav: { group: 'System', label: titles.title, order: 10 },
+      nav: { group: 'System', label: titles.title, order: 10, shortcut: 'l' },
     },
   ],
 })

@@ -10,7 +10,7 @@ export const billingConsole = consoleFeature({
       path: '/billing',
       title: titles.title,
       load: () => import('./billing-page.tsx'),
-      nav: { group: 'Platform', label: titles.title, order: 45 },
+      nav: { group: 'Platform', label: titles.title, order: 45, shortcut: 'i' },
     },
   ],
 })

@@ -10,7 +10,7 @@ export const boardsConsole = consoleFeature({
       path: '/boards',
       title: titles.title,
       load: () => import('./boards-page.tsx'),
-      nav: { group: 'Platform', label: titles.title, order: 50 },
+      nav: { group: 'Platform', label: titles.title, order: 50, shortcut: 'f' },
     },
     { path: '/boards/$slug/$id', title: titles.title, load: () => import('./board-page.tsx') },
     { path: '/runs/$slug/$id', title: titles.runs, load: () => import('./run-page.tsx') },

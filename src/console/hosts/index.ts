@@ -10,7 +10,7 @@ export const hostsConsole = consoleFeature({
       path: '/hosts',
       title: titles.title,
       load: () => import('./hosts-page.tsx'),
-      nav: { group: 'Fleet', label: titles.title, order: 40 },
+      nav: { group: 'Fleet', label: titles.title, order: 40, shortcut: 'h' },
     },
     { path: '/hosts/$name', title: titles.title, load: () => import('./host-page.tsx') },
   ],

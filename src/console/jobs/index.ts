@@ -6,19 +6,24 @@ import { titles } from './titles.ts'
 export const jobsConsole = consoleFeature({
   name: 'jobs',
   pages: [
-    { path: '/jobs', title: titles.jobs, load: () => import('./jobs-page.tsx'), nav: { group: 'System', label: titles.jobs, order: 20 } },
+    {
+      path: '/jobs',
+      title: titles.jobs,
+      load: () => import('./jobs-page.tsx'),
+      nav: { group: 'System', label: titles.jobs, order: 20, shortcut: 'j' },
+    },
     {
       path: '/crons',
       title: titles.crons,
       load: () => import('./crons-page.tsx'),
-      nav: { group: 'System', label: titles.crons, order: 30 },
+      nav: { group: 'System', label: titles.crons, order: 30, shortcut: 'c' },
     },
     { path: '/crons/$key', title: titles.crons, load: () => import('./cron-page.tsx') },
     {
       path: '/webhooks',
       title: titles.webhooks,
       load: () => import('./webhooks-page.tsx'),
-      nav: { group: 'System', label: titles.webhooks, order: 40 },
+      nav: { group: 'System', label: titles.webhooks, order: 40, shortcut: 'w' },
     },
   ],
 })

@@ -68,5 +68,8 @@ export const CliLine = ({ children }: Readonly<{ children: string }>) => (
   </div>
 )
 
+/** Whether keys are worth naming: a touch device has none. */
+export const hasKeys = globalThis.matchMedia?.('(hover: hover), (pointer: fine)').matches ?? true
+
 /** How the key of the palette is named on this machine. */
 export const paletteKey = /Mac|iP(hone|ad)/.test(globalThis.navigator?.userAgent ?? '') ? '⌘K' : 'Ctrl K'

@@ -1,9 +1,9 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type CSSProperties, type KeyboardEvent, type MouseEvent, memo, type ReactNode, useCallback, useMemo, useRef } from 'react'
+import { type CSSProperties, type MouseEvent, memo, type ReactNode, useCallback, useMemo, useRef } from 'react'
 import { parseSearch, useSearchState } from './search-state.ts'
 import { inOrder, type TableColumn } from './table-column.ts'
-import { moveFocus } from './table-keys.ts'
+import { useTableKeys } from './table-keys.ts'
 import { Checkbox, SelectAll, type Selection, withKey } from './table-selection.tsx'
 
 type DataTableProps<Row> = Readonly<{
@@ -44,9 +44,10 @@ export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, s
   const latest = useRef(selection)
   latest.current = selection
   const select = useCallback((key: string, on: boolean) => latest.current?.onChange(withKey(latest.current.selected, key, on)), [])
-  const move = (event: KeyboardEvent<HTMLDivElement>) => moveFocus(event, sorted.length, (to) => virtual.scrollToIndex(to))
+  useTableKeys(scroller, { count: sorted.length, scrollTo: (to) => virtual.scrollToIndex(to) })
   if (rows.length === 0) return <>{empty}</>
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: it follows the links of rows, which Enter clicks
     <div
       className="table"
       ref={scroller}
@@ -56,7 +57,6 @@ export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, s
       aria-rowcount={sorted.length + 1}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
       tabIndex={0}
-      onKeyDown={move}
       onClick={(event) => follow(event, navigate)}
     >
       <div role="rowgroup" className="table-head">
@@ -108,6 +108,7 @@ const BodyRow = memo(function BodyRow<Row>({ index, start, name, row, columns, h
       role="row"
       aria-rowindex={index + 2}
       data-index={index}
+      tabIndex={-1}
       className={`table-row body-row${isSelected ? ' selected' : ''}`}
       style={{ transform: `translateY(${start}px)` }}
     >

@@ -10,7 +10,7 @@ export const marketplaceConsole = consoleFeature({
       path: '/marketplace',
       title: titles.title,
       load: () => import('./items-page.tsx'),
-      nav: { group: 'Platform', label: titles.title, order: 40 },
+      nav: { group: 'Platform', label: titles.title, order: 40, shortcut: 'k' },
     },
     { path: '/marketplace/vendors', title: titles.vendors, load: () => import('./vendors-page.tsx') },
     { path: '/marketplace/submissions', title: titles.submissions, role: 'reviewer', load: () => import('./submissions-page.tsx') },

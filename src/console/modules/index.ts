@@ -10,7 +10,7 @@ export const modulesConsole = consoleFeature({
       path: '/modules',
       title: titles.title,
       load: () => import('./modules-page.tsx'),
-      nav: { group: 'Platform', label: titles.title, order: 20 },
+      nav: { group: 'Platform', label: titles.title, order: 20, shortcut: 'd' },
     },
     { path: '/modules/$id', title: titles.module, load: () => import('./module-page.tsx') },
   ],

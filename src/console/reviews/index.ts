@@ -11,7 +11,7 @@ export const reviewsConsole = consoleFeature({
       title: titles.title,
       role: 'reviewer',
       load: () => import('./reviews-page.tsx'),
-      nav: { group: 'Platform', label: titles.title, order: 30 },
+      nav: { group: 'Platform', label: titles.title, order: 30, shortcut: 'v' },
     },
     { path: '/reviews/$id', title: titles.title, role: 'reviewer', load: () => import('./review-page.tsx') },
   ],

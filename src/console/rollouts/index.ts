@@ -17,7 +17,7 @@ export const rolloutsConsole = consoleFeature({
       path: '/plan',
       title: titles.plan,
       load: () => import('./plan-page.tsx'),
-      nav: { group: 'Fleet', label: titles.planNav, order: 3 },
+      nav: { group: 'Fleet', label: titles.planNav, order: 3, shortcut: 'p' },
     },
     { path: '/rollouts/emergency', title: titles.emergency, load: () => import('./emergency-page.tsx') },
     { path: '/rollouts/$id', title: titles.list, load: () => import('./rollout-page.tsx') },

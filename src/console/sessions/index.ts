@@ -9,7 +9,7 @@ export const sessionsConsole = consoleFeature({
       path: '/sessions',
       title: titles.title,
       load: () => import('./sessions-page.tsx'),
-      nav: { group: 'System', label: titles.title, order: 9 },
+      nav: { group: 'System', label: titles.title, order: 9, shortcut: 'e' },
     },
   ],
 })
