@@ -8,7 +8,7 @@ export function Versions({ box: { driftReport, installed } }: Readonly<{ box: Bo
   const rows = driftReport?.components ?? []
   if (rows.length === 0) return <p className="dim">{words.noReport}</p>
   return (
-    <table className="grid">
+    <table className="grid stack">
       <thead>
         <tr>
           <th scope="col">Component</th>
@@ -22,10 +22,10 @@ export function Versions({ box: { driftReport, installed } }: Readonly<{ box: Bo
         {rows.map(({ component, target, severity, explanation }) => (
           <tr key={component}>
             <th scope="row">{component}</th>
-            <td>
+            <td data-label="runs">
               <code>{installed[component]}</code>
             </td>
-            <td>
+            <td data-label="manifest">
               <code>{target}</code>
             </td>
             <td>

@@ -33,7 +33,14 @@ const columns: readonly TableColumn<HostView>[] = [
   },
   agoColumn(['seen', 'Last seen'], ({ lastSeenAt }) => lastSeenAt),
   { key: 'boxes', title: 'Boxes', width: '70px', align: 'right', value: ({ resources }) => resources?.boxes },
-  { key: 'load', title: 'Load', width: '70px', align: 'right', value: ({ resources }) => resources?.load?.[0]?.toFixed(1) },
+  {
+    key: 'load',
+    narrow: 'hidden',
+    title: 'Load',
+    width: '70px',
+    align: 'right',
+    value: ({ resources }) => resources?.load?.[0]?.toFixed(1),
+  },
   {
     key: 'disk',
     title: 'Free disk',
@@ -44,7 +51,7 @@ const columns: readonly TableColumn<HostView>[] = [
       resources ? diskLow ? <Status tone="failed">{gigabytes(resources.freeDiskBytes)}</Status> : gigabytes(resources.freeDiskBytes) : '–',
   },
   { key: 'agent', title: 'Agent', width: '100px', value: ({ agentVersion }) => agentVersion },
-  { key: 'engine', title: 'Engine', width: '120px', value: ({ engine }) => engine?.engine },
+  { key: 'engine', narrow: 'hidden', title: 'Engine', width: '120px', value: ({ engine }) => engine?.engine },
   { key: 'reason', title: 'Reason', width: 'minmax(120px, 3fr)', value: ({ reason }) => reason },
 ]
 

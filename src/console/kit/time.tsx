@@ -25,6 +25,13 @@ const clockTime = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 /** `12:03:11` in the viewer's zone. */
 export const timeOfDay = (at: Date | number | string): string => clockTime.format(new Date(at))
 
+/** `2026-01-05 12:03:11` in the viewer's zone. */
+export const dayAndTime = (iso: string): string => {
+  const at = new Date(iso)
+  const day = [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, '0')).join('-')
+  return `${day} ${timeOfDay(at)}`
+}
+
 /** The exact time in the viewer's zone, and in UTC. */
 export const exactTime = (iso: string): string => `${local.format(new Date(iso))} (${iso.slice(0, 19).replace('T', ' ')} UTC)`
 

@@ -63,7 +63,7 @@ export function Page() {
           </>
         }
       />
-      <Options key={JSON.stringify(input)} search={search} onChange={change} />
+      <Options key={JSON.stringify(input)} search={search} chosen={planOptions(input)} onChange={change} />
       <Loaded query={plan} rows={10}>
         {(planned) => (
           <>
@@ -81,9 +81,10 @@ export function Page() {
   )
 }
 
-type OptionsProps = Readonly<{ search: SearchState; onChange(next: SearchState): void }>
+/** `chosen`: the options that count now, as the CLI has them. */
+type OptionsProps = Readonly<{ search: SearchState; chosen: string; onChange(next: SearchState): void }>
 
-function Options({ search, onChange }: OptionsProps) {
+function Options({ search, chosen, onChange }: OptionsProps) {
   const [only, setOnly] = useState(search.only ?? '')
   const [parallel, setParallel] = useState(search.parallel ?? '')
   const [bake, setBake] = useState(search.bake ?? '')
@@ -92,38 +93,46 @@ function Options({ search, onChange }: OptionsProps) {
   const [fence, setFence] = useState(search.fence ?? 'auto')
   const [snapshot, setSnapshot] = useState(search.snapshot ?? 'auto')
   return (
-    <details className="options" open={Object.values(search).some(Boolean)}>
-      <summary>{text.options}</summary>
+    <details className="options">
+      <summary>
+        {text.options} {chosen ? <code>{chosen}</code> : text.noOptions}
+      </summary>
       <Form
-        className="option-fields"
+        className="option-form"
         onSubmit={(event) => {
           event.preventDefault()
-          const chosen = (mode: string) => (mode === 'auto' ? '' : mode)
+          const modeOf = (mode: string) => (mode === 'auto' ? '' : mode)
           const flags = { windows: windows ? '1' : '', long: long ? '1' : '' }
-          onChange({ only, parallel, bake, ...flags, fence: chosen(fence), snapshot: chosen(snapshot) })
+          onChange({ only, parallel, bake, ...flags, fence: modeOf(fence), snapshot: modeOf(snapshot) })
         }}
       >
-        <Field label={text.only} hint={text.onlyHint} value={only} onChange={setOnly} />
-        <Field label={text.parallel} value={parallel} onChange={setParallel} inputMode="numeric" />
-        <Field label={text.bake} value={bake} onChange={setBake} inputMode="numeric" />
-        <Check isSelected={windows} onChange={setWindows}>
-          {text.ignoreWindows}
-        </Check>
-        <Check isSelected={long} onChange={setLong}>
-          {text.allowLongFence}
-        </Check>
-        <Choices
-          label={text.fenceMode}
-          value={fence}
-          onChange={setFence}
-          choices={fenceModes.map((value) => ({ value, label: fenceModeText(value) ?? text.autoMode }))}
-        />
-        <Choices
-          label={text.snapshotMode}
-          value={snapshot}
-          onChange={setSnapshot}
-          choices={snapshotModes.map((value) => ({ value, label: snapshotModeText(value) ?? text.autoSnapshot }))}
-        />
+        <div className="option-row">
+          <Field label={text.only} hint={text.onlyHint} value={only} onChange={setOnly} />
+          <Field label={text.parallel} value={parallel} onChange={setParallel} inputMode="numeric" />
+          <Field label={text.bake} value={bake} onChange={setBake} inputMode="numeric" />
+        </div>
+        <div className="option-row">
+          <Check isSelected={windows} onChange={setWindows}>
+            {text.ignoreWindows}
+          </Check>
+          <Check isSelected={long} onChange={setLong}>
+            {text.allowLongFence}
+          </Check>
+        </div>
+        <div className="option-row">
+          <Choices
+            label={text.fenceMode}
+            value={fence}
+            onChange={setFence}
+            choices={fenceModes.map((value) => ({ value, label: fenceModeText(value) ?? text.autoMode }))}
+          />
+          <Choices
+            label={text.snapshotMode}
+            value={snapshot}
+            onChange={setSnapshot}
+            choices={snapshotModes.map((value) => ({ value, label: snapshotModeText(value) ?? text.autoSnapshot }))}
+          />
+        </div>
         <Button type="submit">{text.apply}</Button>
       </Form>
     </details>

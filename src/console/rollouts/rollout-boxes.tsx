@@ -87,6 +87,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   },
   {
     key: 'snapshot',
+    narrow: 'hidden',
     title: text.columns.snapshot,
     width: '92px',
     value: ({ snapshotId }) => snapshotId,

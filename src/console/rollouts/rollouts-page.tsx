@@ -61,13 +61,14 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
   },
   {
     key: 'waiting',
+    narrow: 'hidden',
     title: text.columns.waiting,
     width: '92px',
     value: (rollout) => waitsUntil(rollout),
     cell: (rollout) => <Ago at={waitsUntil(rollout)} none="–" />,
   },
   agoColumn(['created', text.columns.created], ({ createdAt }) => createdAt),
-  { key: 'by', title: text.columns.by, width: '96px', value: ({ createdBy }) => createdBy },
+  { key: 'by', narrow: 'hidden', title: text.columns.by, width: '96px', value: ({ createdBy }) => createdBy },
 ]
 
 const waitsUntil = ({ waitingUntil, bakeUntil, status }: RolloutSummary): string | null =>

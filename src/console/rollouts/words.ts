@@ -205,11 +205,12 @@ export const words = {
     only: 'Only boxes',
     onlyHint: 'slugs, separated by commas; empty: all boxes',
     options: 'Options',
+    noOptions: '(none set)',
     ignoreWindows: 'Ignore maintenance windows',
     allowLongFence: 'Allow long downtime',
     parallel: 'Boxes at once',
     bake: 'Bake, minutes',
-    apply: 'Plan',
+    apply: 'Plan with these',
     columns: {
       phase: 'Phase',
       box: 'Box',

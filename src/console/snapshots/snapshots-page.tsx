@@ -147,6 +147,7 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
   { key: 'kept', title: words.columns.kept, width: 'minmax(110px, 1fr)', value: ({ keptBecause }) => keptBecause },
   {
     key: 'added',
+    narrow: 'hidden',
     title: words.columns.added,
     width: '64px',
     align: 'right',
@@ -155,13 +156,14 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
   },
   {
     key: 'duration',
+    narrow: 'hidden',
     title: words.columns.duration,
     width: '72px',
     align: 'right',
     value: ({ durationMs }) => durationMs,
     cell: ({ durationMs }) => (durationMs === null ? <span className="dim">–</span> : duration(durationMs)),
   },
-  { key: 'synapse', title: words.columns.synapse, width: '72px', value: ({ installed }) => installed?.synapse },
+  { key: 'synapse', narrow: 'hidden', title: words.columns.synapse, width: '72px', value: ({ installed }) => installed?.synapse },
   {
     key: 'actions',
     title: words.columns.actions,

@@ -37,7 +37,7 @@ const columns: readonly TableColumn<TenantUse>[] = [
         ''
       ),
   },
-  { key: 'plan', title: 'Plan', width: '100px', value: ({ plan }) => plan },
+  { key: 'plan', narrow: 'hidden', title: 'Plan', width: '100px', value: ({ plan }) => plan },
   { key: 'name', title: 'Name', width: 'minmax(140px, 2fr)', value: ({ name }) => name },
 ]
 

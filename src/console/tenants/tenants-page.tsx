@@ -13,6 +13,7 @@ const columns: readonly TableColumn<Tenant>[] = [
   { key: 'domain', title: 'Chat domain', width: 'minmax(160px, 2fr)', value: ({ chatDomain }) => chatDomain },
   {
     key: 'window',
+    narrow: 'hidden',
     title: 'Maintenance window',
     width: 'minmax(160px, 2fr)',
     value: ({ window }) => (window ? `${windowText(window.window)} ${window.timeZone}` : 'any time'),
