@@ -2,8 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { roleAtLeast } from '../core/contract/index.ts'
+import { openAlertsQuery } from './alerts/index.ts'
 import {
   Ago,
+  type Badge,
+  Brand,
   Button,
   followEvents,
   hasKeys,
@@ -17,6 +20,7 @@ import {
   queryClient,
   timeOfDay,
   useAsOf,
+  useCriticalInTitle,
   useNow,
   useRole,
   useStreamState,
@@ -82,6 +86,7 @@ function Frame() {
   const [help, setHelp] = useState(false)
   const [nav, setNav] = useState(false)
   const { pathname } = useLocation()
+  useCriticalInTitle(useQuery(openAlertsQuery).data?.alerts.filter(({ severity }) => severity === 'critical').length ?? 0)
   useEffect(() => {
     const stop = new AbortController()
     void followEvents(affected, stop.signal)
@@ -131,11 +136,7 @@ function Navigation({ pathname }: Readonly<{ pathname: string }>) {
   return (
     <nav className="nav" aria-label="Pages">
       <Link to="/" className="brand">
-        <svg viewBox="0 0 16 16" aria-hidden="true" focusable="false">
-          <rect width="16" height="16" rx="3" fill="#2b59c3" />
-          <path d="M4 5h8M8 5v7" stroke="#fff" strokeWidth="2" strokeLinecap="round" />
-        </svg>
-        Tenantry
+        <Brand />
       </Link>
       {navGroups.map((group) => {
         const inGroup = entries.filter(({ nav }) => nav?.group === group).toSorted((a, b) => (a.nav?.order ?? 0) - (b.nav?.order ?? 0))
@@ -146,7 +147,7 @@ function Navigation({ pathname }: Readonly<{ pathname: string }>) {
             <ul>
               {inGroup.map(({ path, nav }) => (
                 <li key={path}>
-                  <NavLink to={path} current={isHere(path)}>
+                  <NavLink to={path} current={isHere(path)} {...(nav?.useBadge ? { useBadge: nav.useBadge } : {})}>
                     {nav?.label ?? ''}
                   </NavLink>
                 </li>
@@ -163,11 +164,24 @@ function Navigation({ pathname }: Readonly<{ pathname: string }>) {
   )
 }
 
-const NavLink = ({ to, current, children }: Readonly<{ to: string; current: boolean; children: string }>) => (
-  <Link to={to} className="nav-link" {...(current ? { current } : {})}>
-    {children}
-  </Link>
-)
+type NavLinkProps = Readonly<{ to: string; current: boolean; children: string; useBadge?: () => Badge | undefined }>
+
+const noBadge = () => undefined
+
+function NavLink({ to, current, children, useBadge = noBadge }: NavLinkProps) {
+  const badge = useBadge()
+  return (
+    <Link to={to} className="nav-link" {...(current ? { current } : {})}>
+      {children}
+      {badge && badge.count > 0 && (
+        <span className={`badge tone-${badge.tone}`}>
+          <span aria-hidden="true">{badge.count}</span>
+          <span className="unseen">{badge.label}</span>
+        </span>
+      )}
+    </Link>
+  )
+}
 
 function Topbar({ onPalette, onHelp, onNav }: Readonly<{ onPalette(): void; onHelp(): void; onNav(): void }>) {
   return (
@@ -203,7 +217,7 @@ function AsOf() {
   const isStale = now.getTime() - asOf > staleMs
   return (
     <span className={`as-of${isStale ? ' stale' : ''}`}>
-      {isStale && <Icon tone="waiting" />} as of {timeOfDay(asOf)}
+      {isStale && <Icon tone="warning" />} as of {timeOfDay(asOf)}
     </span>
   )
 }
@@ -213,7 +227,7 @@ function Banner() {
   if (state !== 'away') return null
   return (
     <div className="banner" role="status">
-      <Icon tone="waiting" />
+      <Icon tone="warning" />
       <span>
         The daemon does not answer (lost <Ago at={new Date(since).toISOString()} />
         ). What you see is from before; the page reconnects by itself.

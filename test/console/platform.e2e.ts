@@ -173,7 +173,7 @@ test('modules, reviews, billing, jobs, schedules, webhooks and the audit log ans
   await page.getByRole('button', { name: 'Run now…' }).click()
   await page.getByRole('button', { name: 'Run now', exact: true }).click()
   await page.getByText(/^succeeded in/).waitFor()
-  await see('/webhooks', 'Webhooks', 'webhooks')
+  await see('/webhooks', 'Payment events', 'webhooks')
   await see('/audit', 'Audit log', 'audit')
   await page.getByRole('button', { name: 'Verify' }).click()
   await page.getByText(/chains? verified/).waitFor()

@@ -93,11 +93,11 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
   await dialogOf(ben).getByRole('button', { name: 'Promote' }).click()
   await answerOf(anna).getByText('paused in pro').waitFor({ timeout: 90_000 })
 
-  // Predicted beside real downtime, and what the agent measured.
+  // Expected beside real downtime, and what the agent measured.
   const table = anna.getByRole('table', { name: 'Boxes' })
-  await table.getByRole('columnheader', { name: 'Downtime / predicted' }).waitFor()
+  await table.getByRole('columnheader', { name: 'Downtime / expected' }).waitFor()
   await anna.goto(`${path}/boxes/kita-regenbogen`)
-  await anna.getByText('Predicted downtime').waitFor()
+  await anna.getByText('Expected downtime').waitFor()
   await anna.getByText(/maintenance ended when (stable|proven)/).waitFor()
   await assertAccessible(anna)
   await screenshots(anna, 'rollout-box-done')

@@ -50,7 +50,7 @@ export function Page() {
       columns={columns(setTesting, why)}
       rowKey={({ channel, target }) => `${channel} ${target}`}
       empty={
-        <Empty title={words.noChannels}>
+        <Empty title={words.noChannels} tone="warning">
           <p>{words.noChannelsHint}</p>
         </Empty>
       }

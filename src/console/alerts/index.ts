@@ -1,5 +1,6 @@
 // Alerts: what needs an operator, why, and the command to run next. Closing is the daemon's: it sees when a cause is gone.
 import { consoleFeature } from '../kit/index.ts'
+import { useAlertBadge } from './badge.ts'
 import { titles } from './titles.ts'
 
 export { alertTone } from './alert-tone.ts'
@@ -12,7 +13,7 @@ export const alertsConsole = consoleFeature({
       path: '/alerts',
       title: titles.title,
       load: () => import('./alerts-page.tsx'),
-      nav: { group: 'Now', label: titles.title, order: 2, shortcut: 'a' },
+      nav: { group: 'Now', label: titles.title, order: 2, shortcut: 'a', useBadge: useAlertBadge },
     },
     { path: '/alerts/channels', title: titles.channels, load: () => import('./channels-page.tsx') },
     { path: '/alerts/$id', title: titles.alert, load: () => import('./alert-page.tsx') },

@@ -16,6 +16,7 @@ export const words = {
   found: (count: number) => `${plural(count, 'difference')}. Nothing was changed.`,
   unbilled: (count: number) => `${plural(count, 'amount')} not billed.`,
   planned: (count: number) => `${plural(count, 'amount')} waiting to be billed.`,
+  notSetUp: 'Payments are not set up: nothing is charged.',
   billed: 'Everything of finished months is billed.',
   state: 'Status',
   noUsageInState: 'No usage with this status',

@@ -49,7 +49,7 @@ export const factsOf = (box: BoxDetail): readonly Fact[] => [
   ['On hold', box.heldBy?.replace(':', ' ')],
   ['Fence', box.fence && <Ago at={box.fence.since} />],
   ['Last report', <Ago at={box.reportedAt} />],
-  ['Verified restore', box.lastProvenRestore ? <Ago at={box.lastProvenRestore.at} /> : box.live && 'never'],
+  ['Last drill', box.lastProvenRestore ? <Ago at={box.lastProvenRestore.at} /> : box.live && 'never'],
   ['Created', <Ago at={box.createdAt} />],
   ['Id', <Id>{box.boxId}</Id>],
 ]

@@ -50,7 +50,7 @@ const columns: readonly TableColumn<HostView>[] = [
     cell: ({ resources, diskLow }) =>
       resources ? diskLow ? <Status tone="failed">{gigabytes(resources.freeDiskBytes)}</Status> : gigabytes(resources.freeDiskBytes) : '–',
   },
-  { key: 'agent', title: 'Agent', width: '100px', value: ({ agentVersion }) => agentVersion },
+  { key: 'agent', title: 'Agent', width: '160px', value: ({ agentVersion }) => agentVersion },
   { key: 'engine', narrow: 'hidden', title: 'Engine', width: '120px', value: ({ engine }) => engine?.engine },
   { key: 'reason', title: 'Reason', width: 'minmax(120px, 3fr)', value: ({ reason }) => reason },
 ]
@@ -80,7 +80,7 @@ export function Page() {
       rowKey={({ name }) => name}
       rowLink={({ name }) => `/hosts/${encodeURIComponent(name)}`}
       empty={
-        <Empty title={words.none} tone="waiting">
+        <Empty title={words.none} tone="off">
           <p>{words.noneHint}</p>
           <CliLine>tenantry hosts invite host-1</CliLine>
         </Empty>

@@ -10,6 +10,7 @@ export { Button, CliLine, CopyButton, hasKeys, Id, paletteKey } from './controls
 export { DataTable } from './data-table.tsx'
 export { type Decision, DecisionPage } from './decision-page.tsx'
 export {
+  type Badge,
   type ConsoleFeature,
   type ConsolePage,
   consoleFeature,
@@ -18,6 +19,7 @@ export {
   type PaletteEntry,
 } from './feature.ts'
 export { ChoiceFilter, TextFilter } from './filters.tsx'
+export { Brand, useCriticalInTitle, usePageTitle } from './installation.tsx'
 export { type Fact, KeyValues, Link, PageHeader, Scroll, Section } from './layout.tsx'
 export { ListPage } from './list-page.tsx'
 export { followEvents, followStream, useStreamState } from './live.ts'

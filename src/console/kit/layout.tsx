@@ -1,5 +1,6 @@
 import { Link as RouterLink } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
+import { usePageTitle } from './installation.tsx'
 
 /** A link to a page of the console, as a plain address: `/boxes/linden?tab=history`. */
 export const Link = ({
@@ -41,9 +42,7 @@ function focusPage(): void {
 
 /** The name of the page, the one line that answers it, and its actions. */
 export function PageHeader({ title, answer, actions }: Readonly<{ title: string; answer?: ReactNode; actions?: ReactNode }>) {
-  useEffect(() => {
-    document.title = `${title} · Tenantry`
-  }, [title])
+  usePageTitle(title)
   useEffect(focusPage, [])
   return (
     <header className="page-head">

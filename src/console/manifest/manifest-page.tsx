@@ -75,7 +75,7 @@ const NewButton = ({ why }: Readonly<{ why: string | undefined }>) =>
   )
 
 const NoManifest = () => (
-  <Empty title={words.none} tone="waiting">
+  <Empty title={words.none} tone="off">
     <p>{words.noneHint}</p>
     <CliLine>tenantry manifest apply manifest.yaml</CliLine>
   </Empty>
@@ -92,7 +92,7 @@ function Answer({ current, shown }: Readonly<{ current: ManifestRevision; shown:
   const drifted = data ? data.drift.minor + data.drift.major : undefined
   return (
     <>
-      <Status tone={drifted ? 'waiting' : 'ok'}>{words.revision(current.revision)}</Status>
+      <Status tone={drifted ? 'warning' : data?.boxes ? 'ok' : 'off'}>{words.revision(current.revision)}</Status>
       {drifted === 0 && data?.drift.unknown === 0 && `: ${words.inSync}`}
       {drifted ? (
         <>

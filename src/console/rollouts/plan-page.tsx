@@ -44,7 +44,9 @@ export function Page() {
         title={text.title}
         answer={
           plan.data && (
-            <Status tone={plan.data.refusals > 0 ? 'failed' : plan.data.updates > 0 ? 'working' : 'ok'}>
+            <Status
+              tone={plan.data.refusals > 0 ? 'failed' : plan.data.updates > 0 ? 'working' : plan.data.boxes.length > 0 ? 'ok' : 'off'}
+            >
               <span className="wrap">{planAnswer(plan.data)}</span>
             </Status>
           )

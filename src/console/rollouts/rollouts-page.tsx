@@ -63,7 +63,7 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
     key: 'waiting',
     narrow: 'hidden',
     title: text.columns.waiting,
-    width: '92px',
+    width: '108px',
     value: (rollout) => waitsUntil(rollout),
     cell: (rollout) => <Ago at={waitsUntil(rollout)} none="–" />,
   },
@@ -113,7 +113,9 @@ export function Page() {
       title={text.title}
       answer={
         open === undefined || isFiltered ? null : (
-          <Status tone={paused > 0 ? 'failed' : open > 0 ? 'working' : 'ok'}>{text.answer(open, paused)}</Status>
+          <Status tone={paused > 0 ? 'failed' : open > 0 ? 'working' : query.data?.rollouts.length ? 'ok' : 'off'}>
+            {text.answer(open, paused)}
+          </Status>
         )
       }
       actions={

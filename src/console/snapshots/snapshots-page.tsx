@@ -82,7 +82,7 @@ export function Page() {
       }
       filters={[
         { text: 'Filter by box or id', of: ({ slug: box, snapshotId }) => `${box} ${snapshotId}` },
-        { label: 'Tier', name: 'tier', choices: tiers },
+        { label: words.columns.kind, name: 'tier', choices: tiers },
         { label: 'Status', name: 'status', choices: statuses },
       ]}
       query={query}
@@ -106,7 +106,7 @@ function answerOf(snapshots: readonly Snapshot[]) {
   const isBad =
     present.some((one) => one.status === 'damaged' || hasFailedSinceProof(one)) || snapshots.some((one) => one.status === 'missing')
   return (
-    <Status tone={isBad ? 'failed' : unproven > 0 ? 'waiting' : 'ok'}>
+    <Status tone={isBad ? 'failed' : unproven > 0 ? 'warning' : 'ok'}>
       {words.answer(snapshots.length, new Set(snapshots.map(({ slug }) => slug)).size, unproven)}
     </Status>
   )
@@ -134,12 +134,12 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
     value: ({ snapshotId }) => snapshotId,
     cell: ({ snapshotId }) => <Id short={snapshotId.slice(0, 8)}>{snapshotId}</Id>,
   },
-  { key: 'tier', title: words.columns.tier, width: '88px', value: ({ tier }) => tier },
+  { key: 'tier', title: words.columns.kind, width: '88px', value: ({ tier }) => tier },
   agoColumn(['taken', words.columns.taken], ({ takenAt }) => takenAt),
   statusColumn(({ status }) => status, tones, { title: words.columns.status, width: '92px' }),
   {
     key: 'verified',
-    title: words.columns.verified,
+    title: words.columns.drilled,
     width: '144px',
     value: ({ lastProof }) => lastProof?.at ?? '',
     cell: (snapshot) => <Proof snapshot={snapshot} />,
@@ -163,7 +163,7 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
     value: ({ durationMs }) => durationMs,
     cell: ({ durationMs }) => (durationMs === null ? <span className="dim">–</span> : duration(durationMs)),
   },
-  { key: 'synapse', narrow: 'hidden', title: words.columns.synapse, width: '72px', value: ({ installed }) => installed?.synapse },
+  { key: 'synapse', narrow: 'hidden', title: words.columns.synapse, width: '80px', value: ({ installed }) => installed?.synapse },
   {
     key: 'actions',
     title: words.columns.actions,
@@ -200,7 +200,7 @@ function Proof({ snapshot }: Readonly<{ snapshot: Snapshot }>) {
   return (
     <>
       <Ago at={lastProof.at} />
-      <span className="dim">{words.verifiedIn(lastProof.durationMs)}</span>
+      <span className="dim">{words.drilledIn(lastProof.durationMs)}</span>
       {lastDrill?.ok && lastDrill.media && <span className="dim">, {drilledMediaText(lastDrill.media)}</span>}
     </>
   )

@@ -43,7 +43,7 @@ export function Page() {
       rowKey={({ slug }) => slug}
       rowLink={({ slug }) => `/tenants/${slug}`}
       empty={
-        <Empty title={words.none} tone="waiting">
+        <Empty title={words.none} tone="off">
           <p>{words.noneHint}</p>
           <CliLine>tenantry boxes provision --help</CliLine>
         </Empty>
