@@ -144,7 +144,7 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
     value: ({ lastProof }) => lastProof?.at ?? '',
     cell: (snapshot) => <Proof snapshot={snapshot} />,
   },
-  { key: 'kept', title: words.columns.kept, width: 'minmax(110px, 1fr)', value: ({ keptBecause }) => keptBecause },
+  { key: 'kept', title: words.columns.kept, width: 'minmax(132px, 1fr)', value: ({ keptBecause }) => keptBecause },
   {
     key: 'added',
     narrow: 'hidden',

@@ -19,7 +19,7 @@ export const words = {
     taken: 'Taken',
     status: 'Status',
     drilled: 'Last drill',
-    kept: 'Kept because',
+    kept: 'Retention reason',
     added: 'Added',
     duration: 'Duration',
     synapse: 'Synapse',
