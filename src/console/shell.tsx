@@ -74,7 +74,9 @@ function useLoginRedirect(): () => void {
   leave.href = href
   const [redirect] = useState(() => () => {
     const next = leave.href.replace(/^\/console/, '') || '/'
-    const leaving = navigate({ to: '/login', search: { next: next.startsWith('/login') ? '/' : next } as never, replace: true })
+    // The login page is still loading: a second failed call must not replace where it leads to.
+    if (next.startsWith('/login')) return
+    const leaving = navigate({ to: '/login', search: { next } as never, replace: true })
     // Not earlier: a query that is removed while it is asked never says how it ended, and this page would wait for it.
     void leaving.then(() => queryClient.removeQueries({ queryKey: whoAmIQuery.queryKey }))
   })

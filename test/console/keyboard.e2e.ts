@@ -99,4 +99,76 @@ test('a touch device sees no keys', async () => {
   assertClean(phone)
 })
 
+const maxTabs = 120
+
+/** Tab until the control of that name has the focus. */
+async function tabTo(name: string | RegExp): Promise<void> {
+  const isThere = async () => {
+    const text = await page.evaluate<string>(`(() => {
+      const one = document.activeElement
+      const label = one.labels?.[0]?.textContent ?? document.getElementById(one.getAttribute('aria-labelledby'))?.textContent
+      return (one.getAttribute('aria-label') ?? label ?? one.textContent).trim()
+    })()`)
+    return typeof name === 'string' ? text === name : name.test(text)
+  }
+  for (let pressed = 0; pressed < maxTabs; pressed++) {
+    if (await isThere()) return
+    await press('Tab')
+  }
+  throw new Error(`no control ${name} is reached by Tab`)
+}
+
+test('a rollout by keys alone: plan, options, create and start; a box fails; read why; leave it out; done', async () => {
+  const answer = page.locator('.page-answer')
+  await press('g', 'p')
+  await page.getByRole('heading', { level: 1, name: 'Rollout plan' }).waitFor()
+  await answer.getByText(/^4 boxes to update/).waitFor()
+  await tabTo(/^Options/)
+  await press('Enter')
+  await tabTo('Boxes at once')
+  await page.keyboard.type('2')
+  await assertAccessible(page)
+  await screenshots(page, 'plan-options', { narrow: true })
+  await tabTo('Plan with these')
+  await press('Enter')
+  await answer.getByText(/2 at a time/).waitFor()
+  expect(await focusedText()).toMatch(/^Options\s*--parallel 2/)
+
+  await tabTo('Create…')
+  await press('Enter')
+  await page.getByRole('alertdialog').waitFor()
+  await tabTo(/^Reason/)
+  await page.keyboard.type('by keys')
+  await tabTo('Start now')
+  await press('Enter')
+  await page.getByRole('heading', { level: 1, name: /^Rollout ro_/ }).waitFor()
+  const id = /ro_[0-9a-z]+/.exec(page.url())?.[0] as string
+  await expect.poll(focusedId).toBe('main')
+  await answer.getByText('paused in pro').waitFor()
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Rollouts 1 paused rollout' }).waitFor()
+
+  await press('g', 'r')
+  await page.getByRole('table', { name: 'Rollouts' }).waitFor()
+  await press('j', 'Enter')
+  await page.getByRole('heading', { level: 1, name: `Rollout ${id}` }).waitFor()
+  await page.getByRole('region', { name: 'Failures' }).getByText('PROBE_FAILED', { exact: true }).waitFor()
+  await tabTo('Evidence')
+  await press('Enter')
+  await page.getByRole('heading', { name: 'Probes' }).waitFor()
+  await tabTo(`Rollout ${id}`)
+  await press('Enter')
+  await answer.getByText('paused in pro').waitFor()
+
+  await tabTo('Resume…')
+  await press('Enter')
+  await page.getByRole('alertdialog').waitFor()
+  await tabTo(/^Retry /)
+  await press('ArrowDown')
+  await page.getByRole('alertdialog').getByText(`tenantry rollouts resume ${id} --skip-failed`).waitFor()
+  await tabTo('Resume')
+  await press('Enter')
+  await answer.getByText('done', { exact: false }).waitFor()
+  expect((await stage.api.rollouts.getRollout({ params: { id } })).status).toBe('done')
+})
+
 test('no page broke the policy or failed', () => assertClean(page))

@@ -97,7 +97,7 @@ function Entries({ entries, isFiltered }: Readonly<{ entries: readonly Entry[]; 
                 <Breakable>{entry.action}</Breakable>
               </td>
               <td>{entry.subject && <Breakable>{entry.subject}</Breakable>}</td>
-              <td className="right">
+              <td className="right" data-label="entry">
                 <Button
                   look="quiet"
                   aria-expanded={open === entry.seq}

@@ -40,7 +40,7 @@ const columns: readonly TableColumn<BoxRow>[] = [
     cell: ({ severity }) => <Status tone={driftTones[severity]}>{driftWords[severity]}</Status>,
   },
   { key: 'synapse', title: 'Synapse', width: '80px', value: ({ installed }) => known(installed.synapse) },
-  { key: 'postgres', narrow: 'hidden', title: 'PostgreSQL', width: '92px', value: ({ installed }) => known(installed.postgres) },
+  { key: 'postgres', narrow: 'hidden', title: 'PostgreSQL', width: '98px', value: ({ installed }) => known(installed.postgres) },
   agoColumn(['reported', 'Last report'], ({ reportedAt }) => reportedAt),
   { key: 'marks', title: 'Marks', width: 'minmax(76px, 1fr)', value: marksOf },
 ]

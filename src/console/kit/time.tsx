@@ -38,7 +38,7 @@ export const exactTime = (iso: string): string => `${local.format(new Date(iso))
 /** How long ago; the exact time on hover. */
 export function Ago({ at, none = 'never' }: Readonly<{ at: string | null | undefined; none?: string }>) {
   const now = useNow()
-  if (!at) return <span className="dim">{none}</span>
+  if (!at) return <span className={/^–?$/.test(none) ? 'dim nothing' : 'dim'}>{none}</span>
   return (
     <time dateTime={at} title={exactTime(at)}>
       {ago(at, now)}
@@ -54,7 +54,7 @@ export const At = ({ at }: Readonly<{ at: string }>) => (
 )
 
 export const Duration = ({ ms }: Readonly<{ ms: number | null | undefined }>) =>
-  ms === null || ms === undefined ? <span className="dim">–</span> : <span className="num">{duration(ms)}</span>
+  ms === null || ms === undefined ? <span className="dim nothing">–</span> : <span className="num">{duration(ms)}</span>
 
 /** The time since a moment, each second. */
 export function Elapsed({ since, until }: Readonly<{ since: string; until?: string | null }>) {

@@ -35,6 +35,7 @@ export function Page() {
   const [search, change] = useSearchState()
   const input = inputOf(search)
   const plan = useQuery(planQuery(input))
+  const [isApplied, setApplied] = useState(false)
   const [creating, setCreating] = useState(false)
   const mayCreate = useMay('rollouts', 'createRollout').why
   const updates = plan.data?.updates ?? 0
@@ -65,7 +66,16 @@ export function Page() {
           </>
         }
       />
-      <Options key={JSON.stringify(input)} search={search} chosen={planOptions(input)} onChange={change} />
+      <Options
+        key={JSON.stringify(input)}
+        search={search}
+        chosen={planOptions(input)}
+        isApplied={isApplied}
+        onChange={(next) => {
+          setApplied(true)
+          change(next)
+        }}
+      />
       <Loaded query={plan} rows={10}>
         {(planned) => (
           <>
@@ -83,10 +93,10 @@ export function Page() {
   )
 }
 
-/** `chosen`: the options that count now, as the CLI has them. */
-type OptionsProps = Readonly<{ search: SearchState; chosen: string; onChange(next: SearchState): void }>
+/** `chosen`: the options that count now, as the CLI has them. `isApplied`: they were just chosen here, so the focus stays here. */
+type OptionsProps = Readonly<{ search: SearchState; chosen: string; isApplied: boolean; onChange(next: SearchState): void }>
 
-function Options({ search, chosen, onChange }: OptionsProps) {
+function Options({ search, chosen, isApplied, onChange }: OptionsProps) {
   const [only, setOnly] = useState(search.only ?? '')
   const [parallel, setParallel] = useState(search.parallel ?? '')
   const [bake, setBake] = useState(search.bake ?? '')
@@ -96,7 +106,7 @@ function Options({ search, chosen, onChange }: OptionsProps) {
   const [snapshot, setSnapshot] = useState(search.snapshot ?? 'auto')
   return (
     <details className="options">
-      <summary>
+      <summary ref={(line) => void (isApplied && line?.focus())}>
         {text.options} {chosen ? <code>{chosen}</code> : text.noOptions}
       </summary>
       <Form

@@ -123,7 +123,7 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
   {
     key: 'box',
     title: words.columns.box,
-    width: 'minmax(150px, 1fr)',
+    width: 'minmax(140px, 1fr)',
     value: ({ slug }) => slug,
     cell: ({ slug }) => <Link to={`/snapshots?slug=${slug}`}>{slug}</Link>,
   },
@@ -140,11 +140,11 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
   {
     key: 'verified',
     title: words.columns.drilled,
-    width: '144px',
+    width: 'minmax(104px, 1fr)',
     value: ({ lastProof }) => lastProof?.at ?? '',
     cell: (snapshot) => <Proof snapshot={snapshot} />,
   },
-  { key: 'kept', title: words.columns.kept, width: 'minmax(132px, 1fr)', value: ({ keptBecause }) => keptBecause },
+  { key: 'kept', title: words.columns.kept, width: 'minmax(140px, 2fr)', value: ({ keptBecause }) => keptBecause },
   {
     key: 'added',
     narrow: 'hidden',
@@ -167,7 +167,7 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
   {
     key: 'actions',
     title: words.columns.actions,
-    width: '148px',
+    width: '140px',
     pinned: true,
     sortable: false,
     value: () => null,
