@@ -19,7 +19,7 @@ const keys = [
 // biome-ignore lint/style/noDefaultExport: React loads it when it is first opened
 export default function Help({ onClose }: Readonly<{ onClose(): void }>) {
   const role = useRole()
-  const pages = menuOf(features.flatMap(({ pages }) => pages)).filter((page) => roleAtLeast(role, page.role))
+  const pages = menuOf(features.flatMap(({ pages }) => pages)).filter((page) => roleAtLeast(role, page.role ?? 'viewer'))
   return (
     <ModalOverlay className="overlay" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
       <Modal className="modal">

@@ -1,7 +1,9 @@
 import { type ButtonHTMLAttributes, lazy, type ReactNode, Suspense, useRef, useState } from 'react'
 import { Icon } from './status.tsx'
 
-const RefusedButton = lazy(() => import('./refused-button.tsx'))
+/** Not in the first load; a button that is replaced under the pointer would not show why. */
+export const loadRefusedButton = () => import('./refused-button.tsx')
+const RefusedButton = lazy(loadRefusedButton)
 
 type Look = 'plain' | 'primary' | 'danger' | 'quiet'
 
