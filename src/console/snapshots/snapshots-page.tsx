@@ -28,16 +28,16 @@ import { words } from './words.ts'
 import './snapshots.css'
 
 const tones = { present: 'ok', forgotten: 'off', missing: 'failed', damaged: 'failed' } as const satisfies Record<SnapshotStatus, Tone>
-const tiers = ['pre-update', 'daily', 'manual', 'pre-restore', 'final'] as const
+const kinds = ['pre-update', 'daily', 'manual', 'pre-restore', 'final'] as const
 const statuses = ['present', 'forgotten', 'missing', 'damaged'] as const
 
 type Opened = Readonly<{ action: 'drill' | 'restore'; snapshot: Snapshot } | { action: 'take' }>
 
 export function Page() {
-  const [{ slug, tier, status, cursor }] = useSearchState()
+  const [{ slug, kind, status, cursor }] = useSearchState()
   const filter: SnapshotFilter = {
     ...(slug ? { slug } : {}),
-    ...(tier ? { tier: tier as Snapshot['tier'] } : {}),
+    ...(kind ? { tier: kind as Snapshot['tier'] } : {}),
     ...(status ? { status: status as SnapshotStatus } : {}),
     ...(cursor ? { cursor } : {}),
   }
@@ -82,7 +82,7 @@ export function Page() {
       }
       filters={[
         { text: 'Filter by box or id', of: ({ slug: box, snapshotId }) => `${box} ${snapshotId}` },
-        { label: words.columns.kind, name: 'tier', choices: tiers },
+        { label: words.columns.kind, name: 'kind', choices: kinds },
         { label: 'Status', name: 'status', choices: statuses },
       ]}
       query={query}
