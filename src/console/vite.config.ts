@@ -57,7 +57,7 @@ function withoutZod(): Plugin {
 const isForAdmins = ([, { auth, path }]: [string, Shape]) =>
   auth.kind === 'admin' || auth.orAdmin !== undefined || path.startsWith('/api/admin/v1/console/') || path === '/readyz'
 
-/** What is shortest in the first load: method, path, the lowest role, and where it is not JSON the kind of the answer and the part of an upload. */
+/** A tuple keeps the first load small: method, path, lowest role, and where it is not JSON the kind of the answer and the part of an upload. */
 const slim = ({ method, path, auth, returns, multipart }: Shape) => [
   ...[method, path, lowestRole(auth)],
   ...('safeParse' in returns && !multipart ? [] : ['safeParse' in returns ? 'json' : (returns as { kind: string }).kind]),

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import {
   anAccountOf,
@@ -41,7 +41,8 @@ beforeAll(async () => {
   const board = await stage.api.boards.importTenantBoard({ params: { slug }, body: { bundle } })
   const { id } = await stage.api.rollouts.createRollout({ body: { targetSlugs: stage.fleet.boxes.map((box) => box.slug) } })
   await stage.api.rollouts.startRollout({ params: { id }, body: {} })
-  await expect.poll(async () => (await stage.api.rollouts.getRollout({ params: { id } })).status, { timeout: 120_000 }).toBe('paused')
+  const paused = async () => expect((await stage.api.rollouts.getRollout({ params: { id } })).status).toBe('paused')
+  await vi.waitFor(paused, { timeout: 120_000, interval: 500 })
   const [alert] = (await stage.api.alerts.listAlerts({ query: { limit: 1 } })).alerts
   addresses = {
     '/alerts/$id': `/alerts/${alert?.id}`,

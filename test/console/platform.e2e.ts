@@ -8,6 +8,7 @@ import {
   assertClean,
   type ConsolePage,
   type ConsoleStage,
+  hover,
   logIn,
   openBrowser,
   openConsoleStage,
@@ -199,7 +200,7 @@ test('a viewer reads all of it and presses nothing', async () => {
   const viewer = await openPage(browser)
   await logIn(viewer, stage, await anAccountOf(stage, 'viewer'), '/hosts')
   await viewer.getByRole('heading', { level: 1, name: 'Hosts' }).waitFor()
-  await viewer.getByRole('button', { name: 'Invite host', disabled: true }).hover()
+  await hover(viewer.getByRole('button', { name: 'Invite host', disabled: true }))
   await viewer.getByText('This requires the role operator; you are viewer.').waitFor()
   assertClean(viewer)
 })

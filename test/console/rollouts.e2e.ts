@@ -9,6 +9,7 @@ import {
   assertClean,
   type ConsolePage,
   type ConsoleStage,
+  hover,
   logIn,
   openBrowser,
   openConsoleStage,
@@ -186,7 +187,7 @@ test('a viewer reads everything and presses nothing', async () => {
     .first()
     .waitFor()
   const create = viewer.getByRole('button', { name: 'Create…' })
-  await create.hover()
+  await hover(create)
   await viewer.getByText('This requires the role operator; you are viewer.').waitFor()
   await create.click({ force: true })
   expect(await viewer.getByRole('alertdialog').count()).toBe(0)

@@ -16,7 +16,7 @@ export const words = {
   testOneEffect: 'Its recipients get one message. No alert is created.',
   outcome: 'Outcome of the test',
   channelsAnswer: (channels: readonly ChannelState[]) => {
-    if (channels.length === 0) return 'Alerts reach nobody.'
+    if (channels.length === 0) return 'No channel delivers alerts.'
     const failing = channels.filter(({ last }) => last !== null && last.error !== null).length
     return `${plural(channels.length, 'recipient')}, ${failing === 0 ? 'none failing' : `${failing} failing`}.`
   },

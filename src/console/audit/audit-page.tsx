@@ -126,7 +126,7 @@ function Entries({ entries, isFiltered }: Readonly<{ entries: readonly Entry[]; 
   )
 }
 
-/** What happened is looked up by its day; how long ago it was is beside it. */
+/** Operators look entries up by day; the age is beside it. */
 const When = ({ at }: Readonly<{ at: string }>) => (
   <>
     {dayAndTime(at)}{' '}

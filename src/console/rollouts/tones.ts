@@ -15,7 +15,7 @@ const tones = { green: 'ok', red: 'failed', cyan: 'working', yellow: 'warning', 
 export const rolloutTone = (rollout: Pick<RolloutSummary, 'status' | 'counts'>): Tone =>
   rollout.status === 'paused' ? 'failed' : rollout.status === 'queued' ? 'waiting' : tones[stateTint(rollout)]
 
-/** Of a rollout that is not over, where only its status is known. */
+/** The tone of an unfinished rollout by its status alone. */
 export const statusTone = (status: RolloutSummary['status']): Tone =>
   status === 'paused' ? 'failed' : status === 'queued' ? 'waiting' : 'working'
 

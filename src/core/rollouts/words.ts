@@ -83,7 +83,7 @@ export const outcomeWord = ({ status, undo: rollback }: Pick<RolloutAction, 'sta
 
 const rollbackTints = { pending: 'yellow', running: 'yellow', undone: 'red', failed: 'red' } as const
 
-/** Rolled back has one colour, whoever asked for it: the box does not run the version of the manifest. */
+/** Rolled back has one colour, by an agent or with the rollout: the box does not run the version of the manifest. */
 export const outcomeTint = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): Tint =>
   rollback ? rollbackTints[rollback.status] : actionTint(status)
 
