@@ -1,6 +1,6 @@
 import { Dialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { roleAtLeast } from '../core/contract/index.ts'
-import { Button, paletteKey, useRole } from './kit/index.ts'
+import { Button, navGroups, paletteKey, useRole } from './kit/index.ts'
 import { menuOf } from './menu.ts'
 import { features } from './pages.ts'
 
@@ -19,7 +19,9 @@ const keys = [
 // biome-ignore lint/style/noDefaultExport: React loads it when it is first opened
 export default function Help({ onClose }: Readonly<{ onClose(): void }>) {
   const role = useRole()
-  const pages = menuOf(features.flatMap(({ pages }) => pages)).filter((page) => roleAtLeast(role, page.role ?? 'viewer'))
+  const pages = menuOf(features.flatMap(({ pages }) => pages))
+    .filter((page) => roleAtLeast(role, page.role ?? 'viewer'))
+    .toSorted(({ nav: a }, { nav: b }) => navGroups.indexOf(a.group) - navGroups.indexOf(b.group) || a.order - b.order)
   return (
     <ModalOverlay className="overlay" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
       <Modal className="modal">

@@ -4,6 +4,7 @@ import { diffManifests, type ManifestRevision } from '../../core/boxes/index.ts'
 import { fleetQuery } from '../boxes/index.ts'
 import {
   Ago,
+  Breakable,
   Button,
   CliLine,
   Empty,
@@ -126,7 +127,14 @@ function Revision({ found, before, current, why }: RevisionProps) {
         <Tiers tiers={manifest.tiers} />
       </Section>
       <Section title={words.images}>
-        <KeyValues facts={Object.entries(manifest.images).map(([service, image]) => [service, <code key={service}>{image}</code>])} />
+        <KeyValues
+          facts={Object.entries(manifest.images).map(([service, image]) => [
+            service,
+            <code key={service}>
+              <Breakable>{image}</Breakable>
+            </code>,
+          ])}
+        />
       </Section>
       <Section title={words.changesFrom(before?.revision ?? 0)}>
         {before ? (

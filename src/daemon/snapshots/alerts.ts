@@ -36,7 +36,7 @@ export const proofsLate = (boxes: readonly [UnprovenBox, ...UnprovenBox[]]): New
     title: boxes.length === 1 ? `${slug}: snapshots not verified for weeks` : `Snapshots of ${boxes.length} boxes are not verified`,
     body:
       `Each repository is checked weekly and each box is drilled every four weeks. Overdue for five weeks: ${firstOf(listed)}.\n` +
-      'The boxes serve their users. The daemon log and `tenantry events tail` (snapshot.upkeep_failed) show the cause.',
+      'The boxes serve their users. The daemon log and `tenantry events tail --type snapshot.upkeep_failed --no-follow` show the cause.',
     command: unchecked ? 'tenantry crons run snapshot-check' : `tenantry snapshots drill ${slug} --wait`,
     standing: true,
   }
