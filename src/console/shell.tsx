@@ -13,7 +13,6 @@ import {
   Icon,
   Link,
   Loading,
-  loadRefusedButton,
   navGroups,
   onSessionEnd,
   ProblemView,
@@ -94,7 +93,6 @@ function Frame() {
     const stop = new AbortController()
     void followEvents(affected, stop.signal)
     void loadPalette() // keys that are pressed while it loads would be lost
-    void loadRefusedButton()
     return () => stop.abort()
   }, [])
   const onPalette = useCallback(() => setPalette((shown) => !shown), [])

@@ -1,9 +1,6 @@
-import { type ButtonHTMLAttributes, lazy, type ReactNode, Suspense, useRef, useState } from 'react'
+import { type ButtonHTMLAttributes, type ReactNode, useId, useRef, useState } from 'react'
+import { Hint } from './hint.tsx'
 import { Icon } from './status.tsx'
-
-/** Not in the first load; a button that is replaced under the pointer would not show why. */
-export const loadRefusedButton = () => import('./refused-button.tsx')
-const RefusedButton = lazy(loadRefusedButton)
 
 type Look = 'plain' | 'primary' | 'danger' | 'quiet'
 
@@ -13,12 +10,36 @@ type ButtonProps = Pick<ButtonHTMLAttributes<HTMLButtonElement>, 'type' | 'autoF
 /** `why`: the button is disabled and says so; it stays reachable by keyboard, so that everyone can read why. */
 export function Button({ look = 'plain', why, isDisabled = false, onPress, type = 'button', ...more }: ButtonProps) {
   const className = `button ${look}`
-  if (!why) return <button {...more} type={type} className={className} disabled={isDisabled} onClick={() => onPress?.()} />
-  const refused = { ...more, className: `${className} refused` }
+  if (why) return <RefusedButton {...more} className={`${className} refused`} why={why} />
+  return <button {...more} type={type} className={className} disabled={isDisabled} onClick={() => onPress?.()} />
+}
+
+type RefusedProps = Pick<ButtonProps, 'autoFocus' | 'aria-label' | 'children'> & Readonly<{ className: string; why: string }>
+
+function RefusedButton({ why, ...more }: RefusedProps) {
+  const [isShown, setShown] = useState(false)
+  const [button, id] = [useRef<HTMLButtonElement>(null), useId()]
+  const [show, hide] = [() => setShown(true), () => setShown(false)]
   return (
-    <Suspense fallback={<button {...refused} type="button" aria-disabled />}>
-      <RefusedButton {...refused} why={why} />
-    </Suspense>
+    <>
+      <button
+        {...more}
+        ref={button}
+        type="button"
+        aria-disabled
+        {...(isShown ? { 'aria-describedby': id } : {})}
+        onPointerEnter={show}
+        onPointerLeave={hide}
+        onFocus={show}
+        onBlur={hide}
+        onKeyDown={({ key }) => key === 'Escape' && hide()}
+      />
+      {isShown && (
+        <Hint id={id} of={button.current}>
+          {why}
+        </Hint>
+      )}
+    </>
   )
 }
 

@@ -6,7 +6,7 @@ export { usePaletteAction } from './asked.ts'
 export { Breakable } from './breakable.tsx'
 export { now, useNow, useSeconds } from './clock.ts'
 export { actionColumn, agoColumn, statusColumn } from './columns.tsx'
-export { Button, CliLine, CopyButton, hasKeys, Id, loadRefusedButton, paletteKey } from './controls.tsx'
+export { Button, CliLine, CopyButton, hasKeys, Id, paletteKey } from './controls.tsx'
 export { DataTable } from './data-table.tsx'
 export { type Decision, DecisionPage } from './decision-page.tsx'
 export {
