@@ -1,13 +1,13 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, RouterProvider } from '@tanstack/react-router'
 import { I18nProvider } from 'react-aria-components'
-import { Empty, Link, ProblemView, parseSearch, queryClient, stringifySearch } from './kit/index.ts'
-import { LoginPage } from './login/index.ts'
+import { Link, PageHeader, ProblemView, parseSearch, queryClient, stringifySearch } from './kit/index.ts'
+import { loadLoginPage } from './login/index.ts'
 import { features } from './pages.ts'
 import { Shell } from './shell.tsx'
 
 const root = createRootRoute()
-const login = createRoute({ getParentRoute: () => root, path: '/login', component: LoginPage })
+const login = createRoute({ getParentRoute: () => root, path: '/login', component: lazyRouteComponent(loadLoginPage, 'LoginPage') })
 const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell })
 const pages = features
   .flatMap(({ pages }) => pages)
@@ -16,9 +16,10 @@ const missing = createRoute({ getParentRoute: () => shell, path: '$', component:
 
 function NotFound() {
   return (
-    <Empty title="This page does not exist" tone="off">
+    <>
+      <PageHeader title="This page does not exist" />
       <Link to="/">Overview</Link>
-    </Empty>
+    </>
   )
 }
 

@@ -2,10 +2,14 @@ import { useQuery } from '@tanstack/react-query'
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { roleAtLeast } from '../core/contract/index.ts'
+import { openAlertsQuery } from './alerts/index.ts'
 import {
   Ago,
+  type Badge,
+  Brand,
   Button,
   followEvents,
+  hasKeys,
   Icon,
   Link,
   Loading,
@@ -16,6 +20,7 @@ import {
   queryClient,
   timeOfDay,
   useAsOf,
+  useCriticalInTitle,
   useNow,
   useRole,
   useStreamState,
@@ -69,7 +74,9 @@ function useLoginRedirect(): () => void {
   leave.href = href
   const [redirect] = useState(() => () => {
     const next = leave.href.replace(/^\/console/, '') || '/'
-    const leaving = navigate({ to: '/login', search: { next: next.startsWith('/login') ? '/' : next } as never, replace: true })
+    // The login page is still loading: a second failed call must not replace where it leads to.
+    if (next.startsWith('/login')) return
+    const leaving = navigate({ to: '/login', search: { next } as never, replace: true })
     // Not earlier: a query that is removed while it is asked never says how it ended, and this page would wait for it.
     void leaving.then(() => queryClient.removeQueries({ queryKey: whoAmIQuery.queryKey }))
   })
@@ -81,6 +88,7 @@ function Frame() {
   const [help, setHelp] = useState(false)
   const [nav, setNav] = useState(false)
   const { pathname } = useLocation()
+  useCriticalInTitle(useQuery(openAlertsQuery).data?.alerts.filter(({ severity }) => severity === 'critical').length ?? 0)
   useEffect(() => {
     const stop = new AbortController()
     void followEvents(affected, stop.signal)
@@ -101,7 +109,7 @@ function Frame() {
       <div className="content">
         <Topbar onPalette={onPalette} onHelp={onHelp} onNav={() => setNav((shown) => !shown)} />
         <Banner />
-        <main id="main" tabIndex={-1}>
+        <main id="main" tabIndex={-1} aria-labelledby="page-title">
           <Suspense fallback={<Loading />}>
             <Outlet />
           </Suspense>
@@ -130,11 +138,7 @@ function Navigation({ pathname }: Readonly<{ pathname: string }>) {
   return (
     <nav className="nav" aria-label="Pages">
       <Link to="/" className="brand">
-        <svg viewBox="0 0 16 16" aria-hidden="true" focusable="false">
-          <rect width="16" height="16" rx="3" fill="#2b59c3" />
-          <path d="M4 5h8M8 5v7" stroke="#fff" strokeWidth="2" strokeLinecap="round" />
-        </svg>
-        Tenantry
+        <Brand />
       </Link>
       {navGroups.map((group) => {
         const inGroup = entries.filter(({ nav }) => nav?.group === group).toSorted((a, b) => (a.nav?.order ?? 0) - (b.nav?.order ?? 0))
@@ -145,7 +149,7 @@ function Navigation({ pathname }: Readonly<{ pathname: string }>) {
             <ul>
               {inGroup.map(({ path, nav }) => (
                 <li key={path}>
-                  <NavLink to={path} current={isHere(path)}>
+                  <NavLink to={path} current={isHere(path)} {...(nav?.useBadge ? { useBadge: nav.useBadge } : {})}>
                     {nav?.label ?? ''}
                   </NavLink>
                 </li>
@@ -162,11 +166,24 @@ function Navigation({ pathname }: Readonly<{ pathname: string }>) {
   )
 }
 
-const NavLink = ({ to, current, children }: Readonly<{ to: string; current: boolean; children: string }>) => (
-  <Link to={to} className="nav-link" {...(current ? { current } : {})}>
-    {children}
-  </Link>
-)
+type NavLinkProps = Readonly<{ to: string; current: boolean; children: string; useBadge?: () => Badge | undefined }>
+
+const noBadge = () => undefined
+
+function NavLink({ to, current, children, useBadge = noBadge }: NavLinkProps) {
+  const badge = useBadge()
+  return (
+    <Link to={to} className="nav-link" {...(current ? { current } : {})}>
+      {children}
+      {badge && badge.count > 0 && (
+        <span className={`badge tone-${badge.tone}`}>
+          <span aria-hidden="true">{badge.count}</span>
+          <span className="unseen">{badge.label}</span>
+        </span>
+      )}
+    </Link>
+  )
+}
 
 function Topbar({ onPalette, onHelp, onNav }: Readonly<{ onPalette(): void; onHelp(): void; onNav(): void }>) {
   return (
@@ -179,13 +196,15 @@ function Topbar({ onPalette, onHelp, onNav }: Readonly<{ onPalette(): void; onHe
       <span className="crumb" />
       <AsOf />
       <Button look="quiet" onPress={onPalette}>
-        <span className="unseen">Search and commands</span>
-        <span className="kbd">{paletteKey}</span>
+        <span className={hasKeys ? 'unseen' : undefined}>{hasKeys ? 'Search and commands' : 'Search'}</span>
+        {hasKeys && <span className="kbd">{paletteKey}</span>}
       </Button>
-      <Button look="quiet" onPress={onHelp}>
-        <span className="unseen">Keys</span>
-        <span className="kbd">?</span>
-      </Button>
+      {hasKeys && (
+        <Button look="quiet" onPress={onHelp}>
+          <span className="unseen">Keys</span>
+          <span className="kbd">?</span>
+        </Button>
+      )}
     </header>
   )
 }
@@ -200,7 +219,7 @@ function AsOf() {
   const isStale = now.getTime() - asOf > staleMs
   return (
     <span className={`as-of${isStale ? ' stale' : ''}`}>
-      {isStale && <Icon tone="waiting" />} as of {timeOfDay(asOf)}
+      {isStale && <Icon tone="warning" />} as of {timeOfDay(asOf)}
     </span>
   )
 }
@@ -210,7 +229,7 @@ function Banner() {
   if (state !== 'away') return null
   return (
     <div className="banner" role="status">
-      <Icon tone="waiting" />
+      <Icon tone="warning" />
       <span>
         The daemon does not answer (lost <Ago at={new Date(since).toISOString()} />
         ). What you see is from before; the page reconnects by itself.

@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { isTyping } from './kit/index.ts'
+import { isBlocked } from './kit/index.ts'
+import { menuOf } from './menu.ts'
 import { features } from './pages.ts'
 
 const sequenceMs = 1500
@@ -10,9 +11,7 @@ export function useShortcuts({ onPalette, onHelp }: Readonly<{ onPalette(): void
   const navigate = useNavigate()
   const began = useRef(Number.NEGATIVE_INFINITY)
   useEffect(() => {
-    const letters = new Map(
-      features.flatMap(({ pages }) => pages).flatMap(({ path, nav }) => (nav?.shortcut ? [[nav.shortcut, path]] : [])),
-    )
+    const letters = new Map(menuOf(features.flatMap(({ pages }) => pages)).map(({ letter, path }) => [letter, path]))
     const onKey = (event: KeyboardEvent) => {
       const key = event.key.toLowerCase()
       if (key === 'k' && (event.ctrlKey || event.metaKey)) {
@@ -23,7 +22,7 @@ export function useShortcuts({ onPalette, onHelp }: Readonly<{ onPalette(): void
         event.ctrlKey ||
         event.metaKey ||
         event.altKey ||
-        isTyping(event.target) ||
+        isBlocked(event.target) ||
         document.querySelector('[role=dialog], [role=alertdialog]')
       )
         return

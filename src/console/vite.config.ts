@@ -15,7 +15,7 @@ const root = import.meta.dirname
 const name = 'virtual:endpoints'
 
 /**
- * `virtual:endpoints`: method, path, caller and kind of answer of each admin endpoint, read from the contract when the console is built. The
+ * `virtual:endpoints`: method, path, lowest role and kind of answer of each admin endpoint, read from the contract when the console is built. The
  * schemas stay out of the browser: they are most of the contract's size, and the daemon validates.
  */
 function endpoints(): Plugin {
@@ -57,11 +57,14 @@ function withoutZod(): Plugin {
 const isForAdmins = ([, { auth, path }]: [string, Shape]) =>
   auth.kind === 'admin' || auth.orAdmin !== undefined || path.startsWith('/api/admin/v1/console/') || path === '/readyz'
 
-const slim = ({ method, path, auth, returns, multipart }: Shape) => ({
-  ...{ method, path, auth },
-  returns: { kind: 'safeParse' in returns ? 'json' : (returns as { kind: string }).kind },
-  ...(multipart ? { multipart: { part: multipart.part } } : {}),
-})
+/** A tuple keeps the first load small: method, path, lowest role, and where it is not JSON the kind of the answer and the part of an upload. */
+const slim = ({ method, path, auth, returns, multipart }: Shape) => [
+  ...[method, path, lowestRole(auth)],
+  ...('safeParse' in returns && !multipart ? [] : ['safeParse' in returns ? 'json' : (returns as { kind: string }).kind]),
+  ...(multipart ? [multipart.part] : []),
+]
+
+const lowestRole = ({ kind, role, orAdmin }: Shape['auth']) => (kind === 'admin' ? role : kind === 'platform' && orAdmin) || 'admin'
 
 export default defineConfig({
   root,

@@ -9,6 +9,7 @@ import {
   assertClean,
   type ConsolePage,
   type ConsoleStage,
+  hover,
   logIn,
   openBrowser,
   openConsoleStage,
@@ -205,7 +206,7 @@ test('a viewer sees which role a button needs, and presses nothing', async () =>
   await logIn(own, stage, await anAccountOf(stage, 'viewer'), '/boxes')
   await own.getByRole('table', { name: 'Boxes' }).waitFor()
   const scan = own.getByRole('button', { name: /^Scan all/ })
-  await scan.hover()
+  await hover(scan)
   await own.getByText('This requires the role operator; you are viewer.').waitFor()
   await scan.press('Enter')
   expect(await own.getByRole('alertdialog').count()).toBe(0)

@@ -6,6 +6,7 @@ import {
   assertClean,
   type ConsolePage,
   type ConsoleStage,
+  hover,
   logIn,
   openBrowser,
   openConsoleStage,
@@ -102,7 +103,7 @@ test('an earlier manifest is applied again; a viewer reads it and applies nothin
   const viewer = await openPage(browser)
   await logIn(viewer, stage, await anAccountOf(stage, 'viewer'), `/manifest?revision=${current - 1}`)
   const again = viewer.getByRole('button', { name: 'Apply again…' })
-  await again.hover()
+  await hover(again)
   await viewer.getByText('This requires the role operator; you are viewer.').waitFor()
   await again.press('Enter')
   expect(await viewer.getByRole('alertdialog').count()).toBe(0)

@@ -38,7 +38,7 @@ test('the login leads to the page that was asked for, and the overview shows the
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   await page.getByText('4 boxes').first().waitFor()
   await page.getByText(/as of \d/).waitFor()
-  await page.getByText('4 boxes without a verified restore').waitFor()
+  await page.getByText('4 boxes never drilled').waitFor()
   await assertAccessible(page)
   await screenshots(page, 'overview', { narrow: true })
   const [cookie] = await page.context().cookies()

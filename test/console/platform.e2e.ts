@@ -8,6 +8,7 @@ import {
   assertClean,
   type ConsolePage,
   type ConsoleStage,
+  hover,
   logIn,
   openBrowser,
   openConsoleStage,
@@ -173,7 +174,7 @@ test('modules, reviews, billing, jobs, schedules, webhooks and the audit log ans
   await page.getByRole('button', { name: 'Run now…' }).click()
   await page.getByRole('button', { name: 'Run now', exact: true }).click()
   await page.getByText(/^succeeded in/).waitFor()
-  await see('/webhooks', 'Webhooks', 'webhooks')
+  await see('/webhooks', 'Payment events', 'webhooks')
   await see('/audit', 'Audit log', 'audit')
   await page.getByRole('button', { name: 'Verify' }).click()
   await page.getByText(/chains? verified/).waitFor()
@@ -199,7 +200,7 @@ test('a viewer reads all of it and presses nothing', async () => {
   const viewer = await openPage(browser)
   await logIn(viewer, stage, await anAccountOf(stage, 'viewer'), '/hosts')
   await viewer.getByRole('heading', { level: 1, name: 'Hosts' }).waitFor()
-  await viewer.getByRole('button', { name: 'Invite host', disabled: true }).hover()
+  await hover(viewer.getByRole('button', { name: 'Invite host', disabled: true }))
   await viewer.getByText('This requires the role operator; you are viewer.').waitFor()
   assertClean(viewer)
 })

@@ -6,6 +6,7 @@ import {
   assertClean,
   type ConsolePage,
   type ConsoleStage,
+  hover,
   logIn,
   openBrowser,
   openConsoleStage,
@@ -58,8 +59,7 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
   await dialogOf(anna).getByText(`tenantry rollouts start ${id}`, { exact: false }).waitFor()
   const seen = [await seenByBen(() => dialogOf(anna).getByRole('button', { name: 'Start' }).click(), 'in progress (canary)')]
 
-  await viewer.mouse.move(0, 0) // a pointer that appears on a button has not entered it
-  await viewer.getByRole('button', { name: 'Pause…' }).hover()
+  await hover(viewer.getByRole('button', { name: 'Pause…' }))
   await viewer.getByText('This requires the role operator; you are viewer.').waitFor()
   await viewer.getByRole('button', { name: 'Pause…' }).press('Enter')
   expect(await dialogOf(viewer).count()).toBe(0)
@@ -93,11 +93,11 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
   await dialogOf(ben).getByRole('button', { name: 'Promote' }).click()
   await answerOf(anna).getByText('paused in pro').waitFor({ timeout: 90_000 })
 
-  // Predicted beside real downtime, and what the agent measured.
+  // Expected beside real downtime, and what the agent measured.
   const table = anna.getByRole('table', { name: 'Boxes' })
-  await table.getByRole('columnheader', { name: 'Downtime / predicted' }).waitFor()
+  await table.getByRole('columnheader', { name: 'Downtime / expected' }).waitFor()
   await anna.goto(`${path}/boxes/kita-regenbogen`)
-  await anna.getByText('Predicted downtime').waitFor()
+  await anna.getByText('Expected downtime').waitFor()
   await anna.getByText(/maintenance ended when (stable|proven)/).waitFor()
   await assertAccessible(anna)
   await screenshots(anna, 'rollout-box-done')

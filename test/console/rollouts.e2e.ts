@@ -9,6 +9,7 @@ import {
   assertClean,
   type ConsolePage,
   type ConsoleStage,
+  hover,
   logIn,
   openBrowser,
   openConsoleStage,
@@ -55,7 +56,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await anna.getByLabel('Boxes that fail').fill(stage.fleet.unlucky)
   await anna.getByRole('button', { name: 'Rehearse', exact: true }).click()
   await anna.getByText('The rollout would pause 1 time.').waitFor({ timeout: 90_000 })
-  await anna.getByRole('img', { name: /Predicted course: 4 of 5 boxes updated, 1 failed/ }).waitFor()
+  await anna.getByRole('img', { name: /Expected course: 4 of 5 boxes updated, 1 failed/ }).waitFor()
   await anna.locator('.chart canvas').waitFor()
   await assertAccessible(anna)
   await anna.locator('.chart').scrollIntoViewIfNeeded()
@@ -186,7 +187,7 @@ test('a viewer reads everything and presses nothing', async () => {
     .first()
     .waitFor()
   const create = viewer.getByRole('button', { name: 'Create…' })
-  await create.hover()
+  await hover(create)
   await viewer.getByText('This requires the role operator; you are viewer.').waitFor()
   await create.click({ force: true })
   expect(await viewer.getByRole('alertdialog').count()).toBe(0)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { callKeys } from '../../src/console/kit/call-keys.ts'
 import { createOpen } from '../../src/console/rollouts/create-open.ts'
 import { emptyDraft, orderOf } from '../../src/console/rollouts/emergency-order.ts'
-import { courseOf } from '../../src/console/rollouts/predicted-course.ts'
+import { courseOf } from '../../src/console/rollouts/expected-course.ts'
 import { problem } from '../../src/core/kit/index.ts'
 import type { Rehearsal, RehearsedBox, RolloutStatus } from '../../src/core/rollouts/index.ts'
 
@@ -57,7 +57,7 @@ test.each([
 const box = (tenantSlug: string, beginsMs: number | null, endsMs: number | null, status: RehearsedBox['status']) =>
   ({ tenantSlug, beginsMs, endsMs, status }) as RehearsedBox
 
-test('the predicted course counts boxes in maintenance, updated and failed at each begin and end', () => {
+test('the expected course counts boxes in maintenance, updated and failed at each begin and end', () => {
   const boxes = [
     box('a', 0, 10, 'succeeded'),
     box('b', 10, 30, 'rolled_back'),

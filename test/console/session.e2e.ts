@@ -38,7 +38,7 @@ test('a session that ended elsewhere leads to the login, and from there back to 
 test('a page loads again when one of its files did not arrive, and says so when it never does', async () => {
   const page = await openPage(browser)
   let failures = 2
-  await page.route('**/console/assets/react-dom-*.js', (route) => (failures-- > 0 ? route.abort('connectionreset') : route.continue()))
+  await page.route('**/console/assets/jsx-runtime-*.js', (route) => (failures-- > 0 ? route.abort('connectionreset') : route.continue()))
   await page.goto(`${stage.url}/console/login`)
   await page.getByRole('heading', { name: 'Log in' }).waitFor()
   failures = Number.POSITIVE_INFINITY

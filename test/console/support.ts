@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AxeResults } from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { AdminRole } from '../../src/core/contract/index.ts'
 import { createAccountWithPassword } from '../../src/daemon/admin/index.ts'
@@ -109,6 +109,12 @@ export async function logIn(
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Log in' }).click()
   await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+}
+
+/** As a person comes: a pointer that was never seen to move does not enter. */
+export async function hover(target: Locator): Promise<void> {
+  await target.page().mouse.move(1, 1)
+  await target.hover()
 }
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

@@ -31,7 +31,7 @@ const marks = ({ canary, managed, live, status, fenceOverdue, moving }: BoxRow) 
 
 const columns = ({ now }: Style): Column<BoxRow>[] => [
   { title: 'BOX', value: ({ slug }) => slug, priority: 1, minWidth: 14 },
-  { title: 'PLAN', value: ({ plan }) => plan, priority: 3 },
+  { title: 'TIER', value: ({ tier }) => tier, priority: 3 },
   { title: 'HOST', value: ({ host }) => host, priority: 2, minWidth: 8 },
   { title: 'STATE', value: boxState, priority: 1, paint: stateTint },
   { title: 'DRIFT', value: ({ severity }) => severityText(severity), priority: 1, paint: ({ severity }) => severityTint[severity] },
@@ -73,7 +73,7 @@ export function boxView(box: BoxDetail, style: Style): string {
     ['last report', stamp(box.reportedAt, now) ?? 'never'],
     ['last check', stamp(box.last_drift_check_at, now), 'detail'],
     ['last snapshot', box.live ? snapshotWords(box, now) : undefined],
-    ['verified restore', box.live ? proofWords(box, now) : undefined],
+    ['last drill', box.live ? proofWords(box, now) : undefined],
     ['size', box.growth && sizeWords(box.growth)],
     ['created', stamp(box.createdAt, now), 'detail'],
     ['id', box.boxId, 'detail'],
@@ -109,7 +109,7 @@ const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
 const sizeWords = ({ bytes, days, totalBytes }: NonNullable<BoxDetail['growth']>) =>
   `${bytesText(totalBytes)}, ${growthText({ bytes, days })}`
 
-/** The last verified restore and its duration. */
+/** The last drill, or restore of the box itself, and its duration. */
 const proofWords = ({ lastProvenRestore: proof }: BoxDetail, now: Date) =>
   proof ? `${stamp(proof.at, now)}${proof.durationMs === null ? '' : `, in ${duration(proof.durationMs)}`}` : 'never'
 

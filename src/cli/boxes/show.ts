@@ -12,12 +12,12 @@ export const list = command('list', 'List boxes with state, drift and versions',
   options: {
     tier: oneOf('--tier <tier>', 'filter by tier', ['free', 'pro', 'enterprise']),
     host: text('--host <name>', 'filter by host'),
-    severity: oneOf('--severity <severity>', 'filter by drift', ['none', 'minor', 'major', 'unknown']),
+    drift: oneOf('--drift <drift>', 'filter by drift', ['none', 'minor', 'major', 'unknown']),
     slug: text('--slug <part>', 'filter by part of the slug'),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  run: ({ api }, query) => api.boxes.listBoxes({ query }),
+  run: ({ api }, { drift, ...query }) => api.boxes.listBoxes({ query: { ...query, ...(drift ? { severity: drift } : {}) } }),
   view: boxList,
 })
 

@@ -36,7 +36,16 @@ export function table<Row>(style: Style, columns: readonly Column<Row>[], rows: 
       .trimEnd()
   const head = line(({ column, width }, last) => paint.dim(place(column, column.title, { width, last })))
   const body = rows.map((row, index) => line((drawn, last) => paintedCell(drawn, { row, index, last }, paint)))
-  return [head, ...body].join('\n')
+  return [head, ...body, ...leftOut(drawn, fitted, style)].join('\n')
+}
+
+/** Names the columns that a narrow terminal has no room for: what is not shown may be what matters. */
+function leftOut<Row>(drawn: readonly Drawn<Row>[], fitted: readonly Drawn<Row>[], { paint, width }: Style): readonly string[] {
+  const shown = new Set(fitted.map(({ column }) => column))
+  const titles = drawn
+    .filter((one) => !shown.has(one.column) && priorityOf(one) < extra && hasContent(one))
+    .map(({ column }) => column.title)
+  return titles.length === 0 ? [] : [paint.dim(fold(`Not shown: ${titles.join(', ')} (-o wide)`, width))]
 }
 
 /** The columns of `--columns`, in that order. Throws USAGE for a title that the table does not have. */
@@ -132,5 +141,5 @@ export function tableWithText<Row>(
   const others = columns.filter((column) => column !== text)
   const [head = '', ...lines] = table(style, others, rows).split('\n')
   const below = (row: Row) => (text.value(row) ? [fold(`    ${clean(text.value(row))}`, style.width)] : [])
-  return [head, ...rows.flatMap((row, index) => [lines[index] ?? '', ...below(row)])].join('\n')
+  return [head, ...rows.flatMap((row, index) => [lines[index] ?? '', ...below(row)]), ...lines.slice(rows.length)].join('\n')
 }

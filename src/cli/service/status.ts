@@ -6,6 +6,7 @@ import { healthLine, listAllBoxes } from '../boxes/index.ts'
 import { clean, command, fields, type Paint, type Style, sections } from '../kit/index.ts'
 
 type Status = Readonly<{
+  installation: string | null
   alerts: readonly Alert[]
   rollouts: readonly RolloutSummary[]
   emergencyLacks: readonly EmergencyLack[]
@@ -16,14 +17,16 @@ type Counts = Readonly<Record<string, number>>
 
 export const status = command('status', 'Show alerts, rollouts, drift and hosts on one screen', {
   run: async (context): Promise<Status> => {
-    const { alerts, hosts, rollouts } = context.api
-    const [alertPage, rolloutPage, hostPage, boxes] = await Promise.all([
+    const { alerts, hosts, rollouts, service } = context.api
+    const [{ installation }, alertPage, rolloutPage, hostPage, boxes] = await Promise.all([
+      service.readyz(),
       alerts.listAlerts({ query: { status: 'open', limit: 50 } }),
       rollouts.listRollouts({ query: { limit: 50 } }),
       hosts.listHosts(),
       listAllBoxes(context),
     ])
     return {
+      installation,
       alerts: alertPage.alerts,
       rollouts: rolloutPage.rollouts.filter(isOpen),
       emergencyLacks: rolloutPage.emergencyLacks,
@@ -62,12 +65,12 @@ function lackLine(lacks: readonly EmergencyLack[], paint: Paint): string | undef
 /** Rows of a part that fit on one screen with the other parts. */
 const maxLines = 4
 
-function statusView({ alerts, rollouts, emergencyLacks, boxes, hosts }: Status, style: Style): string {
+function statusView({ installation, alerts, rollouts, emergencyLacks, boxes, hosts }: Status, style: Style): string {
   const { paint } = style
   return sections(
     fields(style, [
       ['chats', boxes.total === 0 ? 'no boxes' : healthLine(boxes.health, style)],
-      ['daemon', style.url],
+      ['daemon', installation === null ? style.url : `${clean(installation)} (${style.url})`],
       ['alerts', alerts.length === 0 ? paint.green('none open') : paint.red(`${alerts.length} open`)],
       ...capped(alerts, ({ id, title }) => `${id}  ${clean(title)}`, 'tenantry alerts list'),
       ['rollouts', rollouts.length === 0 ? 'none active' : paint.yellow(`${rollouts.length} active`)],
@@ -111,7 +114,7 @@ function countsText(counts: Counts, { good, paint }: Readonly<{ good: string; pa
 }
 
 /** The one command for what needs an operator first. */
-function nextOf({ alerts, rollouts, boxes, hosts }: Omit<Status, 'emergencyLacks'>): string {
+function nextOf({ alerts, rollouts, boxes, hosts }: Omit<Status, 'emergencyLacks' | 'installation'>): string {
   const [alert] = alerts
   const paused = rollouts.find(({ status }) => status === 'paused')
   if (alert) return `Next: tenantry alerts show ${alert.id}`

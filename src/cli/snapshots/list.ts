@@ -6,16 +6,16 @@ import { ago, type Column, type Context, command, count, oneOf, type Paint, type
 export const list = command('list', 'List snapshots, newest first', {
   options: {
     slug: text('--slug <slug>', 'filter by box'),
-    tier: oneOf('--tier <tier>', 'filter by tier', ['pre-update', 'daily', 'manual', 'pre-restore', 'final']),
+    kind: oneOf('--kind <kind>', 'filter by kind', ['pre-update', 'daily', 'manual', 'pre-restore', 'final']),
     status: oneOf('--status <status>', 'filter by status', ['present', 'forgotten', 'missing', 'damaged']),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  run: async ({ api }, query) => {
-    const page = await api.snapshots.listSnapshots({ query })
-    const { slug, tier, status, cursor } = query
+  run: async ({ api }, { kind, ...query }) => {
+    const page = await api.snapshots.listSnapshots({ query: { ...query, ...(kind ? { tier: kind } : {}) } })
+    const { slug, status, cursor } = query
     // Throws NOT_FOUND for an unknown box. An erased box may still have snapshots.
-    if (slug !== undefined && !(tier || status || cursor) && page.snapshots.length === 0) await getBox({ api }, slug)
+    if (slug !== undefined && !(kind || status || cursor) && page.snapshots.length === 0) await getBox({ api }, slug)
     return page
   },
   view: snapshotList,
@@ -38,11 +38,11 @@ function proof(snapshot: Snapshot, now: Date): string | null {
 const columns = ({ now }: Style): Column<Snapshot>[] => [
   { title: 'SNAPSHOT', value: ({ snapshotId }) => shortId(snapshotId), priority: 1 },
   { title: 'BOX', value: ({ slug }) => slug, priority: 1, minWidth: 12 },
-  { title: 'TIER', value: ({ tier }) => tier, priority: 2 },
+  { title: 'KIND', value: ({ tier }) => tier, priority: 2 },
   { title: 'TAKEN', value: ({ takenAt }) => ago(takenAt, now), priority: 1 },
   { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: ({ status }) => tint[status] },
   {
-    title: 'VERIFIED',
+    title: 'LAST DRILL',
     value: (snapshot) => proof(snapshot, now),
     priority: 2,
     paint: (snapshot) => (hasFailedSinceProof(snapshot) ? 'red' : undefined),

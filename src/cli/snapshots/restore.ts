@@ -61,8 +61,8 @@ async function confirmRestore({ ask, notify }: Context, slug: string, snapshot: 
 function lossView(slug: string, snapshot: Snapshot, { now, paint }: Style): string {
   const { snapshotId, tier, takenAt, lastProof, status } = snapshot
   const proof = lastProof
-    ? `Last verified ${stamp(lastProof.at, now)}${lastProof.durationMs === null ? '' : ` in ${duration(lastProof.durationMs)}`}.`
-    : 'It was never verified. Test it first: tenantry snapshots drill'
+    ? `Last drilled ${stamp(lastProof.at, now)}${lastProof.durationMs === null ? '' : ` in ${duration(lastProof.durationMs)}`}.`
+    : 'It was never drilled. Drill it first: tenantry snapshots drill'
   return [
     `Restores ${slug} from ${shortId(snapshotId)} (${tier}), taken ${stamp(takenAt, now)}.`,
     paint.red(`DATA LOSS: everything of the last ${lasted(takenAt, null, now)} (messages, files, accounts).`),

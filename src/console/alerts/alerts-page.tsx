@@ -20,6 +20,7 @@ const columns: readonly TableColumn<Alert>[] = [
   },
   {
     key: 'title',
+    narrow: 'title',
     title: 'Alert',
     width: 'minmax(330px, 5fr)',
     value: ({ title }) => title,

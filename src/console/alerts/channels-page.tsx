@@ -64,7 +64,7 @@ export function Page() {
       columns={columns(setTesting, why)}
       rowKey={({ channel, target }) => `${channel} ${target}`}
       empty={
-        <Empty title={words.noChannels} tone="waiting">
+        <Empty title={words.noChannels} tone="warning">
           <p>{words.noChannelsHint}</p>
         </Empty>
       }

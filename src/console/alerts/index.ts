@@ -1,6 +1,7 @@
 // Alerts: what needs an operator, why, and the command to run next. Closing is the daemon's: it sees when a cause is gone.
 import { consoleFeature } from '../kit/index.ts'
-import { words } from './words.ts'
+import { useAlertBadge } from './badge.ts'
+import { titles } from './titles.ts'
 
 export { alertTone } from './alert-tone.ts'
 export { openAlertsQuery } from './queries.ts'
@@ -10,12 +11,12 @@ export const alertsConsole = consoleFeature({
   pages: [
     {
       path: '/alerts',
-      title: words.title,
+      title: titles.title,
       load: () => import('./alerts-page.tsx'),
-      nav: { group: 'Now', label: words.title, order: 2, shortcut: 'a' },
+      nav: { group: 'Now', label: titles.title, order: 2, shortcut: 'a', useBadge: useAlertBadge },
     },
-    { path: '/alerts/channels', title: words.channels, load: () => import('./channels-page.tsx') },
-    { path: '/alerts/$id', title: words.alert, load: () => import('./alert-page.tsx') },
+    { path: '/alerts/channels', title: titles.channels, load: () => import('./channels-page.tsx') },
+    { path: '/alerts/$id', title: titles.alert, load: () => import('./alert-page.tsx') },
   ],
   live: { 'rollout.paused': ['alerts'], 'rollout.failed': ['alerts'], 'rollout.rolled_back': ['alerts'] },
 })

@@ -1,9 +1,9 @@
 import type { AlertDetail, ChannelState } from '../../core/alerts/index.ts'
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Alerts',
-  alert: 'Alert',
+  ...titles,
   answer: (open: number) => (open === 0 ? 'No open alert.' : `${plural(open, 'open alert')}.`),
   empty: 'No alerts',
   emptyHint: 'Alerts reach people through channels. Send a test message to see whether they do.',
@@ -15,7 +15,6 @@ export const words = {
   testOneTitle: (name: string) => `Send a test message to ${name}?`,
   testOneEffect: 'Its recipients get one message. No alert is created.',
   outcome: 'Outcome of the test',
-  channels: 'Channels',
   channelsAnswer: (channels: readonly ChannelState[]) => {
     if (channels.length === 0) return 'No recipient gets alerts.'
     const failing = channels.filter(({ last }) => last !== null && last.error !== null).length

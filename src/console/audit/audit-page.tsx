@@ -1,7 +1,22 @@
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
 import { Fragment, useState } from 'react'
 import type { ChainReport } from '../../core/audit/index.ts'
-import { Ago, api, Button, CliLine, Empty, Id, Loading, PageHeader, ProblemView, Status, TextFilter, useSearchState } from '../kit/index.ts'
+import {
+  Ago,
+  api,
+  Breakable,
+  Button,
+  CliLine,
+  dayAndTime,
+  Empty,
+  Id,
+  Loading,
+  PageHeader,
+  ProblemView,
+  Status,
+  TextFilter,
+  useSearchState,
+} from '../kit/index.ts'
 import { words } from './words.ts'
 
 type Entry = Awaited<ReturnType<typeof api.audit.listAudit>>['entries'][number]
@@ -56,7 +71,7 @@ function Entries({ entries, isFiltered }: Readonly<{ entries: readonly Entry[]; 
   const [open, setOpen] = useState<number>()
   if (entries.length === 0) return <Empty title={isFiltered ? words.none : words.noneYet} tone="off" />
   return (
-    <table className="plain-table" aria-label={words.title}>
+    <table className="plain-table stack names" aria-label={words.title}>
       <thead>
         <tr>
           <th scope="col">When</th>
@@ -73,12 +88,16 @@ function Entries({ entries, isFiltered }: Readonly<{ entries: readonly Entry[]; 
           <Fragment key={entry.seq}>
             <tr>
               <td>
-                <Ago at={entry.at} />
+                <When at={entry.at} />
               </td>
-              <td>{entry.actor}</td>
-              <td>{entry.action}</td>
-              <td>{entry.subject ?? ''}</td>
-              <td className="right">
+              <td data-label="by">
+                <Breakable>{entry.actor}</Breakable>
+              </td>
+              <td>
+                <Breakable>{entry.action}</Breakable>
+              </td>
+              <td>{entry.subject && <Breakable>{entry.subject}</Breakable>}</td>
+              <td className="right" data-label="entry">
                 <Button
                   look="quiet"
                   aria-expanded={open === entry.seq}
@@ -106,6 +125,16 @@ function Entries({ entries, isFiltered }: Readonly<{ entries: readonly Entry[]; 
     </table>
   )
 }
+
+/** Operators look entries up by day; the age is beside it. */
+const When = ({ at }: Readonly<{ at: string }>) => (
+  <>
+    {dayAndTime(at)}{' '}
+    <span className="dim">
+      <Ago at={at} />
+    </span>
+  </>
+)
 
 function Verify() {
   const verify = useMutation({ mutationFn: () => api.audit.verifyAudit({ query: {} }) })

@@ -1,7 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Audit log',
+  ...titles,
   verify: 'Verify',
   verifying: 'Verifying…',
   verified: (chains: number) => `${plural(chains, 'chain')} verified`,

@@ -76,7 +76,7 @@ export function Page() {
   const payouts = useQuery({ queryKey: ['billing', 'payouts'], queryFn: () => api.billing.listPayouts({ query: { limit: pageSize } }) })
   return (
     <>
-      <PageHeader title={words.title} answer={usage.data && <Answer {...usage.data.open} />} />
+      <PageHeader title={words.title} answer={usage.data && <Answer {...usage.data.open} hasProvider={usage.data.hasProvider} />} />
       <ThisMonth />
       <Section title={words.usage}>
         <ChoiceFilter label={words.state} name="state" choices={usageStates.map((value) => ({ value, label: value }))} />
@@ -124,8 +124,9 @@ const previewedTenants = 100
 const usageCommand = (state: UsageState | undefined): string => `tenantry billing usage${state ? ` --state ${state}` : ''}`
 
 /** Counts all tenants and months, whatever the list shows. */
-function Answer({ unbilled, planned }: Readonly<{ unbilled: number; planned: number }>) {
+function Answer({ unbilled, planned, hasProvider }: Readonly<{ unbilled: number; planned: number; hasProvider: boolean }>) {
   if (unbilled > 0) return <Status tone="failed">{words.unbilled(unbilled)}</Status>
+  if (!hasProvider) return <Status tone="off">{words.notSetUp}</Status>
   return planned > 0 ? <Status tone="waiting">{words.planned(planned)}</Status> : <Status tone="ok">{words.billed}</Status>
 }
 

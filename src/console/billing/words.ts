@@ -1,7 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Billing',
+  ...titles,
   usage: 'Usage of finished months',
   noUsage: 'No usage yet',
   preview: 'This month until now',
@@ -15,6 +16,7 @@ export const words = {
   found: (count: number) => `${plural(count, 'difference')}. Nothing was changed.`,
   unbilled: (count: number) => `${plural(count, 'amount')} not billed.`,
   planned: (count: number) => `${plural(count, 'amount')} waiting to be billed.`,
+  notSetUp: 'Payments are not set up: nothing is charged.',
   billed: 'Everything of finished months is billed.',
   state: 'Status',
   noUsageInState: 'No usage with this status',

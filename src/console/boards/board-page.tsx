@@ -55,7 +55,7 @@ function marksOf(findings: readonly BoardFinding[]): ReadonlyMap<string, Mark> {
   const marks = new Map<string, Mark>()
   for (const { elementId, severity, code } of findings)
     if (elementId && marks.get(elementId)?.tone !== 'failed')
-      marks.set(elementId, { tone: severity === 'error' ? 'failed' : 'waiting', text: code })
+      marks.set(elementId, { tone: severity === 'error' ? 'failed' : 'warning', text: code })
   return marks
 }
 
@@ -68,13 +68,13 @@ function Findings({ findings }: Readonly<{ findings: readonly BoardFinding[] }>)
         {errors > 0 ? (
           <Status tone="failed">{words.errors(errors)}</Status>
         ) : (
-          <Status tone="waiting">{words.warnings(findings.length)}</Status>
+          <Status tone="warning">{words.warnings(findings.length)}</Status>
         )}
       </p>
       <ul className="lines">
         {findings.map(({ code, elementId, severity, message, path = [] }) => (
           <li key={`${code} ${elementId} ${message}`}>
-            <Status tone={severity === 'error' ? 'failed' : 'waiting'}>{code}</Status>
+            <Status tone={severity === 'error' ? 'failed' : 'warning'}>{code}</Status>
             <span className="grow">
               {elementId && <code>{elementId}</code>} {message}
               {path.length > 0 && <div className="dim">{`Path: ${path.join(' → ')}`}</div>}

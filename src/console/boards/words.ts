@@ -1,8 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Flow boards',
-  runs: 'Runs',
+  ...titles,
   choose: 'Choose a tenant to see its boards and runs',
   tenant: 'Tenant',
   none: 'choose one',

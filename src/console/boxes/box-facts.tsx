@@ -1,5 +1,5 @@
 import type { BoxDetail } from '../../core/boxes/index.ts'
-import { Ago, Duration, type Fact, Id, Link, Scroll, Status } from '../kit/index.ts'
+import { Ago, Duration, type Fact, Id, Link, Status } from '../kit/index.ts'
 import { driftTones } from './box-state.ts'
 import { driftWords, words } from './words.ts'
 
@@ -8,36 +8,34 @@ export function Versions({ box: { driftReport, installed } }: Readonly<{ box: Bo
   const rows = driftReport?.components ?? []
   if (rows.length === 0) return <p className="dim">{words.noReport}</p>
   return (
-    <Scroll className="scroll-x">
-      <table className="grid">
-        <thead>
-          <tr>
-            <th scope="col">Component</th>
-            <th scope="col">Installed</th>
-            <th scope="col">Manifest</th>
-            <th scope="col">Drift</th>
-            <th scope="col">Explanation</th>
+    <table className="grid stack">
+      <thead>
+        <tr>
+          <th scope="col">Component</th>
+          <th scope="col">Installed</th>
+          <th scope="col">Manifest</th>
+          <th scope="col">Drift</th>
+          <th scope="col">Explanation</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ component, target, severity, explanation }) => (
+          <tr key={component}>
+            <th scope="row">{component}</th>
+            <td data-label="runs">
+              <code>{installed[component]}</code>
+            </td>
+            <td data-label="manifest">
+              <code>{target}</code>
+            </td>
+            <td>
+              <Status tone={driftTones[severity]}>{driftWords[severity]}</Status>
+            </td>
+            <td className="dim">{severity === 'none' ? '' : explanation}</td>
           </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ component, target, severity, explanation }) => (
-            <tr key={component}>
-              <th scope="row">{component}</th>
-              <td>
-                <code>{installed[component]}</code>
-              </td>
-              <td>
-                <code>{target}</code>
-              </td>
-              <td>
-                <Status tone={driftTones[severity]}>{driftWords[severity]}</Status>
-              </td>
-              <td className="dim">{severity === 'none' ? '' : explanation}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+        ))}
+      </tbody>
+    </table>
   )
 }
 
@@ -57,7 +55,7 @@ export const factsOf = (box: BoxDetail): readonly Fact[] => [
   ['On hold', box.heldBy?.replace(':', ' ')],
   ['Fence', box.fence && <Ago at={box.fence.since} />],
   ['Last report', <Ago at={box.reportedAt} />],
-  ['Verified restore', box.lastProvenRestore ? <Ago at={box.lastProvenRestore.at} /> : box.live && 'never'],
+  ['Last drill', box.lastProvenRestore ? <Ago at={box.lastProvenRestore.at} /> : box.live && 'never'],
   ['Created', <Ago at={box.createdAt} />],
   ['Id', <Id>{box.boxId}</Id>],
 ]

@@ -4,11 +4,11 @@ import { Ago, CliLine, Id, Link, Loaded, Section, Status, Timeline } from '../ki
 import { historyQuery, snapshotsQuery } from './queries.ts'
 import { words } from './words.ts'
 
-/** The latest snapshots with their proofs. */
+/** The latest snapshots with their drills. */
 export function Snapshots({ slug }: Readonly<{ slug: string }>) {
   const query = useQuery(snapshotsQuery(slug))
   return (
-    <Section title={words.snapshots} aside={<Link to={`/snapshots?slug=${slug}`}>all, take, test</Link>}>
+    <Section title={words.snapshots} aside={<Link to={`/snapshots?slug=${slug}`}>all, take, drill</Link>}>
       <Loaded query={query} rows={3}>
         {({ snapshots }) =>
           snapshots.length === 0 ? (
@@ -26,8 +26,8 @@ export function Snapshots({ slug }: Readonly<{ slug: string }>) {
                     {status !== 'present'
                       ? status
                       : lastProof
-                        ? `proven${lastProof.durationMs ? ` in ${duration(lastProof.durationMs)}` : ''}`
-                        : 'not proven'}
+                        ? `drilled${lastProof.durationMs ? ` in ${duration(lastProof.durationMs)}` : ''}`
+                        : 'never drilled'}
                   </Status>
                   {status === 'present' && (
                     <Link to={`/snapshots?slug=${slug}&q=${snapshotId.slice(0, 8)}`}>

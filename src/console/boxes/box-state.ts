@@ -15,7 +15,7 @@ const tones: Readonly<Record<string, Tone>> = {
 
 export const boxTone = (box: BoxRow): Tone => (box.fenceOverdue ? 'failed' : (tones[boxState(box)] ?? 'waiting'))
 
-export const driftTones = { none: 'ok', minor: 'waiting', major: 'failed', unknown: 'off' } as const satisfies Record<
+export const driftTones = { none: 'ok', minor: 'warning', major: 'failed', unknown: 'off' } as const satisfies Record<
   BoxRow['severity'],
   Tone
 >

@@ -29,8 +29,8 @@ const driftRank = { none: 0, minor: 1, major: 2, unknown: 3 } as const
 
 const columns: readonly TableColumn<BoxRow>[] = [
   { key: 'box', title: 'Box', width: 'minmax(160px, 2fr)', value: ({ slug }) => slug },
-  { key: 'tenant', title: 'Tenant', width: 'minmax(100px, 2fr)', value: ({ tenant }) => tenant },
-  { key: 'tier', title: 'Tier', width: '74px', value: ({ tier }) => tier },
+  { key: 'tenant', narrow: 'hidden', title: 'Tenant', width: 'minmax(100px, 2fr)', value: ({ tenant }) => tenant },
+  { key: 'tier', narrow: 'hidden', title: 'Tier', width: '84px', value: ({ tier }) => tier },
   { key: 'host', title: 'Host', width: 'minmax(76px, 1fr)', value: ({ host }) => host },
   { key: 'state', title: 'State', width: '112px', value: boxState, cell: (box) => <Status tone={boxTone(box)}>{boxState(box)}</Status> },
   {
@@ -41,7 +41,7 @@ const columns: readonly TableColumn<BoxRow>[] = [
     cell: ({ severity }) => <Status tone={driftTones[severity]}>{driftWords[severity]}</Status>,
   },
   { key: 'synapse', title: 'Synapse', width: '80px', value: ({ installed }) => known(installed.synapse) },
-  { key: 'postgres', title: 'PostgreSQL', width: '84px', value: ({ installed }) => known(installed.postgres) },
+  { key: 'postgres', narrow: 'hidden', title: 'PostgreSQL', width: '98px', value: ({ installed }) => known(installed.postgres) },
   agoColumn(['reported', 'Last report'], ({ reportedAt }) => reportedAt),
   { key: 'marks', title: 'Marks', width: 'minmax(76px, 1fr)', value: marksOf },
 ]

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { HostView } from '../../core/hosts/index.ts'
-import { plural } from '../../core/kit/index.ts'
-import { gigabytes, hostsQuery } from '../hosts/index.ts'
+import { bytesText, plural } from '../../core/kit/index.ts'
+import { hostsQuery } from '../hosts/index.ts'
 import { Choices, Loaded, Scroll } from '../kit/index.ts'
 import { words } from './words.ts'
 
@@ -32,5 +32,5 @@ const choicesOf = (hosts: readonly HostView[], except: string | undefined) =>
 
 const roomOf = (name: string, resources: HostView['resources'], diskLow: boolean): string =>
   resources
-    ? `${name}: ${plural(resources.boxes ?? 0, 'box', 'boxes')}, ${gigabytes(resources.freeDiskBytes)} free${diskLow ? ' (low)' : ''}`
+    ? `${name}: ${plural(resources.boxes ?? 0, 'box', 'boxes')}, ${bytesText(resources.freeDiskBytes)} free${diskLow ? ' (low)' : ''}`
     : name

@@ -2,7 +2,7 @@
 // Rollouts move boxes; here they are only scanned, probed, and entered into maintenance.
 import { consoleFeature, roleFor } from '../kit/index.ts'
 import { searchBoxes } from './queries.ts'
-import { words } from './words.ts'
+import { titles } from './titles.ts'
 
 export { driftTones } from './box-state.ts'
 export { fleetQuery } from './queries.ts'
@@ -13,11 +13,11 @@ export const boxesConsole = consoleFeature({
   pages: [
     {
       path: '/boxes',
-      title: words.title,
+      title: titles.title,
       load: () => import('./boxes-page.tsx'),
-      nav: { group: 'Fleet', label: words.title, order: 0, shortcut: 'b' },
+      nav: { group: 'Fleet', label: titles.title, order: 0, shortcut: 'b' },
     },
-    { path: '/boxes/$slug', title: words.box, load: () => import('./box-page.tsx') },
+    { path: '/boxes/$slug', title: titles.box, load: () => import('./box-page.tsx') },
   ],
   live: { 'rollout.done': ['boxes'], 'rollout.paused': ['boxes'], 'rollout.failed': ['boxes'] },
   actions: [{ id: 'scan all', label: 'Scan all boxes', detail: 'action', to: '/boxes', asks: 'scan', role: roleFor('boxes', 'scanBoxes') }],

@@ -1,11 +1,11 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const driftWords = { none: 'in sync', minor: 'minor', major: 'major', unknown: 'unknown' } as const
 
 export const words = {
+  ...titles,
   driftOf: (severity: keyof typeof driftWords) => (severity === 'none' ? 'in sync with the manifest' : `${driftWords[severity]} drift`),
-  title: 'Boxes',
-  box: 'Box',
   shown: (shown: number, all: number) => (shown === all ? plural(all, 'box', 'boxes') : `${shown} of ${plural(all, 'box', 'boxes')}`),
   drifted: (drifted: number, unknown: number) =>
     drifted + unknown === 0

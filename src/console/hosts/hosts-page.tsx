@@ -34,7 +34,14 @@ const columns: readonly TableColumn<HostView>[] = [
   },
   agoColumn(['seen', 'Last seen'], ({ lastSeenAt }) => lastSeenAt),
   { key: 'boxes', title: 'Boxes', width: '70px', align: 'right', value: ({ resources }) => resources?.boxes },
-  { key: 'load', title: 'Load', width: '70px', align: 'right', value: ({ resources }) => resources?.load?.[0]?.toFixed(1) },
+  {
+    key: 'load',
+    narrow: 'hidden',
+    title: 'Load',
+    width: '70px',
+    align: 'right',
+    value: ({ resources }) => resources?.load?.[0]?.toFixed(1),
+  },
   {
     key: 'disk',
     title: 'Free disk',
@@ -44,8 +51,8 @@ const columns: readonly TableColumn<HostView>[] = [
     cell: ({ resources, diskLow }) =>
       resources ? diskLow ? <Status tone="failed">{bytesText(resources.freeDiskBytes)}</Status> : bytesText(resources.freeDiskBytes) : '–',
   },
-  { key: 'agent', title: 'Agent', width: '100px', value: ({ agentVersion }) => agentVersion },
-  { key: 'engine', title: 'Engine', width: '120px', value: ({ engine }) => engine?.engine },
+  { key: 'agent', title: 'Agent', width: '160px', value: ({ agentVersion }) => agentVersion },
+  { key: 'engine', narrow: 'hidden', title: 'Engine', width: '120px', value: ({ engine }) => engine?.engine },
   { key: 'reason', title: 'Reason', width: 'minmax(120px, 3fr)', value: ({ reason }) => reason },
 ]
 
@@ -74,7 +81,7 @@ export function Page() {
       rowKey={({ name }) => name}
       rowLink={({ name }) => `/hosts/${encodeURIComponent(name)}`}
       empty={
-        <Empty title={words.none} tone="waiting">
+        <Empty title={words.none} tone="off">
           <p>{words.noneHint}</p>
           <CliLine>tenantry hosts invite host-1</CliLine>
         </Empty>

@@ -19,5 +19,5 @@ export const registriesQuery = { queryKey: ['hosts', 'registries'], queryFn: () 
 export const hostTone = ({ status, skewed, diskLow }: HostView): Tone => {
   if (status === 'revoked') return 'off'
   if (status !== 'online') return 'failed'
-  return skewed || diskLow ? 'waiting' : 'ok'
+  return skewed || diskLow ? 'warning' : 'ok'
 }

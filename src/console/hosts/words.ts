@@ -1,13 +1,13 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Hosts',
+  ...titles,
   allOnline: (count: number) => `All ${plural(count, 'host')} online.`,
   trouble: (count: number) => (count === 1 ? '1 host needs you.' : `${count} hosts need you.`),
   none: 'No hosts yet',
   noneHint: 'Invite a host, then run the two commands shown on it.',
   nothingFits: 'No host matches the filter',
-  invite: 'Invite host',
   inviteConsequence: 'Creates a token that enrols one host. It is valid for 15 minutes, for one use, and shown once.',
   invited: (name: string) => `Run this on ${name}. The token is not shown again.`,
   name: 'Name of the host',

@@ -5,7 +5,7 @@ import { cronsQuery, runTones } from './crons.ts'
 import { words } from './words.ts'
 
 const columns: readonly TableColumn<CronJob>[] = [
-  { key: 'job', title: 'Schedule', width: 'minmax(200px, 1fr)', value: ({ jobKey }) => jobKey },
+  { key: 'job', title: 'Schedule', width: 'minmax(232px, 1fr)', value: ({ jobKey }) => jobKey },
   {
     key: 'last',
     title: 'Last run',

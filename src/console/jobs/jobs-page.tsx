@@ -21,7 +21,7 @@ const tones = { waiting: 'waiting', away: 'waiting', dead: 'failed' } as const s
 
 const columns: readonly TableColumn<Job>[] = [
   { key: 'id', title: 'No', width: '80px', value: ({ id }) => id },
-  { key: 'topic', title: 'Topic', width: 'minmax(220px, 2fr)', value: ({ topic }) => topic },
+  { key: 'topic', narrow: 'title', title: 'Topic', width: 'minmax(220px, 2fr)', value: ({ topic }) => topic },
   {
     key: 'state',
     title: 'Status',

@@ -1,9 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  jobs: 'Jobs',
-  crons: 'Schedules',
-  webhooks: 'Webhooks',
+  ...titles,
   calm: 'No job has failed.',
   dead: (count: number) => `${plural(count, 'job')} failed and ${count === 1 ? 'waits' : 'wait'} for you.`,
   noJobs: 'No job is waiting',

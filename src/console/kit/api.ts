@@ -1,7 +1,7 @@
-import { endpoints } from 'virtual:endpoints'
+import { endpoints, type Slim } from 'virtual:endpoints'
 import { backgroundHeader, consoleHeader } from '../../core/admin/index.ts'
 import type { api as contracts } from '../../core/api.ts'
-import { type AdminRole, type Auth, type Client, type EndpointShape, makeClient, roleAtLeast } from '../../core/contract/index.ts'
+import { type AdminRole, type Client, type EndpointShape, makeClient, roleAtLeast } from '../../core/contract/index.ts'
 import { isProblem, type Problem } from '../../core/kit/index.ts'
 import { callKeys } from './call-keys.ts'
 import { learnServerTime } from './clock.ts'
@@ -86,15 +86,13 @@ export const api = Object.fromEntries(
 ) as unknown as Api
 
 /** The client asks whether an answer is a schema, and never parses with it. */
-function revived(shape: EndpointShape): EndpointShape {
-  return kindOf(shape) === 'json' ? { ...shape, returns: { safeParse: true } as never } : shape
+function revived([method, path, , returns = 'json', part]: Slim): EndpointShape {
+  const answer = returns === 'json' ? { safeParse: true } : { kind: returns }
+  return { method, path, returns: answer, ...(part ? { multipart: { part } } : {}) } as unknown as EndpointShape
 }
 
 /** The lowest role that may call an endpoint. */
-export function roleFor<F extends keyof Api>(feature: F, name: keyof Api[F]): AdminRole {
-  const auth = endpoints[feature]?.[name as string]?.auth as Auth | undefined
-  if (auth?.kind === 'admin') return auth.role
-  return auth?.kind === 'platform' && auth.orAdmin ? auth.orAdmin : 'admin'
-}
+export const roleFor = <F extends keyof Api>(feature: F, name: keyof Api[F]): AdminRole =>
+  endpoints[feature]?.[name as string]?.[2] ?? 'admin'
 
 export const maySee = (role: AdminRole, lowest: AdminRole): boolean => roleAtLeast(role, lowest)

@@ -1,38 +1,47 @@
-import { type ReactNode, useRef, useState } from 'react'
-import { Button as AriaButton, type ButtonProps, Tooltip, TooltipTrigger } from 'react-aria-components'
+import { type ButtonHTMLAttributes, type ReactNode, useId, useRef, useState } from 'react'
+import { Hint } from './hint.tsx'
 import { Icon } from './status.tsx'
 
 type Look = 'plain' | 'primary' | 'danger' | 'quiet'
 
+type ButtonProps = Pick<ButtonHTMLAttributes<HTMLButtonElement>, 'type' | 'autoFocus' | 'aria-label' | 'aria-expanded'> &
+  Readonly<{ look?: Look; why?: string | undefined; isDisabled?: boolean; onPress?(): void; children: ReactNode }>
+
 /** `why`: the button is disabled and says so; it stays reachable by keyboard, so that everyone can read why. */
-export function Button({
-  look = 'plain',
-  why,
-  children,
-  onPress,
-  ...more
-}: Omit<ButtonProps, 'className' | 'children'> & Readonly<{ look?: Look; why?: string | undefined; children: ReactNode }>) {
-  const button = (
-    <AriaButton
-      {...more}
-      className={`button ${look}${why ? ' refused' : ''}`}
-      aria-disabled={why ? true : undefined}
-      {...(why || !onPress ? {} : { onPress })}
-    >
-      {children}
-    </AriaButton>
-  )
-  return why ? <Hint text={why}>{button}</Hint> : button
+export function Button({ look = 'plain', why, isDisabled = false, onPress, type = 'button', ...more }: ButtonProps) {
+  const className = `button ${look}`
+  if (why) return <RefusedButton {...more} className={`${className} refused`} why={why} />
+  return <button {...more} type={type} className={className} disabled={isDisabled} onClick={() => onPress?.()} />
 }
 
-export const Hint = ({ text, children }: Readonly<{ text: string; children: ReactNode }>) => (
-  <TooltipTrigger delay={200} closeDelay={80}>
-    {children}
-    <Tooltip className="tooltip" offset={6}>
-      {text}
-    </Tooltip>
-  </TooltipTrigger>
-)
+type RefusedProps = Pick<ButtonProps, 'autoFocus' | 'aria-label' | 'children'> & Readonly<{ className: string; why: string }>
+
+function RefusedButton({ why, ...more }: RefusedProps) {
+  const [isShown, setShown] = useState(false)
+  const [button, id] = [useRef<HTMLButtonElement>(null), useId()]
+  const [show, hide] = [() => setShown(true), () => setShown(false)]
+  return (
+    <>
+      <button
+        {...more}
+        ref={button}
+        type="button"
+        aria-disabled
+        {...(isShown ? { 'aria-describedby': id } : {})}
+        onPointerEnter={show}
+        onPointerLeave={hide}
+        onFocus={show}
+        onBlur={hide}
+        onKeyDown={({ key }) => key === 'Escape' && hide()}
+      />
+      {isShown && (
+        <Hint id={id} of={button.current}>
+          {why}
+        </Hint>
+      )}
+    </>
+  )
+}
 
 /** Copies a text; says that it did. */
 export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; label?: string }>) {
@@ -48,10 +57,11 @@ export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; la
     timer.current = setTimeout(() => setState('idle'), 2000)
   }
   return (
-    <AriaButton
+    <button
+      type="button"
       className="copy"
       aria-label={state === 'idle' ? label : state === 'copied' ? 'Copied' : 'Not copied: select the text'}
-      onPress={() => void copy()}
+      onClick={() => void copy()}
     >
       {state === 'copied' ? (
         <Icon tone="ok" />
@@ -61,7 +71,7 @@ export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; la
           <path d="M10.5 5.5v-1.500a1.500 1.500 0 0 0 -1.500 -1.500h-5a1.500 1.500 0 0 0 -1.500 1.500v5a1.500 1.500 0 0 0 1.500 1.500h1.500" />
         </svg>
       )}
-    </AriaButton>
+    </button>
   )
 }
 
@@ -80,6 +90,9 @@ export const CliLine = ({ children }: Readonly<{ children: string }>) => (
     <CopyButton text={children} label="Copy command" />
   </div>
 )
+
+/** Whether keys are worth naming: a touch device has none. */
+export const hasKeys = globalThis.matchMedia?.('(hover: hover), (pointer: fine)').matches ?? true
 
 /** How the key of the palette is named on this machine. */
 export const paletteKey = /Mac|iP(hone|ad)/.test(globalThis.navigator?.userAgent ?? '') ? '⌘K' : 'Ctrl K'

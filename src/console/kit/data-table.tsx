@@ -1,9 +1,10 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type CSSProperties, type KeyboardEvent, type MouseEvent, memo, type ReactNode, useCallback, useMemo, useRef } from 'react'
+import { type CSSProperties, type MouseEvent, memo, type ReactNode, useCallback, useLayoutEffect, useMemo, useRef } from 'react'
+import { useIsNarrow } from './narrow.ts'
 import { parseSearch, useSearchState } from './search-state.ts'
 import { inOrder, type TableColumn } from './table-column.ts'
-import { moveFocus } from './table-keys.ts'
+import { useTableKeys } from './table-keys.ts'
 import { Checkbox, SelectAll, type Selection, withKey } from './table-selection.tsx'
 
 type DataTableProps<Row> = Readonly<{
@@ -20,33 +21,40 @@ type DataTableProps<Row> = Readonly<{
 }>
 
 const rowHeight = 32
+const cardHeight = 76
+/** On a phone the list fills the screen once it is scrolled to. */
+const cardReserve = 96
 const rowsOutside = 8
 
 /** A table of any length: rows outside of the window are not in the page. The order is in the address, as `sort=host` or `sort=-host`. */
 export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, selection, reserve = 190 }: DataTableProps<Row>) {
   const [{ sort }, change] = useSearchState()
   const navigate = useNavigate()
+  const isNarrow = useIsNarrow()
   const sorted = useMemo(() => inOrder(rows, columns, sort), [rows, columns, sort])
   const scroller = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: sorted.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => rowHeight,
+    estimateSize: () => (isNarrow ? cardHeight : rowHeight),
     overscan: rowsOutside,
     useFlushSync: false,
   })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows become cards, or cards rows
+  useLayoutEffect(() => virtual.measure(), [isNarrow])
   const tracks = [...(selection ? ['28px'] : []), ...columns.map(({ width }) => width)]
   const style = {
     '--tracks': tracks.join(' '),
     '--least': `${leastWidth(tracks)}px`,
-    maxHeight: `max(240px, calc(100dvh - ${reserve}px))`,
+    maxHeight: `max(240px, calc(100dvh - ${isNarrow ? cardReserve : reserve}px))`,
   } as CSSProperties
   const latest = useRef(selection)
   latest.current = selection
   const select = useCallback((key: string, on: boolean) => latest.current?.onChange(withKey(latest.current.selected, key, on)), [])
-  const move = (event: KeyboardEvent<HTMLDivElement>) => moveFocus(event, sorted.length, (to) => virtual.scrollToIndex(to))
+  useTableKeys(scroller, { count: sorted.length, scrollTo: (to) => virtual.scrollToIndex(to) })
   if (rows.length === 0) return <>{empty}</>
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: it follows the links of rows, which Enter clicks
     <div
       className="table"
       ref={scroller}
@@ -56,7 +64,6 @@ export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, s
       aria-rowcount={sorted.length + 1}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
       tabIndex={0}
-      onKeyDown={move}
       onClick={(event) => follow(event, navigate)}
     >
       <div role="rowgroup" className="table-head">
@@ -67,7 +74,13 @@ export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, s
             </div>
           )}
           {columns.map((column) => (
-            <HeaderCell key={column.key} column={column} sort={sort} onSort={(next) => change({ sort: next })} />
+            <HeaderCell
+              key={column.key}
+              column={column}
+              className={cellClass(column, columns)}
+              sort={sort}
+              onSort={(next) => change({ sort: next })}
+            />
           ))}
         </div>
       </div>
@@ -82,6 +95,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey, rowLink, empty, s
               href={rowLink && hrefOf(rowLink(row))}
               isSelected={selection?.selected.has(key)}
               onSelect={selection && select}
+              measure={isNarrow ? virtual.measureElement : undefined}
             />
           )
         })}
@@ -99,25 +113,39 @@ type BodyRowProps<Row> = Readonly<{
   href: string | undefined
   isSelected: boolean | undefined
   onSelect: ((key: string, on: boolean) => void) | undefined
+  /** Cards differ in height. */
+  measure: ((row: HTMLElement | null) => void) | undefined
 }>
 
 /** Rendered again only when its own data change: scrolling moves the others. */
-const BodyRow = memo(function BodyRow<Row>({ index, start, name, row, columns, href, isSelected = false, onSelect }: BodyRowProps<Row>) {
+const BodyRow = memo(function BodyRow<Row>({
+  index,
+  start,
+  name,
+  row,
+  columns,
+  href,
+  isSelected = false,
+  onSelect,
+  measure,
+}: BodyRowProps<Row>) {
   return (
     <div
       role="row"
+      ref={measure}
       aria-rowindex={index + 2}
       data-index={index}
+      tabIndex={-1}
       className={`table-row body-row${isSelected ? ' selected' : ''}`}
       style={{ transform: `translateY(${start}px)` }}
     >
       {onSelect && (
-        <div role="cell">
+        <div role="cell" className="card-check">
           <Checkbox label={`Select ${name}`} isSelected={isSelected} onChange={(on) => onSelect(name, on)} />
         </div>
       )}
       {columns.map((column, at) => (
-        <div key={column.key} role="cell" className={cellClass(column)}>
+        <div key={column.key} role="cell" className={cellClass(column, columns)} data-label={column.title}>
           {at === 0 && href !== undefined ? <a href={href}>{contentOf(column, row)}</a> : contentOf(column, row)}
         </div>
       ))}
@@ -151,22 +179,26 @@ const columnGap = 8
 /** Rows are grids of their own: all have this width at least, whatever is in their cells. */
 const leastWidth = (tracks: readonly string[]) => tracks.reduce((sum, track) => sum + Number(/\d+/.exec(track)?.[0] ?? 0) + columnGap, 0)
 
-const cellClass = <Row,>({ align, pinned }: TableColumn<Row>) => (pinned ? 'pinned' : align)
+const cellClass = <Row,>(column: TableColumn<Row>, columns: readonly TableColumn<Row>[]): string => {
+  const title = columns.find(({ narrow }) => narrow === 'title') ?? columns[0]
+  const place = column === title ? 'card-title' : column.narrow === 'hidden' ? 'card-hidden' : ''
+  return [column.pinned ? 'pinned' : column.align, place].filter(Boolean).join(' ')
+}
 
 const contentOf = <Row,>({ cell, value }: TableColumn<Row>, row: Row): ReactNode => {
   if (cell) return cell(row)
   const text = value(row)
-  return text === null || text === undefined || text === '' ? <span className="dim">–</span> : text
+  return text === null || text === undefined || text === '' ? <span className="dim nothing">–</span> : text
 }
 
 function HeaderCell<Row>({
   column,
+  className,
   sort,
   onSort,
-}: Readonly<{ column: TableColumn<Row>; sort: string | undefined; onSort(next: string): void }>) {
+}: Readonly<{ column: TableColumn<Row>; className: string; sort: string | undefined; onSort(next: string): void }>) {
   const { key, title, sortable = true } = column
   const direction = sort === key ? 'ascending' : sort === `-${key}` ? 'descending' : undefined
-  const className = cellClass(column)
   if (!sortable)
     return (
       <div role="columnheader" className={className}>

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'react'
 import type { AdminRole } from '../../core/contract/index.ts'
+import type { Tone } from './status.tsx'
 
 /** One page. Its file exports `Page` and is loaded when it is opened. */
 export type ConsolePage = Readonly<{
@@ -9,10 +10,13 @@ export type ConsolePage = Readonly<{
   title: string
   load(): Promise<{ Page: ComponentType }>
   /** Its place in the navigation; a page without one is reached from another. */
-  nav?: Readonly<{ group: NavGroup; label: string; order: number; shortcut?: string }>
+  nav?: Readonly<{ group: NavGroup; label: string; order: number; shortcut?: string; useBadge?(): Badge | undefined }>
   /** The lowest role that may open it. */
   role?: AdminRole
 }>
+
+/** A number beside the label in the navigation, with its meaning in words. */
+export type Badge = Readonly<{ count: number; label: string; tone: Tone }>
 
 export const navGroups = ['Now', 'Fleet', 'Platform', 'System'] as const
 export type NavGroup = (typeof navGroups)[number]

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react'
 import { Button as AriaButton, Input, Label, ListBox, ListBoxItem, Popover, SearchField, Select, SelectValue } from 'react-aria-components'
+import { hasKeys } from './controls.tsx'
 import { useSearchState } from './search-state.ts'
 import { isTyping } from './typing.ts'
 
@@ -9,7 +10,8 @@ export function TextFilter({ label, name = 'q' }: Readonly<{ label: string; name
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || isTyping(event.target)) return
+      const isFirst = document.querySelector('.text-filter input') === input.current
+      if (event.key !== '/' || !isFirst || event.ctrlKey || event.metaKey || isTyping(event.target)) return
       event.preventDefault()
       input.current?.focus()
     }
@@ -23,7 +25,7 @@ export function TextFilter({ label, name = 'q' }: Readonly<{ label: string; name
       value={search[name] ?? ''}
       onChange={(text) => change({ [name]: text || undefined })}
     >
-      <Input ref={input} placeholder={`${label}  /`} />
+      <Input ref={input} placeholder={hasKeys && name === 'q' ? `${label}  /` : label} />
     </SearchField>
   )
 }

@@ -4,13 +4,15 @@ export { quoted } from '../../core/kit/index.ts'
 export { ActionDialog, type ActionInput } from './action-dialog.tsx'
 export { type Api, api, onProofRequired, onSessionEnd, roleFor, type ShownProblem } from './api.ts'
 export { usePaletteAction } from './asked.ts'
+export { Breakable } from './breakable.tsx'
 export { Check, Choices, Field } from './choice.tsx'
 export { now, useNow, useSeconds } from './clock.ts'
 export { actionColumn, agoColumn, statusColumn } from './columns.tsx'
-export { Button, CliLine, CopyButton, Hint, Id, paletteKey } from './controls.tsx'
+export { Button, CliLine, CopyButton, hasKeys, Id, paletteKey } from './controls.tsx'
 export { DataTable } from './data-table.tsx'
 export { type Decision, DecisionPage } from './decision-page.tsx'
 export {
+  type Badge,
   type ConsoleFeature,
   type ConsolePage,
   consoleFeature,
@@ -19,6 +21,7 @@ export {
   type PaletteEntry,
 } from './feature.ts'
 export { ChoiceFilter, TextFilter } from './filters.tsx'
+export { Brand, useCriticalInTitle, usePageTitle } from './installation.tsx'
 export { type Fact, KeyValues, Link, PageHeader, Scroll, Section } from './layout.tsx'
 export { ListPage } from './list-page.tsx'
 export { followEvents, followStream, useStreamState } from './live.ts'
@@ -29,6 +32,6 @@ export { Empty, Loaded, Loading, ProblemView } from './states.tsx'
 export { Icon, Status, type Tone } from './status.tsx'
 export type { TableColumn } from './table-column.ts'
 export { type Selection, withKey } from './table-selection.tsx'
-export { Ago, At, ago, Duration, Elapsed, exactTime, timeOfDay } from './time.tsx'
+export { Ago, At, ago, Duration, dayAndTime, Elapsed, exactTime, timeOfDay } from './time.tsx'
 export { type StripMark, Timeline, type TimelineEntry, TimeStrip } from './timeline.tsx'
-export { isTyping } from './typing.ts'
+export { isBlocked, isTyping } from './typing.ts'

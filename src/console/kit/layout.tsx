@@ -1,5 +1,6 @@
 import { Link as RouterLink } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
+import { usePageTitle } from './installation.tsx'
 
 /** A link to a page of the console, as a plain address: `/boxes/linden?tab=history`. */
 export const Link = ({
@@ -23,14 +24,29 @@ export const Link = ({
   )
 }
 
+let focused = ''
+
+/**
+ * Moves the focus to a page that was just opened, once, so that a screen reader names it and keys reach it. A field that took the focus by
+ * itself, or a dialog, keeps it.
+ */
+function focusPage(): void {
+  const { pathname } = location
+  if (pathname === focused) return
+  focused = pathname
+  const main = document.getElementById('main')
+  if (document.querySelector('[role=dialog], [role=alertdialog]') || main?.querySelector(':focus')) return
+  main?.scrollTo(0, 0)
+  main?.focus({ preventScroll: true })
+}
+
 /** The name of the page, the one line that answers it, and its actions. */
 export function PageHeader({ title, answer, actions }: Readonly<{ title: string; answer?: ReactNode; actions?: ReactNode }>) {
-  useEffect(() => {
-    document.title = `${title} · Tenantry`
-  }, [title])
+  usePageTitle(title)
+  useEffect(focusPage, [])
   return (
     <header className="page-head">
-      <h1>{title}</h1>
+      <h1 id="page-title">{title}</h1>
       <div className="page-answer">{answer}</div>
       {actions && <div className="page-actions">{actions}</div>}
     </header>

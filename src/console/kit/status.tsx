@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 
-/** The four states of everything, and `off` for what does not apply. Each has an icon and a word: colour never stands alone. */
-export type Tone = 'ok' | 'working' | 'waiting' | 'failed' | 'off'
+/** The states of everything: `waiting` for time, `warning` for a person, and `off` for what does not apply or is not set up. Each has an icon and a word: colour never stands alone. */
+export type Tone = 'ok' | 'working' | 'waiting' | 'warning' | 'failed' | 'off'
 
 const shapes: Readonly<Record<Tone, ReactNode>> = {
   ok: <path d="M3.5 8.5l3 3 6-7" />,
@@ -15,6 +15,12 @@ const shapes: Readonly<Record<Tone, ReactNode>> = {
     <>
       <circle cx="8" cy="8" r="5.5" />
       <path d="M8 5v3.2l2 1.3" />
+    </>
+  ),
+  warning: (
+    <>
+      <circle cx="8" cy="8" r="5.5" />
+      <path d="M8 5v3.4M8 10.8v.2" />
     </>
   ),
   failed: (

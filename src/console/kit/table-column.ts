@@ -9,6 +9,8 @@ export type TableColumn<Row> = Readonly<{
   value(row: Row): string | number | null | undefined
   cell?(row: Row): ReactNode
   align?: 'right'
+  /** On a phone a row is a card: its title (else the first column), and the others as facts below. `hidden`: not on the card. */
+  narrow?: 'title' | 'hidden'
   /** Stays in view at the right edge while the table scrolls sideways: buttons. */
   pinned?: true
   /** False where an order means nothing. */

@@ -25,13 +25,20 @@ const clockTime = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 /** `12:03:11` in the viewer's zone. */
 export const timeOfDay = (at: Date | number | string): string => clockTime.format(new Date(at))
 
+/** `2026-01-05 12:03:11` in the viewer's zone. */
+export const dayAndTime = (iso: string): string => {
+  const at = new Date(iso)
+  const day = [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, '0')).join('-')
+  return `${day} ${timeOfDay(at)}`
+}
+
 /** The exact time in the viewer's zone, and in UTC. */
 export const exactTime = (iso: string): string => `${local.format(new Date(iso))} (${iso.slice(0, 19).replace('T', ' ')} UTC)`
 
 /** How long ago; the exact time on hover. */
 export function Ago({ at, none = 'never' }: Readonly<{ at: string | null | undefined; none?: string }>) {
   const now = useNow()
-  if (!at) return <span className="dim">{none}</span>
+  if (!at) return <span className={/^–?$/.test(none) ? 'dim nothing' : 'dim'}>{none}</span>
   return (
     <time dateTime={at} title={exactTime(at)}>
       {ago(at, now)}
@@ -47,7 +54,7 @@ export const At = ({ at }: Readonly<{ at: string }>) => (
 )
 
 export const Duration = ({ ms }: Readonly<{ ms: number | null | undefined }>) =>
-  ms === null || ms === undefined ? <span className="dim">–</span> : <span className="num">{duration(ms)}</span>
+  ms === null || ms === undefined ? <span className="dim nothing">–</span> : <span className="num">{duration(ms)}</span>
 
 /** The time since a moment, each second. */
 export function Elapsed({ since, until }: Readonly<{ since: string; until?: string | null }>) {

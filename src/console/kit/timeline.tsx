@@ -5,7 +5,7 @@ import { ago, exactTime } from './time.tsx'
 
 export type TimelineEntry = Readonly<{ key: string; at: string; tone: Tone; text: ReactNode; detail?: ReactNode }>
 
-/** Events, newest first. */
+/** Events with their age. */
 export function Timeline({ entries, label }: Readonly<{ entries: readonly TimelineEntry[]; label: string }>) {
   const now = useNow()
   return (

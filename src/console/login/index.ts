@@ -2,5 +2,7 @@
 // The session itself is a cookie that no script can read.
 
 export { Logout, ThemeButton } from './account-buttons.tsx'
-export { LoginPage } from './login-page.tsx'
 export { Reauthenticate } from './reauthenticate.tsx'
+
+/** The page is no part of the first load of those who are logged in. */
+export const loadLoginPage = () => import('./login-page.tsx')

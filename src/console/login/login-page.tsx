@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Form, Input, Label, Text, TextField } from 'react-aria-components'
 import { isProblem } from '../../core/kit/index.ts'
-import { api, Button, Id, ProblemView, parseSearch, queryClient } from '../kit/index.ts'
+import { api, Brand, Button, Id, ProblemView, parseSearch, queryClient, usePageTitle } from '../kit/index.ts'
 import { words } from './words.ts'
 
 type Step = 'login' | 'link' | 'password' | 'totp' | 'done'
@@ -17,8 +17,8 @@ export function LoginPage() {
   const token = linkToken()
   const [step, setStep] = useState<Step>(token ? 'link' : 'login')
   const [given, setGiven] = useState('')
+  usePageTitle(words.title)
   useEffect(() => {
-    document.title = `${words.title} · Tenantry`
     void api.admin.whoAmI().then(
       ({ setup }) => setStep(setup[0] ?? 'done'),
       () => undefined,
@@ -38,6 +38,9 @@ export function LoginPage() {
   return (
     <main className="login">
       <div>
+        <p className="brand">
+          <Brand />
+        </p>
         {step === 'login' && <Login onDone={onLogin} />}
         {step === 'link' && <ByLink token={token ?? ''} onDone={(setup) => onLogin(setup, '')} onOther={() => setStep('login')} />}
         {step === 'password' && <NewPassword current={given} onDone={(setup, password) => onLogin(setup, password)} />}
@@ -144,10 +147,10 @@ function ByLink({ token, onDone, onOther }: Readonly<{ token: string; onDone(set
     })
   // A link that failed fails again.
   if (isProblem(error, 'LOGIN_FAILED'))
-    return <Sheet title="Tenantry" onSubmit={onOther} submit={words.byPassword} busy={false} error={error} />
+    return <Sheet title={words.title} onSubmit={onOther} submit={words.byPassword} busy={false} error={error} />
   return (
     <>
-      <Sheet title="Tenantry" hint={words.linkHint} onSubmit={submit} submit={words.link} busy={busy} error={error} />
+      <Sheet title={words.title} hint={words.linkHint} onSubmit={submit} submit={words.link} busy={busy} error={error} />
       {error !== undefined && <Button onPress={onOther}>{words.byPassword}</Button>}
     </>
   )

@@ -1,7 +1,7 @@
-import { useEffect, useState } from 'react'
-import { Input, Label, TextField } from 'react-aria-components'
-import { ActionDialog, api, onProofRequired, useWhoAmI } from '../kit/index.ts'
-import { words } from './words.ts'
+import { lazy, Suspense, useEffect, useState } from 'react'
+import { onProofRequired } from '../kit/index.ts'
+
+const ProofDialog = lazy(() => import('./proof-dialog.tsx'))
 
 type Answer = (isProven: boolean) => void
 
@@ -14,36 +14,9 @@ export function Reauthenticate() {
     for (const one of waiting) one(isProven)
     setWaiting([])
   }
-  return <ProofDialog answer={answer} />
-}
-
-function ProofDialog({ answer }: Readonly<{ answer: Answer }>) {
-  const [password, setPassword] = useState('')
-  const [code, setCode] = useState('')
-  const hasTotp = useWhoAmI()?.totp === true
-  const totp = code.replaceAll(' ', '')
   return (
-    <ActionDialog
-      title={words.reauthenticate}
-      consequence={words.reauthenticateWhy}
-      confirm="Continue"
-      isComplete={password !== '' && (!hasTotp || totp !== '')}
-      run={async () => {
-        await api.admin.reauthenticate({ body: { password, ...(hasTotp ? { totp } : {}) } })
-        answer(true)
-      }}
-      onClose={() => answer(false)}
-    >
-      <TextField className="field" type="password" value={password} onChange={setPassword} autoComplete="current-password" autoFocus>
-        <Label>{words.password}</Label>
-        <Input />
-      </TextField>
-      {hasTotp && (
-        <TextField className="field" value={code} onChange={setCode} autoComplete="one-time-code">
-          <Label>{words.code}</Label>
-          <Input />
-        </TextField>
-      )}
-    </ActionDialog>
+    <Suspense fallback={null}>
+      <ProofDialog answer={answer} />
+    </Suspense>
   )
 }

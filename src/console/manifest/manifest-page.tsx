@@ -4,6 +4,7 @@ import { diffManifests, type ManifestRevision } from '../../core/boxes/index.ts'
 import { fleetQuery } from '../boxes/index.ts'
 import {
   Ago,
+  Breakable,
   Button,
   CliLine,
   Empty,
@@ -75,7 +76,7 @@ const NewButton = ({ why }: Readonly<{ why: string | undefined }>) =>
   )
 
 const NoManifest = () => (
-  <Empty title={words.none} tone="waiting">
+  <Empty title={words.none} tone="off">
     <p>{words.noneHint}</p>
     <CliLine>tenantry manifest apply manifest.yaml</CliLine>
   </Empty>
@@ -92,7 +93,7 @@ function Answer({ current, shown }: Readonly<{ current: ManifestRevision; shown:
   const drifted = data ? data.drift.minor + data.drift.major : undefined
   return (
     <>
-      <Status tone={drifted ? 'waiting' : 'ok'}>{words.revision(current.revision)}</Status>
+      <Status tone={drifted ? 'warning' : data?.boxes ? 'ok' : 'off'}>{words.revision(current.revision)}</Status>
       {drifted === 0 && data?.drift.unknown === 0 && `: ${words.inSync}`}
       {drifted ? (
         <>
@@ -126,7 +127,14 @@ function Revision({ found, before, current, why }: RevisionProps) {
         <Tiers tiers={manifest.tiers} />
       </Section>
       <Section title={words.images}>
-        <KeyValues facts={Object.entries(manifest.images).map(([service, image]) => [service, <code key={service}>{image}</code>])} />
+        <KeyValues
+          facts={Object.entries(manifest.images).map(([service, image]) => [
+            service,
+            <code key={service}>
+              <Breakable>{image}</Breakable>
+            </code>,
+          ])}
+        />
       </Section>
       <Section title={words.changesFrom(before?.revision ?? 0)}>
         {before ? (

@@ -9,7 +9,14 @@ const tierColumns: readonly TableColumn<readonly [string, TierVersions]>[] = [
   { key: 'synapse', title: titles.synapse, width: '120px', value: ([, { synapse }]) => synapse, sortable: false },
   { key: 'postgres', title: titles.postgres, width: '120px', value: ([, { postgres }]) => postgres, sortable: false },
   { key: 'minio', title: titles.minio, width: 'minmax(220px, 1fr)', value: ([, { minio }]) => minio, sortable: false },
-  { key: 'migrations', title: titles.migrations, width: '100px', value: ([, one]) => one.migrationsHead, sortable: false },
+  {
+    key: 'migrations',
+    narrow: 'hidden',
+    title: titles.migrations,
+    width: '100px',
+    value: ([, one]) => one.migrationsHead,
+    sortable: false,
+  },
 ]
 
 /** The versions of each tier. */
@@ -26,7 +33,14 @@ const historyColumns: readonly TableColumn<ManifestRevision>[] = [
   { key: 'synapse', title: titles.synapse, width: '140px', value: (one) => versionsOf(one, 'synapse'), sortable: false },
   { key: 'postgres', title: titles.postgres, width: '120px', value: (one) => versionsOf(one, 'postgres'), sortable: false },
   { key: 'minio', title: titles.minio, width: 'minmax(220px, 1fr)', value: (one) => versionsOf(one, 'minio'), sortable: false },
-  { key: 'migrations', title: titles.migrations, width: '100px', value: (one) => versionsOf(one, 'migrationsHead'), sortable: false },
+  {
+    key: 'migrations',
+    narrow: 'hidden',
+    title: titles.migrations,
+    width: '100px',
+    value: (one) => versionsOf(one, 'migrationsHead'),
+    sortable: false,
+  },
   {
     key: 'applied',
     title: titles.applied,

@@ -1,8 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Manifest',
-  newTitle: 'New manifest',
+  ...titles,
   revision: (revision: number) => `Revision ${revision}`,
   superseded: (current: number) => `superseded by revision ${current}`,
   none: 'No manifest yet',
@@ -19,7 +19,6 @@ export const words = {
   noChange: (revision: number) => `No changes: equal to revision ${revision}.`,
   drifted: (count: number) => `${plural(count, 'box', 'boxes')} to update`,
   inSync: 'every box is in sync with it',
-  create: 'New manifest…',
   again: 'Apply again…',
   text: 'Manifest in YAML or JSON',
   textHint: 'It starts as the current manifest. Nothing is applied until you confirm the changes.',

@@ -36,7 +36,7 @@ const columnsWith = (change: (item: Item) => void, why: string | undefined): rea
     value: ({ priceCents }) => priceCents ?? 0,
     cell: (item) =>
       item.priceModel !== null && item.paymentPriceId === null ? (
-        <Status tone="waiting" title={words.needsPrice}>
+        <Status tone="warning" title={words.needsPrice}>
           {priceWords(item)}
         </Status>
       ) : (

@@ -87,7 +87,7 @@ const Details = ({ submission }: Readonly<{ submission: Submission }>) => (
         ['Vendor', `${submission.vendorName}, ${submission.vendorEmail} (${submission.vendorCountry})`],
         [
           'Address',
-          <Status key="proven" tone={submission.proven ? 'ok' : 'waiting'}>
+          <Status key="proven" tone={submission.proven ? 'ok' : 'warning'}>
             {submission.proven ? words.proven : words.unproven}
           </Status>,
         ],
@@ -101,7 +101,7 @@ const Details = ({ submission }: Readonly<{ submission: Submission }>) => (
         <ul className="lines">
           {submission.warnings.map((warning) => (
             <li key={warning}>
-              <Icon tone="waiting" /> {warning}
+              <Icon tone="warning" /> {warning}
             </li>
           ))}
         </ul>

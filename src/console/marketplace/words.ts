@@ -1,12 +1,11 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 const noServer = 'Without a mail server, the daemon writes the mail to its mail folder.'
 
 export const words = {
-  title: 'Marketplace',
+  ...titles,
   items: 'Items',
-  vendors: 'Vendors',
-  submissions: 'Submissions',
   noItems: 'No items yet',
   onboarding: 'Payment accounts to set up',
   onboardingHint: 'The command prints a link for the vendor, who fills in the form of the payment provider.',

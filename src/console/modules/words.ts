@@ -1,8 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Modules',
-  module: 'Module',
+  ...titles,
   healthy: 'healthy in the last hour',
   unhealthy: 'unhealthy in the last hour',
   lastHour: 'Last hour',

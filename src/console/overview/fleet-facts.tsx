@@ -7,7 +7,8 @@ import { type EmergencyLack, emergencyLackText, preventsEmergency } from '../../
 import type { ProofSummary } from '../../core/snapshots/index.ts'
 import { driftTones, driftWords, fleetQuery } from '../boxes/index.ts'
 import { Ago, type Fact, Icon, KeyValues, Link, Loaded, Section, Status, type Tone } from '../kit/index.ts'
-import { countBy, hostsQuery, jobsQuery, proofsQuery, rolloutsQuery } from './queries.ts'
+import { recentRolloutsQuery } from '../rollouts/index.ts'
+import { countBy, hostsQuery, jobsQuery, proofsQuery } from './queries.ts'
 import { words } from './words.ts'
 
 /** Boxes by drift, hosts by status, jobs and proofs: one line each. */
@@ -16,7 +17,7 @@ export function Fleet() {
   const hosts = useQuery(hostsQuery)
   const jobs = useQuery(jobsQuery)
   const proofs = useQuery(proofsQuery)
-  const lacks = useQuery(rolloutsQuery).data?.emergencyLacks ?? []
+  const lacks = useQuery(recentRolloutsQuery).data?.emergencyLacks ?? []
   return (
     <Section title={words.fleet}>
       <Loaded query={fleet} rows={4}>
@@ -65,8 +66,8 @@ function fleetFacts(
 
 /** Missing configuration of emergencies; their page says how to fix it. */
 const Lacks = ({ lacks }: Readonly<{ lacks: readonly EmergencyLack[] }>) => (
-  <Link to="/rollouts/emergency" className={`status tone-${preventsEmergency(lacks) ? 'failed' : 'waiting'}`}>
-    <Icon tone={preventsEmergency(lacks) ? 'failed' : 'waiting'} />
+  <Link to="/rollouts/emergency" className={`status tone-${preventsEmergency(lacks) ? 'failed' : 'warning'}`}>
+    <Icon tone={preventsEmergency(lacks) ? 'failed' : 'warning'} />
     <span className="wrap">{emergencyLackText(lacks)}</span>
   </Link>
 )
@@ -83,8 +84,8 @@ function Proofs({ proofs }: Readonly<{ proofs: ProofSummary | undefined }>) {
         </span>
       )}
       {unproven > 0 && (
-        <Link to="/snapshots" className="status tone-waiting">
-          <Icon tone="waiting" />
+        <Link to="/snapshots" className="status tone-warning">
+          <Icon tone="warning" />
           {words.unproven(unproven)}
         </Link>
       )}

@@ -5,7 +5,12 @@ import { words } from './words.ts'
 export const overviewConsole = consoleFeature({
   name: 'overview',
   pages: [
-    { path: '/', title: words.title, load: () => import('./overview-page.tsx'), nav: { group: 'Now', label: words.title, order: 0 } },
+    {
+      path: '/',
+      title: words.title,
+      load: () => import('./overview-page.tsx'),
+      nav: { group: 'Now', label: words.title, order: 0, shortcut: 'o' },
+    },
   ],
   live: { 'rollout.': ['rollouts'] },
 })

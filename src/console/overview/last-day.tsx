@@ -3,8 +3,8 @@ import { plural } from '../../core/kit/index.ts'
 import { listedState, type RolloutSummary } from '../../core/rollouts/index.ts'
 import { alertTone } from '../alerts/index.ts'
 import { Section, type StripMark, Timeline, TimeStrip, useNow } from '../kit/index.ts'
+import { rolloutTone } from '../rollouts/index.ts'
 import { countBy } from './queries.ts'
-import { rolloutTone } from './rollout-lines.tsx'
 import { words } from './words.ts'
 
 const dayMs = 24 * 60 * 60_000

@@ -4,15 +4,15 @@ import type { FleetSummary } from '../../core/boxes/index.ts'
 import { alertTone, openAlertsQuery } from '../alerts/index.ts'
 import { fleetQuery } from '../boxes/index.ts'
 import { Ago, CliLine, Link, Loaded, PageHeader, Section, Status } from '../kit/index.ts'
+import { isOpen, recentRolloutsQuery } from '../rollouts/index.ts'
 import { Fleet } from './fleet-facts.tsx'
 import { LastDay } from './last-day.tsx'
-import { isOpen, rolloutsQuery } from './queries.ts'
 import { ActiveRollouts, Decisions } from './rollout-lines.tsx'
 import { words } from './words.ts'
 
 export function Page() {
   const alerts = useQuery(openAlertsQuery)
-  const rollouts = useQuery(rolloutsQuery)
+  const rollouts = useQuery(recentRolloutsQuery)
   const fleet = useQuery(fleetQuery)
   const all = rollouts.data?.rollouts ?? []
   const paused = all.filter(({ status }) => status === 'paused')
@@ -26,7 +26,7 @@ export function Page() {
         answer={
           <span className="counts">
             {fleet.data && fleet.data.boxes > 0 && <Chats health={fleet.data.health} />}
-            {alerts.data && rollouts.data && <Answer paused={paused.length} alerts={urgent} />}
+            {alerts.data && rollouts.data && <Answer paused={paused.length} alerts={urgent} boxes={fleet.data?.boxes} />}
           </span>
         }
       />
@@ -48,13 +48,13 @@ export function Page() {
 }
 
 const Chats = ({ health }: Readonly<{ health: FleetSummary['health'] }>) => {
-  const tone = health.down + health.degraded > 0 ? 'failed' : health.unknown > 0 ? 'waiting' : 'ok'
+  const tone = health.down + health.degraded > 0 ? 'failed' : health.unknown > 0 ? 'warning' : 'ok'
   return <Status tone={tone}>{words.chats(health)}</Status>
 }
 
-const Answer = ({ paused, alerts }: Readonly<{ paused: number; alerts: number }>) =>
+const Answer = ({ paused, alerts, boxes }: Readonly<{ paused: number; alerts: number; boxes: number | undefined }>) =>
   paused + alerts === 0 ? (
-    <Status tone="ok">{words.calm}</Status>
+    <Status tone={boxes ? 'ok' : 'off'}>{boxes === 0 ? words.notSetUp : words.calm}</Status>
   ) : (
     <Status tone="failed">{paused > 0 ? words.toDecide(paused, alerts) : words.attention(alerts)}</Status>
   )

@@ -1,20 +1,10 @@
-import type { RolloutSummary } from '../../core/rollouts/index.ts'
 import { api } from '../kit/index.ts'
-
-export const rolloutsQuery = {
-  queryKey: ['rollouts', 'recent'],
-  queryFn: () => api.rollouts.listRollouts({ query: { limit: 50 } }),
-} as const
 
 export const hostsQuery = { queryKey: ['hosts', 'list'], queryFn: () => api.hosts.listHosts() } as const
 
 export const jobsQuery = { queryKey: ['jobs', 'counts'], queryFn: () => api.jobs.listJobs({ query: { limit: 1 } }) } as const
 
 export const proofsQuery = { queryKey: ['snapshots', 'proofs'], queryFn: () => api.snapshots.summarizeProofs() } as const
-
-/** Also a finished rollout whose boxes are still being rolled back. */
-export const isOpen = ({ finishedAt, counts: { undo: rollback } }: RolloutSummary): boolean =>
-  finishedAt === null || (rollback !== null && rollback.pending + rollback.running > 0)
 
 export const countBy = <Thing, Key extends string>(
   things: readonly Thing[],

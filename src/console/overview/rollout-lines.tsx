@@ -1,17 +1,7 @@
-import { listedState, progressText, type RolloutStatus, type RolloutSummary } from '../../core/rollouts/index.ts'
-import { Ago, Button, Link, Section, Status, type Tone, useMay } from '../kit/index.ts'
+import { listedState, progressText, type RolloutSummary } from '../../core/rollouts/index.ts'
+import { Ago, Button, Link, Section, Status, useMay } from '../kit/index.ts'
+import { rolloutTone } from '../rollouts/index.ts'
 import { words } from './words.ts'
-
-const tones: Partial<Record<RolloutStatus, Tone>> = {
-  queued: 'waiting',
-  paused: 'failed',
-  done: 'ok',
-  failed: 'failed',
-  rolled_back: 'failed',
-}
-/** A running phase is `working`; boxes that are rolled back count before the end of the rollout. */
-export const rolloutTone = ({ status, counts: { undo } }: Pick<RolloutSummary, 'status' | 'counts'>): Tone =>
-  undo === null ? (tones[status] ?? 'working') : undo.pending + undo.running > 0 ? 'waiting' : 'failed'
 
 type Lines = Readonly<{ rollouts: readonly RolloutSummary[] }>
 
@@ -45,16 +35,16 @@ function DecisionButtons({ id }: Readonly<{ id: string }>) {
   const page = `/rollouts/${id}`
   return (
     <span className="page-actions">
+      <Link to={page} className="button primary">
+        {words.why}
+      </Link>
       {why ? (
         <Button why={why}>{words.resume}</Button>
       ) : (
-        <Link to={`${page}?do=resume`} className="button primary">
+        <Link to={`${page}?do=resume`} className="button">
           {words.resume}
         </Link>
       )}
-      <Link to={page} className="button">
-        {words.why}
-      </Link>
       {!why && (
         <Link to={`${page}?do=abort`} className="button">
           {words.abort}

@@ -12,7 +12,7 @@ export const words = {
   toDecide: (paused: number, alerts: number) =>
     `${plural(paused, 'rollout is', 'rollouts are')} paused and ${paused === 1 ? 'needs' : 'need'} your decision${alerts > 0 ? `; ${plural(alerts, 'alert')} besides` : ''}.`,
   decisions: 'Decision required',
-  pausedIn: (phase: string | null) => (phase ? `paused in phase ${phase}` : 'paused'),
+  pausedIn: (phase: string | null) => (phase ? `paused in ${phase}` : 'paused'),
   resume: 'Resume…',
   abort: 'Abort…',
   why: 'Why it stopped',
@@ -27,6 +27,7 @@ export const words = {
   noBoxes: 'No boxes yet.',
   host: { online: 'online', offline: 'offline', frozen: 'frozen', revoked: 'revoked' },
   severity: { info: 'info', warning: 'warning', critical: 'critical' },
-  oldestProof: 'oldest proof',
-  unproven: (count: number) => `${plural(count, 'box', 'boxes')} without a verified restore`,
+  oldestProof: 'oldest drill',
+  unproven: (count: number) => `${plural(count, 'box', 'boxes')} never drilled`,
+  notSetUp: 'Nothing is set up yet: there are no boxes.',
 } as const

@@ -105,7 +105,7 @@ const Review = ({ review }: Readonly<{ review: Shown }>) => (
         <ul className="lines">
           {review.warnings.map((warning) => (
             <li key={warning}>
-              <Icon tone="waiting" /> {warning}
+              <Icon tone="warning" /> {warning}
             </li>
           ))}
         </ul>

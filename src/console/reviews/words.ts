@@ -1,9 +1,10 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 const noServer = 'Without a mail server, the daemon writes the mail to its mail folder.'
 
 export const words = {
-  title: 'Reviews',
+  ...titles,
   waiting: (count: number) => `${plural(count, 'submission')} ${count === 1 ? 'waits' : 'wait'} for a review.`,
   none: 'No submission waits for a review',
   approve: 'Approve',

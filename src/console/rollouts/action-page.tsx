@@ -108,7 +108,7 @@ function factsOf(action: RolloutAction): readonly Fact[] {
       </span>,
     ],
     [text.facts.fence, action.fenceMode && fenceEndText(action.fenceMode)],
-    [text.facts.predicted, action.expectedFenceMs > 0 && <Duration ms={action.expectedFenceMs} />],
+    [text.facts.expected, action.expectedFenceMs > 0 && <Duration ms={action.expectedFenceMs} />],
     [text.facts.update, check(action.updateOk)],
     [text.facts.health, check(action.healthOk)],
     [
@@ -117,7 +117,7 @@ function factsOf(action: RolloutAction): readonly Fact[] {
         <ul>
           {action.findings.map(({ severity, code, message }) => (
             <li key={code}>
-              <Status tone={severity === 'refuse' ? 'failed' : 'waiting'}>{code}</Status> {message}
+              <Status tone={severity === 'refuse' ? 'failed' : 'warning'}>{code}</Status> {message}
             </li>
           ))}
         </ul>

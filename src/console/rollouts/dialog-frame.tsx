@@ -37,7 +37,7 @@ export function Changed({ state, before, report }: Omit<RolloutDialogProps, 'onC
   return (
     <div className="changed" role="status">
       <p>
-        <Icon tone="waiting" /> <b>{act.changed}</b>
+        <Icon tone="warning" /> <b>{act.changed}</b>
       </p>
       <p>{act.changedNow(was, is)}</p>
       {last && report && (

@@ -41,7 +41,7 @@ export function Page() {
       <PageHeader title={text.title} answer={text.intro} />
       {missing && (
         <p>
-          <Status tone={isPrevented ? 'failed' : 'waiting'}>
+          <Status tone={isPrevented ? 'failed' : 'warning'}>
             <span className="wrap">{text.lacks(missing, emergencyLackFix(lacks))}</span>
           </Status>
         </p>

@@ -48,6 +48,7 @@ export function Page() {
   const [search, change] = useSearchState()
   const input = inputOf(search)
   const plan = useQuery(planQuery(input))
+  const [isApplied, setApplied] = useState(false)
   const [creating, setCreating] = useState(false)
   const mayCreate = useMay('rollouts', 'createRollout').why
   const updates = plan.data?.updates ?? 0
@@ -57,7 +58,9 @@ export function Page() {
         title={text.title}
         answer={
           plan.data && (
-            <Status tone={plan.data.refusals > 0 ? 'failed' : plan.data.updates > 0 ? 'working' : 'ok'}>
+            <Status
+              tone={plan.data.refusals > 0 ? 'failed' : plan.data.updates > 0 ? 'working' : plan.data.boxes.length > 0 ? 'ok' : 'off'}
+            >
               <span className="wrap">{planAnswer(plan.data)}</span>
             </Status>
           )
@@ -76,7 +79,16 @@ export function Page() {
           </>
         }
       />
-      <Options key={JSON.stringify(input)} search={search} onChange={change} />
+      <Options
+        key={JSON.stringify(input)}
+        search={search}
+        chosen={planOptions(input)}
+        isApplied={isApplied}
+        onChange={(next) => {
+          setApplied(true)
+          change(next)
+        }}
+      />
       <Loaded query={plan} rows={10}>
         {(planned) => (
           <>
@@ -94,9 +106,10 @@ export function Page() {
   )
 }
 
-type OptionsProps = Readonly<{ search: SearchState; onChange(next: SearchState): void }>
+/** `chosen`: the options that count now, as the CLI has them. `isApplied`: they were just chosen here, so the focus stays here. */
+type OptionsProps = Readonly<{ search: SearchState; chosen: string; isApplied: boolean; onChange(next: SearchState): void }>
 
-function Options({ search, onChange }: OptionsProps) {
+function Options({ search, chosen, isApplied, onChange }: OptionsProps) {
   const [only, setOnly] = useState(search.only ?? '')
   const [parallel, setParallel] = useState(search.parallel ?? '')
   const [bake, setBake] = useState(search.bake ?? '')
@@ -105,38 +118,46 @@ function Options({ search, onChange }: OptionsProps) {
   const [fence, setFence] = useState(search.fence ?? 'auto')
   const [snapshot, setSnapshot] = useState(search.snapshot ?? 'auto')
   return (
-    <details className="options" open={Object.values(search).some(Boolean)}>
-      <summary>{text.options}</summary>
+    <details className="options">
+      <summary ref={(line) => void (isApplied && line?.focus())}>
+        {text.options} {chosen ? <code>{chosen}</code> : text.noOptions}
+      </summary>
       <Form
-        className="option-fields"
+        className="option-form"
         onSubmit={(event) => {
           event.preventDefault()
-          const chosen = (mode: string) => (mode === 'auto' ? '' : mode)
+          const modeOf = (mode: string) => (mode === 'auto' ? '' : mode)
           const flags = { windows: windows ? '1' : '', long: long ? '1' : '' }
-          onChange({ only, parallel, bake, ...flags, fence: chosen(fence), snapshot: chosen(snapshot) })
+          onChange({ only, parallel, bake, ...flags, fence: modeOf(fence), snapshot: modeOf(snapshot) })
         }}
       >
-        <Field label={text.only} hint={text.onlyHint} value={only} onChange={setOnly} />
-        <Field label={text.parallel} value={parallel} onChange={setParallel} inputMode="numeric" />
-        <Field label={text.bake} value={bake} onChange={setBake} inputMode="numeric" />
-        <Check isSelected={windows} onChange={setWindows}>
-          {text.ignoreWindows}
-        </Check>
-        <Check isSelected={long} onChange={setLong}>
-          {text.allowLongFence}
-        </Check>
-        <Choices
-          label={text.fenceMode}
-          value={fence}
-          onChange={setFence}
-          choices={fenceModes.map((value) => ({ value, label: fenceModeText(value) ?? text.autoMode }))}
-        />
-        <Choices
-          label={text.snapshotMode}
-          value={snapshot}
-          onChange={setSnapshot}
-          choices={snapshotModes.map((value) => ({ value, label: snapshotModeText(value) ?? text.autoSnapshot }))}
-        />
+        <div className="option-row">
+          <Field label={text.only} hint={text.onlyHint} value={only} onChange={setOnly} />
+          <Field label={text.parallel} value={parallel} onChange={setParallel} inputMode="numeric" />
+          <Field label={text.bake} value={bake} onChange={setBake} inputMode="numeric" />
+        </div>
+        <div className="option-row">
+          <Check isSelected={windows} onChange={setWindows}>
+            {text.ignoreWindows}
+          </Check>
+          <Check isSelected={long} onChange={setLong}>
+            {text.allowLongFence}
+          </Check>
+        </div>
+        <div className="option-row">
+          <Choices
+            label={text.fenceMode}
+            value={fence}
+            onChange={setFence}
+            choices={fenceModes.map((value) => ({ value, label: fenceModeText(value) ?? text.autoMode }))}
+          />
+          <Choices
+            label={text.snapshotMode}
+            value={snapshot}
+            onChange={setSnapshot}
+            choices={snapshotModes.map((value) => ({ value, label: snapshotModeText(value) ?? text.autoSnapshot }))}
+          />
+        </div>
         <Button type="submit">{text.apply}</Button>
       </Form>
     </details>

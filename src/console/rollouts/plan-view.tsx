@@ -11,6 +11,7 @@ import {
   rolloutWord,
 } from '../../core/rollouts/index.ts'
 import { Ago, DataTable, Empty, Id, Link, Section, Status, type TableColumn, useNow } from '../kit/index.ts'
+import { statusTone } from './tones.ts'
 import { words } from './words.ts'
 
 const { plan: text } = words
@@ -22,7 +23,7 @@ export const PlanView = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
     <Active plan={plan} />
     <Order plan={plan} />
     <Fences plan={plan} />
-    <Findings title={text.warnings} kinds={findingsByKind(plan.boxes, 'warn')} tone="waiting" />
+    <Findings title={text.warnings} kinds={findingsByKind(plan.boxes, 'warn')} tone="warning" />
     <Images plan={plan} />
   </>
 )
@@ -38,7 +39,7 @@ export const Blocked = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
   />
 )
 
-type FindingsProps = Readonly<{ title(count: number): string; kinds: readonly FindingKind[]; tone: 'failed' | 'waiting' }>
+type FindingsProps = Readonly<{ title(count: number): string; kinds: readonly FindingKind[]; tone: 'failed' | 'warning' }>
 
 const maxPerKind = 5
 
@@ -85,7 +86,7 @@ export function Active({ plan: { activeRollouts = [] } }: Readonly<{ plan: Pick<
       <ul className="lines">
         {activeRollouts.map(({ rolloutId, status, slugs }) => (
           <li key={rolloutId}>
-            <Status tone="waiting">{rolloutWord(status)}</Status>
+            <Status tone={statusTone(status)}>{rolloutWord(status)}</Status>
             <Link to={`/rollouts/${rolloutId}`}>{rolloutId}</Link>
             <span className="dim grow">
               {slugs.slice(0, maxPerKind).join(', ')}
@@ -158,12 +159,13 @@ const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
     title: text.columns.findings,
     width: 'minmax(96px, 1fr)',
     value: ({ findings }) => findings.map(({ code }) => code).join(' '),
-    cell: ({ findings }) => (findings.length > 0 ? <Status tone="waiting">{findings.map(({ code }) => code).join(' ')}</Status> : null),
+    cell: ({ findings }) => (findings.length > 0 ? <Status tone="warning">{findings.map(({ code }) => code).join(' ')}</Status> : null),
   },
 ]
 
 function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
   const now = useNow()
+  const isCurrent = plan.refusals === 0 && plan.boxes.length > 0
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
   return (
     <Section
@@ -180,7 +182,7 @@ function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
         rows={moving}
         rowKey={({ tenantSlug }) => tenantSlug}
         reserve={280}
-        empty={<Empty title={plan.refusals > 0 ? text.nothing : text.upToDate} tone={plan.refusals > 0 ? 'off' : 'ok'} />}
+        empty={<Empty title={isCurrent ? text.upToDate : text.nothing} tone={isCurrent ? 'ok' : 'off'} />}
       />
     </Section>
   )
@@ -218,7 +220,7 @@ export function Images({ plan: { images = [] } }: Readonly<{ plan: RolloutPlan }
           <li key={image.image}>
             <code>{image.image}</code>
             {image.digest && <Id short={image.digest.slice(0, 19)}>{image.digest}</Id>}
-            <span className={`grow ${image.digest ? 'dim' : 'tone-waiting'}`}>{imageSource(image)}</span>
+            <span className={`grow ${image.digest ? 'dim' : 'tone-warning'}`}>{imageSource(image)}</span>
           </li>
         ))}
       </ul>

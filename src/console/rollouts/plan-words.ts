@@ -16,6 +16,7 @@ export function planAnswer(plan: RolloutPlan): string {
   const skipped = skips.filter(({ findings }) => findings.length > 0).length
   const moving = movingIn(plan)
   const count = text.totals({ ...plan, skipped, upToDate: skips.length - skipped })
+  if (plan.boxes.length === 0) return text.noBoxes
   if (plan.updates === 0) return plan.refusals > 0 || skipped > 0 ? count : text.upToDate
   const eta = text.eta(
     plan.expectedMs,

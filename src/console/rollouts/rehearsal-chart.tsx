@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { duration } from '../../core/kit/index.ts'
-import type { Course } from './predicted-course.ts'
+import type { Course } from './expected-course.ts'
 import { rehearsalWords as text } from './rehearsal-words.ts'
 
 const height = 220

@@ -18,9 +18,9 @@ export const rehearsalWords = {
   after: (ms: number | null) => (ms === null ? '–' : ms === 0 ? 'immediately' : `after ${duration(ms)}`),
   totals: (makespanMs: number, worstMs: number, paused: boolean) =>
     `Expected duration ${duration(makespanMs)}${paused ? ' (pauses resumed immediately)' : ''}, max ${duration(worstMs)}.`,
-  chart: 'Predicted course',
+  chart: 'Expected course',
   chartLabel: ({ updated, failed, endMs }: Readonly<{ updated: number; failed: number; endMs: number }>, total: number) =>
-    `Predicted course: ${updated} of ${boxes(total)} updated, ${failed} failed, in ${duration(endMs)}. The tables below say the same.`,
+    `Expected course: ${updated} of ${boxes(total)} updated, ${failed} failed, in ${duration(endMs)}. The tables below say the same.`,
   updated: 'updated',
   inProgress: 'in progress',
   failed: 'failed',

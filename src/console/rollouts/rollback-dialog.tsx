@@ -117,7 +117,7 @@ const Warnings = ({ plan: { boxes } }: Readonly<{ plan: RollbackPlan }>) => (
 
 const PlannedLine = ({ box: { tenantSlug, does, from, to, losesMs, findings } }: Readonly<{ box: PlannedRollback }>) => (
   <li>
-    <Status tone={does === 'refuse' ? 'failed' : findings.length > 0 ? 'waiting' : 'ok'}>{tenantSlug}</Status>
+    <Status tone={does === 'refuse' ? 'failed' : findings.length > 0 ? 'warning' : 'ok'}>{tenantSlug}</Status>
     <span className="grow">
       {does === 'refuse' ? findings.map(({ message, code }) => `${message} [${code}]`).join('; ') : versionMoves(from, to)}
     </span>

@@ -40,7 +40,7 @@ export function InFlight({ model }: Readonly<{ model: BoardModel }>) {
         {model.running.map(({ slug, phase, step, detail, elapsedMs, expectedMs }) => (
           <li key={slug}>
             <Link to={`/rollouts/${model.id}/boxes/${slug}`}>{slug}</Link>
-            <Status tone={step === 'rolling back' ? 'waiting' : 'working'}>{step}</Status>
+            <Status tone={step === 'rolling back' ? 'warning' : 'working'}>{step}</Status>
             <span className="dim grow">{detail || phase}</span>
             <span className="meter" aria-hidden="true">
               <span style={{ width: `${Math.min(100, (elapsedMs / Math.max(1, expectedMs ?? elapsedMs)) * 100)}%` }} />
@@ -59,7 +59,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   {
     key: 'status',
     title: text.columns.status,
-    width: '148px',
+    width: '156px',
     value: outcomeWord,
     cell: (action) => <Status tone={outcomeTone(action)}>{outcomeWord(action)}</Status>,
   },
@@ -87,6 +87,7 @@ const columns: readonly TableColumn<RolloutAction>[] = [
   },
   {
     key: 'snapshot',
+    narrow: 'hidden',
     title: text.columns.snapshot,
     width: '92px',
     value: ({ snapshotId }) => snapshotId,

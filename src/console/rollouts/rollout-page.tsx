@@ -66,7 +66,7 @@ function Board({ state }: Readonly<{ state: BoardState }>) {
       />
       {!state.connected && !isBoardOver(state) && (
         <p className="note" role="status">
-          <Icon tone="waiting" /> {text.notLive}
+          <Icon tone="warning" /> {text.notLive}
         </p>
       )}
       <Phases state={state} model={model} />

@@ -33,7 +33,7 @@ export function Phases({ state, model }: Readonly<{ state: BoardState; model: Bo
       </ol>
       <div className="progress" role="progressbar" aria-label={text.progress} aria-valuemin={0} aria-valuemax={100} aria-valuenow={share}>
         <span
-          className={`fill tone-${model.rollback ? 'waiting' : phaseOf(state.rollout) ? 'working' : 'ok'}`}
+          className={`fill tone-${model.rollback ? 'warning' : phaseOf(state.rollout) ? 'working' : 'ok'}`}
           style={{ width: `${(model.progress - model.failedShare) * 100}%` }}
         />
         <span className="fill tone-failed" style={{ width: `${model.failedShare * 100}%` }} />

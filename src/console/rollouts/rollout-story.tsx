@@ -15,7 +15,7 @@ const storyTone: Readonly<Record<string, TimelineEntry['tone']>> = {
   'rollout.baking': 'waiting',
 }
 
-/** The events of the rollout, newest first. */
+/** The events of the rollout, in the order and the words of `tenantry rollouts show`. */
 export function Story({ report }: Readonly<{ report: UseQueryResult<RolloutReport> }>) {
   return (
     <Section title={text.story}>
@@ -26,18 +26,15 @@ export function Story({ report }: Readonly<{ report: UseQueryResult<RolloutRepor
   )
 }
 
-/** Newest first, the same sentences as `tenantry rollouts show`. */
 const storyOf = (report: RolloutReport): readonly TimelineEntry[] =>
-  report.timeline
-    .flatMap((entry, index) =>
-      timelineText(entry, report).map((line, part) => ({
-        key: `${index} ${part}`,
-        at: entry.at,
-        tone: storyTone[entry.action] ?? ('working' as const),
-        text: line,
-      })),
-    )
-    .toReversed()
+  report.timeline.flatMap((entry, index) =>
+    timelineText(entry, report).map((line, part) => ({
+      key: `${index} ${part}`,
+      at: entry.at,
+      tone: storyTone[entry.action] ?? ('working' as const),
+      text: line,
+    })),
+  )
 
 /** The duration of each step over all boxes. */
 export function Steps({ report }: Readonly<{ report: RolloutReport }>) {

@@ -61,13 +61,14 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
   },
   {
     key: 'waiting',
+    narrow: 'hidden',
     title: text.columns.waiting,
-    width: '92px',
+    width: '108px',
     value: (rollout) => waitsUntil(rollout),
     cell: (rollout) => <Ago at={waitsUntil(rollout)} none="–" />,
   },
   agoColumn(['created', text.columns.created], ({ createdAt }) => createdAt),
-  { key: 'by', title: text.columns.by, width: '96px', value: ({ createdBy }) => createdBy },
+  { key: 'by', narrow: 'hidden', title: text.columns.by, width: '96px', value: ({ createdBy }) => createdBy },
 ]
 
 const waitsUntil = ({ waitingUntil, bakeUntil, status }: RolloutSummary): string | null =>
@@ -112,7 +113,9 @@ export function Page() {
       title={text.title}
       answer={
         open === undefined || isFiltered ? null : (
-          <Status tone={paused > 0 ? 'failed' : open > 0 ? 'working' : 'ok'}>{text.answer(open, paused)}</Status>
+          <Status tone={paused > 0 ? 'failed' : open > 0 ? 'working' : query.data?.rollouts.length ? 'ok' : 'off'}>
+            {text.answer(open, paused)}
+          </Status>
         )
       }
       actions={

@@ -9,11 +9,15 @@ import {
 } from '../../core/rollouts/index.ts'
 import type { Tone } from '../kit/index.ts'
 
-const tones = { green: 'ok', red: 'failed', cyan: 'working', yellow: 'waiting', dim: 'off' } as const satisfies Record<Tint, Tone>
+const tones = { green: 'ok', red: 'failed', cyan: 'working', yellow: 'warning', dim: 'off' } as const satisfies Record<Tint, Tone>
 
 /** A paused rollout wants an operator, as a failure does. */
 export const rolloutTone = (rollout: Pick<RolloutSummary, 'status' | 'counts'>): Tone =>
   rollout.status === 'paused' ? 'failed' : rollout.status === 'queued' ? 'waiting' : tones[stateTint(rollout)]
+
+/** The tone of an unfinished rollout by its status alone. */
+export const statusTone = (status: RolloutSummary['status']): Tone =>
+  status === 'paused' ? 'failed' : status === 'queued' ? 'waiting' : 'working'
 
 export const outcomeTone = (action: Pick<RolloutAction, 'status' | 'undo'>): Tone => tones[outcomeTint(action)]
 
@@ -22,10 +26,10 @@ export const attemptTone = (status: RolloutAction['status']): Tone => tones[acti
 export const phaseTones = {
   done: 'ok',
   running: 'working',
-  paused: 'waiting',
+  paused: 'failed',
   failed: 'failed',
   waiting: 'off',
   empty: 'off',
-  'rolling back': 'waiting',
+  'rolling back': 'warning',
   'rolled back': 'failed',
 } as const satisfies Record<PhaseState, Tone>

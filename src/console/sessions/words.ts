@@ -1,7 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Sessions',
+  ...titles,
   answer: (count: number) => `${plural(count, 'open session')}.`,
   own: 'own',
   all: 'of all accounts',

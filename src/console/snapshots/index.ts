@@ -10,7 +10,7 @@ export const snapshotsConsole = consoleFeature({
       path: '/snapshots',
       title: titles.list,
       load: () => import('./snapshots-page.tsx'),
-      nav: { group: 'Fleet', label: titles.list, order: 4 },
+      nav: { group: 'Fleet', label: titles.list, order: 4, shortcut: 's' },
     },
   ],
   actions: [

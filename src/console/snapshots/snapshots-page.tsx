@@ -28,16 +28,16 @@ import { words } from './words.ts'
 import './snapshots.css'
 
 const tones = { present: 'ok', forgotten: 'off', missing: 'failed', damaged: 'failed' } as const satisfies Record<SnapshotStatus, Tone>
-const tiers = ['pre-update', 'daily', 'manual', 'pre-restore', 'final'] as const
+const kinds = ['pre-update', 'daily', 'manual', 'pre-restore', 'final'] as const
 const statuses = ['present', 'forgotten', 'missing', 'damaged'] as const
 
 type Opened = Readonly<{ action: 'drill' | 'restore'; snapshot: Snapshot } | { action: 'take' }>
 
 export function Page() {
-  const [{ slug, tier, status, cursor }] = useSearchState()
+  const [{ slug, kind, status, cursor }] = useSearchState()
   const filter: SnapshotFilter = {
     ...(slug ? { slug } : {}),
-    ...(tier ? { tier: tier as Snapshot['tier'] } : {}),
+    ...(kind ? { tier: kind as Snapshot['tier'] } : {}),
     ...(status ? { status: status as SnapshotStatus } : {}),
     ...(cursor ? { cursor } : {}),
   }
@@ -82,7 +82,7 @@ export function Page() {
       }
       filters={[
         { text: 'Filter by box or id', of: ({ slug: box, snapshotId }) => `${box} ${snapshotId}` },
-        { label: 'Tier', name: 'tier', choices: tiers },
+        { label: words.columns.kind, name: 'kind', choices: kinds },
         { label: 'Status', name: 'status', choices: statuses },
       ]}
       query={query}
@@ -106,7 +106,7 @@ function answerOf(snapshots: readonly Snapshot[]) {
   const isBad =
     present.some((one) => one.status === 'damaged' || hasFailedSinceProof(one)) || snapshots.some((one) => one.status === 'missing')
   return (
-    <Status tone={isBad ? 'failed' : unproven > 0 ? 'waiting' : 'ok'}>
+    <Status tone={isBad ? 'failed' : unproven > 0 ? 'warning' : 'ok'}>
       {words.answer(snapshots.length, new Set(snapshots.map(({ slug }) => slug)).size, unproven)}
     </Status>
   )
@@ -123,7 +123,7 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
   {
     key: 'box',
     title: words.columns.box,
-    width: 'minmax(150px, 1fr)',
+    width: 'minmax(140px, 1fr)',
     value: ({ slug }) => slug,
     cell: ({ slug }) => <Link to={`/snapshots?slug=${slug}`}>{slug}</Link>,
   },
@@ -134,19 +134,20 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
     value: ({ snapshotId }) => snapshotId,
     cell: ({ snapshotId }) => <Id short={snapshotId.slice(0, 8)}>{snapshotId}</Id>,
   },
-  { key: 'tier', title: words.columns.tier, width: '88px', value: ({ tier }) => tier },
+  { key: 'tier', title: words.columns.kind, width: '88px', value: ({ tier }) => tier },
   agoColumn(['taken', words.columns.taken], ({ takenAt }) => takenAt),
   statusColumn(({ status }) => status, tones, { title: words.columns.status, width: '92px' }),
   {
     key: 'verified',
-    title: words.columns.verified,
-    width: '144px',
+    title: words.columns.drilled,
+    width: 'minmax(104px, 1fr)',
     value: ({ lastProof }) => lastProof?.at ?? '',
     cell: (snapshot) => <Proof snapshot={snapshot} />,
   },
-  { key: 'kept', title: words.columns.kept, width: 'minmax(110px, 1fr)', value: ({ keptBecause }) => keptBecause },
+  { key: 'kept', title: words.columns.kept, width: 'minmax(140px, 2fr)', value: ({ keptBecause }) => keptBecause },
   {
     key: 'added',
+    narrow: 'hidden',
     title: words.columns.added,
     width: '64px',
     align: 'right',
@@ -155,17 +156,18 @@ const columnsOf = (why: string | undefined, open: (opened: Opened) => void): rea
   },
   {
     key: 'duration',
+    narrow: 'hidden',
     title: words.columns.duration,
     width: '72px',
     align: 'right',
     value: ({ durationMs }) => durationMs,
     cell: ({ durationMs }) => (durationMs === null ? <span className="dim">–</span> : duration(durationMs)),
   },
-  { key: 'synapse', title: words.columns.synapse, width: '72px', value: ({ installed }) => installed?.synapse },
+  { key: 'synapse', narrow: 'hidden', title: words.columns.synapse, width: '80px', value: ({ installed }) => installed?.synapse },
   {
     key: 'actions',
     title: words.columns.actions,
-    width: '148px',
+    width: '140px',
     pinned: true,
     sortable: false,
     value: () => null,
@@ -198,7 +200,7 @@ function Proof({ snapshot }: Readonly<{ snapshot: Snapshot }>) {
   return (
     <>
       <Ago at={lastProof.at} />
-      <span className="dim">{words.verifiedIn(lastProof.durationMs)}</span>
+      <span className="dim">{words.drilledIn(lastProof.durationMs)}</span>
       {lastDrill?.ok && lastDrill.media && <span className="dim">, {drilledMediaText(lastDrill.media)}</span>}
     </>
   )

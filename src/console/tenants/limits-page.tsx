@@ -8,7 +8,7 @@ const liveMs = 2000
 const isSlowed = ({ remaining, slowdownMs }: TenantUse) => remaining === 0 || slowdownMs > 0
 
 const columns: readonly TableColumn<TenantUse>[] = [
-  { key: 'tenant', title: 'Tenant', width: 'minmax(140px, 1fr)', value: ({ slug }) => slug },
+  { key: 'tenant', title: 'Tenant', width: 'minmax(180px, 1fr)', value: ({ slug }) => slug },
   {
     key: 'used',
     title: 'Used',
@@ -30,14 +30,14 @@ const columns: readonly TableColumn<TenantUse>[] = [
     value: ({ slowdownMs, remaining }) => (remaining === 0 ? Number.MAX_SAFE_INTEGER : slowdownMs),
     cell: (use) =>
       isSlowed(use) ? (
-        <Status tone={use.remaining === 0 ? 'failed' : 'waiting'}>
+        <Status tone={use.remaining === 0 ? 'failed' : 'warning'}>
           {use.remaining === 0 ? 'refused' : `${(use.slowdownMs / 1000).toFixed(2)} s`}
         </Status>
       ) : (
         ''
       ),
   },
-  { key: 'plan', title: 'Plan', width: '100px', value: ({ plan }) => plan },
+  { key: 'plan', narrow: 'hidden', title: 'Plan', width: '100px', value: ({ plan }) => plan },
   { key: 'name', title: 'Name', width: 'minmax(140px, 2fr)', value: ({ name }) => name },
 ]
 
@@ -53,6 +53,7 @@ export function Page() {
       title={words.limits}
       answer={
         slowed !== undefined &&
+        limits.data?.tenants.length !== 0 &&
         (slowed === 0 ? <Status tone="ok">{words.limitsCalm}</Status> : <Status tone="failed">{words.limitsSlow(slowed)}</Status>)
       }
       filters={[{ text: 'Filter by tenant', of: ({ slug, name }) => `${slug} ${name}` }]}

@@ -118,8 +118,8 @@ const tenantFacts = (tenant: TenantInFull): readonly Fact[] => [
       .map(([name, on]) => `${name} ${on ? 'on' : 'off'}`)
       .join(' · '),
   ],
-  ['School', tenant.schoolId],
-  ['Organisation', tenant.orgId],
+  ['School', tenant.schoolId !== tenant.id && tenant.schoolId],
+  ['Organisation', tenant.orgId !== tenant.id && tenant.orgId],
   ['Payment customer', tenant.paymentCustomerId],
   ['Created', <Ago key="created" at={tenant.createdAt} />],
   ['Id', <Id key="id">{tenant.id}</Id>],
@@ -190,7 +190,7 @@ const columns: readonly TableColumn<User>[] = [
     width: '170px',
     value: ({ status }) => status,
     cell: ({ status, passwordUnknownSince }) => (
-      <Status tone={passwordUnknownSince ? 'waiting' : userTones[status]}>
+      <Status tone={passwordUnknownSince ? 'warning' : userTones[status]}>
         {passwordUnknownSince ? `${status}, no password` : status}
       </Status>
     ),

@@ -13,6 +13,7 @@ const columns: readonly TableColumn<Tenant>[] = [
   { key: 'domain', title: 'Chat domain', width: 'minmax(160px, 2fr)', value: ({ chatDomain }) => chatDomain },
   {
     key: 'window',
+    narrow: 'hidden',
     title: 'Maintenance window',
     width: 'minmax(160px, 2fr)',
     value: ({ window }) => (window ? `${windowText(window.window)} ${window.timeZone}` : 'any time'),
@@ -42,7 +43,7 @@ export function Page() {
       rowKey={({ slug }) => slug}
       rowLink={({ slug }) => `/tenants/${slug}`}
       empty={
-        <Empty title={words.none} tone="waiting">
+        <Empty title={words.none} tone="off">
           <p>{words.noneHint}</p>
           <CliLine>tenantry boxes provision --help</CliLine>
         </Empty>

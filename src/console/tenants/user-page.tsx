@@ -76,7 +76,7 @@ const UserFacts = ({ user }: Readonly<{ user: User }>) => (
   <>
     {user.passwordUnknownSince && (
       <p>
-        <Status tone="waiting">{words.passwordLost}</Status>
+        <Status tone="warning">{words.passwordLost}</Status>
       </p>
     )}
     <KeyValues

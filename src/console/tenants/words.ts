@@ -1,11 +1,10 @@
 import { plural } from '../../core/kit/index.ts'
 import type { EndedBy } from '../../core/sessions/index.ts'
 import type { SuspensionCause } from '../../core/tenants/index.ts'
+import { titles } from './titles.ts'
 
 export const words = {
-  title: 'Tenants',
-  users: 'Users',
-  limits: 'Budgets',
+  ...titles,
   count: (count: number) => `${plural(count, 'tenant')}.`,
   suspendedCount: (all: number, count: number) => `${plural(all, 'tenant')}, ${count} suspended.`,
   none: 'No tenants yet',

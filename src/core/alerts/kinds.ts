@@ -121,7 +121,7 @@ export const alertKinds = {
     severity: 'warning',
     about: null,
     raised:
-      'Boxes have no snapshot of the last 26 h, checked daily, or their snapshots were not checked or test-restored for five weeks, checked weekly. ' +
+      'Boxes have no snapshot of the last 26 h, checked daily, or their snapshots were not checked or drilled for five weeks, checked weekly. ' +
       'One alert for all boxes',
     closed: 'every box has one, or all were checked',
   },

@@ -53,6 +53,7 @@ export const billingContract = {
       open: z
         .object({ unbilled: z.int(), planned: z.int() })
         .meta({ description: 'Amounts that are not billed, of all tenants and months; planned ones are billed next' }),
+      hasProvider: z.boolean().meta({ description: 'Whether a payment provider is set up; without one nothing is charged' }),
     }),
     problems: ['NOT_FOUND'],
     summary: 'List the usage of finished months and how it was billed, newest first',

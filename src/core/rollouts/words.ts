@@ -81,8 +81,11 @@ export const outcomeWord = ({ status, undo: rollback }: Pick<RolloutAction, 'sta
   return rollback.status === 'failed' ? 'rollback failed' : 'rollback pending'
 }
 
+const rollbackTints = { pending: 'yellow', running: 'yellow', undone: 'red', failed: 'red' } as const
+
+/** Rolled back has one colour, by an agent or with the rollout: the box does not run the version of the manifest. */
 export const outcomeTint = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): Tint =>
-  rollback?.status === 'undone' ? 'green' : rollback?.status === 'failed' ? 'red' : actionTint(status)
+  rollback ? rollbackTints[rollback.status] : actionTint(status)
 
 /** Shortens digests in an error message; `--json` has them in full. */
 export const withShortDigests = (error: RolloutAction['error']): RolloutAction['error'] =>

@@ -4,6 +4,7 @@ import { admin, type Contract, empty, endpoint, open, text } from '../contract/i
 const Readiness = z.object({
   ready: z.boolean(),
   version: z.string(),
+  installation: z.string().nullable().meta({ description: 'The name of the installation, `installation.name` in the settings' }),
   /** The server's time, by which a client sees how far its own clock is off. */
   time: z.string(),
   checks: z.record(z.string(), z.object({ ok: z.boolean(), message: z.string().optional() })),

@@ -57,7 +57,12 @@ import { privacyDeps } from './privacy-deps.ts'
  */
 export const features: readonly Feature<Deps>[] = [
   bootstrapFeature,
-  withDeps(serviceFeature, (deps: Deps) => ({ ...deps, ...deps.boxes, maxBoxes: deps.config.metrics.maxBoxes })),
+  withDeps(serviceFeature, (deps: Deps) => ({
+    ...deps,
+    ...deps.boxes,
+    maxBoxes: deps.config.metrics.maxBoxes,
+    installation: deps.config.installation.name,
+  })),
   authFeature,
   withDeps(adminFeature, ({ admin }: Deps) => ({ ...admin, deleteEndedInvites })),
   withDeps(auditFeature, ({ audit }: Deps) => audit),

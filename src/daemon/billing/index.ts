@@ -32,7 +32,7 @@ export const billingFeature = feature<Deps>({
   routes: (deps) =>
     serveContract(billingContract, {
       previewBilling: ({ query }) => previewBilling(deps, query),
-      listUsage: ({ query }) => listUsage(deps, query),
+      listUsage: async ({ query }) => ({ ...(await listUsage(deps, query)), hasProvider: deps.provider.name !== 'none' }),
       waiveUsage: ({ actor, body }) => waiveUsage(deps, actor, body),
       listPayouts: ({ query }) => listPayouts(deps, query),
       setDeveloperVendor: ({ actor, params, body }) => setDeveloperVendor(deps, actor, { ...params, ...body }),

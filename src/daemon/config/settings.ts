@@ -63,6 +63,8 @@ export const Settings = z.strictObject({
     .max(24 * 60 * 60_000)
     .refine((ms) => ms === 0 || ms >= 1000, 'must be 1000 or more, or 0 for no limit')
     .default(60_000),
+  /** Which installation this is, for people who have several: production, test. */
+  installation: z.strictObject({ name: z.string().trim().min(1).max(40, 'must have at most 40 characters').optional() }).prefault({}),
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   /** First seals, all open: put a new key in front to rotate, then run `tenantryd rekey`. */
   secretKey: z.preprocess((value) => (typeof value === 'string' ? value.split(',') : value), z.array(Base64Key).min(1)).optional(),

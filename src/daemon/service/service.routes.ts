@@ -15,6 +15,8 @@ type RoutesDeps = Readonly<{
   clock: Clock
   registry: Registry
   version: string
+  /** `installation.name` of the settings. */
+  installation: string | undefined
   draining: AbortSignal
   config: Config
   /** The document of the API, in small steps. */
@@ -69,7 +71,7 @@ function once<T>(make: () => T): () => T {
 }
 
 /** Throws UNAVAILABLE when a load balancer must not send requests here. */
-async function readiness({ db, clock, version, draining }: RoutesDeps): Promise<Readiness> {
+async function readiness({ db, clock, version, installation, draining }: RoutesDeps): Promise<Readiness> {
   if (draining.aborted) throw problem('UNAVAILABLE', 'this replica is shutting down. fix: call another')
   const databaseError = await sql`select 1`.execute(db).then(
     () => undefined,
@@ -77,5 +79,5 @@ async function readiness({ db, clock, version, draining }: RoutesDeps): Promise<
   )
   if (databaseError)
     throw problem('UNAVAILABLE', 'The database does not answer. fix: check the log of the daemon', { cause: databaseError })
-  return { ready: true, version, time: isoNow(clock), checks: { database: { ok: true } } }
+  return { ready: true, version, installation: installation ?? null, time: isoNow(clock), checks: { database: { ok: true } } }
 }

@@ -28,15 +28,15 @@ type UnprovenBox = Readonly<{ slug: string; unchecked: boolean; checkedAt: strin
 export const proofsLate = (boxes: readonly [UnprovenBox, ...UnprovenBox[]]): NewAlert => {
   const [{ slug, unchecked }] = boxes
   const time = (at: string | null) => (at === null ? 'never' : humanTime(at))
-  const listed = boxes.map((box) => `${box.slug} (checked ${time(box.checkedAt)}, test-restored ${time(box.provenAt)})`)
+  const listed = boxes.map((box) => `${box.slug} (checked ${time(box.checkedAt)}, drilled ${time(box.provenAt)})`)
   return {
     kind: 'snapshot_overdue',
     key: proofsLateKey,
     subject: 'snapshots',
     title: boxes.length === 1 ? `${slug}: snapshots not verified for weeks` : `Snapshots of ${boxes.length} boxes are not verified`,
     body:
-      `Each repository is checked weekly and each box is test-restored every four weeks. Overdue for five weeks: ${firstOf(listed)}.\n` +
-      'The boxes serve their users. The daemon log and `tenantry events tail` (snapshot.upkeep_failed) show the cause.',
+      `Each repository is checked weekly and each box is drilled every four weeks. Overdue for five weeks: ${firstOf(listed)}.\n` +
+      'The boxes serve their users. The daemon log and `tenantry events tail --type snapshot.upkeep_failed --no-follow` show the cause.',
     command: unchecked ? 'tenantry crons run snapshot-check' : `tenantry snapshots drill ${slug} --wait`,
     standing: true,
   }

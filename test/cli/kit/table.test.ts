@@ -25,9 +25,9 @@ describe('a table', () => {
   test.each([
     [60, ['NAME       COUNT  NOTE', 'kita-nord      7  a note that is rather long', 'a           1200  -']],
     [30, ['NAME       COUNT  NOTE', 'kita-nord      7  a note that…', 'a           1200  -']],
-    [20, ['NAME       COUNT', 'kita-nord      7', 'a           1200']],
-    [8, ['NAME', 'kita-no…', 'a']],
-  ])('in %i columns cuts first, then drops columns of low priority', (width, expected) => {
+    [20, ['NAME       COUNT', 'kita-nord      7', 'a           1200', 'Not shown: NOTE (-o', 'wide)']],
+    [8, ['NAME', 'kita-no…', 'a', 'Not', 'shown:', 'COUNT,', 'NOTE (-o', 'wide)']],
+  ])('in %i columns cuts first, then drops columns of low priority and names them', (width, expected) => {
     expect(table(style(width), columns, rows).split('\n')).toEqual(expected)
   })
 
@@ -104,7 +104,7 @@ describe('every list and view keeps within the terminal', () => {
     expect(boxes.split('\n\n')[0]).toBe('all 2 chats run')
     expect(heads(boxes.split('\n\n')[1] ?? '')).toEqual([
       'BOX',
-      'PLAN',
+      'TIER',
       'HOST',
       'STATE',
       'DRIFT',

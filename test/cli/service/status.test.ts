@@ -2,7 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { type Answers, tenantry } from '../../support/command-line.ts'
 import { aBoxRow, aHost, aRollout, rolloutId } from '../../support/records.ts'
 
+const ready = (installation: string | null) => ({
+  ready: true,
+  version: '0.1.0',
+  installation,
+  time: '2026-01-05T02:00:00.000Z',
+  checks: {},
+})
 const none: Answers = {
+  'GET /readyz': ready(null),
   'GET /api/admin/v1/alerts': { alerts: [], nextCursor: null, deadLetters: [] },
   'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null, emergencyLacks: ['approval_token', 'recovery'] },
   'GET /api/admin/v1/hosts': { hosts: [] },
@@ -10,6 +18,7 @@ const none: Answers = {
 }
 const alert = (id: number) => ({ id, title: `Host host-${id} is offline` })
 const busy: Answers = {
+  'GET /readyz': ready('Nord, production'),
   'GET /api/admin/v1/alerts': { alerts: [1, 2, 3, 4, 5, 6].map(alert), nextCursor: null, deadLetters: [] },
   'GET /admin/tenant-boxes/rollouts': {
     rollouts: [aRollout({ status: 'paused' }), aRollout({ status: 'done' })],
@@ -35,6 +44,7 @@ describe('status', () => {
     expect(exit).toBe(0)
     expect(stdout.split('\n').length).toBeLessThanOrEqual(24)
     expect(stdout.split('\n')[0]).toMatch(/chats.*1 of 2 chats run; down: elm/)
+    expect(stdout).toMatch(/daemon.*Nord, production \(http/)
     expect(stdout).toContain('6 open')
     expect(stdout).toContain('and 2 more: tenantry alerts list')
     expect(stdout).toContain(`${rolloutId}  paused`)

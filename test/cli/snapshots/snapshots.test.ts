@@ -52,7 +52,7 @@ describe('list', () => {
     const ran = await tenantry(['snapshots', 'list'], { answers: { [listed]: page(aSnapshot(), gone) } })
     expect(ran.exit).toBe(0)
     const [head, first, second] = ran.stdout.split('\n')
-    expect(head).toMatch(/SNAPSHOT +BOX +TIER +TAKEN +STATUS +VERIFIED +RETENTION REASON +ADDED +DURATION/)
+    expect(head).toMatch(/SNAPSHOT +BOX +KIND +TAKEN +STATUS +LAST DRILL +RETENTION REASON +ADDED +DURATION/)
     expect(first).toMatch(/^3f2a91c0 +anna-schule +daily +30 min ago +present +15 min ago, in 45 s +the newest of the box +4\.1 MB +12 s/)
     expect(second).toMatch(/missing +failed 1 min ago +- +-/)
   })
@@ -66,9 +66,9 @@ describe('list', () => {
   })
 
   test('sends the filters, and prints the API’s result with --json', async () => {
-    const line = ['snapshots', 'list', '--slug', 'anna-schule', '--tier', 'daily', '--status', 'present', '--json']
+    const line = ['snapshots', 'list', '--slug', 'anna-schule', '--kind', 'daily', '--status', 'present', '--json']
     const ran = await tenantry(line, { answers: { [listed]: page(aSnapshot()) } })
-    expect(ran.asked[0]?.search).toBe('?slug=anna-schule&tier=daily&status=present')
+    expect(ran.asked[0]?.search).toBe('?slug=anna-schule&status=present&tier=daily')
     expect(JSON.parse(ran.stdout)).toEqual(page(aSnapshot()))
   })
 
@@ -177,7 +177,7 @@ describe('restore', () => {
       const ran = await tenantry([...typed, '--yes'], { answers })
       expect([ran.exit, ran.stdout, ran.stderr]).toEqual([3, '', expect.stringContaining('there is no box anna-schule [NOT_FOUND]')])
     }
-    const filtered = ['snapshots', 'list', '--slug', 'anna-schule', '--tier', 'final'] // of one that was erased there may be others
+    const filtered = ['snapshots', 'list', '--slug', 'anna-schule', '--kind', 'final'] // of one that was erased there may be others
     expect((await tenantry(filtered, { answers })).exit).toBe(0)
   })
 
@@ -197,7 +197,7 @@ describe('restore', () => {
     const damaged = await tenantry(line, { answers: { ...restoring, [listed]: page(aSnapshot({ status: 'damaged' })) } })
     expect(damaged.stderr).toContain('the restore may fail')
     const unproven = await tenantry(line, { answers: { ...restoring, [listed]: page(aSnapshot({ lastDrill: null, lastProof: null })) } })
-    expect(unproven.stderr).toContain('never verified')
+    expect(unproven.stderr).toContain('never drilled')
   })
 
   test('names the files that the snapshot does not have and that stay', async () => {
@@ -347,17 +347,17 @@ test('boxes show has the newest snapshot and the last verified restore', async (
   const lastSnapshot = { snapshotId: id('3f2a91c0'), tier: 'daily', takenAt: at('01:30:00') }
   const proven = await show({ lastSnapshot, lastProvenRestore: { at: at('01:00:00'), durationMs: 45_000, snapshotId: id('aa') } })
   expect(proven).toMatch(/last snapshot +3f2a91c0 \(daily\), 2026-01-05 01:30:00 UTC \(30 min ago\)/)
-  expect(proven).toMatch(/verified restore +2026-01-05 01:00:00 UTC \(1 h ago\), in 45 s/)
+  expect(proven).toMatch(/last drill +2026-01-05 01:00:00 UTC \(1 h ago\), in 45 s/)
   const bare = await show({ lastSnapshot: null, lastProvenRestore: null })
   expect(bare).toMatch(/last snapshot +none/)
-  expect(bare).toMatch(/verified restore +never/)
+  expect(bare).toMatch(/last drill +never/)
 })
 
 test('proofs names the box with the oldest verified restore', async () => {
   const show = async (oldest: object | null, unproven: number) =>
     (await tenantry(['snapshots', 'proofs'], { answers: { [`${listed}/proofs`]: { boxes: 3, unproven, oldest } } })).stdout
   const stdout = await show({ slug: 'anna-schule', at: at('01:00:00') }, 1)
-  expect(stdout).toMatch(/never verified +1/)
-  expect(stdout).toMatch(/oldest verified restore +anna-schule, 2026-01-05 01:00:00 UTC \(1 h ago\)/)
+  expect(stdout).toMatch(/never drilled +1/)
+  expect(stdout).toMatch(/oldest drill +anna-schule, 2026-01-05 01:00:00 UTC \(1 h ago\)/)
   expect(await show(null, 3)).not.toContain('Oldest')
 })

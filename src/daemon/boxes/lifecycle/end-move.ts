@@ -64,7 +64,11 @@ async function endTakeOver(deps: WithTx<LifecycleDeps>, current: OpenMove, { new
       `${name} runs the take-over of ${slug}. fix: wait until it finishes, or, if the host is permanently lost, pass --new-host-is-dead ${name}`,
     )
   }
-  assertNewHostDead(current, newHostIsDead, `finishes the take-over. fix: wait; if its disk is lost, stop its agent, then retry`)
+  assertNewHostDead(
+    current,
+    newHostIsDead,
+    `finishes the take-over. fix: wait; if its disk is lost, stop its agent, and retry when \`tenantry hosts list\` shows it offline`,
+  )
   await cancelMoveCommand(deps, move, 'any')
 }
 

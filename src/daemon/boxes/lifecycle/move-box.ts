@@ -77,7 +77,7 @@ function assertHostDead(
   if (fleet.host(hostId)?.status === 'online')
     throw problem(
       'CONFLICT',
-      `host ${name} is online. fix: move ${slug} without --old-host-is-dead; if its disk is lost, stop its agent, then retry`,
+      `host ${name} is online. fix: move ${slug} without --old-host-is-dead; if its disk is lost, stop its agent, and retry when \`tenantry hosts list\` shows it offline`,
     )
 }
 

@@ -243,7 +243,9 @@ onBothDialects('a move', (fresh) => {
     await world.aBox('north')
     const api = await world.api()
     const dead = { ...north, body: { ...toHost2.body, oldHostIsDead: 'host-1' } }
-    await expect(api.moveBox(dead)).rejects.toThrow(/if its disk is lost, stop its agent, then retry/)
+    await expect(api.moveBox(dead)).rejects.toThrow(
+      /if its disk is lost, stop its agent, and retry when `tenantry hosts list` shows it offline/,
+    )
     await world.silence('host-1')
     await expect(api.moveBox(dead)).rejects.toThrow('`tenantry snapshots list --slug north`')
     await world.silence()
@@ -251,7 +253,7 @@ onBothDialects('a move', (fresh) => {
     await world.answer('host-1', 'tenant-box.hand_over')
     await world.take('host-2')
     const back = api.giveBackBox({ ...north, body: { newHostIsDead: 'host-2' } })
-    await expect(back).rejects.toThrow(/if its disk is lost, stop its agent, then retry/)
+    await expect(back).rejects.toThrow(/if its disk is lost, stop its agent, and retry when `tenantry hosts list` shows it offline/)
   })
 
   test('the old copy stays past its retention while the snapshot of the move is not present: the store may be gone', async () => {
