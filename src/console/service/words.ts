@@ -1,5 +1,7 @@
+import { titles } from './titles.ts'
+
 export const words = {
-  title: 'Settings',
+  ...titles,
   answer: (changed: number, all: number) => `${changed} of ${all} set by file or environment`,
   filter: 'Filter by key or variable',
   origin: 'Origin',
