@@ -7,7 +7,9 @@ import { factsOf, Probe, Versions } from './box-facts.tsx'
 import { History, Snapshots } from './box-history.tsx'
 import { Lifecycle } from './box-lifecycle.tsx'
 import { boxTone, driftTones, marksOf } from './box-state.ts'
+import { Logs } from './logs-panel.tsx'
 import { boxQuery } from './queries.ts'
+import { Services } from './services-panel.tsx'
 import { words } from './words.ts'
 
 export function Page() {
@@ -48,6 +50,8 @@ const Detail = ({ box }: Readonly<{ box: BoxDetail }>) => (
       </div>
     )}
     <Lifecycle box={box} />
+    <Services box={box} />
+    <Logs box={box} />
     <Section title={words.versions} aside={box.last_drift_check_at && <>compared {<Ago at={box.last_drift_check_at} />}</>}>
       <Versions box={box} />
     </Section>

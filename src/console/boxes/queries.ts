@@ -34,6 +34,7 @@ const maxFound = 8
 const verbs = [
   { verb: 'Scan', asks: 'scan', role: roleFor('boxes', 'scanBoxes') },
   { verb: 'Probe', asks: 'check', role: roleFor('boxes', 'checkBox') },
+  { verb: 'Restart', asks: 'restart', role: roleFor('boxes', 'restartBox') },
   { verb: 'Enter or end maintenance of', asks: 'maintenance', role: roleFor('boxes', 'maintainBox') },
   { verb: 'Snapshots of', asks: undefined, role: undefined },
 ] as const
