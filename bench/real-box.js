@@ -44,6 +44,7 @@ export async function makeBox(
       signal: new AbortController().signal,
       progress: () => undefined,
       deliver: async () => undefined,
+      sendLines: async () => /** @type {const} */ ('ended'),
     }
     const order = {
       ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, chatDomain, publicUrl: `http://127.0.0.1:${ports.public}`, ports },

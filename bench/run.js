@@ -16,6 +16,7 @@ const benchmarks = {
   boards: async () => (await import('./boards.js')).boards,
   'idle-daemon': async () => (await import('./idle-daemon.js')).idleDaemon,
   'idle-agent': async () => (await import('./idle-agent.js')).idleAgent,
+  'followed-logs': async () => (await import('./followed-logs.js')).followedLogs,
   'route-throughput': async () => (await import('./route-throughput.js')).routeThroughput,
   'bootstrap-throughput': async () => (await import('./bootstrap-throughput.js')).bootstrapThroughput,
   'anonymous-load': async () => (await import('./anonymous-load.js')).anonymousLoadBench,

@@ -172,7 +172,7 @@ async function openBox(testbed) {
       const context = {
         ...{ commandId: `bench.${commands++}.update`, signal: new AbortController().signal, progress },
         secrets: async () => ({ snapshots: repository }),
-        ...{ migrations: async () => [], deliver: async () => undefined },
+        ...{ migrations: async () => [], deliver: async () => undefined, sendLines: async () => /** @type {const} */ ('ended') },
       }
       const { outcome, error, fencedMs, downtime } = await update(deps)(context, payload)
       console.error(`${key}: ${outcome}, fenced ${fencedMs} ms, ${JSON.stringify(downtime)} ${error?.message ?? ''}`)

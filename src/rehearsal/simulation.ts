@@ -59,6 +59,7 @@ const contextOf = ({ settings }: Deps, { id, payload }: QueuedCommand): CommandC
   secrets: async () => ({ snapshots: { repository: `rehearsal:${payload.slug}`, password: 'rehearsal', env: {}, mayCreate: true } }),
   migrations: async () => settings.migrations,
   deliver: async () => undefined,
+  sendLines: async () => 'ended',
 })
 
 async function boxFactory({ db, clock, seed, folder, settings, faults }: Deps) {

@@ -60,7 +60,7 @@ test('the drift list is filtered by the address, and a box is scanned from it', 
 test('a box shows its versions, probe, snapshots and history, and enters maintenance only with a reason', async () => {
   await page.goto(`${stage.url}/console/boxes/realschule-am-see`)
   await page.getByRole('heading', { name: 'Versions against the manifest' }).waitFor()
-  await page.getByText('1.163.2').waitFor()
+  await page.getByRole('region', { name: 'Versions against the manifest' }).getByText('1.163.2').waitFor()
   await assertAccessible(page)
   await screenshots(page, 'box')
   await page.getByRole('button', { name: 'Enter maintenance…' }).click()
@@ -71,6 +71,27 @@ test('a box shows its versions, probe, snapshots and history, and enters mainten
   await enter.click()
   await page.getByText('moving its disk').first().waitFor()
   await page.getByRole('button', { name: 'End maintenance…' }).waitFor()
+  assertClean(page)
+})
+
+test('a box shows its services, follows its logs, and restarts one service only with a reason', async () => {
+  await page.goto(`${stage.url}/console/boxes/realschule-am-see`)
+  const services = page.getByRole('region', { name: 'Services' })
+  await services
+    .getByRole('row', { name: /^synapse/ })
+    .getByText(/ %$/)
+    .waitFor()
+  const logs = page.getByRole('region', { name: 'Logs' })
+  await logs.getByRole('button', { name: 'Follow' }).click()
+  await logs.getByText(/synapse .*starting/).waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'services')
+  await services.getByRole('button', { name: 'Restart synapse' }).click()
+  const dialog = page.getByRole('alertdialog')
+  await dialog.getByText(/tenantry boxes restart realschule-am-see --service synapse/).waitFor()
+  expect(await dialog.getByRole('button', { name: 'Restart' }).isDisabled()).toBe(true)
+  await page.keyboard.press('Escape')
+  await logs.getByRole('button', { name: 'Stop following' }).click()
   assertClean(page)
 })
 

@@ -2,8 +2,7 @@ import { rm } from 'node:fs/promises'
 import { type LogLine, Service } from '../../core/boxes/index.ts'
 import { asJson } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { logLines, readBoxSecrets, readProbeAccount } from '../boxes/index.ts'
-import type { LocalBox } from '../ports/index.ts'
+import { logLines, logRedactor } from '../boxes/index.ts'
 import type { ChangeRun } from './run.types.ts'
 
 // A rollback replaces the containers that failed, and their logs with them. So the last lines are kept when a step fails.
@@ -38,8 +37,8 @@ async function linesOf({ box, deps: { engine } }: Failed, suspects: readonly Ser
   )
   const services = failed.length > 0 ? failed : suspects
   const found = await Promise.all(services.map((service) => logLines(engine, box, { services: [service], lines: linesOfService })))
-  const hidden = await redactor(box)
-  return newest(found.map((lines) => lines.map((line) => ({ ...line, text: hidden(line.text) }))))
+  const redact = await logRedactor(box)
+  return newest(found.map((lines) => lines.map(redact)))
 }
 
 /** As many of the last lines as fit, the same number of characters for each service. */
@@ -54,13 +53,3 @@ function newest(services: readonly (readonly LogLine[])[]): LogLine[] {
     return lines.slice(first + 1)
   })
 }
-
-/** Removes the secrets of the box, and whatever looks like a token of a user. */
-async function redactor({ project }: LocalBox): Promise<(text: string) => string> {
-  const [secrets, account] = await Promise.all([readBoxSecrets(project), readProbeAccount(project)])
-  const { boxId: _, signingKeyId: __, ...values } = secrets ?? { boxId: '', signingKeyId: '' }
-  const known = [...Object.values(values), account?.accessToken ?? ''].filter((value) => value.length >= 8)
-  return (text) => known.reduce((rest, value) => rest.replaceAll(value, '[secret]'), text).replace(tokens, '$1[secret]')
-}
-
-const tokens = /((?:access_token|password|secret|refresh_token)["']?\s*[=:]\s*["']?|Bearer\s+|\b(?=sy[tr]_))[\w.~+/-]{8,}/gi

@@ -1,4 +1,4 @@
-import { isNonBlocking, isReadOnly } from '../../core/boxes/index.ts'
+import { isFollowing, isNonBlocking, isReadOnly } from '../../core/boxes/index.ts'
 import type { CommandOutcome, DisownedBox, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import type { AgentDeps } from './agent-deps.ts'
@@ -19,6 +19,8 @@ const abandonGraceMs = 150_000
 
 /** Beside the slots, for questions only. */
 const questionSlots = 4
+/** Log followers, which have slots of their own: the daemon starts no more on one host. */
+const followerSlots = 20
 
 /** Capacity for further commands: all kinds, only read-only ones (`questions` on the wire), or none. */
 export type Room = 'all' | 'questions' | 'none'
@@ -49,7 +51,7 @@ export class CommandRunner {
   }
 
   room(): Room {
-    const asked = this.#executing(isReadOnly)
+    const asked = this.#executing((kind) => isReadOnly(kind) && !isFollowing(kind))
     if (asked >= questionSlots) return 'none'
     return this.#executing(isChange) < this.#slots ? 'all' : 'questions'
   }
@@ -141,6 +143,8 @@ export class CommandRunner {
 
   /** A command that cannot be stored is refused, because a restarted agent could not resume it. */
   async #refusalToStore(command: StoredCommand): Promise<CommandOutcome | undefined> {
+    // A follower ends with the agent.
+    if (isFollowing(command.kind)) return this.#executing(isFollowing) > followerSlots ? tooManyFollowers : undefined
     try {
       await this.#deps.store.put(command)
       return undefined
@@ -157,13 +161,15 @@ export class CommandRunner {
     const { store, log } = this.#deps
     const held = () => hand.command
     const stream = progressOf(this.#deps, held)
-    const signal = AbortSignal.any([this.#breakOff.signal, hand.abandoned.signal])
+    const isFollower = isFollowing(hand.command.kind)
+    const signal = AbortSignal.any([this.#breakOff.signal, hand.abandoned.signal, ...(isFollower ? [this.#deps.signal] : [])])
     const ran = signal.aborted ? undefined : await runCommand(this.#deps, { held, stream }, signal)
     const outcome = ran ?? (hand.abandoned.signal.aborted ? ownerChanged : undefined)
     if (outcome) {
       hand.command = { ...hand.command, outcome }
       // Stored before anything waits for the daemon. Without it a restarted agent runs the command again, with the same result.
-      await store.put(hand.command).catch((err) => log.warn({ err, commandId: hand.command.id }, 'cannot store the outcome of a command'))
+      const stored = isFollower ? Promise.resolve() : store.put(hand.command)
+      await stored.catch((err) => log.warn({ err, commandId: hand.command.id }, 'cannot store the outcome of a command'))
       log.info({ commandId: hand.command.id, kind: hand.command.kind, ...outcomeSummary(outcome) }, 'command finished')
     }
     await this.#atMost(lastProgressMs, stream.end())
@@ -214,6 +220,11 @@ export class CommandRunner {
       this.#resolveEnd = resolve
     })
   }
+}
+
+const tooManyFollowers: CommandOutcome = {
+  ok: false,
+  error: { code: 'RATE_LIMITED', message: `This host follows the logs of ${followerSlots} readers already. fix: end one of them` },
 }
 
 const ownerChanged: CommandOutcome = {

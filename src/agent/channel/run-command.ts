@@ -54,6 +54,10 @@ function contextOf(deps: Deps, { held, stream }: Readonly<{ held: Held; stream: 
     progress: stream.report,
     secrets: () => fetchWithRetry(deps, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
     migrations: () => fetchMigrations(deps, signal),
+    sendLines: async (batch) => {
+      const send = client.postLines({ params: { id }, body: { ...lease(), ...batch } }, { signal })
+      return (await send.catch((error) => ({ state: isProblem(error, 'NOT_FOUND') || isFatal(error) ? 'ended' : 'busy' }) as const)).state
+    },
     deliver: async (outputs) => {
       const send = () => client.postOutputs({ params: { id }, body: { ...lease(), outputs } }, { signal }).catch(lost)
       await retry(deps, send, { signal, isFinal: isRefusal })

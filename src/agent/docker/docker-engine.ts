@@ -12,8 +12,9 @@ import { imagesOn, libcOf, pin, removeImage, unpin } from './images.ts'
 import { networksIn, projects, removeProject } from './projects.ts'
 import { localDigests, pull } from './pull.ts'
 import { resolve } from './registry.ts'
-import { engineEvents, logs } from './streams.ts'
+import { engineEvents, followLogs, logs } from './streams.ts'
 import { ignoring, up } from './up.ts'
+import { usage } from './usage.ts'
 import { createVolume, imageFolders, removeVolume, volumePath, volumesFolder } from './volumes.ts'
 
 /** The container engine of this host: the API for containers, the compose plugin for compose files. */
@@ -49,6 +50,8 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     projects: (prefix) => projects(questions, prefix),
     exec: (id, argv, options) => execIn({ ...connections, ...settings }, { containerId: id, argv }, options),
     logs: (id, lines, options) => logs({ docker: questions, id }, lines, options),
+    followLogs: (id, since, signal) => followLogs({ docker: streams, id }, since, signal),
+    usage: (id) => usage(questions, id),
     volumePath: (name) => volumePath(questions, name),
     volumesFolder: () => volumesFolder(questions),
     imageFolders: () => imageFolders(questions),

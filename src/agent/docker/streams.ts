@@ -10,20 +10,24 @@ import { engineProblem } from './engine-problem.ts'
  * padding, 4 bytes length, data.
  */
 export async function demux(stream: Readable, out: Writable, err: Writable): Promise<void> {
+  for await (const { isError, part } of partsOf(stream)) await write(isError ? err : out, part)
+}
+
+async function* partsOf(stream: Readable): AsyncGenerator<Readonly<{ isError: boolean; part: Buffer }>> {
   let left: Buffer = Buffer.alloc(0)
-  let target = out
+  let isError = false
   let open = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     left = left.length > 0 ? Buffer.concat([left, chunk]) : chunk
     while (left.length > 0) {
       if (open === 0) {
         if (left.length < 8) break
-        target = left[0] === 2 ? err : out
+        isError = left[0] === 2
         open = left.readUInt32BE(4)
         left = left.subarray(8)
       }
       const part = left.subarray(0, open)
-      if (part.length > 0) await write(target, part)
+      if (part.length > 0) yield { isError, part }
       open -= part.length
       left = left.subarray(part.length)
     }
@@ -56,6 +60,49 @@ export async function logs(
     throw engineProblem(error, `Reading the log of ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
   }
   return Buffer.concat(parts).toString('utf8')
+}
+
+/** A longer line is cut. */
+const maxLineLength = 64 * 1024
+
+/** Log lines from `since` on as they are written; ends when the container stops or the signal aborts. */
+export async function* followLogs(
+  { docker, id }: Readonly<{ docker: Docker; id: string }>,
+  since: string,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  if (signal.aborted) return
+  const options = { stdout: true, stderr: true, follow: true, timestamps: true, since: engineTime(since) as unknown as number } as const
+  const fail = (error: unknown) => engineProblem(error, `Following the log of ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+  const stream = (await docker
+    .getContainer(id)
+    .logs({ ...options, abortSignal: signal })
+    .catch((error) => {
+      throw fail(error)
+    })) as Readable
+  const stop = () => stream.destroy()
+  signal.addEventListener('abort', stop, { once: true })
+  const readers = [new LineReader(), new LineReader()] as const
+  try {
+    for await (const { isError, part } of partsOf(stream)) yield* readers[isError ? 1 : 0].read(part)
+  } catch (error) {
+    if (!signal.aborted) throw fail(error)
+  } finally {
+    signal.removeEventListener('abort', stop)
+    stop()
+  }
+}
+
+/** Joins parts to lines. Output and errors of a container have a reader each, so that their parts do not mix. */
+class LineReader {
+  readonly #decoder = new TextDecoder()
+  #rest = ''
+
+  read(part: Buffer): string[] {
+    const lines = (this.#rest + this.#decoder.decode(part, { stream: true })).split('\n')
+    this.#rest = (lines.pop() ?? '').slice(0, maxLineLength)
+    return lines
+  }
 }
 
 /** Seconds and nanoseconds for the engine's API; a Date would lose the last six digits. */

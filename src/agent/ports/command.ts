@@ -5,6 +5,7 @@ import type {
   BoxMigration,
   CommandOutputs,
   CommandSecrets,
+  LogBatch,
   Progress,
 } from '../../core/boxes/index.ts'
 
@@ -19,6 +20,8 @@ export type CommandContext = Readonly<{
   migrations(): Promise<readonly BoxMigration[]>
   /** Delivers outputs generated on the host to the daemon; idempotent. */
   deliver(outputs: CommandOutputs): Promise<void>
+  /** Sends lines to the follower. `busy`: not taken, for a slow follower or a daemon that does not answer; `ended`: the follower is gone. */
+  sendLines(batch: LogBatch): Promise<'accepted' | 'busy' | 'ended'>
 }>
 
 /** Executes one kind of command. After a crash it is called again with the same id and resumes from its journal. */

@@ -88,6 +88,9 @@ export type ExecOptions = Readonly<{
 /** `since` is a timestamp of the engine; inclusive. */
 export type LogOptions = Readonly<{ since?: string; timestamps?: boolean }>
 
+/** The resources that a container uses now. `cpuPercent` is of one core; the limit is that of the container, or the memory of the host. */
+export type ContainerUsage = Readonly<{ cpuPercent: number | null; memoryBytes: number | null; memoryLimitBytes: number | null }>
+
 /** C library of an image. It defines the sort order, and so all indexes that do not use collation C. */
 export type LibC = 'glibc' | 'musl'
 
@@ -170,6 +173,10 @@ export type ContainerEngine = Readonly<{
   exec(containerId: string, argv: readonly string[], options?: ExecOptions): Promise<ExecResult>
   /** Last log lines of a container; with `timestamps` each starts with the engine's timestamp and a space. */
   logs(containerId: string, lines: number, options?: LogOptions): Promise<string>
+  /** Log lines with timestamps as they are written, from `since` on (inclusive), until the signal aborts or the container stops. */
+  followLogs(containerId: string, since: string, signal: AbortSignal): AsyncIterable<string>
+  /** One measurement, which takes about two seconds; null for a container that does not run. */
+  usage(containerId: string): Promise<ContainerUsage | null>
   /** Host folder of a named volume; undefined when it does not exist. */
   volumePath(name: string): Promise<string | undefined>
   /** Host folder of all named volumes; undefined when the engine is on another machine. */

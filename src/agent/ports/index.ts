@@ -9,6 +9,7 @@ export type {
   ContainerMount,
   ContainerSettings,
   ContainerState,
+  ContainerUsage,
   EngineEvent,
   ExecOptions,
   ExecResult,

@@ -8,6 +8,7 @@ import {
   type BoxSettings,
   composeRecord,
   type FindFacts,
+  followLogs,
   healthcheck,
   knownMirrors,
   type LocalBoxes,
@@ -17,6 +18,7 @@ import {
   recordCompose,
   report,
   resolveImages,
+  services,
 } from '../boxes/index.ts'
 import type { ChangeDeps } from '../change/index.ts'
 import { drill } from '../drill/index.ts'
@@ -64,6 +66,8 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     'tenant-box.healthcheck': healthcheck(deps),
     'tenant-box.provision': provision(deps),
     'tenant-box.logs': logs(deps),
+    'tenant-box.services': services(deps),
+    'tenant-box.follow_logs': followLogs(deps),
     'tenant-box.resolve_images': resolveImages({ ...deps, ...deps.settings }),
     'tenant-box.adopt': adopt(deps),
     'tenant-box.adopt_again': adoptAgain(deps),

@@ -33,7 +33,7 @@ export const restart =
         perform: async () => {
           const begun = deps.clock.monotonicMs()
           const box = await boxOfStartedCommand(deps.boxes, payload)
-          await restartServices(deps, context, box)
+          await restartServices(deps, context, { box, services: payload.services ?? Service.options })
           context.progress({ step: 'probe' })
           const probe = await waitUntilStable(deps, box, {
             rule,
@@ -45,19 +45,24 @@ export const restart =
       },
     )
 
+type Restarted = Readonly<{ box: LocalBox; services: readonly Service[] }>
+
 /** Synapse stops first, which ends its requests, and starts last; the edge answers meanwhile. A failure leaves no service stopped. */
-async function restartServices(deps: Deps, { signal, progress }: CommandContext, box: LocalBox): Promise<void> {
+async function restartServices(deps: Deps, { signal, progress }: CommandContext, { box, services }: Restarted): Promise<void> {
   const { engine, servers } = deps
+  const among = (...some: Service[]) => some.filter((service) => services.includes(service))
+  const stop = (...some: Service[]) => engine.stop(box.project, among(...some))
+  const start = (...some: Service[]) => engine.start(box.project, among(...some))
   try {
     progress({ step: 'stop' })
-    await engine.stop(box.project, ['synapse'])
-    await engine.stop(box.project, ['minio', 'postgres'])
+    await stop('synapse')
+    await stop('minio', 'postgres')
     progress({ step: 'start' })
-    await engine.start(box.project, ['postgres', 'minio'])
+    await start('postgres', 'minio')
     await waitForService({ ...deps, signal }, box, { service: 'postgres', isUp: () => servers.databaseReady(box) })
-    await engine.start(box.project, ['synapse'])
-    await engine.stop(box.project, ['edge'])
+    await start('synapse')
+    await stop('edge')
   } finally {
-    await engine.start(box.project, Service.options)
+    await engine.start(box.project, services)
   }
 }

@@ -2,7 +2,7 @@ import { isoNow, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, LocalImage, Project } from '../ports/index.ts'
 import { readModel, recreate, resolveText, streamEvents } from './compose.ts'
 import { pullSimulated, resolveSimulated } from './pull.ts'
-import { chatState, logOf, printedLog, restartsOf } from './servers.ts'
+import { chatState, followLog, logOf, printedLog, restartsOf, usageOf } from './servers.ts'
 
 import {
   assertEngineUp,
@@ -128,6 +128,12 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     logs: async (id, lines, options) => {
       const container = byId(id)
       return container ? printedLog(logOf(world, container), lines, options) : ''
+    },
+    followLogs: (id, since, signal) => followLog(world, { id, since, signal }),
+    usage: async (id) => {
+      assertEngineUp(world)
+      const container = byId(id)
+      return container ? usageOf(world, container) : null
     },
     volumePath: async (name) => volumes.path(name),
     volumesFolder: async () => volumes.root,

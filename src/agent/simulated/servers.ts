@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fenceFile } from '../boxes/index.ts'
-import type { LocalBox, LogOptions } from '../ports/index.ts'
+import type { ContainerUsage, LocalBox, LogOptions } from '../ports/index.ts'
 import { storeMedia } from './media.ts'
 import type { VolumeContent } from './volumes.ts'
 import { containerOf, runs, type SimulatedContainer, type World } from './world.ts'
@@ -85,6 +85,55 @@ export const printedLog = (lines: readonly SimulatedLine[], last: number, { sinc
     .slice(-last)
     .map(({ at, text }) => `${timestamps ? `${at} ` : ''}${text}\n`)
     .join('')
+
+const readEveryMs = 500
+
+/** Requests that a running server writes into its log while somebody follows it. */
+const requests: Readonly<Record<string, string>> = {
+  edge: 'GET /_matrix/client/v3/sync 200',
+  synapse: 'Processed request: 12ms GET /_matrix/client/v3/sync 200',
+  postgres: 'checkpoint complete: wrote 12 buffers',
+  minio: 'GET /minio/health/live 200',
+}
+const requestEveryMs = 3_000
+
+/** The log of a container as it grows, and a request every three seconds. */
+export async function* followLog(
+  world: World,
+  { id, since, signal }: Readonly<{ id: string; since: string; signal: AbortSignal }>,
+): AsyncGenerator<string> {
+  let printed = ''
+  let requestedMs = world.clock.monotonicMs()
+  while (!signal.aborted) {
+    const container = [...world.containers.values()].find((one) => one.id === id)
+    if (!container) return
+    for (const { at, text } of logOf(world, container).filter((one) => Date.parse(one.at) >= Date.parse(since) && one.at > printed)) {
+      printed = at
+      yield `${at} ${text}`
+    }
+    if (!runs(container)) return
+    if (world.clock.monotonicMs() - requestedMs >= requestEveryMs) {
+      requestedMs = world.clock.monotonicMs()
+      yield `${line(world.clock.now().toISOString(), 0, '').at} ${requests[container.service] ?? 'ready'}`
+    }
+    await world.clock.sleep(readEveryMs, signal)
+  }
+}
+
+const mebibyte = 1024 * 1024
+const simulatedMemory: Readonly<Record<string, number>> = { edge: 12, synapse: 410, postgres: 96, minio: 150 }
+
+/** Numbers that grow and shrink a little; null for a container that does not run. */
+export function usageOf(world: World, container: SimulatedContainer): ContainerUsage | null {
+  if (!runs(container)) return null
+  const wave = 1 + Math.sin(world.clock.monotonicMs() / 20_000) / 10
+  const memory = (simulatedMemory[container.service] ?? 20) * mebibyte
+  return {
+    cpuPercent: Math.round((memory / mebibyte / 40) * wave * 10) / 10,
+    memoryBytes: Math.round(memory * wave),
+    memoryLimitBytes: 8 * 1024 * mebibyte,
+  }
+}
 
 /** Response to a client: stored, 503 of the fence, or no response. */
 type ClientAnswer = 'stored' | 'fenced' | 'unreachable'

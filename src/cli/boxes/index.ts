@@ -12,6 +12,7 @@ import { adopt, provision } from './provision.ts'
 import { remove } from './remove.ts'
 import { restart } from './restart.ts'
 import { scan } from './scan.ts'
+import { services } from './services.ts'
 import { list, show } from './show.ts'
 
 export { awaitCommand, awaitWithProgress } from './await-command.ts'
@@ -28,6 +29,7 @@ export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, 
   scan,
   check,
   follow,
+  services,
   logs,
   restart,
   maintenance,

@@ -9,7 +9,9 @@ import { History, Snapshots } from './box-history.tsx'
 import { Lifecycle } from './box-lifecycle.tsx'
 import { Sizes } from './box-sizes.tsx'
 import { boxTone, driftTones, marksOf } from './box-state.ts'
+import { Logs } from './logs-panel.tsx'
 import { boxQuery } from './queries.ts'
+import { Services } from './services-panel.tsx'
 import { words } from './words.ts'
 
 export function Page() {
@@ -51,6 +53,8 @@ const Detail = ({ box }: Readonly<{ box: BoxDetail }>) => (
     )}
     <Lifecycle box={box} />
     <Adoption box={box} />
+    <Services box={box} />
+    <Logs box={box} />
     <Section title={words.versions} aside={box.last_drift_check_at && <>compared {<Ago at={box.last_drift_check_at} />}</>}>
       <Versions box={box} />
     </Section>

@@ -54,6 +54,7 @@ const maxFound = 8
 const verbs = [
   { verb: 'Scan', asks: 'scan', role: roleFor('boxes', 'scanBoxes') },
   { verb: 'Probe', asks: 'check', role: roleFor('boxes', 'checkBox') },
+  { verb: 'Restart', asks: 'restart', role: roleFor('boxes', 'restartBox') },
   { verb: 'Enter or end maintenance of', asks: 'maintenance', role: roleFor('boxes', 'maintainBox') },
   { verb: 'Move', asks: 'move', role: roleFor('boxes', 'moveBox') },
   { verb: 'Remove', asks: 'remove', role: roleFor('boxes', 'removeBox') },

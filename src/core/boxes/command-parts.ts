@@ -3,6 +3,7 @@ import { FenceMode, SnapshotMode } from './fences.ts'
 import { Digest, ImageRef } from './images.ts'
 import { Service, Slug, VersionedService } from './names.ts'
 import { ProbeResult } from './probe.ts'
+import { LogLine } from './services.ts'
 
 // The schemas shared by commands to boxes and their results.
 
@@ -190,10 +191,6 @@ export const Downtime = z.object({
   checkMs: Ms,
 })
 export type Downtime = z.infer<typeof Downtime>
-
-/** One line of a container's output; the time is the engine's. */
-export const LogLine = z.object({ at: z.string(), service: z.string(), text: z.string().max(4_000) })
-export type LogLine = z.infer<typeof LogLine>
 
 /**
  * The result of an update. `failed` = no container was replaced and no data touched, and stopped services run again; with `leftOpen`, users

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import {
   AddressedBox,
   AgentError,
-  LogLine,
   PrefetchTargets,
   RepositoryId,
   RepositoryReport,
@@ -20,6 +19,7 @@ import { FenceOrder } from './fences.ts'
 import { Digest, ImageRef } from './images.ts'
 import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
+import { LogLine, ServiceUsage } from './services.ts'
 
 // The commands between daemon and agent about boxes (spec 4.10). A closed set of typed values: the agent renders files from templates of its
 // own package, runs nothing from a payload as a program, and no payload contains a secret.
@@ -49,6 +49,25 @@ export const boxCommands = {
       since: z.string().optional(),
     }),
     result: z.object({ lines: z.array(LogLine).max(2_000) }),
+    secrets: [],
+  },
+  /** The containers of a box and what they use now, as the engine counts it. */
+  'tenant-box.services': {
+    payload: z.object(AddressedBox),
+    result: z.object({ services: z.array(ServiceUsage).max(20), at: z.string() }),
+    secrets: [],
+  },
+  /** Sends log lines as they are written, until its follower is gone. It is never stored on the host. */
+  'tenant-box.follow_logs': {
+    payload: z.object({
+      ...AddressedBox,
+      services: z.array(Service).min(1),
+      /** The newest lines to begin with. */
+      lines: z.number().int().min(0).max(2_000),
+      /** Only lines after this time of the engine's clock. */
+      since: z.string().optional(),
+    }),
+    result: z.object({}),
     secrets: [],
   },
   /** Resolves tags to digests as this host would pull them; pulls nothing. */
@@ -187,7 +206,7 @@ export const boxCommands = {
   },
   /** Stops and starts the containers, unchanged and unfenced; the box is proven healthy afterwards. */
   'tenant-box.restart': {
-    payload: z.object(AddressedBox),
+    payload: z.object({ ...AddressedBox, services: z.array(Service).min(1).optional().meta({ description: 'Default: all' }) }),
     result: z.object({ report: VersionsReport, probe: ProbeResult, durationMs: z.number() }),
     secrets: [],
   },
@@ -235,8 +254,13 @@ export type BoxCommandKind = keyof typeof boxCommands
 export const readOnlyCommands: readonly string[] = [
   'tenant-box.report_versions',
   'tenant-box.logs',
+  'tenant-box.services',
+  'tenant-box.follow_logs',
   'tenant-box.resolve_images',
 ] satisfies BoxCommandKind[]
+
+/** Commands that send lines until their follower is gone. They take no slot of the agent, and end with it. */
+export const isFollowing = (kind: string): boolean => kind === ('tenant-box.follow_logs' satisfies BoxCommandKind)
 
 export const isReadOnly = (kind: string): boolean => readOnlyCommands.includes(kind)
 

@@ -8,7 +8,7 @@ import type { ProbeComponent, ProbeResult } from './probe.ts'
 
 // Whether the chat of a box serves its users, as far as it is known. Every view, metric and alert takes it from here.
 
-/** `down`: users cannot write. `degraded`: messages arrive, files do not, or a service restarts often. `maintenance`: an operator or a change closed it. */
+/** `down`: users cannot write. `degraded`: messages arrive, files do not, or a service restarts often. `maintenance`: an operator or a change closed it, or an operator restarts it. */
 export const HealthState = z.enum(['running', 'degraded', 'down', 'maintenance', 'unknown'])
 export type HealthState = z.infer<typeof HealthState>
 
@@ -31,6 +31,8 @@ type Reported = Readonly<{
   managed: boolean
   /** A person or a change of the box closed it. */
   closedBy: string | null
+  /** An operator restarts it, so that services which do not run are no failure. */
+  isRestarting: boolean
   report: Pick<VersionsReport, 'services' | 'watch'>
   /** The last probe that the daemon ordered. */
   probe: Pick<ProbeResult, 'at' | 'components' | 'verdict'> | null
@@ -74,7 +76,13 @@ export function healthOf({ live, freshness, report, reportedAt, stored, ...known
 }
 
 /** The health that a report shows. */
-export function reportedHealth({ managed, closedBy, report: { services, watch }, probe, reportedAt }: Reported): ReportedHealth {
+export function reportedHealth(reported: Reported): ReportedHealth {
+  const health = openHealth(reported)
+  if (!reported.isRestarting || health.state === 'running' || health.state === 'maintenance') return health
+  return { ...health, state: 'maintenance', why: 'an operator restarts it' }
+}
+
+function openHealth({ managed, closedBy, report: { services, watch }, probe, reportedAt }: Omit<Reported, 'isRestarting'>): ReportedHealth {
   if (closedBy !== null) return { state: 'maintenance', failing: [], why: `closed by ${closedBy}` }
   const isExpected = (service: Service) => managed || service === 'synapse' || (services[service]?.state ?? 'missing') !== 'missing'
   const stopped = Service.options.filter((service) => isExpected(service) && services[service]?.state !== 'running')

@@ -34,7 +34,6 @@ export {
   type ImageRollback,
   InstalledVersions,
   type ListedSnapshot,
-  LogLine,
   maxKeptFiles,
   Progress,
   type RepositoryReport,
@@ -57,6 +56,7 @@ export {
   type BoxCommandResult,
   boxCommands,
   CommandOutputs,
+  isFollowing,
   isNonBlocking,
   isReadOnly,
   nonBlockingKinds,
@@ -100,7 +100,9 @@ export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealt
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'
+export { FollowedLogs } from './lifecycle-contract.ts'
 export { isMoveShown, isRemovalShown, lifecycleQuestions, moveHint, movePlanTexts, removalHint } from './lifecycle-hints.ts'
+export { lineMatches } from './line-matches.ts'
 export {
   digestsFor,
   imagesOfManifest,
@@ -147,6 +149,7 @@ export type { PullSource } from './pull-sources.ts'
 export { pullFromSources } from './pull-sources.ts'
 export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
+export { LogBatch, LogLine, ServiceUsage } from './services.ts'
 export { BoxSizes, sizesRetentionDays } from './sizes.ts'
 export { stepWord } from './step-words.ts'
 export { canObjectStoreReturn, parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'

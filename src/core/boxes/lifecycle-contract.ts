@@ -1,9 +1,11 @@
 import { z } from 'zod'
-import { admin, type Contract, endpoint, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, sse, Timestamp } from '../contract/index.ts'
 import { reasonLength } from '../kit/index.ts'
+import { AgentError } from './command-parts.ts'
 import { BoxMove } from './move.ts'
 import { Service, Slug } from './names.ts'
 import { BoxRemoval } from './removal.ts'
+import { LogBatch } from './services.ts'
 import { ReintroducedVulnerability } from './vulnerabilities.ts'
 
 const ofBox = '/api/admin/v1/boxes/:slug'
@@ -27,6 +29,10 @@ const MoveBody = z.strictObject({
     description: 'true: the host of the stranded move that this one replaces does not run the box any more',
   }),
 })
+
+/** Lines of followed logs. `end` says why no more will come. */
+export const FollowedLogs = LogBatch.extend({ end: AgentError.nullable() })
+export type FollowedLogs = z.infer<typeof FollowedLogs>
 
 /** The preview of a move. */
 const MovePlan = z.object({
@@ -66,7 +72,10 @@ export const lifecycleContract = {
     path: `${ofBox}/restart`,
     auth: admin('operator'),
     params: bySlug,
-    body: z.strictObject({ reason: Reason }),
+    body: z.strictObject({
+      reason: Reason,
+      services: z.array(Service).min(1).max(4).optional().meta({ description: 'Only these; default: all' }),
+    }),
     returns: Asked,
     status: 202,
     problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD'],
@@ -82,12 +91,40 @@ export const lifecycleContract = {
       services: z.array(Service).min(1).max(4).optional(),
       lines: z.number().int().min(1).max(2000).default(200),
       since: z.string().max(40).optional().meta({ description: 'Only lines after this time of the host’s clock, ISO 8601' }),
-      continues: z.string().max(200).optional().meta({ description: 'The previous command, to continue reading' }),
     }),
     returns: Asked,
     status: 202,
     problems: ['HOST_OFFLINE', 'CONFLICT'],
     summary: 'Read the logs of a box, also during an update; the lines are in the result of the command',
+  }),
+  readServices: endpoint({
+    method: 'POST',
+    audit: { none: 'changes nothing and reads nothing of users' },
+    path: `${ofBox}/services`,
+    auth: admin('operator'),
+    params: bySlug,
+    returns: Asked,
+    status: 202,
+    problems: ['HOST_OFFLINE', 'CONFLICT'],
+    summary: 'Measure the services of a box: state, restarts, CPU and memory; they are in the result of the command',
+  }),
+  followLogs: endpoint({
+    method: 'GET',
+    path: `${ofBox}/logs/follow`,
+    auth: admin('operator'),
+    params: bySlug,
+    query: z.strictObject({
+      services: z
+        .string()
+        .regex(/^(edge|synapse|postgres|minio)(,(edge|synapse|postgres|minio)){0,3}$/, 'must be services, comma-separated')
+        .optional()
+        .meta({ description: 'Comma-separated; default: all' }),
+      lines: z.coerce.number().int().min(0).max(2000).default(200).meta({ description: 'The newest lines to begin with' }),
+      since: z.string().max(40).optional().meta({ description: 'Only lines after this time of the host’s clock, ISO 8601' }),
+    }),
+    returns: sse(FollowedLogs),
+    problems: ['HOST_OFFLINE', 'CONFLICT', 'RATE_LIMITED'],
+    summary: 'Follow the logs of a box, secrets removed; `Last-Event-ID` continues after the last lines',
   }),
   planMove: endpoint({
     method: 'POST',

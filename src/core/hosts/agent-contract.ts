@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BoxMigration, CommandOutputs, CommandSecrets, Progress, VersionsReport } from '../boxes/index.ts'
+import { BoxMigration, CommandOutputs, CommandSecrets, LogBatch, Progress, VersionsReport } from '../boxes/index.ts'
 import { agent, type Contract, Counter, empty, endpoint, open } from '../contract/index.ts'
 import { CommandError, CommandId, CommandStatus } from './command.ts'
 import { EngineInfo, HostName, HostResources } from './host.ts'
@@ -155,6 +155,21 @@ export const agentContract = {
     body: z.strictObject({ leaseToken: Counter, progress: z.array(Progress).max(channelLimits.progressPerCall) }),
     returns: empty,
     summary: 'Report progress of a command; renews its lease',
+  }),
+  postLines: endpoint({
+    method: 'POST',
+    audit: { none: 'reading logs is audited when an operator begins it' },
+    path: '/api/agent/v1/commands/:id/lines',
+    auth: agent,
+    params: byId,
+    bodyLimit: channelLimits.reportsBytes,
+    body: z.strictObject({ leaseToken: Counter, ...LogBatch.shape }),
+    returns: z.object({
+      state: z
+        .enum(['accepted', 'busy', 'ended'])
+        .meta({ description: '`busy`: not stored, because the follower is slow; send it again. `ended`: the follower is gone' }),
+    }),
+    summary: 'Send log lines of a followed box, also none as a sign of life',
   }),
   postResult: endpoint({
     method: 'POST',

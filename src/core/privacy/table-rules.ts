@@ -139,6 +139,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   bot_tokens: { tenant: viaBox, internal: true },
   chat_token_renewals: { tenant: viaBox, internal: true },
   commands: { tenant: viaBox, internal: true },
+  command_lines: { tenant: viaBox, internal: true },
   box_restores: { tenant: ofTenant, internal: true },
   snapshots: { tenant: ofTenant, internal: true },
   snapshot_drills: { tenant: ofTenant, internal: true },

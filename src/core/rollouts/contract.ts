@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, type Contract, endpoint, Paging, sse, TimeInput } from '../contract/index.ts'
+import { admin, type Contract, endpoint, Paging, sse, TimeInput, Timestamp } from '../contract/index.ts'
 import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
 import { emergencyLackNames } from './emergency-lacks.ts'
@@ -156,6 +156,14 @@ export const rolloutsContract = {
     params: z.strictObject({ id: RolloutId, slug: Slug }),
     returns: z.object({ action: RolloutAction, attempts: z.array(RolloutAttempt) }),
     summary: 'Show one box of a rollout with the evidence of each attempt',
+  }),
+  lastFailure: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/boxes/:slug/last-failure',
+    auth: admin('viewer'),
+    params: z.strictObject({ slug: Slug }),
+    returns: z.object({ failure: z.object({ rolloutId: z.string(), attempt: z.number().int(), at: Timestamp }).nullable() }),
+    summary: 'Show the last attempt on a box that failed with log lines; `getRolloutAction` has them',
   }),
   startRollout: endpoint({
     method: 'POST',

@@ -1,5 +1,6 @@
 import {
   driftReport,
+  type HealthState,
   type HostId,
   type ManifestRevision,
   type ProbeResult,
@@ -9,6 +10,7 @@ import {
 import { type Clock, elapsedMs, isoNow } from '../../core/kit/index.ts'
 import { closeAlerts } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
+import { holdsOf, isRestart } from './box-holds.ts'
 import { type BoxRecord, closedBy, installedColumns } from './box-record.ts'
 import { boxesBySlugs, saveReport } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
@@ -57,6 +59,9 @@ async function storeReport({ tx, clock, box }: BoxTx, report: VersionsReport, { 
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
   const known = withLastWatch(box, report)
+  const found = { report: known, probe: probe ?? box.probe, reportedAt }
+  const isFailing = isFailure(healthOfReport(box, { ...found, isRestarting: false }).state)
+  const isRestarting = isFailing && isRestart((await holdsOf(tx, clock, [box.id])).get(box.id))
   return saveReport(tx, box, {
     reportedAt,
     change: {
@@ -64,7 +69,7 @@ async function storeReport({ tx, clock, box }: BoxTx, report: VersionsReport, { 
       managed: report.managed ? 1 : 0,
       fenced: report.fenced ? 1 : 0,
       ...fenceColumns(box, report, reportedAt),
-      ...healthColumns(box, { report: known, probe: probe ?? box.probe, reportedAt }),
+      ...healthColumns(box, { ...found, isRestarting }),
       last_report: JSON.stringify(known),
       ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
     },
@@ -97,19 +102,24 @@ function withLastWatch({ report: last }: BoxRecord, report: VersionsReport): Ver
 
 const watchHoldsMs = 3 * 60_000
 
-type Reported = Readonly<{ report: VersionsReport; probe: ProbeResult | null; reportedAt: string }>
+type Reported = Readonly<{ report: VersionsReport; probe: ProbeResult | null; reportedAt: string; isRestarting: boolean }>
 
 /** The stored health. Its time starts again with another state. */
-function healthColumns(box: BoxRecord, { report, probe, reportedAt }: Reported): Partial<BoxTable> {
-  const { managed, fenced, fence } = report
-  const closed = closedBy({ maintenance: box.maintenance, fenced, fence: fence ?? null })
-  const { state, why } = reportedHealth({ managed, closedBy: closed, report, probe, reportedAt })
-  const isFailing = state === 'down' || state === 'degraded'
+function healthColumns(box: BoxRecord, reported: Reported): Partial<BoxTable> {
+  const { reportedAt } = reported
+  const { state, why } = healthOfReport(box, reported)
   return {
-    ...{ health: state, health_why: why, failing_since: isFailing ? (box.failingSince ?? reportedAt) : null },
+    ...{ health: state, health_why: why, failing_since: isFailure(state) ? (box.failingSince ?? reportedAt) : null },
     ...(box.health?.state === state ? {} : { health_since: reportedAt }),
   }
 }
+
+function healthOfReport({ maintenance }: BoxRecord, { report, ...reported }: Reported) {
+  const { managed, fenced, fence } = report
+  return reportedHealth({ ...reported, report, managed, closedBy: closedBy({ maintenance, fenced, fence: fence ?? null }) })
+}
+
+const isFailure = (state: HealthState): boolean => state === 'down' || state === 'degraded'
 
 /** A fence of another owner, or with another start, is a new fence: its time starts again. */
 function fenceColumns({ fence: known }: BoxRecord, { fenced, fence }: VersionsReport, reportedAt: string): Partial<BoxTable> {

@@ -6,6 +6,12 @@ import type { DbOrTx, Tx } from '../db/index.ts'
 /** A long-lived reservation of a box, by a rollout action, a rollback, a move, a removal, a restore, a restart or maintenance. */
 export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
 
+/** Begins the owner of the hold of a restart. */
+export const restartPrefix = 'restart:'
+
+/** True while an operator restarts the box: its reports may say that services are stopped. */
+export const isRestart = (hold: Pick<BoxHold, 'holder'> | undefined): boolean => hold?.holder.startsWith(restartPrefix) ?? false
+
 /** Takes or extends a hold. Throws BOX_HELD with the current owner. */
 export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: BoxHold): Promise<void> {
   const { rows } = await sql`

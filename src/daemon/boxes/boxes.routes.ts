@@ -8,6 +8,7 @@ import { adoptAgain, adoptBox, completeBox } from './adopt-box.ts'
 import type { BoxRecord } from './box-record.ts'
 import { changeBox, existingBoxBy } from './boxes.repo.ts'
 import { type DriftDeps, detectDrift } from './detect-drift.ts'
+import { followLogs } from './follow-logs.ts'
 import type { LifecycleDeps } from './lifecycle/deps.ts'
 import { confirmMove, giveBackBox } from './lifecycle/end-move.ts'
 import { maintainBox } from './lifecycle/maintain-box.ts'
@@ -17,7 +18,7 @@ import { removeBox, undoRemoval } from './lifecycle/remove-box.ts'
 import { restartBox } from './lifecycle/restart-box.ts'
 import { applyManifest, currentManifest, type ManifestDeps, manifestsBefore, previewManifest } from './manifests.ts'
 import { type ProvisionDeps, provisionBox } from './provision-box.ts'
-import { checkBox, readLogs, scanBoxes } from './query-boxes.ts'
+import { checkBox, readLogs, readServices, scanBoxes } from './query-boxes.ts'
 import { countBoxes, describeBox, listBoxes, showBox } from './show-boxes.ts'
 import { sizesOf } from './sizes.ts'
 
@@ -28,6 +29,9 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     maintainBox: ({ actor, params, body }) => maintainBox(deps, actor, { ...params, ...body }),
     restartBox: ({ actor, params, body }) => restartBox(deps, actor, { ...params, ...body }),
     readLogs: ({ actor, params, body }) => readLogs(deps, actor, { ...params, ...body }),
+    readServices: ({ params }) => readServices(deps, params.slug),
+    followLogs: ({ actor, params, query, header, signal }) =>
+      followLogs(deps, actor, { ...params, ...query, lastEventId: header('last-event-id'), signal }),
     planMove: ({ params, body }) => showMovePlan(deps, params.slug, body),
     moveBox: ({ actor, params, body }) => moveBox(deps, actor, { ...params, ...body }),
     confirmMove: ({ actor, params }) => confirmMove(deps, actor, params.slug),

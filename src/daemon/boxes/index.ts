@@ -10,7 +10,7 @@ import { boxesJobs } from './boxes.jobs.ts'
 import { type BoxesDeps, boxesRoutes } from './boxes.routes.ts'
 import { lifecycleJobs } from './lifecycle/lifecycle.jobs.ts'
 import { watchFences } from './lifecycle/watch-fences.ts'
-import { deleteOldLogs } from './query-boxes.ts'
+import { deleteOldAnswers } from './query-boxes.ts'
 import { deleteOldSizes } from './sizes.ts'
 import { watchHealth } from './watch-health.ts'
 
@@ -39,7 +39,7 @@ export {
   manifestByRevision,
   manifestsBefore,
 } from './manifests.ts'
-export { assertLive, deleteOldLogs } from './query-boxes.ts'
+export { assertLive, deleteOldAnswers } from './query-boxes.ts'
 export { boxesToErase } from './tenant-boxes.ts'
 export { watchHealth } from './watch-health.ts'
 
@@ -55,7 +55,7 @@ export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger; owner: s
       atEnd: () => releaseOwnLease(deps, { name: 'boxes.health', owner: deps.owner }),
     }),
     repeat(deps, { everyMs: 30_000, name: 'watching fences', run: () => watchFences(deps) }),
-    repeat(deps, { everyMs: 30_000, name: 'deleting logs of boxes', run: () => deleteOldLogs(deps, deps.db) }),
+    repeat(deps, { everyMs: 30_000, name: 'deleting logs of boxes', run: () => deleteOldAnswers(deps, deps.db) }),
   ],
   cleanup: (deps) => [() => deleteOldSizes(deps)],
   sealed: boxesSealedColumns,

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import { type boxesContract, Service } from '../../core/boxes/index.ts'
-import { type Actor, actorLabel, isoIn, newId, plural, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
+import { type Actor, isoIn, newId, plural, problem, type Random } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
-import { type CommandBus, commandsByIds, deleteEndedCommands, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
+import { type CommandBus, deleteEndedCommands, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { addressesInScope, type BoxAddress, boxesBySlugs, existingBox } from './boxes.repo.ts'
 import { type FleetDeps, readFleet, readHost } from './fleet.ts'
@@ -89,7 +89,7 @@ async function enqueueChunk({ clock, random }: QueryDeps, tx: Tx, boxes: readonl
   return queries
 }
 
-const addressed = (box: BoxAddress) => ({
+export const addressed = (box: BoxAddress) => ({
   hostId: box.hostId,
   boxId: box.id,
   payload: { slug: box.slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch },
@@ -105,6 +105,21 @@ export async function checkBox(deps: QueryDeps, actor: Actor, slug: string): Pro
   await db.transaction().execute(async (tx) => {
     await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.healthcheck', deadlineMs })
     await recordAudit(tx, clock, { actor, action: 'box.check', subject: slug, data: { commandId } })
+  })
+  bus.queued(box.hostId)
+  return { commandId }
+}
+
+/** Measures the services once. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
+export async function readServices(deps: QueryDeps, slug: string): Promise<{ commandId: string }> {
+  const { db, clock, random, bus } = deps
+  const box = await existingBox(db, slug)
+  assertLive(box)
+  await assertHostOnline(deps, db, box)
+  const commandId = newId(random, 'cmd')
+  await db.transaction().execute(async (tx) => {
+    await deleteOldAnswers(deps, tx, box.id)
+    await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.services', deadlineMs: answerDeadlineMs })
   })
   bus.queued(box.hostId)
   return { commandId }
@@ -133,23 +148,20 @@ function fixFor(slug: string, host: Awaited<ReturnType<typeof readHost>>): strin
 type LogsInput = { slug: string } & z.output<typeof boxesContract.readLogs.body>
 
 /** A client waits for the result. */
-const logsDeadlineMs = 60_000
+const answerDeadlineMs = 60_000
 /** Time to fetch the result. It is short because logs may contain messages of people. */
-const logsRetentionMs = 10 * 60_000
+const answerRetentionMs = 10 * 60_000
 
-/**
- * Requests the logs of a box's services. `continues` names the actor's previous command; only the first one is audited.
- * Throws NOT_FOUND, CONFLICT, HOST_OFFLINE.
- */
+/** Requests the logs of a box's services. Throws NOT_FOUND, CONFLICT, HOST_OFFLINE. */
 export async function readLogs(deps: QueryDeps, actor: Actor, input: LogsInput): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = deps
-  const { slug, services = Service.options, lines, since, continues } = input
-  const commandId = newLogsId(random, actor)
+  const { slug, services = Service.options, lines, since } = input
+  const commandId = newId(random, 'cmd')
   const box = await existingBox(db, slug)
   assertLive(box)
   await assertHostOnline(deps, db, box)
   await db.transaction().execute(async (tx) => {
-    await deleteOldLogs(deps, tx, box.id)
+    await deleteOldAnswers(deps, tx, box.id)
     const payload = {
       slug,
       boxId: box.id,
@@ -164,23 +176,17 @@ export async function readLogs(deps: QueryDeps, actor: Actor, input: LogsInput):
       boxId: box.id,
       kind: 'tenant-box.logs',
       payload,
-      deadlineMs: logsDeadlineMs,
+      deadlineMs: answerDeadlineMs,
     })
-    if (continues === undefined || !(await isLogsOf(tx, { commandId: continues, boxId: box.id }, actor)))
-      await recordAudit(tx, clock, { actor, action: 'box.logs', subject: slug, data: { services, commandId } })
+    await recordAudit(tx, clock, { actor, action: 'box.logs', subject: slug, data: { services, commandId } })
   })
   bus.queued(box.hostId)
   return { commandId }
 }
 
-/** The id ends with a hash of the actor, so that only the same actor can continue it. */
-const newLogsId = (random: Random, actor: Actor): string => `${newId(random, 'cmd')}${actorSuffix(actor)}`
-const actorSuffix = (actor: Actor): string => `.${sha256Hex(actorLabel(actor)).slice(0, 12)}`
+const answerKinds = ['tenant-box.logs', 'tenant-box.services', 'tenant-box.follow_logs'] as const
 
-const isLogsOf = async (tx: Tx, { commandId, boxId }: Readonly<{ commandId: string; boxId: string }>, actor: Actor): Promise<boolean> =>
-  commandId.endsWith(actorSuffix(actor)) &&
-  (await commandsByIds(tx, [commandId])).some((command) => command.kind === 'tenant-box.logs' && command.boxId === boxId)
-
-/** Deletes logs that were fetched or expired: of one box, or of all. */
-export const deleteOldLogs = ({ clock }: Pick<QueryDeps, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> =>
-  deleteEndedCommands(db, { kind: 'tenant-box.logs', before: isoIn(clock, -logsRetentionMs), boxId })
+/** Deletes logs and measurements that were fetched or expired: of one box, or of all. */
+export async function deleteOldAnswers({ clock }: Pick<QueryDeps, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> {
+  for (const kind of answerKinds) await deleteEndedCommands(db, { kind, before: isoIn(clock, -answerRetentionMs), boxId })
+}

@@ -20,7 +20,7 @@ import { isoNow } from '../../core/kit/index.ts'
 import { type BoxWindow, type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { type Command, hostById, hostByName } from '../hosts/index.ts'
-import { noExpiry } from './box-holds.ts'
+import { isRestart, noExpiry } from './box-holds.ts'
 import { type BoxRecord, closedBy, lastLook } from './box-record.ts'
 import { boxesAfter, countBoxesBy, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
@@ -109,7 +109,7 @@ function rowOf(box: BoxRecord, around: BoxContext): BoxRow {
     reportedAt: box.reportedAt,
     reportAgeMs,
     freshness,
-    health: healthOf({ ...box, freshness, closedBy: closedBy(box), stored: box.health }) ?? null,
+    health: healthOf({ ...box, freshness, closedBy: closedBy(box), isRestarting: isRestart(hold), stored: box.health }) ?? null,
     heldBy: hold?.holder ?? null,
     heldUntil: hold && hold.until < noExpiry ? hold.until : null,
     maintenance: box.maintenance,

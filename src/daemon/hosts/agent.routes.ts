@@ -1,6 +1,7 @@
 import { agentContract } from '../../core/hosts/index.ts'
 import type { AgentActor } from '../../core/kit/index.ts'
 import { serveContract } from '../http/index.ts'
+import { storeLines } from './command-lines.ts'
 import { commandSecrets, storeOutputs, storeProgress, storeResult } from './command-results.ts'
 import type { HostsDeps } from './deps.ts'
 import { enrolHost } from './enrolment.ts'
@@ -32,6 +33,9 @@ export function agentRoutes(deps: HostsDeps) {
       await storeProgress(deps, { agent: actor, held: { ...params, leaseToken: body.leaseToken } }, body.progress)
       return undefined
     }),
+    postLines: known(({ actor, params, body: { leaseToken, ...batch } }) =>
+      storeLines(deps, { agent: actor, held: { ...params, leaseToken } }, batch),
+    ),
     postResult: known(async ({ actor, params, body }) => ({
       status: await storeResult(deps, { agent: actor, held: { ...params, leaseToken: body.leaseToken } }, body.outcome),
     })),

@@ -81,12 +81,16 @@ export type CommandTable = {
   finished_at: string | null
 }
 
+/** Log lines that a follower has not read yet. `batch`: a `LogBatch` as JSON. */
+type CommandLinesTable = { command_id: string; seq: number; box_id: string; batch: string }
+
 declare module '../db/database.ts' {
   interface Tables {
     hosts: HostTable
     host_invites: HostInviteTable
     host_former_keys: FormerKeyTable
     commands: CommandTable
+    command_lines: CommandLinesTable
     registries: RegistryTable
   }
 }

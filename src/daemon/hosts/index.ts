@@ -14,8 +14,9 @@ import { hostWatch } from './watch-hosts.ts'
 
 export { agentRoutes } from './agent.routes.ts'
 export { authenticateAgent } from './authenticate-agent.ts'
-export { awaitCommand, type CommandBus, makeCommandBus } from './command-bus.ts'
+export { awaitChange, awaitCommand, type CommandBus, makeCommandBus } from './command-bus.ts'
 export { type CommandListener, composeHandlers, notifyFailures, notifyLost, registrySecrets, secretsByKind } from './command-handlers.ts'
+export { deleteLines, extendDeadline, openFollowers, takeLines } from './command-lines.ts'
 export {
   type Command,
   type CommandState,

@@ -34,6 +34,18 @@ export const attemptOf = (row: Row): RolloutAttempt => ({
   error: read(row.error),
 })
 
+/** The newest attempt on a box with log lines of its failure. */
+export const lastFailedAttempt = (db: DbOrTx, boxId: string): Promise<{ rolloutId: string; attempt: number; at: string } | undefined> =>
+  db
+    .selectFrom('rollout_actions as action')
+    .innerJoin('rollout_attempts as attempt', 'attempt.action_id', 'action.id')
+    .select(['attempt.rollout_id as rolloutId', 'attempt.attempt as attempt', 'attempt.started_at as at'])
+    .where('action.box_id', '=', boxId)
+    .where('attempt.logs', 'is not', null)
+    .orderBy('attempt.started_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+
 /** The fields of an attempt that become known; the others stay as they are. */
 export type Evidence = Partial<
   Omit<RolloutAttempt, 'attempt' | 'kind' | 'startedAt'> & {

@@ -14,7 +14,7 @@ import { listEvidence, reportRollout } from './report-rollout.ts'
 import { resolveManifest } from './resolve-manifest.ts'
 import { resumeRollback, stopRollback } from './rollback/resume-rollback.ts'
 import { planRollback, rollbackRollout } from './rollback/rollback-rollout.ts'
-import { listRollouts, showAction, showRollout } from './show-rollout.ts'
+import { listRollouts, showAction, showLastFailure, showRollout } from './show-rollout.ts'
 import { startRollout } from './start-rollout.ts'
 
 export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)): readonly Served[] => [
@@ -35,6 +35,7 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
     listBoxUpdates: async ({ params }) => ({ updates: await listBoxUpdates(deps, params) }),
     listEvidence: ({ params, query }) => listEvidence(deps, { ...params, ...query }),
     getRolloutAction: ({ params }) => showAction(deps, params),
+    lastFailure: ({ params }) => showLastFailure(deps, params.slug),
     startRollout: ({ actor, params, body }) => startRollout(deps, actor, { ...params, ...body }),
     pauseRollout: ({ actor, params, body }) => pauseRollout(deps, actor, { ...params, ...body }),
     resumeRollout: ({ actor, params, body }) => resumeRollout(deps, actor, { ...params, ...body }),

@@ -16,9 +16,10 @@ import {
   type RolloutSummary,
 } from '../../core/rollouts/index.ts'
 import { entriesAfter, headOf } from '../audit/index.ts'
+import { existingBox } from '../boxes/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { actionBySlug, actionsOf, countActions, publicAction } from './actions.repo.ts'
-import { attemptsOf } from './attempts.repo.ts'
+import { attemptsOf, lastFailedAttempt } from './attempts.repo.ts'
 import { manifestStillAsking } from './manifest-still-asking.ts'
 import { activeRollouts, unfinishedAmong } from './open-rollouts.repo.ts'
 import { streamOf } from './publish.ts'
@@ -91,6 +92,13 @@ export async function showAction(
   await rolloutById(db, id)
   const action = await actionBySlug(db, id, slug)
   return { action: publicAction(action), attempts: await attemptsOf(db, action.id) }
+}
+
+type LastFailure = Readonly<{ rolloutId: string; attempt: number; at: string }>
+
+/** The last attempt on a box that kept log lines of its failure. Throws NOT_FOUND. */
+export async function showLastFailure({ db }: Deps, slug: string): Promise<{ failure: LastFailure | null }> {
+  return { failure: (await lastFailedAttempt(db, (await existingBox(db, slug)).id)) ?? null }
 }
 
 /** The maintenance windows and the rollouts that each of these rollouts waits for. */

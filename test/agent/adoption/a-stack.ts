@@ -172,6 +172,7 @@ export function aContext(change: Partial<CommandContext> = {}) {
     secrets: async () => ({}),
     migrations: async () => [],
     deliver: async (outputs) => void delivered.push(outputs),
+    sendLines: async () => 'ended',
     ...change,
   }
   return { context, delivered }

@@ -38,6 +38,7 @@ export const aContext = (
   secrets: async () => ({ snapshots }),
   migrations: async () => [],
   deliver: async () => undefined,
+  sendLines: async () => 'ended',
   ...change,
 })
 

@@ -32,6 +32,7 @@ export function aContext(signal = new AbortController().signal) {
     secrets: async () => ({}),
     migrations: async () => [],
     deliver: async (outputs) => void delivered.push(outputs),
+    sendLines: async () => 'ended',
   }
   return { context, delivered, steps }
 }

@@ -408,6 +408,33 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await engine.logs(id, 10, { timestamps: true, since: last.slice(0, last.indexOf(' ')) })).toBe(`${last}\n`)
         expect(await engine.logs(id, 10, { since: '2199-01-01T00:00:00.000000001Z' })).toBe('')
       })
+
+      test('are followed from a time on, until the signal aborts or the container stops', async () => {
+        const { project } = await aProject()
+        await engine.up(project, ['edge'])
+        const { id, startedAt } = await the(project, 'edge')
+        const stop = new AbortController()
+        for await (const line of engine.followLogs(id, startedAt, stop.signal)) {
+          expect(line).toMatch(lineForm)
+          stop.abort()
+        }
+        await engine.stop(project, ['edge'])
+        const lines: string[] = []
+        for await (const line of engine.followLogs(id, startedAt, AbortSignal.timeout(20_000))) lines.push(line)
+        expect(lines.length).toBeGreaterThan(0)
+      })
+
+      test('a running container is measured, a stopped one is not', async () => {
+        const { project } = await aProject()
+        await engine.up(project, ['edge'])
+        const { id } = await the(project, 'edge')
+        expect(await engine.usage(id)).toEqual({
+          ...{ cpuPercent: expect.any(Number), memoryBytes: expect.any(Number), memoryLimitBytes: expect.any(Number) },
+        })
+        await engine.stop(project, ['edge'])
+        expect(await engine.usage(id)).toBeNull()
+        expect(await engine.usage('0'.repeat(64))).toBeNull()
+      })
     })
 
     describe('discarding', () => {

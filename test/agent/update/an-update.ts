@@ -122,6 +122,7 @@ export const aContext = (change: Partial<CommandContext> = {}): CommandContext =
   secrets: async () => secrets,
   migrations: async () => [],
   deliver: async () => undefined,
+  sendLines: async () => 'ended',
   ...change,
 })
 

@@ -279,39 +279,70 @@ describe('logs', () => {
     expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
   })
 
-  test('--follow shows each line once, late lines included, until Ctrl-C', async () => {
+  test('--grep leaves the other lines out', async () => {
+    const lines = told(lineAt('01:00:00', 'An Error'), lineAt('01:00:01', 'fine'))
+    const ran = await tenantry(['boxes', 'logs', slug, '--grep', 'error'], { answers: { [ask]: { commandId: 'cmd_1' }, [command]: lines } })
+    expect([ran.stdout.includes('An Error'), ran.stdout.includes('fine')]).toEqual([true, false])
+  })
+
+  test('--follow prints lines as they come, says why they end, and continues after the last one until Ctrl-C', async () => {
     const stop = new AbortController()
-    let slept = 0
+    let opened = 0
+    const stream = (...messages: object[]) =>
+      new Response(messages.map((data, at) => `id: position-${at}\nevent: lines\ndata: ${JSON.stringify(data)}\n\n`).join(''), {
+        headers: { 'content-type': 'text/event-stream' },
+      })
+    const lines = (...some: object[]) => ({ lines: some, leftOut: false, end: null })
+    const away = { lines: [], leftOut: false, end: { code: 'HOST_OFFLINE', message: 'Host host-1 has sent nothing for 13 s.' } }
     const clock = {
-      now: () => new Date(at('02:00:00')),
-      monotonicMs: () => slept * 2000,
+      ...{ now: () => new Date(at('02:00:00')), monotonicMs: () => 0 },
       sleep: async () => {
-        slept += 1
-        if (slept === 3) stop.abort()
+        opened += 1
+        if (opened === 2) stop.abort()
       },
     }
-    const first = lineAt('01:00:10.100000000', 'one')
-    const late = lineAt('01:00:09.900000000', 'late', 'edge')
-    const ran = await tenantry(['boxes', 'logs', slug, '--follow'], {
+    const ran = await tenantry(['boxes', 'logs', slug, '--follow', '--service', 'synapse,edge', '--tail', '3', '--grep', 'o'], {
       answers: {
-        [ask]: { commandId: 'cmd_1' },
-        [command]: [told(first), told(first, late), told(first, late, lineAt('01:00:12Z'.slice(0, -1), 'two'))],
+        [`GET ${base}/logs/follow`]: [
+          stream(lines(lineAt('01:00:10', 'one'), lineAt('01:00:11', 'nix')), away),
+          stream(lines(lineAt('01:00:12', 'two'))),
+        ],
       },
       clock,
       signal: stop.signal,
     })
     expect(ran.exit).toBe(0)
-    const words = ran.stdout
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => line.split(' ').at(-1))
-    expect(words).toEqual(['one', 'late', 'two'])
-    const asked = ran.asked.filter(({ method }) => method === 'POST').map(({ body }) => body as { since?: string; continues?: string })
-    expect(asked.map(({ since, continues }) => [since, continues])).toEqual([
-      [undefined, undefined],
-      ['2026-01-05T01:00:05.100Z', 'cmd_1'],
-      ['2026-01-05T01:00:05.100Z', 'cmd_1'],
+    const shown = ran.stdout.split('\n').filter(Boolean)
+    expect(shown.map((line) => line.split(' ').at(-1))).toEqual(['one', 'two'])
+    expect(ran.stderr).toContain('Host host-1 has sent nothing for 13 s.')
+    expect(ran.asked.map(({ search, headers }) => [search, headers.get('last-event-id')])).toEqual([
+      ['?services=synapse%2Cedge&lines=3', null],
+      ['?services=synapse%2Cedge&lines=3', 'position-1'],
     ])
+  })
+})
+
+describe('services', () => {
+  test('are shown with state, uptime, CPU and memory', async () => {
+    const one = { service: 'synapse', image: 'synapse:1.2.3', state: 'running', exitCode: null, startedAt: at('00:00:00'), restarts: 2 }
+    const stopped = {
+      ...one,
+      service: 'minio',
+      state: 'exited',
+      exitCode: 137,
+      cpuPercent: null,
+      memoryBytes: null,
+      memoryLimitBytes: null,
+    }
+    const result = { at: at('02:00:00'), services: [{ ...one, cpuPercent: 12.34, memoryBytes: 410e6, memoryLimitBytes: 8e9 }, stopped] }
+    const answers = {
+      [`POST ${base}/services`]: { commandId: 'cmd_1' },
+      [command]: aCommand({ kind: 'tenant-box.services', result }),
+    }
+    const ran = await tenantry(['boxes', 'services', slug], { answers })
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringMatching(/synapse +running +2 h.* 2 +12\.3 +410 MB +synapse:1\.2\.3/)])
+    expect(ran.stdout).toMatch(/minio +exited \(137\)/)
+    expect(JSON.parse((await tenantry(['boxes', 'services', slug, '--json'], { answers })).stdout)).toEqual(result)
   })
 })
 

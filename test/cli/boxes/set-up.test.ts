@@ -130,6 +130,11 @@ describe('restart', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ id: 'cmd_1', result: { durationMs: 41_000 } })
   })
 
+  test('restarts only the named services', async () => {
+    const ran = await tenantry([...line, '--service', 'synapse,minio'], { answers: answers({ result: { probe: aProbe() } }) })
+    expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { reason: 'memory', services: ['synapse', 'minio'] }])
+  })
+
   test('ends with the error of its agent, asks on a terminal, and needs a reason', async () => {
     const error = { code: 'PROBE_FAILED', message: 'No 3 consecutive good probes within 10 min' }
     const failed = await tenantry(line, { answers: answers({ status: 'failed', error }) })

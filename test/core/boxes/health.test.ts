@@ -12,6 +12,7 @@ const well: Known = {
   managed: true,
   freshness: 'fresh',
   closedBy: null,
+  isRestarting: false,
   report: { services: running },
   stored: null,
   probe: { at: '2026-11-29T10:00:00.000Z', verdict: 'ok', components },
@@ -138,4 +139,11 @@ test('a fleet says in one sentence whether its chats run', () => {
     isGood: false,
     text: '1 of 9 chats run; down: d; unknown: u0, u1, u2, u3, u4 and 2 more',
   })
+})
+
+test('a box that an operator restarts is in maintenance while its services are stopped, and running before and after', () => {
+  const stopped = { services: { ...running, synapse: service('exited') } }
+  const of = (report: object) => healthOf({ ...well, isRestarting: true, report: report as never })
+  expect(of(stopped)).toMatchObject({ state: 'maintenance', why: 'an operator restarts it', failing: ['synapse'] })
+  expect(of({ services: running })).toMatchObject({ state: 'running', why: null })
 })

@@ -3,7 +3,7 @@ import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { commandById } from '../../../src/daemon/hosts/index.ts'
 import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
-import { resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
+import { resumeRollout, showAction, showLastFailure } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { digestOf, failureLogs, newImage, oneOfEachPhase, rolloutWorld } from '../../support/rollout-world.ts'
@@ -27,10 +27,12 @@ onBothDialects('a box that fails', (fresh) => {
   test('keeps the last lines of what failed, and its alert has three of them', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
     const id = await world.started()
+    expect(await showLastFailure(world.deps, 'acme')).toEqual({ failure: null })
     world.fates.set('acme', ['rolls-back'])
     await world.settle()
     const { attempts } = await showAction(world.deps, { id, slug: 'acme' })
     expect(attempts.map(({ logs }) => logs)).toEqual([failureLogs])
+    expect(await showLastFailure(world.deps, 'acme')).toEqual({ failure: { rolloutId: id, attempt: 1, at: attempts[0]?.startedAt } })
     const { body } = await world.deps.db.selectFrom('alerts').select('body').where('kind', '=', 'update_failed').executeTakeFirstOrThrow()
     expect(body).toContain('\nLast lines of synapse:\n  two\n  three\n  four\n')
   })

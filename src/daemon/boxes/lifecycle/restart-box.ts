@@ -1,9 +1,9 @@
-import type { BoxId } from '../../../core/boxes/index.ts'
+import type { BoxId, Service } from '../../../core/boxes/index.ts'
 import { type Actor, type Clock, isoIn, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import { type Command, enqueueCommand, type FailureHandlers } from '../../hosts/index.ts'
-import { holdBox, holdsBySlug, releaseHold } from '../box-holds.ts'
+import { holdBox, holdsBySlug, isRestart, releaseHold, restartPrefix } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox } from '../boxes.repo.ts'
 import { assertHostOnline, assertLive, type QueryDeps } from '../query-boxes.ts'
@@ -13,13 +13,13 @@ const deadlineMs = 30 * 60_000
 /** A restart without a result from an agent that fetched it may still run. */
 const unresolvedMs = 24 * 60 * 60_000
 
-type Input = Readonly<{ slug: string; reason: string }>
+type Input = Readonly<{ slug: string; reason: string; services?: readonly Service[] | undefined }>
 
 /**
- * Restarts the containers of a box. The box is on hold until the agent has reported the end, so that no rollout begins on it. Throws NOT_FOUND,
+ * Restarts the containers of a box, or of some services. The box is on hold until the agent has reported the end, so that no rollout begins on it. Throws NOT_FOUND,
  * CONFLICT for a fenced box or one that is not ready, BOX_HELD during a rollout, a restore, a move or maintenance, HOST_OFFLINE.
  */
-export async function restartBox(deps: QueryDeps, actor: Actor, { slug, reason }: Input): Promise<{ commandId: string }> {
+export async function restartBox(deps: QueryDeps, actor: Actor, { slug, reason, services }: Input): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = deps
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
@@ -28,22 +28,22 @@ export async function restartBox(deps: QueryDeps, actor: Actor, { slug, reason }
     await holdBox(tx, clock, { boxId: box.id, holder: ownerOf(commandId), until: isoIn(clock, deadlineMs + unresolvedMs) })
     assertUnfenced(box)
     await assertHostOnline(deps, tx, box)
-    const payload = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch }
+    const only = services ? { services: [...services] } : {}
+    const payload = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, ...only }
     const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs }
     await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.restart', payload })
-    await recordAudit(tx, clock, { actor, action: 'box.restart', subject: slug, data: { reason, commandId } })
+    await recordAudit(tx, clock, { actor, action: 'box.restart', subject: slug, data: { reason, commandId, ...only } })
     return box
   })
   bus.queued(hostId)
   return { commandId }
 }
 
-const prefix = 'restart:'
-const ownerOf = (commandId: string): string => `${prefix}${commandId}`
+const ownerOf = (commandId: string): string => `${restartPrefix}${commandId}`
 
 /** Slugs of boxes that are being restarted: their reports may say that services are stopped. */
 export const restartingBoxes = async (db: DbOrTx, clock: Clock): Promise<ReadonlySet<string>> =>
-  new Set([...(await holdsBySlug(db, clock))].flatMap(([slug, { holder }]) => (holder.startsWith(prefix) ? [slug] : [])))
+  new Set([...(await holdsBySlug(db, clock))].flatMap(([slug, hold]) => (isRestart(hold) ? [slug] : [])))
 
 function assertUnfenced({ slug, fenced }: BoxRecord): void {
   if (fenced)

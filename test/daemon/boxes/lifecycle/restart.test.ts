@@ -30,6 +30,14 @@ onBothDialects('a restart', (fresh) => {
     expect(JSON.parse(entry.data as string)).toEqual({ reason: 'memory', commandId })
   })
 
+  test('of some services tells its agent which, and is audited so', async () => {
+    const { world } = await withBox()
+    await (await world.api()).restartBox({ params, body: { reason: 'memory', services: ['synapse'] } })
+    expect(await world.take('host-1')).toMatchObject({ kind: 'tenant-box.restart', payload: { slug: 'north', services: ['synapse'] } })
+    const entry = await world.db.selectFrom('audit').select('data').where('action', '=', 'box.restart').executeTakeFirstOrThrow()
+    expect(JSON.parse(entry.data as string)).toMatchObject({ services: ['synapse'] })
+  })
+
   test('that the agent reports as failed releases the box', async () => {
     const { world } = await withBox()
     await restart(world)
