@@ -12,6 +12,7 @@ export type {
   EngineEvent,
   ExecOptions,
   ExecResult,
+  HostContainer,
   LibC,
   LocalImage,
   LogOptions,
