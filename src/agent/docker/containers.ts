@@ -27,7 +27,7 @@ export async function inspectAll(docker: Docker, project: Project, services: rea
   }
 }
 
-const inspectIfThere = (docker: Docker, id: string): Promise<Inspected | undefined> =>
+export const inspectIfThere = (docker: Docker, id: string): Promise<Inspected | undefined> =>
   docker
     .getContainer(id)
     .inspect()

@@ -7,6 +7,7 @@ import { connect, type Docker, type DockerSettings, limitsOf } from './connect.t
 import { containersIn } from './containers.ts'
 import { engineProblem } from './engine-problem.ts'
 import { execIn } from './exec.ts'
+import { hostContainers } from './host-containers.ts'
 import { imagesOn, libcOf, pin, removeImage, unpin } from './images.ts'
 
 import { networksIn, projects, removeProject } from './projects.ts'
@@ -35,6 +36,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     images: () => imagesOn(questions),
     removeImage: (image) => removeImage(changes, image),
     containers: (project) => containersIn(questions, project),
+    hostContainers: () => hostContainers(questions),
     networks: (project) => networksIn(questions, project.name),
     configHashes: (project) => configHashes(settings, project),
     composedServices: (project) => composedServices(settings, project),

@@ -56,6 +56,20 @@ export type ContainerState = Readonly<{
   envFiles: readonly string[]
 }>
 
+/** A running container of any project, or of none. */
+export type HostContainer = Readonly<{
+  id: string
+  name: string
+  project: string | null
+  service: string | null
+  image: string
+  command: readonly string[]
+  /** In all its networks, IPv4 and IPv6. */
+  addresses: readonly string[]
+  /** Folders and files of the host, by their place in the container; volumes by their folder. */
+  mounts: readonly Readonly<{ source: string; target: string }>[]
+}>
+
 /** A network of a project. Compose before 2.32 recorded no hash, and compose recreates no network without one. */
 export type ProjectNetwork = Readonly<{
   name: string
@@ -138,6 +152,8 @@ export type ContainerEngine = Readonly<{
    */
   removeImage(image: Pick<LocalImage, 'id' | 'names'>): Promise<void>
   containers(project: Project): Promise<readonly ContainerState[]>
+  /** All running containers of the host. */
+  hostContainers(): Promise<readonly HostContainer[]>
   networks(project: Project): Promise<readonly ProjectNetwork[]>
   /** Config hashes that compose would set now, by service. Throws COMPOSE_INVALID. */
   configHashes(project: Project): Promise<Readonly<Record<string, readonly string[]>>>

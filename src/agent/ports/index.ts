@@ -13,6 +13,7 @@ export type {
   EngineEvent,
   ExecOptions,
   ExecResult,
+  HostContainer,
   LibC,
   LocalImage,
   LogOptions,

@@ -22,6 +22,7 @@ import {
 } from '../boxes/index.ts'
 import type { ChangeDeps } from '../change/index.ts'
 import { drill } from '../drill/index.ts'
+import { surveyImport } from '../import/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import { handOver, remove, takeBack, takeOver } from '../move/index.ts'
 import type { BoxServers, CommandContext, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
@@ -72,6 +73,7 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     'tenant-box.adopt': adopt(deps),
     'tenant-box.adopt_again': adoptAgain(deps),
     'tenant-box.complete': complete(changes),
+    'tenant-box.survey_import': surveyImport(deps),
     'tenant-box.maintenance': maintain(deps),
     'tenant-box.restart': restart(changes),
     'tenant-box.prefetch': prefetch(changes),

@@ -1,5 +1,5 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
-import type { ContainerEngine, ContainerState, LocalImage, Project } from '../ports/index.ts'
+import type { ContainerEngine, ContainerState, HostContainer, LocalImage, Project } from '../ports/index.ts'
 import { readModel, recreate, resolveText, streamEvents } from './compose.ts'
 import { pullSimulated, resolveSimulated } from './pull.ts'
 import { chatState, followLog, logOf, printedLog, restartsOf, usageOf } from './servers.ts'
@@ -106,6 +106,10 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       }
       removeNetworks(world, project.name)
     },
+    hostContainers: async () => {
+      assertEngineUp(world)
+      return [...world.containers.values()].filter(({ wanted }) => wanted === 'running').map((container) => hostContainer(world, container))
+    },
     networks: async (project) =>
       [...world.networks].flatMap(([name, network]) =>
         network.project === project.name ? [{ name, configHash: null, composeVersion: '2.26.1', settings: network.settings }] : [],
@@ -189,6 +193,13 @@ const eachOf = (
   const container = containerOf(world, project.name, service)
   if (container) act(world, container)
 }
+
+const hostContainer = (world: World, { id, project, service, image, settings, mounts }: SimulatedContainer): HostContainer => ({
+  ...{ id, service, image, name: `${project.name}-${service}-1`, project: project.name },
+  command: settings.command ?? [],
+  addresses: ['192.0.2.1'],
+  mounts: mounts.map(({ kind, source, target }) => ({ source: kind === 'volume' ? (world.volumes.path(source) ?? '') : source, target })),
+})
 
 function stateOf(world: World, container: SimulatedContainer): ContainerState {
   const { id, service, image, digest, configHash, startedAt, volumes, mounts, networks, dies, wanted } = container

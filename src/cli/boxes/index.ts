@@ -3,6 +3,7 @@
 import { noun } from '../kit/index.ts'
 import { check } from './check.ts'
 import { follow } from './follow.ts'
+import { importBox } from './import.ts'
 import { logs } from './logs.ts'
 import { canary, maintenance, reconcile, release } from './maintenance.ts'
 import { apply, diff, resolve, rollback, show as showManifest } from './manifest.ts'
@@ -26,6 +27,7 @@ export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, 
   show,
   provision,
   adopt,
+  importBox,
   scan,
   check,
   follow,

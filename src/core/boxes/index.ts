@@ -99,6 +99,16 @@ export { growthOf, growthText, type SizePart, sizeParts } from './growth.ts'
 export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
+export type {
+  ChatConfigFile,
+  ChatEvidence,
+  DatabaseEvidence,
+  ImportEvidence,
+  MediaEvidence,
+  ObjectsEvidence,
+} from './import-evidence.ts'
+export { ImportPlan, planImport } from './import-plan.ts'
+export { effectiveSettings } from './import-settings.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'
 export { FollowedLogs } from './lifecycle-contract.ts'
 export { isMoveShown, isRemovalShown, lifecycleQuestions, moveHint, movePlanTexts, removalHint } from './lifecycle-hints.ts'

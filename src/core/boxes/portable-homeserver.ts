@@ -45,7 +45,7 @@ const carried = new Set([
 ])
 
 /** Keys with some parts that are data; `presence` and `password_config` can also name modules. */
-const partly: Readonly<Record<string, readonly string[]>> = {
+export const partlyPortable: Readonly<Record<string, readonly string[]>> = {
   presence: ['enabled', 'include_offline_users_on_sync'],
   password_config: ['enabled', 'localdb_enabled', 'pepper', 'policy'],
 }
@@ -74,8 +74,8 @@ export function portableHomeserver(homeserver: unknown): PortableHomeserver {
     if (key === 'max_upload_size') {
       maxUploadMegabytes = megabytes(value)
       if (maxUploadMegabytes === undefined) findings.push(refusal(key, 'write a size such as 50M'))
-    } else if (Object.hasOwn(partly, key)) {
-      const known = partly[key] as readonly string[]
+    } else if (Object.hasOwn(partlyPortable, key)) {
+      const known = partlyPortable[key] as readonly string[]
       if (hasOnly(value, known)) settings[key] = value
       else findings.push(refusal(key, `keep only ${known.join(', ')}`))
     } else if (key === 'listeners') findings.push(...listenerFindings(value))

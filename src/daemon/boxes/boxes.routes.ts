@@ -17,6 +17,7 @@ import { releaseBox } from './lifecycle/release-box.ts'
 import { removeBox, undoRemoval } from './lifecycle/remove-box.ts'
 import { restartBox } from './lifecycle/restart-box.ts'
 import { applyManifest, currentManifest, type ManifestDeps, manifestsBefore, previewManifest } from './manifests.ts'
+import { planImport } from './plan-import.ts'
 import { type ProvisionDeps, provisionBox } from './provision-box.ts'
 import { checkBox, readLogs, readServices, scanBoxes } from './query-boxes.ts'
 import { countBoxes, describeBox, listBoxes, showBox } from './show-boxes.ts'
@@ -39,6 +40,7 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     removeBox: ({ actor, params, body }) => removeBox(deps, actor, { ...params, ...body }),
     undoRemoval: ({ actor, params }) => undoRemoval(deps, actor, params.slug),
     completeBox: ({ actor, params, body }) => completeBox(deps, actor, { ...params, ...body }),
+    planImport: ({ actor, params, body }) => planImport(deps, actor, { ...params, ...body }),
     adoptAgain: ({ actor, params }) => adoptAgain(deps, actor, params.slug),
     releaseBox: ({ actor, params, body }) => releaseBox(deps, actor, { ...params, ...body }),
     listBoxes: ({ query }) => listBoxes(deps, query),

@@ -346,6 +346,15 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         const [network, ...others] = await engine.networks(project)
         expect(network).toMatchObject({ name: `${project.name}_default`, composeVersion: expect.stringMatching(/^\d+\.\d+/) })
         expect(others).toEqual([])
+        const postgres = (await engine.hostContainers()).find(({ name }) => name === `${project.name}-postgres-1`)
+        expect(postgres).toMatchObject({ project: project.name, service: 'postgres', image: images.postgres })
+        expect(postgres?.addresses).toContainEqual(expect.stringMatching(/^\d+\.\d+\.\d+\.\d+$/))
+        expect(postgres?.mounts).toContainEqual({
+          source: await engine.volumePath(`${project.name}-postgres`),
+          target: '/var/lib/postgresql/data',
+        })
+        await engine.stop(project, ['postgres'])
+        expect((await engine.hostContainers()).map(({ id }) => id)).not.toContain(postgres?.id)
         await writeFile(project.composeFile, 'services: [')
         expect(await engine.projects(`suite-${process.pid}-`)).toEqual(expect.arrayContaining([project.name, other.project.name]))
         expect(await engine.projects(`${project.name}-none`)).toEqual([])

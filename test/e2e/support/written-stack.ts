@@ -9,10 +9,14 @@ import { eventually } from './programs.ts'
 // The stacks of `test/stacks` as their owners wrote them, filled in and started the way their owners start them.
 
 const root = resolve(import.meta.dirname, '../../stacks')
+/** Stacks that are imported; adoption does not take all of them. */
+export const importRoot = resolve(import.meta.dirname, '../../import-stacks')
 
 /** `stack.yaml` of a stack: what it is, how it starts, the volumes made before, and what adoption is to do with it. */
 export type StackSpec = Readonly<{
   name: string
+  /** The folder of its folder. */
+  root: string
   about: string
   up: readonly string[]
   volumes: readonly string[]
@@ -20,11 +24,11 @@ export type StackSpec = Readonly<{
   refused?: string
 }>
 
-export async function stackSpecs(): Promise<StackSpec[]> {
-  const names = (await readdir(root, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+export async function stackSpecs(from = root): Promise<StackSpec[]> {
+  const names = (await readdir(from, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name)
   const specs = names.toSorted().map(async (name) => ({
-    ...{ name, up: ['up', '-d'], volumes: [] },
-    ...(parse(await readFile(join(root, name, 'stack.yaml'), 'utf8')) as Omit<StackSpec, 'name'>),
+    ...{ name, root: from, up: ['up', '-d'], volumes: [] },
+    ...(parse(await readFile(join(from, name, 'stack.yaml'), 'utf8')) as Omit<StackSpec, 'name' | 'root'>),
   }))
   return Promise.all(specs)
 }
@@ -62,19 +66,24 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
   }
   const filled = (text: string) => text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => values[name] ?? `{{${name}}}`)
   const lay = async (from: string, to: string) => {
-    await mkdir(dirname(to), { recursive: true, mode: 0o700 })
-    await writeFile(to, filled(await readFile(from, 'utf8')), { mode: 0o600 })
+    // Other users of containers read what is bound into them.
+    const isShared = dirname(to) !== folder && dirname(to) !== join(folder, 'synapse')
+    await mkdir(dirname(to), { recursive: true, mode: isShared ? 0o755 : 0o700 })
+    await writeFile(to, filled(await readFile(from, 'utf8')), { mode: isShared ? 0o644 : 0o600 })
   }
-  const own = (await readdir(join(root, spec.name), { recursive: true, withFileTypes: true }))
+  const source = join(spec.root, spec.name)
+  const own = (await readdir(source, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && entry.name !== 'stack.yaml')
-    .map(({ parentPath, name }) => join(parentPath, name).slice(join(root, spec.name).length + 1))
+    .map(({ parentPath, name }) => join(parentPath, name).slice(source.length + 1))
   const [after, first] = [own.filter((path) => path.startsWith('after/')), own.filter((path) => !path.startsWith('after/'))]
-  for (const path of first) await lay(join(root, spec.name, path), join(folder, path))
-  await lay(join(root, 'homeserver.yaml'), join(folder, 'synapse/homeserver.yaml'))
+  for (const path of first) await lay(join(source, path), join(folder, path))
+  if (!first.includes('synapse/homeserver.yaml')) await lay(join(root, 'homeserver.yaml'), join(folder, 'synapse/homeserver.yaml'))
   const key = Buffer.alloc(32, 9).toString('base64').replaceAll('=', '')
   await writeFile(join(folder, 'synapse/signing.key'), `ed25519 a_hand ${key}\n`, { mode: 0o600 })
   await chmod(folder, 0o700)
-  for (const path of ['synapse', 'synapse/homeserver.yaml', 'synapse/signing.key']) await chown(join(folder, path), 991, 991)
+  const chatFiles = first.filter((path) => path.startsWith('synapse/'))
+  for (const path of new Set(['synapse', 'synapse/homeserver.yaml', 'synapse/signing.key', ...chatFiles]))
+    await chown(join(folder, path), 991, 991)
 
   const call = (args: readonly string[]) => execa(docker, args, { cwd: folder, env: dockerEnvironment(testbed), extendEnv: false })
   for (const volume of spec.volumes) await call(['volume', 'create', '--label', `com.docker.compose.project=${slug}`, filled(volume)])
@@ -85,7 +94,7 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
   }
   const url = `http://127.0.0.1:${port}`
   await eventually(`${spec.name} answers`, async () => (await fetch(`${url}/health`)).ok)
-  for (const path of after) await lay(join(root, spec.name, path), join(folder, path.slice('after/'.length)))
+  for (const path of after) await lay(join(source, path), join(folder, path.slice('after/'.length)))
 
   const owned = [...new Set([...first, ...after.map((path) => path.slice('after/'.length)), 'synapse/homeserver.yaml'])]
   return {
@@ -94,7 +103,7 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
     files: async () => Object.fromEntries(await Promise.all(owned.map(async (path) => [path, await readFile(join(folder, path), 'utf8')]))),
     containers: () => listed('{{.Names}} {{.ID}}'),
     stop: async () => {
-      await call(['kill', ...(await listed('{{.ID}}'))])
+      await call(['stop', '-t', '0', ...(await listed('{{.ID}}'))])
     },
   }
 }

@@ -1,0 +1,50 @@
+// Read-only queries for the database of a foreign chat server.
+
+export const activitySql = `select coalesce(json_agg(json_build_object(
+  'database', datname, 'user', usename, 'address', host(client_addr), 'port', client_port)), '[]')
+from pg_stat_activity where backend_type = 'client backend' and datname is not null and pid <> pg_backend_pid();
+`
+
+const tables = [
+  ...['users', 'rooms', 'events', 'event_json', 'devices', 'access_tokens', 'local_media_repository', 'current_state_events'],
+  ...['schema_version', 'schema_compat_version', 'background_updates'],
+]
+
+export const databaseSql = `select json_build_object(
+  'bytes', pg_database_size(current_database()),
+  'version', split_part(current_setting('server_version'), ' ', 1),
+  'encoding', pg_encoding_to_char((select encoding from pg_database where datname = current_database())),
+  'missingTables', (select coalesce(json_agg(name order by name), '[]') from unnest(array[${tables.map((name) => `'${name}'`).join(', ')}]) name
+    where to_regclass('public.' || name) is null),
+  'otherSchemas', (select coalesce(json_agg(distinct schemaname), '[]') from pg_tables
+    where schemaname not in ('public', 'pg_catalog', 'information_schema')));
+`
+
+/** The events of a large server are counted by the planner's statistics. */
+export const chatSql = (serverName: string): string => `select json_build_object(
+  'schemaVersion', (select max(version) from public.schema_version),
+  'compatVersion', (select max(compat_version) from public.schema_compat_version),
+  'backgroundUpdates', (select coalesce(json_agg(left(update_name, 200)), '[]') from public.background_updates),
+  'rows', json_build_object(
+    'users', (select count(*) from public.users), 'rooms', (select count(*) from public.rooms),
+    'events', (select case when reltuples > 1000000 then reltuples::bigint else (select count(*) from public.events) end
+      from pg_class where oid = 'public.events'::regclass),
+    'devices', (select count(*) from public.devices), 'media', (select count(*) from public.local_media_repository)),
+  'remoteMembers', (select count(*) from public.current_state_events where type = 'm.room.member' and membership = 'join'
+    and substring(state_key from position(':' in state_key) + 1) <> '${serverName.replaceAll("'", "''")}'),
+  'accountDomains', (select coalesce(json_agg(domain), '[]') from (
+    select distinct substring(name from position(':' in name) + 1) as domain from public.users limit 20) named),
+  'appservices', (select coalesce(json_agg(id), '[]') from (
+    select distinct appservice_id as id from public.users where appservice_id is not null limit 20) owning));
+`
+
+/** More rows than this are checked by a random sample of as many. */
+const maxChecked = 10_000
+
+export const mediaSql = `with
+  named as materialized (
+    select media_id, media_length from public.local_media_repository where media_length is not null and url_cache is null),
+  sample as (select * from named order by random() limit ${maxChecked})
+select json_build_object('named', (select count(*) from named),
+  'sample', (select coalesce(json_agg(media_id || ' ' || media_length), '[]') from sample));
+`

@@ -1,0 +1,111 @@
+import { join, posix } from 'node:path'
+import { z } from 'zod'
+import { effectiveSettings, type ImportEvidence, type MediaEvidence, type ObjectsEvidence } from '../../core/boxes/index.ts'
+import { asJson, isProblem, problem } from '../../core/kit/index.ts'
+import type { DiskSpace } from '../backup/index.ts'
+import type { ContainerEngine, HostContainer, LocalBox } from '../ports/index.ts'
+import { findChat, type RunningChat } from './chat-evidence.ts'
+import { mediaScript, python } from './chat-script.ts'
+import { databaseEvidence, findDatabase, queryServer } from './database-evidence.ts'
+import { mediaSql } from './database-sql.ts'
+import { isLinkable } from './linkable.ts'
+
+export type SurveyDeps = Readonly<{ engine: ContainerEngine; disk: DiskSpace; stateFolder: string }>
+
+/** Asks the running programs of a stack. Writes nothing. A part that cannot be found is a result with its reason. */
+export async function surveyStack(deps: SurveyDeps, box: LocalBox, signal: AbortSignal): Promise<ImportEvidence> {
+  const { engine } = deps
+  const containers = await engine.hostContainers()
+  const own = containers.filter(({ project }) => project === box.project.name)
+  const survey = { engine, containers, signal }
+  const chat = await found(() => findChat(engine, own, signal))
+  const database = 'failure' in chat ? unknown : await found(() => findDatabase(survey, chat))
+  const objects = own.find(isObjectStore)
+  const parts = [
+    ...('failure' in chat ? [] : [chat.container.id]),
+    ...('failure' in database ? [] : [database.server.container.id]),
+    ...(objects ? [objects.id] : []),
+  ]
+  const disk = (await engine.volumesFolder()) ?? deps.stateFolder
+  return {
+    chat: 'failure' in chat ? chat : chat.evidence,
+    database:
+      'failure' in chat || 'failure' in database
+        ? (database as Failure)
+        : await found(() => databaseEvidence(survey, database, { chat, serverName: serverNameOf(chat) })),
+    media:
+      'failure' in chat || 'failure' in database
+        ? unknown
+        : await found(async () =>
+            mediaEvidence({ ...deps, signal }, chat, await queryServer(database.server, database.database, mediaSql)),
+          ),
+    objects: objects ? await found(() => objectsEvidence(deps.disk, objects)) : null,
+    otherContainers: 'failure' in chat ? [] : own.filter(({ id }) => !parts.includes(id)).map(({ name }) => name),
+    freeBytes: await deps.disk.freeBytes(disk),
+  }
+}
+
+type Failure = Readonly<{ failure: string }>
+/** Follows from a failure that is reported already. */
+const unknown: Failure = { failure: '' }
+
+const found = async <Part>(find: () => Promise<Part>): Promise<Part | Failure> =>
+  find().catch((error: unknown) => {
+    if (isProblem(error) && error.code === 'BOX_UNHEALTHY') return { failure: error.message }
+    throw error
+  })
+
+const serverNameOf = ({ evidence }: RunningChat): string => String(effectiveSettings(evidence.config).get('server_name')?.value ?? '')
+
+const Checked = z.object({ bytes: z.number(), missing: z.array(z.string()), damaged: z.array(z.string()) })
+
+const Listed = z.object({ named: z.number().int(), sample: z.array(z.string()) })
+
+type MediaDeps = SurveyDeps & Readonly<{ signal: AbortSignal }>
+
+/** `printed`: the answer to `mediaSql`. */
+async function mediaEvidence(
+  { engine, signal }: MediaDeps,
+  { container, mediaPath }: RunningChat,
+  printed: string,
+): Promise<MediaEvidence> {
+  const listed = Listed.safeParse(asJson(printed))
+  if (!listed.success) throw problem('BOX_UNHEALTHY', 'The database names its media in an unexpected way', { cause: listed.error })
+  const { named, sample } = listed.data
+  const { exitCode, stdout } = await engine.exec(container.id, [...python(mediaScript), mediaPath], { stdin: sample.join('\n'), signal })
+  const checked = exitCode === 0 ? Checked.safeParse(asJson(stdout)) : undefined
+  if (!checked?.success)
+    throw problem('BOX_UNHEALTHY', `The media in ${mediaPath} of ${container.name} cannot be read: exit code ${exitCode}`)
+  return {
+    path: mediaPath,
+    ...checked.data,
+    named,
+    checked: sample.length,
+    isLinkable: await isLinkable(hostPathOf(container, mediaPath), await engine.volumesFolder()),
+  }
+}
+
+/** Undefined for a path in the container's own layer. */
+function hostPathOf({ mounts }: HostContainer, path: string): string | undefined {
+  const mount = mounts
+    .filter(({ target }) => path === target || path.startsWith(`${target}/`))
+    .toSorted((a, b) => b.target.length - a.target.length)[0]
+  return mount && join(mount.source, posix.relative(mount.target, path))
+}
+
+const isObjectStore = ({ image }: HostContainer): boolean => /(^|\/)minio(:|@|$)/.test(image)
+
+async function objectsEvidence(disk: DiskSpace, container: HostContainer): Promise<ObjectsEvidence> {
+  const words = container.command.join(' ').split(/\s+/)
+  const drives = words.slice(words.indexOf('server') + 1).filter((word) => word.startsWith('/'))
+  const [path = '/data', another] = drives
+  if (another !== undefined || path.includes('{'))
+    throw problem(
+      'BOX_UNHEALTHY',
+      `The object store ${container.name} has several drives; a box has one. fix: move its objects to one drive`,
+    )
+  const folder = hostPathOf(container, path)
+  if (folder === undefined)
+    throw problem('BOX_UNHEALTHY', `The objects in ${path} of ${container.name} are in no volume. fix: mount a volume at ${path}`)
+  return { container: container.name, path, bytes: await disk.usedBytes(folder) }
+}

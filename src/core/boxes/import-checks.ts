@@ -1,0 +1,148 @@
+import { plural } from '../kit/index.ts'
+import { isOlder } from './drift.ts'
+import { type ChatEvidence, type DatabaseEvidence, type ImportEvidence, isFound, type MediaEvidence } from './import-evidence.ts'
+import { consequenceOf, type DropGroup, type EffectiveSetting, effectiveSettings, originText } from './import-settings.ts'
+
+// The evidence against an import, beside the settings: each with its place and a fix.
+
+/** Not carried over, with what that means for people; accepted by its name. */
+export type Dropped = Readonly<{ name: string; origins: readonly string[]; consequence: string }>
+
+/** Features that show in the data, whatever the settings say. */
+export function droppedData({ chat, database, media, otherContainers }: ImportEvidence): Dropped[] {
+  const group = (name: DropGroup, origin: string): Dropped => ({ name, origins: [origin], consequence: consequenceOf(name) })
+  const workers = isFound(chat) ? chat.apps.filter((app) => app !== 'synapse.app.homeserver') : []
+  return [
+    ...workers.map((app) => group('workers', `a process ${app}`)),
+    ...(isFound(database) ? droppedOfDatabase(database) : []),
+    ...(isFound(media) ? droppedMedia(media) : []),
+    ...otherContainers.map((container) => ({
+      name: container,
+      origins: ['a container of the stack'],
+      consequence: 'it is not part of the box; it stays as it is',
+    })),
+  ]
+}
+
+function droppedOfDatabase({ name, remoteMembers, otherClients, appservices, otherSchemas }: DatabaseEvidence): Dropped[] {
+  return [
+    ...(remoteMembers > 0
+      ? [
+          {
+            name: 'federation',
+            origins: [`${plural(remoteMembers, 'member')} from other servers`],
+            consequence: consequenceOf('federation'),
+          },
+        ]
+      : []),
+    ...(appservices.length > 0
+      ? [{ name: 'bridges', origins: [`accounts of ${appservices.join(', ')}`], consequence: consequenceOf('bridges') }]
+      : []),
+    ...(otherClients.length > 0
+      ? [
+          {
+            name: 'other-clients',
+            origins: [`${otherClients.join(', ')} connected to database ${name}`],
+            consequence: 'these programs stay connected to the old database, and what they write there is not in the box',
+          },
+        ]
+      : []),
+    ...(otherSchemas.length > 0
+      ? [{ name: 'other-schemas', origins: [otherSchemas.join(', ')], consequence: 'tables outside the schema public are not imported' }]
+      : []),
+  ]
+}
+
+const shownNames = 5
+
+function droppedMedia({ missing, damaged, checked, named }: MediaEvidence): Dropped[] {
+  const bad = [...missing, ...damaged]
+  if (bad.length === 0) return []
+  const more = bad.length > shownNames ? ` and ${bad.length - shownNames} more` : ''
+  const share = checked < named ? ` in a sample of ${checked} of ${named}` : ''
+  return [
+    {
+      name: 'missing-media',
+      origins: [`${bad.slice(0, shownNames).join(', ')}${more}${share}`],
+      consequence:
+        'the database names these files, and they are missing or incomplete: people see a broken picture or file, as they do now',
+    },
+  ]
+}
+
+/** An entrypoint may write the files first, in the process that then becomes the chat server. */
+const entrypointMs = 60_000
+
+export function chatBlockers(chat: ChatEvidence, target: string): string[] {
+  const { version, config, startedAt, clientApiAnswers } = chat
+  const changed = config.filter(({ changedAt }) => Date.parse(changedAt) > Date.parse(startedAt) + entrypointMs)
+  const database = effectiveSettings(config).get('database')?.value as { name?: unknown } | undefined
+  return [
+    ...(clientApiAnswers ? [] : [`The chat server in ${chat.container} does not answer. fix: repair it, then plan again`]),
+    ...changed.map(
+      ({ path }) =>
+        `${path} was changed after the chat server started, so it may run with other settings. fix: restart the chat server, or undo the change`,
+    ),
+    ...(database?.name === 'sqlite3' ? ['The chat server uses SQLite. fix: port it to PostgreSQL with synapse_port_db first'] : []),
+    ...(version === null ? ['The version of the chat server is unknown. fix: run an official image'] : []),
+    ...(version !== null && isOlder('synapse', target, version)
+      ? [
+          `The stack runs Synapse ${version}; the manifest has ${target} for this box, and the data cannot go back. fix: apply a newer manifest`,
+        ]
+      : []),
+  ]
+}
+
+export function databaseBlockers(database: DatabaseEvidence, target: string): string[] {
+  const { container, name, encoding, missingTables, schemaVersion, version } = database
+  const major = (of: string) => Number.parseInt(of, 10)
+  return [
+    ...(missingTables.length > 0 || schemaVersion === null
+      ? [`Database ${name} in ${container} is not one of Synapse: ${missingTables.join(', ') || 'schema_version'} is missing`]
+      : []),
+    ...(encoding === 'UTF8'
+      ? []
+      : [`Database ${name} has the encoding ${encoding}; a box needs UTF8. fix: reload it into a UTF8 database`]),
+    ...(major(version) > major(target)
+      ? [`The stack runs PostgreSQL ${version}; the manifest has ${target}, which does not load its dump. fix: apply a newer manifest`]
+      : []),
+  ]
+}
+
+export const serverNameIn = (settings: readonly EffectiveSetting[]): string | null => {
+  const value = settings.find(({ key }) => key === 'server_name')?.value
+  return typeof value === 'string' ? value : null
+}
+
+/** The configuration, the key API, the accounts and the registered domain must agree. */
+export function nameBlockers({ chat, database }: ImportEvidence, settings: readonly EffectiveSetting[], chatDomain: string): string[] {
+  if (!isFound(chat)) return []
+  const named = serverNameIn(settings)
+  const said = [
+    ...(chat.keyApiName === null ? [] : [{ by: 'its key API', name: chat.keyApiName }]),
+    ...(isFound(database) ? database.accountDomains.map((name) => ({ by: 'accounts in its database', name })) : []),
+  ].filter(({ name }) => name !== named)
+  return [
+    ...(named === null ? ['No configuration file of the chat server has a server_name'] : []),
+    ...(named === null ? [] : said.map(({ by, name }) => `The chat server is ${named} by its configuration, but ${name} by ${by}`)),
+    ...(named !== null && named !== chatDomain
+      ? [`The chat server is ${named}, but the box is registered for ${chatDomain}. fix: adopt the stack with --domain ${named}`]
+      : []),
+  ]
+}
+
+export function warningsOf({ chat, database }: ImportEvidence, settings: readonly EffectiveSetting[]): string[] {
+  const ignored = isFound(chat) ? chat.config.filter(({ problem }) => problem !== null) : []
+  return [
+    ...ignored.map(({ path, problem }) => `${path} has no effect: ${problem}`),
+    ...settings.flatMap((setting) =>
+      setting.overrides.map((former) => `${setting.key} in ${originText(former)} has no effect: ${originText(setting)} replaces it`),
+    ),
+    ...(isFound(database) && database.backgroundUpdates.length > 0
+      ? [`${plural(database.backgroundUpdates.length, 'background update')} of the database will continue in the box`]
+      : []),
+    ...(isFound(chat) && chat.keyApiName === null
+      ? ['The chat server does not offer its key API; its name is from its configuration and accounts']
+      : []),
+  ]
+}

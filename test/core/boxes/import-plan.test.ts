@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest'
+import { type ChatConfigFile, effectiveSettings, type ImportEvidence, planImport } from '../../../src/core/boxes/index.ts'
+import { aChat, aConfigFile, aDatabase, anEvidence, someMedia } from './import-evidence.ts'
+
+const input = { chatDomain: 'linden.test', versions: { synapse: '1.163.2', postgres: '16.14' }, drop: [] as string[] }
+const planOf = (evidence: Partial<ImportEvidence>, drop: string[] = []) => planImport({ ...input, evidence: anEvidence(evidence), drop })
+const configured = (settings: Record<string, unknown>, ...others: ChatConfigFile[]) => ({
+  chat: aChat({ config: [aConfigFile({ server_name: 'linden.test', ...settings }), ...others] }),
+})
+
+test('an ordinary stack can be imported, and the plan has no value of a setting', () => {
+  const plan = planOf({})
+  expect(plan).toMatchObject({
+    ready: true,
+    blockers: [],
+    dropped: [],
+    found: { serverName: 'linden.test', database: { name: 'synapse' } },
+  })
+  expect(plan.carried.map(({ name }) => name)).toEqual(['database', 'media', 'objects', 'signing key', 'macaroon_secret_key'])
+  expect(plan.carried.at(-1)).toEqual({ kind: 'secret', name: 'macaroon_secret_key', origin: '/data/homeserver.yaml:2' })
+  expect(JSON.stringify(plan)).not.toContain('top secret')
+})
+
+describe('settings of several files', () => {
+  const first = aConfigFile({ server_name: 'a.test', retention: { enabled: true, default_policy: { max_lifetime: '1y' } } })
+  const second = aConfigFile({ retention: { enabled: false } }, { path: '/data/conf.d/b.yaml' })
+
+  test('a later file replaces a key of the top level as a whole', () => {
+    const merged = effectiveSettings([first, second])
+    expect(merged.get('retention')).toMatchObject({ value: { enabled: false }, file: '/data/conf.d/b.yaml', line: 1 })
+    expect(merged.get('retention')?.overrides).toEqual([{ key: 'retention', file: '/data/homeserver.yaml', line: 2 }])
+    expect(merged.get('server_name')?.overrides).toEqual([])
+  })
+
+  test('the plan names what has no effect, and a file that is ignored', () => {
+    const ignored = aConfigFile({}, { path: '/data/empty.yaml', problem: 'it is empty or no map of settings' })
+    const { warnings, ready } = planOf({
+      chat: aChat({ config: [aConfigFile({ server_name: 'linden.test', retention: {} }), second, ignored] }),
+    })
+    expect(ready).toBe(true)
+    expect(warnings).toEqual([
+      '/data/empty.yaml has no effect: it is empty or no map of settings',
+      'retention in /data/homeserver.yaml:2 has no effect: /data/conf.d/b.yaml:1 replaces it',
+    ])
+  })
+
+  test('a file that is named twice replaces nothing', () => {
+    expect(effectiveSettings([first, first]).get('retention')?.overrides).toEqual([])
+    expect(effectiveSettings([first, second, first]).get('retention')).toMatchObject({ file: first.path, value: { enabled: true } })
+  })
+})
+
+describe('a setting', () => {
+  const carriedOver: [string, unknown][] = [
+    ['max_upload_size', '50M'],
+    ['rc_message', { per_second: 5 }],
+    ['password_config', { pepper: 'salt' }],
+    ['turn_uris', ['turn:turn.test']],
+  ]
+  test.each(carriedOver)('that is portable is carried over: %s', (key, value) => {
+    const { ready, carried } = planOf(configured({ [key]: value }))
+    expect(ready).toBe(true)
+    expect(carried).toContainEqual({ kind: 'setting', name: key, origin: '/data/homeserver.yaml:2' })
+  })
+
+  const secrets = ['macaroon_secret_key', 'form_secret', 'registration_shared_secret', 'macaroon_secret_key_path']
+  test.each(secrets)('that is a secret of the box is carried over: %s', (key) => {
+    expect(planOf(configured({ [key]: '/run/secret' })).carried).toContainEqual(expect.objectContaining({ kind: 'secret', name: key }))
+  })
+
+  const harmless: [string, unknown][] = [
+    ['log_config', '/data/log.yaml'],
+    ['pid_file', '/homeserver.pid'],
+    ['listeners', [{ port: 8008, resources: [{ names: ['client'] }] }]],
+    ['url_preview_enabled', false],
+    ['modules', []],
+    ['email', null],
+    ['start_pushers', true],
+    ['saml2_config', { enabled: false }],
+    ['federation_domain_whitelist', []],
+  ]
+  test.each(harmless)('that changes nothing needs no decision: %s', (key, value) => {
+    expect(planOf(configured({ [key]: value }))).toMatchObject({ ready: true, dropped: [] })
+  })
+
+  const dropped: [string, string, unknown][] = [
+    ['bridges', 'app_service_config_files', ['/data/bridge.yaml']],
+    ['federation', 'listeners', [{ port: 8008, resources: [{ names: ['client', 'federation'] }] }]],
+    ['metrics', 'listeners', [{ port: 9000, type: 'metrics' }]],
+    ['workers', 'start_pushers', false],
+    ['workers', 'worker_replication_secret', 'abc'],
+    ['mail', 'email', { smtp_host: 'mail' }],
+    ['sso', 'oidc_providers', [{ idp_id: 'x' }]],
+    ['url-previews', 'url_preview_enabled', true],
+    ['storage-provider', 'media_storage_providers', [{ module: 's3' }]],
+    ['some_new_setting', 'some_new_setting', false],
+    ['password_config', 'password_config', { pepper: 'salt', other: 1 }],
+  ]
+  test.each(dropped)('blocks until it is dropped by name: %s by %s', (name, key, value) => {
+    const evidence = configured({ [key]: value })
+    const blocked = planOf(evidence)
+    expect(blocked.ready).toBe(false)
+    expect(blocked.blockers).toEqual([
+      expect.stringMatching(new RegExp(`^${name} .*${key} in /data/homeserver.yaml:2.* fix: --drop ${name}$`)),
+    ])
+    expect(planOf(evidence, [name])).toMatchObject({ ready: true, dropped: [{ name, accepted: true }] })
+  })
+
+  const blocking: [string, unknown][] = [
+    ['password_config', { enabled: false }],
+    ['password_config', { localdb_enabled: false }],
+    ['matrix_authentication_service', { enabled: true }],
+    ['experimental_features', { msc3861: { enabled: true } }],
+  ]
+  test.each(blocking)('that no box can have cannot be dropped: %s', (key, value) => {
+    const { blockers } = planOf(configured({ [key]: value }), [key])
+    expect(blockers[0]).toMatch(new RegExp(`^${key} in /data/homeserver.yaml:2: .* fix: `))
+  })
+})
+
+const cases: [string, Partial<ImportEvidence>, RegExp][] = [
+  ['no chat server', { chat: { failure: 'No chat server runs' } }, /^No chat server runs$/],
+  ['no database', { database: { failure: 'No PostgreSQL' } }, /^No PostgreSQL$/],
+  ['a name that its key API denies', { chat: aChat({ keyApiName: 'other.test' }) }, /but other\.test by its key API/],
+  ['accounts of another name', { database: aDatabase({ accountDomains: ['linden.test', 'old.test'] }) }, /but old\.test by accounts/],
+  ['a name that is not registered', configuredAs('elm.test'), /registered for linden\.test\. fix: adopt the stack with --domain elm\.test/],
+  ['a chat server that does not answer', { chat: aChat({ clientApiAnswers: false }) }, /does not answer/],
+  ['a newer chat server', { chat: aChat({ version: '1.170.0' }) }, /runs Synapse 1\.170\.0; the manifest has 1\.163\.2/],
+  ['a newer PostgreSQL', { database: aDatabase({ version: '17.2' }) }, /runs PostgreSQL 17\.2; the manifest has 16\.14/],
+  ['an encoding that is not UTF8', { database: aDatabase({ encoding: 'SQL_ASCII' }) }, /has the encoding SQL_ASCII/],
+  ['a database without tables', { database: aDatabase({ missingTables: ['events'], schemaVersion: null }) }, /not one of Synapse: events/],
+  ['SQLite', configured({ database: { name: 'sqlite3' } }), /uses SQLite\. fix: port it/],
+  [
+    'a file that was edited since the start',
+    { chat: aChat({ config: [aConfigFile({ server_name: 'linden.test' }, { changedAt: '2026-02-01T00:05:00+00:00' })] }) },
+    /was changed after the chat server started.* fix: restart the chat server/,
+  ],
+  ['too little space', { freeBytes: 1_000_000 }, /needs 705 MB on the disk of the volumes; 1 MB are free/],
+  [
+    'missing media',
+    { media: someMedia({ missing: ['local_content/ab/cd/e'] }) },
+    /^missing-media \(local_content\/ab\/cd\/e\).* fix: --drop missing-media$/,
+  ],
+  ['members of other servers', { database: aDatabase({ remoteMembers: 2 }) }, /^federation \(2 members from other servers\)/],
+  ['a bridge that owns accounts', { database: aDatabase({ appservices: ['irc'] }) }, /^bridges \(accounts of irc\)/],
+  [
+    'another program in the database',
+    { database: aDatabase({ otherClients: ['linden-worker-1'] }) },
+    /^other-clients \(linden-worker-1 connected/,
+  ],
+  [
+    'a worker in the same container',
+    { chat: aChat({ apps: ['synapse.app.homeserver', 'synapse.app.generic_worker'] }) },
+    /^workers \(a process/,
+  ],
+  ['another container', { otherContainers: ['linden-irc-1'] }, /^linden-irc-1 \(a container of the stack\)/],
+]
+
+function configuredAs(name: string): Partial<ImportEvidence> {
+  return {
+    chat: aChat({ keyApiName: name, config: [aConfigFile({ server_name: name })] }),
+    database: aDatabase({ accountDomains: [name] }),
+  }
+}
+
+test.each(cases)('is blocked by %s', (_, evidence, blocker) => {
+  const { ready, blockers } = planOf(evidence)
+  expect(ready).toBe(false)
+  expect(blockers).toEqual([expect.stringMatching(blocker)])
+})
+
+test('a file that the entrypoint wrote just before the start is no edit', () => {
+  const written = aConfigFile({ server_name: 'linden.test' }, { changedAt: '2026-02-01T00:00:20+00:00' })
+  expect(planOf({ chat: aChat({ config: [written] }) }).ready).toBe(true)
+})
+
+test('a name to drop that nothing has is refused: it may be a typing error', () => {
+  expect(planOf({}, ['mial']).blockers).toEqual(['--drop mial names nothing that would be left out. fix: remove it'])
+})
+
+test('media that cannot be linked need their space', () => {
+  const linked = planOf({}).space
+  expect(planOf({ media: someMedia({ isLinkable: false }) }).space).toEqual({
+    ...linked,
+    mediaIsLinked: false,
+    neededBytes: linked.neededBytes + 1_000_000,
+  })
+})
+
+test('downtime grows with the database', () => {
+  expect(planOf({ database: aDatabase({ bytes: 1_000_000_000 }) }).downtimeMs).toBeGreaterThan(planOf({}).downtimeMs + 100_000)
+})
