@@ -95,6 +95,7 @@ export {
   quarantineReason,
   SnapshotMode,
 } from './fences.ts'
+export { HotCopyFacts, type HotCopyNeeds, whyNoHotCopy } from './hot-copy.ts'
 export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
