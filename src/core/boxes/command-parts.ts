@@ -28,7 +28,7 @@ export const BoxFacts = z.object({
   backgroundUpdates: z.array(z.string().max(200)).max(100).nullable(),
   /** Any collation but `C` depends on the C library that sorted its indexes. */
   collation: z.string().max(100).nullable(),
-  /** What a hot copy needs; absent where the agent does not make any. */
+  /** The needs of a hot copy; absent where the agent does not make any. */
   hotCopy: HotCopyFacts.nullable().optional(),
   libc: z.enum(['glibc', 'musl']).nullable(),
   mediaBytes: z.number().min(0).nullable(),
