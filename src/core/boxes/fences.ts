@@ -29,6 +29,8 @@ export const FenceOrder = z.object({
   isForced: z.boolean().optional(),
   /** Absent: `before`. */
   snapshot: SnapshotMode.optional(),
+  /** Limit of a hot copy; absent: the agent's own. */
+  copyBytesPerSecond: z.number().int().min(1).optional(),
   /** Why `hot` was requested but is not ordered. */
   snapshotReason: z.string().max(500).optional(),
 })

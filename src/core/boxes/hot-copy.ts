@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 // Whether the database of a box can be copied while it serves: by the settings of its PostgreSQL and by the space on its disk.
 
-/** What a hot copy needs, as PostgreSQL reports it. */
+/** PostgreSQL's settings and state that decide about a hot copy. */
 export const HotCopyFacts = z.object({
   /** 15 of 15.18. */
   major: z.number().int(),
@@ -22,14 +22,14 @@ export type HotCopyFacts = z.infer<typeof HotCopyFacts>
 const oldestMajor = 15
 
 /** `facts` are unknown for older agents and for a database that is down; space is in bytes. */
-export type HotCopyNeeds = Readonly<{
+export type HotCopyInput = Readonly<{
   facts: HotCopyFacts | null | undefined
   databaseBytes: number | null
   freeDiskBytes: number | null
 }>
 
 /** Why the database cannot be copied while it serves; undefined if it can. */
-export function whyNoHotCopy({ facts, databaseBytes, freeDiskBytes }: HotCopyNeeds): string | undefined {
+export function whyNoHotCopy({ facts, databaseBytes, freeDiskBytes }: HotCopyInput): string | undefined {
   if (!facts) return 'its agent did not report what a hot copy needs'
   if (facts.major < oldestMajor) return `PostgreSQL ${facts.major} has other backup functions (a hot copy needs ${oldestMajor} or newer)`
   if (facts.isStandby) return 'its PostgreSQL is a standby'

@@ -95,8 +95,8 @@ export {
   quarantineReason,
   SnapshotMode,
 } from './fences.ts'
-export { HotCopyFacts, type HotCopyNeeds, whyNoHotCopy } from './hot-copy.ts'
 export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
+export { HotCopyFacts, type HotCopyInput, whyNoHotCopy } from './hot-copy.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'

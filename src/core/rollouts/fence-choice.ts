@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { type Component, FenceMode, SnapshotMode, snapshotModeOf, synapseSchemaOf, type Tier, type TierVersions, whyNoHotCopy } from '../boxes/index.ts'
+import {
+  type Component,
+  FenceMode,
+  SnapshotMode,
+  snapshotModeOf,
+  synapseSchemaOf,
+  type Tier,
+  type TierVersions,
+  whyNoHotCopy,
+} from '../boxes/index.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 
 /** `auto`: chosen per box by the rule of `chooseFence`. */

@@ -229,7 +229,12 @@ export function downtimeParts({
   checkMs,
   snapshot,
 }: Downtime): readonly (readonly [string, number])[] {
-  const started = { stop: stopMs, snapshot: snapshot === 'before' || snapshot === undefined ? snapshotMs : undefined, copy: copyMs, start: startMs }
+  const started = {
+    stop: stopMs,
+    snapshot: snapshot === 'before' || snapshot === undefined ? snapshotMs : undefined,
+    copy: copyMs,
+    start: startMs,
+  }
   const parts = Object.entries({ ...started, 'first good probe': firstGoodMs, 'rollback check': checkMs })
   return parts.flatMap(([name, ms]) => (ms === undefined ? [] : [[name, ms] as const]))
 }

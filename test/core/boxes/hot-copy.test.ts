@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { type HotCopyFacts, type HotCopyNeeds, whyNoHotCopy } from '../../../src/core/boxes/index.ts'
+import { type HotCopyFacts, type HotCopyInput, whyNoHotCopy } from '../../../src/core/boxes/index.ts'
 
 const facts: HotCopyFacts = {
   ...{ major: 15, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true },
   ...{ checksumFailures: 0, tablespaces: 0 },
 }
-const needs: HotCopyNeeds = { facts, databaseBytes: 1e9, freeDiskBytes: 5e9 }
-const having = (change: Partial<HotCopyFacts>): HotCopyNeeds => ({ ...needs, facts: { ...facts, ...change } })
+const needs: HotCopyInput = { facts, databaseBytes: 1e9, freeDiskBytes: 5e9 }
+const having = (change: Partial<HotCopyFacts>): HotCopyInput => ({ ...needs, facts: { ...facts, ...change } })
 
-test.each<[what: string, HotCopyNeeds]>([
+test.each<[what: string, HotCopyInput]>([
   ['the defaults of PostgreSQL 15', needs],
   ['a newer one that also decodes its log', having({ major: 18, walLevel: 'logical' })],
   ['one free slot', having({ freeSlots: 1 })],
@@ -19,7 +19,7 @@ test.each<[what: string, HotCopyNeeds]>([
   expect(whyNoHotCopy(needs)).toBeUndefined()
 })
 
-test.each<[reason: RegExp, HotCopyNeeds]>([
+test.each<[reason: RegExp, HotCopyInput]>([
   [/did not report what a hot copy needs/, { ...needs, facts: null }],
   [/did not report what a hot copy needs/, { ...needs, facts: undefined }],
   [/PostgreSQL 14 has other backup functions/, having({ major: 14 })],
