@@ -78,6 +78,7 @@ function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<
     fenceMaxMs: 15 * 60_000,
     fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
     snapshots: { free: 'before', pro: 'before', enterprise: 'before' },
+    copyBytesPerSecond: 64e6,
     approvalTokenSha256: undefined,
     hasRecoveryKey: true,
   }
