@@ -300,7 +300,11 @@ const factsOf = (synapse: string): VersionsReport['facts'] => {
   const unknown = { collation: null, libc: null, mediaBytes: null, objectBytes: null, freeDiskBytes: null }
   const compose = { otherServices: null, wouldRecreate: null, composeChanged: null, notRestorable: null, scaledServices: null }
   const schema = { schemaVersion: written?.schema ?? null, compatVersion: written?.compat ?? null }
-  return { ...schema, backgroundUpdates: [], ...unknown, ...compose }
+  const hotCopy = {
+    ...{ major: 15, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true },
+    ...{ checksumFailures: 0, tablespaces: 0 },
+  }
+  return { ...schema, backgroundUpdates: [], ...unknown, ...compose, hotCopy }
 }
 
 async function insertBox(
