@@ -192,19 +192,40 @@ describe('the stopped database is copied instead', () => {
 
 const segments = (folder: string) => readdir(join(folder, 'pg_wal'))
 
-test('an agent that was killed before the stop completes the copy without its backup, if the log is all there', async () => {
-  const world = await aWorld()
-  const life = new AbortController()
-  const stop: (typeof updateSteps)['stop'] = async () => {
-    life.abort(new Error('killed'))
-    throw new Error('killed')
+describe('an agent that was killed before the stop', () => {
+  const killed = async (world: World) => {
+    const life = new AbortController()
+    const stop: (typeof updateSteps)['stop'] = async () => {
+      life.abort(new Error('killed'))
+      throw new Error('killed')
+    }
+    const context = aContext({ signal: life.signal })
+    await expect(world.run(order(), { steps: { ...updateSteps, stop }, context })).rejects.toThrow('killed')
+    expect(world.host.openBackups()).toEqual([])
   }
-  const context = aContext({ signal: life.signal })
-  await expect(world.run(order(), { deps: await world.agent(), steps: { ...updateSteps, stop }, context })).rejects.toThrow('killed')
-  expect(world.host.openBackups()).toEqual([])
-  const result = await world.run(order(), { deps: await world.agent() })
-  expect(result).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'hot' } })
-  await expectNothingLeft(world)
+
+  test('completes the copy without its backup, if the log is all there', async () => {
+    const world = await aWorld()
+    await killed(world)
+    expect(await world.run(order())).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'hot' } })
+    await expectNothingLeft(world)
+  })
+
+  test('copies the stopped database where PostgreSQL went on to another segment, and the shutdown removed the one before', async () => {
+    const world = await aWorld()
+    await killed(world)
+    const other = await world.host.servers.beginBackup(world.box, 'other', new AbortController().signal)
+    await other.switchLog()
+    await other.end()
+    expect(await world.run(order())).toMatchObject({
+      outcome: 'committed',
+      downtime: {
+        snapshot: 'alongside',
+        snapshotReason: expect.stringMatching(/could not be completed: PostgreSQL has removed the segment/),
+      },
+    })
+    await expectNothingLeft(world)
+  })
 })
 
 test('an update that fails before the stop leaves no backup and no copy', async () => {
