@@ -24,6 +24,7 @@ const { harmlessUpdates } = parse(readFileSync(table, 'utf8'))
 const all = [
   { what: 'update of an empty box', work: (box) => box.throughAgent(target), empty: 5, full: 14 },
   { what: 'update with its snapshot alongside', work: (box) => box.throughAgent(target, { snapshot: 'alongside' }), empty: 5, full: 8 },
+  { what: 'update with a hot copy', work: (box) => box.throughAgent(target, { snapshot: 'hot' }), empty: 5, full: 5 },
   { what: 'image that dies at its start', work: (box) => box.throughAgent('synapse-dies'), empty: 12, full: 25 },
   { what: 'plain compose up', work: (box) => box.plainCompose(target) },
   { what: 'by hand: stop, pg_dump -Fc, up', work: (box) => box.byHand(target) },

@@ -87,6 +87,7 @@ const depsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): Rol
   bus: makeCommandBus(),
   rolloutBus: makeRolloutBus(),
   owner: 'rehearsal',
+  copyBytesPerSecond: 64_000_000,
   assertSnapshotsConfigured: () => undefined,
   approvalTokenSha256: undefined,
   hasRecoveryKey: true,

@@ -78,6 +78,7 @@ function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<
     fenceMaxMs: 15 * 60_000,
     fences: { free: 'auto', pro: 'auto', enterprise: 'auto' },
     snapshots: { free: 'before', pro: 'before', enterprise: 'before' },
+    copyBytesPerSecond: 64e6,
     approvalTokenSha256: undefined,
     hasRecoveryKey: true,
   }
@@ -299,7 +300,11 @@ const factsOf = (synapse: string): VersionsReport['facts'] => {
   const unknown = { collation: null, libc: null, mediaBytes: null, objectBytes: null, freeDiskBytes: null }
   const compose = { otherServices: null, wouldRecreate: null, composeChanged: null, notRestorable: null, scaledServices: null }
   const schema = { schemaVersion: written?.schema ?? null, compatVersion: written?.compat ?? null }
-  return { ...schema, backgroundUpdates: [], ...unknown, ...compose }
+  const hotCopy = {
+    ...{ major: 15, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true },
+    ...{ checksumFailures: 0, tablespaces: 0 },
+  }
+  return { ...schema, backgroundUpdates: [], ...unknown, ...compose, hotCopy }
 }
 
 async function insertBox(

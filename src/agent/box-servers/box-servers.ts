@@ -1,5 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoxServers, LocalBox } from '../ports/index.ts'
+import { beginBackup } from './backup.ts'
 import { type BoxView, inspectBox, runningId } from './box-view.ts'
 import { chatVersion, isListening, makeAccount, makeTemporaryAccount } from './chat.ts'
 import { applyMigration, databaseFacts } from './database-facts.ts'
@@ -34,6 +35,7 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
       withChat({ ...deps, box, signal }, 'the probe user', (chat) => makeAccount(chat, { box, token: appserviceToken }, signal)),
     createTemporaryAccount: (box, registrationSecret, signal) =>
       withChat({ ...deps, box, signal }, 'a temporary user', (chat) => makeTemporaryAccount({ ...deps, signal }, chat, registrationSecret)),
+    beginBackup: (box, name, signal) => beginBackup({ engine, box }, name, signal),
     countRows: (box, database, signal) => countRows({ engine, box }, database, signal),
     databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)

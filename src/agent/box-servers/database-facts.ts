@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppliedMigration, type BoxMigration } from '../../core/boxes/index.ts'
+import { AppliedMigration, type BoxMigration, HotCopyFacts } from '../../core/boxes/index.ts'
 import { asJson, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, DatabaseFacts, LocalBox } from '../ports/index.ts'
 import { type EngineBox, inspectBox } from './box-view.ts'
@@ -9,7 +9,7 @@ import { databaseLogin, lastLine, literal, psql, querySql } from './sql.ts'
 const ifThere = (table: string, query: string, path: string) =>
   `case when to_regclass('${table}') is not null then (xpath('/table/row/${path}/text()', query_to_xml('${query}', false, false, '')))::text[] end`
 
-const factsSql = `select json_build_object(
+const factsSql = (superuser: string) => `select json_build_object(
   'bytes', pg_database_size(current_database()),
   'others', (select coalesce(json_agg(datname order by datname), '[]') from pg_database where datname not in ('postgres', 'template0', 'template1', current_database())),
   'tablespaces', (select coalesce(json_agg(spcname || ' in ' || pg_tablespace_location(oid) order by spcname), '[]') from pg_tablespace where spcname not in ('pg_default', 'pg_global')),
@@ -17,6 +17,16 @@ const factsSql = `select json_build_object(
   'slots', (select coalesce(json_agg(slot_name order by slot_name), '[]') from pg_replication_slots),
   'altered', (select coalesce(json_agg(name order by name), '[]') from pg_settings where sourcefile like '%/postgresql.auto.conf'),
   'collation', (select datcollate from pg_database where datname = current_database()),
+  'hot', json_build_object(
+    'major', current_setting('server_version_num')::int / 10000,
+    'walLevel', current_setting('wal_level'),
+    'freeSlots', current_setting('max_replication_slots')::int - (select count(*) from pg_replication_slots),
+    'fullPageWrites', current_setting('full_page_writes')::boolean,
+    'isStandby', pg_is_in_recovery(),
+    'isSuperuser', coalesce((select rolsuper from pg_roles where rolname = ${literal(superuser)}), false),
+    'checksumFailures', (select coalesce(sum((to_jsonb(d)->>'checksum_failures')::bigint), 0) from pg_stat_database d),
+    'tablespaces', (select count(*) from pg_tablespace where spcname not in ('pg_default', 'pg_global'))
+  ),
   'system', (select system_identifier::text from pg_control_system()),
   'superuser', (select rolsuper from pg_roles where rolname = current_user),
   'schema', ${ifThere('public.schema_version', 'select version as v from public.schema_version', 'v')},
@@ -38,6 +48,7 @@ const Answer = z.object({
   collation: z.string(),
   system: z.string().optional(),
   superuser: z.boolean(),
+  hot: HotCopyFacts.nullable().default(null),
   schema: Texts,
   compat: Texts,
   background: Texts,
@@ -48,7 +59,7 @@ const Answer = z.object({
 /** Reads all facts with one query, because each query starts a process in the container. */
 export async function databaseFacts(engine: ContainerEngine, box: LocalBox): Promise<DatabaseFacts | undefined> {
   const printed = await inspectBox(engine, box)
-    .then((view) => querySql(engine, view, factsSql))
+    .then(async (view) => querySql(engine, view, factsSql((await databaseLogin(engine, view)).superuser)))
     .catch(() => undefined)
   return printed === undefined ? undefined : readFacts(printed)
 }
@@ -56,7 +67,7 @@ export async function databaseFacts(engine: ContainerEngine, box: LocalBox): Pro
 export function readFacts(printed: string): DatabaseFacts | undefined {
   const result = Answer.safeParse(asJson(printed))
   if (!result.success) return undefined
-  const { bytes, others, collation, system, superuser, schema, compat, background, progress, migrations } = result.data
+  const { bytes, others, collation, system, superuser, hot: hotCopy, schema, compat, background, progress, migrations } = result.data
   const { tablespaces, archive: archiveMode, slots: replicationSlots, altered: alteredSettings } = result.data
   const applied = z.array(AppliedMigration).safeParse((migrations ?? []).map(readApplied))
   if (!applied.success) return undefined
@@ -72,6 +83,7 @@ export function readFacts(printed: string): DatabaseFacts | undefined {
     backgroundProgress: progress?.[0] ?? null,
     migrations: applied.data,
     ownerIsSuperuser: superuser,
+    hotCopy,
   }
 }
 

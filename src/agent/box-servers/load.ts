@@ -65,9 +65,11 @@ const withoutWaiting = ['env', 'PGOPTIONS=-c synchronous_commit=off']
 export async function finishDatabaseLoad({ engine, box }: EngineBox, expected: RowCounts | undefined, signal?: AbortSignal): Promise<void> {
   const view = await inspectBox(engine, box)
   const run = { engine, view, login: await databaseLogin(engine, view, signal), signal }
+  // A copy of the whole volume has its statistics, and its rollback must not take longer for a large database.
+  if (expected === undefined) return void (await runSql(run, copiedSql, 'RESTORE_FAILED'))
   const count = async (within: AbortSignal) => {
     const counts = parseCounts(await runSql({ ...run, signal: within }, countSql, 'RESTORE_FAILED'))
-    assertSameCounts(box.slug, expected ?? counts, counts)
+    assertSameCounts(box.slug, expected, counts)
   }
   const finish = (within: AbortSignal) => runSql({ ...run, signal: within }, afterwardsSql, 'RESTORE_FAILED')
   // Both read every table, so running concurrently they read each one from disk once. A database with other counts never serves, finished or not.
@@ -127,10 +129,9 @@ select pg_logical_emit_message(true, 'tenantry', 'loaded');
 `
 
 /**
- * One-time keys handed out after the dump must not be reused, nor transaction numbers of application services. ANALYZE, because the planner
- * has no statistics after a load.
+ * One-time keys handed out after the dump must not be reused, nor transaction numbers of application services.
  */
-const afterwardsSql = `do $$
+const clearedSql = `do $$
 begin
   if to_regclass('public.e2e_one_time_keys_json') is not null then
     truncate public.e2e_one_time_keys_json;
@@ -140,5 +141,17 @@ begin
   end if;
 end
 $$;
-analyze;
+`
+
+/** ANALYZE, because the planner has no statistics after a load. */
+const afterwardsSql = `${clearedSql}analyze;
 ${onDiskSql}`
+
+const copiedSql = `do $$
+begin
+  if to_regclass('public.schema_version') is null or not exists (select from public.schema_version) then
+    raise exception 'the database has no tables of a chat server';
+  end if;
+end
+$$;
+${clearedSql}${onDiskSql}`

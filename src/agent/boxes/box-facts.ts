@@ -48,10 +48,10 @@ export function factFinder(deps: Deps): FindFacts {
       written.then((file) => fileFacts(box, file, containers)).catch(refusedFile),
       text === undefined ? null : orNull(compose.isChanged(box, text)),
     ])
-    const { schemaVersion = null, compatVersion = null, backgroundUpdates = null, collation = null } = database ?? {}
+    const { schemaVersion = null, compatVersion = null, backgroundUpdates = null, collation = null, hotCopy = null } = database ?? {}
     const otherServices = text === undefined ? null : otherServicesIn(text, box)
     return {
-      ...{ schemaVersion, compatVersion, backgroundUpdates, collation, libc },
+      ...{ schemaVersion, compatVersion, backgroundUpdates, collation, hotCopy, libc },
       ...{ mediaBytes, objectBytes, freeDiskBytes, otherServices, composeChanged },
       ...(file ?? { wouldRecreate: null, scaledServices: null, notRestorable: null }),
     }

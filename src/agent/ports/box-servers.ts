@@ -1,4 +1,4 @@
-import type { AppliedMigration, BoxFacts, BoxMigration, ProbeResult } from '../../core/boxes/index.ts'
+import type { AppliedMigration, BoxFacts, BoxMigration, HotCopyFacts, ProbeResult } from '../../core/boxes/index.ts'
 import type { Secret } from '../../core/kit/index.ts'
 import type { Project } from './container-engine.ts'
 
@@ -32,7 +32,24 @@ export type DatabaseFacts = Pick<BoxFacts, 'schemaVersion' | 'compatVersion' | '
     migrations: readonly AppliedMigration[]
     /** Box migrations must not run as a superuser. */
     ownerIsSuperuser: boolean
+    /** Null where PostgreSQL does not report it. */
+    hotCopy: HotCopyFacts | null
   }>
+
+/**
+ * A backup of a database that runs, for a copy of its data folder. Its session keeps the write-ahead log since its begin; the server keeps
+ * nothing of it once the session is over, also where the agent died. Its calls throw SNAPSHOT_FAILED.
+ */
+export type DatabaseBackup = Readonly<{
+  /** Recovery of a copy begins here, in this segment of the log. */
+  fromLsn: string
+  segment: string
+  /** Ends the backup mode once the data folder is copied; returns the text of the copy's `backup_label`. The log is still kept. */
+  finishCopy(): Promise<string>
+  /** Closes the segment that is written to, and returns the next one. */
+  switchLog(): Promise<string>
+  end(): Promise<void>
+}>
 
 /** Media of a database. */
 export type MediaSample = Readonly<{
@@ -67,7 +84,7 @@ export type BoxServers = Readonly<{
   loadDatabase(box: LocalBox, dump: Readonly<{ folder: string; expected: RowCounts }>, signal?: AbortSignal): Promise<void>
   /**
    * Only the last part of a load, for a database restored in another way: compares counts, clears one-time keys, runs ANALYZE. Without expected
-   * counts, as of a copy of the whole volume, it only may not be empty. Throws RESTORE_FAILED.
+   * counts, as of a copy of the whole volume, it only may not be empty, and takes as long for a large one. Throws RESTORE_FAILED.
    */
   finishDatabaseLoad(box: LocalBox, expected: RowCounts | undefined, signal?: AbortSignal): Promise<void>
   /** Reads the stream positions; valid only while the chat server is stopped. Throws RESTORE_FAILED. */
@@ -88,6 +105,8 @@ export type BoxServers = Readonly<{
    * when an application service is configured, because it owns such names.
    */
   createTemporaryAccount(box: LocalBox, registrationSecret: Secret, signal?: AbortSignal): Promise<ProbeAccount>
+  /** Begins a backup, after a checkpoint. `name`: letters, digits and `_`. Throws SNAPSHOT_FAILED. */
+  beginBackup(box: LocalBox, name: string, signal: AbortSignal): Promise<DatabaseBackup>
   /** Row counts of one database by name; exact only while the chat server is stopped. Throws BOX_UNHEALTHY. */
   countRows(box: LocalBox, database: string, signal?: AbortSignal): Promise<RowCounts>
   /** Size of the database on disk in bytes; undefined when it does not answer. */

@@ -1,7 +1,16 @@
 // Interfaces between the agent's features and their environment, as types only: container engine, servers of a box,
 // snapshot store, command. The real and the simulated implementations pass the same contract suites.
 // Contains no logic.
-export type { BoxServers, DatabaseFacts, LocalBox, MediaSample, ProbeAccount, RowCounts, StreamPositions } from './box-servers.ts'
+export type {
+  BoxServers,
+  DatabaseBackup,
+  DatabaseFacts,
+  LocalBox,
+  MediaSample,
+  ProbeAccount,
+  RowCounts,
+  StreamPositions,
+} from './box-servers.ts'
 export type { CommandContext, CommandExecutor, CommandExecutors } from './command.ts'
 export type {
   ComposedService,

@@ -8,6 +8,7 @@ import { fenceFile, readBoxSecrets } from '../boxes/index.ts'
 import type { BoxServers, LocalBox, ProbeAccount } from '../ports/index.ts'
 import {
   applySimulated,
+  backupSimulated,
   countSimulated,
   dumpSimulated,
   factsOf,
@@ -44,6 +45,7 @@ export const simulatedServers = (world: World): BoxServers => ({
     signal?.throwIfAborted()
     return simulatedTemporaryAccount(world, box, registrationSecret)
   },
+  beginBackup: (box, _name, signal) => backupSimulated({ world, box }, signal),
   countRows: (box, _database, signal) => countSimulated(world, box, signal),
   databaseBytes: async (box) => factsOf(world, box)?.bytes,
   databaseFacts: async (box) => factsOf(world, box),

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BoxMigration } from '../../core/boxes/index.ts'
+import type { BoxMigration, HotCopyFacts } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { assertCounted } from '../backup/index.ts'
-import type { DatabaseFacts, LocalBox, MediaSample, RowCounts, StreamPositions } from '../ports/index.ts'
+import type { DatabaseBackup, DatabaseFacts, LocalBox, MediaSample, RowCounts, StreamPositions } from '../ports/index.ts'
+import { beginLog, labelText, switchLog } from './data-files.ts'
 import { simulatedMedia } from './media.ts'
 import { databaseState } from './servers.ts'
 import { readContent, type VolumeContent, writeContent } from './volumes.ts'
@@ -110,9 +111,32 @@ export async function raiseSimulated({ world, box }: BoxInWorld, past: StreamPos
   world.volumes.change(volume, { stream: raised })
 }
 
+/** Open until it is ended, its agent is gone, or the database stops. */
+export async function backupSimulated({ world, box }: BoxInWorld, signal: AbortSignal): Promise<DatabaseBackup> {
+  signal.throwIfAborted()
+  const folder = world.volumes.path(databaseVolume(world, box)) as string
+  const { name } = box.project
+  if (world.backups.has(name)) throw problem('SNAPSHOT_FAILED', `the replication slot of ${box.slug} exists already`)
+  world.backups.add(name)
+  const end = async () => void world.backups.delete(name)
+  signal.addEventListener('abort', () => void end(), { once: true })
+  const begun = beginLog(folder)
+  const during = async <Value>(act: () => Value): Promise<Value> => {
+    if (!world.backups.has(name)) throw problem('SNAPSHOT_FAILED', `the backup session of ${box.slug} ended`)
+    return act()
+  }
+  return { ...begun, finishCopy: () => during(() => labelText(begun)), switchLog: () => during(() => switchLog(folder)), end }
+}
+
 export async function countSimulated(world: World, box: LocalBox, signal?: AbortSignal): Promise<RowCounts> {
   signal?.throwIfAborted()
   return countsOf(world.volumes.read(databaseVolume(world, box)))
+}
+
+/** The defaults of PostgreSQL. */
+const hotCopyFacts: HotCopyFacts = {
+  ...{ major: 15, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true },
+  ...{ checksumFailures: 0, tablespaces: 0 },
 }
 
 /** Undefined when it does not answer. */
@@ -133,6 +157,7 @@ export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined 
     collation: 'C',
     migrations: migrations.toSorted((a, b) => (a.head < b.head ? -1 : 1)),
     ownerIsSuperuser: false,
+    hotCopy: hotCopyFacts,
   }
 }
 

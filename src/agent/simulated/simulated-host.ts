@@ -36,6 +36,8 @@ export type SimulatedHost = Readonly<{
   powerCut(): void
   volumeNames(): readonly string[]
   pinnedImages(): readonly string[]
+  /** Projects whose database has an open backup. */
+  openBackups(): readonly string[]
   /** Names of the services that run in a project. */
   running(project: string): readonly string[]
 }>
@@ -55,9 +57,11 @@ export function simulatedHost(options: SimulatedHostOptions): SimulatedHost {
     inject: faults.inject,
     powerCut: () => {
       for (const container of world.containers.values()) container.wanted = 'stopped'
+      world.backups.clear()
     },
     volumeNames: volumes.names,
     pinnedImages: () => [...new Set([...world.pins.values()].flatMap((set) => [...set]))].sort(),
+    openBackups: () => [...world.backups],
     running: (project) =>
       containersOf(world, project)
         .filter(({ wanted, dies }) => wanted === 'running' && dies === null)

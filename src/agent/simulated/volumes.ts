@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AppliedMigration } from '../../core/boxes/index.ts'
+import { writeLog } from './data-files.ts'
 
 /** Content of a simulated volume: counts of messages, media and objects, and the schema. A lost message shows in the counts. */
 export type VolumeContent = Readonly<{
@@ -87,4 +88,5 @@ export function readContent(path: string): VolumeContent {
 export function writeContent(folder: string, content: VolumeContent, { name = fileName, mode = 0o777 } = {}): void {
   mkdirSync(folder, { recursive: true, mode })
   writeFileSync(join(folder, name), JSON.stringify(content))
+  writeLog(folder, JSON.stringify(content))
 }

@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import semver from 'semver'
 import { parseImage, type Service } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerMount, ContainerSettings, EngineEvent, Project } from '../ports/index.ts'
+import { startDatabaseFiles, stopDatabaseFiles } from './data-files.ts'
 import type { Faults } from './faults.ts'
 import type { SimulatedVolumes } from './volumes.ts'
 
@@ -49,6 +48,8 @@ export type World = Readonly<{
   /** Networks by name, with the settings of their creation: like compose before 2.32, none is created again. */
   networks: Map<string, Readonly<{ project: string; settings: Readonly<Record<string, unknown>> }>>
   listeners: Set<(event: EngineEvent) => void>
+  /** Projects whose database has an open backup. */
+  backups: Set<string>
   image(ref: string): SimulatedImage
 }>
 
@@ -67,6 +68,7 @@ export const makeWorld = ({ clock, random, faults, volumes, images }: Deps): Wor
   volumeKeys: new Map(),
   networks: new Map(),
   listeners: new Set(),
+  backups: new Set(),
   image: (ref) => simulatedImage(ref, images),
 })
 
@@ -128,7 +130,8 @@ export function startContainer(world: World, container: SimulatedContainer): voi
   if (container.wanted === 'running') return
   const { service, image } = container
   container.wanted = 'running'
-  if (service === 'postgres') initialiseDatabase(world, container)
+  const files = service === 'postgres' ? dataFolder(world, container) : undefined
+  if (files !== undefined) startDatabaseFiles(files)
   container.startedAt = isoNow(world.clock)
   container.startedMs = world.clock.monotonicMs()
   container.readyMs = container.startedMs + (service === 'edge' ? 0 : world.faults.draw(startTakes[service]))
@@ -139,18 +142,16 @@ export function startContainer(world: World, container: SimulatedContainer): voi
   emitEvent(world, container, container.dies ? 'die' : 'start')
 }
 
-/** Like PostgreSQL, gives new database files an identity of their own. */
-function initialiseDatabase(world: World, { volumes: [data] }: SimulatedContainer): void {
-  const folder = data === undefined ? undefined : world.volumes.path(data)
-  const control = folder && join(folder, 'global', 'pg_control')
-  if (control === undefined || existsSync(control)) return
-  mkdirSync(dirname(control), { recursive: true })
-  writeFileSync(control, Buffer.from(sha256Hex(control), 'hex').subarray(0, 8))
-}
+/** The data folder of a database. */
+const dataFolder = (world: World, { volumes: [data] }: SimulatedContainer): string | undefined =>
+  data === undefined ? undefined : world.volumes.path(data)
 
 export function stopContainer(world: World, container: SimulatedContainer): void {
   if (container.wanted === 'stopped') return
   container.wanted = 'stopped'
+  const files = container.service === 'postgres' ? dataFolder(world, container) : undefined
+  if (files !== undefined) stopDatabaseFiles(files)
+  if (container.service === 'postgres') world.backups.delete(container.project.name)
   emitEvent(world, container, 'die')
 }
 

@@ -16,7 +16,7 @@ const Mark = z.object({ volume: z.string(), bootId: z.string(), isSynced: z.bool
 type Mark = z.infer<typeof Mark>
 
 const markOf = (run: UpdateRun): string => join(copiedFolder(run), 'mark.json')
-const writeMark = async (run: UpdateRun, facts: Partial<Mark> = {}): Promise<void> =>
+export const writeMark = async (run: UpdateRun, facts: Partial<Mark> = {}): Promise<void> =>
   writeFileAtomic(markOf(run), `${JSON.stringify({ volume: coldVolume(run), bootId: await bootId(), ...facts } satisfies Mark)}\n`)
 
 /** Changes with each start of the host. */
@@ -53,7 +53,7 @@ export const coldCopy = async (run: UpdateRun): Promise<ColdCopy> =>
   isAlongside(run) ? copyToDump(run) : (storedSnapshot(run)?.copy ?? makeColdCopy(run))
 
 /** The copy that the snapshot is stored from later, with the box's files as they are now. Where it is refused, the snapshot is taken first. */
-async function copyToDump(run: UpdateRun): Promise<ColdCopy> {
+export async function copyToDump(run: UpdateRun): Promise<ColdCopy> {
   const { notAlongside } = beforeOf(run)
   if (notAlongside !== undefined) return skipped(run, notAlongside)
   const at = isoNow(run.deps.clock)
@@ -66,7 +66,7 @@ async function copyToDump(run: UpdateRun): Promise<ColdCopy> {
 }
 
 /** The log of a database that was killed must be replayed, which only a full start proves to work. */
-async function assertStoppedCleanly({ deps, box }: UpdateRun): Promise<void> {
+export async function assertStoppedCleanly({ deps, box }: UpdateRun): Promise<void> {
   const database = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')
   if (database?.exitCode !== 0)
     throw problem('CONFLICT', `the database of ${box.slug} did not shut down cleanly (exit code ${database?.exitCode ?? 'unknown'})`)
@@ -119,7 +119,7 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
 }
 
 /** Undefined while the database runs; a changed value means that it ran in between. */
-async function lastRunOf({ deps, box }: UpdateRun): Promise<string | undefined> {
+export async function lastRunOf({ deps, box }: UpdateRun): Promise<string | undefined> {
   const database = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')
   return database && !isAlive(database) ? `${database.id} ${database.startedAt}` : undefined
 }

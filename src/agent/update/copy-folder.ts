@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs'
-import { chmod, chown, copyFile, lstat, mkdir, readdir, readlink, symlink } from 'node:fs/promises'
+import { chmod, chown, copyFile, lstat, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { syncFile, syncFolder } from '../../node/index.ts'
 
@@ -18,8 +18,8 @@ export async function copyFolder(
   into: string,
   { signal, leaveOut = nothing }: Readonly<{ signal: AbortSignal; leaveOut?: LeaveOut }>,
 ): Promise<void> {
-  const files = await copyTree(from, into, signal)
-  await forEach(files, signal, async ([source, target]) => {
+  const files = await copyTree({ from, into }, { signal })
+  await forEach(files, { signal }, async ([source, target]) => {
     const facts = await lstat(source)
     if (await leaveOut(source, facts.size)) return
     await copyFile(source, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL)
@@ -27,12 +27,66 @@ export async function copyFolder(
   })
 }
 
+type LiveCopy = Readonly<{
+  signal: AbortSignal
+  /** Entries whose folder stays empty, by their path in the folder. */
+  isLeftOut(path: string): boolean
+  /** Called before each part is written; it slows the copy down, or throws. */
+  pace(bytes: number): Promise<void>
+}>
+
+/** Few at once, because users are on the same disk. */
+const maxLiveConcurrent = 2
+const partBytes = 1024 * 1024
+
+/**
+ * Like `copyFolder`, of a folder that a server writes to: files may vanish, grow or change meanwhile, so the copy is of no single moment. Returns
+ * the bytes copied.
+ */
+export async function copyLiveFolder(from: string, into: string, { signal, isLeftOut, pace }: LiveCopy): Promise<number> {
+  let bytes = 0
+  const files = await copyTree({ from, into }, { signal, isLeftOut: (path) => isLeftOut(relative(from, path)) })
+  const copy = async ([source, target]: Pair) => {
+    const copied = await copyInParts(source, target, { signal, pace })
+    bytes += copied
+    await takeOwner(target, await lstat(source))
+  }
+  await forEach(files, { signal, concurrent: maxLiveConcurrent }, (file) => copy(file).catch(ifVanished))
+  return bytes
+}
+
+async function copyInParts(source: string, target: string, { signal, pace }: Pick<LiveCopy, 'signal' | 'pace'>): Promise<number> {
+  const input = await open(source, 'r')
+  try {
+    const output = await open(target, 'wx')
+    try {
+      const part = Buffer.allocUnsafe(partBytes)
+      for (let at = 0; ; ) {
+        signal.throwIfAborted()
+        const { bytesRead } = await input.read(part, 0, partBytes, at)
+        if (bytesRead === 0) return at
+        await pace(bytesRead)
+        await output.write(part, 0, bytesRead, at)
+        at += bytesRead
+      }
+    } finally {
+      await output.close()
+    }
+  } finally {
+    await input.close()
+  }
+}
+
+function ifVanished(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}
+
 /** Writes all files and folders of a tree to the disk. */
 export async function syncTree(root: string, signal: AbortSignal): Promise<void> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true })
   const pathOf = ({ parentPath, name }: (typeof entries)[number]) => join(parentPath, name)
   const files = entries.filter((entry) => entry.isFile()).map(pathOf)
-  await forEach(files, signal, syncFile)
+  await forEach(files, { signal }, syncFile)
   for (const folder of entries.filter((entry) => entry.isDirectory())) await syncFolder(pathOf(folder))
   await syncFolder(root)
 }
@@ -54,14 +108,20 @@ export async function sizesOf(root: string, signal: AbortSignal, leaveOut = noth
   const files = (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
   const paths = files.map(({ parentPath, name }) => join(parentPath, name))
   const sizes = new Map<string, number>()
-  await forEach(paths, signal, async (path) => {
+  await forEach(paths, { signal }, async (path) => {
     const { size } = await lstat(path)
     if (!(await leaveOut(path, size))) sizes.set(relative(root, path), size)
   })
   return sizes
 }
 
-async function forEach<Item>(items: readonly Item[], signal: AbortSignal, act: (item: Item) => Promise<void>): Promise<void> {
+type Each = Readonly<{ signal: AbortSignal; concurrent?: number }>
+
+async function forEach<Item>(
+  items: readonly Item[],
+  { signal, concurrent = maxConcurrent }: Each,
+  act: (item: Item) => Promise<void>,
+): Promise<void> {
   const next = items.values()
   const work = async () => {
     for (const item of next) {
@@ -69,20 +129,27 @@ async function forEach<Item>(items: readonly Item[], signal: AbortSignal, act: (
       await act(item)
     }
   }
-  await Promise.all(Array.from({ length: maxConcurrent }, work))
+  await Promise.all(Array.from({ length: concurrent }, work))
 }
 
 type Pair = readonly [source: string, target: string]
 
+type Tree = Readonly<{ from: string; into: string }>
+
 /** Makes folders and links, and returns the files to copy. */
-async function copyTree(from: string, into: string, signal: AbortSignal): Promise<Pair[]> {
+async function copyTree(
+  { from, into }: Tree,
+  options: Readonly<{ signal: AbortSignal; isLeftOut?: (path: string) => boolean }>,
+): Promise<Pair[]> {
+  const { signal, isLeftOut } = options
   signal.throwIfAborted()
   await mkdir(into, { recursive: true })
   await copyOwner(from, into)
   const files: Pair[] = []
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(into, entry.name)]
-    if (entry.isDirectory()) for (const file of await copyTree(source, target, signal)) files.push(file)
+    if (isLeftOut?.(source)) continue
+    if (entry.isDirectory()) for (const file of await copyTree({ from: source, into: target }, options)) files.push(file)
     else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
     else if (entry.isFile()) files.push([source, target])
   }

@@ -1,6 +1,6 @@
 import { canRollBackByImages, type Downtime, type ProbeResult, type UpdateStep } from '../../core/boxes/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
-import { isAlongside, type UpdateRun } from './update-run.ts'
+import { isAlongside, isHot, type UpdateRun } from './update-run.ts'
 
 /** The parts of an update's downtime, from its journal. A step that was interrupted counts from its last begin. */
 export function downtimeOf(run: UpdateRun): Downtime {
@@ -30,10 +30,16 @@ function appliedMode({ payload: { fence }, facts }: UpdateRun): Pick<Downtime, '
   return { mode: 'until-stable', ...(check.reason === undefined ? {} : { reason: check.reason }) }
 }
 
-function appliedSnapshot(run: UpdateRun): Pick<Downtime, 'snapshot' | 'snapshotReason'> {
+function appliedSnapshot(run: UpdateRun): Pick<Downtime, 'snapshot' | 'snapshotReason' | 'hotCopy'> {
   if (!isAlongside(run)) return { snapshot: 'before' }
-  const copy = run.evidence()['cold-copy']
-  return copy?.skipped === undefined ? { snapshot: 'alongside' } : { snapshot: 'before', snapshotReason: copy.skipped }
+  const { 'cold-copy': copy, 'hot-copy': base } = run.evidence()
+  if (copy?.skipped !== undefined) return { snapshot: 'before', snapshotReason: copy.skipped }
+  const snapshotReason = copy?.notHot ?? run.payload.fence.snapshotReason
+  if (snapshotReason !== undefined) return { snapshot: 'alongside', snapshotReason }
+  if (!isHot(run)) return { snapshot: 'alongside' }
+  if (copy?.endLsn === undefined || !base || 'skipped' in base) return { snapshot: 'hot' }
+  const { bytes, tookMs, fromLsn } = base
+  return { snapshot: 'hot', hotCopy: { bytes, tookMs, fromLsn, endLsn: copy.endLsn } }
 }
 
 function stepMs(entries: readonly JournalEntry[], step: UpdateStep): number | undefined {

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Service, type UpdateTargets, VersionedService } from '../../core/boxes/index.ts'
+import { Service, type UpdateTargets, VersionedService, whyNoHotCopy } from '../../core/boxes/index.ts'
 import { plural, problem, sha256Hex } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { type DiskUse, prepareRepository, reserveDiskSpace, spaceForDump, volumeBytes, volumeKeys } from '../backup/index.ts'
@@ -24,7 +24,7 @@ import {
 import { assertDatabaseVolume, readComposeText } from '../change/index.ts'
 import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import { whyNotAlongside } from './dump-server.ts'
-import { type Before, isAlongside, targetText, type UpdateRun } from './update-run.ts'
+import { type Before, isAlongside, isHot, targetText, type UpdateRun } from './update-run.ts'
 
 /**
  * Checks, pulls and refuses everything it can while the box serves. After it the update needs only this host: the snapshot password and all
@@ -50,11 +50,14 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   const room = await reserveSpace(run, before)
   await assertNoOtherRecreation(run, before)
   const notAlongside = isAlongside(run) ? await whyNotAlongside(run, before, text) : undefined
+  const needs = { facts: facts?.hotCopy, databaseBytes: null, freeDiskBytes: null }
+  const notHot = isHot(run) ? (notAlongside ?? whyNoHotCopy(needs)) : undefined
   return {
     ...{ ...before, migrations, room, background: facts?.backgroundUpdates ?? null },
     ...(facts ? { databaseBytes: facts.bytes } : {}),
     ...(facts?.systemId == null ? {} : { systemId: facts.systemId }),
     ...(notAlongside === undefined ? {} : { notAlongside }),
+    ...(notHot === undefined ? {} : { notHot }),
   }
 }
 

@@ -3,6 +3,7 @@ import { duration, problem } from '../../core/kit/index.ts'
 import { readVerifiedDump } from '../backup/index.ts'
 import { startDatabaseOn } from '../change/index.ts'
 import { dropColdCopy, forgetColdCopy, takeColdCopy } from './cold-copy.ts'
+import { assertRecovered } from './hot-copy.ts'
 import {
   coldVolume,
   type RestoredData,
@@ -30,6 +31,7 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   if (snapshot) await forgetColdCopy(run)
   await switchToRestored(run, volume)
   await startDatabaseOn(run, volume, restoredVolumes(run))
+  if (copied) await assertRecovered(run, { code: 'RESTORE_FAILED', database: box })
   if (!snapshot || folder === undefined) await deps.servers.finishDatabaseLoad(box, snapshot?.counts, signal)
   else await deps.servers.loadDatabase(box, { folder, expected: snapshot.counts }, signal)
   const tookMs = deps.clock.monotonicMs() - begun

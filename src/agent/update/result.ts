@@ -11,6 +11,7 @@ import {
 import { commonResult, errorOf, failureLogs, formerCompose, removeFailureLogs, removeLeftover } from '../change/index.ts'
 import { downtimeOf } from './downtime.ts'
 import { stopDumpServer } from './dump-server.ts'
+import { endBackup } from './hot-copy.ts'
 import { beforeOf, coldVolume, copiedFolder, isAlongside, restoredVolumes, storedSnapshot, type UpdateRun } from './update-run.ts'
 
 /** Builds the result with all its evidence, then removes what is left over. */
@@ -20,6 +21,7 @@ export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<U
   // A rollback by images keeps the data, and with them the migrations.
   const isMigrated = outcome === 'committed' || isLeftOpen(facts) || isRolledBackByImages(facts)
   const { migrationsHead } = run.payload.targets
+  await endBackup(run)
   if (isAlongside(run)) await stopDumpServer(run).catch(() => undefined)
   if (outcome === 'rollback_failed') return result
   await removeLeftover(run, {

@@ -6,6 +6,7 @@ import { isAlive, waitForDatabase } from '../change/index.ts'
 import { retry } from '../saga/index.ts'
 import { makeColdCopy, takeColdCopy } from './cold-copy.ts'
 import { stagedFolder, stopDumpServer, withDumpServer } from './dump-server.ts'
+import { assertRecovered } from './hot-copy.ts'
 import { proveTarget } from './prove-target.ts'
 import { beforeOf, type ColdCopy, type SnapshotEvidence, storesFromCopy, type UpdateRun } from './update-run.ts'
 
@@ -65,6 +66,7 @@ async function storeOnce(run: UpdateRun): Promise<SnapshotEvidence> {
   // The dump is complete then, so its server is not needed any more.
   const onStep = async (step: string, mark: string) => void (step === 'store' && mark === 'intent' && (await stopDumpServer(run)))
   return withDumpServer(run, async (database) => {
+    await assertRecovered(run, { code: 'SNAPSHOT_FAILED', database })
     const snapshot = { ...(await requestOf(run)), database, boxFolder: stagedFolder(run), live: true, ...(at === undefined ? {} : { at }) }
     return evidenceOf(await takeBoxSnapshot({ ...run.deps, onStep }, snapshot))
   })

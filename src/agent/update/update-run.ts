@@ -27,7 +27,7 @@ import {
   volumeOfTry,
   volumesOfTries,
 } from '../change/index.ts'
-import type { RowCounts } from '../ports/index.ts'
+import type { RowCounts, StreamPositions } from '../ports/index.ts'
 
 /** One update in the hands of one agent. */
 export type UpdateRun = Run<UpdateStep, BoxCommandPayload<'tenant-box.update'>, Evidence>
@@ -53,6 +53,8 @@ export type Before = Readonly<{
   systemId?: string
   /** Why the snapshot cannot be stored alongside the new version, where that was ordered. */
   notAlongside?: string
+  /** Why the database cannot be copied while it serves, where that was ordered. */
+  notHot?: string
   /** The disk space reserved for the update. */
   room?: readonly DiskUse[]
 }>
@@ -66,14 +68,30 @@ export type SnapshotEvidence = Readonly<{
   copy?: ColdCopy
 }>
 
-/** How long the copy took, or why there is none. `at`: the moment of its data, for a snapshot that is stored from it. */
-export type ColdCopy = Readonly<{ copiedMs?: number; skipped?: string; at?: string }>
+/** The copy that was made while the box served; recovery begins at `fromLsn`. `segment`: the first of the log that it does not have whole. */
+export type HotBase = Readonly<{ bytes: number; tookMs: number; fromLsn: string; segment: string; segmentBytes: number }>
+/** Or why there is none. */
+export type HotCopy = HotBase | Readonly<{ skipped: string }>
+
+/**
+ * How long the copy took, or why there is none. `at`: the moment of its data, for a snapshot that is stored from it. `endLsn`: it is a hot copy, and
+ * its recovery ends with this shutdown checkpoint, and its streams are at these `positions`. `notHot`: why it is none, where that was ordered.
+ */
+export type ColdCopy = Readonly<{
+  copiedMs?: number
+  skipped?: string
+  at?: string
+  endLsn?: string
+  positions?: StreamPositions
+  notHot?: string
+}>
 
 export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
 
 /** Results that steps record in the journal for later steps, a resumed update and the result. */
 type Evidence = Readonly<{
   prefetch?: Before
+  'hot-copy'?: HotCopy
   snapshot?: SnapshotEvidence
   'cold-copy'?: ColdCopy
   rewrite?: Readonly<{ backup: string }>
@@ -101,8 +119,9 @@ export const coldVolume = (run: UpdateRun, former = beforeOf(run).database.volum
 /** The folder of what belongs to the cold copy: its mark, the box's files of that moment, and the compose file of the server that dumps it. */
 export const copiedFolder = ({ dumpFolder }: Pick<UpdateRun, 'dumpFolder'>): string => `${dumpFolder}.copied`
 
-/** The daemon ordered the snapshot alongside the new version. */
-export const isAlongside = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) === 'alongside'
+/** The daemon ordered the snapshot alongside the new version: from a copy of the stopped database, or from a hot copy. */
+export const isAlongside = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) !== 'before'
+export const isHot = ({ payload: { fence } }: UpdateRun): boolean => snapshotModeOf(fence) === 'hot'
 
 /** The snapshot is stored from the cold copy. */
 export const storesFromCopy = (run: UpdateRun): boolean => isAlongside(run) && hasColdCopy(run.facts())

@@ -15,12 +15,13 @@ import {
 import type { CommandExecutor } from '../ports/index.ts'
 import { checkRollback, confirmRollback, proveQuickly } from './check-rollback.ts'
 import { coldCopy, takeColdCopy } from './cold-copy.ts'
+import { completeHotCopy, makeHotCopy } from './hot-copy.ts'
 import { prepareUpdate } from './prepare.ts'
 import { proveTarget } from './prove-target.ts'
 import { restoreData } from './restore-data.ts'
 import { closeUpdate } from './result.ts'
 import { takeSnapshot } from './take-snapshot.ts'
-import { beforeOf, observeUpdate, storesFromCopy, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
+import { beforeOf, isHot, observeUpdate, storesFromCopy, switchBack, switchToTarget, type UpdateRun } from './update-run.ts'
 
 /** The guarded update. */
 export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
@@ -42,10 +43,11 @@ export type UpdateSteps = Readonly<Record<UpdateStep, (run: UpdateRun) => Promis
 
 export const updateSteps: UpdateSteps = {
   prefetch: prepareUpdate,
+  'hot-copy': makeHotCopy,
   fence: raiseFence,
   stop: stopWriters,
   snapshot: takeSnapshot,
-  'cold-copy': coldCopy,
+  'cold-copy': (run) => (isHot(run) ? completeHotCopy(run) : coldCopy(run)),
   rewrite: async (run) => ({ backup: await switchToTarget(run) }),
   recreate: (run) => {
     const starting = { recreate: beforeOf(run).planned, onceDatabaseRuns: () => migrate(run) }

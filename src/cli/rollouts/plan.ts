@@ -23,11 +23,7 @@ export const pace = {
   parallel: count('--parallel <count>', 'boxes at once (default: the setting of the daemon)'),
   bakeMs: period('--bake <duration>', 'watch updated boxes this long after each phase (30m, 2h, 1d)'),
   fenceMode: oneOf('--fence-mode <mode>', 'when maintenance of a box ends (default: auto, per box)', fenceModes),
-  snapshotMode: oneOf(
-    '--snapshot-mode <mode>',
-    'store snapshots before or alongside the new version (default: auto, per tier)',
-    snapshotModes,
-  ),
+  snapshotMode: oneOf('--snapshot-mode <mode>', 'when snapshots are stored, and from what copy (default: auto, per tier)', snapshotModes),
 }
 
 export const plan = command('plan', 'Preview order, version changes and blockers (read-only)', {
@@ -66,6 +62,7 @@ export function planView(plan: RolloutPlan, style: Style): string {
     warnings(plan.boxes, style),
     totals(plan, moving),
     stayingClosed(moving),
+    copiedStopped(moving),
   )
 }
 
@@ -94,6 +91,7 @@ export function planSummary(plan: RolloutPlan, style: Style): string {
     warnings(plan.boxes, style),
     totals(plan, moving),
     stayingClosed(moving),
+    copiedStopped(moving),
   )
 }
 
@@ -153,13 +151,32 @@ export const findingLines = (boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'fi
   ])
 
 /** Boxes that stay in maintenance until they are stable, because a rollback by images is not proven; by reason. */
-function stayingClosed(moving: readonly PlannedBox[]): string {
-  const reasons = [...new Set(moving.flatMap(({ fenceReason }) => fenceReason ?? []))]
+const stayingClosed = (moving: readonly PlannedBox[]): string =>
+  byReason(
+    moving,
+    ({ fenceReason }) => fenceReason,
+    (slugs, reason) => `In maintenance until stable, about 2 min longer: ${slugs} (no rollback by images: ${reason}).`,
+  )
+
+/** Boxes that cannot be copied while they serve, although that was requested; by reason. */
+const copiedStopped = (moving: readonly PlannedBox[]): string =>
+  byReason(
+    moving,
+    ({ snapshotReason }) => snapshotReason,
+    (slugs, reason) => `Database copied during the downtime: ${slugs} (no hot copy: ${reason}).`,
+  )
+
+function byReason(
+  moving: readonly PlannedBox[],
+  reasonOf: (box: PlannedBox) => string | undefined,
+  line: (slugs: string, reason: string) => string,
+): string {
+  const reasons = [...new Set(moving.flatMap((box) => reasonOf(box) ?? []))]
   return reasons
     .map((reason) => {
-      const slugs = moving.filter(({ fenceReason }) => fenceReason === reason).map(({ tenantSlug }) => clean(tenantSlug))
+      const slugs = moving.filter((box) => reasonOf(box) === reason).map(({ tenantSlug }) => clean(tenantSlug))
       const some = `${slugs.slice(0, maxPerKind).join(', ')}${slugs.length > maxPerKind ? ` and ${slugs.length - maxPerKind} more` : ''}`
-      return `In maintenance until stable, about 2 min longer: ${some} (no rollback by images: ${clean(reason)}).`
+      return line(some, clean(reason))
     })
     .join('\n')
 }

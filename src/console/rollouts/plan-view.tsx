@@ -138,11 +138,11 @@ const columns = (now: Date): readonly TableColumn<PlannedBox>[] => [
     title: text.columns.opens,
     width: '104px',
     value: ({ fenceMode }) => fenceMode && fenceEndText(fenceMode),
-    cell: ({ fenceMode, fenceReason, snapshotMode }) =>
+    cell: ({ fenceMode, fenceReason, snapshotMode, snapshotReason }) =>
       fenceMode && (
-        <span title={fenceReason}>
+        <span title={fenceReason ?? snapshotReason}>
           {fenceEndText(fenceMode)}
-          {snapshotMode === 'alongside' && <span className="dim">, {text.alongside}</span>}
+          {snapshotMode && snapshotMode !== 'before' && <span className="dim">, {text[snapshotMode]}</span>}
         </span>
       ),
   },
@@ -188,18 +188,22 @@ function Order({ plan }: Readonly<{ plan: RolloutPlan }>) {
   )
 }
 
-/** Why boxes stay in maintenance until they are stable, as `tenantry rollouts plan` says it. */
+/** Why boxes stay in maintenance until they are stable, and why their database is copied during it, as `tenantry rollouts plan` says it. */
 function Fences({ plan }: Readonly<{ plan: RolloutPlan }>) {
   const reasons = new Map<string, string[]>()
-  for (const { does, tenantSlug, fenceReason } of plan.boxes)
-    if (does === 'update' && fenceReason) reasons.set(fenceReason, [...(reasons.get(fenceReason) ?? []), tenantSlug])
+  const add = (line: string, slug: string) => reasons.set(line, [...(reasons.get(line) ?? []), slug])
+  for (const { does, tenantSlug, fenceReason, snapshotReason } of plan.boxes) {
+    if (does !== 'update') continue
+    if (fenceReason) add(text.noRollback(fenceReason), tenantSlug)
+    if (snapshotReason) add(text.noHotCopy(snapshotReason), tenantSlug)
+  }
   if (reasons.size === 0) return null
   return (
     <Section title={text.fences}>
       <ul className="lines">
         {[...reasons].map(([reason, slugs]) => (
           <li key={reason}>
-            <span className="grow">{text.noRollback(reason)}</span>
+            <span className="grow">{reason}</span>
             <span className="dim">
               {slugs.slice(0, maxPerKind).join(', ')}
               {slugs.length > maxPerKind ? ` ${text.moreOf(slugs.length - maxPerKind)}` : ''}

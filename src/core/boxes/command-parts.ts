@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { FenceMode, SnapshotMode } from './fences.ts'
+import { HotCopyFacts } from './hot-copy.ts'
 import { Digest, ImageRef } from './images.ts'
 import { Service, Slug, VersionedService } from './names.ts'
 import { ProbeResult } from './probe.ts'
@@ -28,6 +29,8 @@ export const BoxFacts = z.object({
   backgroundUpdates: z.array(z.string().max(200)).max(100).nullable(),
   /** Any collation but `C` depends on the C library that sorted its indexes. */
   collation: z.string().max(100).nullable(),
+  /** The needs of a hot copy; absent where the agent does not make any. */
+  hotCopy: HotCopyFacts.nullable().optional(),
   libc: z.enum(['glibc', 'musl']).nullable(),
   mediaBytes: z.number().min(0).nullable(),
   objectBytes: z.number().min(0).nullable(),
@@ -113,12 +116,13 @@ export const ResolvedImage = z.object({ image: ImageRef, digest: Digest.nullable
 export type ResolvedImage = z.infer<typeof ResolvedImage>
 
 /**
- * The steps of the guarded update in order; the last six belong to a rollback. `serve` starts the chat server where there is no fence.
+ * The steps of the guarded update in order; the last six belong to a rollback. `hot-copy` copies the database while the box serves. `serve` starts the chat server where there is no fence.
  * `quick-probe` proves a box that is to be opened, `check-rollback` whether it could be rolled back by images afterwards. After a failure of an
  * open box `confirm-rollback` checks that again, and `refence` closes it for that rollback.
  */
 export const UpdateStep = z.enum([
   'prefetch',
+  'hot-copy',
   'fence',
   'stop',
   'snapshot',
@@ -177,12 +181,14 @@ export const Downtime = z.object({
   snapshotReason: z.string().max(500).optional(),
   databaseBytes: z.number().min(0).optional(),
   stopMs: Ms,
-  /** Dump, checksums and store; with `alongside` no part of the downtime. */
+  /** Dump, checksums and store; with `alongside` and `hot` no part of the downtime. */
   snapshotMs: Ms,
   /** The step of its own that copied the database; a copy during the snapshot is none. */
   copyMs: Ms,
-  /** The copying of the database, in whichever step. */
+  /** The copying of the database, in whichever step. With `hot` of the write-ahead log alone. */
   copyingMs: Ms,
+  /** With `hot`: the copy that was made while the box served. Its recovery begins at `fromLsn` and ends at the shutdown checkpoint `endLsn`. */
+  hotCopy: z.object({ bytes: z.number().min(0), tookMs: z.number().min(0), fromLsn: z.string(), endLsn: z.string() }).optional(),
   /** Until the containers were started. */
   startMs: Ms,
   /** From then to the first good probe. */

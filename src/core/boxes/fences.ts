@@ -12,9 +12,10 @@ export type FenceMode = z.infer<typeof FenceMode>
 
 /**
  * When an update stores its snapshot: `before` the new version starts, or `alongside` it: the new version starts once the stopped database is
- * copied on its host, and the dump is taken from that copy and stored before the commit.
+ * copied on its host, and the dump is taken from that copy and stored before the commit. `hot`: like `alongside`, with a copy that is made while
+ * the box serves; only the write-ahead log since then is copied while it is stopped.
  */
-export const SnapshotMode = z.enum(['before', 'alongside'])
+export const SnapshotMode = z.enum(['before', 'alongside', 'hot'])
 export type SnapshotMode = z.infer<typeof SnapshotMode>
 
 /** The fence of one update, as the daemon orders it. */
@@ -28,6 +29,10 @@ export const FenceOrder = z.object({
   isForced: z.boolean().optional(),
   /** Absent: `before`. */
   snapshot: SnapshotMode.optional(),
+  /** Limit of a hot copy; absent: the agent's own. */
+  copyBytesPerSecond: z.number().int().min(1).optional(),
+  /** Why `hot` was requested but is not ordered. */
+  snapshotReason: z.string().max(500).optional(),
 })
 export type FenceOrder = z.infer<typeof FenceOrder>
 

@@ -6,6 +6,7 @@ const stepWords: Readonly<Record<string, string>> = {
   fence: 'start maintenance',
   stop: 'stop chat and object store',
   snapshot: '',
+  'hot-copy': 'copy database while the box serves',
   'cold-copy': 'copy database',
   rewrite: 'write compose file',
   recreate: 'recreate containers',

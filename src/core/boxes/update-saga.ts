@@ -3,8 +3,8 @@ import { type ChangeWorld, composeChanged, foreignFence, quarantineOf } from './
 import type { ImageRollback, UpdateOutcome, UpdateStep } from './command-parts.ts'
 import type { FenceMode, FenceOrder, SnapshotMode } from './fences.ts'
 
-// Invariants: nothing is recreated before its snapshot is complete, or with `alongside` before a checked copy of the stopped database is on the
-// host; nothing is committed without a snapshot in the store. No data is restored after the commit, nor once users may have been on the
+// Invariants: nothing is recreated before its snapshot is complete, or with `alongside` and `hot` before a checked copy of the stopped database is on
+// the host; nothing is committed without a snapshot in the store. No data is restored after the commit, nor once users may have been on the
 // new version: then the only rollback is one by images, which keeps all data, and only where that is proven. The fence is lifted only after a
 // commit, after the quick probes where the mode says so and such a rollback is proven (or an operator chose the mode), after a failure that
 // touched nothing, or after a rollback that proved healthy. It is left behind only where the rollback failed.
@@ -64,6 +64,7 @@ const untilRecreated: Readonly<Record<SnapshotMode, readonly Forward[]>> = {
   before: [stop, { name: 'snapshot' }, { name: 'cold-copy', isPast: ({ begun }) => begun.has('rewrite') }],
   // Without a copy the snapshot is taken as with `before`.
   alongside: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
+  hot: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
 }
 /** A box that stays fenced until it is stable gains nothing from a later snapshot. */
 export const snapshotModeOf = ({ mode, snapshot = 'before' }: FenceOrder): SnapshotMode => (mode === 'until-stable' ? 'before' : snapshot)
@@ -86,17 +87,18 @@ const [prefetch, probe, commit]: readonly [Forward, Forward, Forward] = [{ name:
 const stepsOf = (order: FenceOrder): readonly Forward[] => {
   const snapshot = snapshotModeOf(order)
   const changed = [...untilRecreated[snapshot], ...changes]
-  const store: readonly Forward[] = snapshot === 'alongside' ? [{ name: 'snapshot' }] : []
+  const store: readonly Forward[] = snapshot === 'before' ? [] : [{ name: 'snapshot' }]
+  const prepare: readonly Forward[] = snapshot === 'hot' ? [prefetch, { name: 'hot-copy' }] : [prefetch]
   const byMode: Readonly<Record<FenceMode, readonly Forward[]>> = {
-    'until-stable': [prefetch, fence, ...changed, probe, commit],
+    'until-stable': [...prepare, fence, ...changed, probe, commit],
     'until-proven': [
-      ...[prefetch, fence, ...changed],
+      ...[...prepare, fence, ...changed],
       // An open box has been checked.
       ...[{ name: 'quick-probe', isPast: isOpenNow } as const, { name: 'check-rollback', isPast: isOpenNow } as const],
       ...[openEarly(order), ...store, { ...probe, isPast: isProvenClosed }, commit],
     ],
     // Without a fence, starting the chat server is what opens the box: it is a step of its own.
-    none: [prefetch, ...changed, { name: 'serve' }, ...store, probe, commit],
+    none: [...prepare, ...changed, { name: 'serve' }, ...store, probe, commit],
   }
   return byMode[order.mode]
 }

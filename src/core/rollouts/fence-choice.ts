@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { type Component, FenceMode, SnapshotMode, snapshotModeOf, synapseSchemaOf, type Tier, type TierVersions } from '../boxes/index.ts'
+import {
+  type Component,
+  FenceMode,
+  SnapshotMode,
+  snapshotModeOf,
+  synapseSchemaOf,
+  type Tier,
+  type TierVersions,
+  whyNoHotCopy,
+} from '../boxes/index.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 
 /** `auto`: chosen per box by the rule of `chooseFence`. */
@@ -22,7 +31,9 @@ export type FenceChoice = Readonly<{
   harmlessUpdates?: string[]
   isForced?: true
   /** Absent: `before`. */
-  snapshot?: 'alongside'
+  snapshot?: 'alongside' | 'hot'
+  /** Why it is not `hot`, where that was requested. */
+  snapshotReason?: string
 }>
 
 type Change = Readonly<{ to: TierVersions; changes: readonly Component[]; requested: RequestedFence; snapshot?: SnapshotMode }>
@@ -41,8 +52,13 @@ export const requestedSnapshot = (ofRollout: RequestedSnapshot, tiers: TierSnaps
 export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {
   const choice = chooseMode(box, change, limits)
   const snapshot = snapshotModeOf({ ...choice, snapshot: change.snapshot })
-  return snapshot === 'before' ? choice : { ...choice, snapshot }
+  if (snapshot === 'before') return choice
+  const snapshotReason = snapshot === 'hot' ? whyNoHotCopyOf(box) : undefined
+  return snapshotReason === undefined ? { ...choice, snapshot } : { ...choice, snapshot: 'alongside', snapshotReason }
 }
+
+const whyNoHotCopyOf = ({ report, databaseBytes }: KnownBox): string | undefined =>
+  whyNoHotCopy({ facts: report?.facts?.hotCopy, databaseBytes, freeDiskBytes: report?.facts?.freeDiskBytes ?? null })
 
 function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {
   const back = schemaAfter({ box, to, changes }, limits)

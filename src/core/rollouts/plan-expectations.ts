@@ -63,17 +63,25 @@ export function proofMs(probe: ProbeRule, mode: FenceMode): number {
 }
 
 /**
- * `copyingMs`: dump, store and cold copy of a database of `bytes`; `copyMs`: the copy alone, where it was measured. The rest does not depend on
- * the size. `fallsBack`: the last update could not store its snapshot alongside.
+ * `copyingMs`: dump, store and cold copy of a database of `bytes`; `copyMs`: the copy alone, where it was measured; `logMs`: the write-ahead log of
+ * a hot copy. The rest does not depend on the size. `fellTo`: how the last update stored its snapshot, where not as ordered.
  */
-type Parts = Readonly<{ restMs: number; copyingMs: number; copyMs: number | undefined; bytes: number; fallsBack?: boolean }>
+type Parts = Readonly<{
+  restMs: number
+  copyingMs: number
+  copyMs: number | undefined
+  logMs: number | undefined
+  bytes: number
+  fellTo?: SnapshotMode | undefined
+}>
 
 function partsOf({ downtime }: PastUpdate): Parts | undefined {
   if (!downtime?.databaseBytes || downtime.snapshotMs === undefined || downtime.startMs === undefined) return undefined
   const { stopMs = 0, snapshotMs, copyMs = 0, startMs, firstGoodMs = 0, databaseBytes } = downtime
   return {
-    ...{ restMs: stopMs + startMs + firstGoodMs, copyingMs: snapshotMs + copyMs, copyMs: downtime.copyingMs, bytes: databaseBytes },
-    fallsBack: downtime.snapshotReason !== undefined,
+    ...{ restMs: stopMs + startMs + firstGoodMs, copyingMs: snapshotMs + copyMs, bytes: databaseBytes },
+    ...(downtime.hotCopy ? { copyMs: undefined, logMs: downtime.copyingMs } : { copyMs: downtime.copyingMs, logMs: undefined }),
+    fellTo: downtime.snapshotReason === undefined ? undefined : (downtime.snapshot ?? 'before'),
   }
 }
 
@@ -86,6 +94,7 @@ function medianParts(past: readonly PastUpdate[]): Parts | undefined {
     restMs: median(parts.map(({ restMs }) => restMs)) as number,
     copyingMs: fixedCopyingMs + perByte * 1e9,
     copyMs: copyPerByte === undefined ? undefined : copyPerByte * 1e9,
+    logMs: median(parts.flatMap(({ logMs }) => logMs ?? [])),
     bytes: 1e9,
   }
 }
@@ -93,9 +102,13 @@ function medianParts(past: readonly PastUpdate[]): Parts | undefined {
 /** A snapshot of an empty database. */
 const fixedCopyingMs = 1_500
 
-function workOf(parts: Parts, databaseBytes: number | null, snapshot?: SnapshotMode): number {
-  const { restMs, copyingMs, copyMs, bytes, fallsBack = false } = parts
-  if (snapshot === 'alongside' && !fallsBack) {
+/** The write-ahead log since a hot copy, where none was measured: some segments of 16 MB, and two more calls of the database. */
+const assumedLogMs = 2_000
+
+function workOf(parts: Parts, databaseBytes: number | null, snapshot: SnapshotMode = 'before'): number {
+  const { restMs, copyingMs, copyMs, logMs = assumedLogMs, bytes, fellTo } = parts
+  if (snapshot === 'hot' && fellTo === undefined) return Math.min(Math.round(restMs + logMs), workOf(parts, databaseBytes, 'alongside'))
+  if (snapshot !== 'before' && fellTo !== 'before') {
     const scaledMs = copyMs === undefined ? dumpMsOf(databaseBytes) : (copyMs * (databaseBytes ?? bytes)) / bytes
     return Math.min(Math.round(restMs + scaledMs), workOf(parts, databaseBytes))
   }

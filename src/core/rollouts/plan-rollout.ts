@@ -184,6 +184,7 @@ function planBox(
     ...expected,
     fenceMode: fence.mode,
     snapshotMode: fence.snapshot ?? 'before',
+    ...(fence.snapshotReason === undefined ? {} : { snapshotReason: fence.snapshotReason }),
     ...(fence.reason === undefined ? {} : { fenceReason: fence.reason }),
     window: window.next,
   }

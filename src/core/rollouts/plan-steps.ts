@@ -184,6 +184,7 @@ const statusOfStep: Readonly<Record<ReportedStep, ActionStatus | null>> = {
   pull: 'pulling',
   'warm-snapshot': 'pulling',
   prefetch: 'pulling',
+  'hot-copy': 'pulling',
   fence: 'snapshotting',
   stop: 'snapshotting',
   snapshot: 'snapshotting',

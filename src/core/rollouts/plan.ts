@@ -27,6 +27,8 @@ export const PlannedBox = z.object({
   fenceMode: FenceMode,
   /** When its snapshot is to be stored. */
   snapshotMode: SnapshotMode,
+  /** Why it is not `hot`, where that was requested. */
+  snapshotReason: z.string().optional(),
   /** Why the box stays fenced until it is stable; absent where it does not, or where the mode was requested. */
   fenceReason: z.string().optional(),
   /** The next maintenance window in which it may begin; null: any time. */

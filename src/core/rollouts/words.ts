@@ -1,5 +1,5 @@
 import { type Downtime, type FenceMode, stepWord } from '../boxes/index.ts'
-import { shortDigests } from '../kit/index.ts'
+import { bytesText, duration, shortDigests } from '../kit/index.ts'
 import type { ActionStatus, RolloutAction } from './action.ts'
 import { manifestCommand, rollbackState, type SkippedBoxes, updateSkippedCommand } from './after-rollback.ts'
 import type { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
@@ -211,6 +211,7 @@ const snapshotTexts = {
   auto: null,
   before: 'before: each snapshot is stored before the new version starts',
   alongside: 'alongside: the new version starts once the database is copied on its host; the snapshot is stored from the copy meanwhile',
+  hot: 'hot: the database is copied while the box serves, and the copy is completed while it is stopped; the snapshot is stored from it',
 } as const satisfies Record<RequestedSnapshot, string | null>
 export const snapshotModes = Object.keys(snapshotTexts) as RequestedSnapshot[]
 
@@ -231,16 +232,26 @@ export function downtimeParts({
   checkMs,
   snapshot,
 }: Downtime): readonly (readonly [string, number])[] {
-  const started = { stop: stopMs, snapshot: snapshot === 'alongside' ? undefined : snapshotMs, copy: copyMs, start: startMs }
+  const started = {
+    stop: stopMs,
+    snapshot: snapshot === 'before' || snapshot === undefined ? snapshotMs : undefined,
+    copy: copyMs,
+    start: startMs,
+  }
   const parts = Object.entries({ ...started, 'first good probe': firstGoodMs, 'rollback check': checkMs })
   return parts.flatMap(([name, ms]) => (ms === undefined ? [] : [[name, ms] as const]))
 }
 
 /** Says when the snapshot was stored; undefined for `before` without a reason. */
-export function snapshotText({ snapshot, snapshotReason }: Downtime): string | undefined {
-  if (snapshot === 'alongside') return 'snapshot stored alongside'
-  return snapshotReason === undefined ? undefined : `snapshot stored before the start: ${snapshotReason}`
+export function snapshotText({ snapshot, snapshotReason, hotCopy }: Downtime): string | undefined {
+  if (snapshot === 'hot') return `snapshot stored from a hot copy${hotCopy === undefined ? '' : ` (${hotCopyText(hotCopy)})`}`
+  const stored = snapshot === 'alongside' ? 'snapshot stored alongside' : 'snapshot stored before the start'
+  if (snapshotReason !== undefined) return `${stored}: ${snapshotReason}`
+  return snapshot === 'alongside' ? stored : undefined
 }
+
+const hotCopyText = ({ bytes, tookMs, fromLsn, endLsn }: NonNullable<Downtime['hotCopy']>): string =>
+  `${bytesText(bytes)} in ${duration(tookMs)} while the box served; write-ahead log from ${fromLsn} to ${endLsn}`
 
 /** The reason of a pause or failure, without the commands that the daemon appends; views print those on their own lines. */
 export const whyOf = ({ pauseReason, error }: Pick<Rollout, 'pauseReason' | 'error'>): string | undefined =>

@@ -100,6 +100,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
   fenceMaxMs: fence.maxMinutes * 60_000,
   fences: fence.mode,
   snapshots: fence.snapshot,
+  copyBytesPerSecond: fence.copyMegabytesPerSecond * 1_000_000,
 })
 
 const lifeDeps = (config: Config) => ({

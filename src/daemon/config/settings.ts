@@ -237,8 +237,10 @@ export const Settings = z.strictObject({
         .default(15),
       /** When maintenance of a box ends during its update; `auto`: by what its rollback would lose. */
       mode: z.strictObject({ free: FenceOfTier, pro: FenceOfTier, enterprise: FenceOfTier }).prefault({}),
-      /** When the snapshot of an update is stored: before the new version starts, or alongside it. */
+      /** When the snapshot of an update is stored: before the new version starts, alongside it, or from a hot copy. */
       snapshot: z.strictObject({ free: SnapshotOfTier, pro: SnapshotOfTier, enterprise: SnapshotOfTier }).prefault({}),
+      /** The speed of a hot copy: users are on the same disk. */
+      copyMegabytesPerSecond: z.coerce.number().min(1).max(100_000).default(64),
     })
     .prefault({}),
   /** The clock that windows go by; a tenant may have its own. */

@@ -35,6 +35,8 @@ export type RolloutsDeps = Readonly<{
   /** When the fence of a box ends, by tier, unless its rollout says so. */
   fences: TierFences
   snapshots: TierSnapshots
+  /** Limit of hot copies. */
+  copyBytesPerSecond: number
   /** Maintenance windows of tenants without their own. */
   windows: WindowRules
   /** Throws CONFIG unless a backup key and a snapshot store are configured: no snapshot, no update. */

@@ -1,4 +1,4 @@
-import { mkdir, rename, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { adopt } from '../../../src/agent/boxes/index.ts'
@@ -64,6 +64,7 @@ async function adopted(stack: Stack, change: Partial<DatabaseFacts>): Promise<st
 test('a write-ahead log that is a link refuses an update, wherever the data folder is in the volume', async () => {
   const world = await aWorld()
   const root = (await world.host.engine.volumePath('box-oak-postgres')) as string
+  await rm(join(root, 'pg_wal'), { recursive: true })
   await symlink('/mnt/wal', join(root, 'pg_wal'))
   const refusal = { code: 'NOT_RESTORABLE', message: expect.stringMatching(/pg_wal in the volume box-oak-postgres is a link/) }
   expect(await world.run()).toMatchObject({ outcome: 'failed', error: refusal })

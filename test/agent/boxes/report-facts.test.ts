@@ -56,6 +56,7 @@ describe('a report', () => {
       ...{ schemaVersion: 94, compatVersion: 84, backgroundUpdates: [], collation: 'C', libc: 'glibc' },
       ...{ mediaBytes: expect.any(Number), objectBytes: expect.any(Number), freeDiskBytes: 7e9 },
       ...{ otherServices: [], wouldRecreate: [], composeChanged: null, scaledServices: [], notRestorable: [] },
+      hotCopy: expect.objectContaining({ major: 15, walLevel: 'replica' }),
     })
   })
 
@@ -224,10 +225,15 @@ describe('the size of a folder', () => {
 })
 
 describe('what a database printed', () => {
+  const hot = {
+    ...{ major: 15, walLevel: 'replica', freeSlots: 9, fullPageWrites: true, isStandby: false, isSuperuser: true },
+    ...{ checksumFailures: 0, tablespaces: 1 },
+  }
   const answer = {
     ...{ tablespaces: ['fast in /mnt/ssd'], archive: 'on', slots: ['standby'], altered: ['work_mem'] },
     ...{ bytes: 5, system: '7412', others: ['bridge'], collation: 'C', superuser: false, schema: ['94'], compat: ['84'], background: [] },
     migrations: [`0001 ${'a'.repeat(64)}`],
+    hot,
   }
   test('is read', () => {
     expect(readFacts(JSON.stringify(answer))).toEqual({
@@ -244,6 +250,7 @@ describe('what a database printed', () => {
       otherDatabases: ['bridge'],
       ...{ tablespaces: ['fast in /mnt/ssd'], archiveMode: 'on', replicationSlots: ['standby'], alteredSettings: ['work_mem'] },
       migrations: [{ head: '0001', sha256: 'a'.repeat(64) }],
+      hotCopy: hot,
     })
     const young = { ...answer, system: undefined, schema: null, compat: null, background: null, migrations: null }
     expect(readFacts(JSON.stringify(young))).toMatchObject({ systemId: null, schemaVersion: null, backgroundUpdates: null, migrations: [] })

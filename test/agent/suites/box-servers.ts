@@ -100,12 +100,29 @@ export function boxServersSuite(title: string, make: () => Promise<ServersUnderT
           ownerIsSuperuser: false,
           ...{ tablespaces: [], archiveMode: 'off', replicationSlots: [], alteredSettings: [] },
           systemId: expect.stringMatching(/^[0-9]{5,20}$/),
+          hotCopy: expect.objectContaining({ major: expect.any(Number), walLevel: 'replica', isSuperuser: true, fullPageWrites: true }),
         }
         expect(await servers.databaseFacts(box)).toEqual({ ...facts, otherDatabases: [] })
         const forget = await under.addDatabase('bridge')
         expect(await servers.databaseFacts(box)).toEqual({ ...facts, otherDatabases: ['bridge'] })
         await forget()
         expect((await servers.databaseFacts(box))?.otherDatabases).toEqual([])
+      })
+
+      test('begins a backup, whose log goes on until it is ended, and which leaves no slot', async () => {
+        const leaving = new AbortController()
+        const left = await servers.beginBackup(box, 'tenantry_suite_1', leaving.signal)
+        leaving.abort(new Error('killed'))
+        await expect(left.finishCopy()).rejects.toThrow()
+        const backup = await servers.beginBackup(box, 'tenantry_suite_2', new AbortController().signal)
+        expect(backup).toMatchObject({
+          fromLsn: expect.stringMatching(/^[0-9A-F]+\/[0-9A-F]+$/),
+          segment: expect.stringMatching(/^[0-9A-F]{24}$/),
+        })
+        expect(await backup.finishCopy()).toMatch(new RegExp(`^START WAL LOCATION: ${backup.fromLsn} \\(file ${backup.segment}\\)\n`))
+        expect((await backup.switchLog()) > backup.segment).toBe(true)
+        await backup.end()
+        await expect.poll(async () => (await servers.databaseFacts(box))?.replicationSlots).toEqual([])
       })
 
       test('takes each box migration once, in whatever order, and notes them in theirs', async () => {

@@ -47,6 +47,15 @@ const cases = {
     ends: rolledBack,
   },
   'snapshot alongside, without a fence': { fence: { mode: 'none', snapshot: 'alongside' }, ends: committed },
+  'hot copy': { fence: { ...proven, snapshot: 'hot' }, ends: committed },
+  'hot copy, sick once open': { fence: { ...proven, snapshot: 'hot' }, meets: sick, probe, ends: rolledBack },
+  'hot copy, never good': {
+    fence: { ...proven, snapshot: 'hot' },
+    meets: { kind: 'probe-fails', image: newSynapse },
+    probe,
+    ends: rolledBack,
+  },
+  'hot copy, without a fence': { fence: { mode: 'none', snapshot: 'hot' }, ends: committed },
   'without a fence, and its new database dies': {
     fence: { mode: 'none' },
     meets: { kind: 'dies-at-start', image: newPostgres },
@@ -93,6 +102,7 @@ async function expectEnd(world: World, result: UpdateResult, { outcome, leftOpen
   expect(world.host.running(world.box.project.name)).toEqual(['edge', 'synapse', 'postgres', 'minio'])
   expect(await world.image('synapse')).toBe(image)
   expect(world.host.volumeNames()).toHaveLength(3)
+  expect(world.host.openBackups()).toEqual([])
   expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
 }
 
@@ -108,14 +118,14 @@ async function killedEverywhere(one: Case, when: When, lives: Lives, from = 1): 
   for (let place = from; await killedAt(one, place, when, lives); place++) if (place > 500) throw new Error('there is no end of places')
 }
 
-/** The touch just before the box is stopped: what comes before is the same in every mode, and has a test of its own. */
+/** The touch just before the box is copied or stopped: what comes before is the same in every mode, and has a test of its own. */
 async function beforeTheStop({ fence, targets }: Case): Promise<number> {
   const world = await aWorld()
   const names: string[] = []
   const life = mortal((_, name) => names.push(name) === 0, 'before')
   const deps = await atTouches(world, life, (same) => same)
   await world.run(aPayload({ fence, ...(targets ? { targets } : {}) }), { deps })
-  return names.indexOf('stop')
+  return names.findIndex((name) => name === 'beginBackup' || name === 'stop')
 }
 
 const atEveryTouch = async (one: Case, when: When) => killedEverywhere(one, when, atTouches, await beforeTheStop(one))
@@ -125,10 +135,12 @@ const everyTouch = named(
   'without a fence, and its new database dies',
   'snapshot alongside',
   'snapshot alongside, never good',
+  'hot copy',
+  'hot copy, never good',
 )
 test.each(everyTouch)('killed before every single touch of the host: %s', (_, one) => atEveryTouch(one, 'before'), 240_000)
 
-test.each(named('sick once open, and rolled back by images', 'sick, without a fence', 'snapshot alongside'))(
+test.each(named('sick once open, and rolled back by images', 'sick, without a fence', 'snapshot alongside', 'hot copy'))(
   'killed after every single touch of the host: %s',
   (_, one) => atEveryTouch(one, 'after'),
   240_000,

@@ -85,6 +85,16 @@ test('boxes that stay in maintenance until they are stable come last, with the r
     )
 })
 
+test('boxes that cannot be copied while they serve come last, with the reason', () => {
+  const copied = { snapshotMode: 'alongside', snapshotReason: 'wal_level of PostgreSQL is minimal' } as const
+  for (const view of [planView, planSummary]) {
+    expect(view(aPlan([aPlannedBox('oak', copied), aPlannedBox('elm', copied)]), style)).toMatch(
+      /Database copied during the downtime: oak, elm \(no hot copy: wal_level of PostgreSQL is minimal\)\.$/,
+    )
+    expect(view(aPlan([aPlannedBox('oak', { snapshotMode: 'hot' })]), style)).not.toContain('Database copied')
+  }
+})
+
 const offlineHost: Finding = { severity: 'refuse', code: 'HOST_OFFLINE', message: 'the host is offline' }
 const observed: Finding = { severity: 'warn', code: 'NOT_MANAGED', message: 'birch is observed; it is skipped' }
 

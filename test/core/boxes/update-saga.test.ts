@@ -346,6 +346,23 @@ describe('an update without a fence', () => {
   })
 })
 
+describe('a hot copy', () => {
+  const hot = (world: UpdateWorld, order: Order = proven): UpdateWorld => ({ ...world, order: { ...order, snapshot: 'hot' } })
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
+    ['is made after everything that can be refused was refused', did('prefetch'), untouched, 'hot-copy'],
+    ['is begun again after a kill', [...did('prefetch'), mark('hot-copy', 'intent')], untouched, 'hot-copy'],
+    ['is made before users wait', did('prefetch', 'hot-copy'), untouched, 'fence'],
+    ['is completed in the place of a cold copy', did('prefetch', 'hot-copy', 'fence', 'stop'), quiet, 'cold-copy'],
+  ]
+  test.each(rows)('%s', (_, events, world, next) => expect(stepAfter(events, hot(world))).toBe(next))
+
+  test('is made before the stop where there is no fence', () =>
+    expect(stepAfter(did('prefetch', 'hot-copy'), hot(untouched, { mode: 'none' }))).toBe('stop'))
+
+  test('is not made of a box that stays fenced until it is stable', () =>
+    expect(stepAfter(did('prefetch'), hot(untouched, { mode: 'until-stable' }))).toBe('fence'))
+})
+
 // A model box of five facts, and model steps with the effects of the real ones. The invariants must hold after any failures and kills.
 type Box = {
   world: UpdateWorld
@@ -367,6 +384,9 @@ type Fate = 'works' | 'fails' | 'fails after its effect' | 'killed before' | 'ki
 
 const effects: Record<UpdateStep, (box: Box) => void> = {
   prefetch: () => undefined,
+  'hot-copy': (box) => {
+    if (!box.world.serving || box.world.fence === 'ours') throw new Error('copied while users waited')
+  },
   fence: (box) => set(box, { fence: 'ours' }),
   stop: (box) => set(box, { quiet: true, serving: false }),
   snapshot: (box) => {
@@ -416,7 +436,8 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
   },
 }
 /** The former data are in the store or, where the order allows it, in a copy on the host. */
-const isKept = ({ snapshot, copy, world: { order } }: Box): boolean => snapshot || (copy && order.snapshot === 'alongside')
+const isKept = ({ snapshot, copy, world: { order } }: Box): boolean =>
+  snapshot || (copy && (order.snapshot === 'alongside' || order.snapshot === 'hot'))
 const probed = (box: Box) => {
   if (!box.world.serving) throw new Error('probed while it was stopped')
 }
@@ -490,6 +511,12 @@ const orders = {
   'until proven, with the snapshot alongside, but no copy': {
     ...{ order: { ...proven, snapshot: 'alongside' }, revertible: true, copies: false },
   },
+  'until proven, with a hot copy': { order: { ...proven, snapshot: 'hot' }, revertible: true },
+  'until proven, where no rollback by images is possible, with a hot copy': { order: { ...proven, snapshot: 'hot' }, revertible: false },
+  'until proven, with a hot copy, but none of the stopped database': {
+    ...{ order: { ...proven, snapshot: 'hot' }, revertible: true, copies: false },
+  },
+  'never, with a hot copy': { order: { mode: 'none', snapshot: 'hot' }, revertible: false },
   'never, with the snapshot alongside': { order: { mode: 'none', snapshot: 'alongside' }, revertible: false },
 } satisfies Record<string, Kind>
 

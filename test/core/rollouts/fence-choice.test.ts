@@ -1,9 +1,22 @@
 import { expect, test } from 'vitest'
 import type { Component } from '../../../src/core/boxes/index.ts'
 import { chooseFence, type KnownBox, requestedFence, requestedSnapshot } from '../../../src/core/rollouts/index.ts'
-import { aManifest } from '../../support/boxes.ts'
+import { aManifest, aReport } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
+
+const noFacts = {
+  ...{ schemaVersion: null, compatVersion: null, backgroundUpdates: null, collation: null, libc: null, mediaBytes: null },
+  ...{ objectBytes: null, otherServices: null, wouldRecreate: null, composeChanged: null, notRestorable: null, scaledServices: null },
+}
+const hotFacts = {
+  ...{ major: 15, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true },
+  ...{ checksumFailures: 0, tablespaces: 0 },
+}
+const hotBox = {
+  databaseBytes: 1e9,
+  report: aReport('oak', { facts: { ...noFacts, freeDiskBytes: 50e9, hotCopy: hotFacts } }),
+}
 
 const limits = { schemas: synapseSchemas }
 type Row = Readonly<{
@@ -11,7 +24,7 @@ type Row = Readonly<{
   synapse?: string
   changes?: Component[]
   requested?: 'auto' | 'until-stable' | 'until-proven' | 'none'
-  snapshot?: 'before' | 'alongside'
+  snapshot?: 'before' | 'alongside' | 'hot'
 }>
 const chosen = ({ box = {}, synapse = '1.163.2', changes = ['synapse'], requested = 'auto', snapshot = 'before' }: Row) =>
   chooseFence(aKnownBox('oak', box), { to: aManifest({ synapse }).tiers.free, changes, requested, snapshot }, limits)
@@ -49,13 +62,22 @@ test('the request of a rollout comes before that of the tier', () => {
   ])
 })
 
-test.each<[rule: string, Row, 'alongside' | undefined]>([
+test.each<[rule: string, Row, 'alongside' | 'hot' | undefined]>([
   ['alongside where the box is opened early', { snapshot: 'alongside' }, 'alongside'],
   ['and without a fence', { snapshot: 'alongside', requested: 'none' }, 'alongside'],
+  ['from a hot copy where its PostgreSQL has what that needs', { snapshot: 'hot', box: hotBox }, 'hot'],
+  ['not from one where the box stays fenced until it is stable', { snapshot: 'hot', box: hotBox, changes: ['minio'] }, undefined],
   ['not by default', {}, undefined],
   ['not where the box stays fenced until it is stable', { snapshot: 'alongside', changes: ['minio'] }, undefined],
 ])('the snapshot is stored %s', (_, row, snapshot) => {
   expect(chosen(row).snapshot).toBe(snapshot)
+})
+
+test('a box that cannot be copied while it serves is copied while it is stopped, and the reason is known before', () => {
+  expect(chosen({ snapshot: 'hot' })).toMatchObject({ snapshot: 'alongside', snapshotReason: expect.stringMatching(/did not report/) })
+  const facts = { ...noFacts, freeDiskBytes: 50e9, hotCopy: { ...hotFacts, walLevel: 'minimal' } }
+  const box = { ...hotBox, report: { ...hotBox.report, facts } }
+  expect(chosen({ snapshot: 'hot', box })).toMatchObject({ snapshot: 'alongside', snapshotReason: expect.stringMatching(/wal_level/) })
 })
 
 test('the snapshot mode of a rollout comes before that of the tier', () => {

@@ -41,6 +41,20 @@ test('with the snapshot alongside only the copy of the database is waited for', 
   expect(of(box('elm'), fence).expectedFenceMs).toBe(18_800)
 })
 
+test('with a hot copy the downtime does not grow with the database', () => {
+  const hotCopy = { bytes: 1e9, tookMs: 20_000, fromLsn: '0/2000028', endLsn: '0/5000028' }
+  const fence = { mode: 'none', snapshot: 'hot' } as const
+  const copied = { downtime: { ...downtime, copyMs: 0, copyingMs: 600, snapshot: 'hot' as const, hotCopy } }
+  const of = expect1([past('oak', copied), past('elm')])
+  expect(of(box('oak'), fence).expectedFenceMs).toBe(5_300 + 600)
+  expect(of(box('oak', 'h1', 2e9), fence).expectedFenceMs).toBe(5_300 + 600)
+  expect(of(box('new', 'h1', 200e9), fence).expectedFenceMs).toBe(5_300 + 600)
+  expect(of(box('elm'), fence).expectedFenceMs).toBe(5_300 + 2_000)
+  // A box that fell back to a copy while it was stopped.
+  const fellBack = { downtime: { ...downtime, copyMs: 0, copyingMs: 3_000, snapshot: 'alongside' as const, snapshotReason: 'no room' } }
+  expect(expect1([past('ash', fellBack)])(box('ash', 'h1', 2e9), fence).expectedFenceMs).toBe(5_300 + 6_000)
+})
+
 test('a box without an update takes the median of its host, and never that of another host', () => {
   const slow = { downtime: { ...downtime, startMs: 60_000 } }
   const of = expect1([past('elm'), past('fir'), past('ash', slow), past('far', { hostId: 'h2', ...slow })])

@@ -94,6 +94,24 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     expect(shown.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { snapshotMode: 'alongside' } })
   })
 
+  test('orders a hot copy with its speed where PostgreSQL supports it, and else names the reason in the plan', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
+    const planned = async () => (await planStaged(world.deps, { allowLongFence: false, snapshotMode: 'hot' })).plan.boxes[0]
+    // Before its first report.
+    expect(await planned()).toMatchObject({ snapshotMode: 'alongside', snapshotReason: expect.stringMatching(/did not report/) })
+    const id = await world.started({ snapshotMode: 'hot' })
+    for (const _ of ['observe', 'prefetch']) {
+      await world.tick()
+      for (const command of await world.open()) await world.work(command)
+    }
+    await world.tick()
+    const payload = (await world.open())[0]?.payload
+    expect(payload).toMatchObject({ fence: { snapshot: 'hot', copyBytesPerSecond: 64e6 } })
+    expect(payload).not.toMatchObject({ fence: { snapshotReason: expect.anything() } })
+    expect((await world.show(id)).snapshotMode).toBe('hot')
+    expect(await planned()).toMatchObject({ snapshotMode: 'hot' })
+  })
+
   test('a box that was left open and sick is not passed over when it is tried again, until it is well', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
     const id = await world.started({ fenceMode: 'until-proven' })

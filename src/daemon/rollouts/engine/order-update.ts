@@ -102,7 +102,9 @@ function queueUpdate(step: ActionTx, box: KnownBox, pinned: Readonly<Record<stri
   const deadlineMs = remainingMs(deps, action)
   const targets = { services, migrationsHead: action.to.migrationsHead }
   // As the agent reported the box just now: the plan may be days old.
-  const { reason: _, ...fence } = chooseFence(box, { to: action.to, changes: changedServices(action), ...requestOf(step) }, deps)
+  const { reason: _, ...chosen } = chooseFence(box, { to: action.to, changes: changedServices(action), ...requestOf(step) }, deps)
+  const { copyBytesPerSecond } = deps
+  const fence = { ...chosen, ...(chosen.snapshot === 'hot' ? { copyBytesPerSecond } : {}) }
   const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence, deadlineMs }
   const ordered = { ...step, action: { ...action, fenceMode: fence.mode } }
   return queueCommand(ordered, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })

@@ -1,0 +1,106 @@
+import { PassThrough } from 'node:stream'
+import { problem } from '../../core/kit/index.ts'
+import type { DatabaseBackup, ExecResult } from '../ports/index.ts'
+import { type EngineBox, inspectBox } from './box-view.ts'
+import { asSuperuser, databaseLogin, errorLine, literal, psql, type SqlRun } from './sql.ts'
+
+// One session of psql for the whole backup. Backup mode and a temporary replication slot end with their session, so a killed agent leaves neither.
+
+/** The session is idle while the data folder is copied. `client_connection_check_interval` ends it during the checkpoint when the agent dies. */
+const preparedSql = `set statement_timeout = 0;
+do $$
+begin
+  perform set_config(name, wanted, false)
+  from (values ('idle_session_timeout', '0'), ('client_connection_check_interval', '1000')) as settings (name, wanted)
+  where name in (select name from pg_settings);
+exception when others then null;
+end
+$$;
+`
+
+/** The slot reserves the log before the backup begins. Each of these prints one line. */
+const startSql = (
+  name: string,
+) => `${preparedSql}select slot_name from pg_create_physical_replication_slot(${literal(name)}, true, true) \\gset
+select lsn || ' ' || pg_walfile_name(lsn) from pg_backup_start(${literal(name)}, true) as lsn;
+`
+const finishSql = `select encode(convert_to(labelfile, 'UTF8'), 'hex') || ' ' || length(coalesce(trim(spcmapfile), '')) from pg_backup_stop(false);
+`
+const switchSql = `select pg_switch_wal() as closed \\gset
+select pg_walfile_name(pg_current_wal_insert_lsn());
+`
+
+export async function beginBackup({ engine, box }: EngineBox, name: string, signal: AbortSignal): Promise<DatabaseBackup> {
+  const view = await inspectBox(engine, box)
+  const session = openSession({ engine, view, login: asSuperuser(await databaseLogin(engine, view, signal)), signal })
+  try {
+    const [fromLsn, segment] = (await session.ask(startSql(name))).split(' ')
+    if (fromLsn === undefined || segment === undefined) throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${box.slug} began no backup`)
+    return {
+      ...{ fromLsn, segment },
+      finishCopy: async () => {
+        const [label = '', mapped] = (await session.ask(finishSql)).split(' ')
+        if (mapped !== '0') throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${box.slug} has tablespaces, which no copy includes`)
+        return Buffer.from(label, 'hex').toString('utf8')
+      },
+      switchLog: () => session.ask(switchSql),
+      end: session.end,
+    }
+  } catch (error) {
+    await session.end()
+    throw error
+  }
+}
+
+/** A session that answers one line to each question. */
+function openSession(run: SqlRun & Readonly<{ signal: AbortSignal }>) {
+  const stdin = new PassThrough()
+  stdin.on('error', () => undefined) // the session reports its end
+  const over = new AbortController()
+  const answers = lines()
+  const session = psql({ ...run, signal: AbortSignal.any([run.signal, over.signal]), onStdout: answers.receive }, stdin)
+  const died = session.then((ended) => Promise.reject(sessionEnded(run, ended)))
+  died.catch(() => undefined)
+  let isAsking = false
+  return {
+    ask: async (sql: string): Promise<string> => {
+      isAsking = true
+      stdin.write(sql)
+      const answer = await Promise.race([answers.next(), died])
+      isAsking = false
+      return answer
+    },
+    end: async (): Promise<void> => {
+      stdin.end()
+      // A session that waits for a checkpoint does not notice the end of its input.
+      if (isAsking) over.abort('ended')
+      await session.catch(() => undefined)
+    },
+  }
+}
+
+const sessionEnded = ({ view }: SqlRun, { exitCode, stderr }: ExecResult) =>
+  problem('SNAPSHOT_FAILED', `the backup session of ${view.box.slug} ended with exit code ${exitCode}: ${errorLine(stderr)}`)
+
+function lines(): { next(): Promise<string>; receive(part: Buffer): void } {
+  let received = ''
+  let waiting: ((line: string) => void) | undefined
+  const hand = () => {
+    const end = received.indexOf('\n')
+    if (end < 0 || !waiting) return
+    waiting(received.slice(0, end))
+    waiting = undefined
+    received = received.slice(end + 1)
+  }
+  return {
+    next: () =>
+      new Promise((resolve) => {
+        waiting = resolve
+        hand()
+      }),
+    receive: (part) => {
+      received += part.toString('utf8')
+      hand()
+    },
+  }
+}
