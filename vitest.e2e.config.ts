@@ -34,8 +34,8 @@ export default defineConfig({
     experimental: { fsModuleCache: true },
     // As for the other tests: what a file imports is read once per worker.
     isolate: false,
-    // Tests wait for servers most of the time. Files have names and ports of their own (support/ports.ts), so that two run beside each other.
-    maxWorkers: 2,
+    // Tests wait for servers most of the time. Files have names and ports of their own (support/ports.ts), so that some run beside each other.
+    maxWorkers: 3,
     // Tests that are marked concurrent: as many as there are processors.
     maxConcurrency: 2,
     sequence: { sequencer: slowestFirst(slowest.map((name) => `${name}.e2e.ts`)) },
