@@ -61,6 +61,14 @@ const syncFile = (fd: number) => ({
   chown: async (uid: number, gid: number) => fs.fchownSync(fd, uid, gid),
   stat: async (options?: fs.StatOptions) => fs.fstatSync(fd, options),
   truncate: async (length?: number) => fs.ftruncateSync(fd, length),
+  read: async (buffer: Buffer, offset: number, length: number, position: number | null) => ({
+    bytesRead: fs.readSync(fd, buffer, offset, length, position),
+    buffer,
+  }),
+  write: async (buffer: Buffer, offset: number, length: number, position: number | null) => ({
+    bytesWritten: fs.writeSync(fd, buffer, offset, length, position),
+    buffer,
+  }),
   readFile: async (options?: BufferEncoding) => fs.readFileSync(fd, options),
   appendFile: async (content: Content) => writeAll(fd, content),
   writeFile: async (content: Content) => writeAll(fd, content),

@@ -95,13 +95,13 @@ export type RolloutReport = z.infer<typeof RolloutReport>
 const one = z.strictObject({ id: RolloutId })
 const base = '/admin/tenant-boxes/rollouts'
 
-/** The report of a rollout and the evidence of its attempts. */
 /** One attempt of a rollout on a box. */
 export const BoxUpdate = RolloutAttempt.pick({
   ...{ kind: true, attempt: true, status: true, startedAt: true, finishedAt: true, durationMs: true, error: true },
 }).extend(RolloutAction.pick({ rolloutId: true, from: true, to: true }).shape)
 export type BoxUpdate = z.infer<typeof BoxUpdate>
 
+/** The report of a rollout and the evidence of its attempts. */
 export const proofContract = {
   listBoxUpdates: endpoint({
     method: 'GET',

@@ -54,8 +54,8 @@ async function expectAsIfNothingHappened(world: World, path: Path, outcome: stri
 }
 
 describe.each(paths)('%s', (path) => {
-  // Steps of boxes that are opened before they are decided have tests of their own.
-  const early: readonly string[] = ['serve', 'quick-probe', 'check-rollback', 'confirm-rollback', 'refence']
+  // Steps of boxes that are copied while they serve, or opened before they are decided, have tests of their own.
+  const early: readonly string[] = ['hot-copy', 'serve', 'quick-probe', 'check-rollback', 'confirm-rollback', 'refence']
   const all = UpdateStep.options.filter((step) => !early.includes(step))
   const backSteps = all.filter((step) => step.startsWith('restore'))
   const steps = path === paths[0] ? all.filter((step) => !backSteps.includes(step)) : all.filter((step) => step !== 'commit')
