@@ -197,7 +197,7 @@ test('the sizes of a box are a line over 30 days', async () => {
 
 test('the palette finds a box, and the help names the keys', async () => {
   await page.keyboard.press('Control+k')
-  await page.getByRole('searchbox').fill('realschule')
+  await page.getByRole('searchbox', { name: 'Page, box or tenant' }).fill('realschule')
   await page.getByRole('menuitem', { name: /^realschule-am-see/ }).waitFor()
   await assertAccessible(page)
   await page.keyboard.press('Escape')

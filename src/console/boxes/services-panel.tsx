@@ -66,7 +66,7 @@ type TableProps = Readonly<{ services: readonly ServiceUsage[]; why: string | un
 function ServiceTable({ services, why, onRestart }: TableProps) {
   if (services.length === 0) return <p className="dim">{words.none}</p>
   return (
-    <table className="grid">
+    <table className="grid stack">
       <thead>
         <tr>
           {[words.service, words.state, words.running, words.restarts, words.cpu, words.memory, words.image, ''].map((title) => (
@@ -83,11 +83,11 @@ function ServiceTable({ services, why, onRestart }: TableProps) {
             <td>
               <Status tone={one.state === 'running' ? 'ok' : 'failed'}>{stateText(one)}</Status>
             </td>
-            <td>{one.state === 'running' && <Ago at={one.startedAt} />}</td>
-            <td>{one.restarts}</td>
-            <td>{cpuText(one)}</td>
-            <td>{memoryText(one)}</td>
-            <td>
+            <td data-label={words.running}>{one.state === 'running' && <Ago at={one.startedAt} />}</td>
+            <td data-label={words.restarts}>{one.restarts}</td>
+            <td data-label={words.cpu}>{cpuText(one)}</td>
+            <td data-label={words.memory}>{memoryText(one)}</td>
+            <td data-label={words.image}>
               <code>{one.image}</code>
             </td>
             <td>
