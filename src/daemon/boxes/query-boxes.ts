@@ -95,35 +95,36 @@ export const addressed = (box: BoxAddress) => ({
   payload: { slug: box.slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch },
 })
 
-/** Requests one probe. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
-export async function checkBox(deps: QueryDeps, actor: Actor, slug: string): Promise<{ commandId: string }> {
-  const { db, clock, random, bus } = deps
+/** Queues one command for a live box and wakes its host. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
+async function queryBox(
+  deps: QueryDeps,
+  slug: string,
+  queue: (tx: Tx, box: BoxRecord, commandId: string) => Promise<void>,
+): Promise<{ commandId: string }> {
+  const { db, random, bus } = deps
   const box = await existingBox(db, slug)
   assertLive(box)
   await assertHostOnline(deps, db, box)
   const commandId = newId(random, 'cmd')
-  await db.transaction().execute(async (tx) => {
-    await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.healthcheck', deadlineMs })
-    await recordAudit(tx, clock, { actor, action: 'box.check', subject: slug, data: { commandId } })
-  })
+  await db.transaction().execute((tx) => queue(tx, box, commandId))
   bus.queued(box.hostId)
   return { commandId }
 }
 
-/** Measures the services once. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
-export async function readServices(deps: QueryDeps, slug: string): Promise<{ commandId: string }> {
-  const { db, clock, random, bus } = deps
-  const box = await existingBox(db, slug)
-  assertLive(box)
-  await assertHostOnline(deps, db, box)
-  const commandId = newId(random, 'cmd')
-  await db.transaction().execute(async (tx) => {
-    await deleteOldAnswers(deps, tx, box.id)
-    await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.services', deadlineMs: answerDeadlineMs })
+/** Requests one probe. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
+export const checkBox = (deps: QueryDeps, actor: Actor, slug: string): Promise<{ commandId: string }> =>
+  queryBox(deps, slug, async (tx, box, commandId) => {
+    await enqueueCommand(tx, deps.clock, { id: commandId, ...addressed(box), kind: 'tenant-box.healthcheck', deadlineMs })
+    await recordAudit(tx, deps.clock, { actor, action: 'box.check', subject: slug, data: { commandId } })
   })
-  bus.queued(box.hostId)
-  return { commandId }
-}
+
+/** Measures the services once. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
+export const readServices = (deps: QueryDeps, slug: string): Promise<{ commandId: string }> =>
+  queryBox(deps, slug, async (tx, box, commandId) => {
+    await deleteOldAnswers(deps, tx, box.id)
+    const command = { id: commandId, ...addressed(box), kind: 'tenant-box.services', deadlineMs: answerDeadlineMs } as const
+    await enqueueCommand(tx, deps.clock, command)
+  })
 
 /** Throws CONFLICT for a box that is not ready or was removed. */
 export function assertLive({ slug, live, removal }: BoxRecord): void {
@@ -153,35 +154,15 @@ const answerDeadlineMs = 60_000
 const answerRetentionMs = 10 * 60_000
 
 /** Requests the logs of a box's services. Throws NOT_FOUND, CONFLICT, HOST_OFFLINE. */
-export async function readLogs(deps: QueryDeps, actor: Actor, input: LogsInput): Promise<{ commandId: string }> {
-  const { db, clock, random, bus } = deps
+export function readLogs(deps: QueryDeps, actor: Actor, input: LogsInput): Promise<{ commandId: string }> {
   const { slug, services = Service.options, lines, since } = input
-  const commandId = newId(random, 'cmd')
-  const box = await existingBox(db, slug)
-  assertLive(box)
-  await assertHostOnline(deps, db, box)
-  await db.transaction().execute(async (tx) => {
+  return queryBox(deps, slug, async (tx, box, commandId) => {
     await deleteOldAnswers(deps, tx, box.id)
-    const payload = {
-      slug,
-      boxId: box.id,
-      ownershipEpoch: box.ownershipEpoch,
-      services: [...services],
-      lines,
-      ...(since === undefined ? {} : { since }),
-    }
-    await enqueueCommand(tx, clock, {
-      id: commandId,
-      hostId: box.hostId,
-      boxId: box.id,
-      kind: 'tenant-box.logs',
-      payload,
-      deadlineMs: answerDeadlineMs,
-    })
-    await recordAudit(tx, clock, { actor, action: 'box.logs', subject: slug, data: { services, commandId } })
+    const command = addressed(box)
+    const payload = { ...command.payload, services: [...services], lines, ...(since === undefined ? {} : { since }) }
+    await enqueueCommand(tx, deps.clock, { ...command, id: commandId, kind: 'tenant-box.logs', payload, deadlineMs: answerDeadlineMs })
+    await recordAudit(tx, deps.clock, { actor, action: 'box.logs', subject: slug, data: { services, commandId } })
   })
-  bus.queued(box.hostId)
-  return { commandId }
 }
 
 const answerKinds = ['tenant-box.logs', 'tenant-box.services', 'tenant-box.follow_logs'] as const
