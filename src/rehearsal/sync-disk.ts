@@ -55,20 +55,16 @@ function withoutStack(call: () => unknown): unknown {
 
 const isFile = (what: unknown): what is FileHandle => typeof what === 'object' && what !== null && 'fd' in what
 
+type Part = [buffer: Buffer, offset: number, length: number, position: number | null]
+
 const syncFile = (fd: number) => ({
   fd,
   chmod: async (mode: number) => fs.fchmodSync(fd, mode),
   chown: async (uid: number, gid: number) => fs.fchownSync(fd, uid, gid),
   stat: async (options?: fs.StatOptions) => fs.fstatSync(fd, options),
   truncate: async (length?: number) => fs.ftruncateSync(fd, length),
-  read: async (buffer: Buffer, offset: number, length: number, position: number | null) => ({
-    bytesRead: fs.readSync(fd, buffer, offset, length, position),
-    buffer,
-  }),
-  write: async (buffer: Buffer, offset: number, length: number, position: number | null) => ({
-    bytesWritten: fs.writeSync(fd, buffer, offset, length, position),
-    buffer,
-  }),
+  read: async (...part: Part) => ({ bytesRead: fs.readSync(fd, ...part), buffer: part[0] }),
+  write: async (...part: Part) => ({ bytesWritten: fs.writeSync(fd, ...part), buffer: part[0] }),
   readFile: async (options?: BufferEncoding) => fs.readFileSync(fd, options),
   appendFile: async (content: Content) => writeAll(fd, content),
   writeFile: async (content: Content) => writeAll(fd, content),
