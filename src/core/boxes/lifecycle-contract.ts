@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { admin, type Contract, endpoint, sse, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, sse, TimeInput, Timestamp } from '../contract/index.ts'
 import { reasonLength } from '../kit/index.ts'
 import { AgentError } from './command-parts.ts'
 import { ImportDrops } from './import-plan.ts'
@@ -91,7 +91,7 @@ export const lifecycleContract = {
     body: z.strictObject({
       services: z.array(Service).min(1).max(4).optional(),
       lines: z.number().int().min(1).max(2000).default(200),
-      since: z.string().max(40).optional().meta({ description: 'Only lines after this time of the host’s clock, ISO 8601' }),
+      since: TimeInput.optional().meta({ description: 'Only lines after this time of the host’s clock, ISO 8601' }),
     }),
     returns: Asked,
     status: 202,
@@ -121,7 +121,7 @@ export const lifecycleContract = {
         .optional()
         .meta({ description: 'Comma-separated; default: all' }),
       lines: z.coerce.number().int().min(0).max(2000).default(200).meta({ description: 'The newest lines to begin with' }),
-      since: z.string().max(40).optional().meta({ description: 'Only lines after this time of the host’s clock, ISO 8601' }),
+      since: TimeInput.optional().meta({ description: 'Only lines after this time of the host’s clock, ISO 8601' }),
     }),
     returns: sse(FollowedLogs),
     problems: ['HOST_OFFLINE', 'CONFLICT', 'RATE_LIMITED'],

@@ -8,7 +8,7 @@ export const LogLine = z.object({ at: z.string(), service: z.string(), text: z.s
 export type LogLine = z.infer<typeof LogLine>
 
 /** Lines that followers get at once. `leftOut`: lines before them were left out, because the services write more than can be sent. */
-export const LogBatch = z.object({ lines: z.array(LogLine).max(2_000), leftOut: z.boolean() })
+export const LogBatch = z.object({ lines: z.array(LogLine).max(1_000), leftOut: z.boolean() })
 export type LogBatch = z.infer<typeof LogBatch>
 
 /** A container of a box and its use of the host. Null: the engine does not count it, for example because it does not run. */

@@ -66,10 +66,12 @@ export async function followLogs(deps: QueryDeps, actor: Actor, input: Input): P
 /** The id of a command ends with a hash of its reader, by which readers are counted. */
 const actorSuffix = (actor: Actor): string => `.${sha256Hex(actorLabel(actor)).slice(0, 12)}`
 
+/** Where a stream that broke off goes on, or the time asked for. */
 function readSince({ since, lastEventId }: Input): string | undefined {
-  const [path, time] = lastEventId ? ['Last-Event-ID', lastEventId] : ['since', since]
-  if (time === undefined || (time.length <= 40 && !Number.isNaN(Date.parse(time)))) return time
-  throw problem('VALIDATION', `${path} must be a time such as 2026-01-05T02:00:00Z`, { details: [{ path, reason: 'must be a time' }] })
+  if (!lastEventId) return since
+  if (lastEventId.length <= 40 && !Number.isNaN(Date.parse(lastEventId))) return lastEventId
+  const details = [{ path: 'Last-Event-ID', reason: 'must be a time' }]
+  throw problem('VALIDATION', 'Last-Event-ID must be a time such as 2026-01-05T02:00:00Z', { details })
 }
 
 async function assertFewFollowers(tx: Tx, { actor, hostId, host }: Readonly<{ actor: Actor; hostId: string; host: string }>) {
