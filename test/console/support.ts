@@ -94,8 +94,11 @@ export async function openPage(browser: Browser, options: Parameters<Browser['ne
   return Object.assign(page, { seen })
 }
 
-/** No violation of the policy, no error of the page so far. */
-export const assertClean = ({ seen }: ConsolePage): void => expect(seen).toEqual({ violations: [], errors: [] })
+/** No violation of the policy, no error of the page since the last call. */
+export function assertClean({ seen }: ConsolePage): void {
+  const { violations, errors } = seen
+  expect({ violations: violations.splice(0), errors: errors.splice(0) }).toEqual({ violations: [], errors: [] })
+}
 
 /** Logs in by the form and waits for the navigation. */
 export async function logIn(

@@ -1,0 +1,130 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { parse } from 'yaml'
+import {
+  anAccountOf,
+  assertAccessible,
+  assertClean,
+  type ConsolePage,
+  type ConsoleStage,
+  logIn,
+  openBrowser,
+  openConsoleStage,
+  openPage,
+  screenshots,
+} from './support.ts'
+
+// Every page of the console, at the width of a desk and of a phone, in light and in dark.
+
+const folder = 'src/console'
+/** The paths that the features declare, `/boxes/$slug`. */
+const paths = readdirSync(folder, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && readdirSync(`${folder}/${entry.name}`).includes('index.ts'))
+  .flatMap(({ name }) =>
+    [...readFileSync(`${folder}/${name}/index.ts`, 'utf8').matchAll(/\bpath: '([^']+)'/g)].map(([, path]) => path as string),
+  )
+
+const installation = 'Nord, production'
+let stage: ConsoleStage
+let browser: Browser
+let page: ConsolePage
+/** Addresses of pages that are about one thing; other pages have none in their path. */
+let addresses: Readonly<Record<string, string>>
+
+beforeAll(async () => {
+  const env = { TENANTRY_INSTALLATION_NAME: installation }
+  ;[stage, browser] = await Promise.all([openConsoleStage({ boxes: 4, env }), openBrowser()])
+  const { slug, host } = stage.fleet.boxes[0] as (typeof stage.fleet.boxes)[number]
+  const bundle = parse(await readFile('config/flows/crisis-alert.yaml', 'utf8'))
+  const board = await stage.api.boards.importTenantBoard({ params: { slug }, body: { bundle } })
+  const { id } = await stage.api.rollouts.createRollout({ body: { targetSlugs: stage.fleet.boxes.map((box) => box.slug) } })
+  await stage.api.rollouts.startRollout({ params: { id }, body: {} })
+  const paused = async () => expect((await stage.api.rollouts.getRollout({ params: { id } })).status).toBe('paused')
+  await vi.waitFor(paused, { timeout: 120_000, interval: 500 })
+  const [alert] = (await stage.api.alerts.listAlerts({ query: { limit: 1 } })).alerts
+  addresses = {
+    '/alerts/$id': `/alerts/${alert?.id}`,
+    '/boxes/$slug': `/boxes/${stage.fleet.unlucky}`,
+    '/boards/$slug/$id': `/boards/${slug}/${board.id}`,
+    '/runs/$slug/$id': `/runs/${slug}/run_gone`,
+    '/crons/$key': '/crons/tenant-box-drift-detection',
+    '/hosts/$name': `/hosts/${host}`,
+    '/marketplace/submissions/$id': '/marketplace/submissions/sub_gone',
+    '/modules/$id': '/modules/gone',
+    '/reviews/$id': '/reviews/sub_1',
+    '/rollouts/$id': `/rollouts/${id}`,
+    '/rollouts/$id/boxes/$slug': `/rollouts/${id}/boxes/${stage.fleet.unlucky}`,
+    '/tenants/$slug': `/tenants/${slug}`,
+    '/tenants/$slug/users/$user': `/tenants/${slug}/users/anna`,
+  }
+  page = await openPage(browser)
+  await page.route('**/api/admin/v1/tenants/*/users/anna', (route) => route.fulfill({ json: user }))
+  await page.route('**/sessions?user=anna*', (route) => route.fulfill({ json: { sessions: [], nextCursor: null } }))
+  await page.route('**/admin/reviews/sub_1', (route) => route.fulfill({ json: review }))
+  await logIn(page, stage, await anAccountOf(stage, 'admin'))
+})
+afterAll(async () => {
+  await browser?.close()
+  await stage?.close()
+})
+
+const at = '2026-01-05T02:00:00.000Z'
+const user = {
+  ...{ id: 'usr_1', tenant: 'school', localpart: 'anna', matrixUserId: '@anna:school.example', displayName: 'Anna', locale: null },
+  ...{ avatarUrl: null, roles: ['teacher'], status: 'active', createdAt: at, updatedAt: at, passwordUnknownSince: at },
+}
+const finding = { rule: 'no-eval', message: 'eval is forbidden', line: 1, column: 1 }
+const none = { added: [], removed: [] }
+const review = {
+  ...{ id: 'sub_1', moduleId: 'attendance', version: '1.0.0', status: 'in_review', createdAt: at, checksum: 'a'.repeat(64) },
+  ...{ developer: { name: 'Dora', organization: 'Modules', verified: false }, downloadUrl: '/package', warnings: ['asks for much'] },
+  manifest: { type: 'A', description: 'Counts who is there', permissions: ['spaces.read'] },
+  scan: { ok: false, files: 1, violations: [finding] },
+  difference: { previousVersion: null, permissions: none, subscribes: none, publishes: none, files: { ...none, changed: [] } },
+  test: { ms: 5, ok: true, ran: [{ step: 'route', ok: true, ms: 4, message: '' }], log: ['a line'] },
+  sources: [{ file: 'index.js', bytes: 10, text: 'eval("1")', findings: [finding] }],
+}
+
+const widths = [
+  ['desk', { width: 1440, height: 900 }],
+  ['phone', { width: 390, height: 844 }],
+] as const
+
+/** Parts that are wider than the page, or whose text is cut where a title must not be. */
+const misfits = `(() => {
+  const [root, main] = [document.documentElement, document.getElementById('main')]
+  const wide = [root, main].filter((one) => one && one.scrollWidth > one.clientWidth + 1).map(({ tagName }) => tagName + ' scrolls sideways')
+  const titles = [...document.querySelectorAll('h1, h2, .card-title, .button')].filter((one) => one.offsetParent)
+  const isNarrow = innerWidth < 761
+  const cut = titles.filter((one) => isNarrow && one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflow !== 'visible')
+  return [...wide, ...cut.map((one) => 'cut: ' + one.textContent)]
+})()`
+
+test.each(paths.filter((p) => p.includes('tenants') || p === '/limits'))('%s is accessible', { repeats: 20 }, async (path) => {
+  const address = addresses[path] ?? path
+  expect(address, `add an address of ${path} to this test`).not.toContain('$')
+  for (const [name, size] of widths) {
+    await page.setViewportSize(size)
+    await page.goto(`${stage.url}/console${address}`)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' })
+    await expect.poll(() => page.title()).toMatch(/^(\(\d+\) )?.+ · Nord, production · Tenantry$/)
+    await assertAccessible(page)
+    expect(await page.evaluate(misfits)).toEqual([])
+    await screenshots(page, `page${address.replaceAll('/', '-')}-${name}`)
+  }
+  assertClean(page)
+})
+
+test('the login names the product and the installation, before anybody is known', async () => {
+  const stranger = await openPage(browser, { viewport: widths[1][1] })
+  await stranger.goto(`${stage.url}/console/login`)
+  await stranger.getByRole('heading', { name: 'Log in' }).waitFor()
+  await stranger.getByText('Tenantry').waitFor()
+  await stranger.getByText(installation).waitFor()
+  await assertAccessible(stranger)
+  await screenshots(stranger, 'login')
+  assertClean(stranger)
+})
