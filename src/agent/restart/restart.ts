@@ -14,16 +14,19 @@ import type { OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
 
-const kind = 'tenant-box.restart'
+type Kind = 'tenant-box.restart' | 'tenant-box.restart_services'
 
 type Deps = ReportDeps & Readonly<{ clock: Clock; boxes: LocalBoxes; once: OnceOnly }>
 
 /** A server that starts is good within seconds; a large database recovers within the timeout. */
 const rule: ProbeRule = { consecutive: 3, spacingMs: 2_000, timeoutMs: 10 * 60_000 }
 
-/** Throws BOX_HELD for a fenced box, and BOX_UNHEALTHY or PROBE_FAILED for one that does not get healthy; its containers were started then. */
+/**
+ * Restarts all services, or those of the payload. Throws BOX_HELD for a fenced box, and BOX_UNHEALTHY or PROBE_FAILED for one that does not get
+ * healthy; its containers were started then.
+ */
 export const restart =
-  (deps: Deps): CommandExecutor<typeof kind> =>
+  <Restart extends Kind>(deps: Deps, kind: Restart): CommandExecutor<Restart> =>
   (context, payload) =>
     runOnce(
       deps.once,
@@ -33,7 +36,7 @@ export const restart =
         perform: async () => {
           const begun = deps.clock.monotonicMs()
           const box = await boxOfStartedCommand(deps.boxes, payload)
-          await restartServices(deps, context, { box, services: payload.services ?? Service.options })
+          await restartServices(deps, context, { box, services: 'services' in payload ? payload.services : Service.options })
           context.progress({ step: 'probe' })
           const probe = await waitUntilStable(deps, box, {
             rule,
