@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Alert } from '../../core/alerts/index.ts'
+import { type Alert, mostSevereFirst } from '../../core/alerts/index.ts'
 import type { FleetSummary } from '../../core/boxes/index.ts'
 import { alertTone, openAlertsQuery } from '../alerts/index.ts'
 import { fleetQuery } from '../boxes/index.ts'
@@ -41,7 +41,7 @@ export function Page() {
       </Section>
       <div className="columns">
         <Fleet />
-        <LastDay alerts={alerts.data?.alerts ?? []} rollouts={all} />
+        <LastDay rollouts={all} />
       </div>
     </>
   )
@@ -65,18 +65,21 @@ const Answer = ({ paused, alerts, fleet }: AnswerProps) => {
 const Attention = ({ alerts }: Readonly<{ alerts: readonly Alert[] }>) => (
   <Section title={words.open}>
     <ul className="lines">
-      {alerts.slice(0, maxLines).map(({ id, severity, title, command, lastAt }) => (
-        <li key={id} className="wraps">
-          <Status tone={alertTone[severity]}>{words.severity[severity]}</Status>
-          <span className="grow">
-            <Link to={`/alerts/${id}`}>{title}</Link>{' '}
-            <span className="dim">
-              <Ago at={lastAt} />
+      {alerts
+        .toSorted(mostSevereFirst)
+        .slice(0, maxLines)
+        .map(({ id, severity, title, command, lastAt }) => (
+          <li key={id} className="wraps">
+            <Status tone={alertTone[severity]}>{words.severity[severity]}</Status>
+            <span className="grow">
+              <Link to={`/alerts/${id}`}>{title}</Link>{' '}
+              <span className="dim">
+                <Ago at={lastAt} />
+              </span>
             </span>
-          </span>
-          <CliLine>{command}</CliLine>
-        </li>
-      ))}
+            <CliLine>{command}</CliLine>
+          </li>
+        ))}
       {alerts.length > maxLines && (
         <li>
           <Link to="/alerts">{`${alerts.length - maxLines} more`}</Link>

@@ -23,6 +23,7 @@ export const words = {
   noRollouts: 'No rollout is running.',
   fleet: 'Fleet',
   lastDay: 'Last 24 hours',
+  closedAfter: (title: string, span: string) => `${title} (closed after ${span})`,
   quietDay: 'Nothing happened.',
   open: 'Open alerts',
   boxes: (count: number) => plural(count, 'box', 'boxes'),

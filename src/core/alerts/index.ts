@@ -10,6 +10,7 @@ export {
   alertKey,
   DeadLetter,
   DeliveryStatus,
+  mostSevereFirst,
   type NewAlert,
 } from './alert.ts'
 export { AlertDetail, alertsContract, ChannelName, type ChannelState, type TriedChannel } from './contract.ts'
