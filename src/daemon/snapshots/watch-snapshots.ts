@@ -14,7 +14,7 @@ const lateMs = 26 * 60 * 60_000
 
 /** Raises `snapshot_overdue` when the newest snapshot of a managed box is older than the schedule demands, and closes it when there is a newer one. */
 export async function watchSnapshots(deps: Deps): Promise<void> {
-  const { db, clock, owner } = deps
+  const { db, owner } = deps
   if (!(await acquireLease(deps, { name: watchLease, owner, ttlMs: leaseMs }))) return
   const late = await lateBoxes(deps)
   const isOpen = (await openKeysOf(db, 'snapshot_overdue')).some(({ key }) => key === lateKey)
