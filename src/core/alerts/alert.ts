@@ -9,12 +9,6 @@ export type AlertKind = keyof typeof alertKinds
 export const AlertSeverity = z.enum(['info', 'warning', 'critical'])
 export type AlertSeverity = z.infer<typeof AlertSeverity>
 
-const severities = ['critical', 'warning', 'info'] as const satisfies readonly AlertSeverity[]
-
-/** Sorts alerts: what cuts users off comes first, also where only the first ones are shown. */
-export const mostSevereFirst = (a: Readonly<{ severity: AlertSeverity }>, b: Readonly<{ severity: AlertSeverity }>): number =>
-  severities.indexOf(a.severity) - severities.indexOf(b.severity)
-
 /** Open until it is acknowledged, or until the daemon detects that its cause is gone. */
 export const AlertStatus = z.enum(['open', 'acknowledged', 'closed'])
 export type AlertStatus = z.infer<typeof AlertStatus>

@@ -10,7 +10,6 @@ export {
   alertKey,
   DeadLetter,
   DeliveryStatus,
-  mostSevereFirst,
   type NewAlert,
 } from './alert.ts'
 export { AlertDetail, alertsContract, ChannelName, type ChannelState, type TriedChannel } from './contract.ts'
@@ -30,3 +29,4 @@ export {
 } from './message.ts'
 export { type AlertError, firstOf, humanTime, quoted, reasonText } from './phrases.ts'
 export { type ChannelRules, deliveryTime, isQuietHours, noRules, rulesText } from './rules.ts'
+export { mostSevereFirst } from './severity.ts'

@@ -1,5 +1,5 @@
 import type { BoxRow } from './contract.ts'
-import { HealthState } from './health.ts'
+import type { HealthState } from './health.ts'
 
 /** The state of a box in one word, in every view: its health once it is set up. */
 export function boxState(box: BoxRow): string {
@@ -14,12 +14,19 @@ export function boxState(box: BoxRow): string {
  */
 export function healthSentence(boxes: readonly Pick<BoxRow, 'slug' | 'health'>[]): Readonly<{ isGood: boolean; text: string }> {
   const live = boxes.flatMap(({ slug, health }) => (health ? [{ slug, state: health.state }] : []))
-  const counts = Object.fromEntries(HealthState.options.map((state) => [state, live.filter((box) => box.state === state).length]))
+  const count = (state: HealthState) => live.filter((box) => box.state === state).length
+  const counts = {
+    running: count('running'),
+    degraded: count('degraded'),
+    down: count('down'),
+    maintenance: count('maintenance'),
+    unknown: count('unknown'),
+  }
   const others = worstFirst.flatMap((state) => {
     const slugs = live.filter((box) => box.state === state).map(({ slug }) => slug)
     return slugs.length === 0 ? [] : [`${otherWords[state]}: ${slugs.slice(0, maxNamed).join(', ')}${more(slugs.length - maxNamed)}`]
   })
-  const chats = chatsText(counts as Record<HealthState, number>)
+  const chats = chatsText(counts)
   if (live.length > 0 && counts.unknown === live.length) return { isGood: false, text: `${chats}: ${others[0]?.replace(/^.*: /, '')}` }
   return { isGood: others.length === 0, text: [chats, ...others].join('; ') }
 }
