@@ -1,4 +1,4 @@
-import { type ProbeRule, Service } from '../../core/boxes/index.ts'
+import { type BoxCommandPayload, type BoxCommandResult, type ProbeRule, Service } from '../../core/boxes/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import {
   assertUnfenced,
@@ -11,10 +11,11 @@ import {
   waitUntilStable,
 } from '../boxes/index.ts'
 import type { OnceOnly } from '../journal/index.ts'
-import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
+import type { CommandContext, LocalBox } from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
 
 type Kind = 'tenant-box.restart' | 'tenant-box.restart_services'
+type Payload = BoxCommandPayload<'tenant-box.restart'> & Readonly<{ services?: readonly Service[] }>
 
 type Deps = ReportDeps & Readonly<{ clock: Clock; boxes: LocalBoxes; once: OnceOnly }>
 
@@ -26,8 +27,8 @@ const rule: ProbeRule = { consecutive: 3, spacingMs: 2_000, timeoutMs: 10 * 60_0
  * healthy; its containers were started then.
  */
 export const restart =
-  <Restart extends Kind>(deps: Deps, kind: Restart): CommandExecutor<Restart> =>
-  (context, payload) =>
+  (deps: Deps, kind: Kind) =>
+  (context: CommandContext, payload: Payload): Promise<BoxCommandResult<Kind>> =>
     runOnce(
       deps.once,
       { context, kind, payload },
@@ -36,7 +37,7 @@ export const restart =
         perform: async () => {
           const begun = deps.clock.monotonicMs()
           const box = await boxOfStartedCommand(deps.boxes, payload)
-          await restartServices(deps, context, { box, services: 'services' in payload ? payload.services : Service.options })
+          await restartServices(deps, context, { box, services: payload.services ?? Service.options })
           context.progress({ step: 'probe' })
           const probe = await waitUntilStable(deps, box, {
             rule,
