@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type ProblemCode, problem } from '../core/kit/index.ts'
 import type { Rehearsal } from '../core/rollouts/index.ts'
@@ -16,14 +19,16 @@ export const rehearseInWorker =
   (input, signal) =>
     new Promise<Rehearsal>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
+      const scratch = mkdtempSync(join(scratchDisk(), 'tenantry-rehearsal-'))
       const worker = new Worker(program, {
-        workerData: { ...input, databaseUrl },
+        workerData: { ...input, databaseUrl, scratch },
         resourceLimits: { maxOldGenerationSizeMb: maxMegabytes },
       })
       const end = (settle: () => void) => {
         signal.removeEventListener('abort', aborted)
         settle()
-        void worker.terminate()
+        // A thread that is ended runs no `finally`.
+        void worker.terminate().finally(() => rmSync(scratch, { recursive: true, force: true }))
       }
       const aborted = () => end(() => reject(signal.reason))
       signal.addEventListener('abort', aborted, { once: true })
@@ -33,6 +38,18 @@ export const rehearseInWorker =
       worker.on('error', (cause) => end(() => reject(broken(cause))))
       worker.once('exit', () => end(() => reject(broken())))
     })
+
+/** A RAM disk, if the system has one with space: in a container it often has 64 MB. */
+function scratchDisk(memoryDisk = '/dev/shm'): string {
+  try {
+    const { bavail, bsize } = statfsSync(memoryDisk)
+    return bavail * bsize >= minScratchBytes ? memoryDisk : tmpdir()
+  } catch {
+    return tmpdir()
+  }
+}
+
+const minScratchBytes = 1024 ** 3
 
 const problemOf = ({ code, message, details }: Extract<Answer, { problem: unknown }>['problem']) =>
   problem(code, message, details ? { details } : {})

@@ -16,6 +16,8 @@ export type BoxWatcher = Readonly<{
   found(slug: string): BoxWatch | undefined
   /** `checkedAt`: every open box was checked then or later. Before that `uncheckedSince`: the first box that still is not was found then. */
   times(): Readonly<{ checkedAt?: string; uncheckedSince?: string }>
+  /** A container of this project started or ended: a server that starts again and again runs most of the time, and its chat does not. */
+  containerChanged(project: string): void
   /**
    * Checks every open box once a minute until the signal aborts. Calls back each time a part of a box fails, or works again, and once when all
    * boxes were checked first: what an earlier agent reported may be over.
@@ -50,6 +52,8 @@ type Watched = {
   inDoubt: boolean
   found: BoxWatch | undefined
   isClosed: boolean
+  /** A container changed since its check began. */
+  hasChanged: boolean
   restarts: RestartHistory
 }
 
@@ -64,6 +68,13 @@ export function boxWatcher(deps: WatchDeps): BoxWatcher {
       if (uncheckedSince !== undefined) return { uncheckedSince }
       const [checkedAt] = open.flatMap(({ found }) => found?.check.at ?? []).toSorted()
       return checkedAt === undefined ? {} : { checkedAt }
+    },
+    containerChanged: (project) => {
+      for (const one of watched.values()) {
+        if (one.box.project.name !== project) continue
+        one.hasChanged = true
+        one.dueMs = Math.min(one.dueMs, deps.clock.monotonicMs() + doubtMs)
+      }
     },
     run: async (onChange, signal) => {
       const { clock } = deps
@@ -98,7 +109,15 @@ async function refresh({ boxes, clock }: WatchDeps, watched: Map<string, Watched
     if (known) known.box = box
     else {
       const dueMs = nowMs + added++ * spreadMs
-      const fresh = { isChecking: false, isKnown: false, inDoubt: false, isClosed: false, found: undefined, restarts: new RestartHistory() }
+      const fresh = {
+        isChecking: false,
+        isKnown: false,
+        inDoubt: false,
+        isClosed: false,
+        hasChanged: false,
+        found: undefined,
+        restarts: new RestartHistory(),
+      }
       watched.set(box.slug, { box, listedAt: isoNow(clock), dueMs, writeMs: dueMs + writesEveryMs, ...fresh })
     }
   }
@@ -109,6 +128,7 @@ type Look = Readonly<{ onChange: () => void; signal: AbortSignal }>
 async function look(deps: WatchDeps, one: Watched, { onChange, signal }: Look): Promise<void> {
   const { clock } = deps
   one.isChecking = true
+  one.hasChanged = false
   try {
     const before = outcomeOf(one.found)
     const check = await checkOpenBox(deps, one, signal)
@@ -132,6 +152,7 @@ async function look(deps: WatchDeps, one: Watched, { onChange, signal }: Look): 
     one.dueMs = clock.monotonicMs() + failingEveryMs
   } finally {
     one.isChecking = false
+    if (one.hasChanged) one.dueMs = Math.min(one.dueMs, clock.monotonicMs() + doubtMs)
   }
 }
 

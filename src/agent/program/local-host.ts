@@ -21,6 +21,8 @@ export type LocalHost = Readonly<{
   snapshots: SnapshotStore
   boxes: LocalBoxes
   findFacts: FindFacts
+  /** The folder of the volumes; undefined while the engine does not name it, and for an engine on another machine. */
+  volumesFolder(): Promise<string | undefined>
 }>
 
 /** Requests to the engine are repeated for 6 s while it restarts, unless the machine says otherwise. */
@@ -52,6 +54,16 @@ export function localHost(
     snapshots,
     boxes,
     findFacts: factFinder({ engine, clock, disk: hostDisk, compose: composeRecord({ stateFolder: owner, boxes }) }),
+    volumesFolder: onceKnown(() => engine.volumesFolder()),
+  }
+}
+
+/** Asks until there is an answer, and then no more. */
+function onceKnown<Answer>(ask: () => Promise<Answer | undefined>): () => Promise<Answer | undefined> {
+  let known: Answer | undefined
+  return async () => {
+    known ??= await ask().catch(() => undefined)
+    return known
   }
 }
 
@@ -69,9 +81,12 @@ export async function describeMachine(
 }
 
 /** Resource usage of the machine, reported every minute, so it starts no process. Null when the disk cannot be read. */
-export async function hostResources({ owner, boxes }: LocalHost, { boxesDir }: AgentSettings): Promise<HostResources | null> {
+export async function hostResources(
+  { owner, boxes, volumesFolder }: Pick<LocalHost, 'owner' | 'boxes' | 'volumesFolder'>,
+  { boxesDir }: Pick<AgentSettings, 'boxesDir'>,
+): Promise<HostResources | null> {
   const [disk, names, reserve] = await Promise.all([
-    statfs(boxesDir).catch(() => statfs('/').catch(() => null)),
+    fullestDisk([boxesDir, owner, await volumesFolder()]).then((disk) => disk ?? fullestDisk(['/'])),
     boxes.list().catch(() => undefined),
     stat(join(owner, 'disk-reserve')).catch(() => undefined),
   ])
@@ -81,11 +96,21 @@ export async function hostResources({ owner, boxes }: LocalHost, { boxesDir }: A
     memoryBytes: totalmem(),
     memoryAvailableBytes: freemem(),
     load: loadavg() as [number, number, number],
-    diskBytes: disk.blocks * disk.bsize,
-    freeDiskBytes: disk.bavail * disk.bsize,
+    ...disk,
     ...(names ? { boxes: names.length } : {}),
     ballast: reserve ? 'kept' : 'used',
     agentRssBytes: process.memoryUsage.rss(),
     uptimeMs: Math.round(process.uptime() * 1000),
   }
+}
+
+/** The disk with the smallest free part: databases are in volumes, which are often on a disk of their own. Null if none can be read. */
+async function fullestDisk(folders: readonly (string | undefined)[]): Promise<Pick<HostResources, 'diskBytes' | 'freeDiskBytes' | 'diskPath'> | null> {
+  const read = async (diskPath: string) => {
+    const { blocks, bavail, bsize } = await statfs(diskPath)
+    return { diskBytes: blocks * bsize, freeDiskBytes: bavail * bsize, diskPath: diskPath.slice(0, 300) }
+  }
+  const disks = await Promise.all(folders.map((folder) => (folder === undefined ? [] : read(folder).catch(() => []))))
+  const freePart = ({ diskBytes, freeDiskBytes }: { diskBytes: number; freeDiskBytes: number }) => freeDiskBytes / diskBytes
+  return disks.flat().filter(({ diskBytes }) => diskBytes > 0).toSorted((a, b) => freePart(a) - freePart(b))[0] ?? null
 }

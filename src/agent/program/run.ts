@@ -27,6 +27,7 @@ import {
   withDiskReserve,
 } from '../journal/index.ts'
 import { disownBox } from '../move/index.ts'
+import type { EngineEvent } from '../ports/index.ts'
 import { imageRemovals, imageSweeper, pinSweeper, sweepDumpServers, sweepWork } from '../update/index.ts'
 import { isRotationAsked, keyStore, readSigningIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
@@ -109,7 +110,7 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
       asked: () => isRotationAsked(settings.stateDir),
       ...(settings.rotateKeyDays > 0 ? { rotateAfterMs: settings.rotateKeyDays * 86_400_000 } : {}),
     },
-    changes: (aborted) => host.engine.events(aborted),
+    changes: (aborted) => seenBy(watcher, host.engine.events(aborted)),
     watch: watcher.run,
     slots: settings.parallel,
     drainMs: settings.drainMs,
@@ -172,6 +173,13 @@ async function resume({ machine, host, journal, store, log }: ResumeDeps): Promi
     if (stored.has(id) || !Object.hasOwn(boxCommands, kind)) continue
     // The lease token is a guess. If it is wrong, the daemon rejects the outcome, but the command still finishes.
     await store.put({ id, kind, boxId: (payload as { boxId: string }).boxId, payload, leaseToken: 1, outcome: null })
+  }
+}
+
+async function* seenBy(watcher: BoxWatcher, events: AsyncIterable<EngineEvent>): AsyncIterable<EngineEvent> {
+  for await (const event of events) {
+    watcher.containerChanged(event.project)
+    yield event
   }
 }
 

@@ -1,4 +1,4 @@
-import { type ProbeRule, Service } from '../../core/boxes/index.ts'
+import { type BoxCommandPayload, type BoxCommandResult, type ProbeRule, Service } from '../../core/boxes/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import {
   assertUnfenced,
@@ -11,20 +11,24 @@ import {
   waitUntilStable,
 } from '../boxes/index.ts'
 import type { OnceOnly } from '../journal/index.ts'
-import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
+import type { CommandContext, LocalBox } from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
 
-const kind = 'tenant-box.restart'
+type Kind = 'tenant-box.restart' | 'tenant-box.restart_services'
+type Payload = BoxCommandPayload<'tenant-box.restart'> & Readonly<{ services?: readonly Service[] }>
 
 type Deps = ReportDeps & Readonly<{ clock: Clock; boxes: LocalBoxes; once: OnceOnly }>
 
 /** A server that starts is good within seconds; a large database recovers within the timeout. */
 const rule: ProbeRule = { consecutive: 3, spacingMs: 2_000, timeoutMs: 10 * 60_000 }
 
-/** Throws BOX_HELD for a fenced box, and BOX_UNHEALTHY or PROBE_FAILED for one that does not get healthy; its containers were started then. */
+/**
+ * Restarts all services, or those of the payload. Throws BOX_HELD for a fenced box, and BOX_UNHEALTHY or PROBE_FAILED for one that does not get
+ * healthy; its containers were started then.
+ */
 export const restart =
-  (deps: Deps): CommandExecutor<typeof kind> =>
-  (context, payload) =>
+  (deps: Deps, kind: Kind) =>
+  (context: CommandContext, payload: Payload): Promise<BoxCommandResult<Kind>> =>
     runOnce(
       deps.once,
       { context, kind, payload },

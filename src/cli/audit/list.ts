@@ -1,4 +1,4 @@
-import { ago, type Column, command, count, type Style, sections, table, text } from '../kit/index.ts'
+import { ago, type Column, command, count, momentOf, type Style, sections, table, text } from '../kit/index.ts'
 
 type Entry = Readonly<{ seq: number; at: string; actor: string; action: string; subject: string | null; data?: unknown }>
 
@@ -22,13 +22,25 @@ export const list = command('list', 'List audit entries, newest first', {
     actor: text('--actor <actor>', 'actor, such as admin:anna; a trailing * matches a prefix'),
     action: text('--action <action>', 'action, such as rollout.paused; a trailing * matches a prefix'),
     subject: text('--subject <subject>', 'object of the action'),
+    since: text('--since <time>', 'only entries since then: 2026-01-05, 2026-01-05T02:00:00Z, 2h, 1d'),
+    until: text('--until <time>', 'only entries before this time'),
     chain: text('--chain <name>', 'chain to list (default: admin)'),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
-  run: ({ api }, query) => api.audit.listAudit({ query }),
+  run: ({ api, clock }, { since, until, ...query }) => {
+    const now = clock.now()
+    return api.audit.listAudit({
+      query: {
+        ...query,
+        ...(since !== undefined && { since: momentOf(since, now) }),
+        ...(until !== undefined && { until: momentOf(until, now, { option: '--until' }) }),
+      },
+    })
+  },
   view: ({ entries, nextCursor }, style) =>
     entries.length === 0
       ? 'No entries.'
       : sections(table(style, columns(style), entries), nextCursor ? `Next page: --cursor ${nextCursor}` : ''),
+  examples: ["list --action 'box.*' --since 1d", 'list --since 2026-01-05 --until 2026-01-06'],
 })

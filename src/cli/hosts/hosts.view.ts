@@ -81,7 +81,7 @@ type Resources = NonNullable<HostView['resources']>
 
 function resourceLines(has: Resources, diskLow: boolean, { paint }: Style): [string, string | null | undefined][] {
   const { load, memoryAvailableBytes: available, boxes, ballast, agentRssBytes, uptimeMs } = has
-  const disk = `${bytesText(has.freeDiskBytes)} of ${bytesText(has.diskBytes)} free`
+  const disk = `${bytesText(has.freeDiskBytes)} of ${bytesText(has.diskBytes)} free${has.diskPath === undefined ? '' : ` (${clean(has.diskPath)})`}`
   return [
     ['cpus', `${has.cpus}${load ? `, load ${load.map((value) => value.toFixed(2)).join(' ')}` : ''}`],
     ['memory', `${bytesText(has.memoryBytes)}${available === undefined ? '' : `, ${bytesText(available)} available`}`],

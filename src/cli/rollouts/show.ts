@@ -39,7 +39,12 @@ export const show = command('show <id>', 'Show a rollout: failures, timeline, do
   run: async (context, { id, box, boxes, plan, report, logs }): Promise<Shown> => {
     const params = { id }
     if (logs && !box) throw problem('USAGE', '--logs needs the box. fix: add --box <slug>')
-    if (box) return context.api.rollouts.getRolloutAction({ params: { id, slug: box } })
+    if (box) {
+      const shown = await context.api.rollouts.getRolloutAction({ params: { id, slug: box } })
+      if (logs && shown.attempts.some((attempt) => attempt.hasLogs && attempt.logs === null))
+        throw problem('FORBIDDEN', 'Reading logs needs the role operator.')
+      return shown
+    }
     if (boxes || plan || (context.json && !report)) return context.api.rollouts.getRollout({ params })
     return withPlan(context, await context.api.rollouts.reportRollout({ params }))
   },
@@ -75,7 +80,7 @@ export function actionView({ action, attempts }: { action: RolloutAction; attemp
     ['expected downtime', action.expectedFenceMs > 0 ? duration(action.expectedFenceMs) : null],
     ['findings', action.findings.map(({ code, message }) => `${clean(message)} [${code}]`).join('\n')],
   ])
-  const hasLogs = attempts.some(({ logs }) => logs !== null)
+  const hasLogs = attempts.some((attempt) => attempt.hasLogs)
   const next = hasLogs
     ? `Log lines of the failure: tenantry rollouts show ${action.rolloutId} --box ${action.tenantSlug} --logs`
     : undefined

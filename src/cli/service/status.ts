@@ -1,4 +1,4 @@
-import type { Alert } from '../../core/alerts/index.ts'
+import { type Alert, mostSevereFirst } from '../../core/alerts/index.ts'
 import { type BoxRow, boxState, healthSentence } from '../../core/boxes/index.ts'
 import type { HostView } from '../../core/hosts/index.ts'
 import { type EmergencyLack, emergencyLackText, listedState, progressText, type RolloutSummary } from '../../core/rollouts/index.ts'
@@ -20,14 +20,14 @@ export const status = command('status', 'Show alerts, rollouts, drift and hosts 
     const { alerts, hosts, rollouts, service } = context.api
     const [{ installation }, alertPage, rolloutPage, hostPage, boxes] = await Promise.all([
       service.readyz(),
-      alerts.listAlerts({ query: { status: 'open', limit: 50 } }),
+      alerts.listAlerts({ query: { status: 'open', limit: 200 } }),
       rollouts.listRollouts({ query: { limit: 50 } }),
       hosts.listHosts(),
       listAllBoxes(context),
     ])
     return {
       installation,
-      alerts: alertPage.alerts,
+      alerts: alertPage.alerts.toSorted(mostSevereFirst),
       rollouts: rolloutPage.rollouts.filter(isOpen),
       emergencyLacks: rolloutPage.emergencyLacks,
       boxes: summaryOf(boxes.filter(({ status }) => status !== 'removed')),
@@ -72,7 +72,7 @@ function statusView({ installation, alerts, rollouts, emergencyLacks, boxes, hos
       ['chats', boxes.total === 0 ? 'no boxes' : healthLine(boxes.health, style)],
       ['daemon', installation === null ? style.url : `${clean(installation)} (${style.url})`],
       ['alerts', alerts.length === 0 ? paint.green('none open') : paint.red(`${alerts.length} open`)],
-      ...capped(alerts, ({ id, title }) => `${id}  ${clean(title)}`, 'tenantry alerts list'),
+      ...capped(alerts, ({ id, severity, title }) => `${id}  ${severity}  ${clean(title)}`, 'tenantry alerts list'),
       ['rollouts', rollouts.length === 0 ? 'none active' : paint.yellow(`${rollouts.length} active`)],
       ...capped(rollouts, rolloutLine, 'tenantry rollouts list'),
       ['emergencies', lackLine(emergencyLacks, paint)],

@@ -4,7 +4,7 @@ import { useAlertBadge } from './badge.ts'
 import { titles } from './titles.ts'
 
 export { alertTone } from './alert-tone.ts'
-export { openAlertsQuery } from './queries.ts'
+export { alertsQuery, openAlertsQuery } from './queries.ts'
 
 export const alertsConsole = consoleFeature({
   name: 'alerts',

@@ -7,6 +7,7 @@ import {
   Breakable,
   Button,
   CliLine,
+  DayFilter,
   dayAndTime,
   Empty,
   Id,
@@ -14,6 +15,7 @@ import {
   PageHeader,
   ProblemView,
   Status,
+  startOfDay,
   TextFilter,
   useSearchState,
 } from '../kit/index.ts'
@@ -24,12 +26,15 @@ type Entry = Awaited<ReturnType<typeof api.audit.listAudit>>['entries'][number]
 const pageSize = 100
 
 export function Page() {
-  const [{ actor, action, subject, chain }] = useSearchState()
+  const [{ actor, action, subject, chain, from, to }] = useSearchState()
+  const [since, until] = [startOfDay(from), startOfDay(to, { after: 1 })]
   const filter = {
     ...(actor && { actor }),
     ...(action && { action }),
     ...(subject && { subject }),
     ...(chain && { chain: chainOf(chain) }),
+    ...(since && { since }),
+    ...(until && { until }),
   }
   const audit = useInfiniteQuery({
     queryKey: ['audit', filter],
@@ -47,6 +52,8 @@ export function Page() {
         <TextFilter label={words.action} name="action" />
         <TextFilter label={words.subject} name="subject" />
         <TextFilter label={words.chain} name="chain" />
+        <DayFilter label={words.from} name="from" />
+        <DayFilter label={words.to} name="to" />
       </div>
       {audit.isError && <ProblemView error={audit.error} onRetry={() => void audit.refetch()} />}
       {audit.isPending ? <Loading rows={10} /> : <Entries entries={entries} isFiltered={Object.keys(filter).length > 0} />}

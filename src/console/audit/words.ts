@@ -14,4 +14,6 @@ export const words = {
   action: 'Action (rollout.paused)',
   subject: 'Subject',
   chain: 'Chain',
+  from: 'From',
+  to: 'To',
 } as const

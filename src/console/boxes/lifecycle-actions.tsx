@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { type BoxDetail, type BoxMove, type BoxRemoval, lifecycleQuestions } from '../../core/boxes/index.ts'
 import { hostsQuery } from '../hosts/index.ts'
 import { ActionDialog, api, Button, Check, queryClient, quoted, useMay, usePaletteAction } from '../kit/index.ts'
+import { awaitCommand } from './await-command.ts'
 import { whyNotMoved } from './commands.ts'
 import { MoveDialog, RemoveDialog } from './move-dialog.tsx'
 import { words } from './words.ts'
@@ -14,8 +15,9 @@ const refresh = async (work: Promise<unknown>): Promise<void> => {
 
 /** The buttons that move and remove a box. A removed box has its own, beside its removal. */
 export function LifecycleActions({ box }: Readonly<{ box: BoxDetail }>) {
-  const [opened, setOpened] = useState<'move' | 'remove'>()
+  const [opened, setOpened] = useState<'again' | 'move' | 'remove'>()
   const [move, remove] = [useMay('boxes', 'moveBox').why ?? whyNotMoved(box), useMay('boxes', 'removeBox').why]
+  const again = useMay('boxes', 'adoptAgain').why
   const isThere = box.status !== 'removed'
   usePaletteAction({
     move: move || !isThere ? undefined : () => setOpened('move'),
@@ -25,12 +27,29 @@ export function LifecycleActions({ box }: Readonly<{ box: BoxDetail }>) {
   const close = () => setOpened(undefined)
   return (
     <>
+      {box.live && (box.freshness === 'stale' || box.freshness === 'never') && (
+        <Button why={again} onPress={() => setOpened('again')}>
+          {words.adoptAgain}
+        </Button>
+      )}
       <Button why={move} onPress={() => setOpened('move')}>
         {words.moveBox}
       </Button>
       <Button why={remove} onPress={() => setOpened('remove')}>
         {words.removeBox}
       </Button>
+      {opened === 'again' && (
+        <ActionDialog
+          title={words.adoptAgainTitle(box.slug)}
+          consequence={<p>{words.adoptAgainEffect(box.host)}</p>}
+          confirm={words.adoptAgainConfirm}
+          cli={() => `tenantry boxes adopt ${box.slug} --again`}
+          run={() =>
+            refresh(api.boxes.adoptAgain({ params: { slug: box.slug }, body: {} }).then(({ commandId }) => awaitCommand(commandId)))
+          }
+          onClose={close}
+        />
+      )}
       {opened === 'move' && <MoveDialog box={box} onClose={close} />}
       {opened === 'remove' && <RemoveDialog box={box} onClose={close} />}
     </>

@@ -90,6 +90,11 @@ export const words = {
   notReady: 'The box is not ready yet.',
   onlyObserved: 'The box is only observed. Complete its adoption first.',
   noHost: 'No other host is online.',
+  adoptAgain: 'Register again…',
+  adoptAgainTitle: (slug: string) => `Register ${slug} again on its host?`,
+  adoptAgainEffect: (host: string) =>
+    `For a box whose agent lost its state folder: the new agent of ${host} records it again. Nothing in the box is changed.`,
+  adoptAgainConfirm: 'Register the box',
   moveBox: 'Move…',
   moveTitle: (slug: string) => `Move ${slug} to another host?`,
   moveTo: 'Target host',

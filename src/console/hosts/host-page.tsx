@@ -113,7 +113,7 @@ const agentFacts = ({
 
 function machineFacts({ resources: has, diskLow }: HostView): readonly Fact[] {
   if (!has) return [['Resources', 'not reported yet']]
-  const disk = `${bytesText(has.freeDiskBytes)} of ${bytesText(has.diskBytes)} free`
+  const disk = `${bytesText(has.freeDiskBytes)} of ${bytesText(has.diskBytes)} free${has.diskPath === undefined ? '' : ` (${has.diskPath})`}`
   return [
     ['CPUs', `${has.cpus}${has.load ? `, load ${has.load.map((value) => value.toFixed(2)).join(' ')}` : ''}`],
     [

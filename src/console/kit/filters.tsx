@@ -30,6 +30,23 @@ export function TextFilter({ label, name = 'q' }: Readonly<{ label: string; name
   )
 }
 
+/** Filters by a day of the viewer's calendar; it is in the address under `name`. */
+export function DayFilter({ label, name }: Readonly<{ label: string; name: string }>) {
+  const [search, change] = useSearchState()
+  return (
+    <label className="choice-filter">
+      {label}
+      <input type="date" value={search[name] ?? ''} onChange={({ target }) => change({ [name]: target.value || undefined })} />
+    </label>
+  )
+}
+
+/** The first moment of a day of the viewer's calendar, or of the day after it, in UTC. Undefined for a text that is no day. */
+export function startOfDay(day: string | undefined, { after = 0 } = {}): string | undefined {
+  const [, year, month, date] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(day ?? '') ?? []
+  return year ? new Date(Number(year), Number(month) - 1, Number(date) + after).toISOString() : undefined
+}
+
 export type Choice = Readonly<{ value: string; label: string }>
 
 /** `none`: the word for no filter. */

@@ -20,7 +20,7 @@ export {
   navGroups,
   type PaletteEntry,
 } from './feature.ts'
-export { ChoiceFilter, TextFilter } from './filters.tsx'
+export { ChoiceFilter, DayFilter, startOfDay, TextFilter } from './filters.tsx'
 export { Brand, useCriticalInTitle, usePageTitle } from './installation.tsx'
 export { type Fact, KeyValues, Link, PageHeader, Scroll, Section } from './layout.tsx'
 export { ListPage } from './list-page.tsx'

@@ -65,7 +65,9 @@ export function ListPage<Data, Row>(props: ListPageProps<Data, Row>) {
                 <Button onPress={() => change({ cursor: next(data) ?? undefined })}>Older</Button>
               </p>
             )}
-            {below?.(data)}
+            {below
+              ? below(data)
+              : !next && isCut(data) && <p className="dim">{`The first ${props.rows(data).length} are shown; there are more.`}</p>}
           </>
         )}
       </Loaded>
@@ -73,6 +75,10 @@ export function ListPage<Data, Row>(props: ListPageProps<Data, Row>) {
     </>
   )
 }
+
+/** A page of a longer list whose other pages are not shown: a list must not end without a word. */
+const isCut = (data: unknown): boolean =>
+  typeof data === 'object' && data !== null && 'nextCursor' in data && typeof data.nextCursor === 'string'
 
 const nameOf = <Row,>(filter: Filter<Row>): string => ('text' in filter ? 'q' : filter.name)
 

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Alert } from '../../core/alerts/index.ts'
+import { type Alert, mostSevereFirst } from '../../core/alerts/index.ts'
 import type { FleetSummary } from '../../core/boxes/index.ts'
 import { alertTone, openAlertsQuery } from '../alerts/index.ts'
 import { fleetQuery } from '../boxes/index.ts'
@@ -26,7 +26,7 @@ export function Page() {
         answer={
           <span className="counts">
             {fleet.data && fleet.data.boxes > 0 && <Chats health={fleet.data.health} />}
-            {alerts.data && rollouts.data && <Answer paused={paused.length} alerts={urgent} boxes={fleet.data?.boxes} />}
+            {alerts.data && rollouts.data && <Answer paused={paused.length} alerts={urgent} fleet={fleet.data} />}
           </span>
         }
       />
@@ -41,39 +41,45 @@ export function Page() {
       </Section>
       <div className="columns">
         <Fleet />
-        <LastDay alerts={alerts.data?.alerts ?? []} rollouts={all} />
+        <LastDay rollouts={all} />
       </div>
     </>
   )
 }
 
 const Chats = ({ health }: Readonly<{ health: FleetSummary['health'] }>) => {
-  const tone = health.down + health.degraded > 0 ? 'failed' : health.unknown > 0 ? 'warning' : 'ok'
+  const { down, degraded, unknown, maintenance } = health
+  const tone = down + degraded > 0 ? 'failed' : unknown > 0 ? 'warning' : maintenance > 0 ? 'waiting' : 'ok'
   return <Status tone={tone}>{words.chats(health)}</Status>
 }
 
-const Answer = ({ paused, alerts, boxes }: Readonly<{ paused: number; alerts: number; boxes: number | undefined }>) =>
-  paused + alerts === 0 ? (
-    <Status tone={boxes ? 'ok' : 'off'}>{boxes === 0 ? words.notSetUp : words.calm}</Status>
-  ) : (
-    <Status tone="failed">{paused > 0 ? words.toDecide(paused, alerts) : words.attention(alerts)}</Status>
-  )
+type AnswerProps = Readonly<{ paused: number; alerts: number; fleet: FleetSummary | undefined }>
+
+/** An alert is raised after two minutes: until then the line of the chats alone says that something is wrong. */
+const Answer = ({ paused, alerts, fleet }: AnswerProps) => {
+  if (paused + alerts > 0) return <Status tone="failed">{paused > 0 ? words.toDecide(paused, alerts) : words.attention(alerts)}</Status>
+  if (fleet?.boxes === 0) return <Status tone="off">{words.notSetUp}</Status>
+  return fleet && fleet.health.down + fleet.health.degraded + fleet.health.unknown > 0 ? null : <Status tone="ok">{words.calm}</Status>
+}
 
 const Attention = ({ alerts }: Readonly<{ alerts: readonly Alert[] }>) => (
   <Section title={words.open}>
     <ul className="lines">
-      {alerts.slice(0, maxLines).map(({ id, severity, title, command, lastAt }) => (
-        <li key={id} className="wraps">
-          <Status tone={alertTone[severity]}>{words.severity[severity]}</Status>
-          <span className="grow">
-            <Link to={`/alerts/${id}`}>{title}</Link>{' '}
-            <span className="dim">
-              <Ago at={lastAt} />
+      {alerts
+        .toSorted(mostSevereFirst)
+        .slice(0, maxLines)
+        .map(({ id, severity, title, command, lastAt }) => (
+          <li key={id} className="wraps">
+            <Status tone={alertTone[severity]}>{words.severity[severity]}</Status>
+            <span className="grow">
+              <Link to={`/alerts/${id}`}>{title}</Link>{' '}
+              <span className="dim">
+                <Ago at={lastAt} />
+              </span>
             </span>
-          </span>
-          <CliLine>{command}</CliLine>
-        </li>
-      ))}
+            <CliLine>{command}</CliLine>
+          </li>
+        ))}
       {alerts.length > maxLines && (
         <li>
           <Link to="/alerts">{`${alerts.length - maxLines} more`}</Link>

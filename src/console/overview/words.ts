@@ -1,12 +1,15 @@
+import { chatsText, type FleetSummary } from '../../core/boxes/index.ts'
 import { plural } from '../../core/kit/index.ts'
+
+const total = (health: FleetSummary['health']) => Object.values(health).reduce((sum, count) => sum + count, 0)
 
 export const words = {
   title: 'Overview',
   calm: 'All is well. No action needed.',
-  chats: ({ running, ...others }: Readonly<Record<string, number>>) => {
-    const all = Object.values(others).reduce((sum, count) => sum + count, running ?? 0)
-    if (running === all) return all === 1 ? 'The chat runs.' : `All ${all} chats run.`
-    return `${running} of ${all} chats run.`
+  chats: (health: FleetSummary['health']) => {
+    const text = chatsText(health)
+    const unknown = health.unknown > 0 && health.unknown < total(health) ? `; ${health.unknown} not known` : ''
+    return `${text[0]?.toUpperCase()}${text.slice(1)}${unknown}.`
   },
   attention: (count: number) => `${plural(count, 'alert')} to act on.`,
   toDecide: (paused: number, alerts: number) =>
@@ -20,6 +23,7 @@ export const words = {
   noRollouts: 'No rollout is running.',
   fleet: 'Fleet',
   lastDay: 'Last 24 hours',
+  closedAfter: (title: string, span: string) => `${title} (closed after ${span})`,
   quietDay: 'Nothing happened.',
   open: 'Open alerts',
   boxes: (count: number) => plural(count, 'box', 'boxes'),

@@ -26,7 +26,7 @@ export function Page() {
   return (
     <ListPage
       title={words.title}
-      answer={count > 0 && <Status tone="waiting">{words.waiting(count)}</Status>}
+      answer={count > 0 && <Status tone="waiting">{words.waiting(count, reviews.data?.nextCursor !== null)}</Status>}
       query={reviews}
       rows={({ reviews: rows }) => rows}
       columns={columns}

@@ -5,7 +5,8 @@ const noServer = 'Without a mail server, the daemon writes the mail to its mail 
 
 export const words = {
   ...titles,
-  waiting: (count: number) => `${plural(count, 'submission')} ${count === 1 ? 'waits' : 'wait'} for a review.`,
+  waiting: (count: number, areMore: boolean) =>
+    `${areMore ? 'More than ' : ''}${plural(count, 'submission')} ${count === 1 && !areMore ? 'waits' : 'wait'} for a review.`,
   none: 'No submission waits for a review',
   approve: 'Approve',
   approveTitle: (name: string) => `Approve ${name}?`,

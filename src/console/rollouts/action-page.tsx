@@ -151,18 +151,22 @@ function Attempt({ attempt }: Readonly<{ attempt: RolloutAttempt }>) {
           </div>
         )}
       </div>
-      {attempt.logs && <FailureLogs logs={attempt.logs} />}
+      {attempt.hasLogs && <FailureLogs logs={attempt.logs} />}
     </Section>
   )
 }
 
 /** The last lines of the services that failed, from before the rollback replaced them. */
-const FailureLogs = ({ logs }: Readonly<{ logs: NonNullable<RolloutAttempt['logs']> }>) => (
+const FailureLogs = ({ logs }: Readonly<{ logs: RolloutAttempt['logs'] }>) => (
   <>
     <h3>{text.logs}</h3>
-    <pre className="log" role="log" aria-label={text.logs}>
-      {logs.map(({ at, service, text }) => `${at.slice(11, 19)} ${service}  ${text}`).join('\n')}
-    </pre>
+    {logs ? (
+      <pre className="log" role="log" aria-label={text.logs}>
+        {logs.map(({ at, service, text }) => `${at.slice(11, 19)} ${service}  ${text}`).join('\n')}
+      </pre>
+    ) : (
+      <p className="dim">{text.logsForOperators}</p>
+    )}
   </>
 )
 

@@ -170,6 +170,7 @@ export const words = {
     steps: 'Steps',
     probes: 'Probes',
     logs: 'Last log lines of what failed',
+    logsForOperators: 'Reading logs needs the role operator.',
     unknownImage: 'unknown',
     running: 'running',
     snapshots: 'Snapshots of this box',

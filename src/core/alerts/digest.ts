@@ -1,11 +1,10 @@
 import { plural } from '../kit/index.ts'
-import type { AlertSeverity } from './alert.ts'
 import { type AlertMessage, subjectLine } from './message.ts'
 import { humanTime, quoted } from './phrases.ts'
+import { bySeverity } from './severity.ts'
 
 const maxLines = 40
 const maxTitleLength = 200
-const bySeverity = ['critical', 'warning', 'info'] as const satisfies readonly AlertSeverity[]
 
 /** One message for alerts that a channel held back, the most severe first, as they are now. At least one alert. */
 export function digestMessage(alerts: readonly AlertMessage[], at: string): AlertMessage {

@@ -29,3 +29,4 @@ export {
 } from './message.ts'
 export { type AlertError, firstOf, humanTime, quoted, reasonText } from './phrases.ts'
 export { type ChannelRules, deliveryTime, isQuietHours, noRules, rulesText } from './rules.ts'
+export { mostSevereFirst } from './severity.ts'

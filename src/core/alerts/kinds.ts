@@ -121,9 +121,9 @@ export const alertKinds = {
     severity: 'warning',
     about: null,
     raised:
-      'Boxes have no snapshot of the last 26 h, checked daily, or their snapshots were not checked or drilled for five weeks, checked weekly. ' +
-      'One alert for all boxes',
-    closed: 'every box has one, or all were checked',
+      'Boxes have no snapshot of the last 26 h, though one is due every day; or their snapshots were not checked or drilled for five weeks, ' +
+      'checked weekly. One alert for all boxes',
+    closed: 'every box has one, within a minute, or all were checked',
   },
   snapshot_store_lost: {
     severity: 'critical',

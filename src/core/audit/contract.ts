@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { admin, type Contract, CounterText, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, CounterText, endpoint, Paging, TimeInput, Timestamp } from '../contract/index.ts'
 import { Checkpoint } from './checkpoint.ts'
 
 const ChainName = z.string().regex(/^[a-z0-9][a-z0-9:_.-]{0,80}$/, 'must be the name of a chain, such as admin')
@@ -44,6 +44,8 @@ export const auditContract = {
       actor: Filter.meta({ description: 'Exact match, or a prefix with a trailing *' }),
       action: Filter,
       subject: Filter,
+      since: TimeInput.optional().meta({ description: 'Only entries of this time or later' }),
+      until: TimeInput.optional().meta({ description: 'Only entries before this time' }),
     }),
     returns: z.object({ entries: z.array(AuditEntryAnswer), nextCursor: z.string().nullable() }),
     summary: 'List audit entries, newest first',

@@ -29,6 +29,8 @@ const Port = z.number().int().min(1).max(65_535)
 const Ports = z.object({ public: Port, platform: Port, probe: Port })
 /** Counted from the start of the first step, on the agent's monotonic clock. */
 const deadlineMs = z.number().int().min(1)
+
+const Restarted = z.object({ report: VersionsReport, probe: ProbeResult, durationMs: z.number() })
 /** A manifest names three services for each of three tiers. */
 const maxImages = 50
 
@@ -220,8 +222,14 @@ export const boxCommands = {
   },
   /** Stops and starts the containers, unchanged and unfenced; the box is proven healthy afterwards. */
   'tenant-box.restart': {
-    payload: z.object({ ...AddressedBox, services: z.array(Service).min(1).optional().meta({ description: 'Default: all' }) }),
-    result: z.object({ report: VersionsReport, probe: ProbeResult, durationMs: z.number() }),
+    payload: z.object(AddressedBox),
+    result: Restarted,
+    secrets: [],
+  },
+  /** The same for some services. A kind of its own: an agent that knows only the other one would ignore the services and restart all. */
+  'tenant-box.restart_services': {
+    payload: z.object({ ...AddressedBox, services: z.array(Service).min(1) }),
+    result: Restarted,
     secrets: [],
   },
   /** Fences and stops the box and takes a last snapshot. It stays stopped until another host has it, it is taken back, or it is removed. */

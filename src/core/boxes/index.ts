@@ -25,7 +25,7 @@ export {
   takeBackSaga,
   takeOverSaga,
 } from './box-sagas.ts'
-export { boxState, healthSentence } from './box-state.ts'
+export { boxState, chatsText, healthSentence } from './box-state.ts'
 export {
   type AgentError,
   type BoxFacts,

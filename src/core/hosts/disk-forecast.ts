@@ -1,7 +1,7 @@
 import { type HostResources, isDiskLow } from './host.ts'
 
-/** The free disk space of a host at one moment. */
-export type DiskSample = Readonly<{ at: string; freeBytes: number }>
+/** The free disk space of a host at one moment. A host reports its fullest disk, which may be another one than before: it has another size. */
+export type DiskSample = Readonly<{ at: string; freeBytes: number; diskBytes?: number }>
 
 const dayMs = 86_400_000
 const sampleEveryMs = 60 * 60_000
@@ -9,11 +9,12 @@ const keepMs = 7 * dayMs
 /** A shorter time says nothing of the next days. */
 const leastSpanMs = 6 * 60 * 60_000
 
-/** Adds a sample an hour after the last one, and drops those older than a week. */
+/** Adds a sample an hour after the last one, and drops those older than a week and those of another disk. */
 export function withSample(samples: readonly DiskSample[], sample: DiskSample): readonly DiskSample[] {
   const [last, nowMs] = [samples.at(-1), Date.parse(sample.at)]
-  if (last && nowMs - Date.parse(last.at) < sampleEveryMs) return samples
-  return [...samples.filter(({ at }) => nowMs - Date.parse(at) <= keepMs), sample]
+  const isOfDisk = ({ diskBytes }: DiskSample) => diskBytes === sample.diskBytes
+  if (last && isOfDisk(last) && nowMs - Date.parse(last.at) < sampleEveryMs) return samples
+  return [...samples.filter((one) => isOfDisk(one) && nowMs - Date.parse(one.at) <= keepMs), sample]
 }
 
 /** When the disk is full if it fills as it did in the last week. Undefined while it does not fill, or too little is known. */

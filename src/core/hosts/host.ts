@@ -36,8 +36,11 @@ export const HostResources = z.object({
   memoryAvailableBytes: z.number().min(0).optional(),
   /** Load average over 1, 5 and 15 minutes. */
   load: z.array(z.number().min(0)).length(3).optional(),
+  /** Of the fullest of the disks of boxes, volumes and the agent's state. */
   diskBytes: z.number().min(0),
   freeDiskBytes: z.number().min(0),
+  /** A folder on that disk. */
+  diskPath: z.string().max(300).optional(),
   /** Number of boxes on the host. */
   boxes: z.number().int().min(0).optional(),
   /** Disk reserve for journal and restore: `used`: released for them and not reallocated yet. */

@@ -117,7 +117,9 @@ export const RolloutAttempt = z.object({
   restored: RestoredDatabase.nullable(),
   /** The parts of the downtime, and the fence mode that the agent applied; null where it did not report them. */
   downtime: Downtime.nullable(),
-  /** The last lines of the services that failed, without secrets; null where no step failed after the box was changed. Not part of the checksum. */
+  /** Whether a step failed after the box was changed, so that there are lines of the services that failed. */
+  hasLogs: z.boolean(),
+  /** These last lines, without secrets; null for viewers, and where there are none. Not part of the checksum. */
   logs: z.array(LogLine).nullable(),
   /** The reported steps in order: the start of each, and its duration until the next one or the end. */
   steps: z.array(AttemptStep),

@@ -14,6 +14,8 @@ type Query = Readonly<{
   actor?: string | undefined
   action?: string | undefined
   subject?: string | undefined
+  since?: string | undefined
+  until?: string | undefined
 }>
 
 const filters = ['actor', 'action', 'subject'] as const
@@ -22,6 +24,8 @@ const filters = ['actor', 'action', 'subject'] as const
 export async function listAudit({ db }: { db: Db }, query: Query): Promise<{ entries: AuditEntry[]; nextCursor: string | null }> {
   let select = db.selectFrom('audit').selectAll().where('chain', '=', query.chain).orderBy('seq', 'desc')
   if (query.cursor) select = select.where('seq', '<', query.cursor)
+  if (query.since) select = select.where('at', '>=', query.since)
+  if (query.until) select = select.where('at', '<', query.until)
   for (const filter of filters) {
     const requested = query[filter]
     if (requested?.endsWith('*')) {

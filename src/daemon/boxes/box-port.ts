@@ -1,6 +1,6 @@
-import type { BoxId, BoxMigration, CommandSecrets, HostId, ProbeResult, VersionsReport } from '../../core/boxes/index.ts'
+import type { BoxCommandResult, BoxId, BoxMigration, CommandSecrets, HostId, ProbeResult, VersionsReport } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
+import { appendEvent, type DbOrTx, type Tx, type WithTx } from '../db/index.ts'
 import type { BoxPort, Command, CommandEnding, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import { finishAdoption } from './adopt-box.ts'
@@ -39,6 +39,13 @@ export const boxPort = (deps: BoxPortDeps): BoxPort => ({
 
 type Deps = Readonly<{ clock: Clock }>
 
+type RestartResult = BoxCommandResult<'tenant-box.restart'>
+
+async function storeRestart(step: WithTx<Deps> & Readonly<{ command: Command }>, { report, probe }: RestartResult): Promise<void> {
+  await storeReport(step, report, probe)
+  await endRestart(step.tx, step.command)
+}
+
 /** Stores the results of successful commands. `prefetch` has none: pulled images change nothing that runs. */
 const boxResultHandlers = (deps: Deps): ResultHandlers => ({
   'tenant-box.report_versions': (tx, command, { report }) => storeReport({ ...deps, tx, command }, report),
@@ -46,10 +53,8 @@ const boxResultHandlers = (deps: Deps): ResultHandlers => ({
   'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp({ ...deps, tx, command }, { report, probe, findings: [] }),
   'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp({ ...deps, tx, command }, { report, findings }),
   'tenant-box.adopt_again': (tx, command, { report }) => storeReport({ ...deps, tx, command }, report),
-  'tenant-box.restart': async (tx, command, { report, probe }) => {
-    await storeReport({ ...deps, tx, command }, report, probe)
-    await endRestart(tx, command)
-  },
+  'tenant-box.restart': (tx, command, result) => storeRestart({ ...deps, tx, command }, result),
+  'tenant-box.restart_services': (tx, command, result) => storeRestart({ ...deps, tx, command }, result),
   'tenant-box.restore': async (tx, command, { report, probes }) => {
     if (report) await storeReport({ ...deps, tx, command }, report, probes.at(-1))
   },
@@ -123,6 +128,7 @@ function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
   return {
     'tenant-box.maintenance': (tx, command, { reported }) => failMaintenance({ ...deps, tx }, command, reported),
     'tenant-box.restart': failRestart,
+    'tenant-box.restart_services': failRestart,
     'tenant-box.hand_over': failed,
     'tenant-box.take_over': failed,
     'tenant-box.take_back': failed,

@@ -98,7 +98,7 @@ async function hostsShortOfDisk({ db, clock }: Deps, hosts: readonly Watched[]):
   const short: Text[] = []
   for (const { id, name, resources, samples } of hosts) {
     if (!resources) continue
-    const kept = withSample(samples, { at: isoNow(clock), freeBytes: resources.freeDiskBytes })
+    const kept = withSample(samples, { at: isoNow(clock), freeBytes: resources.freeDiskBytes, diskBytes: resources.diskBytes })
     if (kept !== samples)
       await db
         .updateTable('hosts')
@@ -144,11 +144,11 @@ const skewAlert = ({ name, clockOffsetMs }: Watched): Text => ({
   command: `tenantry hosts show ${name}`,
 })
 
-const diskAlert = (name: string, { diskBytes, freeDiskBytes }: HostResources, full: Date | undefined): Text => ({
+const diskAlert = (name: string, { diskBytes, freeDiskBytes, diskPath }: HostResources, full: Date | undefined): Text => ({
   subject: name,
   title: `Host ${name} has ${bytesText(freeDiskBytes)} of disk left`,
   body:
-    `${Math.round((freeDiskBytes / diskBytes) * 100)} % of ${bytesText(diskBytes)} are free. ` +
+    `${Math.round((freeDiskBytes / diskBytes) * 100)} % of ${bytesText(diskBytes)} are free${diskPath === undefined ? '' : ` at ${diskPath}`}. ` +
     `${full ? `At the rate of the last days the disk is full on ${humanTime(full.toISOString()).slice(0, 10)}.` : 'It does not fill at the moment.'}\n` +
     'A full disk stops every box of the host, and pulls and restores need space first. Remove what is not of boxes, move a box to another host, ' +
     'or enlarge the disk.',

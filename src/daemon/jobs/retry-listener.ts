@@ -17,6 +17,7 @@ export function chatRetryListener({ clock }: Readonly<{ clock: Clock }>): Comman
       'tenant-box.take_back': retry,
       'tenant-box.maintenance': retry,
       'tenant-box.restart': retry,
+      'tenant-box.restart_services': retry,
     },
   }
 }

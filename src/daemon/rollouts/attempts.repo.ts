@@ -26,6 +26,7 @@ export const attemptOf = (row: Row): RolloutAttempt => ({
   composeBackup: row.compose_backup,
   restored: read(row.restored),
   downtime: read(row.downtime),
+  hasLogs: row.logs !== null,
   logs: read(row.logs),
   steps: JSON.parse(row.steps),
   durationMs: ms(row.duration_ms),
@@ -48,7 +49,7 @@ export const lastFailedAttempt = (db: DbOrTx, boxId: string): Promise<{ rolloutI
 
 /** The fields of an attempt that become known; the others stay as they are. */
 export type Evidence = Partial<
-  Omit<RolloutAttempt, 'attempt' | 'kind' | 'startedAt'> & {
+  Omit<RolloutAttempt, 'attempt' | 'kind' | 'startedAt' | 'hasLogs'> & {
     /** Background updates that ran before the update: the former chat server knows them. */
     backgroundBefore: readonly string[] | null
   }

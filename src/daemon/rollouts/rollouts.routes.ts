@@ -1,3 +1,4 @@
+import { roleAtLeast } from '../../core/contract/index.ts'
 import { emergencyContract, rolloutsContract } from '../../core/rollouts/index.ts'
 import { type Served, serveContract } from '../http/index.ts'
 import { listBoxUpdates } from './box-updates.ts'
@@ -34,7 +35,7 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
     reportRollout: ({ params }) => reportRollout(deps, params),
     listBoxUpdates: async ({ params }) => ({ updates: await listBoxUpdates(deps, params) }),
     listEvidence: ({ params, query }) => listEvidence(deps, { ...params, ...query }),
-    getRolloutAction: ({ params }) => showAction(deps, params),
+    getRolloutAction: ({ actor, params }) => showAction(deps, { ...params, mayReadLogs: roleAtLeast(actor.role, 'operator') }),
     lastFailure: ({ params }) => showLastFailure(deps, params.slug),
     startRollout: ({ actor, params, body }) => startRollout(deps, actor, { ...params, ...body }),
     pauseRollout: ({ actor, params, body }) => pauseRollout(deps, actor, { ...params, ...body }),

@@ -84,14 +84,15 @@ async function lastEventOf(db: DbOrTx, id: string): Promise<string> {
   return String(row?.seq ?? 0)
 }
 
-/** One tenant's action with the evidence of all its attempts. Throws NOT_FOUND. */
+/** One tenant's action with the evidence of all its attempts. Lines of logs are for operators, as everywhere. Throws NOT_FOUND. */
 export async function showAction(
   { db }: Deps,
-  { id, slug }: { id: string; slug: string },
+  { id, slug, mayReadLogs = false }: Readonly<{ id: string; slug: string; mayReadLogs?: boolean }>,
 ): Promise<{ action: RolloutAction; attempts: RolloutAttempt[] }> {
   await rolloutById(db, id)
   const action = await actionBySlug(db, id, slug)
-  return { action: publicAction(action), attempts: await attemptsOf(db, action.id) }
+  const attempts = await attemptsOf(db, action.id)
+  return { action: publicAction(action), attempts: mayReadLogs ? attempts : attempts.map((attempt) => ({ ...attempt, logs: null })) }
 }
 
 type LastFailure = Readonly<{ rolloutId: string; attempt: number; at: string }>

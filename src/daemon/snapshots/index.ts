@@ -3,7 +3,8 @@
 // No repository password is stored; each is derived from a key in the settings.
 import './snapshots.tables.ts'
 import { snapshotsContract } from '../../core/snapshots/index.ts'
-import { feature } from '../feature/index.ts'
+import { releaseOwnLease } from '../db/index.ts'
+import { feature, repeat } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { abandonSnapshots } from './abandon-snapshots.ts'
 import type { SnapshotsDeps } from './deps.ts'
@@ -16,6 +17,7 @@ import { runSnapshotTasks } from './snapshot-tasks.ts'
 import { snapshotsJobs } from './snapshots.jobs.ts'
 import { summarizeProofs } from './summarize-proofs.ts'
 import { takeSnapshot } from './take-snapshot.ts'
+import { watchLease, watchSnapshots } from './watch-snapshots.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
 export { eraseSnapshots, snapshotsOnHosts } from './erase-snapshots.ts'
@@ -38,6 +40,7 @@ export {
 } from './snapshot-store.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'
 export { isStored, newestPerTenant, registeredSnapshots } from './snapshots.repo.ts'
+export { watchSnapshots } from './watch-snapshots.ts'
 
 export const snapshotsRoutes = (deps: SnapshotsDeps) =>
   serveContract(snapshotsContract, {
@@ -53,6 +56,15 @@ export const snapshotsFeature = feature<SnapshotsDeps>({
   name: 'snapshots',
   routes: snapshotsRoutes,
   crons: snapshotsJobs,
-  loops: (deps) => [(signal) => runSnapshotTasks(deps, signal), (signal) => runStoreMaintenance(deps, signal)],
+  loops: (deps) => [
+    (signal) => runSnapshotTasks(deps, signal),
+    (signal) => runStoreMaintenance(deps, signal),
+    repeat(deps, {
+      everyMs: 60_000,
+      name: 'watching the age of snapshots',
+      run: () => watchSnapshots(deps),
+      atEnd: () => releaseOwnLease(deps, { name: watchLease, owner: deps.owner }),
+    }),
+  ],
   metrics: ({ db, clock }, registry) => snapshotMetrics({ db, clock, registry }),
 })

@@ -2,12 +2,13 @@ import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import { dueDrills, type SnapshotStatus } from '../../core/snapshots/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type Cron, defineCron } from '../feature/index.ts'
-import { lateKey, proofsLate, proofsLateKey, snapshotsLate } from './alerts.ts'
+import { proofsLate, proofsLateKey } from './alerts.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { lastProofs, lastTried } from './proofs.ts'
 import { assertSnapshotsConfigured } from './snapshot-store.ts'
 import { enqueueTasks, freshMs } from './snapshot-tasks.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
+import { remindOfLate } from './watch-snapshots.ts'
 
 /** Jobs only queue tasks, which run when box and host are free. None of them starts an update. */
 export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
@@ -74,23 +75,8 @@ async function daily(deps: SnapshotsDeps): Promise<string> {
     'daily',
     due.map(({ tenantId }) => tenantId),
   )
-  await alertOverdue(deps, due, newest)
+  await remindOfLate(deps)
   return `${plural(due.length, 'box', 'boxes')} queued, ${boxes.length - due.length} with a fresh snapshot`
-}
-
-/** Yesterday's snapshot is overdue after this. */
-const lateMs = 26 * 60 * 60_000
-
-async function alertOverdue({ db, clock }: SnapshotsDeps, due: readonly ManagedBox[], newest: ReadonlyMap<string, string>): Promise<void> {
-  const lateSince = isoIn(clock, -lateMs)
-  const [first, ...others] = due
-    .filter(({ tenantId, createdAt }) => (newest.get(tenantId) ?? createdAt) <= lateSince)
-    .map(({ slug, tenantId }) => ({ slug, newestAt: newest.get(tenantId) ?? null }))
-    .toSorted((a, b) => ((a.newestAt ?? '') < (b.newestAt ?? '') ? -1 : 1))
-  await db.transaction().execute(async (tx) => {
-    if (first) await raiseAlert(tx, clock, snapshotsLate([first, ...others]))
-    else await closeAlerts(tx, clock, { keys: [lateKey], because: 'every box has a fresh snapshot' })
-  })
 }
 
 async function prune(deps: SnapshotsDeps): Promise<string> {

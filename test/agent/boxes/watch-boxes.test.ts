@@ -92,6 +92,17 @@ test('a failure is told once it was there twice, and its end soon after', async 
   await watch.end()
 })
 
+test('a box whose container changes is checked within seconds, also one that starts again and again', async () => {
+  const watch = await aWatch(['linden', 'ahorn'])
+  await watch.pass(10)
+  watch.down.add('linden')
+  watch.watcher.containerChanged('linden')
+  await watch.pass(12)
+  expect([watch.changes(), watch.watcher.found('linden')?.check.verdict]).toEqual([1, 'failed'])
+  expect(watch.checks.filter(({ slug }) => slug === 'ahorn')).toHaveLength(1)
+  await watch.end()
+})
+
 test('one failure between two good checks is not told', async () => {
   const watch = await aWatch(['linden'])
   await watch.pass(30)

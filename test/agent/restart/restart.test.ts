@@ -27,7 +27,7 @@ async function aBox() {
   const ids = async () => (await engine.containers(box.project)).map(({ id }) => id).sort()
   const run = (changed: Partial<typeof engine> = {}) => {
     const deps = { ...agent.deps, engine: { ...engine, ...changed }, once: onceOnly({ journal, locks: memoryLocks() }) }
-    return moving(clock, () => restart(deps)(aContext().context, known), 10_000)
+    return moving(clock, () => restart(deps, 'tenant-box.restart')(aContext().context, known), 10_000)
   }
   return { ...agent, box, stopped, engine, states, ids, run }
 }

@@ -16,7 +16,7 @@ const none: Answers = {
   'GET /api/admin/v1/hosts': { hosts: [] },
   'GET /api/admin/v1/boxes': { boxes: [], nextCursor: null },
 }
-const alert = (id: number) => ({ id, title: `Host host-${id} is offline` })
+const alert = (id: number) => ({ id, severity: id === 6 ? 'critical' : 'warning', title: `Host host-${id} is offline` })
 const busy: Answers = {
   'GET /readyz': ready('Nord, production'),
   'GET /api/admin/v1/alerts': { alerts: [1, 2, 3, 4, 5, 6].map(alert), nextCursor: null, deadLetters: [] },
@@ -51,7 +51,7 @@ describe('status', () => {
     expect(stdout).toMatch(/drift +.*1 in sync.*1 major/)
     expect(stdout).toMatch(/hosts +.*1 online.*1 offline/)
     expect(stdout).toContain('host-2  offline')
-    expect(stdout).toContain('Next: tenantry alerts show 1')
+    expect(stdout).toContain('Next: tenantry alerts show 6')
   })
 
   test('of an empty installation names the first step', async () => {

@@ -128,7 +128,7 @@ test('what users need to write is named first', () => {
 })
 
 test('a fleet says in one sentence whether its chats run', () => {
-  const box = (slug: string, state?: 'running' | 'down' | 'unknown') => ({
+  const box = (slug: string, state?: 'running' | 'degraded' | 'down' | 'unknown') => ({
     slug,
     health: state ? { state, failing: [], why: null, since: null } : null,
   })
@@ -137,8 +137,10 @@ test('a fleet says in one sentence whether its chats run', () => {
   const many = Array.from({ length: 7 }, (_, n) => box(`u${n}`, 'unknown'))
   expect(healthSentence([...many, box('d', 'down'), box('r', 'running')])).toEqual({
     isGood: false,
-    text: '1 of 9 chats run; down: d; unknown: u0, u1, u2, u3, u4 and 2 more',
+    text: '1 of 2 chats run; down: d; not known: u0, u1, u2, u3, u4 and 2 more',
   })
+  expect(healthSentence([box('a', 'degraded')])).toEqual({ isGood: false, text: 'the chat runs; degraded: a' })
+  expect(healthSentence([box('a', 'unknown')])).toEqual({ isGood: false, text: 'whether the chat runs is not known: a' })
 })
 
 test('a box that an operator restarts is in maintenance while its services are stopped, and running before and after', () => {

@@ -35,3 +35,9 @@ test.each<[number, number | undefined, boolean, boolean]>([
   const full = hours === undefined ? undefined : at(hours)
   expect(isDiskShort({ resources, fullAt: full, now: at(0), isAlerted })).toBe(expected)
 })
+
+test('another disk begins a history of its own', () => {
+  const former = { ...sample(0, 200), diskBytes: 1000 }
+  const other = { ...sample(0.5, 50), diskBytes: 100 }
+  expect(withSample([former], other)).toEqual([other])
+})

@@ -5,7 +5,7 @@ import type { Db } from '../../../src/daemon/db/index.ts'
 import { hostById } from '../../../src/daemon/hosts/hosts.repo.ts'
 import { freezeHost, revokeHost } from '../../../src/daemon/hosts/revoke-host.ts'
 import { abortRollout, pauseRollout, resumeRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
+import { snapshotsJobs, watchSnapshots } from '../../../src/daemon/snapshots/index.ts'
 import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 
 import { silentLogger } from '../../../src/node/index.ts'
@@ -211,15 +211,18 @@ onBothDialects('an alert of snapshots', (fresh) => {
     expect(await alertsOf(db)).toEqual(['snapshot_damaged north closed 2x'])
   })
 
-  test('is raised once for all boxes without a recent one and closes when each has one', async () => {
+  test('is raised once for all boxes when one is overdue, again each day, and closes as soon as each has one', async () => {
     const { deps, clock, heard, aBox, aSnapshot, db } = await setUp()
     await aBox('south')
     const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
     const run = () => daily?.run({ signal: new AbortController().signal })
-    await run()
+    await clock.advance(25 * hourMs)
+    await watchSnapshots(deps)
     expect(await alertsOf(db)).toEqual([])
-    await clock.advance(27 * hourMs)
+    await clock.advance(2 * hourMs)
     await heard()
+    for (const _ of [1, 2]) await watchSnapshots(deps)
+    expect(await alertsOf(db)).toEqual(['snapshot_overdue snapshots open'])
     await run()
     const [alert] = await db.selectFrom('alerts').selectAll().execute()
     expect(alert).toMatchObject({
@@ -232,7 +235,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
       ['south', 'c'],
     ] as const)
       await aSnapshot(slug, word)
-    await run()
-    expect(await alertsOf(db)).toEqual(['snapshot_overdue snapshots closed'])
+    await watchSnapshots(deps)
+    expect(await alertsOf(db)).toEqual(['snapshot_overdue snapshots closed 2x'])
   })
 })

@@ -113,6 +113,19 @@ onBothDialects('the audit log', (fresh) => {
     expect((await listAudit({ db }, { chain: 'admin', limit: 9, action: '%' })).entries).toHaveLength(0)
   })
 
+  test('the list of a day begins with its first moment and ends before the next', async () => {
+    const db = await fresh()
+    const clock = manualClock('2026-01-04T23:59:59.999Z')
+    for (const ms of [1, 86_399_999, 1]) {
+      await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: `at.${clock.now().toISOString()}` }))
+      clock.advance(ms)
+    }
+    await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: 'next day' }))
+    const day = { since: '2026-01-05T00:00:00.000Z', until: '2026-01-06T00:00:00.000Z' }
+    const { entries } = await listAudit({ db }, { chain: 'admin', limit: 9, ...day })
+    expect(entries.map(({ at }) => at)).toEqual(['2026-01-05T23:59:59.999Z', '2026-01-05T00:00:00.000Z'])
+  })
+
   test('a checkpoint requested in a transaction is signed and appended once', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))

@@ -29,9 +29,15 @@ export async function restartBox(deps: QueryDeps, actor: Actor, { slug, reason, 
     assertUnfenced(box)
     await assertHostOnline(deps, tx, box)
     const only = services ? { services: [...services] } : {}
-    const payload = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, ...only }
+    const address = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch }
     const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs }
-    await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.restart', payload })
+    await enqueueCommand(
+      tx,
+      clock,
+      services
+        ? { ...command, kind: 'tenant-box.restart_services', payload: { ...address, services: [...services] } }
+        : { ...command, kind: 'tenant-box.restart', payload: address },
+    )
     await recordAudit(tx, clock, { actor, action: 'box.restart', subject: slug, data: { reason, commandId, ...only } })
     return box
   })

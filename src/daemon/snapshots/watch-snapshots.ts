@@ -1,0 +1,66 @@
+import { isoIn, isoNow } from '../../core/kit/index.ts'
+import { closeAlerts, openKeysOf, raiseAlert } from '../alerts/index.ts'
+import { acquireLease } from '../db/index.ts'
+import { lateKey, snapshotsLate } from './alerts.ts'
+import type { SnapshotsDeps } from './deps.ts'
+import { newestPerTenant } from './snapshots.repo.ts'
+
+type Deps = Pick<SnapshotsDeps, 'db' | 'clock' | 'owner'>
+
+export const watchLease = 'snapshots.watch'
+const leaseMs = 60_000
+/** Yesterday's snapshot is overdue after this. */
+const lateMs = 26 * 60 * 60_000
+
+/** Raises `snapshot_overdue` when the newest snapshot of a managed box is older than the schedule demands, and closes it when there is a newer one. */
+export async function watchSnapshots(deps: Deps): Promise<void> {
+  const { db, owner } = deps
+  if (!(await acquireLease(deps, { name: watchLease, owner, ttlMs: leaseMs }))) return
+  const late = await lateBoxes(deps)
+  const isOpen = (await openKeysOf(db, 'snapshot_overdue')).some(({ key }) => key === lateKey)
+  if (isOpen !== late.length > 0) await alertLate(deps, late)
+}
+
+/** Raised again by the daily job while it lasts, with the boxes of that day. */
+export const remindOfLate = async (deps: Pick<Deps, 'db' | 'clock'>): Promise<void> => alertLate(deps, await lateBoxes(deps))
+
+type LateBox = Readonly<{ slug: string; newestAt: string | null }>
+
+async function alertLate({ db, clock }: Pick<Deps, 'db' | 'clock'>, [first, ...others]: readonly LateBox[]): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    if (first) await raiseAlert(tx, clock, snapshotsLate([first, ...others]))
+    else await closeAlerts(tx, clock, { keys: [lateKey], because: 'every box has a recent snapshot' })
+  })
+}
+
+/** The oldest snapshot first. One that no command reported may be incomplete, and one of the future is of a clock that was wrong. */
+async function lateBoxes({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<readonly LateBox[]> {
+  const [now, lateSince] = [isoNow(clock), isoIn(clock, -lateMs)]
+  const boxes = await db
+    .selectFrom('boxes')
+    .select(['slug', 'tenant_id as tenantId'])
+    .where('live', '=', 1)
+    .where('managed', '=', 1)
+    .where('created_at', '<=', lateSince)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('snapshots')
+            .select('snapshot_id')
+            .whereRef('snapshots.tenant_id', '=', 'boxes.tenant_id')
+            .where('status', '=', 'present')
+            .where('taken_at', '>', lateSince)
+            .where('taken_at', '<=', now)
+            .whereRef('snapshots.box_id', '=', 'boxes.id')
+            .where('sha256', 'is not', null),
+        ),
+      ),
+    )
+    .orderBy('slug')
+    .execute()
+  if (boxes.length === 0) return []
+  const newest = await newestPerTenant(db, now)
+  return boxes
+    .map(({ slug, tenantId }) => ({ slug, newestAt: newest.get(tenantId) ?? null }))
+    .toSorted((a, b) => ((a.newestAt ?? '') < (b.newestAt ?? '') ? -1 : 1))
+}
