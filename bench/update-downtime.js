@@ -18,8 +18,8 @@ const sizes = (process.env.BENCH_GIGABYTES ?? sized('0,1', '0')).split(',').map(
 /** Rows of about 350 bytes. */
 const rowsPerGigabyte = 3_000_000
 const mediaBytes = 324e6
-/** A server that fails in the same way for this long is rolled back; the default is two minutes. */
-const steadyFailureMs = 5_000
+/** The broken server is rolled back when it has failed in the same way for this long; the default is two minutes. */
+const steadyFailureMs = 15_000
 
 const table = new URL('../config/synapse-schema.yaml', import.meta.url)
 const { harmlessUpdates } = parse(readFileSync(table, 'utf8'))
@@ -38,7 +38,7 @@ const all = [
   },
   {
     what: `image that fails its probes for ${steadyFailureMs / 1000} s, hot copy`,
-    work: (box) => box.throughAgent('synapse-broken', { snapshot: 'hot' }),
+    work: (box) => box.throughAgent('synapse-broken', { snapshot: 'hot' }, { steadyFailureMs }),
     ratio: 1.5,
   },
   { what: 'image that dies at its start, snapshot before', work: (box) => box.throughAgent('synapse-dies') },
@@ -200,13 +200,13 @@ async function openBox(testbed) {
         for (let file = 0; file < 54; file++) writeFileSync(join(media, `bench-${file}`), systemRandom.bytes(mediaBytes / 54))
       filled = gigabytes
     },
-    throughAgent: async (key, fence = {}) => {
+    throughAgent: async (key, fence = {}, probe = {}) => {
       const { ref, digest } = images[key]
       /** @type {any} */
       const payload = {
         ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, deadlineMs: 3_600_000 },
         targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
-        probe: { consecutive: 3, spacingMs: 5_000, timeoutMs: 1_800_000, steadyFailureMs },
+        probe: { consecutive: 3, spacingMs: 5_000, timeoutMs: 1_800_000, ...probe },
         fence: { mode: 'until-proven', formerSchema: 94, harmlessUpdates, ...fence },
       }
       const context = {
