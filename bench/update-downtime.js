@@ -161,8 +161,8 @@ async function openBox(testbed) {
     )
   let commands = 0
   let filled = 0
-  const sql = async (text) => {
-    const psql = ['psql', '-h', '127.0.0.1', '-U', 'postgres', '-d', 'synapse', '-c', text]
+  const sql = async (text, user = 'synapse') => {
+    const psql = ['psql', '-h', '127.0.0.1', '-U', user, '-d', 'synapse', '-c', text]
     const { exitCode, stderr } = await engine.exec(await database(), psql)
     if (exitCode !== 0) throw new Error(stderr)
   }
@@ -194,7 +194,7 @@ async function openBox(testbed) {
       const columns = 'n, md5(n::text) as id, repeat(md5((n * 7)::text), 8) as body'
       await sql(`create table ${table} as select ${columns} from generate_series(1, ${count}) n`)
       await sql(`vacuum (freeze, analyze) ${table}`)
-      await sql('checkpoint')
+      await sql('checkpoint', 'postgres')
       const media = await engine.volumePath(`box-${slug}-media`)
       if (filled === 0)
         for (let file = 0; file < 54; file++) writeFileSync(join(media, `bench-${file}`), systemRandom.bytes(mediaBytes / 54))

@@ -228,6 +228,36 @@ describe('an agent that was killed before the stop', () => {
   })
 })
 
+test('an agent that was killed before the fence copies again: the log that the copy needs may be gone', async () => {
+  const world = await aWorld()
+  const life = new AbortController()
+  let copies = 0
+  const hotCopy: (typeof updateSteps)['hot-copy'] = async (run) => {
+    copies += 1
+    return updateSteps['hot-copy'](run)
+  }
+  // Before the intent of the fence is written.
+  const store = world.fileStore
+  const files: typeof store = {
+    ...store,
+    write: async (name, text) => {
+      if (!life.signal.aborted && /"step":\s*"fence"/.test(text)) life.abort(new Error('killed'))
+      life.signal.throwIfAborted()
+      return store.write(name, text)
+    },
+  }
+  const deps = await world.agent((ports) => ports, files)
+  const steps = { ...updateSteps, 'hot-copy': hotCopy }
+  const context = aContext({ signal: life.signal })
+  await expect(world.run(order(), { deps, steps, context })).rejects.toThrow('killed')
+  const other = await world.host.servers.beginBackup(world.box, 'other', new AbortController().signal)
+  await other.switchLog()
+  await other.end()
+  expect(await world.run(order(), { steps })).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'hot' } })
+  expect(copies).toBe(2)
+  await expectNothingLeft(world)
+})
+
 test('an update that fails before the stop leaves no backup and no copy', async () => {
   const world = await aWorld()
   const fence: (typeof updateSteps)['fence'] = async () => Promise.reject(problem('CONFLICT', 'the edge is gone'))
