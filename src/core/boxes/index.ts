@@ -173,6 +173,7 @@ export {
   isOpened,
   isRolledBackByImages,
   isTouched,
+  maxRestoreFailures,
   snapshotModeOf,
   type UpdateFacts,
   type UpdateWorld,

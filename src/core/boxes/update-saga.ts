@@ -91,7 +91,8 @@ const [prefetch, probe, commit]: readonly [Forward, Forward, Forward] = [{ name:
 // The log is kept by a session that ends with the agent. While the box serves nobody waits for another copy.
 const hotCopy: Forward = {
   name: 'hot-copy',
-  holds: ({ begun, entries }, { isLogKept = true }) => isLogKept || begun.has('fence') || begun.has('stop') || wasSkipped(entries, 'hot-copy'),
+  holds: ({ begun, entries }, { isLogKept = true }) =>
+    isLogKept || begun.has('fence') || begun.has('stop') || wasSkipped(entries, 'hot-copy'),
 }
 
 const stepsOf = (order: FenceOrder): readonly Forward[] => {
@@ -123,6 +124,9 @@ const restores = (facts: UpdateFacts): boolean => isTouched(facts) && !isOpenFai
 const stops = (facts: UpdateFacts): boolean => isTouched(facts) && !isLeftOpen(facts)
 const restarts = (facts: UpdateFacts): boolean => facts.begun.has('stop') && !isLeftOpen(facts)
 
+/** The last try of a restore may take another way than those before. */
+export const maxRestoreFailures = 3
+
 const compensationOf = ({ formerSchema }: FenceOrder): readonly End[] => [
   { name: 'confirm-rollback', when: (facts) => formerSchema !== undefined && isOpenFailure(facts) },
   {
@@ -131,7 +135,7 @@ const compensationOf = ({ formerSchema }: FenceOrder): readonly End[] => [
     isComplete: (world) => world.fence !== 'absent',
   },
   { name: 'restore-stop', when: stops, maxFailures: 3 },
-  { name: 'restore-data', when: restores, maxFailures: 3 },
+  { name: 'restore-data', when: restores, maxFailures: maxRestoreFailures },
   { name: 'restore-start', when: restarts, maxFailures: 3 },
   // The probe waits long enough by itself.
   { name: 'restore-probe', when: restarts, maxFailures: 1 },

@@ -90,17 +90,31 @@ test('a box that never gets healthy is restored from the copy: no message is los
   await expectNothingLeft(world)
 })
 
-test('a copy that did not recover to the end is not restored from', async () => {
-  const world = await aWorld()
-  world.inject({ kind: 'probe-fails', image: newSynapse })
-  const cold: (typeof updateSteps)['cold-copy'] = async (run) => {
-    const copy = (await updateSteps['cold-copy'](run)) as { endLsn: string }
-    return { ...copy, endLsn: '7/0' }
+describe('a copy that did not recover to the end is not restored from', () => {
+  const rolledBack = async (fence: typeof hot | { mode: 'until-proven'; snapshot: 'hot' }) => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    const cold: (typeof updateSteps)['cold-copy'] = async (run) => {
+      const copy = (await updateSteps['cold-copy'](run)) as { endLsn: string }
+      return { ...copy, endLsn: '7/0' }
+    }
+    return { world, result: await world.run(order({ fence }), { steps: { ...updateSteps, 'cold-copy': cold } }) }
   }
-  const result = await world.run(order(), { steps: { ...updateSteps, 'cold-copy': cold } })
-  expect(result).toMatchObject({
-    outcome: 'rollback_failed',
-    error: { message: expect.stringMatching(/recovered to 0\/.*written up to 7\/0/) },
+
+  test('the former version takes the database as it is, where it reads it', async () => {
+    const { world, result } = await rolledBack(hot)
+    expect(result).toMatchObject({ outcome: 'rolled_back', rolledBackBy: 'images', snapshotId: null })
+    expect(result).not.toHaveProperty('restored')
+    expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1 })
+    expect(await world.image('synapse')).toBe(images.synapse)
+    await expectNothingLeft(world)
+  })
+
+  test('else the rollback fails and keeps both', async () => {
+    const { world, result } = await rolledBack({ mode: 'until-proven', snapshot: 'hot' })
+    const message = expect.stringMatching(/recovered to 0\/.*written up to 7\/0/)
+    expect(result).toMatchObject({ outcome: 'rollback_failed', error: { message } })
+    expect(world.host.volumeNames()).toHaveLength(4)
   })
 })
 
