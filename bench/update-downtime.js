@@ -9,29 +9,45 @@ import { resticSnapshots } from '../dist/agent/snapshots/index.js'
 import { update } from '../dist/agent/update/index.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
 import { makeBox, readTestbed } from './real-box.js'
-import { isQuick, sized } from './size.js'
+import { sized } from './size.js'
 
 const [former, target] = ['synapse-1.157.1', 'synapse-1.163.2']
 const installed = { migrationsHead: '0000', postgres: '15', synapse: 'unknown', minio: 'unknown' }
-/** Rows of about 350 bytes with their index: a database of 1 GB. */
-const rows = sized(3_000_000, 1000)
+/** Sizes of the database in GB, measured in this order. 0: an empty box, which the others are compared with. */
+const sizes = (process.env.BENCH_GIGABYTES ?? sized('0,1', '0')).split(',').map(Number)
+/** Rows of about 350 bytes. */
+const rowsPerGigabyte = 3_000_000
 const mediaBytes = 324e6
+/** The broken server is rolled back when it has failed in the same way for this long; the default is two minutes. */
+const steadyFailureMs = 15_000
 
 const table = new URL('../config/synapse-schema.yaml', import.meta.url)
 const { harmlessUpdates } = parse(readFileSync(table, 'utf8'))
 
-/** What each may take: of an empty box, and of one with 1 GB of database. */
+const hotUpdate = 'update, hot copy'
+/** `empty`: seconds that it may take on an empty box. `ratio`: what it may take on any other box, against the hot update of the empty one. */
 const all = [
-  { what: 'update of an empty box', work: (box) => box.throughAgent(target), empty: 5, full: 14 },
-  { what: 'update with its snapshot alongside', work: (box) => box.throughAgent(target, { snapshot: 'alongside' }), empty: 5, full: 8 },
-  { what: 'update with a hot copy', work: (box) => box.throughAgent(target, { snapshot: 'hot' }), empty: 5, full: 5 },
-  { what: 'image that dies at its start', work: (box) => box.throughAgent('synapse-dies'), empty: 12, full: 25 },
+  { what: 'update, snapshot before', work: (box) => box.throughAgent(target), empty: 5 },
+  { what: 'update, snapshot alongside', work: (box) => box.throughAgent(target, { snapshot: 'alongside' }), empty: 5 },
+  { what: hotUpdate, work: (box) => box.throughAgent(target, { snapshot: 'hot' }), empty: 5, ratio: 1.25 },
+  {
+    what: 'image that dies at its start, hot copy',
+    work: (box) => box.throughAgent('synapse-dies', { snapshot: 'hot' }),
+    empty: 12,
+    ratio: 1.5,
+  },
+  {
+    what: `image that fails its probes for ${steadyFailureMs / 1000} s, hot copy`,
+    work: (box) => box.throughAgent('synapse-broken', { snapshot: 'hot' }, { steadyFailureMs }),
+    ratio: 1.5,
+  },
+  { what: 'image that dies at its start, snapshot before', work: (box) => box.throughAgent('synapse-dies') },
   { what: 'plain compose up', work: (box) => box.plainCompose(target) },
   { what: 'by hand: stop, pg_dump -Fc, up', work: (box) => box.byHand(target) },
 ]
 
-/** `BENCH_CASES=1` measures the first only. */
-const cases = all.slice(0, Number(process.env.BENCH_CASES ?? sized(all.length, 1)))
+/** `BENCH_CASES=hot` measures those with this in their name only. */
+const cases = all.filter(({ what }) => what.includes(process.env.BENCH_CASES ?? sized('', hotUpdate)))
 
 /** With `BENCH_TIMELINE=1`: prints begin and length of each call to a port, to find what an update waits for. */
 const traced = (name, port) =>
@@ -63,33 +79,53 @@ export async function updateDowntime() {
   if (!testbed) return [{ what: 'downtime of an update', measured: 'no test bed', reach: 'at most 5 s', ok: undefined }]
   const box = await openBox(testbed)
   try {
-    const measured = await measureAll(box, 'empty')
-    if (isQuick) return measured
-    await box.fill()
-    return [...measured, ...(await measureAll(box, 'full'))]
+    const measured = []
+    for (const gigabytes of sizes) {
+      await box.fillTo(gigabytes)
+      await box.takeNightly()
+      for (const one of cases) measured.push({ ...one, gigabytes, ...(await measure(box, one)) })
+    }
+    return measured.flatMap((one) => rowsOf(one, measured))
   } finally {
     await box.remove()
   }
 }
 
-async function measureAll(box, size) {
-  const measured = []
-  await box.takeNightly()
-  for (const { what, work, ...limits } of cases) {
-    const seconds = await box.downtimeOf(() => work(box))
-    const limit = limits[size]
-    const reach = limit === undefined ? 'for comparison' : `at most ${limit} s`
-    const ok = limit === undefined ? true : seconds <= limit
-    measured.push({
-      what: `downtime (${size === 'empty' ? 'empty box' : '1 GB'}): ${what}`,
-      measured: `${seconds.toFixed(1)} s`,
-      reach,
-      ok,
-    })
-    await box.backToFormer()
-  }
+async function measure(box, { work }) {
+  const measured = await box.downtimeOf(() => work(box))
+  await box.backToFormer()
   return measured
 }
+
+/** The downtime, and for what must not grow with the database: how much longer it is than on the empty box. */
+function rowsOf({ what, empty, ratio, gigabytes, seconds, peakBytes }, measured) {
+  const size = gigabytes === 0 ? 'empty box' : `${gigabytes} GB`
+  const limit = gigabytes === 0 ? empty : undefined
+  const reach = limit === undefined ? 'for comparison' : `at most ${limit} s`
+  const rows = [
+    { what: `downtime (${size}): ${what}`, measured: `${seconds.toFixed(1)} s`, reach, ok: limit === undefined || seconds <= limit },
+  ]
+  const base = measured.find((one) => one.gigabytes === 0 && one.what === what)
+  if (gigabytes > 0 && ratio !== undefined && base) {
+    const times = seconds / base.seconds
+    rows.push({
+      what: `the same against the empty box`,
+      measured: `${times.toFixed(2)} ×`,
+      reach: `at most ${ratio} ×`,
+      ok: times <= ratio,
+    })
+  }
+  if (gigabytes > 0 && what === hotUpdate) rows.push(memoryRow(size, peakBytes))
+  return rows
+}
+
+/** This process is the agent, and the bench beside it. */
+const memoryRow = (size, peakBytes) => ({
+  what: `memory of the agent during an update with a hot copy (${size})`,
+  measured: `${Math.round(peakBytes / 2 ** 20)} MiB`,
+  reach: 'under 150 MiB',
+  ok: peakBytes < 150 * 2 ** 20,
+})
 
 async function openBox(testbed) {
   const { images, docker, dockerHost, dockerConfig, restic, registry } = testbed
@@ -124,6 +160,12 @@ async function openBox(testbed) {
       () => false,
     )
   let commands = 0
+  let filled = 0
+  const sql = async (text, user = 'synapse') => {
+    const psql = ['psql', '-h', '127.0.0.1', '-U', user, '-d', 'synapse', '-c', text]
+    const { exitCode, stderr } = await engine.exec(await database(), psql)
+    if (exitCode !== 0) throw new Error(stderr)
+  }
   return {
     remove: async () => {
       await remove()
@@ -144,30 +186,27 @@ async function openBox(testbed) {
       })
       await clearDump(deps, commandId)
     },
-    fill: async () => {
-      const sql = `create table bench_filler as select n, md5(n::text) as id, repeat(md5((n * 7)::text), 8) as body from generate_series(1, ${rows}) n`
-      const { exitCode, stderr } = await engine.exec(await database(), [
-        'psql',
-        '-h',
-        '127.0.0.1',
-        '-U',
-        'synapse',
-        '-d',
-        'synapse',
-        '-c',
-        sql,
-      ])
-      if (exitCode !== 0) throw new Error(stderr)
+    /** With statistics and frozen, so that no autovacuum runs beside a case. */
+    fillTo: async (gigabytes) => {
+      if (gigabytes === 0) return
+      const table = `bench_filler_${gigabytes}`
+      const count = Math.max(1, Math.round((gigabytes - filled) * rowsPerGigabyte))
+      const columns = 'n, md5(n::text) as id, repeat(md5((n * 7)::text), 8) as body'
+      await sql(`create table ${table} as select ${columns} from generate_series(1, ${count}) n`)
+      await sql(`vacuum (freeze, analyze) ${table}`)
+      await sql('checkpoint', 'postgres')
       const media = await engine.volumePath(`box-${slug}-media`)
-      for (let file = 0; file < 54; file++) writeFileSync(join(media, `bench-${file}`), systemRandom.bytes(mediaBytes / 54))
+      if (filled === 0)
+        for (let file = 0; file < 54; file++) writeFileSync(join(media, `bench-${file}`), systemRandom.bytes(mediaBytes / 54))
+      filled = gigabytes
     },
-    throughAgent: async (key, fence = {}) => {
+    throughAgent: async (key, fence = {}, probe = {}) => {
       const { ref, digest } = images[key]
       /** @type {any} */
       const payload = {
         ...{ slug, boxId: `box_${slug}`, ownershipEpoch: 1, deadlineMs: 3_600_000 },
         targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
-        probe: { consecutive: 3, spacingMs: 5_000, timeoutMs: 1_800_000 },
+        probe: { consecutive: 3, spacingMs: 5_000, timeoutMs: 1_800_000, ...probe },
         fence: { mode: 'until-proven', formerSchema: 94, harmlessUpdates, ...fence },
       }
       const context = {
@@ -199,9 +238,11 @@ async function openBox(testbed) {
     downtimeOf: async (work) => {
       let isOver = false
       const [failed, began] = [[], performance.now()]
+      let peakBytes = 0
       const poll = async () => {
         for (let good = 0; good < 20 || !isOver; ) {
           const at = performance.now()
+          peakBytes = Math.max(peakBytes, process.memoryUsage.rss())
           if (await answers()) good = isOver ? good + 1 : 0
           else {
             good = 0
@@ -214,7 +255,7 @@ async function openBox(testbed) {
       await work()
       isOver = true
       await polling
-      return failed.length === 0 ? 0 : (failed.at(-1)[1] - Math.max(began, failed[0][0])) / 1000
+      return { seconds: failed.length === 0 ? 0 : (failed.at(-1)[1] - Math.max(began, failed[0][0])) / 1000, peakBytes }
     },
   }
 }

@@ -2,8 +2,9 @@ import { on } from 'node:events'
 import { watch } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deleteTag, pushTag } from '../testbed/testbed.ts'
+import { deleteTag, dockerEnvironment, pushTag } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
 import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { eventually } from './support/programs.ts'
@@ -110,12 +111,27 @@ async function killAt(id: string, steps: readonly string[]): Promise<void> {
   }
 }
 
+/** Neither a slot, a session with a backup, nor a copy of the database with a server on it. */
+async function expectNothingLeft(): Promise<void> {
+  const docker = async (...args: string[]) =>
+    (await execa(fleet.testbed.docker, args, { env: dockerEnvironment(fleet.testbed), extendEnv: false })).stdout.trim()
+  const database = await docker('ps', '-q', '--filter', `name=box-${slug}-postgres`)
+  const left = `select (select count(*) from pg_replication_slots) + (select count(*) from pg_stat_activity where query like '%pg_backup%' and pid <> pg_backend_pid())`
+  const psql = ['psql', '-h', '127.0.0.1', '-U', 'postgres', '-At', '-c', left]
+  expect(await docker('exec', database, ...psql)).toBe('0')
+  await eventually('only the volumes of the box are left', async () => {
+    const volumes = (await docker('volume', 'ls', '-q', '--filter', `name=box-${slug}-`)).split('\n')
+    return volumes.length === 3
+  })
+}
+
 // Every step once. Steps of one update lie apart, so that after each kill the agent continues through others first.
 test.each([
   ['until-stable', 'before', ['prefetch', 'snapshot', 'recreate']],
   // The box is open during the last one.
   ['until-proven', 'before', ['fence', 'cold-copy', 'quick-probe', 'probe']],
   ['until-proven', 'alongside', ['cold-copy', 'recreate', 'unfence', 'snapshot']],
+  ['until-proven', 'hot', ['hot-copy', 'fence', 'cold-copy', 'recreate', 'snapshot']],
   ['until-stable', 'before', ['stop', 'rewrite', 'commit']],
 ])('fenced %s, snapshot %s, the agent is killed at %j of one update: it continues each time and commits', async (mode, snapshot, steps) => {
   await newVersion()
@@ -124,6 +140,7 @@ test.each([
   expect(await ended(id)).toMatchObject({ status: 'done', actions: [{ status: 'succeeded', attempt: 1 }] })
   await talk.say(`after kills at ${steps}`)
   await talk.expectComplete()
+  await expectNothingLeft()
 })
 
 // One dies before it has opened the database; the broken one has written to it, so only the restored data are as they were.
@@ -137,4 +154,5 @@ test.each([
   expect(await ended(id)).toMatchObject({ status: 'paused', actions: [{ status: 'rolled_back', attempt: 1 }] })
   await fleet.must('rollouts', 'abort', id, '--yes')
   await talk.expectComplete()
+  await expectNothingLeft()
 })

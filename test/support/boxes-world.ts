@@ -40,6 +40,7 @@ export async function aBoxesWorld(db: Db): Promise<BoxesWorld> {
     isStored: async () => true,
     onCommandAbandoned: (tx, { id }) => notifyFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
     snapshotsOfBox,
+    snapshots: { free: 'hot', pro: 'hot', enterprise: 'hot' },
     windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   }
   await applyManifest(room, anOperator, aManifest())

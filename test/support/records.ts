@@ -83,6 +83,7 @@ export const aBoxDetail = (given: Partial<BoxDetail> = {}): BoxDetail => ({
   setUp: { commandId: 'cmd_1', attempt: 1, error: null },
   lastSnapshot: null,
   lastProvenRestore: null,
+  updateCopy: null,
   fence: null,
   move: null,
   removal: null,

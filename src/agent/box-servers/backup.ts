@@ -24,7 +24,9 @@ const startSql = (
 ) => `${preparedSql}select slot_name from pg_create_physical_replication_slot(${literal(name)}, true, true) \\gset
 select lsn || ' ' || pg_walfile_name(lsn) from pg_backup_start(${literal(name)}, true) as lsn;
 `
-const finishSql = `select encode(convert_to(labelfile, 'UTF8'), 'hex') || ' ' || length(coalesce(trim(spcmapfile), '')) from pg_backup_stop(false);
+/** The shutdown then has only the writes since this checkpoint to bring to the disk. */
+const finishSql = `checkpoint;
+select encode(convert_to(labelfile, 'UTF8'), 'hex') || ' ' || length(coalesce(trim(spcmapfile), '')) from pg_backup_stop(false);
 `
 const switchSql = `select pg_switch_wal() as closed \\gset
 select pg_walfile_name(pg_current_wal_insert_lsn());

@@ -58,7 +58,7 @@ export async function confirmRollback(run: UpdateRun): Promise<ImageRollback> {
 
 const factsOf = ({ deps, box }: UpdateRun) => deps.servers.databaseFacts(box).catch(() => undefined)
 
-const evaluateNow = async (run: UpdateRun): Promise<ImageRollback> => evaluate(run, await factsOf(run))
+export const evaluateNow = async (run: UpdateRun): Promise<ImageRollback> => evaluate(run, await factsOf(run))
 
 function evaluate(run: UpdateRun, now: Awaited<ReturnType<typeof factsOf>>): ImageRollback {
   const { planned, background = null } = beforeOf(run)

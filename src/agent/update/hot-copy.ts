@@ -21,6 +21,8 @@ import { beforeOf, type ColdCopy, coldVolume, type HotBase, type HotCopy, type U
  */
 const backups = new WeakMap<CommandContext, DatabaseBackup>()
 
+export const isBackupOpen = ({ context }: Pick<UpdateRun, 'context'>): boolean => backups.has(context)
+
 export async function endBackup({ context }: Pick<UpdateRun, 'context'>): Promise<void> {
   const backup = backups.get(context)
   backups.delete(context)

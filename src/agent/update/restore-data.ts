@@ -1,27 +1,66 @@
 import { mkdir, rm } from 'node:fs/promises'
+import { maxRestoreFailures } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
 import { readVerifiedDump } from '../backup/index.ts'
 import { startDatabaseOn } from '../change/index.ts'
+import { evaluateNow } from './check-rollback.ts'
 import { dropColdCopy, forgetColdCopy, takeColdCopy } from './cold-copy.ts'
 import { assertRecovered } from './hot-copy.ts'
 import {
+  beforeOf,
   coldVolume,
   type RestoredData,
   restoredVolumes,
   type SnapshotEvidence,
   storedSnapshot,
+  switchBack,
   switchToRestored,
   type UpdateRun,
 } from './update-run.ts'
 
 /**
  * Restores the former database into another volume, with only PostgreSQL running. The first try uses the cold copy if it is complete, each other
- * one loads the dump into a volume of its own. Before a snapshot alongside is stored there is only the copy: each try uses it. A volume that a kill left half-filled, or that a server has run on, is never used again. Media and
- * objects stay: under the unbroken fence they are a superset.
+ * one loads the dump into a volume of its own. Before a snapshot alongside is stored there is only the copy: each try uses it. A volume that a
+ * kill left half-filled, or that a server has run on, is never used again. Media and objects stay: under the unbroken fence they are a superset.
  */
 export async function restoreData(run: UpdateRun): Promise<RestoredData> {
-  const { deps, box, signal, context } = run
-  const begun = deps.clock.monotonicMs()
+  const begun = run.deps.clock.monotonicMs()
+  const restored = await restoreFormer(run).catch((error: Error) => keepData(run, error))
+  const tookMs = run.deps.clock.monotonicMs() - begun
+  run.context.progress({ step: 'restore-data', detail: `${restoredWords[restored.from]} in ${duration(tookMs)}` })
+  return { ...restored, tookMs }
+}
+
+const restoredWords = {
+  'cold-copy': 'database restored from the cold copy',
+  dump: 'database restored from the dump',
+  data: 'the copy is of no use; the former version takes the database as it is',
+} as const satisfies Record<RestoredData['from'], string>
+
+type Restored = Omit<RestoredData, 'tookMs'>
+
+/**
+ * Without a snapshot, and with a copy that is lost or never recovers: the database as the new version left it, where the former version reads
+ * it. Nothing is lost, because no user was on it. Throws the failure of the restore.
+ */
+async function keepData(run: UpdateRun, failure: Error): Promise<Restored> {
+  run.signal.throwIfAborted()
+  const failures = (run.facts().failures['restore-data'] ?? 0) + 1
+  if (storedSnapshot(run) || failures < maxRestoreFailures || run.payload.fence.formerSchema === undefined) throw failure
+  const { volume } = beforeOf(run).database
+  try {
+    await switchBack(run)
+    // The copy stays: without it nothing could be decided by hand.
+    await startDatabaseOn(run, volume, [])
+    if ((await evaluateNow(run)).possible) return { volume, from: 'data' }
+  } catch {
+    run.signal.throwIfAborted()
+  }
+  throw failure
+}
+
+async function restoreFormer(run: UpdateRun): Promise<Restored> {
+  const { deps, box, signal } = run
   const snapshot = storedSnapshot(run)
   const copied = await takeColdCopy(run)
   if (!snapshot && !copied) throw problem('RESTORE_FAILED', `the update of ${box.slug} has no snapshot to restore`)
@@ -34,12 +73,7 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   if (copied) await assertRecovered(run, { code: 'RESTORE_FAILED', database: box })
   if (!snapshot || folder === undefined) await deps.servers.finishDatabaseLoad(box, snapshot?.counts, signal)
   else await deps.servers.loadDatabase(box, { folder, expected: snapshot.counts }, signal)
-  const tookMs = deps.clock.monotonicMs() - begun
-  context.progress({
-    step: 'restore-data',
-    detail: `database restored from ${copied ? 'the cold copy' : 'the dump'} in ${duration(tookMs)}`,
-  })
-  return { volume, from: copied ? 'cold-copy' : 'dump', tookMs }
+  return { volume, from: copied ? 'cold-copy' : 'dump' }
 }
 
 /** The dump on this host if it is intact, else the one in the store. Throws RESTORE_FAILED. */

@@ -19,7 +19,7 @@ export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<U
   const result = await resultFrom(run, facts)
   const { outcome } = result
   // A rollback by images keeps the data, and with them the migrations.
-  const isMigrated = outcome === 'committed' || isLeftOpen(facts) || isRolledBackByImages(facts)
+  const isMigrated = outcome === 'committed' || isLeftOpen(facts) || keepsData(run, facts)
   const { migrationsHead } = run.payload.targets
   await endBackup(run)
   if (isAlongside(run)) await stopDumpServer(run).catch(() => undefined)
@@ -35,6 +35,10 @@ export async function closeUpdate(run: UpdateRun, facts: UpdateFacts): Promise<U
   return result
 }
 
+/** The former images run on the data that the new version left. */
+const keepsData = (run: UpdateRun, facts: UpdateFacts): boolean =>
+  isRolledBackByImages(facts) || run.evidence()['restore-data']?.from === 'data'
+
 async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
   const outcome = updateOutcome(facts)
   const { prefetch, rewrite } = run.evidence()
@@ -46,7 +50,7 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
     updateOk: facts.done.has('recreate'),
     healthOk: outcome === 'committed',
     rolledBack: outcome === 'rolled_back',
-    ...(outcome === 'rolled_back' ? { rolledBackBy: isRolledBackByImages(facts) ? 'images' : 'snapshot' } : {}),
+    ...(outcome === 'rolled_back' ? { rolledBackBy: keepsData(run, facts) ? 'images' : 'snapshot' } : {}),
     ...(isLeftOpen(facts) ? { leftOpen: true } : {}),
     snapshotId: snapshot?.snapshotId ?? null,
     snapshotSha256: snapshot?.manifestSha256 ?? null,
@@ -64,12 +68,12 @@ async function resultFrom(run: UpdateRun, facts: UpdateFacts): Promise<UpdateRes
 
 /** The moment of the snapshot, or of the copy that was restored before there was one. */
 const dataAt = (run: UpdateRun): string | undefined =>
-  storedSnapshot(run)?.takenAt ?? (run.evidence()['restore-data'] ? run.evidence()['cold-copy']?.at : undefined)
+  storedSnapshot(run)?.takenAt ?? (restoredDatabase(run).restored ? run.evidence()['cold-copy']?.at : undefined)
 
 /** How the database was restored; absent where it was not. */
 function restoredDatabase(run: UpdateRun): Pick<UpdateResult, 'restored'> {
   const { 'restore-data': restored, 'cold-copy': copy } = run.evidence()
-  if (restored?.from === undefined) return {}
+  if (restored?.from === undefined || restored.from === 'data') return {}
   const copied = copy?.copiedMs === undefined ? {} : { copiedMs: Math.round(copy.copiedMs) }
   return { restored: { from: restored.from, tookMs: Math.round(restored.tookMs), ...copied } }
 }
@@ -79,7 +83,7 @@ const digests = (services: Readonly<Record<string, { digest: string | null } | u
 
 function remark(run: UpdateRun, facts: UpdateFacts, isComposeLost: boolean): string | undefined {
   if (isLeftOpen(facts)) return leftOpen(run)
-  if (isRolledBackByImages(facts)) return `${run.box.slug} was rolled back to its former images and keeps all data`
+  if (keepsData(run, facts)) return `${run.box.slug} was rolled back to its former images and keeps all data`
   if (isTouched(facts)) return undefined
   const untouched = 'no container was replaced and no data was touched'
   return isComposeLost ? `${untouched}; ${composeLost(run)}` : untouched

@@ -86,7 +86,8 @@ export type ColdCopy = Readonly<{
   notHot?: string
 }>
 
-export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
+/** `data`: the copy is of no use, and the former version takes the database as the new one left it. */
+export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump' | 'data'; tookMs: number }>
 
 /** Results that steps record in the journal for later steps, a resumed update and the result. */
 type Evidence = Readonly<{

@@ -15,7 +15,7 @@ import {
 import type { CommandExecutor } from '../ports/index.ts'
 import { checkRollback, confirmRollback, proveQuickly } from './check-rollback.ts'
 import { coldCopy, takeColdCopy } from './cold-copy.ts'
-import { completeHotCopy, makeHotCopy } from './hot-copy.ts'
+import { completeHotCopy, isBackupOpen, makeHotCopy } from './hot-copy.ts'
 import { prepareUpdate } from './prepare.ts'
 import { proveTarget } from './prove-target.ts'
 import { restoreData } from './restore-data.ts'
@@ -29,7 +29,7 @@ export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): Comm
     kind: 'tenant-box.update',
     doing: 'updating',
     sagaOf: ({ fence }) => updateSaga(fence),
-    observe: observeUpdate,
+    observe: async (run) => ({ ...(await observeUpdate(run)), isLogKept: isBackupOpen(run) }),
     steps,
     failed: async (run) => {
       if (isTouched(run.facts())) await keepFailureLogs(run, beforeOf(run).planned)

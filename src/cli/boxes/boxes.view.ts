@@ -1,4 +1,4 @@
-import { type BoxDetail, type BoxRow, boxState, growthText, healthSentence } from '../../core/boxes/index.ts'
+import { type BoxDetail, type BoxRow, boxState, growthText, healthSentence, snapshotChoiceText } from '../../core/boxes/index.ts'
 import { bytesText, duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
@@ -74,6 +74,7 @@ export function boxView(box: BoxDetail, style: Style): string {
     ['last check', stamp(box.last_drift_check_at, now), 'detail'],
     ['last snapshot', box.live ? snapshotWords(box, now) : undefined],
     ['last drill', box.live ? proofWords(box, now) : undefined],
+    ['next update', box.updateCopy && snapshotChoiceText(box.updateCopy)],
     ['size', box.growth && sizeWords(box.growth)],
     ['created', stamp(box.createdAt, now), 'detail'],
     ['id', box.boxId, 'detail'],

@@ -1,4 +1,4 @@
-import type { BoxDetail } from '../../core/boxes/index.ts'
+import { type BoxDetail, snapshotChoiceText } from '../../core/boxes/index.ts'
 import { Ago, Duration, type Fact, Id, Link, Status } from '../kit/index.ts'
 import { driftTones } from './box-state.ts'
 import { driftWords, words } from './words.ts'
@@ -56,6 +56,7 @@ export const factsOf = (box: BoxDetail): readonly Fact[] => [
   ['Fence', box.fence && <Ago at={box.fence.since} />],
   ['Last report', <Ago at={box.reportedAt} />],
   ['Last drill', box.lastProvenRestore ? <Ago at={box.lastProvenRestore.at} /> : box.live && 'never'],
+  ['Next update', box.updateCopy && snapshotChoiceText(box.updateCopy)],
   ['Created', <Ago at={box.createdAt} />],
   ['Id', <Id>{box.boxId}</Id>],
 ]

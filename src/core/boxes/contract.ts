@@ -5,6 +5,7 @@ import { InstalledVersions, SnapshotTier, VersionsReport } from './command-parts
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { BoxFence } from './fences.ts'
 import { BoxHealth, HealthState } from './health.ts'
+import { SnapshotChoice } from './hot-copy.ts'
 import { lifecycleContract } from './lifecycle-contract.ts'
 import { manifestContract, TierVersions } from './manifest.ts'
 import { BoxMove, MoveState } from './move.ts'
@@ -118,6 +119,8 @@ export const BoxDetail = BoxRow.extend({
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
   }),
   ...BoxSnapshots.shape,
+  /** How its next update copies the database, if the rollout does not choose; null for a box that is not updated. */
+  updateCopy: SnapshotChoice.nullable(),
   fence: BoxFence.nullable(),
   /** The latest move, also when it is finished. */
   move: BoxMove.nullable(),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 import { type Problem, problem } from '../kit/index.ts'
+import type { Tier } from './names.ts'
 
 /**
  * When the fence of a box is lifted during its update (SAFETY): `until-stable`: after the slow probes; `until-proven`: after three quick
@@ -17,6 +18,9 @@ export type FenceMode = z.infer<typeof FenceMode>
  */
 export const SnapshotMode = z.enum(['before', 'alongside', 'hot'])
 export type SnapshotMode = z.infer<typeof SnapshotMode>
+
+/** The settings of each tier. */
+export type TierSnapshots = Readonly<Record<Tier, SnapshotMode>>
 
 /** The fence of one update, as the daemon orders it. */
 export const FenceOrder = z.object({

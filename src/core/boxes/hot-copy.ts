@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { SnapshotMode } from './fences.ts'
 
 // Whether the database of a box can be copied while it serves: by the settings of its PostgreSQL and by the space on its disk.
 
@@ -44,3 +45,23 @@ export function whyNoHotCopy({ facts, databaseBytes, freeDiskBytes }: HotCopyInp
     return 'its disk has no room for a copy of the database'
   return undefined
 }
+
+/** How an update copies the database, and why it is not `hot` where that was requested. */
+export const SnapshotChoice = z.object({ mode: SnapshotMode, reason: z.string().optional() })
+export type SnapshotChoice = z.infer<typeof SnapshotChoice>
+
+/** The stopped database is copied where it cannot be copied while it serves. */
+export function chooseSnapshot(requested: SnapshotMode, input: HotCopyInput): SnapshotChoice {
+  const reason = requested === 'hot' ? whyNoHotCopy(input) : undefined
+  return reason === undefined ? { mode: requested } : { mode: 'alongside', reason }
+}
+
+const copyWords = {
+  before: 'dumped and stored while the box is stopped',
+  alongside: 'copied while the box is stopped',
+  hot: 'copied while the box serves',
+} as const satisfies Record<SnapshotMode, string>
+
+/** How the next update copies the database, in one line. */
+export const snapshotChoiceText = ({ mode, reason }: SnapshotChoice): string =>
+  `${mode}: the database is ${copyWords[mode]}${reason === undefined ? '' : ` (no hot copy: ${reason})`}`

@@ -94,10 +94,11 @@ export {
   maintenanceOwner,
   quarantineReason,
   SnapshotMode,
+  type TierSnapshots,
 } from './fences.ts'
 export { growthOf, growthText, type SizePart, sizeParts } from './growth.ts'
 export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
-export { HotCopyFacts, type HotCopyInput, whyNoHotCopy } from './hot-copy.ts'
+export { chooseSnapshot, HotCopyFacts, type HotCopyInput, SnapshotChoice, snapshotChoiceText, whyNoHotCopy } from './hot-copy.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export type {
@@ -172,6 +173,7 @@ export {
   isOpened,
   isRolledBackByImages,
   isTouched,
+  maxRestoreFailures,
   snapshotModeOf,
   type UpdateFacts,
   type UpdateWorld,

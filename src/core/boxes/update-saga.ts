@@ -16,6 +16,8 @@ export type UpdateWorld = ChangeWorld &
     /** Synapse runs. */
     serving: boolean
     compose: 'former' | 'target' | 'other'
+    /** The server still keeps the write-ahead log for the hot copy. Absent: it does. */
+    isLogKept?: boolean
   }>
 
 type Forward = ForwardStep<UpdateStep, UpdateWorld>
@@ -51,11 +53,13 @@ const isOpenFailure = ({ entries, failure, done }: UpdateFacts): boolean => fail
 /** The update failed with users on the new version, and no rollback keeps what they wrote: a person decides. */
 export const isLeftOpen = (facts: UpdateFacts): boolean => isOpenFailure(facts) && !isRolledBackByImages(facts)
 
+const copyIn = (entries: readonly SagaEntry[], step: 'hot-copy' | 'cold-copy') =>
+  entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as { skipped?: string } | undefined
+const wasSkipped = (entries: readonly SagaEntry[], step: 'hot-copy' | 'cold-copy'): boolean => copyIn(entries, step)?.skipped !== undefined
+
 /** True if the stopped database was copied on the host. */
-export const hasColdCopy = ({ entries }: Pick<UpdateFacts, 'entries'>): boolean => {
-  const copied = entries.findLast(({ step, mark }) => step === 'cold-copy' && mark === 'done')?.data
-  return copied !== undefined && (copied as { skipped?: string }).skipped === undefined
-}
+export const hasColdCopy = ({ entries }: Pick<UpdateFacts, 'entries'>): boolean =>
+  copyIn(entries, 'cold-copy') !== undefined && !wasSkipped(entries, 'cold-copy')
 
 // A server that runs again may have written after the copy or the dump: stop it and take both again.
 const stop: Forward = { name: 'stop', holds: (facts, { quiet }) => isTouched(facts) || quiet }
@@ -84,11 +88,18 @@ const openEarly = ({ isForced = false }: FenceOrder): Forward => ({
 
 const [prefetch, probe, commit]: readonly [Forward, Forward, Forward] = [{ name: 'prefetch' }, { name: 'probe' }, { name: 'commit' }]
 
+// The log is kept by a session that ends with the agent. While the box serves nobody waits for another copy.
+const hotCopy: Forward = {
+  name: 'hot-copy',
+  holds: ({ begun, entries }, { isLogKept = true }) =>
+    isLogKept || begun.has('fence') || begun.has('stop') || wasSkipped(entries, 'hot-copy'),
+}
+
 const stepsOf = (order: FenceOrder): readonly Forward[] => {
   const snapshot = snapshotModeOf(order)
   const changed = [...untilRecreated[snapshot], ...changes]
   const store: readonly Forward[] = snapshot === 'before' ? [] : [{ name: 'snapshot' }]
-  const prepare: readonly Forward[] = snapshot === 'hot' ? [prefetch, { name: 'hot-copy' }] : [prefetch]
+  const prepare: readonly Forward[] = snapshot === 'hot' ? [prefetch, hotCopy] : [prefetch]
   const byMode: Readonly<Record<FenceMode, readonly Forward[]>> = {
     'until-stable': [...prepare, fence, ...changed, probe, commit],
     'until-proven': [
@@ -113,6 +124,9 @@ const restores = (facts: UpdateFacts): boolean => isTouched(facts) && !isOpenFai
 const stops = (facts: UpdateFacts): boolean => isTouched(facts) && !isLeftOpen(facts)
 const restarts = (facts: UpdateFacts): boolean => facts.begun.has('stop') && !isLeftOpen(facts)
 
+/** The last try of a restore may take another way than those before. */
+export const maxRestoreFailures = 3
+
 const compensationOf = ({ formerSchema }: FenceOrder): readonly End[] => [
   { name: 'confirm-rollback', when: (facts) => formerSchema !== undefined && isOpenFailure(facts) },
   {
@@ -121,7 +135,7 @@ const compensationOf = ({ formerSchema }: FenceOrder): readonly End[] => [
     isComplete: (world) => world.fence !== 'absent',
   },
   { name: 'restore-stop', when: stops, maxFailures: 3 },
-  { name: 'restore-data', when: restores, maxFailures: 3 },
+  { name: 'restore-data', when: restores, maxFailures: maxRestoreFailures },
   { name: 'restore-start', when: restarts, maxFailures: 3 },
   // The probe waits long enough by itself.
   { name: 'restore-probe', when: restarts, maxFailures: 1 },

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import {
   type Component,
+  chooseSnapshot,
   FenceMode,
   SnapshotMode,
   snapshotModeOf,
   synapseSchemaOf,
   type Tier,
+  type TierSnapshots,
   type TierVersions,
-  whyNoHotCopy,
 } from '../boxes/index.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 
@@ -21,7 +22,6 @@ export type RequestedSnapshot = z.infer<typeof RequestedSnapshot>
 
 /** The settings of each tier. */
 export type TierFences = Readonly<Record<Tier, RequestedFence>>
-export type TierSnapshots = Readonly<Record<Tier, SnapshotMode>>
 
 /** The fence mode of one box, and why it is `until-stable`. The other fields go to the agent. */
 export type FenceChoice = Readonly<{
@@ -52,13 +52,12 @@ export const requestedSnapshot = (ofRollout: RequestedSnapshot, tiers: TierSnaps
 export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {
   const choice = chooseMode(box, change, limits)
   const snapshot = snapshotModeOf({ ...choice, snapshot: change.snapshot })
-  if (snapshot === 'before') return choice
-  const snapshotReason = snapshot === 'hot' ? whyNoHotCopyOf(box) : undefined
-  return snapshotReason === undefined ? { ...choice, snapshot } : { ...choice, snapshot: 'alongside', snapshotReason }
+  const { facts } = box.report ?? {}
+  const { databaseBytes } = box
+  const { mode, reason } = chooseSnapshot(snapshot, { facts: facts?.hotCopy, databaseBytes, freeDiskBytes: facts?.freeDiskBytes ?? null })
+  if (mode === 'before') return choice
+  return { ...choice, snapshot: mode, ...(reason === undefined ? {} : { snapshotReason: reason }) }
 }
-
-const whyNoHotCopyOf = ({ report, databaseBytes }: KnownBox): string | undefined =>
-  whyNoHotCopy({ facts: report?.facts?.hotCopy, databaseBytes, freeDiskBytes: report?.facts?.freeDiskBytes ?? null })
 
 function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {
   const back = schemaAfter({ box, to, changes }, limits)

@@ -63,7 +63,6 @@ export {
   requestedFence,
   requestedSnapshot,
   type TierFences,
-  type TierSnapshots,
 } from './fence-choice.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
 export type { KnownBox } from './known-box.ts'

@@ -1,4 +1,12 @@
-import { type Component, type Manifest, type ProbeRule, type Tier, targetImage, VersionedService } from '../boxes/index.ts'
+import {
+  type Component,
+  type Manifest,
+  type ProbeRule,
+  type Tier,
+  type TierSnapshots,
+  targetImage,
+  VersionedService,
+} from '../boxes/index.ts'
 import { problem } from '../kit/index.ts'
 import {
   chooseFence,
@@ -8,7 +16,6 @@ import {
   requestedFence,
   requestedSnapshot,
   type TierFences,
-  type TierSnapshots,
 } from './fence-choice.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 import { type PastRollback, pastRollbackFindings } from './past-rollback.ts'

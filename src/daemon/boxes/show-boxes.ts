@@ -5,6 +5,7 @@ import {
   type BoxSnapshots,
   type Component,
   type ComponentSeverity,
+  chooseSnapshot,
   type FleetSummary,
   growthOf,
   type HostId,
@@ -12,7 +13,9 @@ import {
   isMoveFinished,
   type ProbeResult,
   type Severity,
+  type SnapshotChoice,
   type Tier,
+  type TierSnapshots,
 } from '../../core/boxes/index.ts'
 import { pageOf } from '../../core/contract/index.ts'
 import { platformUrl } from '../../core/homeserver/index.ts'
@@ -34,6 +37,8 @@ export type DescribeDeps = FleetDeps &
     snapshotsOfBox(db: DbOrTx, box: BoxRecord): Promise<BoxSnapshots>
     /** The default maintenance windows. */
     windows: WindowRules
+    /** When the snapshots of updates are stored. */
+    snapshots: TierSnapshots
   }>
 
 type Deps = DescribeDeps & Readonly<{ db: Db }>
@@ -73,10 +78,16 @@ export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord
     open: await openCommands(db, box.id),
     sizes: await sizesOf(db, box),
     snapshots: await deps.snapshotsOfBox(db, box),
+    updateCopy: updateCopyOf(deps, box),
     window: inForce && windowAt(inForce, isoNow(deps.clock)),
     address: await addressOf(db, box),
     probe: lastLook(box, (await hostById(db, box.hostId)).resources?.checkedAt),
   })
+}
+
+const updateCopyOf = ({ snapshots }: DescribeDeps, { tier, managed, live, report, databaseBytes }: BoxRecord): SnapshotChoice | null => {
+  const { hotCopy, freeDiskBytes = null } = report?.facts ?? {}
+  return managed && live ? chooseSnapshot(snapshots[tier], { facts: hotCopy, databaseBytes, freeDiskBytes }) : null
 }
 
 async function addressOf(db: DbOrTx, { hostId }: BoxRecord): Promise<string | null> {
@@ -129,6 +140,7 @@ type DetailData = Readonly<{
   open: readonly Command[]
   sizes: readonly BoxSizes[]
   snapshots: BoxSnapshots
+  updateCopy: SnapshotChoice | null
   window: BoxWindow | null
   /** The configured address of the platform listeners on its host; null: loopback. */
   address: string | null
@@ -139,7 +151,7 @@ type DetailData = Readonly<{
 const detailOf = (
   box: BoxRecord,
   around: BoxContext,
-  { removal, open, sizes, snapshots, window, address, probe }: DetailData,
+  { removal, open, sizes, snapshots, updateCopy, window, address, probe }: DetailData,
 ): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
@@ -158,6 +170,7 @@ const detailOf = (
   findings: [...box.findings],
   setUp: { ...box.setUp, error: around.setUpError },
   ...snapshots,
+  updateCopy,
   fence: box.fence,
   move: around.move ? moveView(around.move, (id) => nameOf(around, id)) : null,
   removal: removal ? removalView(removal) : null,

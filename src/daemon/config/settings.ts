@@ -25,7 +25,7 @@ const Base64Key = z
   .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` creates one')
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
 const FenceOfTier = RequestedFence.default('auto')
-const SnapshotOfTier = SnapshotMode.default('before')
+const SnapshotOfTier = SnapshotMode.default('hot')
 const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)

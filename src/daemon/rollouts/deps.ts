@@ -1,6 +1,6 @@
-import type { BoxMigration, ProbeRule, SynapseSchemas } from '../../core/boxes/index.ts'
+import type { BoxMigration, ProbeRule, SynapseSchemas, TierSnapshots } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { Parallelism, Rehearsal, RehearsalInput, TierFences, TierSnapshots } from '../../core/rollouts/index.ts'
+import type { Parallelism, Rehearsal, RehearsalInput, TierFences } from '../../core/rollouts/index.ts'
 import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'

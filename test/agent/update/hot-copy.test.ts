@@ -90,17 +90,31 @@ test('a box that never gets healthy is restored from the copy: no message is los
   await expectNothingLeft(world)
 })
 
-test('a copy that did not recover to the end is not restored from', async () => {
-  const world = await aWorld()
-  world.inject({ kind: 'probe-fails', image: newSynapse })
-  const cold: (typeof updateSteps)['cold-copy'] = async (run) => {
-    const copy = (await updateSteps['cold-copy'](run)) as { endLsn: string }
-    return { ...copy, endLsn: '7/0' }
+describe('a copy that did not recover to the end is not restored from', () => {
+  const rolledBack = async (fence: typeof hot | { mode: 'until-proven'; snapshot: 'hot' }) => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    const cold: (typeof updateSteps)['cold-copy'] = async (run) => {
+      const copy = (await updateSteps['cold-copy'](run)) as { endLsn: string }
+      return { ...copy, endLsn: '7/0' }
+    }
+    return { world, result: await world.run(order({ fence }), { steps: { ...updateSteps, 'cold-copy': cold } }) }
   }
-  const result = await world.run(order(), { steps: { ...updateSteps, 'cold-copy': cold } })
-  expect(result).toMatchObject({
-    outcome: 'rollback_failed',
-    error: { message: expect.stringMatching(/recovered to 0\/.*written up to 7\/0/) },
+
+  test('the former version takes the database as it is, where it reads it', async () => {
+    const { world, result } = await rolledBack(hot)
+    expect(result).toMatchObject({ outcome: 'rolled_back', rolledBackBy: 'images', snapshotId: null })
+    expect(result).not.toHaveProperty('restored')
+    expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1 })
+    expect(await world.image('synapse')).toBe(images.synapse)
+    await expectNothingLeft(world)
+  })
+
+  test('else the rollback fails and keeps both', async () => {
+    const { world, result } = await rolledBack({ mode: 'until-proven', snapshot: 'hot' })
+    const message = expect.stringMatching(/recovered to 0\/.*written up to 7\/0/)
+    expect(result).toMatchObject({ outcome: 'rollback_failed', error: { message } })
+    expect(world.host.volumeNames()).toHaveLength(4)
   })
 })
 
@@ -226,6 +240,36 @@ describe('an agent that was killed before the stop', () => {
     })
     await expectNothingLeft(world)
   })
+})
+
+test('an agent that was killed before the fence copies again: the log that the copy needs may be gone', async () => {
+  const world = await aWorld()
+  const life = new AbortController()
+  let copies = 0
+  const hotCopy: (typeof updateSteps)['hot-copy'] = async (run) => {
+    copies += 1
+    return updateSteps['hot-copy'](run)
+  }
+  // Before the intent of the fence is written.
+  const store = world.fileStore
+  const files: typeof store = {
+    ...store,
+    write: async (name, text) => {
+      if (!life.signal.aborted && /"step":\s*"fence"/.test(text)) life.abort(new Error('killed'))
+      life.signal.throwIfAborted()
+      return store.write(name, text)
+    },
+  }
+  const deps = await world.agent((ports) => ports, files)
+  const steps = { ...updateSteps, 'hot-copy': hotCopy }
+  const context = aContext({ signal: life.signal })
+  await expect(world.run(order(), { deps, steps, context })).rejects.toThrow('killed')
+  const other = await world.host.servers.beginBackup(world.box, 'other', new AbortController().signal)
+  await other.switchLog()
+  await other.end()
+  expect(await world.run(order(), { steps })).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'hot' } })
+  expect(copies).toBe(2)
+  await expectNothingLeft(world)
 })
 
 test('an update that fails before the stop leaves no backup and no copy', async () => {

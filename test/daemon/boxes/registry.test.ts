@@ -43,6 +43,24 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(driftReport?.components.find((item) => item.component === 'synapse')?.explanation).toBe('a minor version behind the manifest')
   })
 
+  test('a box shows how its next update copies the database, and what a copy while it serves lacks', async () => {
+    const room = await aBoxesWorld(await fresh())
+    const { hostId } = await aLiveBox(room, 'north')
+    const choice = async () => (await (await anApi(room)).showBox({ params: { slug: 'north' } })).updateCopy
+    expect(await choice()).toMatchObject({ mode: 'alongside', reason: expect.stringMatching(/did not report/) })
+    const unknown = { schemaVersion: null, compatVersion: null, backgroundUpdates: null, collation: null, libc: null, mediaBytes: null }
+    const file = { otherServices: null, wouldRecreate: null, composeChanged: null, notRestorable: null, scaledServices: null }
+    const settings = { major: 15, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true }
+    const hotCopy = { ...settings, checksumFailures: 0, tablespaces: 0 }
+    const facts = { ...unknown, ...file, objectBytes: null, hotCopy }
+    const report = (freeDiskBytes: number) =>
+      say(room, hostId, aReport('north', { at: isoNow(room.clock), databaseBytes: 5e9, facts: { ...facts, freeDiskBytes } }))
+    await report(11e9)
+    expect(await choice()).toEqual({ mode: 'hot' })
+    await report(9e9)
+    expect(await choice()).toEqual({ mode: 'alongside', reason: 'its disk has no room for a copy of the database' })
+  })
+
   test('a handed-over box keeps its last versions', async () => {
     const room = await aBoxesWorld(await fresh())
     const { hostId, id } = await aLiveBox(room, 'north')
