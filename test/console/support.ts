@@ -75,6 +75,12 @@ export type ConsolePage = Page & Readonly<{ seen: Seen }>
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
 
+/**
+ * The browser reports each refused call; a test that expects one names it. It also ends what it loads when the network of the machine changes, as
+ * with each container of the tests beside this one; the console loads itself again then.
+ */
+const expected = /Failed to load resource|Failed to fetch dynamically imported module/
+
 /** A page that records violations of the content security policy and errors in its console. `assertClean` fails on any. */
 export async function openPage(browser: Browser, options: Parameters<Browser['newContext']>[0] = {}): Promise<ConsolePage> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, timezoneId: 'Europe/Berlin', ...options })
@@ -87,10 +93,11 @@ export async function openPage(browser: Browser, options: Parameters<Browser['ne
     content: `addEventListener('securitypolicyviolation', (e) => reportViolation(e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sourceFile))`,
   })
   page.on('console', (message) => {
-    // The browser reports each refused call; a test that expects one names it.
-    if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) seen.errors.push(message.text())
+    if (message.type() === 'error' && !expected.test(message.text())) seen.errors.push(message.text())
   })
-  page.on('pageerror', (error) => seen.errors.push(String(error)))
+  page.on('pageerror', (error) => {
+    if (!expected.test(String(error))) seen.errors.push(String(error))
+  })
   return Object.assign(page, { seen })
 }
 
