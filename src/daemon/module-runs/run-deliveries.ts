@@ -4,13 +4,13 @@ import type { Loop } from '../feature/index.ts'
 import { installationsBehind } from '../modules/index.ts'
 import { deliverTenant, runsHere } from './deliver-events.ts'
 import type { ModuleRunsDeps } from './deps.ts'
+import { Turns } from './turns.ts'
 
 type Deps = Omit<ModuleRunsDeps, 'callService'>
 
 /** Commits notify; polling finds what was not notified and attempts that are due. */
 const pollMs = 1_000
 const reconnectMs = 5_000
-const tenantsAtOnce = 16
 
 /** Delivers what is due now, of all tenants. */
 export async function deliverAll(deps: Deps): Promise<void> {
@@ -34,7 +34,12 @@ export async function tenantsBehind(deps: Deps): Promise<string[]> {
 export const runDeliveries =
   (deps: Deps): Loop =>
   async (signal) => {
-    const turns = new Turns(deps, signal)
+    const deliver = (tenantId: string) =>
+      deliverTenant(deps, tenantId, signal).catch((err) => {
+        deps.log.warn({ err, tenantId }, 'events were not delivered to modules; retrying')
+        return false
+      })
+    const turns = new Turns(deps.clock, deliver, signal)
     await Promise.all([poll(deps, turns, signal), listen(deps, turns, signal)])
     await turns.idle()
     await Promise.all([deps.sandbox.close(), deps.migrations.close()])
@@ -69,45 +74,3 @@ const aborted = (signal: AbortSignal) =>
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
-
-/** Tenants with new events, one turn after the other: a tenant with many events does not keep others waiting. */
-class Turns {
-  private readonly deps: Deps
-  private readonly signal: AbortSignal
-  private readonly waiting = new Set<string>()
-  private readonly running = new Map<string, Promise<void>>()
-
-  constructor(deps: Deps, signal: AbortSignal) {
-    this.deps = deps
-    this.signal = signal
-  }
-
-  notify(tenantId: string): void {
-    this.waiting.add(tenantId)
-    this.startNext()
-  }
-
-  idle(): Promise<unknown> {
-    return Promise.all(this.running.values())
-  }
-
-  private startNext(): void {
-    for (const tenantId of this.waiting) {
-      if (this.signal.aborted || this.running.size >= tenantsAtOnce) return
-      if (this.running.has(tenantId)) continue
-      this.waiting.delete(tenantId)
-      this.running.set(tenantId, this.take(tenantId))
-    }
-  }
-
-  private async take(tenantId: string): Promise<void> {
-    const { deps, signal } = this
-    const isMore = await deliverTenant(deps, tenantId, signal).catch((err) => {
-      deps.log.warn({ err, tenantId }, 'events were not delivered to modules; retrying')
-      return false
-    })
-    this.running.delete(tenantId)
-    if (isMore) this.waiting.add(tenantId)
-    this.startNext()
-  }
-}
