@@ -22,7 +22,7 @@ const action = (slug, given) => ({
     phase: 'free_100',
   },
   ...{ status: 'pending', snapshotOk: null, updateOk: null, healthOk: null, rolledBack: false, snapshotId: null, from: versions },
-  ...{ to: { ...versions, synapse: '1.163.2' }, findings: [], attempt: 0, progress: null, waived: false, undo: null, waitsUntil: null },
+  ...{ to: { ...versions, synapse: '1.163.2' }, findings: [], attempt: 0, progress: null, waived: false, rollback: null, waitsUntil: null },
   ...{ startedAt: null, finishedAt: null, durationMs: null, fencedMs: null, error: null },
   ...given,
 })

@@ -16,7 +16,7 @@ function answerInPage({ boxes, id, eventEveryMs, versions }) {
   const action = (slug, given) => ({
     ...{ id: `ro.${slug}`, rolloutId: id, tenantSlug: slug, boxId: `box_${slug}`, hostId: 'host_1', tier: 'free', phase: 'free_100' },
     ...{ status: 'pending', snapshotOk: null, updateOk: null, healthOk: null, rolledBack: false, snapshotId: null, from: versions, to },
-    ...{ findings: [], attempt: 0, progress: null, waived: false, undo: null, waitsUntil: null, expectedFenceMs: 120_000 },
+    ...{ findings: [], attempt: 0, progress: null, waived: false, rollback: null, waitsUntil: null, expectedFenceMs: 120_000 },
     ...{ startedAt: null, finishedAt: null, durationMs: null, fencedMs: null, error: null, fenceMode: 'until-proven' },
     ...given,
   })
@@ -26,7 +26,7 @@ function answerInPage({ boxes, id, eventEveryMs, versions }) {
     ...{ tenantSlug: slug, phase: 'free_100', does: 'update', findings: [], expectedMs: 240_000, expectedFenceMs: 120_000 },
     ...{ worstFenceMs: 600_000, from: versions, to },
   }))
-  const counts = { total: boxes, pending: boxes / 2, running: 0, succeeded: boxes / 2, failed: 0, skipped: 0, leftOut: 0, undo: null }
+  const counts = { total: boxes, pending: boxes / 2, running: 0, succeeded: boxes / 2, failed: 0, skipped: 0, leftOut: 0, rollback: null }
   const rollout = {
     ...{ id, kind: 'staged', status: 'free_100', previousStatus: null, pauseReason: null, error: null, reason: null, counts },
     ...{ manifestRevision: 2, failureThreshold: 1, startedAt: now(), createdAt: now(), createdBy: 'anna', finishedAt: null },

@@ -63,7 +63,7 @@ test('an update that goes on is at its start, and a rollback that worked is good
     ...{ entries: [], alerts: [], snapshots: [] },
     updates: [
       update(9, { status: 'updating', finishedAt: null, durationMs: null }),
-      update(3, { kind: 'undo-images', status: 'rolled_back', attempt: 2 }),
+      update(3, { kind: 'rollback-images', status: 'rolled_back', attempt: 2 }),
     ],
   })
   expect([running?.at, running?.tone]).toEqual([at(9), 'working'])

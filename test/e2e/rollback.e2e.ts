@@ -175,7 +175,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     const { nextBatch } = await sync(talkIn(near).ben)
     await world.rollBack(rolloutOf(near), 'images')
     await drive()
-    expect(await actionOf(near)).toMatchObject({ status: 'rolled_back', rolledBack: true, undo: { mode: 'images', status: 'undone' } })
+    expect(await actionOf(near)).toMatchObject({ status: 'rolled_back', rolledBack: true, rollback: { mode: 'images', status: 'done' } })
     const { ref, digest } = images['synapse-1.157.1']
     expect((await running(near)).synapse).toEqual({ image: ref, digest })
     await talkIn(near).expectComplete()
@@ -186,7 +186,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
 
   test('a release that cannot read the database any more is refused by images, before anything is touched', async () => {
     const plan = await planRollback(world.deps, { id: rolloutOf(far), boxes: 'images' })
-    expect(plan).toMatchObject({ undoes: 0, boxes: [{ tenantSlug: far, does: 'refuse' }] })
+    expect(plan).toMatchObject({ rollbacks: 0, boxes: [{ tenantSlug: far, does: 'refuse' }] })
     expect(plan.boxes[0]?.findings.map(({ code }) => code)).toContain('SCHEMA_TOO_NEW')
     await expect(world.rollBack(rolloutOf(far), 'images')).rejects.toMatchObject({ code: 'PLAN_REFUSED' })
   })
@@ -197,12 +197,12 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     for (let n = 1; n <= 20; n++) await sendMessage(anna, roomId, `lost ${n}`)
     const { nextBatch } = await sync(ben)
     const plan = await planRollback(world.deps, { id: rolloutOf(far), boxes: 'snapshot' })
-    expect(plan).toMatchObject({ undoes: 1, boxes: [{ does: 'undo', to: { synapse: '1.97.0' }, losesSince: expect.any(String) }] })
+    expect(plan).toMatchObject({ rollbacks: 1, boxes: [{ does: 'rollback', to: { synapse: '1.97.0' }, losesSince: expect.any(String) }] })
     expect(plan.boxes[0]?.losesMs).toBeGreaterThan(0)
 
     await world.rollBack(rolloutOf(far), 'snapshot')
     await drive()
-    expect(await actionOf(far)).toMatchObject({ status: 'rolled_back', undo: { mode: 'snapshot', status: 'undone' } })
+    expect(await actionOf(far)).toMatchObject({ status: 'rolled_back', rollback: { mode: 'snapshot', status: 'done' } })
     const { ref, digest } = images['synapse-1.97.0']
     expect((await running(far)).synapse).toEqual({ image: ref, digest })
     await talkIn(far).expectComplete()

@@ -45,7 +45,7 @@ function movesWrong(before: RolloutAction | undefined, now: RolloutAction, { sta
   const was = before?.status ?? 'pending'
   const begins = isInFlight(now.status) && !isInFlight(was)
   // Requested with the rollback of its rollout, or later of a finished one.
-  const isRequested = status === 'rolled_back' || (isOver(status) && before?.undo?.status === 'pending')
+  const isRequested = status === 'rolled_back' || (isOver(status) && before?.rollback?.status === 'pending')
   const goesBack = now.status === 'rolling_back' && isRequested
   // An emergency that starts includes again what was up to date and that another rollout still changes.
   const isTakenIn = kind === 'emergency_cve' && now.status === 'pending' && now.attempt === 0 && before?.findings.length === 0
@@ -63,4 +63,4 @@ function movesWrong(before: RolloutAction | undefined, now: RolloutAction, { sta
 }
 
 /** Rolled back by an operator with the whole rollout. */
-const goesBackIsOver = ({ undo }: RolloutAction): boolean => undo?.status === 'undone'
+const goesBackIsOver = ({ rollback }: RolloutAction): boolean => rollback?.status === 'done'

@@ -137,7 +137,7 @@ function expectSoundActions({ world, changedBy }: RolloutSubject, { id, actions 
 function expectEmergenciesKept({ world }: RolloutSubject, staged: RolloutDetail, emergencies: readonly RolloutDetail[]): void {
   const begun = emergencies.filter(({ startedAt }) => startedAt !== null)
   if (begun.some(({ status }) => !isOver(status))) expect(isRunning(staged)).toBe(false)
-  const kept = begun.filter(({ status, actions }) => status !== 'rolled_back' || actions.every(({ undo }) => undo === null))
+  const kept = begun.filter(({ status, actions }) => status !== 'rolled_back' || actions.every(({ rollback }) => rollback === null))
   const open = kept.flatMap(({ id, actions }) =>
     actions.flatMap(({ tenantSlug, status, findings, to }) => {
       const runs = world.installed.get(tenantSlug)?.synapse as string

@@ -35,7 +35,7 @@ export const anEngineAction = (slug: string, changes: Partial<EngineAction> = {}
   phase: 'canary',
   status: 'pending',
   waived: false,
-  undo: null,
+  rollback: null,
   finishedAt: null,
   step: null,
   commandId: null,

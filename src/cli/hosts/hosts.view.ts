@@ -80,14 +80,14 @@ export function hostView(host: HostView, style: Style): string {
 type Resources = NonNullable<HostView['resources']>
 
 function resourceLines(has: Resources, diskLow: boolean, { paint }: Style): [string, string | null | undefined][] {
-  const { load, memoryAvailableBytes: available, boxes, ballast, agentRssBytes, uptimeMs } = has
+  const { load, memoryAvailableBytes: available, boxes, diskReserve, agentRssBytes, uptimeMs } = has
   const disk = `${bytesText(has.freeDiskBytes)} of ${bytesText(has.diskBytes)} free${has.diskPath === undefined ? '' : ` (${clean(has.diskPath)})`}`
   return [
     ['cpus', `${has.cpus}${load ? `, load ${load.map((value) => value.toFixed(2)).join(' ')}` : ''}`],
     ['memory', `${bytesText(has.memoryBytes)}${available === undefined ? '' : `, ${bytesText(available)} available`}`],
     ['disk', diskLow ? paint.red(`${disk} (!)`) : disk],
     ['boxes', boxes?.toString()],
-    ['disk reserve', ballast === 'used' ? paint.red('used: the disk was full; free disk space') : ballast && 'intact'],
+    ['disk reserve', diskReserve === 'used' ? paint.red('used: the disk was full; free disk space') : diskReserve && 'intact'],
     ['agent uses', agentRssBytes === undefined ? undefined : `${bytesText(agentRssBytes)}, up for ${duration(uptimeMs ?? 0)}`],
   ]
 }

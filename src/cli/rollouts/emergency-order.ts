@@ -130,7 +130,10 @@ export function blastRadius(order: Order, plan: RolloutPlan, style: Style): stri
       ['targets', targetsText(order)],
       ['manifest', `revision ${plan.manifestRevision}, for all tiers`],
       ['pauses', plan.pauses?.join(', ') || 'no staged rollout is running'],
-      ['stops', plan.stopsUndosOf?.length ? `rollbacks of ${plan.stopsUndosOf.join(', ')}; their pending boxes stay as they are` : null],
+      [
+        'stops',
+        plan.stopsRollbacksOf?.length ? `rollbacks of ${plan.stopsRollbacksOf.join(', ')}; their pending boxes stay as they are` : null,
+      ],
     ]),
     table(style, phaseColumns, phases),
     refusals(plan, style),

@@ -81,7 +81,7 @@ const downtimeText = ({ fence }: Report) =>
     `total ${duration(fence.sumMs)} over ${plural(fence.boxes, 'box', 'boxes')}${expectedText(fence.expectedMedianMs)}`
 
 /** The duration of the whole rollback, and of single boxes. */
-function rollbackText({ undo: rollback }: Report): string | null {
+function rollbackText({ rollback }: Report): string | null {
   if (!rollback) return null
   const { startedAt, endedAt, durationMs, boxes } = rollback
   const whole = `from ${utc(startedAt)} ${endedAt ? `to ${utc(endedAt)} UTC, ${duration(durationMs)}` : `UTC, ${duration(durationMs)} elapsed`}`
@@ -96,10 +96,10 @@ function failuresView({ rollout, boxes }: Report, style: Style): string {
   const failures = boxes.filter(hasFailed)
   if (failures.length === 0) return ''
   const { counts } = rollout
-  const { undo: rollback } = counts
-  const rolledBackWithRollout = rollback?.undone ?? 0
+  const { rollback } = counts
+  const rolledBackWithRollout = rollback?.done ?? 0
   const left = rollback
-    ? rollback.failed - boxes.filter(({ status, undo }) => undo?.status === 'failed' && status !== 'succeeded').length
+    ? rollback.failed - boxes.filter(({ status, rollback }) => rollback?.status === 'failed' && status !== 'succeeded').length
     : 0
   const more =
     counts.failed + counts.rolledBack - rolledBackWithRollout + counts.rollbackFailed + left - Math.min(failures.length, maxFailures)

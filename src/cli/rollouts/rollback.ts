@@ -101,7 +101,7 @@ async function confirmBoxRollback(
       `${plural(plan.refusals, 'box', 'boxes')} cannot be rolled back by ${mode}; nothing was changed. fix: skip them with --skip-refused`,
     )
   assertNoneActive(plan)
-  const boxes = plural(plan.undoes, 'box', 'boxes')
+  const boxes = plural(plan.rollbacks, 'box', 'boxes')
   if (mode === 'images') return assertConfirmed(ask, `Roll back ${id} and ${boxes} to the previous images?`)
   if (yes) return
   const typed = await ask.text(`Type ${id} to restore ${boxes} from snapshots:`, 'pass --yes')
@@ -121,7 +121,7 @@ function assertNoneActive({ activeRollouts = [] }: RollbackPlan): void {
 
 /** Blocked boxes first; then boxes in order with their target and data loss; then the totals. */
 function rollbackPlanView(plan: RollbackPlan, style: Style): string {
-  const boxes = plan.boxes.filter(({ does }) => does === 'undo')
+  const boxes = plan.boxes.filter(({ does }) => does === 'rollback')
   const refused = plan.boxes.filter(({ does }) => does === 'refuse')
   const { paint } = style
   return sections(
@@ -174,19 +174,19 @@ function rollbackWarnings(boxes: readonly PlannedRollback[], { paint }: Style): 
 const lateBoxes = 'Boxes whose update finishes later are rolled back too.'
 
 function rollbackTotals(
-  { mode, undoes, refusals, boxes: { length } }: RollbackPlan,
+  { mode, rollbacks, refusals, boxes: { length } }: RollbackPlan,
   boxes: readonly PlannedRollback[],
   { paint }: Style,
 ): string {
-  if (undoes + refusals === 0)
+  if (rollbacks + refusals === 0)
     return length === 0 ? 'No box was updated; there is nothing to roll back.' : 'No other box is to be rolled back.'
-  if (undoes === 0) return `No box can be rolled back by ${mode}.`
+  if (rollbacks === 0) return `No box can be rolled back by ${mode}.`
   const blocked = refusals > 0 ? `, ${refusals} blocked` : ''
-  const counted = `${plural(undoes, 'box', 'boxes')} to roll back by ${mode}, in reverse order of the update${blocked}.`
+  const counted = `${plural(rollbacks, 'box', 'boxes')} to roll back by ${mode}, in reverse order of the update${blocked}.`
   if (mode === 'images') return `${counted} No data is lost.\n${lateBoxes}`
   const [first = ''] = boxes.map(({ losesSince }) => losesSince ?? '').sort()
   const maxLossMs = Math.max(...boxes.map(({ losesMs }) => losesMs))
-  const [earliest, atMost] = undoes === 1 ? ['', ''] : ['the earliest at ', 'at most ']
+  const [earliest, atMost] = rollbacks === 1 ? ['', ''] : ['the earliest at ', 'at most ']
   const loss = `DATA LOSS: messages, files and accounts created since the update (${earliest}${minute(first)}), ${atMost}${duration(maxLossMs)}.`
   return `${counted}\n${paint.red(loss)}\nThe current data of each box is saved in a snapshot first. ${lateBoxes}`
 }

@@ -118,7 +118,7 @@ const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   },
   {
     title: 'ROLLED BACK',
-    value: ({ counts: { undo: rollback } }) => rollback && `${rollback.undone}/${rollback.total}`,
+    value: ({ counts: { rollback } }) => rollback && `${rollback.done}/${rollback.total}`,
     priority: 3,
     align: 'right',
   },

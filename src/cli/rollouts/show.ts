@@ -99,7 +99,7 @@ const logsView = (attempts: readonly RolloutAttempt[], style: Style): string => 
   )
 }
 
-const attemptWords = { update: 'Attempt', 'undo-images': 'Image rollback,', 'undo-snapshot': 'Snapshot rollback,' } as const
+const attemptWords = { update: 'Attempt', 'rollback-images': 'Image rollback,', 'rollback-snapshot': 'Snapshot rollback,' } as const
 
 const errorText = (error: RolloutAttempt['error'], { paint }: Style): string | null => {
   const shortened = withShortDigests(error)

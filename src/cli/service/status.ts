@@ -39,7 +39,7 @@ export const status = command('status', 'Show alerts, rollouts, drift and hosts 
 
 const over = ['done', 'failed', 'rolled_back']
 /** Also finished ones whose boxes are still being rolled back. */
-const isOpen = ({ status, counts: { undo: rollback } }: RolloutSummary): boolean =>
+const isOpen = ({ status, counts: { rollback } }: RolloutSummary): boolean =>
   !over.includes(status) || (rollback !== null && rollback.pending + rollback.running > 0)
 
 function summaryOf(boxes: readonly BoxRow[]): Status['boxes'] {

@@ -21,7 +21,7 @@ type AuditEntry = Readonly<{
 /** An attempt of a rollout on the box. */
 export type BoxUpdate = Readonly<{
   rolloutId: string
-  kind: 'update' | 'undo-images' | 'undo-snapshot'
+  kind: 'update' | 'rollback-images' | 'rollback-snapshot'
   attempt: number
   status: string
   from: InstalledVersions
@@ -74,7 +74,7 @@ const failed: readonly string[] = ['failed', 'rollback_failed']
 
 function ofUpdate({ rolloutId, kind, attempt, status, from, to, startedAt, finishedAt, durationMs, error }: BoxUpdate): BoxEvent {
   const isUpdate = kind === 'update'
-  const what = isUpdate ? `Update: ${versionMoves(from, to)}` : `Rollback ${kind === 'undo-images' ? 'by images' : 'to the snapshot'}`
+  const what = isUpdate ? `Update: ${versionMoves(from, to)}` : `Rollback ${kind === 'rollback-images' ? 'by images' : 'to the snapshot'}`
   const tone = failed.includes(status)
     ? 'failed'
     : status === 'succeeded'

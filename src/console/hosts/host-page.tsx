@@ -122,6 +122,6 @@ function machineFacts({ resources: has, diskLow }: HostView): readonly Fact[] {
     ],
     ['Disk', diskLow ? <Status tone="failed">{disk}</Status> : disk],
     ['Boxes', has.boxes],
-    ['Disk reserve', has.ballast && words.reserve[has.ballast]],
+    ['Disk reserve', has.diskReserve && words.reserve[has.diskReserve]],
   ]
 }

@@ -17,7 +17,7 @@ export const factsOf = (input: Order, plan: RolloutPlan): readonly Fact[] => [
   [text.facts.targets, targetsText(input)],
   [text.facts.manifest, text.manifest(plan.manifestRevision)],
   [text.pauses, plan.pauses && plan.pauses.length > 0 ? plan.pauses.join(', ') : text.noPauses],
-  [text.stopsName, plan.stopsUndosOf && plan.stopsUndosOf.length > 0 ? text.stops(plan.stopsUndosOf.join(', ')) : null],
+  [text.stopsName, plan.stopsRollbacksOf && plan.stopsRollbacksOf.length > 0 ? text.stops(plan.stopsRollbacksOf.join(', ')) : null],
 ]
 
 type PreviewProps = Readonly<{ order: Order; onBack(): void; onDone(plan: RolloutPlan): void }>

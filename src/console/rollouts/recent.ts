@@ -9,7 +9,7 @@ export const recentRolloutsQuery = {
 } as const
 
 /** Also a finished rollout whose boxes are still being rolled back. */
-export const isOpen = ({ finishedAt, counts: { undo: rollback } }: RolloutSummary): boolean =>
+export const isOpen = ({ finishedAt, counts: { rollback } }: RolloutSummary): boolean =>
   finishedAt === null || (rollback !== null && rollback.pending + rollback.running > 0)
 
 /** Paused rollouts, which wait for a decision; without any the active ones. */

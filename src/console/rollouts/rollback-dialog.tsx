@@ -74,15 +74,15 @@ export function RollbackDialog({ onClose, ...props }: RolloutDialogProps) {
 const maxLines = 8
 
 function Planned({ plan }: Readonly<{ plan: RollbackPlan }>) {
-  const { boxes, undoes, refusals, mode } = plan
+  const { boxes, rollbacks, refusals, mode } = plan
   const back = boxes.filter(({ does }) => does === 'skip').map(({ tenantSlug }) => tenantSlug)
-  if (undoes + refusals === 0) return <p>{back.length > 0 ? act.alreadyBack(back) : act.nothing}</p>
-  const moving = boxes.filter(({ does }) => does === 'undo')
+  if (rollbacks + refusals === 0) return <p>{back.length > 0 ? act.alreadyBack(back) : act.nothing}</p>
+  const moving = boxes.filter(({ does }) => does === 'rollback')
   const [since = ''] = moving.flatMap(({ losesSince }) => losesSince ?? []).sort()
   return (
     <div className="consequence">
-      <p>{act.rollbackPlan(undoes, mode, refusals)}</p>
-      {undoes > 0 && (
+      <p>{act.rollbackPlan(rollbacks, mode, refusals)}</p>
+      {rollbacks > 0 && (
         <p className={mode === 'snapshot' ? 'tone-failed' : undefined}>
           {mode === 'snapshot' ? act.loss(minute(since), Math.max(0, ...moving.map(({ losesMs }) => losesMs))) : act.noLoss}
         </p>
@@ -91,7 +91,7 @@ function Planned({ plan }: Readonly<{ plan: RollbackPlan }>) {
         {[...boxes.filter(({ does }) => does === 'refuse'), ...moving].slice(0, maxLines).map((box) => (
           <PlannedLine key={box.tenantSlug} box={box} />
         ))}
-        {undoes + refusals > maxLines && <li className="dim">{words.plan.moreOf(undoes + refusals - maxLines)}</li>}
+        {rollbacks + refusals > maxLines && <li className="dim">{words.plan.moreOf(rollbacks + refusals - maxLines)}</li>}
       </ul>
       {back.length > 0 && <p>{act.alreadyBack(back)}</p>}
       <Active plan={plan} />

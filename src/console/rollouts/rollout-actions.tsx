@@ -83,9 +83,9 @@ function actionsOf(state: BoardState): readonly Action[] {
 
 /** While boxes are rolled back; undefined where none are, or all ended. */
 function rollbackActions(state: BoardState): readonly Action[] | undefined {
-  const boxes = allBoxes(state.actions).filter(({ undo }) => undo !== null)
+  const boxes = allBoxes(state.actions).filter(({ rollback }) => rollback !== null)
   if (boxes.length === 0) return undefined
-  const isOpen = boxes.some(({ undo }) => undo?.status === 'pending' || undo?.status === 'running')
+  const isOpen = boxes.some(({ rollback }) => rollback?.status === 'pending' || rollback?.status === 'running')
   const canResume = boxes.some(isOpenFailure) && boardModel(state, now().getTime()).next.some(({ command }) => command.endsWith('--resume'))
   return [...(canResume ? (['resumeRollback'] as const) : []), ...(isOpen ? (['stopRollback'] as const) : [])]
 }

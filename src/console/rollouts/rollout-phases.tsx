@@ -65,8 +65,8 @@ function phaseCount({ state, succeeded, rollback, total }: PhaseLine): string {
 function changeOf({ plan, actions }: BoardState): string {
   const moves = new Map<string, number>()
   const updates = plan.boxes.filter(({ does }) => does === 'update')
-  const boxes = updates.map(({ tenantSlug, from, to }) => ({ from, to, undo: boxOf(actions, tenantSlug)?.undo ?? null }))
-  const rolledBack = boxes.filter(({ undo }) => undo?.status === 'undone')
+  const boxes = updates.map(({ tenantSlug, from, to }) => ({ from, to, rollback: boxOf(actions, tenantSlug)?.rollback ?? null }))
+  const rolledBack = boxes.filter(({ rollback }) => rollback?.status === 'done')
   for (const box of rolledBack.length > 0 ? rolledBack : boxes) {
     const move = lastMoveText(box)
     if (move) moves.set(move, (moves.get(move) ?? 0) + 1)

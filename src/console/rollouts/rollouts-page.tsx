@@ -57,7 +57,7 @@ const columns: readonly TableColumn<RolloutSummary>[] = [
     title: text.columns.rolledBack,
     width: '92px',
     align: 'right',
-    value: ({ counts: { undo } }) => undo && `${undo.undone}/${undo.total}`,
+    value: ({ counts: { rollback } }) => rollback && `${rollback.done}/${rollback.total}`,
   },
   {
     key: 'waiting',

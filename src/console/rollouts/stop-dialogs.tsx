@@ -60,7 +60,7 @@ export function ResumeRollbackDialog(props: RolloutDialogProps) {
 export function StopRollbackDialog(props: RolloutDialogProps) {
   const { state } = props
   const { id } = state.rollout
-  const pending = allBoxes(state.actions).filter(({ undo }) => undo?.status === 'pending').length
+  const pending = allBoxes(state.actions).filter(({ rollback }) => rollback?.status === 'pending').length
   return (
     <SimpleDialog
       {...props}

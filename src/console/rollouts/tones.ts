@@ -19,7 +19,7 @@ export const rolloutTone = (rollout: Pick<RolloutSummary, 'status' | 'counts'>):
 export const statusTone = (status: RolloutSummary['status']): Tone =>
   status === 'paused' ? 'failed' : status === 'queued' ? 'waiting' : 'working'
 
-export const outcomeTone = (action: Pick<RolloutAction, 'status' | 'undo'>): Tone => tones[outcomeTint(action)]
+export const outcomeTone = (action: Pick<RolloutAction, 'status' | 'rollback'>): Tone => tones[outcomeTint(action)]
 
 export const attemptTone = (status: RolloutAction['status']): Tone => tones[actionTint(status)]
 

@@ -144,7 +144,7 @@ export const words = {
     title: titles.box,
     answer: (phase: string) => `in ${phase}`,
     checks: { null: 'not reached', true: 'OK', false: 'failed' },
-    attempt: { update: 'Attempt', 'undo-images': 'Image rollback', 'undo-snapshot': 'Snapshot rollback' },
+    attempt: { update: 'Attempt', 'rollback-images': 'Image rollback', 'rollback-snapshot': 'Snapshot rollback' },
     noAttempts: 'No attempt has begun.',
     plan: 'Plan this box…',
     facts: {

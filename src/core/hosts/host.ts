@@ -44,7 +44,7 @@ export const HostResources = z.object({
   /** Number of boxes on the host. */
   boxes: z.number().int().min(0).optional(),
   /** Disk reserve for journal and restore: `used`: released for them and not reallocated yet. */
-  ballast: z.enum(['kept', 'used']).optional(),
+  diskReserve: z.enum(['kept', 'used']).optional(),
   agentRssBytes: z.number().min(0).optional(),
   /** Each open box was checked at this time or later, and a report was sent since if that changed what is known of it. */
   checkedAt: z.iso.datetime().optional(),

@@ -48,7 +48,7 @@ export type RollbackMode = z.infer<typeof RollbackMode>
  */
 export const ActionRollback = z.object({
   mode: RollbackMode,
-  status: z.enum(['pending', 'running', 'undone', 'failed']),
+  status: z.enum(['pending', 'running', 'done', 'failed']),
   error: ActionError.nullable(),
 })
 export type ActionRollback = z.infer<typeof ActionRollback>
@@ -80,7 +80,7 @@ export const RolloutAction = z.object({
   /** True once an operator left this box out: a failure, a blocked box, or by name. */
   waived: z.boolean(),
   /** Null unless the rollout was rolled back with its boxes. */
-  undo: ActionRollback.nullable(),
+  rollback: ActionRollback.nullable(),
   startedAt: Timestamp.nullable(),
   finishedAt: Timestamp.nullable(),
   durationMs: z.number().nullable(),
@@ -101,7 +101,7 @@ export type AttemptStep = z.infer<typeof AttemptStep>
 export const RolloutAttempt = z.object({
   attempt: z.number().int(),
   /** An update, or a rollback by images or by snapshot. */
-  kind: z.enum(['update', 'undo-images', 'undo-snapshot']),
+  kind: z.enum(['update', 'rollback-images', 'rollback-snapshot']),
   status: ActionStatus,
   startedAt: Timestamp,
   finishedAt: Timestamp.nullable(),

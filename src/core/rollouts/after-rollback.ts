@@ -37,12 +37,12 @@ export const stillAskedText = ({ revision, versions }: StillAsked): string =>
 export const manifestCommand = ({ formerRevision }: StillAsked): string =>
   formerRevision === null ? 'tenantry manifest history' : `tenantry manifest rollback ${formerRevision}`
 
-type Moved = Pick<RolloutAction, 'from' | 'to' | 'undo'>
+type Moved = Pick<RolloutAction, 'from' | 'to' | 'rollback'>
 
 /** The last change of the versions of a box: `synapse 1.157.1 → 1.163.2`, and back once its rollback has ended. */
-export function lastMoveText({ from, to, undo }: Moved): string {
-  if (undo?.status !== 'undone') return versionMoves(from, to)
-  const back = Object.fromEntries(returned({ mode: undo.mode, from, to }).map((name) => [name, from[name]]))
+export function lastMoveText({ from, to, rollback }: Moved): string {
+  if (rollback?.status !== 'done') return versionMoves(from, to)
+  const back = Object.fromEntries(returned({ mode: rollback.mode, from, to }).map((name) => [name, from[name]]))
   return versionMoves(to, { ...to, ...back })
 }
 
@@ -50,8 +50,8 @@ export function lastMoveText({ from, to, undo }: Moved): string {
 export type SkippedBoxes = Readonly<{ count: number; slugs: readonly string[] }>
 
 /** None of a rollout that was rolled back with its boxes: they are as old as the skipped ones. */
-export const skippedBoxes = (actions: readonly Pick<RolloutAction, 'tenantSlug' | 'waived' | 'undo'>[]): string[] =>
-  actions.some(({ undo }) => undo !== null) ? [] : actions.filter(({ waived }) => waived).map(({ tenantSlug }) => tenantSlug)
+export const skippedBoxes = (actions: readonly Pick<RolloutAction, 'tenantSlug' | 'waived' | 'rollback'>[]): string[] =>
+  actions.some(({ rollback }) => rollback !== null) ? [] : actions.filter(({ waived }) => waived).map(({ tenantSlug }) => tenantSlug)
 
 /** More would make a command too long to copy. */
 const maxNamed = 20
@@ -61,10 +61,12 @@ export const updateSkippedCommand = ({ count, slugs }: SkippedBoxes): string =>
   count > maxNamed || slugs.length < count ? 'tenantry rollouts plan' : `tenantry rollouts create --target ${slugs.join(',')} --start`
 
 /** `rolled back (23 of 24)`; undefined without a rollback of boxes. */
-export function rollbackState(counts: Readonly<{ undo: RollbackCounts | null }>): string | undefined {
-  const { undo } = counts
-  if (undo === null) return undefined
-  if (undo.pending + undo.running > 0) return `rolling back (${undo.undone} of ${undo.total})`
-  if (undo.undone === undo.total) return 'rolled back'
-  return undo.undone === 0 ? `rollback failed (${plural(undo.total, 'box', 'boxes')})` : `rolled back (${undo.undone} of ${undo.total})`
+export function rollbackState(counts: Readonly<{ rollback: RollbackCounts | null }>): string | undefined {
+  const { rollback } = counts
+  if (rollback === null) return undefined
+  if (rollback.pending + rollback.running > 0) return `rolling back (${rollback.done} of ${rollback.total})`
+  if (rollback.done === rollback.total) return 'rolled back'
+  return rollback.done === 0
+    ? `rollback failed (${plural(rollback.total, 'box', 'boxes')})`
+    : `rolled back (${rollback.done} of ${rollback.total})`
 }

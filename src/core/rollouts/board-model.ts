@@ -116,15 +116,15 @@ function waitingOf(hours: readonly string[], nowMs: number): BoardModel['waiting
   return later[0] === undefined ? undefined : { boxes: later.length, until: later[0] }
 }
 
-function rollbackOf({ rollbacks: { total, undone, failed } }: Pick<Tally, 'rollbacks'>): BoardModel['rollback'] {
-  return total === 0 ? undefined : { rolledBack: undone, ended: undone + failed, total }
+function rollbackOf({ rollbacks: { total, done, failed } }: Pick<Tally, 'rollbacks'>): BoardModel['rollback'] {
+  return total === 0 ? undefined : { rolledBack: done, ended: done + failed, total }
 }
 
 /** The record with the counts of now: events carry boxes and no counts. */
 export function currentRollout(state: BoardState): Rollout {
   const { rollbacks, leftOut, succeeded } = tallyOf(state)
   const { rollout } = state
-  const counts = { ...rollout.counts, succeeded, leftOut: leftOut.length, undo: rollbacks.total === 0 ? null : rollbacks }
+  const counts = { ...rollout.counts, succeeded, leftOut: leftOut.length, rollback: rollbacks.total === 0 ? null : rollbacks }
   return { ...rollout, counts }
 }
 
@@ -138,7 +138,7 @@ function phaseLine(state: BoardState, phase: Phase): PhaseLine {
   const counts = { phase, succeeded, failed, rollback: rollbackOf({ rollbacks }), total }
   if (hasOpenFailure) return { ...counts, state: 'failed' }
   if (rollbacks.pending + rollbacks.running > 0) return { ...counts, state: 'rolling back' }
-  if (rollbacks.undone > 0) return { ...counts, state: 'rolled back' }
+  if (rollbacks.done > 0) return { ...counts, state: 'rolled back' }
   if (settled === total) return { ...counts, state: failed > 0 ? 'failed' : 'done' }
   if (rollout.status === 'paused' && rollout.previousStatus === phase) return { ...counts, state: 'paused' }
   return { ...counts, state: rollout.status === phase || running.length > 0 ? 'running' : 'waiting' }
@@ -165,10 +165,10 @@ const openFirst = (a: RolloutAction, b: RolloutAction) =>
 
 const runningBoxAt =
   ({ plan }: Pick<BoardState, 'plan'>, nowMs: number) =>
-  ({ tenantSlug, phase, status, undo, progress, startedAt }: RolloutAction): RunningBox => ({
+  ({ tenantSlug, phase, status, rollback, progress, startedAt }: RolloutAction): RunningBox => ({
     slug: tenantSlug,
     phase,
-    step: undo ? outcomeWord({ status, undo }) : statusWord(status),
+    step: rollback ? outcomeWord({ status, rollback }) : statusWord(status),
     detail: stepDetail({ status, progress }),
     elapsedMs: wholeSeconds(startedAt ? nowMs - Date.parse(startedAt) : 0),
     expectedMs: plannedBy(plan).get(tenantSlug)?.expectedMs,

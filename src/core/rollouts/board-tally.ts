@@ -20,7 +20,7 @@ type PhaseTally = Outcomes & {
 }
 
 type Counts = { -readonly [Key in keyof RollbackCounts]: number }
-const noRollbacks = (): Counts => ({ total: 0, pending: 0, running: 0, undone: 0, failed: 0 })
+const noRollbacks = (): Counts => ({ total: 0, pending: 0, running: 0, done: 0, failed: 0 })
 
 /**
  * Counts over all boxes, independent of the time. Lists running and failed boxes, counts all others. Cancelled boxes are not settled.
@@ -80,7 +80,7 @@ function count(page: Page, planned: Planned): Counted {
   for (const action of page) {
     const isFailed = hasFailed(action)
     if (isFailed) tally.failures.push(action)
-    if (action.waived && !action.undo) {
+    if (action.waived && !action.rollback) {
       tally.leftOut.push(action.tenantSlug)
       if (isFailed) tally.failedLeftOut += 1
     }
@@ -135,7 +135,7 @@ function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {
   return added
 }
 
-function countRollback(rollbacks: Tally['rollbacks'], { undo: rollback }: RolloutAction): void {
+function countRollback(rollbacks: Tally['rollbacks'], { rollback }: RolloutAction): void {
   if (!rollback) return
   rollbacks.total += 1
   rollbacks[rollback.status] += 1

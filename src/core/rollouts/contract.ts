@@ -269,8 +269,8 @@ export const rolloutsContract = {
   }),
   resumeRollback: endpoint({
     method: 'POST',
-    audit: 'rollout.undo.resumed',
-    path: `${base}/:id/undo/resume`,
+    audit: 'rollout.rollback.resumed',
+    path: `${base}/:id/rollback/resume`,
     auth: admin('operator'),
     params: one,
     returns: Rollout,
@@ -279,8 +279,8 @@ export const rolloutsContract = {
   }),
   stopRollback: endpoint({
     method: 'POST',
-    audit: 'rollout.undo.stopped',
-    path: `${base}/:id/undo/stop`,
+    audit: 'rollout.rollback.stopped',
+    path: `${base}/:id/rollback/stop`,
     auth: admin('operator'),
     params: one,
     body: z.strictObject({ reason: Reason }),

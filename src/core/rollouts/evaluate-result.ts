@@ -39,7 +39,7 @@ const runsOther = (message: string): Verdict => ({ ...failed('DIGEST_MISMATCH', 
 
 /** How a rollback ended, and the status of the box after it. */
 export type RollbackVerdict = Readonly<{
-  rollback: Extract<ActionRollback['status'], 'undone' | 'failed'>
+  rollback: Extract<ActionRollback['status'], 'done' | 'failed'>
   status: Extract<ActionStatus, 'succeeded' | 'failed' | 'rolled_back' | 'rollback_failed'>
   error: ActionError | null
 }>
@@ -47,7 +47,7 @@ export type RollbackVerdict = Readonly<{
 /** The box still runs as the rollout updated it. */
 export const rollbackFailed = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'succeeded', error })
 /** The box runs its former version, also where it did so before. */
-export const rolledBack: RollbackVerdict = { rollback: 'undone', status: 'rolled_back', error: null }
+export const rolledBack: RollbackVerdict = { rollback: 'done', status: 'rolled_back', error: null }
 const stopped = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'rollback_failed', error })
 /** The agent reported success, but the box runs neither the former nor the updated version. */
 const contradicted = (error: ActionError): RollbackVerdict => ({ rollback: 'failed', status: 'failed', error })

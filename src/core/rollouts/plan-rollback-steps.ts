@@ -8,11 +8,11 @@ import { assignSlots, type Parallelism } from './scheduling.ts'
 // failed and left its box serving stops no other. One that left its box stopped stalls all others until an operator decides.
 
 /** True for a box that its rollback left stopped and that no operator has skipped. */
-export const isRollbackStalled = ({ status, undo: rollback, waived }: Pick<EngineAction, 'status' | 'undo' | 'waived'>): boolean =>
+export const isRollbackStalled = ({ status, rollback, waived }: Pick<EngineAction, 'status' | 'rollback' | 'waived'>): boolean =>
   status === 'rollback_failed' && rollback !== null && !waived
 
 /** True for an updated box that waits for its rollback. */
-export const awaitsRollback = ({ status, undo: rollback }: Pick<EngineAction, 'status' | 'undo'>): boolean =>
+export const awaitsRollback = ({ status, rollback }: Pick<EngineAction, 'status' | 'rollback'>): boolean =>
   status === 'succeeded' && rollback?.status === 'pending'
 
 /** Every step that is possible now; empty when there is nothing to do but wait. */
@@ -24,7 +24,7 @@ export function planRollbackSteps(
   const flying = actions.filter(({ status }) => isInFlight(status))
   const steps = flying.flatMap((action) =>
     stepsFromCommand(action, action.commandId === null ? undefined : commands.get(action.commandId)).map((step) =>
-      action.undo?.status === 'running' ? rollbackStep(step) : step,
+      action.rollback?.status === 'running' ? rollbackStep(step) : step,
     ),
   )
   if (steps.some((step) => step.do !== 'show-progress') || actions.some(isRollbackStalled)) return steps

@@ -24,7 +24,7 @@ export const RollbackPlan = z.object({
   mode: RollbackMode,
   madeAt: Timestamp,
   boxes: z.array(PlannedRollback),
-  undoes: z.number().int(),
+  rollbacks: z.number().int(),
   refusals: z.number().int(),
   /** Only of a finished rollout: the unfinished ones with boxes of this plan, which refuse the rollback. */
   activeRollouts: z.array(ActiveRollout).optional(),
@@ -46,7 +46,7 @@ type RollbackInput = RollbackLimits &
 export function planRollback({ rolloutId, mode, updates, boxes, ...limits }: RollbackInput): RollbackPlan {
   const planned = updates.toSorted(newestFirst).map((update) => planBoxRollback({ mode, update, box: boxes.get(update.slug) }, limits))
   const count = (wanted: PlannedRollback['does']) => planned.filter(({ does }) => does === wanted).length
-  return { rolloutId, mode, madeAt: limits.now, boxes: planned, undoes: count('undo'), refusals: count('refuse') }
+  return { rolloutId, mode, madeAt: limits.now, boxes: planned, rollbacks: count('rollback'), refusals: count('refuse') }
 }
 
 type InOrder = Readonly<{ slug: string; finishedAt: string | null }>
@@ -74,7 +74,7 @@ export function planBoxRollback(
     boxId: update.boxId,
     hostId: box?.hostId ?? update.hostId,
     hostName: box?.hostName ?? update.hostId,
-    does: isBack ? 'skip' : isRefused(findings) ? 'refuse' : 'undo',
+    does: isBack ? 'skip' : isRefused(findings) ? 'refuse' : 'rollback',
     from: box?.installed ?? update.to,
     to,
     images: byImages ? rollbackImages(update) : {},

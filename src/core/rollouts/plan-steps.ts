@@ -23,7 +23,7 @@ export type EngineAction = Slot &
     status: ActionStatus
     hostName: string
     waived: boolean
-    undo: ActionRollback | null
+    rollback: ActionRollback | null
     finishedAt: string | null
     /** Another owner holds the box, or its maintenance window is closed. */
     held: Held | null

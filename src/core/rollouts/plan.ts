@@ -87,6 +87,6 @@ export const RolloutPlan = z.object({
   /** Only of an emergency: the running staged rollouts that its start pauses. */
   pauses: z.array(RolloutId).optional(),
   /** Only of an emergency: rollouts with pending rollbacks, which its start cancels. */
-  stopsUndosOf: z.array(RolloutId).optional(),
+  stopsRollbacksOf: z.array(RolloutId).optional(),
 })
 export type RolloutPlan = z.infer<typeof RolloutPlan>

@@ -78,7 +78,7 @@ export const RolloutReport = z.object({
     expectedMedianMs: z.number(),
   }).nullable(),
   /** Duration of the rollback of boxes; null without one. */
-  undo: RollbackSpan.nullable(),
+  rollback: RollbackSpan.nullable(),
   /** Null while the manifest asks for none of the versions that boxes were rolled back from. */
   stillAsked: StillAsked.nullable(),
   timeline: z.array(TimelineEntry),

@@ -6,7 +6,7 @@ import type { RollbackCounts } from './rollout.ts'
 import { errorOf, hasFailed, whyOf } from './words.ts'
 
 /** The state of the box after the failure. */
-export function outcomeAfterFailure({ status, updateOk, snapshotOk, undo: rollback, error }: RolloutAction): string {
+export function outcomeAfterFailure({ status, updateOk, snapshotOk, rollback, error }: RolloutAction): string {
   if (rollback && status === 'rollback_failed') return 'in maintenance: the rollback failed halfway; repair it by hand'
   if (rollback && status === 'succeeded') return 'serving on the new version'
   if (rollback && status === 'failed') return 'reported as rolled back, but its images do not match; check it'
@@ -18,7 +18,7 @@ export function outcomeAfterFailure({ status, updateOk, snapshotOk, undo: rollba
   return snapshotOk ? 'unchanged, maintenance ended' : 'unchanged'
 }
 
-type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses' | 'undo' | 'rollout' | 'boxes'>
+type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses' | 'rollback' | 'rollout' | 'boxes'>
 
 const rollbackScopes = {
   none: ', updated boxes kept',
@@ -29,7 +29,7 @@ const rollbackScopes = {
 const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' ').trim())
 
 /** One line per event; none for a phase without boxes. */
-export function timelineText(entry: TimelineEntry, { phases, pauses, undo: rollback, rollout, boxes: actions }: Story): string[] {
+export function timelineText(entry: TimelineEntry, { phases, pauses, rollback, rollout, boxes: actions }: Story): string[] {
   const { at, action, phase, reason, actor, boxes, cancelled } = entry
   const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
   if (action === 'rollout.phase') return span ? [phaseText(span)] : []
@@ -44,7 +44,7 @@ export function timelineText(entry: TimelineEntry, { phases, pauses, undo: rollb
   const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled` : ''
   const lasted = pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''
   const line = `${isAbort ? 'aborted' : wordOf(action)}${where} by ${actorName(actor)}${scope}${never}${lasted}${why}`
-  return action === 'rollout.rolled_back' && rollback ? [line, rollbackEntry(rollback, rollout.counts.undo)] : [line]
+  return action === 'rollout.rolled_back' && rollback ? [line, rollbackEntry(rollback, rollout.counts.rollback)] : [line]
 }
 
 const sentenceOf = (reason: string): string => whyOf({ pauseReason: reason, error: null }) ?? ''
@@ -58,7 +58,7 @@ const actorName = (actor: string) => (actor.startsWith('system:') ? 'the engine'
 const howLong = (ms: number, ended: string | null) => (ended === null ? `${duration(ms)} elapsed` : `for ${duration(ms)}`)
 
 const rollbackEntry = ({ durationMs, endedAt }: RollbackSpan, counts: RollbackCounts | null): string =>
-  `rollback, ${howLong(durationMs, endedAt)}${counts ? `: ${counts.undone} of ${plural(counts.total, 'box', 'boxes')} rolled back` : ''}`
+  `rollback, ${howLong(durationMs, endedAt)}${counts ? `: ${counts.done} of ${plural(counts.total, 'box', 'boxes')} rolled back` : ''}`
 
 function phaseText({ phase, durationMs, endedAt, boxes, succeeded, failed }: PhaseSpan): string {
   const came = `${succeeded} of ${plural(boxes, 'box', 'boxes')} updated${failed > 0 ? `, ${failed} failed` : ''}`

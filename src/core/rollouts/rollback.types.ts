@@ -27,7 +27,7 @@ export const PlannedRollback = z.object({
   hostId: z.string(),
   hostName: z.string(),
   /** `skip`: it runs the versions from before the update already. */
-  does: z.enum(['undo', 'skip', 'refuse']),
+  does: z.enum(['rollback', 'skip', 'refuse']),
   from: InstalledVersions,
   to: InstalledVersions,
   /** By images: the former image of each service that changes. */

@@ -15,20 +15,20 @@ export const leftOutBoxes = (boxes: readonly Readonly<{ tenantSlug: string; find
   })
 
 /** `20 of 24 boxes updated`, or `3 of 20 boxes rolled back`: a box that waits for its rollback is no longer counted as updated. */
-export const progressText = ({ undo, succeeded, total, skipped }: ActionCounts): string =>
-  undo
-    ? `${undo.undone} of ${plural(undo.total, 'box', 'boxes')} rolled back`
+export const progressText = ({ rollback, succeeded, total, skipped }: ActionCounts): string =>
+  rollback
+    ? `${rollback.done} of ${plural(rollback.total, 'box', 'boxes')} rolled back`
     : `${succeeded} of ${plural(total - skipped, 'box', 'boxes')} updated`
 
 /** Progress of the boxes, or of their rollback. */
 export const countsText = (counts: ActionCounts): string =>
   [
     progressText(counts),
-    ...(counts.undo ? rollbackTexts(counts.undo) : []),
-    counts.running > (counts.undo?.running ?? 0) && `${counts.running - (counts.undo?.running ?? 0)} in progress`,
+    ...(counts.rollback ? rollbackTexts(counts.rollback) : []),
+    counts.running > (counts.rollback?.running ?? 0) && `${counts.running - (counts.rollback?.running ?? 0)} in progress`,
     counts.failed > 0 && `${counts.failed} failed`,
-    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} ${counts.undo ? 'failed before' : 'rolled back'}`,
-    !counts.undo && counts.rollbackFailed > 0 && `${counts.rollbackFailed} failed to roll back`,
+    rolledBackByAgent(counts) > 0 && `${rolledBackByAgent(counts)} ${counts.rollback ? 'failed before' : 'rolled back'}`,
+    !counts.rollback && counts.rollbackFailed > 0 && `${counts.rollbackFailed} failed to roll back`,
     counts.skipped > 0 && `${counts.skipped} skipped`,
     counts.cancelled > 0 && `${counts.cancelled} cancelled`,
     counts.pending > 0 && `${counts.pending} pending`,
@@ -37,7 +37,7 @@ export const countsText = (counts: ActionCounts): string =>
     .join(', ')
 
 /** Boxes that their agents rolled back during the update, without those rolled back with the rollout. */
-const rolledBackByAgent = ({ rolledBack, undo: rollback }: ActionCounts): number => rolledBack - (rollback?.undone ?? 0)
+const rolledBackByAgent = ({ rolledBack, rollback }: ActionCounts): number => rolledBack - (rollback?.done ?? 0)
 
 const rollbackTexts = ({ running, pending, failed }: RollbackCounts) => [
   running > 0 && `${running} rolling back`,

@@ -37,7 +37,7 @@ export type TierTargets = z.infer<typeof TierTargets>
 /** Digest of each tag, as resolved for the plan or by the first pull; every box gets the same. */
 const PinnedDigests = z.record(ImageRef, Digest)
 
-const RollbackCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), undone: z.number(), failed: z.number() })
+const RollbackCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), done: z.number(), failed: z.number() })
 export type RollbackCounts = z.infer<typeof RollbackCounts>
 
 /** Max boxes at once; the setting of the daemon without it. */
@@ -65,7 +65,7 @@ export const ActionCounts = z.object({
   /** Boxes that an operator left out: failed ones, blocked ones, and those skipped by name. They are counted by their status too. */
   leftOut: z.number(),
   /** Progress of the rollback of boxes, also of a finished rollout; null unless one was requested. */
-  undo: RollbackCounts.nullable(),
+  rollback: RollbackCounts.nullable(),
 })
 export type ActionCounts = z.infer<typeof ActionCounts>
 

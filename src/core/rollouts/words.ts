@@ -47,7 +47,7 @@ export function rolloutState({ status, counts, bakeUntil }: Pick<Rollout, 'statu
 }
 /** Running phases are cyan, and a rollout that left boxes out is yellow. */
 export function stateTint({ status, counts }: Pick<Rollout, 'status' | 'counts'>): Tint {
-  if (counts.undo) return isRollingBack(counts) ? 'yellow' : rolloutTint('rolled_back')
+  if (counts.rollback) return isRollingBack(counts) ? 'yellow' : rolloutTint('rolled_back')
   return status === 'done' && counts.leftOut > 0 ? 'yellow' : rolloutTint(status)
 }
 
@@ -70,21 +70,21 @@ export const actionTint = (status: ActionStatus): Tint => actionTints[status] ??
 export const isInProgress = ({ status }: Pick<RolloutAction, 'status'>): boolean => isInFlight(status)
 
 /** A box rolled back with the rollout is not a failure; a failed rollback is. */
-export const hasFailed = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): boolean =>
-  rollback?.status === 'failed' || (failedStatuses.includes(status) && rollback?.status !== 'undone')
+export const hasFailed = ({ status, rollback }: Pick<RolloutAction, 'status' | 'rollback'>): boolean =>
+  rollback?.status === 'failed' || (failedStatuses.includes(status) && rollback?.status !== 'done')
 
 /** The status of a box, its rollback included. */
-export const outcomeWord = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): string => {
-  if (rollback?.status === 'undone') return 'rolled back'
+export const outcomeWord = ({ status, rollback }: Pick<RolloutAction, 'status' | 'rollback'>): string => {
+  if (rollback?.status === 'done') return 'rolled back'
   if (rollback?.status === 'running') return 'rolling back'
   if (status !== 'succeeded' || !rollback) return statusWord(status)
   return rollback.status === 'failed' ? 'rollback failed' : 'rollback pending'
 }
 
-const rollbackTints = { pending: 'yellow', running: 'yellow', undone: 'red', failed: 'red' } as const
+const rollbackTints = { pending: 'yellow', running: 'yellow', done: 'red', failed: 'red' } as const
 
 /** Rolled back has one colour, by an agent or with the rollout: the box does not run the version of the manifest. */
-export const outcomeTint = ({ status, undo: rollback }: Pick<RolloutAction, 'status' | 'undo'>): Tint =>
+export const outcomeTint = ({ status, rollback }: Pick<RolloutAction, 'status' | 'rollback'>): Tint =>
   rollback ? rollbackTints[rollback.status] : actionTint(status)
 
 /** Shortens digests in an error message; `--json` has them in full. */
@@ -92,18 +92,18 @@ export const withShortDigests = (error: RolloutAction['error']): RolloutAction['
   error && { ...error, message: shortDigests(error.message) }
 
 /** The error of the update, or of the rollback. */
-export const errorOf = ({ error, undo: rollback }: Pick<RolloutAction, 'error' | 'undo'>): RolloutAction['error'] =>
+export const errorOf = ({ error, rollback }: Pick<RolloutAction, 'error' | 'rollback'>): RolloutAction['error'] =>
   withShortDigests(error ?? rollback?.error ?? null)
 
-type RollbackState = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
+type RollbackState = Pick<RolloutAction, 'status' | 'rollback' | 'waived'>
 
-const isRolledBackWithRollout = ({ undo: rollback }: Pick<RolloutAction, 'undo'>): boolean => rollback !== null
+const isRolledBackWithRollout = ({ rollback }: Pick<RolloutAction, 'rollback'>): boolean => rollback !== null
 
 /** Boxes are being rolled back; after a stalled box the others wait for a person. */
 export function isRollingBackBoxes(actions: readonly RollbackState[]): boolean {
   const affected = actions.filter(isRolledBackWithRollout)
   if (affected.some(isInProgress)) return true
-  return affected.some(({ undo: rollback }) => rollback?.status === 'pending') && !affected.some(isRollbackStalled)
+  return affected.some(({ rollback }) => rollback?.status === 'pending') && !affected.some(isRollbackStalled)
 }
 
 /** A complete command, and a label of one or two words. */
@@ -112,7 +112,7 @@ export type NextStep = Readonly<{ label: string; command: string }>
 /** The commands an operator can run now, the likeliest first. `failures` are not skipped yet; a box whose rollback failed is not retried. */
 export function nextSteps(
   rollout: Stepping,
-  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
+  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'rollback'>[],
   skipped: SkippedBoxes,
 ): NextStep[] {
   const { id, status } = rollout
@@ -161,7 +161,7 @@ export const bakeText = ({ status, bakeUntil }: Pick<Rollout, 'status' | 'bakeUn
 /** `nextSteps` for views without a board: adds watch and pause while the rollout runs. */
 export function stepsWhenNotWatching(
   rollout: Stepping & Pick<Rollout, 'counts'>,
-  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
+  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'rollback'>[],
   skipped: readonly string[],
 ): NextStep[] {
   const { id, status, counts } = rollout
@@ -169,11 +169,10 @@ export function stepsWhenNotWatching(
   if (isRunningPhase(status))
     return [watch, ...promoteStep(rollout), { label: 'pause', command: `tenantry rollouts pause ${id} --reason '…'` }]
   if (isRollingBack(counts) && failures.length === 0) return [watch, ...manifestStep(rollout)]
-  return nextSteps(rollout, failures, { count: counts.undo ? 0 : counts.leftOut, slugs: skipped })
+  return nextSteps(rollout, failures, { count: counts.rollback ? 0 : counts.leftOut, slugs: skipped })
 }
 
-export const isRollingBack = ({ undo: rollback }: Rollout['counts']): boolean =>
-  rollback !== null && rollback.pending + rollback.running > 0
+export const isRollingBack = ({ rollback }: Rollout['counts']): boolean => rollback !== null && rollback.pending + rollback.running > 0
 
 /** A stalled box blocks the others until a person decides. A box whose rollback failed is not retried: its state is unknown. */
 function rollbackSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[]): NextStep[] {

@@ -46,7 +46,7 @@ export const parseJson = (text: string | null) => (text === null ? null : JSON.p
 const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
 /** The rollback of an action; null while none was ordered. */
-export const rollbackOf = (row: Pick<ActionRow, 'rollback_mode' | 'rollback_status' | 'rollback_error'>): StoredAction['undo'] =>
+export const rollbackOf = (row: Pick<ActionRow, 'rollback_mode' | 'rollback_status' | 'rollback_error'>): StoredAction['rollback'] =>
   row.rollback_mode && row.rollback_status && { mode: row.rollback_mode, status: row.rollback_status, error: parseJson(row.rollback_error) }
 
 export const actionOf = (row: ActionRow): StoredAction => ({
@@ -59,7 +59,7 @@ export const actionOf = (row: ActionRow): StoredAction => ({
   phase: row.phase,
   status: row.status,
   waived: row.waived === 1,
-  undo: rollbackOf(row),
+  rollback: rollbackOf(row),
   attempt: row.attempt,
   step: row.step,
   commandId: row.command_id,
@@ -98,7 +98,7 @@ const columnsOf: { readonly [Field in keyof StoredAction]: (value: StoredAction[
   phase: (phase) => ({ phase }),
   status: (status) => ({ status }),
   waived: (waived) => ({ waived: waived ? 1 : 0 }),
-  undo: (rollback) => ({
+  rollback: (rollback) => ({
     rollback_mode: rollback?.mode ?? null,
     rollback_status: rollback?.status ?? null,
     rollback_error: jsonOf(rollback?.error ?? null),

@@ -92,9 +92,9 @@ const noActions: ActionCounts = {
   skipped: 0,
   cancelled: 0,
   leftOut: 0,
-  undo: null,
+  rollback: null,
 }
-const noRollbacks: RollbackCounts = { total: 0, pending: 0, running: 0, undone: 0, failed: 0 }
+const noRollbacks: RollbackCounts = { total: 0, pending: 0, running: 0, done: 0, failed: 0 }
 
 /** Counts per rollout; of one without actions all are 0. */
 export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): Promise<(rolloutId: string) => ActionCounts> {
@@ -109,8 +109,8 @@ export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): P
     const known = counts.get(rollout_id) ?? noActions
     const [kind, some] = [countedAs[status], Number(actions)]
     const leftOut = known.leftOut + (waived === 1 && rollback_status === null ? some : 0)
-    const rollbacks = rollback_status === null ? known.undo : countRollback(known.undo ?? noRollbacks, rollback_status, some)
-    counts.set(rollout_id, { ...known, total: known.total + some, [kind]: known[kind] + some, leftOut, undo: rollbacks })
+    const rollback = rollback_status === null ? known.rollback : countRollback(known.rollback ?? noRollbacks, rollback_status, some)
+    counts.set(rollout_id, { ...known, total: known.total + some, [kind]: known[kind] + some, leftOut, rollback })
   }
   return (rolloutId) => counts.get(rolloutId) ?? noActions
 }

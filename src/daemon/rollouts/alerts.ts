@@ -150,14 +150,16 @@ export const emergencyCreated = (of: Emergency & Readonly<{ reason: string; boxe
   command: `tenantry rollouts show ${of.rolloutId}`,
 })
 
-export const emergencyStarted = (of: Emergency & Readonly<{ paused: readonly string[]; stoppedUndos: readonly string[] }>): NewAlert => ({
+export const emergencyStarted = (
+  of: Emergency & Readonly<{ paused: readonly string[]; stoppedRollbacks: readonly string[] }>,
+): NewAlert => ({
   kind: 'emergency',
   subject: of.rolloutId,
   title: `Emergency ${of.cveId} has started`,
   body:
     `${quoted(of.by, 120)} started the emergency rollout ${of.rolloutId}. It ignores maintenance windows.\n` +
     (of.paused.length === 0 ? 'No other rollout was running.' : `Paused, resume afterwards: ${of.paused.join(', ')}.`) +
-    (of.stoppedUndos.length === 0 ? '' : `\nRollbacks stopped, decide afterwards: ${of.stoppedUndos.join(', ')}.`) +
+    (of.stoppedRollbacks.length === 0 ? '' : `\nRollbacks stopped, decide afterwards: ${of.stoppedRollbacks.join(', ')}.`) +
     leftOutText(of),
   command: `tenantry rollouts watch ${of.rolloutId}`,
 })

@@ -170,7 +170,7 @@ export const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): 
   findings: box.findings,
   attempt: 0,
   waived: box.does === 'refuse' && skipRefused,
-  undo: null,
+  rollback: null,
   expectedMs: box.expectedMs,
   expectedFenceMs: box.expectedFenceMs,
   fenceMode: box.does === 'update' ? box.fenceMode : null,

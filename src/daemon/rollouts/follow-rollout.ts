@@ -73,6 +73,6 @@ async function* messages(
 /** Finished, with nothing in flight and no pending rollback that would still publish events. */
 async function hasEnded({ db }: Pick<VerbDeps, 'db'>, id: string): Promise<boolean> {
   const { status } = await rolloutById(db, id)
-  const { running, undo: rollback } = (await countActions(db, [id]))(id)
+  const { running, rollback } = (await countActions(db, [id]))(id)
   return isOver(status) && running === 0 && !rollback?.pending
 }

@@ -12,7 +12,7 @@ export async function manifestStillAsking(db: DbOrTx, rolloutId: string): Promis
     .select(['tier', 'rollback_mode', 'from_versions', 'to_versions'])
     .distinct()
     .where('rollout_id', '=', rolloutId)
-    .where('rollback_status', 'in', ['pending', 'running', 'undone'])
+    .where('rollback_status', 'in', ['pending', 'running', 'done'])
     .execute()
   return stillAskedOf(
     db,

@@ -116,7 +116,7 @@ export function planVersions(deps: PlanDeps, { id, versions }: Versions): Promis
     return {
       id,
       manifest,
-      plan: { ...plan, pauses: await runningStagedRollouts(deps.db), stopsUndosOf: await rolloutsWithPendingRollbacks(deps.db) },
+      plan: { ...plan, pauses: await runningStagedRollouts(deps.db), stopsRollbacksOf: await rolloutsWithPendingRollbacks(deps.db) },
     }
   })
 }

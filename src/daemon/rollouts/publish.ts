@@ -75,7 +75,7 @@ export async function cancelPending(step: RolloutTx): Promise<string[]> {
 /** Signs the audit chain once the rollout is finished and its last action has ended. */
 export async function checkpointWhenFinished({ tx, clock, rollout: { id, status } }: RolloutTx): Promise<void> {
   if (!isOver(status)) return
-  const { running, undo: rollback } = (await countActions(tx, [id]))(id)
+  const { running, rollback } = (await countActions(tx, [id]))(id)
   if (running + (rollback?.pending ?? 0) === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
 }
 
@@ -105,7 +105,7 @@ export async function publishSignedHead({ db, clock, onDone }: SignedDeps, head:
   await db.transaction().execute(async (tx) => {
     const rollout = await tx.selectFrom('rollouts').select('status').where('id', '=', rolloutId).executeTakeFirst()
     if (!rollout || !isOver(rollout.status)) return
-    const { running, undo: rollback } = (await countActions(tx, [rolloutId]))(rolloutId)
+    const { running, rollback } = (await countActions(tx, [rolloutId]))(rolloutId)
     if (running + (rollback?.pending ?? 0) > 0) return
     const key = alertKey('rollout_signed', `${rolloutId}:${head.count}`)
     const isReported = onDone

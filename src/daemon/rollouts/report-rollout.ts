@@ -52,9 +52,9 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
     durationMs: stored.startedAt === null ? null : spanMs(stored.startedAt, stored.finishedAt ?? now),
     pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),
     fence: fenceOf(times, await fencesOfAttempts(db, id)),
-    undo: rollbackSpanOf({
+    rollback: rollbackSpanOf({
       rolledBackAt: rolledBackAt(timeline) ?? stored.finishedAt,
-      counts: counts(id).undo,
+      counts: counts(id).rollback,
       boxes: await rollbackSpans(db, id, times),
       now,
     }),
@@ -72,7 +72,7 @@ const rolledBackAt = (timeline: RolloutReport['timeline']): string | undefined =
 
 const failures: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
 /** A box that was rolled back with its rollout is not a failure; a failed rollback is. */
-const hasFailed = ({ status, rollback }: BoxTimes) => rollback === 'failed' || (failures.includes(status) && rollback !== 'undone')
+const hasFailed = ({ status, rollback }: BoxTimes) => rollback === 'failed' || (failures.includes(status) && rollback !== 'done')
 const wasUpdated = ({ status, rollback }: BoxTimes) => status === 'succeeded' || rollback !== null
 
 const weightOf = (box: BoxTimes) => (box.status === 'rollback_failed' ? 0 : hasFailed(box) ? 1 : isInFlight(box.status) ? 2 : 3)

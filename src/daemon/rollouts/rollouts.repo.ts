@@ -166,7 +166,7 @@ type Page = Readonly<{
   key?: string | undefined
 }>
 
-const anyRollback = ['pending', 'running', 'undone', 'failed'] as const
+const anyRollback = ['pending', 'running', 'done', 'failed'] as const
 
 /** A page of rollouts, newest first. A finished one whose boxes are rolled back counts as `rolled_back` too: every view shows it so. */
 export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind, since, key }: Page): Promise<StoredRollout[]> {

@@ -63,7 +63,7 @@ const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = fa
     const data = { ...first, ...leftOut, ...(queuedBehind.length > 0 ? { queuedBehind } : {}) }
     await recordRolloutAudit(started, { actor, action: 'rollout.started', data })
     await recordManifest?.()
-    return first ? [...first.paused, ...first.stoppedUndos] : []
+    return first ? [...first.paused, ...first.stoppedRollbacks] : []
   })
 
 /** All other rollouts yield to an emergency. Answers what goes into its audit entry. */
@@ -74,13 +74,13 @@ async function preemptOtherRollouts(started: AmongOthersTx, actor: Actor, behind
   const takenIn = [...behind, ...(await includeBoxesBehind(started))].toSorted()
   const skipped = await actionsOf(tx, rollout.id, ['skipped'])
   await closeRolloutAlerts(started, 'started')
-  const data = { paused: paused.ids, stoppedUndos: stopped.ids, takenIn }
+  const data = { paused: paused.ids, stoppedRollbacks: stopped.ids, takenIn }
   const alert = {
     rolloutId: rollout.id,
     cveId: rollout.cveId ?? 'CVE',
     by: actorLabel(actor),
     paused: paused.ids,
-    stoppedUndos: stopped.ids,
+    stoppedRollbacks: stopped.ids,
     leftOut: leftOutBoxes(skipped),
     upToDate: skipped.filter(({ findings }) => findings.length === 0).length,
   }

@@ -21,7 +21,7 @@ const aHost = (change: Partial<HostView> = {}): HostView => ({
     diskBytes: 100 * 2 ** 30,
     freeDiskBytes: 40 * 2 ** 30,
     boxes: 12,
-    ballast: 'kept',
+    diskReserve: 'kept',
     agentRssBytes: 70 * 2 ** 20,
     uptimeMs: 3_600_000,
   },

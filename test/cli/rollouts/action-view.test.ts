@@ -5,7 +5,16 @@ import { errorOf, type RolloutAction, type RolloutAttempt } from '../../../src/c
 import { at } from '../../support/records.ts'
 
 const style: Style = { width: 120, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }
-const action = { tenantSlug: 'oak', rolloutId: 'ro_1', phase: 'canary', status: 'succeeded', from: {}, to: {}, findings: [], undo: null }
+const action = {
+  tenantSlug: 'oak',
+  rolloutId: 'ro_1',
+  phase: 'canary',
+  status: 'succeeded',
+  from: {},
+  to: {},
+  findings: [],
+  rollback: null,
+}
 const steps = [
   { step: 'pull', at: at('01:00:00'), durationMs: 9000 },
   { step: 'warm-snapshot', at: at('01:00:09'), durationMs: null },
@@ -46,5 +55,5 @@ test('an error shows shortened digests', () => {
   const [wanted, found] = ['a'.repeat(64), 'b'.repeat(64)]
   const error = { code: 'DIGEST_MISMATCH', message: `synapse:v1 is sha256:${found} and not sha256:${wanted}` }
   expect(shown(60_000, null, error)).toMatch(/error +synapse:v1 is sha256:b{12} and not sha256:a{12} \[DIGEST_MISMATCH\]$/m)
-  expect(errorOf({ error, undo: null })?.message).toBe(`synapse:v1 is sha256:${'b'.repeat(12)} and not sha256:${'a'.repeat(12)}`)
+  expect(errorOf({ error, rollback: null })?.message).toBe(`synapse:v1 is sha256:${'b'.repeat(12)} and not sha256:${'a'.repeat(12)}`)
 })

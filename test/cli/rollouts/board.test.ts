@@ -357,7 +357,7 @@ describe('a box in plain lines', () => {
     [
       'waits for its rollback',
       { status: 'succeeded', durationMs: 18_000 },
-      { status: 'succeeded', durationMs: 18_000, undo: { mode: 'images', status: 'pending', error: null } },
+      { status: 'succeeded', durationMs: 18_000, rollback: { mode: 'images', status: 'pending', error: null } },
       [],
     ],
     [

@@ -217,7 +217,7 @@ describe('before it is sent', () => {
   })
 
   test('it names the rollbacks it stops', async () => {
-    const stopping = { ...planOf(boxes), stopsUndosOf: [rolloutId] }
+    const stopping = { ...planOf(boxes), stopsRollbacksOf: [rolloutId] }
     const ran = await tenantry(line('--token-file', '-', '--yes'), {
       answers: { ...answers, [plan]: stopping },
       stdin: token,

@@ -12,7 +12,7 @@ const aBox = (tenantSlug: string, given: Partial<PlannedRollback> = {}): Planned
   boxId: `box_${tenantSlug}`,
   hostId: 'host_1',
   hostName: 'host-1',
-  does: 'undo',
+  does: 'rollback',
   from: now,
   to: { ...now, synapse: '1.157.1' },
   images: {},
@@ -26,15 +26,15 @@ const bySnapshot = { snapshotId: '3f2a91c0aa', losesSince: at('14:02:00'), loses
 const refused = aBox('b', { does: 'refuse', findings: [{ severity: 'refuse', code: 'SCHEMA_TOO_NEW', message: 'b cannot be read' }] })
 
 function aPlan(mode: RollbackPlan['mode'], ...boxes: PlannedRollback[]): RollbackPlan {
-  const undoes = boxes.filter(({ does }) => does === 'undo').length
-  return { rolloutId, mode, madeAt: at('17:14:00'), boxes, undoes, refusals: boxes.length - undoes }
+  const rollbacks = boxes.filter(({ does }) => does === 'rollback').length
+  return { rolloutId, mode, madeAt: at('17:14:00'), boxes, rollbacks, refusals: boxes.length - rollbacks }
 }
 
-const rollbackAs = (status: 'pending' | 'running' | 'undone' | 'failed', error: RolloutAction['error'] = null) =>
+const rollbackAs = (status: 'pending' | 'running' | 'done' | 'failed', error: RolloutAction['error'] = null) =>
   ({ mode: 'images', status, error }) as const
-const counted = (status: 'pending' | 'undone' | 'failed') => ({
+const counted = (status: 'pending' | 'done' | 'failed') => ({
   ...aRollout().counts,
-  undo: { total: 1, pending: 0, running: 0, undone: 0, failed: 0, [status]: 1 },
+  rollback: { total: 1, pending: 0, running: 0, done: 0, failed: 0, [status]: 1 },
 })
 const rolledBack = aRollout({ status: 'rolled_back', error: 'bad', counts: counted('pending') })
 
@@ -136,11 +136,11 @@ describe('rolling back', () => {
 })
 
 describe('--wait', () => {
-  const story = (ends: 'undone' | 'failed'): Answers => {
+  const story = (ends: 'done' | 'failed'): Answers => {
     const error = ends === 'failed' ? { code: 'PULL_FAILED', message: 'no such image' } : null
     const action = (status: RolloutAction['status'], way: Parameters<typeof rollbackAs>[0]) =>
-      anAction('a', { status, undo: rollbackAs(way, way === 'failed' ? error : null) })
-    const steps = [action('rolling_back', 'running'), action(ends === 'undone' ? 'rolled_back' : 'succeeded', ends)]
+      anAction('a', { status, rollback: rollbackAs(way, way === 'failed' ? error : null) })
+    const steps = [action('rolling_back', 'running'), action(ends === 'done' ? 'rolled_back' : 'succeeded', ends)]
     const events = steps.map((step, n) =>
       formatStreamMessage({ id: `${8 + n}`, event: 'rollout.action', data: anEvent({ action: step, status: 'rolled_back' }) }),
     )
@@ -154,7 +154,7 @@ describe('--wait', () => {
   }
 
   test.each([
-    ['undone', 0, 'a  rolled back'],
+    ['done', 0, 'a  rolled back'],
     ['failed', 1, 'a  rollback failed: no such image [PULL_FAILED]'],
   ] as const)('waits past the end of the rollout until its boxes are rolled back: %s exits %i', async (ends, exit, line) => {
     const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes', '--wait'], { answers: story(ends) })
@@ -165,10 +165,12 @@ describe('--wait', () => {
 })
 
 test('a stalled rollback is resumed, or stopped with a reason', async () => {
-  const resumed = await tenantry(['rollouts', 'rollback', rolloutId, '--resume'], { answers: { [`POST ${path}/undo/resume`]: rolledBack } })
+  const resumed = await tenantry(['rollouts', 'rollback', rolloutId, '--resume'], {
+    answers: { [`POST ${path}/rollback/resume`]: rolledBack },
+  })
   expect(resumed.exit).toBe(0)
   const stopped = await tenantry(['rollouts', 'rollback', rolloutId, '--stop', '--reason', 'by hand', '--yes'], {
-    answers: { [`POST ${path}/undo/stop`]: rolledBack },
+    answers: { [`POST ${path}/rollback/stop`]: rolledBack },
   })
   expect(stopped.asked.at(-1)?.body).toEqual({ reason: 'by hand' })
   const wrong = [[], ['--resume', '--stop'], ['--stop', '--yes'], ['--resume', '--plan'], ['--resume', '--boxes', 'images']]
@@ -176,8 +178,8 @@ test('a stalled rollback is resumed, or stopped with a reason', async () => {
 })
 
 test('a stalled box and the pending ones are shown with the next commands', async () => {
-  const stalled = anAction('a', { status: 'rollback_failed', undo: rollbackAs('failed', { code: 'RESTORE_FAILED', message: 'no' }) })
-  const waiting = anAction('b', { status: 'succeeded', undo: rollbackAs('pending') })
+  const stalled = anAction('a', { status: 'rollback_failed', rollback: rollbackAs('failed', { code: 'RESTORE_FAILED', message: 'no' }) })
+  const waiting = anAction('b', { status: 'succeeded', rollback: rollbackAs('pending') })
   const { stdout } = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], {
     answers: { [`GET ${path}`]: aRolloutDetail([stalled, waiting], { status: 'rolled_back' }) },
     columns: 140,

@@ -106,7 +106,7 @@ test('a report says each sentence once: in the reason, the failures or the timel
 
 test('after a rollback it names the manifest that still asks, and the command', async () => {
   const stillAsked = { revision: 4, versions: ['synapse 1.163.2'], formerRevision: 3 }
-  const counts = { ...aRollout().counts, undo: { total: 23, pending: 0, running: 0, undone: 23, failed: 0 } }
+  const counts = { ...aRollout().counts, rollback: { total: 23, pending: 0, running: 0, done: 23, failed: 0 } }
   const text = await shown(aReport([], { rollout: aRollout({ status: 'done', counts }), stillAsked }), 120)
   expect(text).toMatch(/^status +rolled back$/m)
   expect(text).toMatch(/^boxes +23 of 23 boxes rolled back/m)
@@ -138,7 +138,7 @@ test.each([
 })
 
 describe('the rollback of a rollout', () => {
-  const counts = { ...aRollout().counts, undo: { total: 5, pending: 0, running: 0, undone: 4, failed: 1 } }
+  const counts = { ...aRollout().counts, rollback: { total: 5, pending: 0, running: 0, done: 4, failed: 1 } }
   const end = {
     at: at('02:10:00'),
     actor: 'admin:anna',
@@ -148,19 +148,19 @@ describe('the rollback of a rollout', () => {
     boxes: 'images',
   } as const
   const boxes = { boxes: 5, medianMs: 180_000, worstMs: 300_000, worstSlug: 'kita-nord' }
-  const undo = { startedAt: at('02:10:00'), endedAt: at('02:22:03'), durationMs: 723_000, boxes }
-  const of = (given: RolloutReport['undo']) =>
-    shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, timeline: [end], undo: given }, 160)
+  const rollback = { startedAt: at('02:10:00'), endedAt: at('02:22:03'), durationMs: 723_000, boxes }
+  const of = (given: RolloutReport['rollback']) =>
+    shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, timeline: [end], rollback: given }, 160)
 
   test('is shown with its duration, its slowest box, and in the timeline', async () => {
-    const text = await of(undo)
+    const text = await of(rollback)
     const span = 'from 2026-01-05 02:10:00 to 2026-01-05 02:22:03 UTC, 12 min 3 s'
     expect(text).toContain(`rollback  ${span}; per box: median 3 min, max 5 min (kita-nord)`)
     expect(text).toContain('2026-01-05 02:10:00  rollback, for 12 min 3 s: 4 of 5 boxes rolled back')
   })
 
   test('is shown with its elapsed time while it runs', async () => {
-    const text = await of({ ...undo, endedAt: null, boxes: null })
+    const text = await of({ ...rollback, endedAt: null, boxes: null })
     expect(text).toMatch(/rollback\s+from 2026-01-05 02:10:00 UTC, 12 min 3 s elapsed$/m)
     expect(text).toContain('rollback, 12 min 3 s elapsed: 4 of 5 boxes rolled back')
   })
@@ -207,9 +207,9 @@ test('a running rollout shows its phase, its settings and the next commands', as
 
 test('a running rollback suggests watch, a finished one a drift check', async () => {
   const { rollout } = story()
-  const of = (undone: number) => {
-    const undo = { total: 2, pending: 0, running: 2 - undone, undone, failed: 0 }
-    return shown({ ...story(), boxes: [], rollout: { ...rollout, status: 'rolled_back', counts: { ...rollout.counts, undo } } }, 120)
+  const of = (done: number) => {
+    const rollback = { total: 2, pending: 0, running: 2 - done, done, failed: 0 }
+    return shown({ ...story(), boxes: [], rollout: { ...rollout, status: 'rolled_back', counts: { ...rollout.counts, rollback } } }, 120)
   }
   expect(await of(1)).toContain(`watch  tenantry rollouts watch ${rolloutId}`)
   expect(await of(2)).toContain('check drift  tenantry boxes scan')
@@ -229,8 +229,8 @@ test.each([
   ['failed', 'reported as rolled back, but its images do not match; check it', false],
 ] as const)('a box whose rollback failed and is %s shows its state and the next commands', async (status, says, again) => {
   const error = { code: 'DIGEST_MISMATCH', message: 'as the agent said' }
-  const box = anAction('kita-nord', { status, undo: { mode: 'images', status: 'failed', error }, error })
-  const counts = { ...aRollout().counts, undo: { total: 1, pending: 0, running: 0, undone: 0, failed: 1 } }
+  const box = anAction('kita-nord', { status, rollback: { mode: 'images', status: 'failed', error }, error })
+  const counts = { ...aRollout().counts, rollback: { total: 1, pending: 0, running: 0, done: 0, failed: 1 } }
   const text = await shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, boxes: [box] }, 120)
   expect(text).toContain(says)
   expect(text).toContain(`tenantry rollouts show ${rolloutId} --box kita-nord`)

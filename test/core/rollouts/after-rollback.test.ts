@@ -57,24 +57,28 @@ describe('after a rollback the manifest', () => {
   })
 })
 
-const undone = { mode: 'images', status: 'undone', error: null } as const
+const rolledBack = { mode: 'images', status: 'done', error: null } as const
 
 test('the last move of a box is that of its rollback; by images the tables stay', () => {
   const action = anAction('a', { from: old, to: updated })
-  expect(lastMoveText({ ...action, undo: { ...undone, status: 'running' } })).toBe('synapse 1.157.1 → 1.163.2, migrations 0000 → 0001')
-  expect(lastMoveText({ ...action, undo: undone })).toBe('synapse 1.163.2 → 1.157.1')
-  expect(lastMoveText({ ...action, undo: { ...undone, mode: 'snapshot' } })).toBe('synapse 1.163.2 → 1.157.1, migrations 0001 → 0000')
+  expect(lastMoveText({ ...action, rollback: { ...rolledBack, status: 'running' } })).toBe(
+    'synapse 1.157.1 → 1.163.2, migrations 0000 → 0001',
+  )
+  expect(lastMoveText({ ...action, rollback: rolledBack })).toBe('synapse 1.163.2 → 1.157.1')
+  expect(lastMoveText({ ...action, rollback: { ...rolledBack, mode: 'snapshot' } })).toBe(
+    'synapse 1.163.2 → 1.157.1, migrations 0001 → 0000',
+  )
 })
 
-const counts = (undo: Partial<NonNullable<ActionCounts['undo']>>): ActionCounts => ({
+const counts = (rollback: Partial<NonNullable<ActionCounts['rollback']>>): ActionCounts => ({
   ...aRollout().counts,
-  undo: { total: 24, pending: 0, running: 0, undone: 0, failed: 0, ...undo },
+  rollback: { total: 24, pending: 0, running: 0, done: 0, failed: 0, ...rollback },
 })
 
 test.each([
-  [counts({ pending: 20, running: 1, undone: 3 }), 'rolling back (3 of 24)', 'yellow'],
-  [counts({ undone: 24 }), 'rolled back', 'red'],
-  [counts({ undone: 23, failed: 1 }), 'rolled back (23 of 24)', 'red'],
+  [counts({ pending: 20, running: 1, done: 3 }), 'rolling back (3 of 24)', 'yellow'],
+  [counts({ done: 24 }), 'rolled back', 'red'],
+  [counts({ done: 23, failed: 1 }), 'rolled back (23 of 24)', 'red'],
   [counts({ failed: 24 }), 'rollback failed (24 boxes)', 'red'],
 ])('a finished rollout says its rollback, in lists too: %j', (counts, says, tint) => {
   for (const status of ['done', 'failed', 'rolled_back'] as const) {
@@ -86,10 +90,10 @@ test.each([
 describe('the board of a finished rollout', () => {
   const done = (slug: string, phase: RolloutAction['phase']) => anAction(slug, { phase, status: 'succeeded' })
   const boxes = [done('a', 'canary'), done('b', 'pro'), done('c', 'pro')]
-  const back = (action: RolloutAction, status: 'pending' | 'undone') => ({
+  const back = (action: RolloutAction, status: 'pending' | 'done') => ({
     ...action,
-    status: status === 'undone' ? ('rolled_back' as const) : action.status,
-    undo: { ...undone, status },
+    status: status === 'done' ? ('rolled_back' as const) : action.status,
+    rollback: { ...rolledBack, status },
   })
   const event = (given: Parameters<typeof anEvent>[0]) =>
     ({ kind: 'event', event: anEvent({ status: 'done', ...given }), receivedAtMs: 0 }) as const
@@ -101,7 +105,7 @@ describe('the board of a finished rollout', () => {
     const begun = [
       ...asked,
       event({ type: 'rollout.rolled_back', reason: 'users report errors' }),
-      event({ action: back(boxes[2] as RolloutAction, 'undone') }),
+      event({ action: back(boxes[2] as RolloutAction, 'done') }),
     ]
     const during = begun.reduce(reduce, before)
     expect(boardModel(before, now)).toMatchObject({ word: 'done', progress: 1, tint: 'green' })
@@ -112,7 +116,7 @@ describe('the board of a finished rollout', () => {
       reason: 'users report errors',
     })
     expect(updatedPercent(boardModel(during, now))).toBe(66)
-    const after = boxes.map((action) => event({ action: back(action, 'undone') })).reduce(reduce, during)
+    const after = boxes.map((action) => event({ action: back(action, 'done') })).reduce(reduce, during)
     const model = boardModel(after, now)
     expect([model.word, updatedPercent(model), updatedText(model)]).toEqual(['rolled back', 0, '3 of 3 boxes rolled back'])
     expect(model.phases.filter(({ total }) => total > 0).map(({ phase, state, rollback }) => [phase, state, rollback?.rolledBack])).toEqual(
@@ -128,7 +132,7 @@ describe('the board of a finished rollout', () => {
     const asked = { revision: 3, versions: ['synapse 1.163.2'], formerRevision: 2 }
     const board = openBoard(
       aRolloutDetail(
-        boxes.map((action) => back(action, 'undone')),
+        boxes.map((action) => back(action, 'done')),
         { status: 'done', stillAsked: asked },
       ),
     )
@@ -141,7 +145,7 @@ test('skipped boxes are updated by a rollout of their own; of many, or of boxes 
   const board = openBoard(aRolloutDetail([skipped, anAction('b', { status: 'succeeded' })], { status: 'done' }))
   expect(boardModel(board, 0).next).toEqual([{ label: 'update skipped', command: 'tenantry rollouts create --target a --start' }])
   expect(skippedBoxes([skipped, anAction('c')])).toEqual(['a'])
-  expect(skippedBoxes([skipped, anAction('c', { undo: undone })])).toEqual([])
+  expect(skippedBoxes([skipped, anAction('c', { rollback: rolledBack })])).toEqual([])
   expect(updateSkippedCommand({ count: 2, slugs: ['a'] })).toBe('tenantry rollouts plan')
   expect(updateSkippedCommand({ count: 21, slugs: Array.from({ length: 21 }, (_, n) => `box-${n}`) })).toBe('tenantry rollouts plan')
 })

@@ -75,7 +75,7 @@ test('an emergency begins in pro; entries that nobody can read tell what they ca
   const lines = [
     line('02:00:10', 'rollout.started'),
     line('02:01:00', 'rollout.phase', null),
-    line('02:02:00', 'rollout.undo.stopped', '{'),
+    line('02:02:00', 'rollout.rollback.stopped', '{'),
   ]
   const { timeline } = buildTimeline({ kind: 'emergency_cve', lines, boxes: [], now: at('03:00:00') })
   expect(timeline.map(({ phase, reason }) => [phase, reason])).toEqual([

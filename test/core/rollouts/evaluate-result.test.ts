@@ -18,7 +18,7 @@ const restore = (change: Partial<RestoreResult>) =>
   ({ outcome: 'restored', report: aReport('a', { services: services('sha256:old') }), error: null, ...change }) as RestoreResult
 
 test.each([
-  ['committed with the former digests', {}, 'undone', 'rolled_back', undefined],
+  ['committed with the former digests', {}, 'done', 'rolled_back', undefined],
   ['not begun', { outcome: 'failed', error }, 'failed', 'succeeded', 'PROBE_FAILED'],
   ['gone back to the new release', { outcome: 'rolled_back', error }, 'failed', 'succeeded', 'PROBE_FAILED'],
   [
@@ -35,7 +35,7 @@ test.each([
 })
 
 test.each([
-  ['restored with the former digests', {}, 'undone', 'rolled_back', undefined],
+  ['restored with the former digests', {}, 'done', 'rolled_back', undefined],
   ['as it was before', { outcome: 'failed', error }, 'failed', 'succeeded', 'PROBE_FAILED'],
   ['at rest', { outcome: 'restore_failed', error: null }, 'failed', 'rollback_failed', 'INTERNAL'],
   [

@@ -5,15 +5,15 @@ import { anEngineAction, anEngineCommand } from '../../support/rollouts.ts'
 
 const limits = { parallel: 3, perHost: 1 }
 const none = new Map()
-const undo = (status: 'pending' | 'running' | 'undone' | 'failed', mode: 'images' | 'snapshot' = 'images') => ({
+const rollback = (status: 'pending' | 'running' | 'done' | 'failed', mode: 'images' | 'snapshot' = 'images') => ({
   mode,
   status,
   error: null,
 })
 const updated = (slug: string, minute: number, change: Partial<EngineAction> = {}) =>
-  anEngineAction(slug, { status: 'succeeded', undo: undo('pending'), finishedAt: `2026-01-05T02:0${minute}:00.000Z`, ...change })
+  anEngineAction(slug, { status: 'succeeded', rollback: rollback('pending'), finishedAt: `2026-01-05T02:0${minute}:00.000Z`, ...change })
 const goingBack = (slug: string, change: Partial<EngineAction> = {}) =>
-  anEngineAction(slug, { status: 'rolling_back', undo: undo('running'), step: 'observe', commandId: `cmd-${slug}`, ...change })
+  anEngineAction(slug, { status: 'rolling_back', rollback: rollback('running'), step: 'observe', commandId: `cmd-${slug}`, ...change })
 const begun = (actions: readonly EngineAction[]) =>
   planRollbackSteps(actions, none, limits).flatMap((step) => (step.do === 'begin-rollback' ? [step.slug] : []))
 
@@ -25,7 +25,13 @@ test('the last that was updated goes first, at most three together', () => {
 
 test('one per host, and an update that is still under way keeps its place', () => {
   expect(begun([updated('a', 1, { hostId: 'h' }), updated('b', 2, { hostId: 'h' })])).toEqual(['b'])
-  const late = anEngineAction('late', { status: 'probing', undo: undo('pending'), step: 'update', commandId: 'cmd-late', hostId: 'h' })
+  const late = anEngineAction('late', {
+    status: 'probing',
+    rollback: rollback('pending'),
+    step: 'update',
+    commandId: 'cmd-late',
+    hostId: 'h',
+  })
   expect(begun([updated('a', 1, { hostId: 'h' }), updated('b', 2), late])).toEqual(['b'])
 })
 
@@ -40,21 +46,21 @@ test('a held box takes no place and says once for whom it waits; its last word o
 
 test('what stays as it is, is back already, or has never been updated is not begun', () => {
   const others: EngineAction[] = [
-    updated('a', 1, { undo: null }),
-    updated('b', 1, { undo: undo('failed') }),
-    updated('c', 1, { status: 'rolled_back', undo: undo('undone') }),
-    updated('d', 1, { status: 'cancelled', undo: null }),
-    updated('e', 1, { status: 'rollback_failed', undo: null }),
+    updated('a', 1, { rollback: null }),
+    updated('b', 1, { rollback: rollback('failed') }),
+    updated('c', 1, { status: 'rolled_back', rollback: rollback('done') }),
+    updated('d', 1, { status: 'cancelled', rollback: null }),
+    updated('e', 1, { status: 'rollback_failed', rollback: null }),
   ]
   expect(planRollbackSteps(others, none, limits)).toEqual([])
 })
 
 test('a box that came to rest on its way back stops the others until somebody has passed over it', () => {
-  const atRest = updated('a', 9, { status: 'rollback_failed', undo: undo('failed') })
+  const atRest = updated('a', 9, { status: 'rollback_failed', rollback: rollback('failed') })
   expect(begun([atRest, updated('b', 1)])).toEqual([])
   expect(begun([{ ...atRest, waived: true }, updated('b', 1)])).toEqual(['b'])
   // One that its own update left at rest was passed over when the rollout was rolled back.
-  expect(begun([{ ...atRest, undo: null }, updated('b', 1)])).toEqual(['b'])
+  expect(begun([{ ...atRest, rollback: null }, updated('b', 1)])).toEqual(['b'])
 })
 
 test.each([
@@ -66,7 +72,7 @@ test.each([
   const command = anEngineCommand('cmd-a', { status: 'succeeded', taken: true, result: {} })
   const commands = new Map([['cmd-a', command]])
   expect(planRollbackSteps([goingBack('a', { step })], commands, limits)).toMatchObject([{ do: does, slug: 'a', commandId: 'cmd-a' }])
-  const update = anEngineAction('a', { status: 'updating', undo: undo('pending'), step: 'update', commandId: 'cmd-a' })
+  const update = anEngineAction('a', { status: 'updating', rollback: rollback('pending'), step: 'update', commandId: 'cmd-a' })
   expect(planRollbackSteps([update], commands, limits)).toMatchObject([{ do: 'evaluate-update' }])
 })
 
@@ -91,7 +97,7 @@ test('whatever stands where: never more than the limits, never a box that is not
       'failed',
       'cancelled',
     ),
-    undo: fc.option(fc.constantFrom('pending' as const, 'pending' as const, 'running' as const, 'undone' as const, 'failed' as const)),
+    rollback: fc.option(fc.constantFrom('pending' as const, 'pending' as const, 'running' as const, 'done' as const, 'failed' as const)),
     host: fc.nat(4),
     minute: fc.nat(9),
     held: fc.boolean(),
@@ -99,11 +105,11 @@ test('whatever stands where: never more than the limits, never a box that is not
   })
   fc.assert(
     fc.property(fc.array(anAction, { maxLength: 15 }), (all) => {
-      const actions = all.map(({ undo: status, host, held, minute, ...rest }, n) =>
+      const actions = all.map(({ rollback: status, host, held, minute, ...rest }, n) =>
         updated(`box-${n}`, minute, {
           ...rest,
           hostId: `h${host}`,
-          undo: status && undo(status),
+          rollback: status && rollback(status),
           held: held ? { holder: 'move:1', until: '9999' } : null,
         }),
       )
@@ -114,7 +120,7 @@ test('whatever stands where: never more than the limits, never a box that is not
         expect(awaitsRollback(action) && action.held === null).toBe(true)
         expect([...flying, ...begin].filter(({ hostId }) => hostId === action.hostId)).toHaveLength(1)
       }
-      if (actions.some(({ status, undo: way, waived }) => status === 'rollback_failed' && way && !waived)) expect(begin).toEqual([])
+      if (actions.some(({ status, rollback: way, waived }) => status === 'rollback_failed' && way && !waived)) expect(begin).toEqual([])
     }),
   )
 })

@@ -62,11 +62,11 @@ const codes = (mode: 'images' | 'snapshot', update: CompletedUpdate, box: KnownB
 
 test('a box that still runs what it was given goes back either way', () => {
   const byImages = planBoxRollback({ mode: 'images', update: anUpdate(), box: aBox() }, limits)
-  expect(byImages).toMatchObject({ does: 'undo', losesSince: null, losesMs: 0, snapshotId: null, from: after })
+  expect(byImages).toMatchObject({ does: 'rollback', losesSince: null, losesMs: 0, snapshotId: null, from: after })
   expect(byImages.images).toEqual({ synapse: { image: images.synapse, digest: old.synapse } })
   expect(byImages.to).toEqual({ ...after, synapse: before.synapse })
   const bySnapshot = planBoxRollback({ mode: 'snapshot', update: anUpdate(), box: aBox() }, limits)
-  expect(bySnapshot).toMatchObject({ does: 'undo', images: {}, snapshotId: 'abcdef0123456789' })
+  expect(bySnapshot).toMatchObject({ does: 'rollback', images: {}, snapshotId: 'abcdef0123456789' })
   expect(bySnapshot).toMatchObject({ losesSince: '2026-01-05T02:00:00.000Z', losesMs: (3 * 60 + 12) * 60_000 })
 })
 
@@ -98,7 +98,7 @@ describe('an emergency', () => {
   test('that began before the rollout keeps none from it, and is told', () => {
     const fixes = { since: [], before: [{ ...fix, versions: { synapse: '1.163.2' } }] }
     const { does, findings } = planBoxRollback({ mode: 'images', update: anUpdate(), box: aBox() }, { ...limits, fixes })
-    expect(does).toBe('undo')
+    expect(does).toBe('rollback')
     expect(findings).toContainEqual({
       severity: 'warn',
       code: 'REINTRODUCES_CVE',
@@ -267,7 +267,7 @@ describe('whatever was updated in whatever order', () => {
         const plan = planRollback({ rolloutId: 'ro', mode, updates: made.map(({ update }) => update), boxes, ...limits })
         expect(plan.boxes).toHaveLength(made.length)
         expect(plan.refusals).toBe(made.filter(({ refused }) => refused).length)
-        expect(plan.undoes).toBe(made.length - plan.refusals)
+        expect(plan.rollbacks).toBe(made.length - plan.refusals)
         const times = plan.boxes.map(({ tenantSlug }) => made.find(({ box }) => box.slug === tenantSlug)?.update.finishedAt ?? '')
         expect(times).toEqual(times.toSorted().reverse())
         for (const { findings, does } of plan.boxes) expect(does === 'refuse').toBe(findings.some(({ severity }) => severity === 'refuse'))
@@ -295,7 +295,7 @@ test.each(['images', 'snapshot'] as const)(
   (mode) => {
     const boxes = new Map([['acme', aBox({ digests: { synapse: old.synapse } })]])
     const plan = planRollback({ rolloutId: 'ro_1', mode, updates: [anUpdate()], boxes, ...limits })
-    expect(plan).toMatchObject({ undoes: 0, refusals: 0, boxes: [{ does: 'skip', losesSince: null, losesMs: 0, findings: [] }] })
+    expect(plan).toMatchObject({ rollbacks: 0, refusals: 0, boxes: [{ does: 'skip', losesSince: null, losesMs: 0, findings: [] }] })
     const rebuilt = planRollback({
       rolloutId: 'ro_1',
       mode,

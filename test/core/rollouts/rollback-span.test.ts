@@ -3,7 +3,7 @@ import { rollbackSpanOf } from '../../../src/core/rollouts/index.ts'
 
 const at = (clock: string) => `2026-01-05T${clock}.000Z`
 const minute = 60_000
-const counts = { total: 3, pending: 0, running: 0, undone: 2, failed: 1 }
+const counts = { total: 3, pending: 0, running: 0, done: 2, failed: 1 }
 const box = (slug: string, from: string, to: string | null) => ({ slug, startedAt: at(from), finishedAt: to && at(to) })
 const given = {
   rolledBackAt: at('02:00:00'),

@@ -102,10 +102,10 @@ describe.each(['sqlite', 'postgres'] as const)('notification of commits (%s)', (
     const [one] = (await replicas(dialect, 1)) as [Replica]
     const heard: string[] = []
     const hearing = await listenForCommits(one.db, (word) => void heard.push(word))
-    const undone = heldOpen(one.db, (tx) => happen(tx, systemClock, { tenantId: 't1' }))
-    await undone.done
-    undone.held.rollBack()
-    await undone.over
+    const done = heldOpen(one.db, (tx) => happen(tx, systemClock, { tenantId: 't1' }))
+    await done.done
+    done.held.rollBack()
+    await done.over
     await happened(one, { tenantId: 't2' })
     await until('it was heard', () => heard.length === 1)
     await hearing.close()

@@ -252,6 +252,6 @@ onBothDialects('a rollout with its own number of boxes at once', (fresh) => {
     await world.settle()
     await world.rollBack(id, 'snapshot')
     await world.tick()
-    expect((await world.show(id)).counts.undo).toMatchObject({ running: 1 })
+    expect((await world.show(id)).counts.rollback).toMatchObject({ running: 1 })
   })
 })

@@ -36,7 +36,7 @@ test('an emergency that waited for the start of a rollback cancels the rollback 
       .execute()
   })
   await starting
-  expect((await show(staged)).counts.undo).toMatchObject({ total: 1, pending: 0, failed: 1 })
+  expect((await show(staged)).counts.rollback).toMatchObject({ total: 1, pending: 0, failed: 1 })
 })
 
 onBothDialects('an emergency, while a staged rollout updates a box', (fresh) => {

@@ -41,20 +41,20 @@ onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
   test('cancels pending rollbacks of boxes; its plan, the rollout and the audit log name them', async () => {
     const { deps, staged, queued, start, settle, rollBack, show, versions, api } = await begin()
     await rollBack(staged, 'images')
-    expect((await api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2' } })).stopsUndosOf).toEqual([staged])
+    expect((await api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2' } })).stopsRollbacksOf).toEqual([staged])
     const id = await queued()
     await start(id)
     await settle()
     expect(versions()).toEqual(allFixed)
     expect((await show(id)).status).toBe('done')
     const { actions, counts, auditLog } = await show(staged)
-    expect(counts.undo).toEqual({ total: 3, pending: 0, running: 0, undone: 0, failed: 3 })
+    expect(counts.rollback).toEqual({ total: 3, pending: 0, running: 0, done: 0, failed: 3 })
     expect(actions.find(({ tenantSlug }) => tenantSlug === 'acme')).toMatchObject({
       status: 'succeeded',
-      undo: { status: 'failed', error: { code: 'CANCELLED', message: expect.stringContaining(`${id} (CVE-2026-12345)`) } },
+      rollback: { status: 'failed', error: { code: 'CANCELLED', message: expect.stringContaining(`${id} (CVE-2026-12345)`) } },
     })
     expect(auditLog.at(-1)).toMatchObject({
-      action: 'rollout.undo.stopped',
+      action: 'rollout.rollback.stopped',
       actor: 'admin:anna',
       data: { emergency: id, leftAsTheyAre: ['acme', 'beta', 'cora'] },
     })
@@ -87,14 +87,16 @@ onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
     await rollBack(staged, 'images')
     await tick()
     await steps(2)
-    const goingBack = (await show(staged)).actions.filter(({ undo }) => undo?.status === 'running').map(({ tenantSlug }) => tenantSlug)
+    const goingBack = (await show(staged)).actions
+      .filter(({ rollback }) => rollback?.status === 'running')
+      .map(({ tenantSlug }) => tenantSlug)
     expect(goingBack).not.toEqual([])
     const id = await queued()
     expect((await show(id)).actions.find(({ tenantSlug }) => tenantSlug === goingBack[0])?.status).toBe('skipped')
     await start(id)
     await settle()
     await settle() // the box was free only then
-    expect((await show(staged)).counts.undo).toMatchObject({ undone: goingBack.length, pending: 0 })
+    expect((await show(staged)).counts.rollback).toMatchObject({ done: goingBack.length, pending: 0 })
     expect((await show(id)).status).toBe('done')
     expect(versions()).toEqual(allFixed)
   })
@@ -110,7 +112,7 @@ onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
     await start(await queued())
     await settle()
     await settle() // the box was free only then
-    expect((await show(staged)).counts.undo).toMatchObject({ undone: 0, failed: 3 })
+    expect((await show(staged)).counts.rollback).toMatchObject({ done: 0, failed: 3 })
     expect(versions()).toEqual(allFixed)
   })
 
@@ -149,9 +151,9 @@ onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
     expect((await show(id)).status).toBe('done')
     await resumeRollback(deps, anOperator, { id: staged })
     const { counts, auditLog } = await show(staged)
-    expect(counts.undo).toMatchObject({ pending: 3 })
+    expect(counts.rollback).toMatchObject({ pending: 3 })
     expect(auditLog.at(-1)).toMatchObject({
-      action: 'rollout.undo.resumed',
+      action: 'rollout.rollback.resumed',
       actor: 'admin:anna',
       data: { triedAgain: ['acme', 'beta', 'cora'] },
     })
@@ -166,11 +168,11 @@ onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
     await resumeRollback(deps, anOperator, { id: staged })
     await settle()
     expect(versions()).toEqual(allFixed)
-    const { undo, status } = (await show(staged)).actions.find(({ tenantSlug }) => tenantSlug === 'acme') ?? {}
+    const { rollback, status } = (await show(staged)).actions.find(({ tenantSlug }) => tenantSlug === 'acme') ?? {}
     const says = expect.stringMatching(
       new RegExp(`CVE-2026-12345 .*synapse 1.157.1.*fixed in 1.163.2 by emergency ${id}.*snapshots restore acme .*--allow-vulnerable`),
     )
-    expect([status, undo]).toMatchObject(['succeeded', { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: says } }])
+    expect([status, rollback]).toMatchObject(['succeeded', { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: says } }])
   })
 
   test('refuses the plan of a rollback to the vulnerable version after it has finished', async () => {
@@ -201,7 +203,7 @@ onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
       new RegExp(`will have CVE-2026-12345 .*fixed in 1.163.2 by emergency ${id}.* as before this rollout`),
     )
     expect(boxes.find(({ tenantSlug }) => tenantSlug === 'cora')).toMatchObject({
-      does: 'undo',
+      does: 'rollback',
       findings: expect.arrayContaining([{ severity: 'warn', code: 'REINTRODUCES_CVE', message: says }]),
     })
     await rollBack(staged, 'images')

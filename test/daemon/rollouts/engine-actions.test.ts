@@ -99,7 +99,7 @@ const storedAs = (rolloutId: string, { slug, hostId, phase, status, waived, step
     ...untried,
     ...{ rolloutId, tenantSlug: slug, hostId, phase, status, waived, step, commandId, progress, waitsUntil: rest.waitsUntil ?? null },
     ...{ expectedMs: rest.expectedMs, expectedFenceMs: 0 },
-    ...{ id: `${rolloutId}.${slug}`, boxId: `box_${slug}`, tier: 'free', attempt: 1, findings: [], undo: null, from: {}, to: {} },
+    ...{ id: `${rolloutId}.${slug}`, boxId: `box_${slug}`, tier: 'free', attempt: 1, findings: [], rollback: null, from: {}, to: {} },
   }) as unknown as StoredAction
 
 onBothDialects('the actions that the engine reads', (fresh, dialect) => {

@@ -12,7 +12,7 @@ const waiting = (rolloutId: string) => (slug: string) =>
   ({
     ...untried,
     ...{ rolloutId, tenantSlug: slug, hostId: 'h1', phase: 'free_100', status: 'pending', expectedMs: 1, expectedFenceMs: 0 },
-    ...{ id: `${rolloutId}.${slug}`, boxId: `box_${slug}`, tier: 'free', attempt: 1, findings: [], undo: null, from: {}, to: {} },
+    ...{ id: `${rolloutId}.${slug}`, boxId: `box_${slug}`, tier: 'free', attempt: 1, findings: [], rollback: null, from: {}, to: {} },
     ...{ step: null, commandId: null, progress: null, waitsUntil: null, waived: false },
   }) as unknown as StoredAction
 

@@ -144,10 +144,10 @@ onBothDialects('the report of a rollout', (fresh) => {
     const { world, db } = await setUp()
     const id = await world.started({ holdAfter: 'free_100' })
     await world.settle()
-    expect((await reportRollout(world.deps, { id })).undo).toBeNull()
+    expect((await reportRollout(world.deps, { id })).rollback).toBeNull()
     const startedAt = isoNow(world.clock)
     await world.rollBack(id, 'images')
-    expect((await reportRollout(world.deps, { id })).undo).toEqual({ startedAt, endedAt: null, durationMs: 0, boxes: null })
+    expect((await reportRollout(world.deps, { id })).rollback).toEqual({ startedAt, endedAt: null, durationMs: 0, boxes: null })
     await world.clock.advance(60_000)
     await world.heartbeat()
     await world.tick()
@@ -157,9 +157,9 @@ onBothDialects('the report of a rollout', (fresh) => {
     const whole = { startedAt, endedAt: isoNow(world.clock), durationMs: 180_000 }
     await world.clock.advance(3_600_000)
     const told = { ...whole, boxes: { boxes: 2, medianMs: 120_000, worstMs: 120_000, worstSlug: 'acme' } }
-    expect((await reportRollout(world.deps, { id })).undo).toEqual(told)
+    expect((await reportRollout(world.deps, { id })).rollback).toEqual(told)
     await db.deleteFrom('rollout_attempts').execute() // as after two years
-    expect((await reportRollout(world.deps, { id })).undo).toEqual(told)
+    expect((await reportRollout(world.deps, { id })).rollback).toEqual(told)
   })
 
   test('without evidence the way back tells of no box that serves as updated: its times are those of the update', async () => {
@@ -171,9 +171,9 @@ onBothDialects('the report of a rollout', (fresh) => {
     await world.rollBack(id, 'images')
     world.fates.set('beta', ['rolls-back'])
     await world.settle()
-    expect((await reportRollout(world.deps, { id })).undo?.boxes?.boxes).toBe(2)
+    expect((await reportRollout(world.deps, { id })).rollback?.boxes?.boxes).toBe(2)
     await db.deleteFrom('rollout_attempts').execute()
-    expect((await reportRollout(world.deps, { id })).undo?.boxes).toMatchObject({ boxes: 1, worstSlug: 'acme' })
+    expect((await reportRollout(world.deps, { id })).rollback?.boxes).toMatchObject({ boxes: 1, worstSlug: 'acme' })
   })
 
   test('it tells how long it took, what of that was paused, and by whom', async () => {
@@ -199,14 +199,14 @@ onBothDialects('the report of a rollout', (fresh) => {
     const { world, db } = await setUp()
     const id = await world.started()
     await world.settle()
-    const set = (slug: string, rollback_status: 'undone' | 'failed', status: 'rolled_back' | 'succeeded') =>
+    const set = (slug: string, rollback_status: 'done' | 'failed', status: 'rolled_back' | 'succeeded') =>
       db.updateTable('rollout_actions').set({ rollback_mode: 'images', rollback_status, status }).where('slug', '=', slug).execute()
-    await set('acme', 'undone', 'rolled_back')
+    await set('acme', 'done', 'rolled_back')
     await set('gamma', 'failed', 'succeeded')
     const { boxes, phases, rollout } = await reportRollout(world.deps, { id })
     expect(boxes[0]?.tenantSlug).toBe('gamma')
     expect(phases.find(({ phase }) => phase === 'canary')).toMatchObject({ succeeded: 1, failed: 0 })
     expect(phases.find(({ phase }) => phase === 'pro')).toMatchObject({ succeeded: 1, failed: 1 })
-    expect(rollout.counts.undo).toMatchObject({ total: 2, undone: 1, failed: 1 })
+    expect(rollout.counts.rollback).toMatchObject({ total: 2, done: 1, failed: 1 })
   })
 })

@@ -30,14 +30,14 @@ async function heldAfterCanary(world: RolloutWorld): Promise<string> {
   return id
 }
 
-const rollbacksOf = async (world: RolloutWorld, id: string) => (await world.show(id)).counts.undo
+const rollbacksOf = async (world: RolloutWorld, id: string) => (await world.show(id)).counts.rollback
 
 onBothDialects('the way back of a rollout whose engine is killed', (fresh) => {
   test.each(['images', 'snapshot'] as const)('after every step goes on by %s, and no command is given twice', async (mode) => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await heldAfterCanary(world)
     await world.rollBack(id, mode)
-    for (let life = 0; (await rollbacksOf(world, id))?.undone !== 2; life++) {
+    for (let life = 0; (await rollbacksOf(world, id))?.done !== 2; life++) {
       expect(life).toBeLessThan(100)
       const { engine, signal } = dyingEngine(world, `replica-${life}`)
       await engine.tick(signal)
@@ -48,7 +48,7 @@ onBothDialects('the way back of a rollout whose engine is killed', (fresh) => {
     }
     const second = (await world.commandIds()).filter((command) => command.includes('.2.'))
     expect(second).toEqual(['acme', 'beta'].flatMap((slug) => commands[mode].map((step) => `${id}.${slug}.2.${step}`)).sort())
-    expect((await world.show(id)).actions.filter(({ undo }) => undo).map(({ attempt }) => attempt)).toEqual([2, 2])
+    expect((await world.show(id)).actions.filter(({ rollback }) => rollback).map(({ attempt }) => attempt)).toEqual([2, 2])
     const rows = await world.deps.db.selectFrom('box_holds').selectAll().execute()
     expect(rows).toEqual([])
   })
@@ -63,7 +63,7 @@ onBothDialects('the way back of a rollout whose engine is killed', (fresh) => {
       await Promise.all([world.tick(), world.tick(other)])
       for (const command of await world.open()) await world.work(command)
     }
-    expect(await rollbacksOf(world, id)).toMatchObject({ undone: 2, total: 2 })
+    expect(await rollbacksOf(world, id)).toMatchObject({ done: 2, total: 2 })
     expect((await world.commandIds()).filter((command) => command.includes('.2.'))).toHaveLength(6)
   })
 })
@@ -147,12 +147,12 @@ describe('whatever happens on the way back, in whatever order', () => {
               const flying = actions.filter((action) => isInFlight(action.status))
               expect(flying.length).toBeLessThanOrEqual(3)
               expect(new Set(flying.map(({ hostId }) => hostId)).size).toBe(flying.length)
-              for (const { tenantSlug, undo, status: stands } of actions) {
-                if (undo?.status === 'undone')
+              for (const { tenantSlug, rollback, status: stands } of actions) {
+                if (rollback?.status === 'done')
                   expect([stands, world.installed.get(tenantSlug)?.synapse]).toEqual(['rolled_back', '1.157.1'])
-                if (stands === 'rolled_back') expect(undo?.status).toBe('undone')
+                if (stands === 'rolled_back') expect(rollback?.status).toBe('done')
               }
-              expect(counts.undo?.total).toBe(6)
+              expect(counts.rollback?.total).toBe(6)
             }
             const attempts = await db.selectFrom('rollout_attempts').selectAll().where('status', '=', 'rolled_back').execute()
             for (const { digests_after } of attempts)

@@ -33,7 +33,9 @@ async function updatedBut(world: RolloutWorld, last: string): Promise<string> {
 }
 
 const rollbacksOf = async (world: RolloutWorld, id: string) =>
-  Object.fromEntries((await world.show(id)).actions.map(({ tenantSlug, status, undo }) => [tenantSlug, [status, undo?.status ?? null]]))
+  Object.fromEntries(
+    (await world.show(id)).actions.map(({ tenantSlug, status, rollback }) => [tenantSlug, [status, rollback?.status ?? null]]),
+  )
 
 const runs = ({ installed }: RolloutWorld, slug: string, synapse: string): void => {
   const now = installed.get(slug)
@@ -48,13 +50,13 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     const id = await updatedBut(world, 'dora')
     const rollout = await world.rollBack(id, 'images')
     expect(rollout).toMatchObject({ status: 'rolled_back', error: 'it was no good' })
-    expect(rollout.counts.undo).toEqual({ total: 3, pending: 3, running: 0, undone: 0, failed: 0 })
+    expect(rollout.counts.rollback).toEqual({ total: 3, pending: 3, running: 0, done: 0, failed: 0 })
     await world.settle()
-    expect((await world.show(id)).counts.undo).toEqual({ total: 3, pending: 0, running: 0, undone: 3, failed: 0 })
+    expect((await world.show(id)).counts.rollback).toEqual({ total: 3, pending: 0, running: 0, done: 3, failed: 0 })
     expect(await rollbacksOf(world, id)).toEqual({
-      acme: ['rolled_back', 'undone'],
-      beta: ['rolled_back', 'undone'],
-      cora: ['rolled_back', 'undone'],
+      acme: ['rolled_back', 'done'],
+      beta: ['rolled_back', 'done'],
+      cora: ['rolled_back', 'done'],
       dora: ['failed', null],
     })
     expect(synapses(world)).toMatchObject({ acme: '1.157.1', beta: '1.157.1', cora: '1.157.1' })
@@ -81,7 +83,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     const id = await updatedBut(world, 'dora')
     await world.rollBack(id, 'snapshot')
     await world.settle()
-    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'], cora: ['rolled_back', 'undone'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'done'], cora: ['rolled_back', 'done'] })
     const ids = await world.commandIds()
     expect(ids.filter((command) => command.includes('acme.2'))).toEqual([`${id}.acme.2.observe`, `${id}.acme.2.restore`])
     const { payload } = await db.selectFrom('commands').select('payload').where('id', '=', `${id}.acme.2.restore`).executeTakeFirstOrThrow()
@@ -137,10 +139,10 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     }
     await world.tick()
     world.fates.set('beta', ['rolls-back'])
-    expect((await world.rollBack(id, 'images')).counts.undo).toMatchObject({ pending: 2 })
+    expect((await world.rollBack(id, 'images')).counts.rollback).toMatchObject({ pending: 2 })
     await world.settle()
-    expect(await rollbacksOf(world, id)).toEqual({ acme: ['rolled_back', 'undone'], beta: ['rolled_back', null] })
-    expect((await world.show(id)).counts.undo).toMatchObject({ total: 1, undone: 1 })
+    expect(await rollbacksOf(world, id)).toEqual({ acme: ['rolled_back', 'done'], beta: ['rolled_back', null] })
+    expect((await world.show(id)).counts.rollback).toMatchObject({ total: 1, done: 1 })
     expect(world.installed.get('acme')?.synapse).toBe('1.157.1')
   })
 
@@ -153,13 +155,13 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     const attempts = await db.selectFrom('rollout_attempts').selectAll().where('action_id', '=', `${id}.acme`).orderBy('attempt').execute()
     expect(attempts.map(({ kind, status }) => [kind, status])).toEqual([
       ['update', 'succeeded'],
-      ['undo-images', 'rolled_back'],
+      ['rollback-images', 'rolled_back'],
     ])
     expect(JSON.parse(attempts[1]?.digests_after ?? '')).toEqual(JSON.parse(attempts[0]?.digests_before ?? ''))
     expect(attempts[1]).toMatchObject({ snapshot_id: snapshotIdOf('acme', 2), finished_at: expect.any(String) })
     const { auditLog } = await world.show(id)
-    const said = auditLog.map(({ action }) => action).filter((action) => /undo|undone|rollout.rolled_back/.test(action))
-    expect(said.filter((action) => action === 'rollout.action.undone')).toHaveLength(3)
+    const said = auditLog.map(({ action }) => action).filter((action) => /rollback|done|rollout.rolled_back/.test(action))
+    expect(said.filter((action) => action === 'rollout.action.rolled_back')).toHaveLength(3)
     expect(said[0]).toBe('rollout.rolled_back')
   })
 
@@ -174,16 +176,16 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     }
     await restored('acme')
     const rollout = await world.rollBack(id, 'images')
-    expect(rollout.counts).toMatchObject({ succeeded: 2, rolledBack: 1, undo: { total: 3, pending: 2, undone: 1, failed: 0 } })
+    expect(rollout.counts).toMatchObject({ succeeded: 2, rolledBack: 1, rollback: { total: 3, pending: 2, done: 1, failed: 0 } })
     await restored('beta') // found by the check right before its rollback
     await world.settle()
     expect(await rollbacksOf(world, id)).toMatchObject({
-      acme: ['rolled_back', 'undone'],
-      beta: ['rolled_back', 'undone'],
-      cora: ['rolled_back', 'undone'],
+      acme: ['rolled_back', 'done'],
+      beta: ['rolled_back', 'done'],
+      cora: ['rolled_back', 'done'],
     })
     const ofBeta = (await showAction(world.deps, { id, slug: 'beta' })).attempts.at(-1)
-    expect(ofBeta).toMatchObject({ kind: 'undo-images', status: 'rolled_back', fencedMs: null, error: null })
+    expect(ofBeta).toMatchObject({ kind: 'rollback-images', status: 'rolled_back', fencedMs: null, error: null })
   })
 
   test('the manifest still asks for its version until an earlier one is applied, and the next plan warns', async () => {
@@ -214,7 +216,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
   test('without its boxes it leaves them as they are', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await updatedBut(world, 'dora')
-    expect((await world.rollBack(id, 'none')).counts.undo).toBeNull()
+    expect((await world.rollBack(id, 'none')).counts.rollback).toBeNull()
     await world.settle()
     expect(synapses(world)).toMatchObject({ acme: '1.163.2', beta: '1.163.2' })
   })
@@ -227,7 +229,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     await world.deps.db.updateTable('tenants').set({ time_zone: 'UTC', maintenance_window }).execute()
     await world.rollBack(id, 'images')
     await world.settle()
-    expect((await world.show(id)).counts.undo).toMatchObject({ undone: 3 })
+    expect((await world.show(id)).counts.rollback).toMatchObject({ done: 3 })
   })
 
   test('a box that somebody else holds waits, is said to wait, and goes back once it is free', async () => {
@@ -241,13 +243,13 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     const held = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'acme')
     expect(held).toMatchObject({
       status: 'succeeded',
-      undo: { status: 'pending' },
+      rollback: { status: 'pending' },
       progress: { step: 'wait', detail: expect.stringContaining('move') },
     })
-    expect((await world.show(id)).counts.undo).toMatchObject({ undone: 2, pending: 1 })
+    expect((await world.show(id)).counts.rollback).toMatchObject({ done: 2, pending: 1 })
     await db.deleteFrom('box_holds').execute()
     await world.settle()
-    expect((await world.show(id)).counts.undo).toMatchObject({ undone: 3 })
+    expect((await world.show(id)).counts.rollback).toMatchObject({ done: 3 })
   })
 })
 
@@ -272,18 +274,18 @@ onBothDialects('a finished rollout', (fresh) => {
       status,
       finishedAt: before.finishedAt,
       error: 'it was no good',
-      counts: { undo: { pending: plan.undoes } },
+      counts: { rollback: { pending: plan.rollbacks } },
     })
     await world.settle()
     const after = await world.show(id)
-    expect(after).toMatchObject({ status, finishedAt: before.finishedAt, counts: { undo: { undone: plan.undoes, failed: 0 } } })
+    expect(after).toMatchObject({ status, finishedAt: before.finishedAt, counts: { rollback: { done: plan.rollbacks, failed: 0 } } })
     for (const wanted of [status, 'rolled_back'] as const)
       expect((await listRollouts(world.deps, anOperator, { limit: 5, status: wanted })).rollouts.map((one) => one.id)).toEqual([id])
     expect(synapses(world)).toMatchObject({ acme: '1.157.1', beta: '1.157.1' })
     expect(after.auditLog.map(({ action }) => action).filter((action) => action === 'rollout.rolled_back').length).toBe(
       status === 'rolled_back' ? 2 : 1,
     )
-    const { undo: span } = await reportRollout(world.deps, { id })
+    const { rollback: span } = await reportRollout(world.deps, { id })
     expect(Date.parse(span?.startedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(before.finishedAt ?? '') + 3_600_000)
   })
 
@@ -321,12 +323,12 @@ onBothDialects('a finished rollout', (fresh) => {
     await world.settle()
     await world.rollBack(id, 'images')
     await world.tick()
-    expect((await stopRollback(world.deps, anOperator, { id, reason: 'not now' })).counts.undo?.pending).toBe(0)
+    expect((await stopRollback(world.deps, anOperator, { id, reason: 'not now' })).counts.rollback?.pending).toBe(0)
     await world.engine.releaseLeases()
     await world.settle(world.replica('replica-2'))
     await resumeRollback(world.deps, anOperator, { id })
     await world.settle(world.replica('replica-2'))
-    expect(await world.show(id)).toMatchObject({ status: 'done', counts: { undo: { total: 4, undone: 4 } } })
+    expect(await world.show(id)).toMatchObject({ status: 'done', counts: { rollback: { total: 4, done: 4 } } })
   })
 })
 
@@ -344,9 +346,9 @@ onBothDialects('what cannot go back', (fresh) => {
     await world.rollBack(id, 'images', { skipRefused: true })
     await world.settle()
     expect(await rollbacksOf(world, id)).toMatchObject({
-      acme: ['rolled_back', 'undone'],
+      acme: ['rolled_back', 'done'],
       beta: ['succeeded', 'failed'],
-      cora: ['rolled_back', 'undone'],
+      cora: ['rolled_back', 'done'],
     })
   })
 
@@ -357,11 +359,16 @@ onBothDialects('what cannot go back', (fresh) => {
     await world.clock.advance(3_600_000)
     await world.heartbeat()
     const byImages = await planRollback(world.deps, { id, boxes: 'images' })
-    expect(byImages).toMatchObject({ undoes: 2, refusals: 1, boxes: [{ losesSince: null, losesMs: 0 }, {}, {}] })
-    const { boxes, undoes } = await planRollback(world.deps, { id, boxes: 'snapshot' })
-    expect(undoes).toBe(3)
+    expect(byImages).toMatchObject({ rollbacks: 2, refusals: 1, boxes: [{ losesSince: null, losesMs: 0 }, {}, {}] })
+    const { boxes, rollbacks } = await planRollback(world.deps, { id, boxes: 'snapshot' })
+    expect(rollbacks).toBe(3)
     const beta = boxes.find(({ tenantSlug }) => tenantSlug === 'beta')
-    expect(beta).toMatchObject({ does: 'undo', from: { synapse: '1.163.2' }, to: { synapse: '1.97.0' }, snapshotId: snapshotIdOf('beta') })
+    expect(beta).toMatchObject({
+      does: 'rollback',
+      from: { synapse: '1.163.2' },
+      to: { synapse: '1.97.0' },
+      snapshotId: snapshotIdOf('beta'),
+    })
     expect(beta?.losesMs).toBeGreaterThanOrEqual(3_600_000)
     await world.rollBack(id, 'snapshot')
     await world.settle()
@@ -375,9 +382,9 @@ onBothDialects('what cannot go back', (fresh) => {
     runs(world, 'acme', '1.163.3')
     await world.settle()
     const acme = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'acme')
-    expect(acme).toMatchObject({ status: 'succeeded', error: null, undo: { status: 'failed', error: { code: 'PREFLIGHT_REFUSED' } } })
+    expect(acme).toMatchObject({ status: 'succeeded', error: null, rollback: { status: 'failed', error: { code: 'PREFLIGHT_REFUSED' } } })
     expect(world.installed.get('acme')?.synapse).toBe('1.163.3')
-    expect((await world.show(id)).counts.undo).toMatchObject({ undone: 2, failed: 1 })
+    expect((await world.show(id)).counts.rollback).toMatchObject({ done: 2, failed: 1 })
   })
 
   test('of a finished rollout twice, or without its boxes, is refused at once, with what can be done', async () => {
@@ -432,7 +439,7 @@ onBothDialects('what cannot go back', (fresh) => {
     else await db.updateTable('box_holds').set({ holder: 'move:mov_1', until: '2999-01-01T00:00:00.000Z' }).execute()
     await world.settle()
     const [acme] = (await world.show(id)).actions
-    expect(acme).toMatchObject({ status: 'succeeded', undo: { status: 'failed', error: { code: 'BOX_HELD' } } })
+    expect(acme).toMatchObject({ status: 'succeeded', rollback: { status: 'failed', error: { code: 'BOX_HELD' } } })
     expect((await world.commandIds()).filter((command) => /acme\.2\.(update|restore)/.test(command))).toEqual([])
     expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual(what === 'released' ? [] : [{ holder: 'move:mov_1' }])
   })
@@ -456,14 +463,14 @@ onBothDialects('a way back that fails', (fresh) => {
     await world.rollBack(id, 'images')
     await world.settle()
     expect(await rollbacksOf(world, id)).toMatchObject({
-      acme: ['rolled_back', 'undone'],
-      beta: ['rolled_back', 'undone'],
+      acme: ['rolled_back', 'done'],
+      beta: ['rolled_back', 'done'],
       cora: ['succeeded', 'failed'],
     })
     const after = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'cora')
     // What it shows is the update again, and beside it why the way back failed.
     for (const key of ['startedAt', 'finishedAt', 'durationMs', 'fencedMs', 'snapshotId'] as const) expect(after?.[key]).toBe(before?.[key])
-    expect(after).toMatchObject({ rolledBack: false, error: null, undo: { error: { code: 'PROBE_FAILED' } } })
+    expect(after).toMatchObject({ rolledBack: false, error: null, rollback: { error: { code: 'PROBE_FAILED' } } })
     const alerts = await world.deps.db
       .selectFrom('alerts')
       .select(['kind', 'subject'])
@@ -492,8 +499,8 @@ onBothDialects('a way back that fails', (fresh) => {
     await resumeRollback(world.deps, anOperator, { id })
     await world.settle()
     expect(await rollbacksOf(world, id)).toMatchObject({
-      acme: ['rolled_back', 'undone'],
-      beta: ['rolled_back', 'undone'],
+      acme: ['rolled_back', 'done'],
+      beta: ['rolled_back', 'done'],
       cora: ['rollback_failed', 'failed'],
     })
   })
@@ -520,7 +527,7 @@ onBothDialects('a way back that fails', (fresh) => {
     expect(await rollbacksOf(world, id)).toMatchObject({ cora: ['succeeded', 'failed'] })
     await resumeRollback(world.deps, anOperator, { id })
     await world.settle()
-    expect(await rollbacksOf(world, id)).toMatchObject({ cora: ['rolled_back', 'undone'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ cora: ['rolled_back', 'done'] })
     const cora = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'cora')
     expect(cora?.attempt).toBe(3)
   })
@@ -546,7 +553,7 @@ onBothDialects('a way back that fails', (fresh) => {
     expect(await rollbacksOf(world, id)).toMatchObject({
       beta: ['failed', 'failed'],
       cora: ['failed', 'failed'],
-      acme: ['rolled_back', 'undone'],
+      acme: ['rolled_back', 'done'],
     })
   })
 
@@ -569,7 +576,7 @@ onBothDialects('a way back that fails', (fresh) => {
     const [late] = await world.lost()
     await world.answer(late?.id ?? '', world.restored('acme', snapshotIdOf('acme')))
     await world.settle()
-    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'done'] })
   })
 })
 
@@ -616,14 +623,17 @@ onBothDialects('a late result of a rollback that counts as failed', (fresh) => {
       status: 'rolled_back',
       rolledBack: true,
       error: null,
-      undo: { mode, status: 'undone', error: null },
+      rollback: { mode, status: 'done', error: null },
     })
     expect(actions[0]?.durationMs).toBe(120_000)
-    expect(counts.undo).toMatchObject({ undone: 1, failed: 0 })
-    expect(auditLog.at(-1)).toMatchObject({ action: 'rollout.action.undone', data: { slug: 'acme', attempt: 2, status: 'rolled_back' } })
+    expect(counts.rollback).toMatchObject({ done: 1, failed: 0 })
+    expect(auditLog.at(-1)).toMatchObject({
+      action: 'rollout.action.rolled_back',
+      data: { slug: 'acme', attempt: 2, status: 'rolled_back' },
+    })
     expect(await alertsOf(world)).toEqual([])
     await world.tick()
-    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'done'] })
   })
 
   test.each(['images', 'snapshot'] as const)('by %s shows that the rollback left the box stopped', async (mode) => {
@@ -640,8 +650,8 @@ onBothDialects('a late result of a rollback that counts as failed', (fresh) => {
     world.fates.set('acme', ['fails'])
     await answer()
     const after = (await world.show(id)).actions[0]
-    expect({ ...after, undo: null }).toEqual({ ...before, undo: null })
-    expect(after?.undo).toMatchObject({ status: 'failed' })
+    expect({ ...after, rollback: null }).toEqual({ ...before, rollback: null })
+    expect(after?.rollback).toMatchObject({ status: 'failed' })
   })
 
   test('counts for a box whose rollback was resumed meanwhile', async () => {
@@ -649,7 +659,7 @@ onBothDialects('a late result of a rollback that counts as failed', (fresh) => {
     await resumeRollback(world.deps, anOperator, { id })
     await answer()
     await world.settle()
-    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'] })
+    expect(await rollbacksOf(world, id)).toMatchObject({ acme: ['rolled_back', 'done'] })
     expect((await world.show(id)).actions[0]?.attempt).toBe(2)
   })
 

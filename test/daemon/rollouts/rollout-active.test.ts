@@ -101,7 +101,7 @@ onBothDialects('a rollout over a box of an unfinished one', (fresh) => {
     await world.settle()
     await world.settle() // the end of the first may come after the second was read; the engine then ticks again
     expect(await world.show(second)).toMatchObject({ status: 'done', counts: { succeeded: 1 } })
-    expect((await world.show(first)).counts.undo).toMatchObject({ undone: 2, failed: 0 })
+    expect((await world.show(first)).counts.rollback).toMatchObject({ done: 2, failed: 0 })
     expect(world.installed.get('beta')?.synapse).toBe('1.163.2')
   })
 

@@ -200,7 +200,7 @@ onBothDialects('the rollouts api', (fresh) => {
     expect(await api.resumeRollout({ params, body: {} })).toMatchObject({ status: 'canary', pauseReason: null })
     expect(await api.resumeRollout({ params, body: {} })).toMatchObject({ status: 'canary' })
     const ended = await api.rollbackRollout({ params, body: { reason: 'wrong version' } })
-    expect(ended).toMatchObject({ status: 'rolled_back', error: 'wrong version', counts: { cancelled: 3, undo: null } })
+    expect(ended).toMatchObject({ status: 'rolled_back', error: 'wrong version', counts: { cancelled: 3, rollback: null } })
     expect(ended.auditLog.map(({ action }) => action)).toEqual([
       'rollout.created',
       'rollout.started',
@@ -217,19 +217,19 @@ onBothDialects('the rollouts api', (fresh) => {
     await api.startRollout({ params })
     await world.settle()
     const plan = await api.planRollback({ params, body: { boxes: 'images' } })
-    expect(plan).toMatchObject({ mode: 'images', undoes: 2, refusals: 0, boxes: [{ does: 'undo' }, { does: 'undo' }] })
+    expect(plan).toMatchObject({ mode: 'images', rollbacks: 2, refusals: 0, boxes: [{ does: 'rollback' }, { does: 'rollback' }] })
     await expect(api.resumeRollback({ params })).rejects.toEqual(refusedWith('CONFLICT', /rollback/))
     const rolledBack = await api.rollbackRollout({ params, body: { reason: 'wrong version', boxes: 'images' } })
-    expect(rolledBack).toMatchObject({ status: 'rolled_back', counts: { undo: { total: 2, pending: 2 } } })
+    expect(rolledBack).toMatchObject({ status: 'rolled_back', counts: { rollback: { total: 2, pending: 2 } } })
     await expect(api.rollbackRollout({ params, body: { reason: 'again', boxes: 'images' } })).rejects.toEqual(
       refusedWith('INVALID_TRANSITION'),
     )
-    expect((await api.stopRollback({ params, body: { reason: 'not yet' } })).counts.undo).toMatchObject({ pending: 0, failed: 2 })
-    expect((await api.resumeRollback({ params })).counts.undo).toMatchObject({ pending: 2, failed: 0 })
+    expect((await api.stopRollback({ params, body: { reason: 'not yet' } })).counts.rollback).toMatchObject({ pending: 0, failed: 2 })
+    expect((await api.resumeRollback({ params })).counts.rollback).toMatchObject({ pending: 2, failed: 0 })
     await world.settle()
     const { action, attempts } = await api.getRolloutAction({ params: { ...params, slug: 'acme' } })
-    expect(action).toMatchObject({ status: 'rolled_back', rolledBack: true, undo: { mode: 'images', status: 'undone', error: null } })
-    expect(attempts.map(({ kind }) => kind)).toEqual(['update', 'undo-images'])
+    expect(action).toMatchObject({ status: 'rolled_back', rolledBack: true, rollback: { mode: 'images', status: 'done', error: null } })
+    expect(attempts.map(({ kind }) => kind)).toEqual(['update', 'rollback-images'])
     const viewer = await apiOf(world, 'viewer')
     await expect(viewer.stopRollback({ params, body: { reason: 'not mine' } })).rejects.toEqual(refusedWith('FORBIDDEN'))
     await expect(viewer.planRollback({ params, body: { boxes: 'snapshot' } })).rejects.toEqual(

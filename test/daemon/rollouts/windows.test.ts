@@ -175,7 +175,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     await until(world, '2026-03-29T01:57:00.000Z')
     await world.rollBack(id, 'images')
     await world.settle()
-    expect(await actionOf(world, id, 'acme')).toMatchObject({ status: 'cancelled', undo: null })
+    expect(await actionOf(world, id, 'acme')).toMatchObject({ status: 'cancelled', rollback: null })
     expect(await rolloutsToRun(world.deps.db)).toEqual([])
   })
 

@@ -104,7 +104,7 @@ function stateOf(action: RolloutAction): string | undefined {
   if (action.status === 'cancelled') return undefined
   if (action.status === 'pending') return waitOf(action) && clean(waitOf(action) as string)
   // A box that waits for its rollback is shown as updated until that begins.
-  if (!isInProgress(action)) return outcomeOf(action.undo?.status === 'pending' ? { ...action, undo: null } : action)
+  if (!isInProgress(action)) return outcomeOf(action.rollback?.status === 'pending' ? { ...action, rollback: null } : action)
   const step = action.progress && stepWordIn(action, clean(action.progress.step))
   const wait = waitOf(action)
   return `${outcomeWord(action)}${step ? `: ${step}` : ''}${wait ? `: ${clean(wait)}` : ''}`

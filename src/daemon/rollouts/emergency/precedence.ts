@@ -52,7 +52,7 @@ export async function stopRollbacks({ tx, clock, rollout: emergency, others }: A
     recordAudits: async (actor) => {
       for (const { rollout, leftAsTheyAre } of stopped) {
         const data = { reason, leftAsTheyAre, emergency: emergency.id }
-        await recordRolloutAudit({ tx, clock, rollout }, { actor, action: 'rollout.undo.stopped', data })
+        await recordRolloutAudit({ tx, clock, rollout }, { actor, action: 'rollout.rollback.stopped', data })
       }
     },
   }

@@ -42,7 +42,7 @@ async function stepsOf({ tx, action }: LockedAction, commandMs: number | null): 
 export async function postponeUpdate(step: ActionTx): Promise<undefined> {
   const { clock, rollout, action } = step
   // The rollout may have been rolled back with its boxes meanwhile: this box was not updated and needs no rollback.
-  const postponed: StoredAction = { ...action, ...untried, undo: null, status: isOver(rollout.status) ? 'cancelled' : 'pending' }
+  const postponed: StoredAction = { ...action, ...untried, rollback: null, status: isOver(rollout.status) ? 'cancelled' : 'pending' }
   const error = {
     code: 'WINDOW_CLOSES',
     message: 'the images were pulled too late: the maintenance window closes before the update could end',

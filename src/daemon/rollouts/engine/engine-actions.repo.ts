@@ -100,7 +100,7 @@ const engineAction = (row: Row, { holds, windows }: Waits): EngineAction => ({
   phase: row.phase,
   status: row.status,
   waived: row.waived === 1,
-  undo: rollbackOf(row),
+  rollback: rollbackOf(row),
   finishedAt: row.finished_at,
   step: row.step,
   commandId: row.command_id,

@@ -63,12 +63,12 @@ export async function finishUpdate(step: LockedAction, outcome: Outcome): Promis
   const at = isoNow(clock)
   const durationMs = action.startedAt === null ? null : spanMs(action.startedAt, at)
   // The rollout may have been rolled back with its boxes meanwhile: a box that was not updated needs no rollback.
-  const rollback = status === 'succeeded' ? action.undo : null
+  const rollback = status === 'succeeded' ? action.rollback : null
   const ended: StoredAction = {
     ...action,
     ...shows,
     status,
-    undo: rollback,
+    rollback,
     error,
     step: null,
     overdueAt: null,

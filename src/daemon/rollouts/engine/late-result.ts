@@ -40,12 +40,12 @@ async function correctFailed(
   if (action.commandId !== id) return
   const step = { tx, clock, rollout, action }
   if (countsAsFailedRollback(action)) await correctRollback(step, result)
-  else if (action.status === 'failed' && action.undo === null) await correctUpdate(step, result as UpdateResult)
+  else if (action.status === 'failed' && action.rollback === null) await correctUpdate(step, result as UpdateResult)
 }
 
 /** A rollback that was resumed is still pending until its next attempt begins. */
-const countsAsFailedRollback = ({ status, undo }: StoredAction): boolean =>
-  (status === 'succeeded' || status === 'failed') && (undo?.status === 'failed' || undo?.status === 'pending')
+const countsAsFailedRollback = ({ status, rollback }: StoredAction): boolean =>
+  (status === 'succeeded' || status === 'failed') && (rollback?.status === 'failed' || rollback?.status === 'pending')
 
 async function correctUpdate(step: LockedAction, result: UpdateResult): Promise<void> {
   const outcome = { ...outcomeOf(step, result), replaces: await replacedEvidence(step) }

@@ -18,12 +18,13 @@ export const resumeRollback = (deps: Deps, actor: Actor, { id }: Readonly<{ id: 
     deps.assertSnapshotsConfigured()
     assertNoEmergencyBeside(step.rollout, step.others, 'boxes are rolled back after it')
     const stalled = actions.filter(isRollbackStalled)
-    const failed = actions.filter(({ status, undo: rollback }) => status === 'succeeded' && rollback?.status === 'failed')
+    const failed = actions.filter(({ status, rollback }) => status === 'succeeded' && rollback?.status === 'failed')
     if (stalled.length + failed.length === 0) return []
     for (const action of stalled) await updateAction(step, action, { ...action, waived: true })
-    for (const action of failed) await updateAction(step, action, { ...action, undo: action.undo && { ...action.undo, ...pending } })
+    for (const action of failed)
+      await updateAction(step, action, { ...action, rollback: action.rollback && { ...action.rollback, ...pending } })
     const data = { leftAtRest: slugsOf(stalled), triedAgain: slugsOf(failed) }
-    await recordRolloutAudit(step, { actor, action: 'rollout.undo.resumed', data })
+    await recordRolloutAudit(step, { actor, action: 'rollout.rollback.resumed', data })
     return []
   })
 
@@ -36,20 +37,20 @@ export const stopRollback = (deps: VerbDeps, actor: Actor, { id, reason }: Reado
     const leftAsTheyAre = await cancelRollbacks(step, `rollback stopped by ${actorLabel(actor)}: ${reason}`)
     if (leftAsTheyAre.length === 0) return
     await checkpointWhenFinished(step)
-    await recordRolloutAudit(step, { actor, action: 'rollout.undo.stopped', data: { reason, leftAsTheyAre } })
+    await recordRolloutAudit(step, { actor, action: 'rollout.rollback.stopped', data: { reason, leftAsTheyAre } })
   })
 
 /** Cancels the rollback of every box that waits for it; those in flight finish. `resumeRollback` retries them. Answers their slugs. */
 export async function cancelRollbacks(step: RolloutTx, message: string): Promise<string[]> {
-  const waiting = (await actionsOf(step.tx, step.rollout.id)).filter(({ undo: rollback }) => rollback?.status === 'pending')
+  const waiting = (await actionsOf(step.tx, step.rollout.id)).filter(({ rollback }) => rollback?.status === 'pending')
   const error = { code: 'CANCELLED', message }
   for (const action of waiting)
-    await updateAction(step, action, { ...action, undo: action.undo && ({ ...action.undo, status: 'failed', error } as const) })
+    await updateAction(step, action, { ...action, rollback: action.rollback && ({ ...action.rollback, status: 'failed', error } as const) })
   return slugsOf(waiting)
 }
 
 async function rollbacksOf({ tx, rollout: { id, status } }: RolloutTx): Promise<StoredAction[]> {
-  const actions = (await actionsOf(tx, id)).filter(({ undo: rollback }) => rollback !== null)
+  const actions = (await actionsOf(tx, id)).filter(({ rollback }) => rollback !== null)
   if (actions.length > 0) return actions
   const start = `tenantry rollouts rollback ${id} --boxes …`
   throw problem('CONFLICT', `rollout ${id} is ${status} and has no rollback of boxes. fix: start one with \`${start}\``)

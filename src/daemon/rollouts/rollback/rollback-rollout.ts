@@ -61,9 +61,9 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     const marked = boxes === 'none' ? [] : await markedForRollback(deps, step, { mode: boxes, skipRefused })
     if (isFinished) await assertNoneActive(tx, id, marked)
     await replaceRollout(tx, rollout, ended.rollout)
-    const undoes = marked.filter(({ after }) => after.undo?.status === 'pending').length
+    const rollbacks = marked.filter(({ after }) => after.rollback?.status === 'pending').length
     // The last box that is rolled back requests it again.
-    if (!isFinished || undoes === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+    if (!isFinished || rollbacks === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
     // The events of boxes come before the end of the rollout: followers of the stream leave at that one.
     const cancelled = await cancelPending(step)
     for (const { before, after } of marked) await replaceAction(tx, before, after)
@@ -81,16 +81,16 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
       body: `Reason: ${quoted(reason)}\n${effects[boxes]} No further box is started.${await manifestAdvice(tx, marked)}`,
       command: `tenantry rollouts show ${id}`,
     })
-    const leftAsTheyAre = marked.filter(({ after }) => after.undo?.status === 'failed').map(({ before }) => before.tenantSlug)
-    const data = { reason, cancelled: cancelled.length, cancelledBoxes: cancelled, boxes, undoes, leftAsTheyAre }
+    const leftAsTheyAre = marked.filter(({ after }) => after.rollback?.status === 'failed').map(({ before }) => before.tenantSlug)
+    const data = { reason, cancelled: cancelled.length, cancelledBoxes: cancelled, boxes, rollbacks, leftAsTheyAre }
     await recordRolloutAudit(ended, { actor, action: 'rollout.rolled_back', data })
     return []
   })
 
 /** Names the manifest that still asks for the versions; a refused box stays as updated and does not count. */
 async function manifestAdvice(tx: DbOrTx, marked: readonly Marked[]): Promise<string> {
-  const boxes = marked.flatMap(({ after: { tier, from, to, undo } }) =>
-    undo === null || undo.status === 'failed' ? [] : [{ tier, from, to, mode: undo.mode }],
+  const boxes = marked.flatMap(({ after: { tier, from, to, rollback } }) =>
+    rollback === null || rollback.status === 'failed' ? [] : [{ tier, from, to, mode: rollback.mode }],
   )
   const asked = await stillAskedOf(tx, boxes)
   return asked ? `\n${stillAskedText(asked)} To prevent that: ${manifestCommand(asked)}` : ''
@@ -105,7 +105,7 @@ const effects = {
 /** Throws INVALID_TRANSITION where a finished rollout has no box to roll back, with what can be done instead. */
 async function assertBoxesLeft(db: DbOrTx, { id, status }: StoredRollout, boxes: Input['boxes']): Promise<void> {
   const updated = await actionsOf(db, id, [...inFlightStatuses, 'succeeded', 'rolled_back', 'rollback_failed', 'failed'])
-  if (updated.some(({ undo }) => undo !== null))
+  if (updated.some(({ rollback }) => rollback !== null))
     throw notAgain(
       id,
       `its boxes were rolled back already; \`tenantry rollouts rollback ${id} --resume\` retries boxes whose rollback failed. fix: restore any single box`,
@@ -137,7 +137,7 @@ const notAgain = (id: string, reason: string) =>
 
 /** An unfinished rollout would update a box before or after its rollback, in an undefined order. */
 async function assertNoneActive(tx: DbOrTx, id: string, marked: readonly Marked[]): Promise<void> {
-  const toRollBack = marked.filter(({ after }) => after.undo?.status === 'pending').map(({ before }) => before.tenantSlug)
+  const toRollBack = marked.filter(({ after }) => after.rollback?.status === 'pending').map(({ before }) => before.tenantSlug)
   const [first] = await activeRollouts(tx, toRollBack, id)
   if (!first) return
   throw problem(
@@ -162,10 +162,10 @@ async function markedForRollback(deps: Deps, { tx, rollout }: RolloutTx, { mode,
     if (message === undefined) return { mode, status: 'pending', error: null }
     return { mode, status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message } }
   }
-  const isBack = { status: 'rolled_back', rolledBack: true, undo: { mode, status: 'undone', error: null } } as const
+  const isBack = { status: 'rolled_back', rolledBack: true, rollback: { mode, status: 'done', error: null } } as const
   return actions.map((before) => ({
     before,
-    after: { ...before, ...(back.has(before.tenantSlug) ? isBack : { undo: rollbackOf(before) }) },
+    after: { ...before, ...(back.has(before.tenantSlug) ? isBack : { rollback: rollbackOf(before) }) },
   }))
 }
 
@@ -200,7 +200,7 @@ export async function planRollback(deps: RollbackDeps & Pick<RolloutsDeps, 'db'>
   else transition(rollout, { type: 'rollback', reason: 'preview', at: isoNow(deps.clock) })
   const made = await rollbackPlanOf({ ...deps, db: deps.db }, rollout, boxes)
   if (!isFinished) return made
-  const slugs = made.boxes.filter(({ does }) => does === 'undo').map(({ tenantSlug }) => tenantSlug)
+  const slugs = made.boxes.filter(({ does }) => does === 'rollback').map(({ tenantSlug }) => tenantSlug)
   return { ...made, activeRollouts: await activeRollouts(deps.db, slugs, id) }
 }
 

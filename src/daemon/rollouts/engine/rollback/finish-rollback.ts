@@ -69,8 +69,8 @@ export async function finishRollback(step: LockedAction, { verdict, shows = {}, 
     ...action,
     ...(status === 'succeeded' ? await timesOfUpdate(step) : { finishedAt: at, durationMs, error, ...shows }),
     status,
-    undo: action.undo && { ...action.undo, status: verdict.rollback, error },
-    rolledBack: verdict.rollback === 'undone',
+    rollback: action.rollback && { ...action.rollback, status: verdict.rollback, error },
+    rolledBack: verdict.rollback === 'done',
     step: null,
     overdueAt: null,
   }
@@ -83,16 +83,16 @@ export async function finishRollback(step: LockedAction, { verdict, shows = {}, 
   const data = {
     slug: ended.tenantSlug,
     attempt: ended.attempt,
-    by: ended.undo?.mode,
+    by: ended.rollback?.mode,
     status,
     error,
     evidence: sum,
     ...(replaces ? { replaces } : {}),
   }
-  const isRolledBack = verdict.rollback === 'undone'
+  const isRolledBack = verdict.rollback === 'done'
   await recordRolloutAudit(step, {
     actor: engineActor,
-    action: isRolledBack ? 'rollout.action.undone' : 'rollout.action.undo_failed',
+    action: isRolledBack ? 'rollout.action.rolled_back' : 'rollout.action.rollback_failed',
     data,
   })
 }
@@ -107,12 +107,12 @@ async function timesOfUpdate({ tx, action }: LockedAction): Promise<Partial<Stor
 }
 
 const attemptStatus = ({ rollback, status }: RollbackVerdict): ActionStatus =>
-  rollback === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
+  rollback === 'done' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
 
 async function updateAlerts({ tx, clock, rollout, action }: LockedAction, { rollback, status, error }: RollbackVerdict): Promise<void> {
   const { tenantSlug: slug, attempt } = action
   const box = { rolloutId: rollout.id, slug, attempt }
-  if (rollback === 'undone')
+  if (rollback === 'done')
     await closeAlerts(tx, clock, { subject: slug, kinds: ['update_failed', 'rollback_failed'], because: 'the box was rolled back' })
   else await closeAlerts(tx, clock, { keys: [overdueKey(box)], because: 'its agent reported the outcome' })
   if (rollback === 'failed') await raiseAlert(tx, clock, boxRollbackFailed({ ...box, error, isDown: status === 'rollback_failed' }))

@@ -47,8 +47,8 @@ export const beginRollback = (leased: LeasedRollout, slug: string): Promise<void
     if (!isSameBox) return finishRollback(begun, { verdict: rollbackFailed(replaced(slug)) })
     const queued = await queueObservation(begun, box)
     await updateAction(begun, begun.action, queued)
-    const data = { slug, attempt: queued.attempt, hostId: queued.hostId, by: action.undo?.mode }
-    await recordRolloutAudit(step, { actor: engineActor, action: 'rollout.action.undo_begun', data })
+    const data = { slug, attempt: queued.attempt, hostId: queued.hostId, by: action.rollback?.mode }
+    await recordRolloutAudit(step, { actor: engineActor, action: 'rollout.action.rollback_begun', data })
     return queued
   })
 
@@ -57,19 +57,19 @@ const replaced = (slug: string) => ({ code: 'NOT_FOUND', message: `the box of ${
 /** The action keeps what its update did to it until the rollback ends. */
 async function openAttempt({ tx, clock, rollout, action }: ActionTx, hostId: string): Promise<StoredAction> {
   const at = isoNow(clock)
-  const mode = action.undo?.mode ?? 'images'
+  const mode = action.rollback?.mode ?? 'images'
   const begun: StoredAction = {
     ...action,
     ...unreported,
     hostId,
     status: 'rolling_back',
-    undo: { mode, status: 'running', error: null },
+    rollback: { mode, status: 'running', error: null },
     attempt: action.attempt + 1,
     startedAt: at,
   }
   await replaceAction(tx, action, begun)
   const which = { actionId: action.id, attempt: begun.attempt }
-  await insertAttempt(tx, { ...which, kind: `undo-${mode}`, rolloutId: rollout.id, at })
+  await insertAttempt(tx, { ...which, kind: `rollback-${mode}`, rolloutId: rollout.id, at })
   await recordEvidence(tx, which, { status: 'rolling_back' })
   return begun
 }
@@ -95,9 +95,9 @@ export const preflightRollback = (leased: LeasedRollout, command: CommandOf, { r
     const update = await updateOf(step)
     const known = await knownBox(deps, tx, command.slug)
     const box = known && observedBox(known, report, isoNow(clock))
-    const planned = planBoxRollback({ mode: action.undo?.mode ?? 'images', update, box }, await limitsOf(step))
+    const planned = planBoxRollback({ mode: action.rollback?.mode ?? 'images', update, box }, await limitsOf(step))
     if (planned.does === 'skip') return finishRollback(step, { verdict: rolledBack, evidence: { report } })
-    if (!box || planned.does !== 'undo') {
+    if (!box || planned.does !== 'rollback') {
       const error = { code: 'PREFLIGHT_REFUSED', message: refusalText(planned.findings) }
       return finishRollback(step, { verdict: rollbackFailed(error), evidence: { report } })
     }
