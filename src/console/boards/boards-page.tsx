@@ -114,7 +114,7 @@ function Runs({ slug }: Readonly<{ slug: string }>) {
               rows={rows}
               rowKey={({ id }) => id}
               rowLink={({ id }) => `/runs/${slug}/${id}`}
-              empty={<Empty title={words.noRuns} tone="off" />}
+              empty={<Empty title={status ? words.noRunMatches : words.noRuns} tone="off" />}
               reserve={520}
             />
             {nextCursor !== null && (

@@ -12,6 +12,7 @@ import { forwarding } from './doctor-forwarding.ts'
 import { objects } from './doctor-objects.ts'
 import { payments } from './doctor-payments.ts'
 import { storeSessions } from './doctor-sessions.ts'
+import { snapshotStore } from './doctor-snapshot-store.ts'
 
 /** Checks without the database: files, keys, disk space, and the requirements of rollouts. */
 export async function machineChecks(machine: Machine, config: Config, options: Globals): Promise<Check[]> {
@@ -22,6 +23,7 @@ export async function machineChecks(machine: Machine, config: Config, options: G
     snapshots(config),
     recovery(config),
     ...(await upkeep(config)),
+    ...(await snapshotStore(machine, config)),
     ...(await storeSessions(machine, config)),
     emergencies(config),
     alerts(config),

@@ -29,7 +29,11 @@ type LateBox = Readonly<{ slug: string; newestAt: string | null }>
 async function alertLate({ db, clock }: Pick<Deps, 'db' | 'clock'>, [first, ...others]: readonly LateBox[]): Promise<void> {
   await db.transaction().execute(async (tx) => {
     if (first) await raiseAlert(tx, clock, snapshotsLate([first, ...others]))
-    else await closeAlerts(tx, clock, { keys: [lateKey], because: 'every box has a recent snapshot' })
+    else
+      await closeAlerts(tx, clock, {
+        keys: [lateKey],
+        because: 'every box has a recent snapshot, or its store is lost, which is an alert of its own',
+      })
   })
 }
 
@@ -53,6 +57,17 @@ async function lateBoxes({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<rea
             .where('taken_at', '<=', now)
             .whereRef('snapshots.box_id', '=', 'boxes.id')
             .where('sha256', 'is not', null),
+        ),
+      ),
+    )
+    // `snapshot_store_lost` says it once.
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('snapshot_repositories')
+            .select('lost_at')
+            .whereRef('snapshot_repositories.tenant_id', '=', 'boxes.tenant_id')
+            .where('lost_at', 'is not', null),
         ),
       ),
     )

@@ -9,11 +9,14 @@ const cutOff =
 const denied =
   /AccessDenied|Access Denied|InvalidAccessKeyId|Access Key Id you provided does not exist|SignatureDoesNotMatch|request signature we calculated does not match|403 Forbidden/i
 const refused =
-  /ExpiredToken|InvalidToken|RequestTimeTooSkewed|SlowDown|reduce your request rate|ServiceUnavailable|InternalError|RequestTimeout|429 Too Many|50[0-9] (?:Service|Internal|Bad|Gateway)/i
+  /ExpiredToken|InvalidToken|SlowDown|reduce your request rate|ServiceUnavailable|InternalError|RequestTimeout|429 Too Many|50[0-9] (?:Service|Internal|Bad|Gateway)/i
 
+/** restic prints the message of the store, not its code. */
+const skewed = /RequestTimeTooSkewed|difference between the request time and the (current|server'?s) time is too large/i
 const readOnly = /read-only file system|EROFS/i
 /** restic's last line, a count without a reason. */
 const countOfErrors = /^Fatal: There were \d+ errors$/
+const retrying = /^.* returned error, retrying after [^:]*: /
 const noBucket = /specified bucket does not exist|NoSuchBucket/i
 
 /** A store that is gone is not an empty store: nothing is created in its place. */
@@ -46,6 +49,11 @@ export function resticProblem(failure: Failure, of: Repository): Problem {
       : lostRepository(of, 'its bucket does not exist')
   if (fullDisk.test(failure.stderr))
     return make('DISK_FULL', `No disk space left for the snapshot in ${repository}; free space there, then retry`)
+  if (skewed.test(failure.stderr))
+    return problem(
+      'SNAPSHOT_STORE_UNAVAILABLE',
+      `The clocks of this host and of the snapshot store of ${repository} differ by more than 15 minutes. fix: on the host, \`timedatectl set-ntp true\``,
+    )
   if (denied.test(failure.stderr))
     return make(
       'SNAPSHOT_STORE_UNAVAILABLE',
@@ -65,6 +73,9 @@ function exitReason(stderr: string): string {
     .split('\n')
     .map(unwrapped)
     .filter((line) => line !== '' && !countOfErrors.test(line))
+  // restic ends its tries when it is ended; the reason is in the last of them.
+  const tried = lines.findLast((line) => retrying.test(line))?.replace(retrying, '')
+  if (tried && lines.some((line) => line.includes('context canceled'))) return printable(tried).slice(0, 300)
   const line = lines.findLast((line) => line.startsWith('Fatal:') || line.includes('error')) ?? lines.at(-1) ?? ''
   return printable(line).slice(0, 300)
 }

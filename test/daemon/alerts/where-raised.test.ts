@@ -212,7 +212,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
   })
 
   test('is raised once for all boxes when one is overdue, again each day, and closes as soon as each has one', async () => {
-    const { deps, clock, heard, aBox, aSnapshot, db } = await setUp()
+    const { deps, clock, heard, aBox, aSnapshot, db, box } = await setUp()
     await aBox('south')
     const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
     const run = () => daily?.run({ signal: new AbortController().signal })
@@ -221,8 +221,19 @@ onBothDialects('an alert of snapshots', (fresh) => {
     expect(await alertsOf(db)).toEqual([])
     await clock.advance(2 * hourMs)
     await heard()
+    const northIsLost = (lost_at: string | null) =>
+      db
+        .insertInto('snapshot_repositories')
+        .values({ tenant_id: box.tenantId, lost_at })
+        .onConflict((c) => c.column('tenant_id').doUpdateSet({ lost_at }))
+        .execute()
+    // A lost store is an alert of its own.
+    await northIsLost(isoNow(clock))
     for (const _ of [1, 2]) await watchSnapshots(deps)
-    expect(await alertsOf(db)).toEqual(['snapshot_overdue snapshots open'])
+    expect(await db.selectFrom('alerts').select(['title', 'count']).execute()).toEqual([
+      { title: 'south has no recent snapshot', count: 1 },
+    ])
+    await northIsLost(null)
     await run()
     const [alert] = await db.selectFrom('alerts').selectAll().execute()
     expect(alert).toMatchObject({

@@ -31,3 +31,22 @@ test('a secret key that is wrong is refused credentials, not a store that does n
   const problem = resticProblem({ exitCode: -1, stderr, timedOut: true, missing: false }, repository)
   expect(problem).toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE', message: expect.stringContaining('refuses its credentials') })
 })
+
+test('a store whose clock differs is named as such, although restic prints only its message until it is ended', () => {
+  const message = "The difference between the request time and the server's time is too large."
+  const stderr = [
+    `Stat(<config/>) returned error, retrying after 643.324527ms: Stat: ${message}`,
+    'signal terminated received, cleaning up',
+    '{"message_type":"exit_error","code":1,"message":"Fatal: unable to open config file: context canceled"}',
+  ].join('\n')
+  const { code, message: text } = resticProblem({ exitCode: 1, stderr, timedOut: true, missing: false }, repository)
+  expect([code, text]).toEqual(['SNAPSHOT_STORE_UNAVAILABLE', expect.stringMatching(/^The clocks of this host and of the snapshot store/)])
+})
+
+test('the reason of tries that were ended is that of the last try', () => {
+  const stderr =
+    'Stat(<config/>) returned error, retrying after 4.03s: Stat: The Access Key Id you provided does not exist in our records.\n' +
+    '{"message_type":"exit_error","code":1,"message":"Fatal: unable to open config file: context canceled"}'
+  const { message } = resticProblem({ exitCode: 1, stderr, timedOut: true, missing: false }, repository)
+  expect(message).toMatch(/permissions: Stat: The Access Key Id you provided does not exist in our records\.$/)
+})
