@@ -62,6 +62,7 @@ export {
   RequestedSnapshot,
   requestedFence,
   requestedSnapshot,
+  snapshotOrder,
   type TierFences,
 } from './fence-choice.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
