@@ -58,8 +58,9 @@ function queueUpdate(step: ActionTx, box: KnownBox, update: CompletedUpdate): Pr
   const deadlineMs = remainingMs(deps, action)
   const targets = { services, migrationsHead: installed.migrationsHead }
   // Whatever the fence mode of the rollout: the box stays fenced until the former version is proven stable, so that it can be restored.
-  const snapshots = snapshotOrder(box, requestedSnapshot(rollout.snapshotMode, deps.snapshots, action.tier))
-  const fence = { mode: 'until-stable', ...snapshots, copyBytesPerSecond: deps.copyBytesPerSecond } as const
+  const order = snapshotOrder(box, requestedSnapshot(rollout.snapshotMode, deps.snapshots, action.tier))
+  const { copyBytesPerSecond } = deps
+  const fence = { mode: 'until-stable', ...order, ...(order.snapshot === 'hot' ? { copyBytesPerSecond } : {}) } as const
   const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence, deadlineMs }
   return queueCommand(step, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
 }
