@@ -87,7 +87,7 @@ const openEarly = ({ isForced = false }: FenceOrder): Forward => ({
 
 const [prefetch, probe, commit]: readonly [Forward, Forward, Forward] = [{ name: 'prefetch' }, { name: 'probe' }, { name: 'commit' }]
 
-// The log is kept by a session that ends with the agent. While the box serves nobody waits for another copy.
+// The log is kept by a session that ends with the agent. While the box serves no user waits for another copy.
 const hotCopy: Forward = {
   name: 'hot-copy',
   holds: ({ begun, entries }, { isLogKept = true }) =>
