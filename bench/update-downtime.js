@@ -25,7 +25,7 @@ const table = new URL('../config/synapse-schema.yaml', import.meta.url)
 const { harmlessUpdates } = parse(readFileSync(table, 'utf8'))
 
 const hotUpdate = 'update, hot copy'
-/** `empty`: seconds that it may take on an empty box. `ratio`: what it may take on any other box, against the hot update of the empty one. */
+/** `empty`: seconds that it may take on an empty box. `ratio`: what it may take on any other, against the empty one. */
 const all = [
   { what: 'update, snapshot before', work: (box) => box.throughAgent(target), empty: 5 },
   { what: 'update, snapshot alongside', work: (box) => box.throughAgent(target, { snapshot: 'alongside' }), empty: 5 },
@@ -109,7 +109,7 @@ function rowsOf({ what, empty, ratio, gigabytes, seconds, peakBytes }, measured)
   if (gigabytes > 0 && ratio !== undefined && base) {
     const times = seconds / base.seconds
     rows.push({
-      what: `the same against the empty box`,
+      what: 'the same against the empty box',
       measured: `${times.toFixed(2)} ×`,
       reach: `at most ${ratio} ×`,
       ok: times <= ratio,

@@ -4,7 +4,8 @@ import { readCompose } from '../../src/agent/boxes/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { restore } from '../../src/agent/restore/index.ts'
 import { type UpdateDeps, update } from '../../src/agent/update/index.ts'
-import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
+import { type BoxCommandPayload, whyNoHotCopy } from '../../src/core/boxes/index.ts'
+import { sha256Hex } from '../../src/core/kit/index.ts'
 import { synapseSchemas } from '../support/synapse-schemas.ts'
 import { type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
 import { agentOnBox } from './support/agent-on-box.ts'
@@ -34,10 +35,10 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
   const payloadOf = (key: TestbedImageKey): BoxCommandPayload<'tenant-box.update'> => agent.payloadOf(key, fence)
   const databaseId = async () =>
     (await engine.containers((await agent.localBox()).project)).find(({ service }) => service === 'postgres')?.id ?? ''
-  const psql = async (id: string, text: string) =>
-    engine.exec(id, ['psql', '-h', '127.0.0.1', '-U', 'synapse', '-d', 'synapse', '-At', '-c', text])
-  const sql = async (text: string) => {
-    const ended = await psql(await databaseId(), text)
+  const psql = async (id: string, text: string, user = 'synapse') =>
+    engine.exec(id, ['psql', '-h', '127.0.0.1', '-U', user, '-d', 'synapse', '-At', '-c', text])
+  const sql = async (text: string, user?: string) => {
+    const ended = await psql(await databaseId(), text, user)
     expect(ended).toMatchObject({ exitCode: 0 })
     return ended.stdout.trim()
   }
@@ -69,7 +70,7 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
   }
 
   async function expectNothingLeft() {
-    expect(await engine.projects('dump-')).toEqual([])
+    expect(await engine.projects(`dump-${sha256Hex(deps.workFolder).slice(0, 8)}-`)).toEqual([])
     expect(await sql('select count(*) from pg_replication_slots')).toBe('0')
   }
 
@@ -82,6 +83,39 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
     }
     return { deps: { ...deps, engine: { ...engine, stop } }, before: () => before }
   }
+
+  test('PostgreSQL reports what a hot copy lacks', async () => {
+    const box = await agent.localBox()
+    const lacks = async () =>
+      whyNoHotCopy({ facts: (await deps.servers.databaseFacts(box))?.hotCopy, databaseBytes: null, freeDiskBytes: null }) ?? 'nothing'
+    const admin = (text: string) => sql(text, 'postgres')
+    const restart = async (change: string) => {
+      expect(await engine.exec(await databaseId(), ['sh', '-c', change])).toMatchObject({ exitCode: 0 })
+      await engine.stop(box.project, ['postgres'])
+      await engine.start(box.project, ['postgres'])
+      await expect.poll(() => deps.servers.databaseReady(box).catch(() => false), { timeout: 60_000 }).toBe(true)
+    }
+    expect(await lacks()).toBe('nothing')
+    await admin('alter system set full_page_writes = off')
+    await admin('select pg_reload_conf()')
+    await expect.poll(lacks).toMatch(/full_page_writes/)
+    await admin('alter system reset all')
+    await admin('select pg_reload_conf()')
+    await expect.poll(lacks).toBe('nothing')
+    await admin(`select pg_create_physical_replication_slot('slot_' || n) from generate_series(1, 10) n`)
+    expect(await lacks()).toMatch(/no free replication slot/)
+    await admin('select pg_drop_replication_slot(slot_name) from pg_replication_slots')
+    await restart('touch "$PGDATA/standby.signal"')
+    expect(await lacks()).toMatch(/is a standby/)
+    await restart('rm "$PGDATA/standby.signal"')
+    await admin(`alter system set wal_level = 'minimal'`)
+    await admin('alter system set max_wal_senders = 0')
+    await restart('true')
+    expect(await lacks()).toMatch(/wal_level of PostgreSQL is minimal/)
+    await admin('alter system reset all')
+    await restart('true')
+    expect(await lacks()).toBe('nothing')
+  })
 
   test('a box that dies at its start is rolled back to the copy, with each row that was acknowledged', async () => {
     const rows = writer()

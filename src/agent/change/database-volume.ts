@@ -44,7 +44,7 @@ async function discardDatabaseOn({ deps, box }: Pick<ChangeRun, 'deps' | 'box'>,
 }
 
 /** Volumes are named after the command and the try: one that a kill left half-filled is never filled further. */
-export const volumeOfTry = ({ context }: Pick<ChangeRun, 'context'>, former: string, number: number): string =>
+export const volumeOfTry = ({ context }: Readonly<{ context: Readonly<{ commandId: string }> }>, former: string, number: number): string =>
   `${former.replace(/-r[0-9a-f]{8}-[0-9]+$/, '')}-r${sha256Hex(context.commandId).slice(0, 8)}-${number}`
 
 /** The replacement volumes of all tries of a step; the present try's last. */

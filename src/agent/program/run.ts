@@ -28,7 +28,7 @@ import {
 } from '../journal/index.ts'
 import { disownBox } from '../move/index.ts'
 import type { EngineEvent } from '../ports/index.ts'
-import { imageRemovals, imageSweeper, pinSweeper, sweepDumpServers, sweepWork } from '../update/index.ts'
+import { imageRemovals, imageSweeper, pinSweeper, sweepCopies, sweepDumpServers, sweepWork } from '../update/index.ts'
 import { isRotationAsked, keyStore, readSigningIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
@@ -167,6 +167,7 @@ async function resume({ machine, host, journal, store, log }: ResumeDeps): Promi
   }
   await sweep('drills', () => sweepDrills({ ...host, journal, stateFolder: host.owner }))
   await sweep('updates', () => sweepDumpServers({ ...host, journal, workFolder }))
+  await sweep('copies of databases', () => sweepCopies({ ...host, journal }))
   if (survivors > 0) log.warn({ survivors }, 'ended processes left running by an earlier agent')
   const stored = new Set((await store.all()).map(({ id }) => id))
   for (const { commandId: id, kind, payload } of await journal.open()) {

@@ -1,8 +1,11 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../core/kit/index.ts'
+import type { LocalBoxes } from '../boxes/index.ts'
+import { presentCompose, volumeOfTry } from '../change/index.ts'
 import type { CommandJournal, CommandRecord } from '../journal/index.ts'
 import type { ContainerEngine } from '../ports/index.ts'
+import type { Before } from './update-run.ts'
 
 type WorkDeps = Readonly<{ journal: CommandJournal; workFolder: string }>
 
@@ -37,6 +40,38 @@ async function isNeeded(journal: CommandJournal, commandId: string): Promise<boo
 
 /** A person must decide about the box, and may need what the command left. */
 const isUndecided = (outcome: unknown): boolean => outcome === 'rollback_failed' || outcome === 'restore_failed'
+
+type CopyDeps = Readonly<{
+  engine: Pick<ContainerEngine, 'volumePath' | 'removeVolume'>
+  journal: Pick<CommandJournal, 'all'>
+  boxes: Pick<LocalBoxes, 'find'>
+}>
+
+/**
+ * Removes copies of databases that updates left when they ended, as where the engine did not answer. Returns their volumes. Keeps one that a box
+ * runs on, and one that a person may need.
+ */
+export async function sweepCopies({ engine, journal, boxes }: CopyDeps): Promise<readonly string[]> {
+  const removed: string[] = []
+  for (const record of await journal.all()) {
+    const volume = copyOf(record)
+    const box = volume === undefined ? undefined : await boxes.find(record.slug)
+    const text = box && (await presentCompose(box))
+    if (volume === undefined || !text || text.includes(volume) || (await engine.volumePath(volume)) === undefined) continue
+    await engine.removeVolume(volume)
+    removed.push(volume)
+  }
+  return removed
+}
+
+function copyOf({ kind, closed, entries, commandId }: CommandRecord): string | undefined {
+  if (kind !== 'tenant-box.update' || !closed) return undefined
+  const { outcome, leftOpen } = (closed.result ?? {}) as { outcome?: unknown; leftOpen?: unknown }
+  const before = entries.findLast(({ step, mark }) => step === 'prefetch' && mark === 'done')?.data as Before | undefined
+  return isUndecided(outcome) || leftOpen === true || !before
+    ? undefined
+    : volumeOfTry({ context: { commandId } }, before.database.volume, 1)
+}
 
 type PinDeps = Readonly<{ engine: Pick<ContainerEngine, 'unpin'>; journal: Pick<CommandJournal, 'all'>; clock: Clock }>
 

@@ -1,4 +1,4 @@
-import { isOpened } from '../../core/boxes/index.ts'
+import { isOpened, isProvenClosed } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { reportWaiting, takeBoxSnapshot } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
@@ -23,10 +23,14 @@ const maxStoreWaitMs = 10 * 60_000
 async function storeColdCopy(run: UpdateRun): Promise<SnapshotEvidence> {
   const over = new AbortController()
   const within = { ...run, signal: AbortSignal.any([run.signal, over.signal]) }
+  // A closed box is opened once both are done.
+  const mustProve = !isOpened(run.entries()) && !isProvenClosed(run.facts())
   const storing = storeWhenPossible(within)
-  const probing = probeUntil(within, over.signal)
+  const probing = mustProve ? proveTarget(within, 'snapshot') : probeUntil(within, over.signal)
   try {
-    return await Promise.race([storing, probing.then(() => storing)])
+    if (!mustProve) return await Promise.race([storing, probing.then(() => storing)])
+    const [stored] = await Promise.all([storing, probing])
+    return { ...stored, isStable: true }
   } finally {
     over.abort('ended')
     await Promise.allSettled([probing, storing])

@@ -64,6 +64,8 @@ export type SnapshotEvidence = Readonly<{
   manifestSha256: string
   takenAt: string
   counts: RowCounts
+  /** The slow probes of the closed box were good meanwhile. */
+  isStable?: true
   /** The cold copy that was made meanwhile. */
   copy?: ColdCopy
 }>

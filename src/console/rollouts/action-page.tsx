@@ -5,6 +5,7 @@ import {
   downtimeParts,
   errorOf,
   fenceEndText,
+  isSnapshotStored,
   lastMoveText,
   outcomeWord,
   type RolloutAction,
@@ -102,7 +103,7 @@ function factsOf(action: RolloutAction): readonly Fact[] {
     [
       text.facts.snapshot,
       <span className="answer">
-        {check(action.snapshotOk)}
+        {check(isSnapshotStored(action))}
         {action.snapshotId && <Id>{action.snapshotId}</Id>}
         <Link to={`/snapshots?slug=${action.tenantSlug}`}>{text.snapshots}</Link>
       </span>,

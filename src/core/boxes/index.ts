@@ -171,6 +171,7 @@ export {
   hasColdCopy,
   isLeftOpen,
   isOpened,
+  isProvenClosed,
   isRolledBackByImages,
   isTouched,
   maxRestoreFailures,

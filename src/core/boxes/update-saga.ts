@@ -70,8 +70,7 @@ const untilRecreated: Readonly<Record<SnapshotMode, readonly Forward[]>> = {
   alongside: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
   hot: [stop, { name: 'cold-copy' }, { name: 'snapshot', isPast: hasColdCopy }],
 }
-/** A box that stays fenced until it is stable gains nothing from a later snapshot. */
-export const snapshotModeOf = ({ mode, snapshot = 'before' }: FenceOrder): SnapshotMode => (mode === 'until-stable' ? 'before' : snapshot)
+export const snapshotModeOf = ({ snapshot = 'before' }: Pick<FenceOrder, 'snapshot'>): SnapshotMode => snapshot
 
 const changes: readonly Forward[] = [{ name: 'rewrite' }, { name: 'recreate' }]
 const fence: Forward = { name: 'fence', holds: (facts, world) => isTouched(facts) || world.fence === 'ours' }
@@ -88,7 +87,7 @@ const openEarly = ({ isForced = false }: FenceOrder): Forward => ({
 
 const [prefetch, probe, commit]: readonly [Forward, Forward, Forward] = [{ name: 'prefetch' }, { name: 'probe' }, { name: 'commit' }]
 
-// The log is kept by a session that ends with the agent. While the box serves nobody waits for another copy.
+// The log is kept by a session that ends with the agent. While the box serves no user waits for another copy.
 const hotCopy: Forward = {
   name: 'hot-copy',
   holds: ({ begun, entries }, { isLogKept = true }) =>
@@ -101,7 +100,7 @@ const stepsOf = (order: FenceOrder): readonly Forward[] => {
   const store: readonly Forward[] = snapshot === 'before' ? [] : [{ name: 'snapshot' }]
   const prepare: readonly Forward[] = snapshot === 'hot' ? [prefetch, hotCopy] : [prefetch]
   const byMode: Readonly<Record<FenceMode, readonly Forward[]>> = {
-    'until-stable': [...prepare, fence, ...changed, probe, commit],
+    'until-stable': [...prepare, fence, ...changed, ...store, { ...probe, isPast: isProvenClosed }, commit],
     'until-proven': [
       ...[...prepare, fence, ...changed],
       // An open box has been checked.
@@ -114,8 +113,12 @@ const stepsOf = (order: FenceOrder): readonly Forward[] => {
   return byMode[order.mode]
 }
 
-/** The slow probes ran while the box stayed fenced. */
-const isProvenClosed = (facts: UpdateFacts): boolean => canRollBackByImages(facts)?.isStable === true
+/** The slow probes ran while the box stayed fenced: until a rollback by images is possible, or beside the storing of the snapshot. */
+export const isProvenClosed = (facts: UpdateFacts): boolean =>
+  canRollBackByImages(facts)?.isStable === true || (facts.done.has('snapshot') && isStableIn(facts.entries))
+
+const isStableIn = (entries: readonly SagaEntry[]): boolean =>
+  (entries.findLast(({ step, mark }) => step === 'snapshot' && mark === 'done')?.data as { isStable?: true } | undefined)?.isStable === true
 
 const isOpenNow = ({ entries }: UpdateFacts): boolean => isOpened(entries)
 

@@ -4,7 +4,6 @@ import {
   chooseSnapshot,
   FenceMode,
   SnapshotMode,
-  snapshotModeOf,
   synapseSchemaOf,
   type Tier,
   type TierSnapshots,
@@ -30,6 +29,10 @@ export type FenceChoice = Readonly<{
   formerSchema?: number
   harmlessUpdates?: string[]
   isForced?: true
+}> &
+  SnapshotOrder
+
+type SnapshotOrder = Readonly<{
   /** Absent: `before`. */
   snapshot?: 'alongside' | 'hot'
   /** Why it is not `hot`, where that was requested. */
@@ -50,13 +53,14 @@ export const requestedSnapshot = (ofRollout: RequestedSnapshot, tiers: TierSnaps
  * version was running itself and those of the table of harmless ones.
  */
 export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {
-  const choice = chooseMode(box, change, limits)
-  const snapshot = snapshotModeOf({ ...choice, snapshot: change.snapshot })
-  const { facts } = box.report ?? {}
-  const { databaseBytes } = box
-  const { mode, reason } = chooseSnapshot(snapshot, { facts: facts?.hotCopy, databaseBytes, freeDiskBytes: facts?.freeDiskBytes ?? null })
-  if (mode === 'before') return choice
-  return { ...choice, snapshot: mode, ...(reason === undefined ? {} : { snapshotReason: reason }) }
+  return { ...chooseMode(box, change, limits), ...snapshotOrder(box, change.snapshot) }
+}
+
+/** How the snapshot of a box is stored, as the agent is ordered to. */
+export function snapshotOrder({ report, databaseBytes }: KnownBox, requested: SnapshotMode = 'before'): SnapshotOrder {
+  const { hotCopy, freeDiskBytes = null } = report?.facts ?? {}
+  const { mode, reason } = chooseSnapshot(requested, { facts: hotCopy, databaseBytes, freeDiskBytes })
+  return mode === 'before' ? {} : { snapshot: mode, ...(reason === undefined ? {} : { snapshotReason: reason }) }
 }
 
 function chooseMode(box: KnownBox, { to, changes, requested }: Change, limits: Pick<Limits, 'schemas'>): FenceChoice {

@@ -62,6 +62,7 @@ export {
   RequestedSnapshot,
   requestedFence,
   requestedSnapshot,
+  snapshotOrder,
   type TierFences,
 } from './fence-choice.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
@@ -123,7 +124,7 @@ export {
   type RehearsedPause,
 } from './rehearsal-contract.ts'
 export { type BoxUpdate, RolloutReport, type StepSpread } from './report-contract.ts'
-export { outcomeAfterFailure, timelineText } from './report-text.ts'
+export { isSnapshotStored, outcomeAfterFailure, timelineText } from './report-text.ts'
 export { type CompletedUpdate, PlannedRollback } from './rollback.types.ts'
 export type { Fixes } from './rollback-findings.ts'
 export {

@@ -47,10 +47,12 @@ export function expectations(
     const own = bySlug.get(slug)
     const { durationMs = 2 * workMs + slowMs, fencedMs = workMs + slowMs } = medians.get(tier) ?? {}
     const parts = (own && partsOf(own)) ?? ofHost(hostId)
+    // A closed box is opened once it is stable and its snapshot is stored.
+    const storingMs = mode === 'until-stable' && snapshot !== undefined && snapshot !== 'before' ? dumpMs : 0
     const wholeMs = (own?.fencedMs ?? fencedMs + dumpMs) - slowMs
     return {
       expectedMs: own?.durationMs ?? durationMs + dumpMs,
-      expectedFenceMs: (parts ? workOf(parts, databaseBytes, snapshot) : Math.max(0, wholeMs)) + proofMs(probe, mode),
+      expectedFenceMs: (parts ? workOf(parts, databaseBytes, snapshot) : Math.max(0, wholeMs)) + Math.max(proofMs(probe, mode), storingMs),
       worstFenceMs: 2 * (workMs + probe.timeoutMs) + 3 * dumpMs,
     }
   }

@@ -64,3 +64,7 @@ function phaseText({ phase, durationMs, endedAt, boxes, succeeded, failed }: Pha
   const came = `${succeeded} of ${plural(boxes, 'box', 'boxes')} updated${failed > 0 ? `, ${failed} failed` : ''}`
   return `${phase}, ${howLong(durationMs, endedAt)}: ${came}`
 }
+
+/** Null where it was not reached: a box that is rolled back to its copy had no snapshot stored yet. */
+export const isSnapshotStored = ({ snapshotOk, rolledBack, error }: Pick<RolloutAction, 'snapshotOk' | 'rolledBack' | 'error'>) =>
+  snapshotOk === false && rolledBack && error?.code !== 'SNAPSHOT_FAILED' ? null : snapshotOk

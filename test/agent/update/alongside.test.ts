@@ -429,12 +429,20 @@ test.each([
   expect(world.host.volumeNames()).toHaveLength(volumes)
 })
 
-test('until stable the snapshot comes first, because nothing is gained', async () => {
+test('until stable the snapshot is stored while the slow probes run, and the box is opened after both', async () => {
   const world = await aWorld()
   const { seen, around } = watched(world)
   const fence = { mode: 'until-stable', snapshot: 'alongside' } as const
-  const result = await world.run(order({ fence }), { deps: await world.agent(around) })
-  expect(result).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'before' } })
-  // The store begins together with the dump, and waits for its end.
-  expect([seen.slice(0, 2).toSorted(), seen.slice(2)]).toEqual([['dump the box (closed)', 'store (closed)'], ['create synapse (closed)']])
+  const steps: string[] = []
+  const probe: typeof updateSteps.probe = async (run) => {
+    steps.push('probe')
+    return updateSteps.probe(run)
+  }
+  const result = await world.run(order({ fence }), { deps: await world.agent(around), steps: { ...updateSteps, probe } })
+  expect(result).toMatchObject({ outcome: 'committed', downtime: { mode: 'until-stable', snapshot: 'alongside' } })
+  expect(result.probes).toHaveLength(3)
+  // The slow probes are not repeated.
+  expect(steps).toEqual([])
+  expect(seen[0]).toBe('create synapse (closed)')
+  expect(seen.slice(1).toSorted()).toEqual(['dump the copy (closed)', 'store (closed)', 'up dump server (closed)'])
 })

@@ -2,7 +2,7 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { DatabaseBackup } from '../../../src/agent/ports/index.ts'
-import { updateSteps } from '../../../src/agent/update/index.ts'
+import { sweepCopies, updateSteps } from '../../../src/agent/update/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { images } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
@@ -270,6 +270,35 @@ test('an agent that was killed before the fence copies again: the log that the c
   expect(await world.run(order(), { steps })).toMatchObject({ outcome: 'committed', downtime: { snapshot: 'hot' } })
   expect(copies).toBe(2)
   await expectNothingLeft(world)
+})
+
+describe('a copy that could not be removed when its update ended', () => {
+  const left = async (change: Parameters<typeof order>[0], steps = updateSteps) => {
+    const world = await aWorld()
+    const removeVolume = async (name: string) => {
+      if (world.host.volumeNames().includes(name)) throw new Error('the engine is away')
+    }
+    const deps = await world.agent((ports) => ({ ...ports, engine: { ...ports.engine, removeVolume } }))
+    if (steps === updateSteps) world.inject({ kind: 'probe-fails', image: newSynapse })
+    const result = await world.run(order(change), { deps, steps })
+    const { engine, journal, boxes } = await world.agent()
+    const swept = await sweepCopies({ engine, journal, boxes })
+    return { world, result, swept, again: await sweepCopies({ engine, journal, boxes }) }
+  }
+
+  test('is removed when the agent starts', async () => {
+    const fence: (typeof updateSteps)['fence'] = async () => Promise.reject(problem('CONFLICT', 'the edge is gone'))
+    const { world, result, swept, again } = await left({}, { ...updateSteps, fence })
+    expect(result.outcome).toBe('failed')
+    expect([swept, again]).toEqual([[expect.stringMatching(/-r[0-9a-f]{8}-1$/)], []])
+    await expectNothingLeft(world)
+  })
+
+  test('but not where the box was rolled back to it', async () => {
+    const { world, result, swept } = await left({})
+    expect([result.outcome, swept]).toEqual(['rolled_back', []])
+    expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1 })
+  })
 })
 
 test('an update that fails before the stop leaves no backup and no copy', async () => {

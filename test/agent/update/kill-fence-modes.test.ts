@@ -56,6 +56,13 @@ const cases = {
     ends: rolledBack,
   },
   'hot copy, without a fence': { fence: { mode: 'none', snapshot: 'hot' }, ends: committed },
+  'hot copy, until stable': { fence: { mode: 'until-stable', snapshot: 'hot' }, ends: committed },
+  'hot copy, until stable, never good': {
+    fence: { mode: 'until-stable', snapshot: 'hot' },
+    meets: { kind: 'probe-fails', image: newSynapse },
+    probe,
+    ends: rolledBack,
+  },
   'without a fence, and its new database dies': {
     fence: { mode: 'none' },
     meets: { kind: 'dies-at-start', image: newPostgres },

@@ -296,8 +296,15 @@ describe('a snapshot alongside the new version', () => {
     expect([refusalAfter(events, along(world)), stepAfter(events, along(world))]).toEqual([undefined, next])
   })
 
-  test('a box that stays fenced until it is stable has its snapshot first', () => {
-    expect(stepAfter(untilStopped, along(quiet, stable))).toBe('snapshot')
+  test('a box that stays fenced until it is stable has it stored meanwhile', () => {
+    const recreated = [...untilCopied, ...did('rewrite', 'recreate')]
+    const stored: UpdateEvent[] = [mark('snapshot', 'intent'), { ...mark('snapshot', 'done'), data: { isStable: true } }]
+    const next = (events: UpdateEvent[]) => stepAfter(events, along({ ...fenced, compose: 'target' }, stable))
+    expect(stepAfter(untilStopped, along(quiet, stable))).toBe('cold-copy')
+    expect(next(recreated)).toBe('snapshot')
+    expect(next([...recreated, ...stored])).toBe('commit')
+    expect(next([...recreated, ...did('snapshot')])).toBe('probe')
+    expect(next([...recreated, ...failedAt('snapshot')])).toBe('restore-stop')
   })
 
   test('without a fence it is stored once the chat server runs', () => {
@@ -359,8 +366,11 @@ describe('a hot copy', () => {
   test('is made before the stop where there is no fence', () =>
     expect(stepAfter(did('prefetch', 'hot-copy'), hot(untouched, { mode: 'none' }))).toBe('stop'))
 
-  test('is not made of a box that stays fenced until it is stable', () =>
-    expect(stepAfter(did('prefetch'), hot(untouched, { mode: 'until-stable' }))).toBe('fence'))
+  test('is made again once its log is not kept any more, until users wait', () => {
+    const next = (...steps: UpdateStep[]) => stepAfter(did(...steps), { ...hot(untouched), isLogKept: false })
+    expect([next('prefetch', 'hot-copy'), next('prefetch', 'hot-copy', 'fence')]).toEqual(['hot-copy', 'fence'])
+    expect(stepAfter(did('prefetch', 'hot-copy', 'fence'), { ...hot(fenced), isLogKept: false })).toBe('stop')
+  })
 })
 
 // A model box of five facts, and model steps with the effects of the real ones. The invariants must hold after any failures and kills.
@@ -510,6 +520,10 @@ const orders = {
   },
   'until proven, with the snapshot alongside, but no copy': {
     ...{ order: { ...proven, snapshot: 'alongside' }, revertible: true, copies: false },
+  },
+  'until stable, with a hot copy': { order: { ...stable, snapshot: 'hot' }, revertible: false },
+  'until stable, with the snapshot alongside, but no copy': {
+    ...{ order: { ...stable, snapshot: 'alongside' }, revertible: false, copies: false },
   },
   'until proven, with a hot copy': { order: { ...proven, snapshot: 'hot' }, revertible: true },
   'until proven, where no rollback by images is possible, with a hot copy': { order: { ...proven, snapshot: 'hot' }, revertible: false },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { attemptSteps, endOfCommand } from '../../../src/core/rollouts/index.ts'
+import { attemptSteps, endOfCommand, isSnapshotStored } from '../../../src/core/rollouts/index.ts'
 
 const at = (clock: string) => `2026-01-05T${clock}.000Z`
 
@@ -37,4 +37,13 @@ test('a command ends by its agent’s own clock or not at all: when the daemon h
   expect(endOfCommand(steps, 90_000)).toBe(at('02:01:30'))
   expect(endOfCommand(steps, null)).toBeNull()
   expect(endOfCommand([], 90_000)).toBeNull()
+})
+
+test.each([
+  ['of a committed box was stored', { snapshotOk: true, rolledBack: false, error: null }, true],
+  ['that failed is the failure', { snapshotOk: false, rolledBack: false, error: { code: 'SNAPSHOT_FAILED', message: '' } }, false],
+  ['that rolled an open box back failed', { snapshotOk: false, rolledBack: true, error: { code: 'SNAPSHOT_FAILED', message: '' } }, false],
+  ['of a box that was rolled back to its copy was not reached', { snapshotOk: false, rolledBack: true, error: null }, null],
+])('the snapshot %s', (_, action, stored) => {
+  expect(isSnapshotStored(action)).toBe(stored)
 })

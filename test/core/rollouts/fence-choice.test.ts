@@ -66,9 +66,8 @@ test.each<[rule: string, Row, 'alongside' | 'hot' | undefined]>([
   ['alongside where the box is opened early', { snapshot: 'alongside' }, 'alongside'],
   ['and without a fence', { snapshot: 'alongside', requested: 'none' }, 'alongside'],
   ['from a hot copy where its PostgreSQL has what that needs', { snapshot: 'hot', box: hotBox }, 'hot'],
-  ['not from one where the box stays fenced until it is stable', { snapshot: 'hot', box: hotBox, changes: ['minio'] }, undefined],
+  ['also where the box stays fenced until it is stable', { snapshot: 'hot', box: hotBox, changes: ['minio'] }, 'hot'],
   ['not by default', {}, undefined],
-  ['not where the box stays fenced until it is stable', { snapshot: 'alongside', changes: ['minio'] }, undefined],
 ])('the snapshot is stored %s', (_, row, snapshot) => {
   expect(chosen(row).snapshot).toBe(snapshot)
 })

@@ -62,6 +62,21 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     expect(synapses(world)).toMatchObject({ acme: '1.157.1', beta: '1.157.1', cora: '1.157.1' })
   })
 
+  test('copies the databases as the rollout and the tiers say, with the boxes closed until they are stable', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const { db } = world.deps
+    Object.assign(world.deps, { snapshots: { ...world.deps.snapshots, enterprise: 'hot' } })
+    const id = await updatedBut(world, 'dora')
+    await world.rollBack(id, 'images')
+    await world.settle()
+    const fenceOf = async (slug: string) => {
+      const rows = await db.selectFrom('commands').select('payload').where('id', 'like', `${id}.${slug}.%`).orderBy('created_at').execute()
+      return rows.map(({ payload }) => JSON.parse(payload)).findLast(({ fence, targets }) => fence && targets.services.synapse)?.fence
+    }
+    expect(await fenceOf('acme')).toEqual({ mode: 'until-stable' })
+    expect(await fenceOf('cora')).toEqual({ mode: 'until-stable', snapshot: 'hot', copyBytesPerSecond: 64e6 })
+  })
+
   test('its log is signed once more when nobody is to go back any longer, be it that somebody stopped that', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
     const { db } = world.deps

@@ -5,7 +5,9 @@ import {
   imageRollbackVulnerabilities,
   type KnownBox,
   refusalText,
+  requestedSnapshot,
   rollbackFailed,
+  snapshotOrder,
 } from '../../../../core/rollouts/index.ts'
 import type { StoredAction } from '../../actions.repo.ts'
 import { fixesAround } from '../../emergency/emergencies.repo.ts'
@@ -46,8 +48,9 @@ function wrongImages(action: StoredAction, update: CompletedUpdate, pulled: Pull
   return { code: 'DIGEST_MISMATCH', message }
 }
 
-function queueUpdate(step: ActionTx, { slug, boxId, ownershipEpoch, installed }: KnownBox, update: CompletedUpdate): Promise<StoredAction> {
-  const { deps, action } = step
+function queueUpdate(step: ActionTx, box: KnownBox, update: CompletedUpdate): Promise<StoredAction> {
+  const { slug, boxId, ownershipEpoch, installed } = box
+  const { deps, action, rollout } = step
   const former = formerDigests(action, update)
   const services = Object.fromEntries(
     Object.entries(action.images).map(([service, image]) => [service, { image, digest: former[service] as string }]),
@@ -55,6 +58,9 @@ function queueUpdate(step: ActionTx, { slug, boxId, ownershipEpoch, installed }:
   const deadlineMs = remainingMs(deps, action)
   const targets = { services, migrationsHead: installed.migrationsHead }
   // Whatever the fence mode of the rollout: the box stays fenced until the former version is proven stable, so that it can be restored.
-  const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence: { mode: 'until-stable' }, deadlineMs } as const
+  const order = snapshotOrder(box, requestedSnapshot(rollout.snapshotMode, deps.snapshots, action.tier))
+  const { copyBytesPerSecond } = deps
+  const fence = { mode: 'until-stable', ...order, ...(order.snapshot === 'hot' ? { copyBytesPerSecond } : {}) } as const
+  const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence, deadlineMs }
   return queueCommand(step, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
 }
