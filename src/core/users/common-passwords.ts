@@ -75,8 +75,11 @@ const maxAround = 6
 const bare = (text: string): string => text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '')
 
 function isWord(text: string): boolean {
-  const candidates = [bare(text), spelled(text), spelled(text.replace(/[^\p{L}]+$/u, ''))]
-  return candidates.some((word) => words.has(word) && text.length - word.length <= maxAround)
+  const core = bare(text)
+  if (words.has(core)) return text.length - core.length <= maxAround
+  for (let around = 0; around <= maxAround && around < text.length; around += 1)
+    if (words.has(spelled(text.slice(0, text.length - around)))) return true
+  return false
 }
 
 /** Longer texts are refused as passwords anyway, and would take time. */
