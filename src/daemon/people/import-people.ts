@@ -24,4 +24,4 @@ async function decodeFile(bytes: Uint8Array, encoding: string | undefined) {
 }
 
 const invalid = (path: string, reason: string) =>
-  problem('VALIDATION', `${path}: ${reason}`, { details: [{ path: `body.${path}`, reason }] })
+  problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })

@@ -15,10 +15,10 @@ export const inviterOf = (deps: PeopleDeps): DelegatedRules['invite'] =>
 
 /** Mails a user a link for its first password, or for a new one. Throws CONFIG, CONFLICT without an address, RATE_LIMITED, FORBIDDEN. */
 export async function invitePerson(deps: PeopleDeps, actor: PlatformPrincipal, { userId }: Readonly<{ userId: string }>) {
-  if (!deps.mailer) throw noMail('reset the password instead')
   const rules = delegatedRules(deps.roles, actor)
   return deps.db.transaction().execute(async (tx) => {
     const { tenant, user } = await existingPerson(tx, actor, { userId })
+    if (!deps.mailer) throw noMail('reset the password instead')
     if (user.status !== 'active') throw problem('CONFLICT', `User ${user.localpart} is ${user.status}. fix: enable it first`)
     if (user.email === null) throw problem('CONFLICT', `User ${user.localpart} has no mail address. fix: set one, or reset the password`)
     await rules.assertMayChange(tx, user, {})

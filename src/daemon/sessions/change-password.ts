@@ -70,7 +70,7 @@ function assertFit(user: UserRecord, { currentPassword, newPassword }: Change, s
   assertFitPassword(newPassword, { ...user, slug }, 'newPassword')
   if (user.hasInitialPassword && newPassword === currentPassword)
     throw problem('VALIDATION', 'newPassword: must not be the initial password', {
-      details: [{ path: 'body.newPassword', reason: 'must not be the initial password' }],
+      details: [{ path: 'newPassword', reason: 'must not be the initial password' }],
     })
 }
 

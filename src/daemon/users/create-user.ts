@@ -73,7 +73,7 @@ export function assertFitPassword(
 ): void {
   const reason = 'must not be the name of the user or of the organisation'
   if (isOwnName(password, [localpart, displayName, slug]))
-    throw problem('VALIDATION', `${path}: ${reason}`, { details: [{ path: `body.${path}`, reason }] })
+    throw problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })
 }
 
 /** Throws VALIDATION naming the roles that the role book does not define. */

@@ -25,7 +25,7 @@ export function readCsv(csv: string, { ignoreColumns = false, emails = false }: 
   const columns = importColumns(head.record, { emails })
   if (typeof columns === 'string') throw invalidCsv(columns)
   if (emails && columns.of.mail === undefined)
-    throw invalidCsv('no column has mail addresses. fix: add a column email, or do not ask for addresses')
+    throw invalidCsv('no column has mail addresses. fix: add a column email, or leave out --emails (emails in the API)')
   const records = rows.map(({ record }) => record)
   for (const row of rows) {
     assertWidth(head.record, row)
