@@ -22,7 +22,7 @@ import { servedApp } from './served-app.ts'
 import { userPorts } from './user-ports.ts'
 
 /** `head` administers users and nothing else; `reader` reads the record alone. */
-export const peopleRoles = {
+const peopleRoles = {
   defaultRole: 'member',
   roles: {
     member: { capabilities: [] },

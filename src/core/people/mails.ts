@@ -1,6 +1,6 @@
 import type { LinkKind } from './rules.ts'
 
-type Facts = Readonly<{ name: string; organisation: string; username: string; url: string; expiresAt: string }>
+type Facts = Readonly<{ organisation: string; username: string; url: string; expiresAt: string }>
 
 const until = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
 
@@ -17,11 +17,11 @@ const intro: Readonly<Record<LinkKind, (facts: Facts) => Readonly<{ subject: str
   }),
 }
 
-/** Subject and text of the mail with a link. Names are texts of people: on one line. */
+/** Subject and text of the mail with a link. It has no text that users choose: an invitation may go to any address. */
 export function linkMail(kind: LinkKind, facts: Facts): Readonly<{ subject: string; text: string }> {
   const { subject, what, else: otherwise } = intro[kind](facts)
   const lines = [
-    ...[`Hello ${facts.name},`, '', what, '', facts.url, ''],
+    ...['Hello,', '', what, '', facts.url, ''],
     ...[`Your login name is ${facts.username}. The link is valid once, until ${until(facts.expiresAt)}.`, otherwise],
   ]
   return { subject, text: `${lines.join('\n')}\n` }

@@ -3,6 +3,8 @@ import { type Contract, empty, endpoint, open, raw, text } from '../contract/ind
 import { NewPassword } from '../users/index.ts'
 
 const base = '/api/auth/v1/password'
+/** Browsers open it, so its problems are pages too. */
+const page = '/api/public/password'
 
 const Token = z.string().min(1).max(200).meta({ description: 'The token of the link' })
 const perAddress = 1
@@ -41,7 +43,7 @@ export const passwordContract = {
   }),
   showPasswordPage: endpoint({
     method: 'GET',
-    path: `${base}/link`,
+    path: page,
     auth: open,
     perAddress,
     query: z.object({ token: Token }),
@@ -52,7 +54,7 @@ export const passwordContract = {
   sendPasswordPage: endpoint({
     method: 'POST',
     audit: 'user.password-reset',
-    path: `${base}/link`,
+    path: page,
     auth: open,
     cost: 'write',
     perAddress,

@@ -48,10 +48,8 @@ export {
   Localpart,
   matrixUserIdOf,
   NewPassword,
-  Roles,
   searchNameOf,
   User,
-  UserEmail,
   UserKey,
   UserStatus,
 } from './user.ts'

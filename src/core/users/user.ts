@@ -60,7 +60,10 @@ export const NewPassword = z
   .string()
   .refine((text) => Math.min([...text].length, [...text.normalize('NFKC')].length) >= 8, 'must be at least 8 characters')
   .refine((text) => new TextEncoder().encode(text.normalize('NFKC')).length <= 72, 'must be at most 72 bytes')
-  .refine((text) => [...text].length < 8 || !isCommonPassword(text), 'must not be a common password: a well-known word, a row of the keyboard or a repetition')
+  .refine(
+    (text) => [...text].length < 8 || !isCommonPassword(text),
+    'must not be a common password: a well-known word, a row of the keyboard or a repetition',
+  )
   .meta({ description: 'At least 8 characters, at most 72 bytes, no common password' })
 
 /** The mail address of a user. Parents of two children may have one for both. */

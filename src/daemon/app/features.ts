@@ -115,7 +115,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(usersFeature, ({ users }: Deps) => users),
   withDeps(peopleFeature, ({ users, keyring, revocations, config, clock }: Deps) => ({
     ...{ ...users, keyring, revocations, baseUrl: config.baseUrl },
-    // Mails that nobody sets up end in a folder that nobody reads.
+    // Without settings mails end in a folder of the daemon, which no user reads.
     mailer: config.mail.smtp !== undefined || config.mail.folder !== undefined ? makeMailer(clock, config) : undefined,
   })),
   withDeps(privacyFeature, privacyDeps),

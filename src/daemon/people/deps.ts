@@ -8,7 +8,7 @@ export type PeopleDeps = UsersDeps &
   ExportDeps &
   Readonly<{
     keyring: Keyring
-    /** Of this daemon: links of mails lead there. */
+    /** The address of this daemon: links of mails lead there. */
     baseUrl: string
     /** Absent: no mail is set up. */
     mailer?: Mailer | undefined

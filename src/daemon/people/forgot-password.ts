@@ -33,7 +33,7 @@ async function sendLink(deps: PeopleDeps, { tenant: entered, username, address }
   await deps.db.transaction().execute((tx) => addLink(deps, tx, { user, kind: 'reset', network: networkOf(address) }))
 }
 
-/** Nobody is logged in: the link alone is the proof. */
+/** The user is not logged in: the link alone is the proof. */
 const actor: SystemActor = { kind: 'system', name: 'password-link' }
 
 type Used = Readonly<{ token: string; newPassword: string; logOutDevices: boolean }>

@@ -23,5 +23,4 @@ async function decodeFile(bytes: Uint8Array, encoding: string | undefined) {
   return decoded
 }
 
-const invalid = (path: string, reason: string) =>
-  problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })
+const invalid = (path: string, reason: string) => problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })

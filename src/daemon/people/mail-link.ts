@@ -18,11 +18,7 @@ export const mailLink =
     })
     if (!link || !deps.mailer) return
     const { kind, user, tenant, email, expiresAt } = link
-    const url = `${deps.baseUrl}/api/auth/v1/password/link?token=${encodeURIComponent(tokenOf(deps.keyring, linkId))}`
-    const name = oneLine(user.displayName ?? user.localpart)
-    const facts = { name, organisation: oneLine(tenant.name), username: user.localpart, url, expiresAt }
+    const url = `${deps.baseUrl}/api/public/password?token=${encodeURIComponent(tokenOf(deps.keyring, linkId))}`
+    const facts = { organisation: tenant.name.replace(/\s+/g, ' '), username: user.localpart, url, expiresAt }
     await deps.mailer.send({ id: linkId, to: email, ...linkMail(kind, facts) }, signal)
   }
-
-/** Names are texts of people. */
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ')

@@ -53,9 +53,6 @@ async function countLinks(tx: Tx, { user, kind, network, since }: NewLink & Read
   }
 }
 
-/** A link that may be used, with its user and tenant. */
-export type ValidLink = Awaited<ReturnType<typeof validLink>>
-
 type Deps = Readonly<{ db: DbOrTx; clock: Clock; keyring: Keyring }>
 
 /** Throws LINK_INVALID for a token that no mail had, and for a link that may not be used any more; always in the same words. */
@@ -65,9 +62,7 @@ export async function linkOfToken(deps: Deps, token: string) {
   return validLink(deps, id)
 }
 
-/**
- * A link ends with its time, its use, any newer password, a changed address, and with the account. Throws LINK_INVALID.
- */
+/** A link ends with its time, its use, any newer password, a changed address, and with the account. Throws LINK_INVALID. */
 export async function validLink({ db, clock }: Omit<Deps, 'keyring'>, id: string) {
   const row = await db.selectFrom('password_links').selectAll().where('id', '=', id).executeTakeFirst()
   if (!row || row.used_at !== null || row.expires_at <= isoNow(clock)) throw invalidLink()

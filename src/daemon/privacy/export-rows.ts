@@ -9,7 +9,7 @@ export type ExportDeps = Readonly<{ db: Db; clock: Clock; random: Random; keyrin
 type Row = Readonly<Record<string, unknown>>
 
 /** Rows of one table that an export reads: `where` chooses them, `key` is the primary key, `omit` the columns that it leaves out. */
-export type ExportSource = Readonly<{
+type ExportSource = Readonly<{
   table: string
   key: readonly string[]
   where: RawBuilder<unknown>

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { Keyring } from './seal.ts'
 
-/** What a link of a mail is for, and what it names. */
+/** `purpose`: the use of a link of a mail. `text`: the name of its record. */
 type Link = Readonly<{ purpose: string; text: string }>
 
 /** The tokens of the newest key first. Nothing of them is stored. */

@@ -90,7 +90,7 @@ const nextStep = {
   erased: () => 'It is erased, and its name is not given out again. fix: choose another name',
 } as const
 
-/** Who administers one tenant has no command line. */
+/** Administrators of one tenant have no command line. */
 const ownStep = {
   active: 'fix: choose another name',
   disabled: 'It is disabled. fix: enable it, or choose another name',

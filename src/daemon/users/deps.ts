@@ -33,10 +33,10 @@ export type UsersPorts = Readonly<{
   resyncSpaces(tx: Tx, clock: Clock, tenantId: string): Promise<void>
 }>
 
-/** What a change makes of a user; what it does not name stays. */
+/** The roles and the status of a user after a change; absent ones stay. */
 export type UserChange = Readonly<{ roles?: readonly string[] | undefined; status?: UserStatus | undefined }>
 
-/** What is checked and done where a user of the tenant administers its users. Operators have no such rules. */
+/** Checks for a user of the tenant who administers its users. Operators have no such rules. */
 export type DelegatedRules = Readonly<{
   /** Why these roles cannot be given out; undefined: they can. */
   refusalOfRoles(roles: readonly string[]): string | undefined

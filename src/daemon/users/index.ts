@@ -10,7 +10,7 @@ import { usersRoutes } from './users.routes.ts'
 
 export { changeProfile, changeUser, disableUser, enableUser } from './change-user.ts'
 export { assertFitPassword, createUser, ensureUser } from './create-user.ts'
-export type { Delegated, DelegatedRules, UserChange, UsersDeps, UsersPorts } from './deps.ts'
+export type { DelegatedRules, UserChange, UsersDeps, UsersPorts } from './deps.ts'
 export { eraseUserRecord } from './erase-user.ts'
 export { importUsers } from './import-users.ts'
 export { loadRoleBook } from './load-role-book.ts'

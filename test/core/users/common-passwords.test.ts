@@ -2,10 +2,26 @@ import { expect, test } from 'vitest'
 import { isOwnName, NewPassword } from '../../../src/core/users/index.ts'
 
 test.each([
-  ...['password', 'Passwort1', 'p4ssw0rt', 'Sommer2026!', 'iloveyou', '12345678', '87654321', 'qwertz123', 'asdf1234', 'abc12345', '1q2w3e4r'],
+  ...[
+    'password',
+    'Passwort1',
+    'p4ssw0rt',
+    'Sommer2026!',
+    'iloveyou',
+    '12345678',
+    '87654321',
+    'qwertz123',
+    'asdf1234',
+    'abc12345',
+    '1q2w3e4r',
+  ],
   ...['aaaaaaaa', '12121212', 'abcdabcd', 'hallohallo', 'Fußball1', 'SCHALKE04', '  sunshine  ', 'h4ll0123'],
 ])('%s is refused', (password) => {
-  expect(NewPassword.safeParse(password).error?.issues.map(({ message }) => message).join()).toMatch(/common password/)
+  expect(
+    NewPassword.safeParse(password)
+      .error?.issues.map(({ message }) => message)
+      .join(),
+  ).toMatch(/common password/)
 })
 
 test.each([

@@ -25,7 +25,8 @@ onBothDialects('an import by the administration of a tenant', (fresh) => {
       const body = { dryRun: true, ignoreColumns: true }
       const theirs = await resultOf(api.importPeople({ body: { ...body, file: bytes.toString('base64') } }))
       const decoded = await decodeText(bytes)
-      if (decoded) expect(theirs).toBe(await resultOf(world.operator.importUsers({ params: { slug: 'acme' }, body: { ...body, csv: decoded.text } })))
+      if (decoded)
+        expect(theirs).toBe(await resultOf(world.operator.importUsers({ params: { slug: 'acme' }, body: { ...body, csv: decoded.text } })))
       else expect(theirs).toMatch(/VALIDATION .*encoding is not recognised/)
       results.push(theirs)
     }

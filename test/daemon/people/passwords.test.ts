@@ -31,7 +31,8 @@ onBothDialects('passwords of a tenant', (fresh) => {
     const anna = world.as(first.token)
     expect(await world.outcome(anna.listPeople({}))).toBe('SETUP_REQUIRED')
     expect((await anna.listOwnSessions({})).sessions).toHaveLength(1)
-    const change = (newPassword: string) => world.outcome(anna.changeUserPassword({ body: { currentPassword: String(password), newPassword } }))
+    const change = (newPassword: string) =>
+      world.outcome(anna.changeUserPassword({ body: { currentPassword: String(password), newPassword } }))
     expect(await change(String(password))).toBe('VALIDATION')
     expect(await change(mine)).toBe('done')
     expect(await world.outcome(anna.listPeople({}))).toBe('FORBIDDEN')
@@ -52,7 +53,7 @@ onBothDialects('passwords of a tenant', (fresh) => {
     expect(invited).toMatchObject({ password: null, invitedUntil: expect.any(String) })
     await world.work()
     expect(world.mails).toMatchObject([{ to: 'anna@school.example', subject: 'Your account for School acme' }])
-    expect(world.mails[0]?.text).toContain('https://platform.example/api/auth/v1/password/link?token=')
+    expect(world.mails[0]?.text).toContain('https://platform.example/api/public/password?token=')
     expect((await boss.api.showPerson({ params: invited.user })).linkUntil).toBe(invited.invitedUntil)
     expect(await use(world, world.tokenOfMail())).toBe('done')
     expect((await world.logIn('anna', mine)).passwordChangeRequired).toBeUndefined()
@@ -89,7 +90,11 @@ onBothDialects('passwords of a tenant', (fresh) => {
     expect(await world.outcome(world.timed(world.logIn('anna', anna.password)))).toBe('LOGIN_FAILED')
     expect((await world.logIn('anna', mine)).token).toBeTruthy()
     expect(await use(world, token, 'another text of hers')).toBe('LINK_INVALID')
-    const [{ actor, action } = {}] = await world.db.selectFrom('audit').select(['actor', 'action']).where('action', 'like', '%reset').execute()
+    const [{ actor, action } = {}] = await world.db
+      .selectFrom('audit')
+      .select(['actor', 'action'])
+      .where('action', 'like', '%reset')
+      .execute()
     expect([actor, action]).toEqual(['system:password-link', 'user.password-reset'])
   })
 
@@ -135,7 +140,12 @@ onBothDialects('passwords of a tenant', (fresh) => {
     await world.aUser('anna', ['member'], { email: 'anna@school.example' })
     await world.aUser('ben')
     const answers = []
-    for (const [tenant, username] of [['acme', 'anna'], ['acme', 'ben'], ['acme', 'nobody'], ['nowhere', 'anna']] as const) {
+    for (const [tenant, username] of [
+      ['acme', 'anna'],
+      ['acme', 'ben'],
+      ['acme', 'nobody'],
+      ['nowhere', 'anna'],
+    ] as const) {
       const begun = world.clock.monotonicMs()
       const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ tenant, username }) }
       const answer = await world.timed(fetch(`${world.url}/api/auth/v1/password/forgot`, init))
@@ -165,9 +175,13 @@ onBothDialects('passwords of a tenant', (fresh) => {
   test('the page of a link changes nothing, and its form sets the password', async () => {
     const world = await aPeopleWorld(await fresh())
     const { token } = await aForgottenPassword(world)
-    const url = `${world.url}/api/auth/v1/password/link?token=${token}`
+    const url = `${world.url}/api/public/password?token=${token}`
     const page = await fetch(url)
-    expect([page.status, page.headers.get('cache-control'), await page.text()]).toEqual([200, 'no-store', expect.stringContaining('<form method="post">')])
+    expect([page.status, page.headers.get('cache-control'), await page.text()]).toEqual([
+      200,
+      'no-store',
+      expect.stringContaining('<form method="post">'),
+    ])
     const send = async (fields: Record<string, string>) => {
       await world.clock.advance(2000)
       return world.timed(fetch(url, { method: 'POST', body: new URLSearchParams(fields) }))

@@ -9,7 +9,8 @@ import { onBothDialects } from '../../support/databases.ts'
 import { aPeopleWorld } from '../../support/people-world.ts'
 
 /** Actions whose subject is not the tenant: reviews of the store, rollouts of many boxes, requests that come to nothing. */
-const ofOthers = /^(store\.(developer-(un)?verified|module-(approved|rejected)|comment-removed)|rollout\.|box\.(check|drill|canary|released|complete|import|adopt)|tenant\.deleted)/
+const ofOthers =
+  /^(store\.(developer-(un)?verified|module-(approved|rejected)|comment-removed)|rollout\.|box\.(check|drill|canary|released|complete|import|adopt)|tenant\.deleted)/
 
 test('what users and operators do in a tenant is in its record, or named here', () => {
   const shapes = Object.values(api).flatMap((contract) => Object.values(contract) as EndpointShape[])
@@ -28,7 +29,13 @@ onBothDialects('the record of a tenant', (fresh) => {
     await world.clock.advance(1000)
     await boss.api.changePerson({ params: anna, body: { email: 'anna@school.example', displayName: 'Anna' } })
     await world.clock.advance(1000)
-    const principal = { kind: 'user', userId: boss.userId, matrixUserId: '@boss:acme.example', tenantId: world.tenantId, tenantSlug: 'acme' }
+    const principal = {
+      kind: 'user',
+      userId: boss.userId,
+      matrixUserId: '@boss:acme.example',
+      tenantId: world.tenantId,
+      tenantSlug: 'acme',
+    }
     await grantSupportAccess(world, { ...principal, sessionId: 'ses', roles: [], capabilities: [] } as never)
     await world.clock.advance(1000)
     const tenant = { id: world.tenantId, slug: 'acme' }
@@ -58,7 +65,9 @@ onBothDialects('the record of a tenant', (fresh) => {
     const boss = await world.aUser('boss', ['tenant-admin'])
     await world.aStranger()
     const record = (action: string, subject: string) =>
-      world.db.transaction().execute((tx) => recordAudit(tx, world.clock, { actor: anOperator, action, subject, data: { reason: 'secret' } }))
+      world.db
+        .transaction()
+        .execute((tx) => recordAudit(tx, world.clock, { actor: anOperator, action, subject, data: { reason: 'secret' } }))
     await record('host.revoked', 'acme')
     await record('module.withdrawn', 'acme')
     await record('account.disabled', 'acme')

@@ -41,7 +41,15 @@ onBothDialects('who may administer a tenant', (fresh) => {
     }
     const no = 'FORBIDDEN'
     // A user is erased once; a second erasure repeats the jobs, and other verbs refuse an erased user.
-    const afterErasure = ['changePerson', 'disablePerson', 'enablePerson', 'unlockPerson', 'endPersonSessions', 'resetPersonPassword', 'invitePerson']
+    const afterErasure = [
+      'changePerson',
+      'disablePerson',
+      'enablePerson',
+      'unlockPerson',
+      'endPersonSessions',
+      'resetPersonPassword',
+      'invitePerson',
+    ]
     for (const name of Object.keys(calls)) {
       const last = afterErasure.includes(name) ? 'CONFLICT' : 'done'
       expect([name, outcomes[name]], name).toEqual([name, isOfRecord(name) ? [no, no, 'done', no, 'done'] : [no, no, no, 'done', last]])
@@ -110,7 +118,12 @@ onBothDialects('who may administer a tenant', (fresh) => {
       world.outcome(one.api.changePerson({ params: two, body: { roles: ['member'] } })),
       world.outcome(two.api.disablePerson({ params: one, body: { reason: 'left' } })),
     ])
-    const administrators = await world.db.selectFrom('users').select('localpart').where('status', '=', 'active').where('roles', 'like', '%tenant-admin%').execute()
+    const administrators = await world.db
+      .selectFrom('users')
+      .select('localpart')
+      .where('status', '=', 'active')
+      .where('roles', 'like', '%tenant-admin%')
+      .execute()
     expect([outcomes.filter((one) => one === 'done').length, administrators.length]).toEqual([1, 1])
     const last = administrators[0]?.localpart === 'one' ? one : two
     const removals = [
@@ -118,6 +131,7 @@ onBothDialects('who may administer a tenant', (fresh) => {
       () => last.api.disablePerson({ params: last, body: { reason: 'left' } }),
       () => last.api.erasePerson({ params: last }),
     ]
-    for (const removal of removals) await expect(removal()).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('last user') })
+    for (const removal of removals)
+      await expect(removal()).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('last user') })
   })
 })
