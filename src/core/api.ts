@@ -1,6 +1,6 @@
 import { adminContract } from './admin/index.ts'
 import { alertsContract } from './alerts/index.ts'
-import { auditContract } from './audit/index.ts'
+import { auditContract, tenantRecordContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
 import { automationContract, automationKeysContract } from './automation/index.ts'
 import { billingContract } from './billing/index.ts'
@@ -20,6 +20,7 @@ import { marketplaceAdminContract, marketplaceContract, marketplacePublicContrac
 import { moduleServicesContract } from './module-services/index.ts'
 import { moduleRunsContract, modulesContract, operatorModulesContract } from './modules/index.ts'
 import { paymentsContract, webhooksContract } from './payments/index.ts'
+import { passwordContract, peopleContract } from './people/index.ts'
 import { privacyContract } from './privacy/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
@@ -38,7 +39,7 @@ import { usersContract } from './users/index.ts'
 export const api = {
   auth: authContract,
   admin: adminContract,
-  audit: auditContract,
+  audit: { ...auditContract, ...tenantRecordContract },
   alerts: alertsContract,
   jobs: jobsContract,
   webhooks: webhooksContract,
@@ -51,6 +52,8 @@ export const api = {
   agent: agentContract,
   tenants: tenantsContract,
   users: usersContract,
+  people: peopleContract,
+  passwords: passwordContract,
   privacy: privacyContract,
   homeserver: homeserverContract,
   sessions: sessionsContract,

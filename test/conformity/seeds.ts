@@ -72,6 +72,7 @@ async function seedOfTenant(daemon: RunningDaemon, user: string, n: number): Pro
     ...Object.fromEntries(named),
     'members/{userId}': memberId,
     'contacts/{userId}': memberId,
+    'users/{userId}': memberId,
     'versions/{version}': '1',
     'modules/{id}': moduleId,
     'health/{moduleId}': moduleId,

@@ -35,7 +35,12 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const keys = await furnish(daemon, { head, member, memberId: rows.memberId, word })
   const automationKey = await anAutomationKey(daemon, slug)
   const event = await anEvent(daemon, { key: automationKey, tenantId: rows.tenantId, title: `${word} event` })
-  const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId], 'contacts/:userId': [rows.memberId] }
+  const own = {
+    'sessions/:id': [rows.sessionId],
+    'members/:userId': [rows.memberId],
+    'contacts/:userId': [rows.memberId],
+    'users/:userId': [rows.memberId],
+  }
   const store = await furnishStore(daemon, { ...rows, head, word })
   const moduleIds = store.keys['modules/:moduleId']
   const shared = [...moduleIds, ...keys['items/:id']]

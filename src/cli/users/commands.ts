@@ -30,14 +30,16 @@ export const create = command('create <tenant> <user>', 'Create a user on the pl
     displayName: text('--name <name>', 'display name'),
     roles: many('--role <roles>', 'roles, comma-separated (default: the default role)'),
     locale: text('--locale <tag>', 'language: de, de-AT'),
+    email: text('--email <address>', 'mail address for forgotten passwords'),
     passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin; default: generate)'),
   },
-  run: async ({ api, ...context }, { tenant, user, displayName, roles, locale, passwordFile }) => {
+  run: async ({ api, ...context }, { tenant, user, displayName, roles, locale, email, passwordFile }) => {
     const password = await passwordIn(context, passwordFile)
     const fields = {
       ...(displayName === undefined ? {} : { displayName }),
       ...(roles.length === 0 ? {} : { roles: [...roles] }),
       ...(locale === undefined ? {} : { locale }),
+      ...(email === undefined ? {} : { email }),
       ...(password === undefined ? {} : { password }),
     }
     return api.users.createUser({ params: { slug: tenant }, body: { localpart: user, ...fields } })
@@ -67,16 +69,19 @@ export const resetPassword = command('reset-password <tenant> <user>', 'Reset a 
   examples: ['reset-password anna-schule ben.lang', 'reset-password anna-schule ben.lang --log-out-devices --yes'],
 })
 
-export const update = command('update <tenant> <user>', 'Update the name or language of a user', {
+export const update = command('update <tenant> <user>', 'Update the name, language or mail address of a user', {
   options: {
     displayName: text('--name <name>', 'display name (empty removes it)'),
     locale: text('--locale <tag>', 'language (empty removes it)'),
+    email: text('--email <address>', 'mail address (empty removes it)'),
   },
-  run: ({ api }, { tenant, user, displayName, locale }) => {
-    if (displayName === undefined && locale === undefined) throw problem('USAGE', 'nothing to change; pass --name or --locale')
+  run: ({ api }, { tenant, user, displayName, locale, email }) => {
+    if ([displayName, locale, email].every((value) => value === undefined))
+      throw problem('USAGE', 'nothing to change; pass --name, --locale or --email')
     const body = {
       ...(displayName === undefined ? {} : { displayName: displayName === '' ? null : displayName }),
       ...(locale === undefined ? {} : { locale: locale === '' ? null : locale }),
+      ...(email === undefined ? {} : { email: email === '' ? null : email }),
     }
     return api.users.changeUser({ params: { slug: tenant, localpart: user }, body })
   },

@@ -9,14 +9,16 @@ export const importFile = command('import <tenant> <file>', 'Import users from C
     dryRun: flag('--dry-run', 'show what would change'),
     passwords: text('--passwords <file>', 'new file for the generated passwords (mode 0600)'),
     update: oneOf('--update <what>', 'also correct the names of existing users', ['names']),
+    emails: flag('--emails', 'store the column of mail addresses'),
     ignoreColumns: flag('--ignore-columns', 'ignore columns that an import does not use'),
     encoding: text('--encoding <name>', 'encoding of the file; default: recognised'),
     report: text('--report <file>', 'write all lines to a CSV file'),
   },
-  run: async (context, { tenant, file, dryRun, passwords, update, ignoreColumns, encoding, report }): Promise<ImportReport> => {
+  run: async (context, { tenant, file, dryRun, passwords, update, emails, ignoreColumns, encoding, report }): Promise<ImportReport> => {
     const read = await readUsersFile(file, encoding)
     if (!dryRun && passwords === undefined) throw problem('USAGE', 'pass --passwords <file> for the generated passwords, or --dry-run')
-    const body = { csv: read.csv, ...(update ? { update: [update] } : {}), ...(ignoreColumns ? { ignoreColumns } : {}) }
+    const flags = { ...(emails ? { emails } : {}), ...(ignoreColumns ? { ignoreColumns } : {}) }
+    const body = { csv: read.csv, ...(update ? { update: [update] } : {}), ...flags }
     const preview = await context.api.users.importUsers({ params: { slug: tenant }, body: { ...body, dryRun: true } })
     context.notify(() => readingView(preview, read.encoding))
     const result = passwords === undefined || dryRun ? preview : await importAll(context, { tenant, body, preview, passwords })
@@ -32,7 +34,7 @@ export const importFile = command('import <tenant> <file>', 'Import users from C
   ],
 })
 
-type ImportRequest = Readonly<{ csv: string; update?: 'names'[]; ignoreColumns?: boolean }>
+type ImportRequest = Readonly<{ csv: string; update?: 'names'[]; emails?: boolean; ignoreColumns?: boolean }>
 type ImportInput = Readonly<{ tenant: string; body: ImportRequest; preview: ImportReport; passwords: string }>
 
 /**

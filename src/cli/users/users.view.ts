@@ -39,6 +39,7 @@ export const userView = (user: User, style: Style): string =>
         `lost in a restore (${stamp(user.passwordUnknownSince, style.now)}). fix: \`tenantry users reset-password ${user.tenant} ${clean(user.localpart)}\``,
     ],
     ['locale', user.locale],
+    ['mail', user.email && clean(user.email)],
     ['avatar', user.avatarUrl && clean(user.avatarUrl)],
     ['created', stamp(user.createdAt, style.now)],
     ['updated', stamp(user.updatedAt, style.now)],

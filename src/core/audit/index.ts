@@ -6,3 +6,4 @@ export { Checkpoint, checkpointKeyId, checkpointText, readCheckpoints } from './
 export { auditContract, type ChainReport } from './contract.ts'
 export { type ExportHeader, evidenceSum, sumInEntry, writeExportLine } from './export.ts'
 export { type Proof, proveExport, type SignatureVerdict } from './prove-export.ts'
+export { type RecordEntry, recordEntryOf, recordedActions, tenantRecordContract } from './tenant-record.ts'

@@ -15,7 +15,7 @@ const Contact = z.object({
 export type Contact = z.infer<typeof Contact>
 
 /** Accents are ignored, so a search of accents alone would match everyone. */
-const Search = z
+export const Search = z
   .string()
   .trim()
   .min(1)

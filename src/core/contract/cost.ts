@@ -28,7 +28,7 @@ export const costs = {
   metrics: { work: 'counts the fleet', perCaller: 4, parallel: 1, waiting: 64, maxWaitSeconds: 10, restMs: 250 },
   password: { work: 'hashes a password', perCaller: 10, parallel: 2, waiting: 32, maxWaitSeconds: 10 },
   export: { work: 'reads many rows', perCaller: 2, perTenant: 1, parallel: 2, waiting: 16, maxWaitSeconds: 10 },
-  remote: { work: 'waits for another server, many times', perCaller: 2, parallel: 8, waiting: 16, maxWaitSeconds: 10 },
+  remote: { work: 'waits for another server, many times', perCaller: 2, perTenant: 2, parallel: 8, waiting: 16, maxWaitSeconds: 10 },
   import: { work: 'writes many rows', perCaller: 1, parallel: 1, waiting: 8, maxWaitSeconds: 10 },
   plan: { work: 'plans the steps of a whole fleet', perCaller: 4, parallel: 8, waiting: 16, maxWaitSeconds: 10 },
   render: { work: 'renders a report as PDF', perCaller: 4, perTenant: 1, parallel: 2, waiting: 16, maxWaitSeconds: 10 },

@@ -19,14 +19,14 @@ export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => admi
 
 /**
  * Permitted callers: everyone, an admin of at least a role (`person`: no API tokens), an agent, a user of a tenant, optionally with a
- * capability or as the developer of modules that `X-Developer-Id` names (`orAdmin` also permits a person who is an admin of at least that role), or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP. `reauthenticated`: the
+ * capability or as the developer of modules that `X-Developer-Id` names (`orAdmin` also permits a person who is an admin of at least that role), or an automation tool in the tenant that the call names. `setup` also permits a session that must still change its password or set up TOTP, of an admin or a user. `reauthenticated`: the
  * session has given password and code within the last ten minutes.
  */
 export type Auth =
   | Readonly<{ kind: 'none' }>
   | Readonly<{ kind: 'admin'; role: AdminRole; person: boolean; setup?: boolean; reauthenticated?: true }>
   | Readonly<{ kind: 'agent' }>
-  | Readonly<{ kind: 'platform'; capability?: Capability; developer?: true; orAdmin?: AdminRole }>
+  | Readonly<{ kind: 'platform'; capability?: Capability; developer?: true; orAdmin?: AdminRole; setup?: true }>
   | Readonly<{ kind: 'automation' }>
 
 /** The conditions of an endpoint for its caller. */
@@ -48,6 +48,9 @@ export const adminSetup = { kind: 'admin', role: 'viewer', person: true, setup: 
 /** A user of a tenant by platform token; with a capability only those whose roles grant it. */
 export const platform = (capability?: Capability) =>
   ({ kind: 'platform', ...(capability ? { capability } : {}) }) as Readonly<{ kind: 'platform'; capability?: Capability }>
+
+/** Any user, also one that must still replace an initial password: what replacing it needs. */
+export const platformSetup = { kind: 'platform', setup: true } as const satisfies Auth
 
 /** A user of a tenant whose developer account the header `X-Developer-Id` names. */
 export const developer = { kind: 'platform', developer: true } as const satisfies Auth

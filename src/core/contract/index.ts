@@ -28,6 +28,7 @@ export {
   methods,
   open,
   platform,
+  platformSetup,
   type RequestOf,
   raw,
   roleAtLeast,

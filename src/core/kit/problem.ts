@@ -34,6 +34,7 @@ export const catalogue = {
   ACCOUNT_LOCKED: retryable(429, 4, 'Too many failed logins'),
   WRONG_PASSWORD: entry(401, 4, 'The current password is wrong'),
   SETUP_REQUIRED: entry(403, 4, 'The account set-up is incomplete'),
+  LINK_INVALID: entry(401, 4, 'The link is unknown, used or expired'),
   TOTP_REQUIRED: entry(401, 4, 'A TOTP code is required'),
   REAUTHENTICATION_REQUIRED: entry(403, 4, 'The password must be entered again'),
   // sessions of tenants' users

@@ -15,6 +15,8 @@ type TableRule = Readonly<{
   /** Not exported: secrets, or what only the platform needs. */
   internal?: true
   users?: Readonly<Record<string, ColumnErasure>>
+  /** The rows that the export of one user has: those with its id in one of `by`. `omit`: columns that may have texts or names of others. */
+  person?: Readonly<{ by: readonly string[]; omit?: readonly string[] }>
   /** Why a column that names a user stays, or why a table belongs to no tenant. */
   because?: string
 }>
@@ -38,23 +40,35 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     export: ['id'],
     users: { id: 'feature' },
     because: 'the row stays without name and roles: it refuses the login, and after a restore of the box the account is erased again',
+    person: { by: ['id'] },
   },
-  user_passwords: { tenant: ofTenant, export: ['user_id'], users: { user_id: 'feature' } },
-  sessions: { tenant: ofTenant, export: ['id'], users: { user_id: 'feature' } },
+  user_passwords: { tenant: ofTenant, export: ['user_id'], users: { user_id: 'feature' }, person: { by: ['user_id'] } },
+  sessions: { tenant: ofTenant, export: ['id'], users: { user_id: 'feature' }, person: { by: ['user_id'] } },
   refresh_tokens: { tenant: { column: 'session_id', of: 'sessions' }, internal: true },
   user_login_failures: platform('named by a hash; the feature deletes those of an erased user'),
   user_login_networks: platform('named by a hash; the feature deletes those of an erased user'),
-  support_access: { tenant: ofTenant, export: ['tenant_id'], users: { granted_by: 'replace' } },
+  password_links: { tenant: ofTenant, export: ['id'], users: { user_id: 'row' }, person: { by: ['user_id'] } },
+  support_access: { tenant: ofTenant, export: ['tenant_id'], users: { granted_by: 'replace' }, person: { by: ['granted_by'] } },
   // spaces, files, tasks
-  spaces: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' } },
-  space_members: { tenant: ofTenant, export: ['space_id', 'user_id'], users: { user_id: 'feature' } },
-  space_activity: { tenant: ofTenant, export: ['space_id', 'seq'], users: { actor_id: 'replace', ids: 'replace' } },
-  folders: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' } },
-  files: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' } },
+  spaces: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' }, person: { by: ['created_by'] } },
+  space_members: { tenant: ofTenant, export: ['space_id', 'user_id'], users: { user_id: 'feature' }, person: { by: ['user_id'] } },
+  space_activity: {
+    tenant: ofTenant,
+    export: ['space_id', 'seq'],
+    users: { actor_id: 'replace', ids: 'replace' },
+    person: { by: ['actor_id'], omit: ['ids'] },
+  },
+  folders: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' }, person: { by: ['created_by'] } },
+  files: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' }, person: { by: ['created_by'] } },
   file_usage: { tenant: ofTenant, export: ['tenant_id'] },
-  tasks: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace', assignee_id: 'clear' } },
+  tasks: {
+    tenant: ofTenant,
+    export: ['id'],
+    users: { created_by: 'replace', assignee_id: 'clear' },
+    person: { by: ['created_by', 'assignee_id'] },
+  },
   // boards and runs
-  boards: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' } },
+  boards: { tenant: ofTenant, export: ['id'], users: { created_by: 'replace' }, person: { by: ['created_by'] } },
   board_versions: { tenant: ofTenant, export: ['board_id', 'version'], users: { saved_by: 'replace' } },
   board_triggers: { tenant: ofTenant, export: ['board_id', 'trigger_id'] },
   trigger_occurrences: { tenant: ofTenant, export: ['board_id', 'occurrence'] },
@@ -64,11 +78,13 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     tenant: ofTenant,
     export: ['id'],
     users: { started_by: 'replace', start_key: 'clear', trigger: 'replace', readers: 'replace', state: 'replace' },
+    person: { by: ['started_by'], omit: ['trigger', 'readers', 'state'] },
   },
   run_history: {
     tenant: ofTenant,
     export: ['run_id', 'seq'],
     users: { by_user: 'replace', input: 'replace', key: 'clear', answer: 'replace' },
+    person: { by: ['by_user'], omit: ['answer'] },
   },
   run_elements: { tenant: ofTenant, export: ['run_id', 'token_id'], users: { approvals: 'replace', starter_id: 'clear' } },
   run_timers: { tenant: ofTenant, export: ['run_id', 'token_id', 'name'] },
@@ -81,12 +97,12 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   automation_key_tenants: { tenant: ofTenant, internal: true },
   automation_keys: platform('keys of operators, valid for several tenants'),
   // store of modules
-  store_developers: { tenant: ofTenant, export: ['id'], users: { user_id: 'feature' } },
+  store_developers: { tenant: ofTenant, export: ['id'], users: { user_id: 'feature' }, person: { by: ['user_id'] } },
   store_artifacts: { tenant: viaDeveloper, export: ['id'] },
   store_submissions: { tenant: viaDeveloper, export: ['id'], users: { review: 'feature' } },
   store_modules: { tenant: viaDeveloper, export: ['id'] },
   store_versions: { tenant: viaDeveloper, export: ['module_id', 'version'] },
-  store_ratings: { tenant: ofTenant, export: ['module_id', 'user_id'], users: { user_id: 'row' } },
+  store_ratings: { tenant: ofTenant, export: ['module_id', 'user_id'], users: { user_id: 'row' }, person: { by: ['user_id'] } },
   store_invites: platform('one-use codes of operators'),
   // modules of tenants
   module_installations: { tenant: ofTenant, export: ['tenant_id', 'module_id'], users: { settings: 'replace' } },
@@ -105,13 +121,14 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   marketplace_items: platform('items of vendors, for all tenants'),
   marketplace_submissions: platform('sent by strangers without an account, deleted a year after a rejection; reviewers are operators'),
   marketplace_intake: platform('counts by address, deleted after a day'),
-  marketplace_subscriptions: { tenant: ofTenant, export: ['id'], users: { installed_by: 'replace' } },
+  marketplace_subscriptions: { tenant: ofTenant, export: ['id'], users: { installed_by: 'replace' }, person: { by: ['installed_by'] } },
   payment_attempts: { tenant: ofTenant, internal: true },
   payment_links: { tenant: ofTenant, export: ['payment_subscription_id'] },
   billing_active_users: {
     tenant: ofTenant,
     export: ['tenant_id', 'month', 'user_id'],
     users: { user_id: 'feature' },
+    person: { by: ['user_id'] },
   },
   billing_spans: { tenant: ofTenant, export: ['payment_subscription_id', 'from_at'] },
   billing_reports: { tenant: ofTenant, export: ['id'] },

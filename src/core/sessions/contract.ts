@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, type Contract, empty, endpoint, open, Paging, platform, Timestamp, YesNo } from '../contract/index.ts'
+import { admin, type Contract, empty, endpoint, open, Paging, platformSetup, Timestamp, YesNo } from '../contract/index.ts'
 import { NewPassword } from '../users/index.ts'
 
 const base = '/api/auth/v1'
@@ -57,9 +57,13 @@ const own = {
     returns: z.object({
       token: z.string(),
       expiresIn: z.int().meta({ description: 'Seconds' }),
-      matrixAccessToken: z.string().meta({ description: 'Empty after a login with `chat: false`' }),
+      matrixAccessToken: z.string().meta({ description: 'Empty after a login with `chat: false`, and while `passwordChangeRequired`' }),
       matrixUserId: z.string(),
       homeserver: z.string().meta({ description: 'Host name, without scheme' }),
+      passwordChangeRequired: z
+        .literal(true)
+        .optional()
+        .meta({ description: 'The password is an initial one: until it is changed, all else answers SETUP_REQUIRED' }),
       refreshToken: z.string().optional(),
       refreshTokenExpiresAt: Timestamp.optional(),
     }),
@@ -92,7 +96,7 @@ const own = {
     method: 'POST',
     audit: 'user.password-changed',
     path: `${base}/change-password`,
-    auth: platform(),
+    auth: platformSetup,
     body: z.strictObject({ currentPassword: Password, newPassword: NewPassword }),
     returns: empty,
     problems: ['WRONG_PASSWORD', 'ACCOUNT_LOCKED', 'HOMESERVER_UNREACHABLE'],
@@ -102,7 +106,7 @@ const own = {
   listOwnSessions: endpoint({
     method: 'GET',
     path: `${base}/sessions`,
-    auth: platform(),
+    auth: platformSetup,
     query: Paging,
     returns: z.object({ sessions: z.array(Session.extend({ current: z.boolean() })), ...page }),
     summary: 'List your open sessions, newest first',
@@ -111,7 +115,7 @@ const own = {
     method: 'DELETE',
     audit: { none: 'users end their own sessions' },
     path: `${base}/sessions/:id`,
-    auth: platform(),
+    auth: platformSetup,
     params: z.object({ id: SessionId }),
     returns: empty,
     summary: 'End one of your sessions, on every replica within a second',

@@ -2,23 +2,29 @@ import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, adminPerson, type Contract, endpoint, pagingBy, Timestamp, YesNo } from '../contract/index.ts'
 import { ImportBody, ImportReport } from './csv.ts'
-import { DisplayName, KnownLocalpart, Locale, Localpart, NewPassword, Roles, User, UserStatus } from './user.ts'
+import { DisplayName, KnownLocalpart, Locale, Localpart, NewPassword, Roles, User, UserEmail, UserStatus } from './user.ts'
 
 const base = '/api/admin/v1/tenants/:slug/users'
 const ofTenant = z.object({ slug: Slug })
 const one = z.object({ slug: Slug, localpart: KnownLocalpart })
 
-const CreateUserBody = z.strictObject({
+export const CreateUserBody = z.strictObject({
   localpart: Localpart,
   displayName: DisplayName.optional(),
   locale: Locale.optional(),
+  email: UserEmail.optional(),
   roles: Roles.optional().meta({ description: 'Default: the default role of config/roles.yaml' }),
   password: NewPassword.optional().meta({ description: 'Default: a generated password, returned once' }),
 })
 
-const ChangeUserBody = z
-  .strictObject({ displayName: DisplayName.nullable().optional(), locale: Locale.nullable().optional(), roles: Roles.optional() })
-  .refine((body) => Object.keys(body).length > 0, 'must change something: displayName, locale or roles')
+export const ChangeUserBody = z
+  .strictObject({
+    displayName: DisplayName.nullable().optional(),
+    locale: Locale.nullable().optional(),
+    email: UserEmail.nullable().optional(),
+    roles: Roles.optional(),
+  })
+  .refine((body) => Object.keys(body).length > 0, 'must change something: displayName, locale, email or roles')
   .meta({ minProperties: 1 })
 
 /** `password`: the generated one; null when the request named one. `created`: the chat server had no such account. */
@@ -35,7 +41,7 @@ const ReconciledBox = z.object({
 })
 export type ReconciledBox = z.infer<typeof ReconciledBox>
 
-const Reason = z.strictObject({ reason: z.string().trim().min(1).max(500) })
+export const Reason = z.strictObject({ reason: z.string().trim().min(1).max(500) })
 
 /** `existed`: the chat server had the account, which keeps its password. */
 const CreatedUser = z.object({ user: User, chat: z.enum(['created', 'existed']), password: z.string().nullable() })
@@ -98,7 +104,7 @@ export const usersContract = {
     body: ChangeUserBody,
     returns: User,
     problems: ['CONFLICT'],
-    summary: 'Change roles, display name or locale of a user. Roles take effect with the next request',
+    summary: 'Change roles, display name, locale or mail address of a user. Roles take effect with the next request',
   }),
   resetUserPassword: endpoint({
     method: 'POST',

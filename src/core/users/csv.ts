@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { printable } from '../kit/index.ts'
+import { foldName } from './fold-name.ts'
 import { type RoleBook, unknownRoles } from './role-book.ts'
-import { canonicalLocalpart, DisplayName, foldName, isReserved, Locale, Localpart, NewPassword, Roles } from './user.ts'
+import { canonicalLocalpart, DisplayName, isReserved, Locale, Localpart, NewPassword, Roles, UserEmail } from './user.ts'
 
 /** Limits of one import file. */
 export const importLimits = { bytes: 5_000_000, lines: 10_000 } as const
@@ -23,6 +24,7 @@ export const ImportBody = z.strictObject({
     .array(z.enum(['names']))
     .max(1)
     .default([]),
+  emails: z.boolean().default(false).meta({ description: 'Store the column of mail addresses as the addresses of the new users' }),
   ignoreColumns: z.boolean().default(false).meta({ description: 'Ignore columns that an import does not use; otherwise they are refused' }),
 })
 
@@ -82,6 +84,7 @@ export type PlannedUser = Readonly<{
   displayName: string | null
   locale: string | null
   roles: readonly string[]
+  email: string | null
 }>
 
 type ImportPlan = Readonly<{ planned: readonly PlannedUser[]; refused: readonly ImportLine[] }>
@@ -111,10 +114,18 @@ function planRow(book: RoleBook, { line, cells }: ImportRow, seen: Map<string, n
   const displayName = optional(DisplayName, cells.displayName, 'displayName')
   const locale = optional(Locale, cells.locale, 'locale')
   const roles = rolesIn(book, cells.roles ?? '')
-  const wrong = [displayName, locale, roles].find((part) => 'wrong' in part)
+  const email = optional(UserEmail, cells.email, 'email')
+  const wrong = [displayName, locale, roles, email].find((part) => 'wrong' in part)
   if (wrong && 'wrong' in wrong) return wrong.wrong
   seen.set(localpart, line)
-  return { line, localpart, displayName: valueIn(displayName), locale: valueIn(locale), roles: valueIn(roles) ?? [book.defaultRole] }
+  return {
+    line,
+    localpart,
+    displayName: valueIn(displayName),
+    locale: valueIn(locale),
+    roles: valueIn(roles) ?? [book.defaultRole],
+    email: valueIn(email),
+  }
 }
 
 const germanLetters: Readonly<Record<string, string>> = { ä: 'ae', ö: 'oe', ü: 'ue', ß: 'ss' }
@@ -132,7 +143,7 @@ function suggestionFor(localpart: string): string {
 type Read<Value> = Readonly<{ value: Value | null }> | Readonly<{ wrong: string }>
 const valueIn = <Value>(read: Read<Value>): Value | null => ('value' in read ? read.value : null)
 
-function optional(schema: typeof DisplayName | typeof Locale, cell: string | undefined, column: string): Read<string> {
+function optional(schema: typeof DisplayName | typeof Locale | typeof UserEmail, cell: string | undefined, column: string): Read<string> {
   const text = (cell ?? '').trim()
   if (text === '') return { value: null }
   const result = schema.safeParse(text)

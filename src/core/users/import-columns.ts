@@ -1,4 +1,4 @@
-import { foldName } from './user.ts'
+import { foldName } from './fold-name.ts'
 
 /** A column of an import, or a part of one: programs of schools have the name in two or three columns. */
 type Field = 'username' | 'mail' | 'displayName' | 'calledName' | 'firstName' | 'infix' | 'lastName' | 'roles' | 'locale'
@@ -31,7 +31,7 @@ const plainHeader = (header: string): string => foldName(header.replace(/\[.*?\]
 type ImportColumns = Readonly<{ of: Readonly<Partial<Record<Field, number>>>; others: readonly number[] }>
 
 /** Why the header of a file is invalid, or what its columns are. */
-export function importColumns(head: readonly string[]): ImportColumns | string {
+export function importColumns(head: readonly string[], { emails = false }: Readonly<{ emails?: boolean }> = {}): ImportColumns | string {
   const plain = head.map(plainHeader)
   const of: Partial<Record<Field, number>> = {}
   for (const field of Object.keys(headersOf) as Field[]) {
@@ -41,7 +41,7 @@ export function importColumns(head: readonly string[]): ImportColumns | string {
       return `the header names the column ${quoted(head[plain.indexOf(header)])} twice`
     of[field] = plain.indexOf(header)
   }
-  if (of.username !== undefined) delete of.mail
+  if (of.username !== undefined && !emails) delete of.mail
   if (of.displayName !== undefined) for (const part of nameParts) delete of[part]
   if (of.username === undefined && of.mail === undefined)
     return `no column has the usernames. The first line has to name the columns, and is: ${head.map(quoted).join(', ')}. fix: add a column username, with a name such as joerg.mueller for each user`
@@ -55,7 +55,7 @@ const nameParts = ['calledName', 'firstName', 'infix', 'lastName'] as const
 export function importCells(
   { of }: ImportColumns,
   record: readonly string[],
-  domain: string | undefined,
+  { domain, emails = false }: Readonly<{ domain: string | undefined; emails?: boolean }>,
 ): Readonly<Record<string, string>> {
   const cell = (field: Field) => (of[field] === undefined ? '' : (record[of[field]] ?? '').trim())
   const username = cell('username') || cell('mail')
@@ -66,6 +66,7 @@ export function importCells(
     displayName: of.displayName === undefined ? parts.filter(Boolean).join(' ') : cell('displayName'),
     roles: cell('roles'),
     locale: cell('locale'),
+    ...(emails ? { email: cell('mail') } : {}),
   }
 }
 

@@ -1,24 +1,45 @@
 // The users of tenants: their names, their roles, and what a role may do.
 // It decides who counts as allowed to do what; it knows no session, no password and no chat server.
-export { type CreatedUser, type ReconciledBox, type ResetPassword, usersContract } from './contract.ts'
+
+export { isOwnName } from './common-passwords.ts'
+export {
+  ChangeUserBody,
+  type CreatedUser,
+  CreateUserBody,
+  Reason,
+  type ReconciledBox,
+  type ResetPassword,
+  usersContract,
+} from './contract.ts'
 export {
   countOutcomes,
   csvCell,
   csvLines,
+  ImportBody,
   type ImportLine,
   ImportOutcome,
-  type ImportReport,
+  ImportReport,
   type ImportRow,
   importLimits,
   type PlannedUser,
   planImport,
 } from './csv.ts'
+export { foldName } from './fold-name.ts'
 export { columnNotes, commonDomain, importCells, importColumns } from './import-columns.ts'
-export { capabilitiesOf, listedRoles, RoleBook, readRoleBook, roleOfAlias, unknownRoles } from './role-book.ts'
+export {
+  capabilitiesOf,
+  listedRoles,
+  RoleBook,
+  RoleName,
+  readRoleBook,
+  roleOfAlias,
+  rolesBeyond,
+  rolesWith,
+  unknownRoles,
+} from './role-book.ts'
 export {
   canonicalLocalpart,
   DisplayName,
-  foldName,
   generatePassword,
   isPlatformAccount,
   isReserved,

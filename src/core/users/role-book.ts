@@ -62,6 +62,14 @@ export const listedRoles = ({ roles: book }: RoleBook): string[] => Object.keys(
 export const roleOfAlias = ({ roles: book }: RoleBook, name: string): string | undefined =>
   Object.hasOwn(book, name) ? undefined : Object.keys(book).find((role) => book[role]?.aliases?.includes(name))
 
+/** The roles that grant a capability which is not among these: who has these alone may not give them out. */
+export const rolesBeyond = ({ roles: book }: RoleBook, capabilities: readonly Capability[], roles: readonly string[]): string[] =>
+  roles.filter((role) => Object.hasOwn(book, role) && book[role]?.capabilities.some((capability) => !capabilities.includes(capability)))
+
+/** Roles that grant the capability. */
+export const rolesWith = ({ roles: book }: RoleBook, capability: Capability): string[] =>
+  Object.keys(book).filter((role) => book[role]?.capabilities.includes(capability))
+
 /** The roles that the book does not define. */
 export const unknownRoles = ({ roles: book }: RoleBook, roles: readonly string[]): string[] =>
   roles.filter((role) => !Object.hasOwn(book, role))

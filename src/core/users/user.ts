@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { Timestamp } from '../contract/index.ts'
+import { Email, Timestamp } from '../contract/index.ts'
 import { isVisible, type Random, randomText, visiblePattern } from '../kit/index.ts'
+import { isCommonPassword } from './common-passwords.ts'
+import { foldName } from './fold-name.ts'
 import { RoleName } from './role-book.ts'
 
 /** The id of a user in a request. */
@@ -38,6 +40,7 @@ export const User = z.object({
   matrixUserId: z.string(),
   displayName: z.string().nullable(),
   locale: z.string().nullable(),
+  email: z.string().nullable().meta({ description: 'Where mails about the account go: invitations, forgotten passwords' }),
   avatarUrl: z.string().nullable(),
   roles: z.array(z.string()),
   status: UserStatus,
@@ -51,13 +54,20 @@ export type User = z.infer<typeof User>
 
 /**
  * At least 8 characters (spec 8), counted as typed and as the chat server normalises them: NFKC replaces and expands characters. The chat server
- * reads only 72 bytes, so longer passwords are refused instead of cut.
+ * reads only 72 bytes, so longer passwords are refused instead of cut. Passwords that a guesser tries first are refused too.
  */
 export const NewPassword = z
   .string()
   .refine((text) => Math.min([...text].length, [...text.normalize('NFKC')].length) >= 8, 'must be at least 8 characters')
   .refine((text) => new TextEncoder().encode(text.normalize('NFKC')).length <= 72, 'must be at most 72 bytes')
-  .meta({ description: 'At least 8 characters, at most 72 bytes' })
+  .refine(
+    (text) => [...text].length < 8 || !isCommonPassword(text),
+    'must not be a common password: a well-known word, a row of the keyboard or a repetition',
+  )
+  .meta({ description: 'At least 8 characters, at most 72 bytes, no common password' })
+
+/** The mail address of a user. Parents of two children may have one for both. */
+export const UserEmail = Email
 
 /** Generates a password: four groups of four, 80 bits, easy to type once. Spreadsheets never read it as a formula. */
 export const generatePassword = (random: Random): string => (randomText(random, 16).match(/.{4}/g) ?? []).join('-')
@@ -106,14 +116,6 @@ export const isReserved = (localpart: string): boolean => isPlatformAccount(loca
 
 /** Longer names do not fit the index. */
 const maxSearchLetters = 200
-const accents = /[\u0300-\u036f]/g
-
-/**
- * A name without case and accents, for comparison: `Özlem` becomes `ozlem`. The detour over upper case unifies letters with several lower-case
- * forms: `Yıldız` equals `YILDIZ`, `Strauß` equals `STRAUSS`.
- */
-export const foldName = (text: string): string =>
-  text.normalize('NFKD').replace(accents, '').toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ')
 
 /** The text by which contacts are searched and ordered: display name, then localpart. */
 export const searchNameOf = ({ displayName, localpart }: Readonly<{ displayName: string | null; localpart: string }>): string =>

@@ -32,6 +32,7 @@ import { migrateDocuments, moduleRunsFeature } from '../module-runs/index.ts'
 import { activateService, callModuleService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
 import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
 import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
+import { peopleFeature } from '../people/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
@@ -112,6 +113,11 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(hostsFeature, ({ hosts, declared }: Deps) => ({ ...hosts, commandsInUse, cleanups: () => declared().cleanups })),
   withDeps(tenantsFeature, ({ boxes, fileUsageOf }: Deps) => ({ ...boxes, fileUsageOf })),
   withDeps(usersFeature, ({ users }: Deps) => users),
+  withDeps(peopleFeature, ({ users, keyring, revocations, config, clock }: Deps) => ({
+    ...{ ...users, keyring, revocations, baseUrl: config.baseUrl },
+    // Without settings mails end in a folder of the daemon, which no user reads.
+    mailer: config.mail.smtp !== undefined || config.mail.folder !== undefined ? makeMailer(clock, config) : undefined,
+  })),
   withDeps(privacyFeature, privacyDeps),
   withDeps(homeserverFeature, ({ db, clock, networks }: Deps) => ({ db, clock, networks })),
   withDeps(cronsFeature, (deps: Deps) => ({ ...deps, jobs: deps.declared().crons })),

@@ -42,8 +42,8 @@ export async function tenantDeps(deps: Shared) {
   }
   const activeUsers = openActiveUsers(deps)
   const authenticate = authenticateUser(sessions)
-  const platform: typeof authenticate = async (authorization) => {
-    const principal = await authenticate(authorization)
+  const platform: typeof authenticate = async (authorization, access) => {
+    const principal = await authenticate(authorization, access)
     activeUsers.record(principal)
     return principal
   }

@@ -8,6 +8,8 @@ export type AuditTable = {
   data: string
   previous_hash: string
   hash: string
+  /** The subject up to its first slash: of an entry about a tenant or a user, the slug. It is not part of the hash. */
+  about?: string | null
 }
 
 /** The last entry of each chain; its row is locked while one is appended. */

@@ -34,7 +34,7 @@ export async function recordAudit(tx: Tx, clock: Clock, { chain = 'admin', ...ac
   const hash = auditHash(content, nativeSha256Hex)
   await tx
     .insertInto('audit')
-    .values({ ...entry, data: text, previous_hash: previousHash, hash })
+    .values({ ...entry, data: text, previous_hash: previousHash, hash, about: subject?.split('/', 1)[0] ?? null })
     .execute()
   await tx.updateTable('audit_heads').set({ seq: entry.seq, hash }).where('chain', '=', chain).execute()
 }

@@ -26,8 +26,8 @@ export type Authenticators = Readonly<{
   automation?(key: string | undefined, address: string | undefined): Promise<TenantOfCall>
   /** The developer account of a user, by the header `X-Developer-Id`. Throws FORBIDDEN. */
   developer?(user: PlatformPrincipal, developerId: string | undefined): Promise<DeveloperActor>
-  /** Throws INVALID_MATRIX_TOKEN for a chat token. */
-  platform?(authorization: string | undefined): Promise<PlatformPrincipal>
+  /** Throws INVALID_MATRIX_TOKEN for a chat token, SETUP_REQUIRED for an initial password unless `setup`. */
+  platform?(authorization: string | undefined, access?: Readonly<{ setup?: boolean }>): Promise<PlatformPrincipal>
 }>
 
 /** The tenant that a call of `path` names. Throws FORBIDDEN unless the caller may act for it. */
@@ -86,9 +86,9 @@ export async function identify(auth: Auth, request: Request, authenticate: Authe
 }
 
 /** A token that is not one of a user may be one of an admin where the endpoint permits that. */
-async function userOrAdmin({ orAdmin }: Extract<Auth, { kind: 'platform' }>, request: Request, authenticate: Authenticators) {
+async function userOrAdmin({ orAdmin, setup }: Extract<Auth, { kind: 'platform' }>, request: Request, authenticate: Authenticators) {
   try {
-    return await userOf(request, authenticate)
+    return await userOf(request, authenticate, { setup: setup === true })
   } catch (error) {
     if (!orAdmin || !isProblem(error, 'UNAUTHENTICATED')) throw error
     const auth = { kind: 'admin', role: orAdmin, person: true } as const
@@ -109,7 +109,11 @@ function permitted(auth: Extract<Auth, { kind: 'admin' }>, actor: AdminActor | T
   return actor
 }
 
-export async function userOf(request: Request, { platform }: Authenticators): Promise<PlatformPrincipal> {
+export async function userOf(
+  request: Request,
+  { platform }: Authenticators,
+  access?: Readonly<{ setup?: boolean }>,
+): Promise<PlatformPrincipal> {
   if (!platform) throw problem('UNAUTHENTICATED', 'This daemon has no login for users of tenants.')
-  return platform(request.get('authorization'))
+  return platform(request.get('authorization'), access)
 }

@@ -24,7 +24,7 @@ const Payload = z.object({ userId: z.string() })
  * Erases a user for good. Its sessions end within a second and its name goes at once; jobs remove its data and its chat account, the account as soon
  * as the chat server accepts writes. A repeat runs the jobs again. Throws NOT_FOUND.
  */
-export const eraseUser = (deps: PrivacyDeps, actor: Actor, one: OneUser): Promise<User> =>
+export const eraseUser = (deps: Omit<PrivacyDeps, 'eraseSteps'> & Partial<PrivacyDeps>, actor: Actor, one: OneUser): Promise<User> =>
   deps.db.transaction().execute(async (tx) => {
     const { tenant, user } = await eraseUserRecord(deps, tx, one)
     await enqueueJob(tx, deps.clock, { topic, payload: { userId: user.id }, key: user.id })

@@ -5,11 +5,13 @@ import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { type DeletionDeps, deleteTenant, deletionJobs, showTenantDeletion } from './delete-tenant.ts'
 import { eraseUser, erasureJobs, type PrivacyDeps } from './erase-user.ts'
-import { type ExportDeps, exportTenant } from './export-tenant.ts'
+import type { ExportDeps } from './export-rows.ts'
+import { exportTenant } from './export-tenant.ts'
 
 export { type DeletionDeps, deletionJobs } from './delete-tenant.ts'
-export type { PrivacyDeps } from './erase-user.ts'
-export type { ExportDeps } from './export-tenant.ts'
+export { eraseUser, type PrivacyDeps } from './erase-user.ts'
+export { exportPerson } from './export-person.ts'
+export type { ExportDeps } from './export-rows.ts'
 
 export const privacyFeature = feature<PrivacyDeps & DeletionDeps & ExportDeps>({
   name: 'privacy',

@@ -8,22 +8,25 @@ import { type FoundSession, validSession } from './sessions.repo.ts'
 
 type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'keys' | 'revocations' | 'roles'>
 
-export type AuthenticateUser = (authorization: string | undefined) => Promise<PlatformPrincipal>
+/** `setup`: also a user who must still replace an initial password. */
+export type AuthenticateUser = (authorization: string | undefined, access?: Readonly<{ setup?: boolean }>) => Promise<PlatformPrincipal>
 
 /**
  * Authenticates a user by its platform token. The token names the session; session, user, tenant and roles are read from the database and cached,
  * and so is that a session has ended. A revocation drops the cache entry within a second on every replica. While revocations cannot be read, every call reads the database. Throws
- * UNAUTHENTICATED, INVALID_MATRIX_TOKEN or, without a database, UNAVAILABLE.
+ * UNAUTHENTICATED, INVALID_MATRIX_TOKEN, SETUP_REQUIRED or, without a database, UNAVAILABLE.
  */
 export function authenticateUser(deps: Deps): AuthenticateUser {
   const findPrincipal = principalCache(deps)
-  return async (authorization) => {
+  return async (authorization, { setup = false } = {}) => {
     const token = platformToken(authorization)
     const claims = await orUnavailable(() => deps.keys.verify(token))
     const found = await findPrincipal(claims.fam)
     const isSameUser = found?.principal.matrixUserId === claims.sub && found.principal.tenantId === claims.tid
     if (!found || !isSameUser || found.expiresAtMs <= deps.clock.now().getTime())
       throw problem('UNAUTHENTICATED', 'The session has ended. fix: refresh it, or log in again')
+    if (found.hasInitialPassword && !setup)
+      throw problem('SETUP_REQUIRED', 'Your password is an initial one. fix: choose your own with POST /api/auth/v1/change-password')
     return found.principal
   }
 }
@@ -38,7 +41,7 @@ function platformToken(authorization: string | undefined): string {
   return token
 }
 
-type FoundPrincipal = Readonly<{ principal: PlatformPrincipal; expiresAtMs: number }>
+type FoundPrincipal = Readonly<{ principal: PlatformPrincipal; expiresAtMs: number; hasInitialPassword: boolean }>
 /** `found` is undefined for a session that is not valid: each call with its token would read the database. */
 type Cached = Readonly<{ found: FoundPrincipal | undefined; readAtMs: number }>
 
@@ -87,4 +90,5 @@ const toPrincipal = (session: FoundSession, capabilities: PlatformPrincipal['cap
     capabilities,
   },
   expiresAtMs: Date.parse(session.expiresAt),
+  hasInitialPassword: session.hasInitialPassword,
 })

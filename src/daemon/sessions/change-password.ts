@@ -1,9 +1,11 @@
 import { isProblem, type PlatformPrincipal, problem, secret } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import {
   acquirePasswordLease,
+  assertFitPassword,
   findUserById,
   type PasswordLease,
   passwordBusy,
@@ -11,6 +13,7 @@ import {
   recordPasswordSet,
   recordUnderLease,
   releasePasswordLease,
+  type UserRecord,
   writeUnderLease,
 } from '../users/index.ts'
 import type { SessionsDeps } from './deps.ts'
@@ -18,7 +21,7 @@ import { recordSuccess } from './login-attempts.ts'
 import { logoutDevice, type Proof, provePassword, withConstantTimeRefusal } from './prove-password.ts'
 import { validSession } from './sessions.repo.ts'
 
-type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting' | 'refusals' | 'draining'>
+type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting' | 'refusals' | 'revocations' | 'draining'>
 type Change = Readonly<{ currentPassword: string; newPassword: string; address: string; signal?: AbortSignal | undefined }>
 
 /** The short-lived chat device that proves the current password. */
@@ -36,6 +39,7 @@ export const changePassword = (deps: Deps, actor: PlatformPrincipal, change: Cha
 async function proveAndChange(deps: Deps, actor: PlatformPrincipal, change: Change): Promise<void> {
   const { tenantSlug, userId } = actor
   const user = await findUserById(deps.db, userId)
+  if (user) assertFit(user, change, tenantSlug)
   const version = await readPasswordVersion(deps, userId)
   if (user && version === undefined) throw await passwordBusy(deps, userId)
   const credentials = {
@@ -54,9 +58,20 @@ async function proveAndChange(deps: Deps, actor: PlatformPrincipal, change: Chan
     if (!lease) throw await passwordBusy(deps, userId)
     await writeUnderLease(deps, lease, () => setPassword(deps, proof, change.newPassword))
     await recordUnderLease(deps, lease, () => recordChange(deps, actor, { proof, lease }))
+    // The session may do everything from now on.
+    if (user?.hasInitialPassword) await deps.revocations.readNow()
   } finally {
     await logoutDevice(deps, proof)
   }
+}
+
+/** Throws VALIDATION. An initial password is known to others, so it cannot stay. */
+function assertFit(user: UserRecord, { currentPassword, newPassword }: Change, slug: string): void {
+  assertFitPassword(newPassword, { ...user, slug }, 'newPassword')
+  if (user.hasInitialPassword && newPassword === currentPassword)
+    throw problem('VALIDATION', 'newPassword: must not be the initial password', {
+      details: [{ path: 'newPassword', reason: 'must not be the initial password' }],
+    })
 }
 
 type Proved = Readonly<{ proof: Proof; version: number | undefined }>
@@ -79,7 +94,9 @@ type Changed = Readonly<{ proof: Proof; lease: PasswordLease }>
 const recordChange = ({ db, clock }: Deps, actor: PlatformPrincipal, { proof, lease }: Changed): Promise<void> =>
   db.transaction().execute(async (tx) => {
     if (!(await releasePasswordLease(tx, lease))) throw await passwordBusy({ db: tx, clock }, actor.userId)
+    const hadInitial = (await findUserById(tx, actor.userId))?.hasInitialPassword
     await recordPasswordSet(tx, clock, { id: actor.userId, tenantId: proof.tenant.id })
+    if (hadInitial) await publishRevocation(tx, clock, { kind: 'user', subject: actor.userId })
     await recordAudit(tx, clock, { actor, action: 'user.password-changed', subject: `${actor.tenantSlug}/${proof.localpart}` })
   })
 

@@ -12,8 +12,8 @@ export { type AuthenticateUser, authenticateUser } from './authenticate-user.ts'
 export { deleteUserSessions } from './delete-user-sessions.ts'
 export type { SessionsDeps } from './deps.ts'
 export { endUserSessions } from './end-sessions.ts'
-export { deleteExpiredFailures, loginWaiters, unlockLogin } from './login-attempts.ts'
-export { deleteExpiredSessions } from './sessions.repo.ts'
+export { deleteExpiredFailures, lockedUntil, loginWaiters, unlockLogin } from './login-attempts.ts'
+export { countOpenSessions, deleteExpiredSessions } from './sessions.repo.ts'
 export { sessionsRoutes } from './sessions.routes.ts'
 
 export const sessionsFeature = feature<SessionsDeps>({

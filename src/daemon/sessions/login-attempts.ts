@@ -183,10 +183,24 @@ export async function recordSuccess(tx: Tx, clock: Clock, { subject, network, co
     .execute()
 }
 
-/** Clears the failures of a user whose password was reset: earlier guesses say nothing about the new password. */
+/** Clears the failures of a user whose password was reset, or whose administration ends the lock. */
 export async function unlockLogin(tx: Tx, { tenantId, localpart }: Readonly<{ tenantId: string; localpart: string }>): Promise<void> {
   const subject = sha256Hex(lockSubject({ id: tenantId }, '', localpart))
   await tx.updateTable('user_login_failures').set({ failures: 0 }).where('subject', '=', subject).execute()
+}
+
+/** Until when a user is locked for networks that it has not logged in from; undefined: it is not. */
+export async function lockedUntil({ db, clock }: Deps, { tenantId, localpart }: Readonly<{ tenantId: string; localpart: string }>) {
+  const row = await db
+    .selectFrom('user_login_failures')
+    .select('until')
+    .where('subject', '=', sha256Hex(lockSubject({ id: tenantId }, '', localpart)))
+    .where('failures', '>=', maxFailures)
+    .where('until', '>', isoNow(clock))
+    .orderBy('until', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.until
 }
 
 /** Deletes expired failure counters. Guessed names have one each, so this runs every few minutes, not nightly. */

@@ -3,9 +3,9 @@ import { deviceNameOf, networkOf, sessionEnd } from '../../core/sessions/index.t
 import { tenantSuspended } from '../../core/tenants/index.ts'
 import { canonicalLocalpart, matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type DbOrTx, forNoKeyUpdate, type Tx, type WithTx } from '../db/index.ts'
+import { forNoKeyUpdate, type Tx, type WithTx } from '../db/index.ts'
 import { publicHostOf } from '../homeserver/index.ts'
-import { type TenantRecord, tenantByChatDomain, tenantById, tenantBySlug } from '../tenants/index.ts'
+import { type TenantRecord, tenantById, tenantByName } from '../tenants/index.ts'
 import { ensureUser, findUser, type UserRecord } from '../users/index.ts'
 import type { SessionsDeps } from './deps.ts'
 import { endSessions } from './end-sessions.ts'
@@ -36,6 +36,7 @@ type LoginResult = Readonly<{
   matrixAccessToken: string
   matrixUserId: string
   homeserver: string
+  passwordChangeRequired?: true
   refreshToken?: string
   refreshTokenExpiresAt?: string
 }>
@@ -50,7 +51,7 @@ export const login = (deps: SessionsDeps, input: LoginInput): Promise<LoginResul
 /** Find tenant and user, prove the password, open the session in one transaction, then issue the token. */
 async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: requested, setTenant, setCaller, ...input }: LoginInput) {
   const deviceName = deviceNameOf(requested)
-  const tenant = await findTenant(deps.db, tenantEntered)
+  const tenant = await tenantByName(deps.db, tenantEntered)
   const before = tenant && (await findUser(deps.db, { tenantId: tenant.id, localpart: canonicalLocalpart(input.username) }))
   setCaller?.({ tenant: tenant?.slug, user: before?.id })
   const credentials = { ...input, tenant, tenantEntered, deviceName }
@@ -58,20 +59,16 @@ async function logIn(deps: SessionsDeps, { tenant: tenantEntered, deviceName: re
     deps.db.transaction().execute((tx) => openSession({ ...deps, tx }, proof, { ...input, deviceName, before })),
   )
   return orLogoutDevice(deps, proof, async () => {
-    const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = session
+    const { id, tenantId, chatDomain, expiresAt, hasInitialPassword, ...refreshToken } = session
     setTenant?.(tenantId)
     const issued = await issueToken(deps, { id, localpart: proof.localpart, tenantId, chatDomain, expiresAt })
     const homeserver = await publicHostOf(deps.db, proof.tenant)
-    if (input.chat === false) await logoutDevice(deps, proof)
-    const matrixAccessToken = input.chat === false ? '' : proof.chat.accessToken.reveal()
-    return { ...issued, matrixAccessToken, matrixUserId: proof.chat.userId, homeserver, ...refreshToken }
+    // An initial password opens no chat: other people know it.
+    const hasChat = input.chat !== false && !hasInitialPassword
+    if (!hasChat) await logoutDevice(deps, proof)
+    const chat = { matrixAccessToken: hasChat ? proof.chat.accessToken.reveal() : '', matrixUserId: proof.chat.userId, homeserver }
+    return { ...issued, ...chat, ...(hasInitialPassword ? { passwordChangeRequired: true as const } : {}), ...refreshToken }
   })
-}
-
-/** Finds a tenant by slug or chat domain, ignoring case. */
-async function findTenant(db: DbOrTx, entered: string): Promise<TenantRecord | undefined> {
-  const name = entered.trim().toLowerCase()
-  return (await tenantBySlug(db, name)) ?? (await tenantByChatDomain(db, name))
 }
 
 /** `before`: the user as it was before the password was checked. */
@@ -99,7 +96,8 @@ async function openSession(deps: WithTx<SessionsDeps>, { attempt, tenant, localp
   const refreshToken = input.issueRefreshToken ? await firstRefreshToken(tx, deps, { id, now, expiresAt }) : {}
   await endSessions({ tx, clock }, tooMany, 'too_many')
   if (made) await recordUserCreated(tx, clock, { tenant, user, sessionId: id })
-  return { id, tenantId: tenant.id, chatDomain: tenant.chatDomain, expiresAt, ...refreshToken }
+  const hasInitialPassword = Number(locked.password_initial) === 1
+  return { id, tenantId: tenant.id, chatDomain: tenant.chatDomain, expiresAt, hasInitialPassword, ...refreshToken }
 }
 
 /** False for a tenant that is deleted. The password is proven: an active user of a suspended tenant learns of it. Throws TENANT_SUSPENDED. */
@@ -115,7 +113,7 @@ async function mayOpen(tx: Tx, { id }: TenantRecord, localpart: string): Promise
 const lockUserRow = (tx: Tx, userId: string) =>
   tx
     .selectFrom('users')
-    .select(['status', 'password_version'])
+    .select(['status', 'password_version', 'password_initial'])
     .where('id', '=', userId)
     .modifyEnd(forNoKeyUpdate(tx))
     .executeTakeFirstOrThrow()

@@ -63,6 +63,7 @@ export type FoundSession = Readonly<{
   tenantSlug: string
   chatDomain: string
   expiresAt: string
+  hasInitialPassword: boolean
 }>
 
 /** Valid sessions: open, of an active user of an active tenant. */
@@ -79,7 +80,7 @@ const validSessions = (db: DbOrTx, now: string) =>
 const found = (db: DbOrTx, now: string) =>
   validSessions(db, now)
     .select(['sessions.id', 'sessions.user_id', 'sessions.tenant_id', 'sessions.expires_at'])
-    .select(['users.localpart', 'users.roles', 'tenants.slug', 'tenants.chat_domain'])
+    .select(['users.localpart', 'users.roles', 'users.password_initial', 'tenants.slug', 'tenants.chat_domain'])
 
 type FoundRow = Awaited<ReturnType<ReturnType<typeof found>['executeTakeFirstOrThrow']>>
 
@@ -92,6 +93,7 @@ const toFound = (row: FoundRow): FoundSession => ({
   tenantSlug: row.slug,
   chatDomain: row.chat_domain,
   expiresAt: row.expires_at,
+  hasInitialPassword: Number(row.password_initial) === 1,
 })
 
 export async function validSession(db: DbOrTx, clock: Clock, id: string): Promise<FoundSession | undefined> {
@@ -137,6 +139,17 @@ export async function sessionsBefore(db: DbOrTx, { userId, now, ended = false, b
     endedAt: row.ended_at,
     endedBy: row.ended_by,
   }))
+}
+
+export async function countOpenSessions(db: DbOrTx, clock: Clock, userId: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('sessions')
+    .select((of) => of.fn.countAll().as('count'))
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', isoNow(clock))
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
 /** Ids of a user's open sessions beyond `max`, except the most recently used. */

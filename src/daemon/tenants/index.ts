@@ -20,6 +20,7 @@ export {
   type TenantRecord,
   tenantByChatDomain,
   tenantById,
+  tenantByName,
   tenantBySlug,
   tenantIdsAfter,
   tenantsAfter,

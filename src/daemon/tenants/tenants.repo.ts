@@ -49,6 +49,12 @@ export async function tenantByChatDomain(db: DbOrTx, chatDomain: string): Promis
   return row && toTenant(row)
 }
 
+/** Finds a tenant by slug or chat domain, ignoring case. */
+export async function tenantByName(db: DbOrTx, entered: string): Promise<TenantRecord | undefined> {
+  const name = entered.trim().toLowerCase()
+  return (await tenantBySlug(db, name)) ?? (await tenantByChatDomain(db, name))
+}
+
 type Page = Readonly<{ plan?: Plan | undefined; after?: string | undefined; limit: number }>
 
 /** A page of tenants by slug. */

@@ -6,16 +6,17 @@ import { publishContactEvent } from '../contacts/index.ts'
 import { forUpdate, type Tx, type WithTx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { assertKnownRoles } from './create-user.ts'
-import type { UsersDeps } from './deps.ts'
+import type { Delegated, UsersDeps } from './deps.ts'
 import { changeableUser, type OneUser, userView } from './show-users.ts'
 import { enqueueLockSync, enqueueNameSync } from './sync-users.ts'
 import { findUserById, lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
 type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles'>
-type RoleDeps = Deps & Pick<UsersDeps, 'checkApprovers' | 'checkStalled'>
+type RoleDeps = Deps & Delegated & Pick<UsersDeps, 'checkApprovers' | 'checkStalled'>
 type Changes = Readonly<{
   displayName?: string | null | undefined
   locale?: string | null | undefined
+  email?: string | null | undefined
   roles?: readonly string[] | undefined
 }>
 
@@ -25,16 +26,20 @@ export async function changeUser(deps: RoleDeps, actor: Actor, { slug, localpart
   return deps.db.transaction().execute(async (tx) => {
     await lockUser(tx, { slug, localpart })
     const { tenant, user } = await changeableUser(tx, { slug, localpart })
+    await deps.delegated?.assertMayChange(tx, user, { roles: changes.roles })
     const at = isoNow(deps.clock)
     await updateUser(tx, user, { updatedAt: at, changes })
     await publishChanges({ ...deps, tx }, user, changes)
     const lost = user.roles.filter((role) => changes.roles !== undefined && !changes.roles.includes(role))
     if (lost.length > 0) await deps.checkApprovers(tx, deps.clock, { tenantId: user.tenantId, roles: lost })
     if (changes.roles?.some((role) => !user.roles.includes(role))) await deps.checkStalled(tx, deps.clock, { tenantId: user.tenantId })
-    await recordAudit(tx, deps.clock, { actor, action: 'user.changed', subject: `${slug}/${localpart}`, data: changes })
+    await recordAudit(tx, deps.clock, { actor, action: 'user.changed', subject: `${slug}/${localpart}`, data: withoutEmail(changes) })
     return userView(tenant, { ...user, ...definedIn(changes), updatedAt: at })
   })
 }
+
+/** The log is kept for ever, and holds no address. */
+const withoutEmail = ({ email, ...changes }: Changes) => ({ ...changes, ...(email === undefined ? {} : { email: 'changed' }) })
 
 async function publishChanges(deps: WithTx<Deps>, user: UserRecord, { roles, displayName, locale }: Changes): Promise<void> {
   const { tx } = deps
@@ -49,9 +54,10 @@ async function publishChanges(deps: WithTx<Deps>, user: UserRecord, { roles, dis
   await publishRevocation(tx, clock, { kind: 'user', subject: id })
 }
 
-const definedIn = ({ displayName, locale, roles }: Changes): Partial<UserRecord> => ({
+const definedIn = ({ displayName, locale, email, roles }: Changes): Partial<UserRecord> => ({
   ...(displayName === undefined ? {} : { displayName }),
   ...(locale === undefined ? {} : { locale }),
+  ...(email === undefined ? {} : { email }),
   ...(roles === undefined ? {} : { roles }),
 })
 
@@ -68,13 +74,14 @@ export const enableUser = (deps: StatusDeps, actor: Actor, one: OneUser): Promis
 type StatusChange = Readonly<{ status: UserStatus; reason?: string }>
 
 const setStatus = (
-  { db, clock, roles, endUserSessions, checkApprovers, checkStalled, returnTasks }: StatusDeps,
+  { db, clock, roles, delegated, endUserSessions, checkApprovers, checkStalled, returnTasks }: StatusDeps,
   actor: Actor,
   { one, change: { status, reason } }: Readonly<{ one: OneUser; change: StatusChange }>,
 ): Promise<User> =>
   db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const { tenant, user } = await changeableUser(tx, one)
+    await delegated?.assertMayChange(tx, user, { status })
     // Also for an unchanged status: the chat server may have missed it.
     await enqueueLockSync(tx, clock, user)
     if (user.status === status) return userView(tenant, user)

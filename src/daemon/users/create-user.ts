@@ -1,12 +1,20 @@
 import { isFault } from '../../core/homeserver/index.ts'
 import { type Actor, type Clock, isoNow, newId, problem, type Random, secret, type TenantId, type UserId } from '../../core/kit/index.ts'
-import { type CreatedUser, generatePassword, isPlatformAccount, type RoleBook, unknownRoles } from '../../core/users/index.ts'
+import {
+  type CreatedUser,
+  generatePassword,
+  isOwnName,
+  isPlatformAccount,
+  isReserved,
+  type RoleBook,
+  unknownRoles,
+} from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishContactEvent } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
-import { existingTenant } from '../tenants/index.ts'
-import type { UsersDeps } from './deps.ts'
+import { existingTenant, type TenantRecord } from '../tenants/index.ts'
+import type { Delegated, UsersDeps } from './deps.ts'
 import { userView } from './show-users.ts'
 import { findUser, insertUser, recordPasswordKnown, type UserRecord } from './users.repo.ts'
 
@@ -15,6 +23,7 @@ type CreateInput = Readonly<{
   localpart: string
   displayName?: string | undefined
   locale?: string | undefined
+  email?: string | undefined
   roles?: readonly string[] | undefined
   password?: string | undefined
 }>
@@ -23,24 +32,48 @@ type CreateInput = Readonly<{
  * Creates a user, the chat account first, so that an interrupted call can be repeated. An existing chat account keeps its password. Throws
  * NOT_FOUND (tenant), ALREADY_EXISTS, VALIDATION, CONFLICT (the chat server rejects the name), HOMESERVER_UNREACHABLE.
  */
-export async function createUser(deps: UsersDeps, actor: Actor, input: CreateInput): Promise<CreatedUser> {
-  const { db, random, roles: book, homeservers } = deps
-  const { slug, localpart, displayName = null, locale = null, roles = [book.defaultRole] } = input
+export async function createUser(deps: UsersDeps & Delegated, actor: Actor, input: CreateInput): Promise<MadeUser> {
+  const { db, random, roles: book, homeservers, delegated } = deps
+  const { slug, localpart, displayName = null, locale = null, email = null, roles = [book.defaultRole] } = input
   assertKnownRoles(book, roles)
-  if (isPlatformAccount(localpart))
-    throw problem('VALIDATION', `The name ${localpart} is reserved for the platform. fix: choose another name`)
+  assertFreeName(localpart, delegated !== undefined)
+  const refusal = delegated?.refusalOfRoles(roles)
+  if (refusal !== undefined) throw problem('FORBIDDEN', refusal)
   const tenant = await existingTenant(db, slug)
+  if (input.password !== undefined) assertFitPassword(input.password, { localpart, displayName, slug })
   const found = await findUser(db, { tenantId: tenant.id, localpart })
-  if (found) throw alreadyExists(slug, found)
+  if (found) throw alreadyExists(slug, found, delegated)
   const password = input.password ?? generatePassword(random)
   const account = await homeservers.of(tenant.id).createUser({ localpart, password: secret(password), displayName })
   if (isFault(account)) throw homeserverProblem(account, slug)
   if (account.kind === 'refused') throw problem('CONFLICT', `The chat server of ${slug} rejected the user ${localpart}: ${account.reason}`)
   const chat = account.kind === 'exists' ? 'existed' : 'created'
-  const user = await registerUser(deps, actor, { tenant, localpart, displayName, locale, roles, chat })
-  if (!user) throw alreadyExists(slug, { localpart, status: 'active' })
-  const isGenerated = chat === 'created' && input.password === undefined
-  return { user: userView(tenant, user), chat, password: isGenerated ? password : null }
+  const made = await registerUser(deps, actor, { tenant, localpart, displayName, locale, email, roles, chat })
+  if (!made) throw alreadyExists(slug, { localpart, status: 'active' }, delegated)
+  const isGenerated = chat === 'created' && input.password === undefined && made.invitedUntil === null
+  return { user: made.user, tenant, chat, password: isGenerated ? password : null, invitedUntil: made.invitedUntil }
+}
+
+/** `invitedUntil`: when the link of the invitation expires; null for a user with a password. */
+type MadeUser = Omit<CreatedUser, 'user'> & Readonly<{ user: UserRecord; tenant: TenantRecord; invitedUntil: string | null }>
+
+/** The answer to an operator, who sends no invitations. */
+export const createdView = ({ user, tenant, chat, password }: MadeUser): CreatedUser => ({ user: userView(tenant, user), chat, password })
+
+function assertFreeName(localpart: string, isDelegated: boolean): void {
+  if (isPlatformAccount(localpart) || (isDelegated && isReserved(localpart)))
+    throw problem('VALIDATION', `The name ${localpart} is reserved for the platform. fix: choose another name`)
+}
+
+/** Throws VALIDATION for a password that consists of a name of its user or organisation. */
+export function assertFitPassword(
+  password: string,
+  { localpart, displayName, slug }: Readonly<{ localpart: string; displayName: string | null; slug: string }>,
+  path = 'password',
+): void {
+  const reason = 'must not be the name of the user or of the organisation'
+  if (isOwnName(password, [localpart, displayName, slug]))
+    throw problem('VALIDATION', `${path}: ${reason}`, { details: [{ path, reason }] })
 }
 
 /** Throws VALIDATION naming the roles that the role book does not define. */
@@ -57,39 +90,58 @@ const nextStep = {
   erased: () => 'It is erased, and its name is not given out again. fix: choose another name',
 } as const
 
-const alreadyExists = (slug: string, { localpart, status }: Pick<UserRecord, 'localpart' | 'status'>) =>
-  problem('ALREADY_EXISTS', `User ${localpart} of ${slug} already exists. ${nextStep[status](slug, localpart)}`)
+/** Administrators of one tenant have no command line. */
+const ownStep = {
+  active: 'fix: choose another name',
+  disabled: 'It is disabled. fix: enable it, or choose another name',
+  erased: nextStep.erased(),
+} as const
 
-type RegisterDeps = Pick<UsersDeps, 'db' | 'clock' | 'random' | 'roles' | 'checkStalled'>
+const alreadyExists = (slug: string, { localpart, status }: Pick<UserRecord, 'localpart' | 'status'>, delegated: unknown) =>
+  problem(
+    'ALREADY_EXISTS',
+    `User ${localpart} of ${slug} already exists. ${delegated ? ownStep[status] : nextStep[status](slug, localpart)}`,
+  )
+
+type RegisterDeps = Pick<UsersDeps, 'db' | 'clock' | 'random' | 'roles' | 'checkStalled'> & Delegated
 type Registration = Readonly<{
   tenant: Readonly<{ id: TenantId; slug: string }>
   localpart: string
   displayName: string | null
   locale: string | null
+  email: string | null
   roles: readonly string[]
   /** `existed`: the chat account was there before. */
   chat: 'created' | 'existed'
 }>
 
-/** Stores a new user with event and audit record. Returns undefined if the tenant has a user of that name, which stays unchanged. */
+/** A user with the end of its invitation; null for one that was not invited. */
+type Registered = Readonly<{ user: UserRecord; invitedUntil: string | null }>
+
+/**
+ * Stores a new user with event and audit record. Returns undefined if the tenant has a user of that name, which stays unchanged. A password that the
+ * administration of the tenant chose is an initial one.
+ */
 export async function registerUser(
-  { db, clock, random, roles: book, checkStalled }: RegisterDeps,
+  { db, clock, random, roles: book, checkStalled, delegated }: RegisterDeps,
   actor: Actor,
-  registration: Registration,
-): Promise<UserRecord | undefined> {
-  const { tenant, localpart, displayName, locale, roles, chat } = registration
-  const user = newUser({ clock, random }, { tenantId: tenant.id, localpart, displayName, locale, roles })
+  { tenant, chat, ...fields }: Registration,
+): Promise<Registered | undefined> {
+  const { localpart, roles } = fields
+  const hasInitialPassword = delegated !== undefined && chat === 'created'
+  const user = newUser({ clock, random }, { tenantId: tenant.id, ...fields, hasInitialPassword })
   return db.transaction().execute(async (tx) => {
     if (!(await insertUser(tx, user))) return undefined
+    const invitedUntil = (chat === 'created' && (await delegated?.invite?.(tx, user))) || null
     await checkStalled(tx, clock, { tenantId: tenant.id })
     await publishContactEvent(tx, { clock, roles: book }, { type: 'user.created', user, roles })
-    const data = { userId: user.id, roles, chat }
+    const data = { userId: user.id, roles, chat, ...(invitedUntil === null ? {} : { invitedUntil }) }
     await recordAudit(tx, clock, { actor, action: 'user.created', subject: `${tenant.slug}/${localpart}`, data })
-    return user
+    return { user, invitedUntil }
   })
 }
 
-type UserFields = Pick<UserRecord, 'tenantId' | 'localpart' | 'displayName' | 'locale' | 'roles'>
+type UserFields = Pick<UserRecord, 'tenantId' | 'localpart' | 'displayName' | 'locale' | 'email' | 'roles' | 'hasInitialPassword'>
 
 function newUser({ clock, random }: Readonly<{ clock: Clock; random: Random }>, fields: UserFields): UserRecord {
   const at = isoNow(clock)
@@ -120,7 +172,8 @@ export async function ensureUser(
 ): Promise<EnsuredUser> {
   const found = await findUser(tx, { tenantId, localpart })
   if (found) return withKnownPassword(tx, found)
-  const user = newUser({ clock, random }, { tenantId, localpart, displayName, locale: null, roles: [roles.defaultRole] })
+  const unset = { locale: null, email: null, hasInitialPassword: false }
+  const user = newUser({ clock, random }, { tenantId, localpart, displayName, ...unset, roles: [roles.defaultRole] })
   if (await insertUser(tx, user)) {
     await publishContactEvent(tx, { clock, roles }, { type: 'user.created', user, roles: user.roles })
     return { user, made: true }

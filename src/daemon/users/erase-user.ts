@@ -1,13 +1,13 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { publishContactEvent } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
-import type { UsersDeps } from './deps.ts'
+import type { Delegated, UsersDeps } from './deps.ts'
 import { forgetPassword } from './reset-password.ts'
 import { existingUser, type OneUser } from './show-users.ts'
 import { enqueueLockSync } from './sync-users.ts'
 import { lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
-type Deps = Pick<UsersDeps, 'clock' | 'roles' | 'endUserSessions' | 'checkApprovers' | 'returnTasks'>
+type Deps = Pick<UsersDeps, 'clock' | 'roles' | 'endUserSessions' | 'checkApprovers' | 'returnTasks'> & Delegated
 
 /**
  * Erases a user in the caller's transaction: its sessions end, and its name, picture and roles go. Its work is checked and returned as when a
@@ -18,10 +18,11 @@ export async function eraseUserRecord(deps: Deps, tx: Tx, one: OneUser) {
   const { clock, roles } = deps
   await lockUser(tx, one)
   const { tenant, user } = await existingUser(tx, one)
+  await deps.delegated?.assertMayChange(tx, user, { status: 'erased' })
   await enqueueLockSync(tx, clock, user)
   if (user.status === 'erased') return { tenant, user }
   const at = isoNow(clock)
-  const none = { status: 'erased', displayName: null, avatarUrl: null, locale: null, roles: [] } as const
+  const none = { status: 'erased', displayName: null, avatarUrl: null, locale: null, email: null, roles: [] } as const
   await updateUser(tx, user, { updatedAt: at, changes: none })
   await forgetPassword(tx, clock, { slug: one.slug, user })
   // A disabled user was checked when it was disabled.

@@ -6,6 +6,7 @@ import {
   type ImportLine,
   type ImportOutcome,
   type ImportReport,
+  isOwnName,
   type PlannedUser,
   planImport,
 } from '../../core/users/index.ts'
@@ -13,7 +14,7 @@ import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import { changeUser } from './change-user.ts'
 import { registerUser } from './create-user.ts'
-import type { UsersDeps } from './deps.ts'
+import type { Delegated, UsersDeps } from './deps.ts'
 import { readCsv } from './read-csv.ts'
 import { type NamedUser, usersNamed } from './users.repo.ts'
 
@@ -25,9 +26,11 @@ type ImportInput = Readonly<{
   passwords?: Readonly<Record<string, string>> | undefined
   update?: readonly 'names'[] | undefined
   ignoreColumns?: boolean | undefined
+  emails?: boolean | undefined
 }>
 type Tenant = Awaited<ReturnType<typeof existingTenant>>
 
+type ImportDeps = UsersDeps & Delegated
 type Abortable = Readonly<{ signal?: AbortSignal | undefined }>
 
 /** A chat server takes 250 ms to hash one password, so a call stops after this time and returns where to continue. */
@@ -40,14 +43,15 @@ const lookupBatch = 500
  * unchanged, so the call can be repeated with the same file. Throws NOT_FOUND (tenant), VALIDATION (the file as a whole), HOMESERVER_UNREACHABLE
  * when nothing was done.
  */
-export async function importUsers(deps: UsersDeps & Abortable, actor: Actor, input: ImportInput): Promise<ImportReport> {
-  const { dryRun, fromLine, passwords = {}, update = [] } = input
+export async function importUsers(deps: ImportDeps & Abortable, actor: Actor, input: ImportInput): Promise<ImportReport> {
+  const { dryRun, fromLine, passwords = {}, update = [], ignoreColumns = false, emails = false } = input
   const tenant = await existingTenant(deps.db, input.slug)
-  const { rows, notes } = readCsv(input.csv, { ignoreColumns: input.ignoreColumns ?? false })
+  const { rows, notes } = readCsv(input.csv, { ignoreColumns, emails })
   const { planned, refused } = planImport(deps.roles, rows)
   const due = planned.filter(({ line }) => line >= fromLine)
   const existing = await existingOf(deps, tenant, due)
-  const works = due.map((user) => workFor(user, existing.get(user.localpart), { slug: tenant.slug, updateNames: update.includes('names') }))
+  const how = { slug: tenant.slug, updateNames: update.includes('names'), delegated: deps.delegated }
+  const works = due.map((user) => workFor(user, existing.get(user.localpart), how))
   const run = { deps, actor, tenant, homeserver: deps.homeservers.of(tenant.id), passwords }
   const done = dryRun ? { ...nothing, lines: works.map(previewOf) } : await workAll(run, works, deps.signal)
   const { nextLine, failure } = done
@@ -60,7 +64,7 @@ export async function importUsers(deps: UsersDeps & Abortable, actor: Actor, inp
 
 const messageOf = (error: unknown): string => (isProblem(error) ? error.message : 'internal error of the platform')
 
-async function existingOf({ db }: UsersDeps, { id }: Tenant, users: readonly PlannedUser[]): Promise<Map<string, NamedUser>> {
+async function existingOf({ db }: Pick<UsersDeps, 'db'>, { id }: Tenant, users: readonly PlannedUser[]): Promise<Map<string, NamedUser>> {
   const existing = new Map<string, NamedUser>()
   for (let from = 0; from < users.length; from += lookupBatch) {
     const names = users.slice(from, from + lookupBatch).map(({ localpart }) => localpart)
@@ -72,25 +76,25 @@ async function existingOf({ db }: UsersDeps, { id }: Tenant, users: readonly Pla
 /** The work of an import on one user. `line`: why there is none. */
 type Work = Readonly<{ user: PlannedUser } & ({ kind: 'create' } | { kind: 'rename'; reason: string } | { kind: 'none'; line: ImportLine })>
 
-function workFor(
-  user: PlannedUser,
-  found: NamedUser | undefined,
-  { slug, updateNames }: Readonly<{ slug: string; updateNames: boolean }>,
-): Work {
-  if (!found) return { kind: 'create', user }
+type How = Delegated & Readonly<{ slug: string; updateNames: boolean }>
+
+function workFor(user: PlannedUser, found: NamedUser | undefined, { slug, updateNames, delegated }: How): Work {
   const none = (outcome: ImportOutcome, reason: string | null): Work => ({ kind: 'none', user, line: lineOf(user, outcome, reason) })
+  const refusal = found ? undefined : delegated?.refusalOfRoles(user.roles)
+  if (refusal !== undefined) return none('refused', refusal)
+  if (!found) return { kind: 'create', user }
   if (found.status === 'erased')
     return none('erased', 'a user of this name was erased; the name is not given out again. fix: choose another username')
-  if (found.status === 'disabled')
-    return none(
-      'disabled',
-      `this user is disabled. fix: \`tenantry users enable ${slug} ${user.localpart}\`; for another person choose another username`,
-    )
+  if (found.status === 'disabled') {
+    const command = delegated ? 'enable it' : `\`tenantry users enable ${slug} ${user.localpart}\``
+    return none('disabled', `this user is disabled. fix: ${command}; for another person choose another username`)
+  }
   const isNamed = user.displayName === null || user.displayName === found.displayName
   if (isNamed) return none('existed', null)
   const [former, name] = [JSON.stringify(found.displayName ?? ''), JSON.stringify(user.displayName)]
-  if (updateNames) return { kind: 'rename', user, reason: `name ${former} becomes ${name}` }
-  return none('existed', `has the name ${former}, in the file ${name}`)
+  if (!updateNames) return none('existed', `has the name ${former}, in the file ${name}`)
+  const forbidden = delegated?.refusalOfUser(found)
+  return forbidden === undefined ? { kind: 'rename', user, reason: `name ${former} becomes ${name}` } : none('refused', forbidden)
 }
 
 const previewOf = (work: Work): ImportLine =>
@@ -112,7 +116,7 @@ type Done = Readonly<{
 const nothing: Done = { lines: [], hasChanged: false, passwords: {}, nextLine: null, failure: undefined }
 
 /** `passwords`: those of the request, by localpart. */
-type Run = Readonly<{ deps: UsersDeps; actor: Actor; tenant: Tenant; homeserver: Homeserver; passwords: Readonly<Record<string, string>> }>
+type Run = Readonly<{ deps: ImportDeps; actor: Actor; tenant: Tenant; homeserver: Homeserver; passwords: Readonly<Record<string, string>> }>
 
 async function workAll(run: Run, works: readonly Work[], signal: AbortSignal | undefined): Promise<Done> {
   const { clock } = run.deps
@@ -159,6 +163,8 @@ async function renameOne({ deps, actor, tenant }: Run, user: PlannedUser, reason
 async function createOne({ deps, actor, tenant, homeserver, passwords }: Run, user: PlannedUser): Promise<Result> {
   const { localpart, displayName } = user
   const requested = Object.hasOwn(passwords, localpart) ? passwords[localpart] : undefined
+  if (requested !== undefined && isOwnName(requested, [localpart, displayName, tenant.slug]))
+    return { user, line: lineOf(user, 'refused', 'the password must not be the name of the user or of the organisation') }
   const password = requested ?? generatePassword(deps.random)
   let generated: string | undefined
   try {
@@ -168,6 +174,7 @@ async function createOne({ deps, actor, tenant, homeserver, passwords }: Run, us
     const chat = account.kind === 'exists' ? 'existed' : 'created'
     if (chat === 'created' && requested === undefined) generated = password
     const registered = await registerUser(deps, actor, { ...user, tenant, chat })
+    if (registered && registered.invitedUntil !== null) return { user, line: lineOf(user, 'created', 'invited by mail') }
     // A concurrent import registered the user whose account this one created; the password of this one is valid.
     if (!registered) return { user, line: lineOf(user, chat === 'created' ? 'created' : 'existed'), password: generated }
     if (chat === 'existed') return { user, line: lineOf(user, 'adopted', 'the chat account existed and keeps its password') }

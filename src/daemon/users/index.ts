@@ -8,10 +8,11 @@ import { userResyncJobs } from './resync-users.ts'
 import { userSyncJobs } from './sync-users.ts'
 import { usersRoutes } from './users.routes.ts'
 
-export { changeProfile } from './change-user.ts'
-export { ensureUser } from './create-user.ts'
-export type { UsersPorts } from './deps.ts'
+export { changeProfile, changeUser, disableUser, enableUser } from './change-user.ts'
+export { assertFitPassword, createUser, ensureUser } from './create-user.ts'
+export type { DelegatedRules, UserChange, UsersDeps, UsersPorts } from './deps.ts'
 export { eraseUserRecord } from './erase-user.ts'
+export { importUsers } from './import-users.ts'
 export { loadRoleBook } from './load-role-book.ts'
 export {
   acquirePasswordLease,
@@ -22,9 +23,9 @@ export {
   releasePasswordLease,
   writeUnderLease,
 } from './password-lease.ts'
-export { recordPasswordSet } from './reset-password.ts'
+export { passwordSetAt, recordPasswordSet, resetPassword } from './reset-password.ts'
 export { userResyncJobs, userResyncListener } from './resync-users.ts'
-export { userView } from './show-users.ts'
+export { pageOfUsers, userView } from './show-users.ts'
 export { userSyncJobs } from './sync-users.ts'
 export { activeUsersWithRole, findUser, findUserById, hasActiveUser, type UserRecord, usersAfter } from './users.repo.ts'
 export { usersRoutes } from './users.routes.ts'

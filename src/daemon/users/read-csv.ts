@@ -8,11 +8,13 @@ type Row = Readonly<{ record: readonly string[]; line: number }>
 /** `notes`: how columns were read, where that is not plain. */
 type ImportTable = Readonly<{ rows: readonly ImportRow[]; notes: readonly string[] }>
 
+type ReadOptions = Readonly<{ ignoreColumns?: boolean; emails?: boolean }>
+
 /**
  * The rows of a file by its header, which decides what separates the cells. Columns that an import does not use are refused, unless
  * `ignoreColumns`. Throws VALIDATION naming the line.
  */
-export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignoreColumns?: boolean }> = {}): ImportTable {
+export function readCsv(csv: string, { ignoreColumns = false, emails = false }: ReadOptions = {}): ImportTable {
   assertTable(csv)
   assertUndamaged(csv)
   const { text, delimiter } = separated(csv.normalize('NFC'))
@@ -20,8 +22,10 @@ export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignor
   if (!head) throw invalidCsv('the file is empty')
   if (rows.length > importLimits.lines)
     throw invalidCsv(`the file has ${rows.length} lines, the maximum is ${importLimits.lines}. fix: split it`)
-  const columns = importColumns(head.record)
+  const columns = importColumns(head.record, { emails })
   if (typeof columns === 'string') throw invalidCsv(columns)
+  if (emails && columns.of.mail === undefined)
+    throw invalidCsv('no column has mail addresses. fix: add a column email, or leave out --emails (emails in the API)')
   const records = rows.map(({ record }) => record)
   for (const row of rows) {
     assertWidth(head.record, row)
@@ -36,7 +40,7 @@ export function readCsv(csv: string, { ignoreColumns = false }: Readonly<{ ignor
   const domain = commonDomain(columns, records)
   const ignored = others.length > 0 ? [`Ignored columns: ${others.join(', ')}`] : []
   return {
-    rows: rows.map(({ record, line }) => ({ line, cells: importCells(columns, record, domain) })),
+    rows: rows.map(({ record, line }) => ({ line, cells: importCells(columns, record, { domain, emails }) })),
     notes: [...columnNotes(columns, head.record, domain), ...ignored],
   }
 }

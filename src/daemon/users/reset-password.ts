@@ -6,6 +6,7 @@ import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
+import { assertFitPassword } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
 import {
   type PasswordLease,
@@ -19,7 +20,17 @@ import { changeableUser, type OneUser, userView } from './show-users.ts'
 import { countWithoutPassword, findUserById, lockUser, recordPasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
 
 type Deps = Omit<UsersDeps, 'roles'>
-type ResetInput = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
+type ResetInput = OneUser &
+  Readonly<{
+    password?: string | undefined
+    logOutDevices: boolean
+    /** The user must replace the password at the next login. */
+    isInitial?: boolean
+    /** Runs under the lease, before the password is written; throws where it must not be. */
+    check?: (user: UserRecord) => Promise<void>
+    /** Belongs to the transaction that records the password. */
+    onSet?: (tx: Tx) => Promise<void>
+  }>
 
 /**
  * Sets a new password for a user who lost it. It waits for a running password change; callers that proved the old password meanwhile fail. All
@@ -29,33 +40,36 @@ type ResetInput = OneUser & Readonly<{ password?: string | undefined; logOutDevi
 export async function resetPassword(
   deps: Deps,
   actor: Actor,
-  { password: requested, logOutDevices, ...one }: ResetInput,
-): Promise<ResetPassword> {
-  const { tenant, user } = await changeableUser(deps.db, one)
+  { password: requested, check, ...input }: ResetInput,
+): Promise<ResetPassword & Readonly<{ record: UserRecord }>> {
+  const { slug } = input
+  const { tenant, user } = await changeableUser(deps.db, { slug, localpart: input.localpart })
+  if (requested !== undefined) assertFitPassword(requested, { ...user, slug })
   const password = requested ?? generatePassword(deps.random)
   const lease = await waitForPasswordLease(deps, user.id)
-  const input = { slug: one.slug, password: secret(password), logOutDevices }
-  const chat = await writeUnderLease(deps, lease, () => setPassword(deps.homeservers.of(tenant.id), user, input))
-  const now = await recordUnderLease(deps, lease, () => recordReset(deps, actor, { ...one, tenant, user, lease, chat, logOutDevices }))
-  return { user: userView(tenant, now), chat, password: requested === undefined ? password : null }
+  const chat = await writeUnderLease(deps, lease, async () => {
+    await check?.(user)
+    return setPassword(deps.homeservers.of(tenant.id), user, { slug, password: secret(password), logOutDevices: input.logOutDevices })
+  })
+  const record = await recordUnderLease(deps, lease, () => recordReset(deps, actor, { ...input, tenant, user, lease, chat }))
+  return { user: userView(tenant, record), record, chat, password: requested === undefined ? password : null }
 }
 
-type Reset = OneUser &
-  Readonly<{
-    tenant: Readonly<{ id: string; slug: string }>
-    user: UserRecord
-    lease: PasswordLease
-    chat: ResetPassword['chat']
-    logOutDevices: boolean
-  }>
+/** The answer to an operator. */
+export const resetView = ({ user, chat, password }: ResetPassword): ResetPassword => ({ user, chat, password })
+
+type Reset = Omit<ResetInput, 'password' | 'check'> &
+  Readonly<{ tenant: Readonly<{ id: string; slug: string }>; user: UserRecord; lease: PasswordLease; chat: ResetPassword['chat'] }>
 
 /** Returns the user with its current values. */
-const recordReset = (deps: Deps, actor: Actor, { tenant, user, lease, chat, logOutDevices, ...one }: Reset): Promise<UserRecord> =>
+const recordReset = (deps: Deps, actor: Actor, { tenant, user, lease, chat, ...input }: Reset): Promise<UserRecord> =>
   deps.db.transaction().execute(async (tx) => {
-    await lockUser(tx, one)
+    const { slug, logOutDevices, isInitial = false, onSet } = input
+    await lockUser(tx, { slug, localpart: user.localpart })
     const now = (await findUserById(tx, user.id)) ?? user
     await recordPasswordKnown(tx, user.id)
-    await recordPasswordSet(tx, deps.clock, user)
+    await recordPasswordSet(tx, deps.clock, { ...user, isInitial })
+    await onSet?.(tx)
     const updatedAt = isoNow(deps.clock)
     if (!(await releasePasswordLease(tx, lease))) throw await passwordBusy({ ...deps, db: tx }, user.id)
     await updateUser(tx, user, { updatedAt, changes: {} })
@@ -64,9 +78,9 @@ const recordReset = (deps: Deps, actor: Actor, { tenant, user, lease, chat, logO
     // A new account is in no room yet.
     if (chat === 'created') await deps.resyncSpaces(tx, deps.clock, tenant.id)
     await deps.endUserSessions(tx, deps.clock, { userId: user.id, by: 'reset' })
-    const data = { userId: user.id, chat, logOutDevices }
-    await recordAudit(tx, deps.clock, { actor, action: 'user.password-reset', subject: `${one.slug}/${user.localpart}`, data })
-    return { ...now, updatedAt, passwordUnknownSince: null }
+    const data = { userId: user.id, chat, logOutDevices, ...(isInitial ? { isInitial } : {}) }
+    await recordAudit(tx, deps.clock, { actor, action: 'user.password-reset', subject: `${slug}/${user.localpart}`, data })
+    return { ...now, updatedAt, passwordUnknownSince: null, hasInitialPassword: isInitial }
   })
 
 type NewPassword = Readonly<{ slug: string; password: Secret; logOutDevices: boolean }>
@@ -95,10 +109,15 @@ async function closeRecreatedAlert(
   await closeAlerts(tx, clock, { keys: [recreatedKey(slug)], because: 'all users have a password again' })
 }
 
-type OneOfTenant = Readonly<{ id: string; tenantId: string }>
+type NewlySet = Readonly<{ id: string; tenantId: string; isInitial?: boolean }>
 
 /** Records that a user has a new password. Closes the alert about outdated passwords with the last of them. */
-export async function recordPasswordSet(tx: Tx, clock: Clock, { id, tenantId }: OneOfTenant): Promise<void> {
+export async function recordPasswordSet(tx: Tx, clock: Clock, { id, tenantId, isInitial = false }: NewlySet): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set({ password_initial: isInitial ? 1 : 0 })
+    .where('id', '=', id)
+    .execute()
   const before = await tx.selectFrom('user_passwords').select('old_since').where('user_id', '=', id).executeTakeFirst()
   const fresh = { set_at: isoNow(clock), old_since: null }
   await tx
@@ -107,6 +126,12 @@ export async function recordPasswordSet(tx: Tx, clock: Clock, { id, tenantId }: 
     .onConflict((c) => c.column('user_id').doUpdateSet(fresh))
     .execute()
   if (before?.old_since) await updateOutdatedAlert(tx, clock, tenantId)
+}
+
+/** When the platform last set the password of a user; undefined: never. */
+export async function passwordSetAt(db: DbOrTx, userId: string): Promise<string | undefined> {
+  const row = await db.selectFrom('user_passwords').select('set_at').where('user_id', '=', userId).executeTakeFirst()
+  return row?.set_at
 }
 
 type ErasedUser = Pick<UserRecord, 'id' | 'tenantId' | 'passwordUnknownSince'>

@@ -17,6 +17,7 @@ export const userView = ({ slug, chatDomain }: OfTenant, user: UserRecord): User
   matrixUserId: matrixUserIdOf(user.localpart, chatDomain),
   displayName: user.displayName,
   locale: user.locale,
+  email: user.email,
   avatarUrl: user.avatarUrl,
   roles: [...user.roles],
   status: user.status,
@@ -46,14 +47,22 @@ type Page = Readonly<{
   status?: UserStatus | undefined
   withoutPassword?: boolean | undefined
   oldPassword?: boolean | undefined
+  search?: string | undefined
+  role?: string | undefined
   cursor?: string | undefined
   limit: number
 }>
 
 /** A page of a tenant's users by name. */
 export async function listUsers({ db }: Readonly<{ db: Db }>, { slug, cursor, limit, ...filter }: Page) {
+  const { tenant, users, nextCursor } = await pageOfUsers({ db }, { slug, cursor, limit, ...filter })
+  return { users: users.map((user) => userView(tenant, user)), nextCursor }
+}
+
+/** The same as records. */
+export async function pageOfUsers({ db }: Readonly<{ db: Db }>, { slug, cursor, limit, ...filter }: Page) {
   const tenant = await existingTenant(db, slug)
-  const users = await usersAfter(db, { tenantId: tenant.id, ...filter, after: cursor, limit: limit + 1 })
-  const { page, nextCursor } = pageOf(users, limit, ({ localpart }) => localpart)
-  return { users: page.map((user) => userView(tenant, user)), nextCursor }
+  const found = await usersAfter(db, { tenantId: tenant.id, ...filter, after: cursor, limit: limit + 1 })
+  const { page, nextCursor } = pageOf(found, limit, ({ localpart }) => localpart)
+  return { tenant, users: page, nextCursor }
 }

@@ -1,5 +1,5 @@
 import type { TenantId, UserId } from '../../core/kit/index.ts'
-import { searchNameOf, type UserStatus } from '../../core/users/index.ts'
+import { foldName, searchNameOf, type UserStatus } from '../../core/users/index.ts'
 import { contains, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { UserRow } from './users.tables.ts'
 
@@ -17,6 +17,9 @@ export type UserRecord = Readonly<{
   updatedAt: string
   passwordUnknownSince: string | null
   passwordVersion: number
+  email: string | null
+  /** The password was chosen by the administration, and must be replaced before anything else. */
+  hasInitialPassword: boolean
 }>
 
 const toUser = (row: UserRow): UserRecord => ({
@@ -32,6 +35,8 @@ const toUser = (row: UserRow): UserRecord => ({
   updatedAt: row.updated_at,
   passwordUnknownSince: row.password_unknown_since,
   passwordVersion: Number(row.password_version),
+  email: row.email,
+  hasInitialPassword: Number(row.password_initial) === 1,
 })
 
 /** `localpart` in its canonical spelling. */
@@ -82,6 +87,9 @@ type Page = Readonly<{
   status?: UserStatus | undefined
   withoutPassword?: boolean | undefined
   oldPassword?: boolean | undefined
+  /** Words that the name or localpart all contain. */
+  search?: string | undefined
+  role?: string | undefined
   withoutErased?: boolean | undefined
   after?: string | undefined
   limit: number
@@ -90,7 +98,7 @@ type Page = Readonly<{
 /** A page of a tenant's users, ordered by localpart. */
 export async function usersAfter(
   db: DbOrTx,
-  { tenantId, status, withoutPassword, oldPassword, withoutErased, after, limit }: Page,
+  { tenantId, status, withoutPassword, oldPassword, search = '', role, withoutErased, after, limit }: Page,
 ): Promise<UserRecord[]> {
   let query = db.selectFrom('users').selectAll().where('tenant_id', '=', tenantId).orderBy('localpart').limit(limit)
   if (status) query = query.where('status', '=', status)
@@ -100,6 +108,8 @@ export async function usersAfter(
     const old = db.selectFrom('user_passwords').select('user_id').where('tenant_id', '=', tenantId).where('old_since', 'is not', null)
     query = query.where('id', 'in', old)
   }
+  for (const word of foldName(search).split(/\s+/).filter(Boolean)) query = query.where(contains('search_name', word))
+  if (role !== undefined) query = query.where(contains('roles', JSON.stringify(role)))
   if (after) query = query.where('localpart', '>', after)
   return (await query.execute()).map(toUser)
 }
@@ -134,8 +144,11 @@ export async function recordPasswordKnown(tx: Tx, id: string): Promise<void> {
   await tx.updateTable('users').set({ password_unknown_since: null }).where('id', '=', id).execute()
 }
 
+type NewUser = Omit<UserRecord, 'passwordUnknownSince' | 'passwordVersion' | 'email' | 'hasInitialPassword'> &
+  Partial<Pick<UserRecord, 'email' | 'hasInitialPassword'>>
+
 /** Returns false if the tenant has a user of that name. */
-export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknownSince' | 'passwordVersion'>): Promise<boolean> {
+export async function insertUser(tx: Tx, user: NewUser): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('users')
     .values({
@@ -150,6 +163,8 @@ export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknown
       created_at: user.createdAt,
       updated_at: user.updatedAt,
       password_unknown_since: null,
+      email: user.email ?? null,
+      password_initial: user.hasInitialPassword ? 1 : 0,
       search_name: searchNameOf(user),
     })
     .onConflict((c) => c.columns(['tenant_id', 'localpart']).doNothing())
@@ -158,14 +173,14 @@ export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknown
 }
 
 type Named = Pick<UserRecord, 'id' | 'localpart'>
-type Changes = Partial<Pick<UserRecord, 'displayName' | 'locale' | 'avatarUrl' | 'roles' | 'status'>>
+type Changes = Partial<Pick<UserRecord, 'displayName' | 'locale' | 'avatarUrl' | 'email' | 'roles' | 'status'>>
 
 export async function updateUser(
   tx: Tx,
   { id, localpart }: Named,
   { updatedAt, changes }: Readonly<{ updatedAt: string; changes: Changes }>,
 ): Promise<void> {
-  const { displayName, locale, avatarUrl, roles, status } = changes
+  const { displayName, locale, avatarUrl, email, roles, status } = changes
   await tx
     .updateTable('users')
     .set({
@@ -173,6 +188,7 @@ export async function updateUser(
       ...(displayName === undefined ? {} : { display_name: displayName, search_name: searchNameOf({ displayName, localpart }) }),
       ...(locale === undefined ? {} : { locale }),
       ...(avatarUrl === undefined ? {} : { avatar_url: avatarUrl }),
+      ...(email === undefined ? {} : { email }),
       ...(roles === undefined ? {} : { roles: JSON.stringify(roles) }),
       ...(status === undefined ? {} : { status }),
     })
@@ -192,16 +208,19 @@ export async function lockUser(tx: Tx, { slug, localpart }: Readonly<{ slug: str
     .execute()
 }
 
-export type NamedUser = Pick<UserRecord, 'localpart' | 'status' | 'displayName'>
+export type NamedUser = Pick<UserRecord, 'localpart' | 'status' | 'displayName' | 'roles'>
 
 /** The users of the tenant with these names, of every status: a name is never given out twice. */
 export async function usersNamed(db: DbOrTx, tenantId: string, localparts: readonly string[]): Promise<NamedUser[]> {
   if (localparts.length === 0) return []
   const rows = await db
     .selectFrom('users')
-    .select(['localpart', 'status', 'display_name'])
+    .select(['localpart', 'status', 'display_name', 'roles'])
     .where('tenant_id', '=', tenantId)
     .where('localpart', 'in', [...localparts])
     .execute()
-  return rows.map(({ localpart, status, display_name: displayName }) => ({ localpart, status, displayName }))
+  return rows.map(({ localpart, status, display_name: displayName, roles }) => ({
+    ...{ localpart, status, displayName },
+    roles: JSON.parse(roles),
+  }))
 }

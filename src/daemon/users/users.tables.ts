@@ -22,6 +22,10 @@ type UserTable = {
   password_version: Generated<number>
   /** End of the password lease; null: no write in progress. */
   password_lease_until: Generated<string | null>
+  /** Where mails about the account go. Null: the user has none. */
+  email: Generated<string | null>
+  /** 1: the administration chose the password, and the user must replace it. */
+  password_initial: Generated<number>
 }
 
 export type UserRow = Selectable<UserTable>

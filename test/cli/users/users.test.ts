@@ -16,6 +16,7 @@ const aUser = (given: Partial<User> = {}): User => ({
   displayName: 'Anna\u001b[31m',
   locale: 'de',
   avatarUrl: null,
+  email: null,
   roles: ['teacher', 'member'],
   status: 'active',
   createdAt: at('01:00:00'),

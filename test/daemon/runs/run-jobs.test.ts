@@ -406,7 +406,7 @@ onBothDialects('jobs of runs', (fresh) => {
     expect(await settle(disableUser(deps, anOperator, { ...ben, reason: 'left' }))).toEqual(['closed', 'open'])
     expect(await settle(enableUser(deps, anOperator, ben))).toEqual(['closed', 'closed'])
     expect(await settle(changeUser(deps, anOperator, { ...ben, roles: ['member'] }))).toEqual(['closed', 'closed', 'open'])
-    const user = { localpart: 'paul', displayName: null, locale: null, roles: ['school-principal'], chat: 'created' } as const
+    const user = { localpart: 'paul', displayName: null, locale: null, email: null, roles: ['school-principal'], chat: 'created' } as const
     const created = registerUser(deps, anOperator, { ...user, tenant: { id: 'ten_one' as TenantId, slug: 'one' } })
     expect(await settle(created)).toEqual(['closed', 'closed', 'closed'])
     const alerts = await one.db.selectFrom('alerts').select(['closed_because', 'count']).execute()

@@ -202,12 +202,12 @@ test('login, refresh and logout show the budget of their tenant; failures show n
 })
 
 describe('POST /change-password', () => {
-  const change = { currentPassword: aPassword, newPassword: '12345678' }
+  const change = { currentPassword: aPassword, newPassword: 'kiwi-uhr' }
 
   test('204', async () => {
     const { token } = await loggedIn()
     expect(await post('/change-password', change, token)).toMatchObject({ status: 204, body: {} })
-    expect(chat.users.get('anna')?.password).toBe('12345678')
+    expect(chat.users.get('anna')?.password).toBe('kiwi-uhr')
   })
 
   test('400 for a short new password, before the current one is checked', async () => {

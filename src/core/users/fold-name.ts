@@ -1,0 +1,8 @@
+const accents = /[\u0300-\u036f]/g
+
+/**
+ * A name without case and accents, for comparison: `Özlem` becomes `ozlem`. The detour over upper case unifies letters with several lower-case
+ * forms: `Yıldız` equals `YILDIZ`, `Strauß` equals `STRAUSS`.
+ */
+export const foldName = (text: string): string =>
+  text.normalize('NFKD').replace(accents, '').toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ')
