@@ -3,7 +3,7 @@
 // dependencies pinned by an npm-shrinkwrap.json, made from the lockfile, and beside it an SBOM; SHA256SUMS is over all files.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { init, parse } from 'es-module-lexer'
@@ -19,7 +19,11 @@ rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
 pack({ name: 'tenantry', files: filesOfPackage(), bin: manifest.bin, dependencies: manifest.dependencies })
 pack(agentPackage())
-const sums = readdirSync(target).map((name) => `${createHash('sha256').update(readFileSync(join(target, name))).digest('hex')}  ${name}\n`)
+const sumOf = (name) =>
+  createHash('sha256')
+    .update(readFileSync(join(target, name)))
+    .digest('hex')
+const sums = readdirSync(target).map((name) => `${sumOf(name)}  ${name}\n`)
 writeFileSync(join(target, 'SHA256SUMS'), sums.join(''))
 
 /** What `files` of package.json selects. */
@@ -37,7 +41,8 @@ function agentPackage() {
     if (files.has(path)) return
     files.add(path)
     const text = readFileSync(join(root, path), 'utf8')
-    for (const [, folder] of text.matchAll(/packageRoot\('((?:config|types)\/[^']+)'/g)) for (const file of filesBelow(folder)) files.add(file)
+    for (const [, folder] of text.matchAll(/packageRoot\('((?:config|types)\/[^']+)'/g))
+      for (const file of filesBelow(folder)) files.add(file)
     // pino loads its transport by a name.
     for (const [, name] of text.matchAll(/\btransport: \{ target: '([^']+)'/g)) packages.add(name)
     for (const { n: name } of parse(text)[0]) {
@@ -75,7 +80,12 @@ function pack({ name, files, bin, dependencies }) {
     cpSync(join(root, 'package-lock.json'), join(stage, 'package-lock.json'))
     // Removes what these dependencies do not need; versions stay.
     npm(stage, 'install', '--package-lock-only', '--silent')
-    renameSync(join(stage, 'package-lock.json'), join(stage, 'npm-shrinkwrap.json'))
+    const lock = JSON.parse(readFileSync(join(stage, 'package-lock.json'), 'utf8'))
+    // npm leaves out an optional package that is not for its Node.js: others have a safe SQLite of their own, and would build this one.
+    const driver = lock.packages['node_modules/better-sqlite3']
+    if (driver) driver.engines = { node: '<22.23 || >=23 <24.16' }
+    writeFileSync(join(stage, 'npm-shrinkwrap.json'), `${JSON.stringify(lock, null, 2)}\n`)
+    rmSync(join(stage, 'package-lock.json'))
     writeFileSync(join(target, `${name}-${version}.sbom.json`), npm(stage, 'sbom', '--sbom-format=cyclonedx', '--package-lock-only'))
     npm(stage, 'pack', '--silent', '--pack-destination', target)
   } finally {

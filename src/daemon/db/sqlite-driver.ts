@@ -104,7 +104,9 @@ function loadBetterSqlite(): typeof BetterSqlite {
     return Database
   } catch (cause) {
     const what = `SQLite is not available: Node.js ${process.version} has none that is safe, and better-sqlite3 does not load`
-    throw problem('CONFIG', `${what}. fix: install Node.js 22.23 or newer, or set TENANTRY_DATABASE to a PostgreSQL database`, { cause })
+    throw problem('CONFIG', `${what}. fix: install Node.js 22.23, 24.16 or newer, or set TENANTRY_DATABASE to a PostgreSQL database`, {
+      cause,
+    })
   }
 }
 
