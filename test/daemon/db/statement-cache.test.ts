@@ -73,3 +73,12 @@ test('more statements than the cache size all run', async () => {
   for (let round = 0; round < 2; round++)
     for (let n = 0; n < 600; n++) expect((await sql<{ n: number }>`select ${sql.raw(String(n))} as n`.execute(db)).rows).toEqual([{ n }])
 })
+
+test('a whole number is bound as an integer, and undefined as NULL', async () => {
+  const { rows } = await sql`select typeof(${1}) as whole, typeof(${1.5}) as part, typeof(${undefined}) as none`.execute(inMemory())
+  expect(rows).toEqual([{ whole: 'integer', part: 'real', none: 'null' }])
+})
+
+test('a text with two statements is refused, because drivers would ignore the second one', async () => {
+  await expect(sql`select ';'; select 2`.execute(inMemory())).rejects.toThrow(/more than one/)
+})
