@@ -189,7 +189,7 @@ async function openBox(testbed) {
     /** With statistics and frozen, so that no autovacuum runs beside a case. */
     fillTo: async (gigabytes) => {
       if (gigabytes === 0) return
-      const table = `bench_filler_${gigabytes}`
+      const table = `bench_filler_${String(gigabytes).replace('.', '_')}`
       const count = Math.max(1, Math.round((gigabytes - filled) * rowsPerGigabyte))
       const columns = 'n, md5(n::text) as id, repeat(md5((n * 7)::text), 8) as body'
       await sql(`create table ${table} as select ${columns} from generate_series(1, ${count}) n`)
