@@ -29,7 +29,7 @@ const platform = (because: string): TableRule => ({ tenant: null, because })
 const operators = platform('accounts and sign-ins of operators')
 const hosts = platform('hosts and their keys belong to the platform')
 const records = platform('a record of operators; names tenants by slug, users never')
-const queue = platform('work of the platform; names users by id until it is done')
+const queue = platform('work of the platform; names users by id, or as a stranger typed their names, until it is done')
 
 /** Every table of the database; one that references another stands behind it. A test fails for a table, or a column that names a user, without a rule. */
 export const tableRules: Readonly<Record<string, TableRule>> = {

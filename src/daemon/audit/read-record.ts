@@ -20,30 +20,33 @@ type Query = Readonly<{
 export async function listOwnAudit(
   { db }: Readonly<{ db: Db }>,
   { tenantId, tenantSlug }: PlatformPrincipal,
-  { limit, cursor, from, to, action, userId }: Query,
+  { userId, limit, ...query }: Query,
 ): Promise<Readonly<{ entries: RecordEntry[]; nextCursor: string | null }>> {
   const tenant = await db.selectFrom('tenants').select('created_at').where('id', '=', tenantId).executeTakeFirstOrThrow()
+  const subject = userId === undefined ? undefined : await subjectOf(db, { tenantId, tenantSlug, userId })
+  const rows = await entriesAbout(db, { ...query, slug: tenantSlug, since: tenant.created_at, subject, limit: limit + 1 })
+  const { page, nextCursor } = pageOf(rows, limit, ({ at, hash }) => pageEnd({ createdAt: at, id: hash }))
+  return { entries: page.map((row) => recordEntryOf(asEntry(row))), nextCursor }
+}
+
+type About = Omit<Query, 'userId'> & Readonly<{ slug: string; since: string; subject: string | undefined }>
+
+/** Rows about a tenant along their index, newest first. */
+export function entriesAbout(db: Db, { slug, since, subject, limit, cursor, from, to, action }: About) {
   let query = db
     .selectFrom('audit')
     .selectAll()
     .where('chain', '=', 'admin')
-    .where('about', '=', tenantSlug)
-    .where('at', '>=', tenant.created_at)
+    .where('about', '=', slug)
+    .where('at', '>=', from !== undefined && from > since ? from : since)
     .where('action', 'in', action === undefined ? Object.keys(recordedActions) : [action])
-  if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
-  if (userId !== undefined) query = query.where('subject', '=', await subjectOf(db, { tenantId, tenantSlug, userId }))
+  if (subject !== undefined) query = query.where('subject', '=', subject)
   if (cursor !== undefined) {
     const { createdAt, id } = readPageEnd(cursor)
     query = query.where(({ eb, refTuple, tuple }) => eb(refTuple('at', 'hash'), '<', tuple(createdAt, id)))
   }
-  const rows = await query
-    .orderBy('at', 'desc')
-    .orderBy('hash', 'desc')
-    .limit(limit + 1)
-    .execute()
-  const { page, nextCursor } = pageOf(rows, limit, ({ at, hash }) => pageEnd({ createdAt: at, id: hash }))
-  return { entries: page.map((row) => recordEntryOf(asEntry(row))), nextCursor }
+  return query.orderBy('at', 'desc').orderBy('hash', 'desc').limit(limit).execute()
 }
 
 type OfUser = Readonly<{ tenantId: string; tenantSlug: string; userId: string }>

@@ -4,6 +4,7 @@ import './people.tables.ts'
 import type { Revocations } from '../auth/index.ts'
 import { feature } from '../feature/index.ts'
 import type { PeopleDeps } from './deps.ts'
+import { findForgotten, forgottenTopic } from './forgot-password.ts'
 import { mailLink } from './mail-link.ts'
 import { deleteOldLinks, linkTopic } from './password-links.ts'
 import { peopleRoutes } from './people.routes.ts'
@@ -14,6 +15,6 @@ export { peopleRoutes } from './people.routes.ts'
 export const peopleFeature = feature<PeopleDeps & Readonly<{ revocations: Revocations }>>({
   name: 'people',
   routes: peopleRoutes,
-  jobs: (deps) => ({ [linkTopic]: mailLink(deps) }),
+  jobs: (deps) => ({ [forgottenTopic]: findForgotten(deps), [linkTopic]: mailLink(deps) }),
   cleanup: (deps) => [(signal) => deleteOldLinks(deps, signal)],
 })

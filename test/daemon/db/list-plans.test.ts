@@ -5,6 +5,7 @@ import { manualClock } from '../../../src/core/kit/index.ts'
 import { pageOfAlerts } from '../../../src/daemon/alerts/alerts.repo.ts'
 import { channelStates, channelsOf } from '../../../src/daemon/alerts/index.ts'
 import { listAudit } from '../../../src/daemon/audit/read-audit.ts'
+import { entriesAbout } from '../../../src/daemon/audit/read-record.ts'
 import { listUsage } from '../../../src/daemon/billing/list-billing.ts'
 import { developersToPay } from '../../../src/daemon/billing/make-statement.ts'
 import { boxesAfter } from '../../../src/daemon/boxes/boxes.repo.ts'
@@ -34,6 +35,7 @@ const ofNobody = { tenantId: 'ten_1', userId: 'usr_1' }
 const reader = { ...ofNobody, roles: [], spaceIds: [], manages: true }
 const windows = { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } }
 const place = { tenantId: 'ten_1', spaceId: 'spc_1', limit }
+const ofRecord = { slug: 'one', since: at, subject: undefined, limit }
 const snapshots = (db: Db) => ({ db, clock: manualClock(), references: [] }) as never
 
 const channels = channelsOf({ mailTo: ['ops@school.example'], channels: [], rules: {} }, 'UTC')
@@ -44,6 +46,8 @@ const lists: readonly (readonly [what: string, ask: (db: Db) => Promise<unknown>
   ['alerts, a later page', (db) => pageOfAlerts(db, { limit, before: { lastAt: at, id: 7 } })],
   ['the audit', (db) => listAudit({ db }, { chain: 'admin', limit })],
   ['the audit, a later page', (db) => listAudit({ db }, { chain: 'admin', limit, cursor: 7 })],
+  ['the record of a tenant', (db) => entriesAbout(db, ofRecord)],
+  ['the record of a tenant, a later page', (db) => entriesAbout(db, { ...ofRecord, cursor: pageEnd({ createdAt: at, id: sha }) })],
   ['jobs', (db) => jobsAfter(db, { after: 0, limit })],
   ['dead jobs', (db) => jobsAfter(db, { state: 'dead', after: 7, limit })],
   ['rollouts', (db) => rolloutsPage(db, { limit })],

@@ -34,10 +34,10 @@ onBothDialects('who may administer a tenant', (fresh) => {
   test('each role gets each endpoint, or FORBIDDEN', async () => {
     const world = await aPeopleWorld(await fresh())
     const target = await world.aUser('target', ['member'], { email: 'target@school.example' })
-    const outcomes: Record<string, string[]> = {}
+    const outcomes: Record<string, string[]> = Object.fromEntries(Object.keys(calls).map((name) => [name, []]))
     for (const role of ['member', 'teacher', 'reader', 'head', 'tenant-admin']) {
       const { api } = await world.aUser(`the-${role}`, [role])
-      for (const [name, call] of Object.entries(calls)) (outcomes[name] ??= []).push(await world.outcome(call(api, target)))
+      for (const [name, call] of Object.entries(calls)) outcomes[name]?.push(await world.outcome(call(api, target)))
     }
     const no = 'FORBIDDEN'
     // A user is erased once; a second erasure repeats the jobs, and other verbs refuse an erased user.
