@@ -3,7 +3,7 @@
 // dependencies pinned by an npm-shrinkwrap.json, made from the lockfile, and beside it an SBOM; SHA256SUMS is over all files.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { init, parse } from 'es-module-lexer'
@@ -80,12 +80,7 @@ function pack({ name, files, bin, dependencies }) {
     cpSync(join(root, 'package-lock.json'), join(stage, 'package-lock.json'))
     // Removes what these dependencies do not need; versions stay.
     npm(stage, 'install', '--package-lock-only', '--silent')
-    const lock = JSON.parse(readFileSync(join(stage, 'package-lock.json'), 'utf8'))
-    // npm leaves out an optional package that is not for its Node.js: others have a safe SQLite of their own, and would build this one.
-    const driver = lock.packages['node_modules/better-sqlite3']
-    if (driver) driver.engines = { node: '<22.23 || >=23 <24.16' }
-    writeFileSync(join(stage, 'npm-shrinkwrap.json'), `${JSON.stringify(lock, null, 2)}\n`)
-    rmSync(join(stage, 'package-lock.json'))
+    renameSync(join(stage, 'package-lock.json'), join(stage, 'npm-shrinkwrap.json'))
     writeFileSync(join(target, `${name}-${version}.sbom.json`), npm(stage, 'sbom', '--sbom-format=cyclonedx', '--package-lock-only'))
     npm(stage, 'pack', '--silent', '--pack-destination', target)
   } finally {
