@@ -105,12 +105,19 @@ export async function hostResources(
 }
 
 /** The disk with the smallest free part: databases are in volumes, which are often on a disk of their own. Null if none can be read. */
-async function fullestDisk(folders: readonly (string | undefined)[]): Promise<Pick<HostResources, 'diskBytes' | 'freeDiskBytes' | 'diskPath'> | null> {
+async function fullestDisk(
+  folders: readonly (string | undefined)[],
+): Promise<Pick<HostResources, 'diskBytes' | 'freeDiskBytes' | 'diskPath'> | null> {
   const read = async (diskPath: string) => {
     const { blocks, bavail, bsize } = await statfs(diskPath)
     return { diskBytes: blocks * bsize, freeDiskBytes: bavail * bsize, diskPath: diskPath.slice(0, 300) }
   }
   const disks = await Promise.all(folders.map((folder) => (folder === undefined ? [] : read(folder).catch(() => []))))
   const freePart = ({ diskBytes, freeDiskBytes }: { diskBytes: number; freeDiskBytes: number }) => freeDiskBytes / diskBytes
-  return disks.flat().filter(({ diskBytes }) => diskBytes > 0).toSorted((a, b) => freePart(a) - freePart(b))[0] ?? null
+  return (
+    disks
+      .flat()
+      .filter(({ diskBytes }) => diskBytes > 0)
+      .toSorted((a, b) => freePart(a) - freePart(b))[0] ?? null
+  )
 }

@@ -33,7 +33,10 @@ onBothDialects('a restart', (fresh) => {
   test('of some services tells its agent which, and is audited so', async () => {
     const { world } = await withBox()
     await (await world.api()).restartBox({ params, body: { reason: 'memory', services: ['synapse'] } })
-    expect(await world.take('host-1')).toMatchObject({ kind: 'tenant-box.restart_services', payload: { slug: 'north', services: ['synapse'] } })
+    expect(await world.take('host-1')).toMatchObject({
+      kind: 'tenant-box.restart_services',
+      payload: { slug: 'north', services: ['synapse'] },
+    })
     const entry = await world.db.selectFrom('audit').select('data').where('action', '=', 'box.restart').executeTakeFirstOrThrow()
     expect(JSON.parse(entry.data as string)).toMatchObject({ services: ['synapse'] })
   })
