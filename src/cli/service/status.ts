@@ -1,4 +1,4 @@
-import { type Alert, mostSevereFirst } from '../../core/alerts/index.ts'
+import { type Alert, severestFirst } from '../../core/alerts/index.ts'
 import { type BoxRow, boxState, healthSentence } from '../../core/boxes/index.ts'
 import type { HostView } from '../../core/hosts/index.ts'
 import { type EmergencyLack, emergencyLackText, listedState, progressText, type RolloutSummary } from '../../core/rollouts/index.ts'
@@ -27,7 +27,7 @@ export const status = command('status', 'Show alerts, rollouts, drift and hosts 
     ])
     return {
       installation,
-      alerts: alertPage.alerts.toSorted(mostSevereFirst),
+      alerts: alertPage.alerts.toSorted(severestFirst),
       rollouts: rolloutPage.rollouts.filter(isOpen),
       emergencyLacks: rolloutPage.emergencyLacks,
       boxes: summaryOf(boxes.filter(({ status }) => status !== 'removed')),

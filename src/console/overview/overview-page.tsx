@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { type Alert, mostSevereFirst } from '../../core/alerts/index.ts'
+import { type Alert, severestFirst } from '../../core/alerts/index.ts'
 import type { FleetSummary } from '../../core/boxes/index.ts'
 import { alertTone, openAlertsQuery } from '../alerts/index.ts'
 import { fleetQuery } from '../boxes/index.ts'
@@ -66,7 +66,7 @@ const Attention = ({ alerts }: Readonly<{ alerts: readonly Alert[] }>) => (
   <Section title={words.open}>
     <ul className="lines">
       {alerts
-        .toSorted(mostSevereFirst)
+        .toSorted(severestFirst)
         .slice(0, maxLines)
         .map(({ id, severity, title, command, lastAt }) => (
           <li key={id} className="wraps">

@@ -29,4 +29,4 @@ export {
 } from './message.ts'
 export { type AlertError, firstOf, humanTime, quoted, reasonText } from './phrases.ts'
 export { type ChannelRules, deliveryTime, isQuietHours, noRules, rulesText } from './rules.ts'
-export { mostSevereFirst } from './severity.ts'
+export { severestFirst } from './severity.ts'

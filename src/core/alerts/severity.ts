@@ -5,4 +5,4 @@ export const bySeverity = ['critical', 'warning', 'info'] as const satisfies rea
 type Severe = Readonly<{ severity: AlertSeverity }>
 
 /** Sorts alerts: what cuts users off comes first, also where only the first ones are shown. */
-export const mostSevereFirst = (a: Severe, b: Severe): number => bySeverity.indexOf(a.severity) - bySeverity.indexOf(b.severity)
+export const severestFirst = (a: Severe, b: Severe): number => bySeverity.indexOf(a.severity) - bySeverity.indexOf(b.severity)

@@ -269,29 +269,6 @@ export const boxCommands = {
 
 export type BoxCommandKind = keyof typeof boxCommands
 
-/**
- * Commands that may run beside another command of the same box: they take no lock and write nothing.
- * A health check is not one of them: it writes into the box, and during an update it would report the planned downtime as a failure.
- */
-export const readOnlyCommands: readonly string[] = [
-  'tenant-box.report_versions',
-  'tenant-box.logs',
-  'tenant-box.services',
-  'tenant-box.follow_logs',
-  'tenant-box.resolve_images',
-  'tenant-box.survey_import',
-] satisfies BoxCommandKind[]
-
-/** Commands that send lines until their follower is gone. They take no slot of the agent, and end with it. */
-export const isFollowing = (kind: string): boolean => kind === ('tenant-box.follow_logs' satisfies BoxCommandKind)
-
-export const isReadOnly = (kind: string): boolean => readOnlyCommands.includes(kind)
-
-/** Commands that neither wait for other commands of their box nor block them. A drill only reads the box. */
-export const nonBlockingKinds: readonly string[] = [...readOnlyCommands, 'tenant-box.drill' satisfies BoxCommandKind]
-
-export const isNonBlocking = (kind: string): boolean => nonBlockingKinds.includes(kind)
-
 export type BoxCommandPayload<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['payload']>
 export type BoxCommandResult<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['result']>
 

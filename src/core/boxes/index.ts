@@ -26,6 +26,7 @@ export {
   takeOverSaga,
 } from './box-sagas.ts'
 export { boxState, chatsText, healthSentence } from './box-state.ts'
+export { isFollowing, isNonBlocking, isReadOnly, nonBlockingKinds, readOnlyCommands } from './command-order.ts'
 export {
   type AgentError,
   type BoxFacts,
@@ -56,11 +57,6 @@ export {
   type BoxCommandResult,
   boxCommands,
   CommandOutputs,
-  isFollowing,
-  isNonBlocking,
-  isReadOnly,
-  nonBlockingKinds,
-  readOnlyCommands,
 } from './commands.ts'
 export {
   AdoptBody,

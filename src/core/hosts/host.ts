@@ -36,7 +36,7 @@ export const HostResources = z.object({
   memoryAvailableBytes: z.number().min(0).optional(),
   /** Load average over 1, 5 and 15 minutes. */
   load: z.array(z.number().min(0)).length(3).optional(),
-  /** Of the fullest of the disks of boxes, volumes and the agent's state. */
+  /** The fullest of the disks of boxes, volumes and the state of the agent. */
   diskBytes: z.number().min(0),
   freeDiskBytes: z.number().min(0),
   /** A folder on that disk. */

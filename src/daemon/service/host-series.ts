@@ -21,8 +21,16 @@ export const hostFamilies = {
     help: 'Time since the last call of the agent; absent before the first one',
   },
   tenantry_host_boxes: { type: 'gauge', labels: ['host'], help: 'Live boxes that are assigned to the host' },
-  tenantry_host_disk_bytes: { type: 'gauge', labels: ['host'], help: 'Size of the disk of the boxes' },
-  tenantry_host_disk_free_bytes: { type: 'gauge', labels: ['host'], help: 'Free space on the disk of the boxes' },
+  tenantry_host_disk_bytes: {
+    type: 'gauge',
+    labels: ['host'],
+    help: 'Size of the fullest disk with boxes, volumes or the state of the agent',
+  },
+  tenantry_host_disk_free_bytes: {
+    type: 'gauge',
+    labels: ['host'],
+    help: 'Free space on the fullest disk with boxes, volumes or the state of the agent',
+  },
   tenantry_host_memory_bytes: { type: 'gauge', labels: ['host'], help: 'Memory of the machine' },
   tenantry_host_memory_available_bytes: { type: 'gauge', labels: ['host'], help: 'Memory that programs can still get' },
   tenantry_host_cpus: { type: 'gauge', labels: ['host'], help: 'Processors of the machine' },

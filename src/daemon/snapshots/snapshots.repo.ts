@@ -153,6 +153,12 @@ export const repositoryRow = (db: DbOrTx, tenantId: string) =>
     .executeTakeFirst()
     .then((row) => row ?? { repository_id: null, lost_at: null, lost_place: null })
 
+/** The tenants whose repositories are gone. */
+export async function tenantsOfLostStores(db: DbOrTx): Promise<ReadonlySet<string>> {
+  const rows = await db.selectFrom('snapshot_repositories').select('tenant_id').where('lost_at', 'is not', null).execute()
+  return new Set(rows.map(({ tenant_id }) => tenant_id))
+}
+
 type Which = Readonly<{ boxId: string; snapshotId: string }>
 type Registered = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: SnapshotStatus }>
 

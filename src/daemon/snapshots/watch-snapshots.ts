@@ -3,7 +3,7 @@ import { closeAlerts, openKeysOf, raiseAlert } from '../alerts/index.ts'
 import { acquireLease } from '../db/index.ts'
 import { lateKey, snapshotsLate } from './alerts.ts'
 import type { SnapshotsDeps } from './deps.ts'
-import { newestPerTenant } from './snapshots.repo.ts'
+import { newestPerTenant, tenantsOfLostStores } from './snapshots.repo.ts'
 
 type Deps = Pick<SnapshotsDeps, 'db' | 'clock' | 'owner'>
 
@@ -60,22 +60,14 @@ async function lateBoxes({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<rea
         ),
       ),
     )
-    // `snapshot_store_lost` says it once.
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('snapshot_repositories')
-            .select('lost_at')
-            .whereRef('snapshot_repositories.tenant_id', '=', 'boxes.tenant_id')
-            .where('lost_at', 'is not', null),
-        ),
-      ),
-    )
     .orderBy('slug')
     .execute()
   if (boxes.length === 0) return []
+  // `snapshot_store_lost` says it once.
+  const lost = await tenantsOfLostStores(db)
   const newest = await newestPerTenant(db, now)
   return boxes
+    .filter(({ tenantId }) => !lost.has(tenantId))
     .map(({ slug, tenantId }) => ({ slug, newestAt: newest.get(tenantId) ?? null }))
     .toSorted((a, b) => ((a.newestAt ?? '') < (b.newestAt ?? '') ? -1 : 1))
 }
