@@ -55,13 +55,3 @@ export function chooseSnapshot(requested: SnapshotMode, input: HotCopyInput): Sn
   const reason = requested === 'hot' ? whyNoHotCopy(input) : undefined
   return reason === undefined ? { mode: requested } : { mode: 'alongside', reason }
 }
-
-const copyWords = {
-  before: 'dumped and stored while the box is stopped',
-  alongside: 'copied while the box is stopped',
-  hot: 'copied while the box serves',
-} as const satisfies Record<SnapshotMode, string>
-
-/** How the next update copies the database, in one line. */
-export const snapshotChoiceText = ({ mode, reason }: SnapshotChoice): string =>
-  `${mode}: the database is ${copyWords[mode]}${reason === undefined ? '' : ` (no hot copy: ${reason})`}`

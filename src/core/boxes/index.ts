@@ -94,7 +94,7 @@ export {
 } from './fences.ts'
 export { growthOf, growthText, type SizePart, sizeParts } from './growth.ts'
 export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealth } from './health.ts'
-export { chooseSnapshot, HotCopyFacts, type HotCopyInput, SnapshotChoice, snapshotChoiceText, whyNoHotCopy } from './hot-copy.ts'
+export { chooseSnapshot, HotCopyFacts, type HotCopyInput, SnapshotChoice, whyNoHotCopy } from './hot-copy.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
 export type {
@@ -159,6 +159,7 @@ export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removal
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
 export { LogBatch, LogLine, ServiceUsage } from './services.ts'
 export { BoxSizes, sizesRetentionDays } from './sizes.ts'
+export { snapshotChoiceText } from './snapshot-choice-text.ts'
 export { stepWord } from './step-words.ts'
 export { canObjectStoreReturn, parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
 export { unifiedDiff } from './unified-diff.ts'
