@@ -30,7 +30,7 @@ test.each([
   ['tenantry', 12],
   ['tenantry-agent', 1],
 ])('%s has no tests, no sources and no maps, and is below %s MB', async (name, maxMb) => {
-  const unwanted = /(^package\/(test|src|bench|node_modules)\/)|\.(map|tsx?)$/
+  const unwanted = /(^package\/(test|src|bench|node_modules)\/)|\.(map|tsx?|tsbuildinfo)$/
   expect((await filesOf(name)).filter((path) => unwanted.test(path) && !path.startsWith('package/types/'))).toEqual([])
   expect((await stat(packed(name))).size).toBeLessThan(maxMb * 1024 * 1024)
 })
