@@ -17,7 +17,8 @@ export const anonymousBounds = {
 
 export type AnonymousClass = keyof typeof anonymousBounds
 
-const logins = ['/api/auth/v1/login', '/api/admin/v1/login', '/api/admin/v1/console/']
+/** A chat server hashes the password that a link sets. */
+const logins = ['/api/auth/v1/login', '/api/auth/v1/password/', '/api/admin/v1/login', '/api/admin/v1/console/']
 const healthPaths = ['/healthz', '/readyz', '/metrics']
 
 /** The class of a call to the route of an endpoint that needs no login. */
