@@ -5,6 +5,7 @@ import { InstalledVersions, SnapshotTier, VersionsReport } from './command-parts
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { BoxFence } from './fences.ts'
 import { BoxHealth, HealthState } from './health.ts'
+import { BoxImport } from './import-record.ts'
 import { lifecycleContract } from './lifecycle-contract.ts'
 import { manifestContract, TierVersions } from './manifest.ts'
 import { BoxMove, MoveState } from './move.ts'
@@ -122,6 +123,8 @@ export const BoxDetail = BoxRow.extend({
   /** The latest move, also when it is finished. */
   move: BoxMove.nullable(),
   removal: BoxRemoval.nullable(),
+  /** The latest import of a foreign stack, also when it is finished. */
+  import: BoxImport.nullable(),
   /** How its data grew within 30 days; null before it has sizes of two days. */
   growth: BoxGrowth.nullable(),
   openCommands: z.array(OpenCommand),
