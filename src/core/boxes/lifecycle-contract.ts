@@ -243,6 +243,7 @@ export const lifecycleContract = {
     audit: 'box.import.importing',
     path: `${ofBox}/import`,
     auth: admin('operator'),
+    cost: 'plan',
     params: bySlug,
     body: z.strictObject({
       drop: ImportDrops.default([]).meta({ description: 'Names of what the box may lack, as the plan lists them' }),
