@@ -157,3 +157,57 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
     }
   })
 })
+
+describe('an imported box', () => {
+  const imported = async () => {
+    const stack = await aStack()
+    await run(stack, await stack.agent(), aContext('the-import'))
+    const box = (await stack.boxes.find('oak')) as LocalBox
+    stack.host.traffic.sendMessage(box)
+    return { ...stack, box }
+  }
+  const undo = (stack: Stack, deps: ImportDeps, context: CommandContext) =>
+    moving(stack.host.clock, () => undoImport(deps)(context, address), 5_000)
+
+  test.each(['before', 'after'] as const)('returns to its stack, wherever the agent is killed (%s)', { timeout: 120_000 }, async (when) => {
+    for (let place = 1; ; place++) {
+      const stack = await imported()
+      const life = mortalAtChange(place, when)
+      const first = await undo(stack, await stack.agent(life), aContext('the-undo', life.signal)).catch((error: Error) => error)
+      const ended = life.died() ? await undo(stack, await stack.agent(), aContext('the-undo')) : first
+      expect(ended).toMatchObject({ report: { managed: false } })
+      if (!life.died()) expect(ended).toMatchObject({ written: { events: 1 } })
+      await expectStackRuns(stack)
+      if (!life.died()) {
+        expect(place).toBeGreaterThan(4)
+        return
+      }
+    }
+  })
+
+  test('runs on where its stack does not answer', async () => {
+    const stack = await imported()
+    const deps = await stack.agent()
+    const survey: ForeignPrograms['survey'] = async (...call) => {
+      const found = await deps.foreign.survey(...call)
+      return { ...found, evidence: { ...found.evidence, chat: { failure: 'No chat server runs' } } }
+    }
+    const silent = { ...deps, foreign: { ...deps.foreign, survey } }
+    await expect(undo(stack, silent, aContext('the-undo'))).rejects.toThrow(/No chat server runs\. oak runs as before/)
+    expect(stack.host.running('hand-oak')).toEqual([])
+    expect(stack.host.traffic.sendMessage(stack.box)).toBe('stored')
+  })
+
+  test('is imported again after an undo, and its way back ends with the containers of the stack', async () => {
+    const stack = await imported()
+    const deps = await stack.agent()
+    await undo(stack, deps, aContext('the-undo'))
+    await moving(stack.host.clock, () => importBox(deps)(aContext('again'), payload), 5_000)
+    expect(await importState(deps)(aContext('state'), address)).toMatchObject({ stack: { project: 'hand-oak', containers: { length: 4 } } })
+    const { removed } = await finishImport(deps)(aContext('finish'), { ...address, volumes: false })
+    expect(removed).toEqual(expect.arrayContaining(['container hand-oak-synapse-1', 'left: volume hand-oak-media']))
+    expect(stack.host.volumeNames()).toContain('hand-oak-media')
+    await expect(undo(stack, deps, aContext('too-late'))).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(stack.host.running('box-oak')).toHaveLength(4)
+  })
+})
