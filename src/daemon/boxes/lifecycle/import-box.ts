@@ -56,7 +56,7 @@ export async function importBox(deps: LifecycleDeps, actor: Actor, { slug, drop,
       ...{ facts: null, written: null, importedAt: null, commandId: `${importId}.import`, error: null },
       ...{ startedAt: isoNow(clock), changedAt: isoNow(clock), finishedAt: null },
     }
-    await hold(deps, tx, begun, workMs + probe.timeoutMs)
+    await hold(deps, tx, { one: begun, ms: workMs + probe.timeoutMs })
     await assertHostOnline(deps, tx, box)
     const ports = box.ports ?? (await choosePorts(deps, tx, box))
     const { manifest } = await currentManifest(tx)
@@ -123,7 +123,7 @@ async function end(deps: LifecycleDeps, actor: Actor, { slug, reason, event, kin
       ...before,
       ...{ state: importTransition(before.state, event), commandId, error: null, changedAt: isoNow(deps.clock) },
     }
-    await hold(deps, tx, asked, agentGraceMs)
+    await hold(deps, tx, { one: asked, ms: agentGraceMs })
     await saveImport(tx, before, asked)
     await enqueue(deps, tx, { one: asked, box, kind, more, deadlineMs: 2 * agentGraceMs })
     await publishImport(tx, deps.clock, { one: asked, box, actor, data: { reason, ...more } })
@@ -152,7 +152,7 @@ async function importedOne(deps: LifecycleDeps, tx: Tx, box: BoxRecord): Promise
 
 export const ownerOfImport = ({ importId }: Pick<StoredImport, 'importId'>): string => `import:${importId}`
 
-const hold = ({ clock }: LifecycleDeps, tx: Tx, one: StoredImport, ms: number): Promise<void> =>
+const hold = ({ clock }: Pick<LifecycleDeps, 'clock'>, tx: Tx, { one, ms }: Readonly<{ one: StoredImport; ms: number }>): Promise<void> =>
   holdBox(tx, clock, { boxId: one.boxId, holder: ownerOfImport(one), until: isoIn(clock, ms + unresolvedMs) })
 
 type Order = Readonly<{ one: StoredImport; box: BoxRecord; kind: BoxCommandKind; more: object; deadlineMs: number }>

@@ -15,11 +15,14 @@ import { boxesActor } from './step-move.ts'
 
 type Step = Readonly<{ deps: StepDeps; tx: Tx; box: BoxRecord; one: StoredImport }>
 
-const atStep = async (deps: StepDeps, tx: Tx, command: Command, act: (step: Step) => Promise<void>): Promise<void> => {
-  const box = await boxById(tx, command.boxId as BoxId)
-  const one = box && (await importAwaiting(tx, box.id, command.id))
-  if (box && one) await act({ deps, tx, box, one })
-}
+/** Runs `act` at the import that waits for the command. */
+const atStep =
+  (deps: StepDeps) =>
+  async (tx: Tx, command: Command, act: (step: Step) => Promise<void>): Promise<void> => {
+    const box = await boxById(tx, command.boxId as BoxId)
+    const one = box && (await importAwaiting(tx, box.id, command.id))
+    if (box && one) await act({ deps, tx, box, one })
+  }
 
 async function advance({ deps, tx, box, one }: Step, event: 'done' | 'refused', change: Partial<StoredImport>): Promise<void> {
   const state = importTransition(one.state, event)
@@ -45,15 +48,15 @@ async function undone(step: Step, { report, written }: BoxCommandResult<'tenant-
 }
 
 export const importResultHandlers = (deps: StepDeps): ResultHandlers => ({
-  'tenant-box.import': (tx, command, result) => atStep(deps, tx, command, (step) => imported(step, result)),
-  'tenant-box.undo_import': (tx, command, result) => atStep(deps, tx, command, (step) => undone(step, result)),
-  'tenant-box.finish_import': (tx, command) => atStep(deps, tx, command, (step) => advance(step, 'done', { error: null })),
+  'tenant-box.import': (tx, command, result) => atStep(deps)(tx, command, (step) => imported(step, result)),
+  'tenant-box.undo_import': (tx, command, result) => atStep(deps)(tx, command, (step) => undone(step, result)),
+  'tenant-box.finish_import': (tx, command) => atStep(deps)(tx, command, (step) => advance(step, 'done', { error: null })),
 })
 
 /** The command of an agent that may still run it keeps the box on hold: a late result ends it. */
 export function importFailureHandlers(deps: StepDeps): FailureHandlers {
   const failed = (tx: Tx, command: Command, { reported, lost }: CommandEnding) =>
-    atStep(deps, tx, command, async (step) => {
+    atStep(deps)(tx, command, async (step) => {
       if (!reported && !lost && command.leaseToken > 0) return
       await advance(step, 'refused', {
         error: command.error ?? { code: 'COMMAND_EXPIRED', message: 'the agent did not fetch the command in time' },
