@@ -1,7 +1,8 @@
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { BoxImport } from '../../src/core/boxes/index.ts'
-import { testbedExists } from '../testbed/testbed.ts'
+import { dockerEnvironment, testbedExists } from '../testbed/testbed.ts'
 import { type Conversation, converse } from './support/conversation.ts'
 import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { boxPorts } from './support/ports.ts'
@@ -27,7 +28,14 @@ describe.skipIf(!testbedExists())('an operator', () => {
     await fleet.must('boxes', 'adopt', slug, ...about, '--project', slug)
   })
   logOnFailure(() => fleet)
-  afterAll(() => fleet?.end())
+  afterAll(async () => {
+    if (!fleet) return
+    await fleet.end()
+    const { docker } = fleet.testbed
+    const options = { env: dockerEnvironment(fleet.testbed), extendEnv: false, reject: false } as const
+    // Finishing leaves the volumes of the stack.
+    await execa(docker, ['volume', 'rm', ...['db', 'media', 'objects'].map((key) => `${slug}_${key}`)], options)
+  })
 
   test('kills the agent in the middle of an import, and the stack or the box serves in the end', async () => {
     const command = ['boxes', 'import', slug, '--reason', 'one of ours', '--yes']

@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 const Containers = z.array(z.object({ id: z.string(), name: z.string(), alwaysRestarts: z.boolean() }))
 
-export const ForeignStackRecord = z.object({
+const ForeignStackRecord = z.object({
   project: z.string(),
   last: Containers,
   stopped: Containers,

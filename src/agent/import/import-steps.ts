@@ -92,7 +92,7 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
   }
 }
 
-export function stackIn(at: Pick<At, 'resultOf'>): ForeignStack {
+function stackIn(at: Pick<At, 'resultOf'>): ForeignStack {
   const stack = at.resultOf('survey') as ForeignStack | undefined
   if (!stack) throw problem('INTERNAL', 'The journal does not contain the foreign stack')
   return stack

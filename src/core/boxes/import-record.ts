@@ -10,7 +10,7 @@ export type ImportState = z.infer<typeof ImportState>
 /** `refused` = the command failed for good. */
 export type ImportEvent = 'done' | 'refused' | 'undo_asked' | 'finish_asked'
 
-export const importTable = {
+const importTable = {
   importing: { done: 'imported', refused: 'failed' },
   imported: { undo_asked: 'undoing', finish_asked: 'finishing' },
   undoing: { done: 'undone', refused: 'imported' },
@@ -32,9 +32,6 @@ export function importTransition(state: ImportState, event: ImportEvent): Import
 
 const over: readonly ImportState[] = ['failed', 'undone', 'finished']
 export const isImportFinished = (state: ImportState): boolean => over.includes(state)
-
-/** True if the import holds the box in this state. */
-export const importHolds = (state: ImportState): boolean => state === 'importing' || state === 'undoing' || state === 'finishing'
 
 /** An import as operators see it. */
 export const BoxImport = z.object({

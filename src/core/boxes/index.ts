@@ -116,7 +116,6 @@ export {
   type ImportEvent,
   type ImportState,
   importHint,
-  importHolds,
   importTransition,
   isImportFinished,
 } from './import-record.ts'
