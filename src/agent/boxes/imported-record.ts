@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-// The way back of an imported box, as its record stores it. It has no secrets.
+// The return path of an imported box, as its record stores it. It has no secrets.
 
 const Containers = z.array(z.object({ id: z.string(), name: z.string(), alwaysRestarts: z.boolean() }))
 

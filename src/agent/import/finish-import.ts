@@ -3,14 +3,14 @@ import { boxOfCommand, boxOfStartedCommand } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
 import type { ImportDeps } from './import-run.ts'
-import { wayBack, writtenSince } from './undo-import.ts'
+import { importOf, writtenSince } from './undo-import.ts'
 
-/** What undoing would lose and what finishing would remove. Changes nothing. */
+/** Reads the loss of an undo and the objects that finishing removes. Changes nothing. */
 export const importState =
   (deps: ImportDeps): CommandExecutor<'tenant-box.import_state'> =>
   async ({ signal }, payload) => {
     const box = await boxOfCommand(deps.boxes, payload)
-    const { at, stack } = wayBack(box)
+    const { at, stack } = importOf(box)
     const containers = (await deps.engine.projectContainers(stack.project)).filter(({ isRunning }) => !isRunning)
     const volumes = await deps.engine.projectVolumes(stack.project)
     return {
@@ -22,7 +22,7 @@ export const importState =
 
 const kind = 'tenant-box.finish_import'
 
-/** Ends the way back. Running containers of the stack's project stay: they are not part of the box, as the plan said. */
+/** Ends the return path. Running containers of the stack's project stay: they are not part of the box, as the plan said. */
 export const finishImport =
   (deps: ImportDeps): CommandExecutor<typeof kind> =>
   (context, payload) =>
@@ -30,7 +30,7 @@ export const finishImport =
       deps.once,
       { context, kind, payload },
       {
-        admit: async () => void wayBack(await boxOfCommand(deps.boxes, payload)),
+        admit: async () => void importOf(await boxOfCommand(deps.boxes, payload)),
         perform: async () => {
           const { imported, ...box } = await boxOfStartedCommand(deps.boxes, payload)
           // A run before this one has ended it.

@@ -20,7 +20,7 @@ export type ImportDeps = SurveyDeps &
     /** Dumps are below it until their command is over. */
     workFolder: string
     portInUse(port: number): Promise<boolean>
-    /** What the programs of a foreign stack say. */
+    /** Answers of the programs of a foreign stack. */
     foreign: ForeignPrograms
   }>
 

@@ -123,7 +123,7 @@ async function renderFiles({ deps, context, payload, observed, box }: ImportRun,
   const { slug, boxId, chatDomain, images, ports } = payload
   for (const image of Object.values(images)) assertAllowedImage(settings.allowedImages, image)
   const portable = await deps.foreign.settings(observed, at.signal)
-  // Of an import that was undone.
+  // Left by an import that was undone.
   await engine.removeProject(box.project.name)
   const { binds, maxUploadMegabytes, templateFolder } = settings
   const facts = { slug, boxId, chatDomain, publicUrl: plainUrl(payload.publicUrl), images, ports, binds, maxUploadMegabytes }
@@ -230,7 +230,7 @@ function prove({ deps, context, payload, box }: ImportRun, signal: AbortSignal):
   })
 }
 
-/** What the journal says about a committed import. */
+/** Facts of the journal about a committed import. */
 export function factsOf(at: Pick<At, 'resultOf'>, downtimeMs: number): ImportFacts {
   const { media, tables, rows, events } = takenIn(at)
   return {

@@ -5,7 +5,7 @@ import type { ImportDeps } from './import-run.ts'
 
 const ids = (containers: ForeignStack['last']): string[] => containers.map(({ id }) => id)
 
-/** Stops what writes. The database server goes on: its data are dumped. Throws BOX_UNHEALTHY for a container that still runs. */
+/** Stops what writes. The database server continues: its data are dumped. Throws BOX_UNHEALTHY for a container that still runs. */
 export async function stopStack({ engine }: Pick<ImportDeps, 'engine'>, { stopped }: ForeignStack, signal: AbortSignal): Promise<void> {
   await engine.stopContainers(ids(stopped))
   signal.throwIfAborted()

@@ -26,14 +26,14 @@ export const undoImport =
     const command = { commandId: context.commandId, kind, slug: payload.slug, payload }
     return resultOrThrow(
       await deps.once<EndedCommand<Result>>(command, {
-        admit: async () => void wayBack(await boxOfCommand(deps.boxes, payload)),
+        admit: async () => void importOf(await boxOfCommand(deps.boxes, payload)),
         perform: async (record) => perform(deps, context, { record, box: await boxOfStartedCommand(deps.boxes, payload) }),
       }),
     )
   }
 
 /** Throws CONFLICT for a box that was not imported here, or whose import is finished. */
-export function wayBack({ slug, imported }: LocalBox): ImportedFrom {
+export function importOf({ slug, imported }: LocalBox): ImportedFrom {
   if (imported) return imported
   throw problem('CONFLICT', `Box ${slug} has no foreign stack to return to: it was not imported on this host, or the import is finished`)
 }
@@ -58,7 +58,7 @@ async function perform(deps: ImportDeps, context: CommandContext, { record, box:
 function undoActs(deps: ImportDeps, context: CommandContext, box: LocalBox): SagaActs<UndoImportStep> {
   const { engine, servers, boxes } = deps
   const { imported: _, ...owned } = box
-  const { stack, observed } = wayBack(box)
+  const { stack, observed } = importOf(box)
   return {
     close: async ({ signal, note }) => {
       await note(box)
@@ -90,9 +90,9 @@ function undoActs(deps: ImportDeps, context: CommandContext, box: LocalBox): Sag
   }
 }
 
-/** Null where the box does not answer: then nobody can say. */
+/** Null where the box does not answer: then it is unknown. */
 export async function writtenSince({ servers }: Pick<ImportDeps, 'servers'>, box: LocalBox, signal: AbortSignal): Promise<WrittenSince> {
-  const { mark, at } = wayBack(box)
+  const { mark, at } = importOf(box)
   return servers.writtenSince(box, { mark, at }, signal).catch(() => {
     signal.throwIfAborted()
     return null

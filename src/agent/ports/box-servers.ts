@@ -80,7 +80,7 @@ export type ChatMark = Readonly<{
   lastEvents: readonly string[]
 }>
 
-/** What users wrote into a chat server since a mark. */
+/** Content that users wrote into a chat server since a mark. */
 export type Written = Readonly<{ events: number; media: number; lastAt: string | null }>
 
 /** Account of probes; its token stays on the host. */
@@ -174,7 +174,7 @@ export type LocalBox = Readonly<{
   handedOver?: Readonly<{ at: string; holder: string }>
   /** The owner of the fence that was up when the box was registered again: its command is lost and will not lift it. */
   orphanFence?: string
-  /** It was made of a foreign stack, which is stopped and complete: the way back. */
+  /** It was made of a foreign stack, which is stopped and complete: the return path. */
   imported?: ImportedFrom
 }>
 
@@ -183,7 +183,7 @@ type ForeignContainer = Readonly<{ id: string; name: string; alwaysRestarts: boo
 /** A foreign stack: enough to stop it, read its data and start it again. */
 export type ForeignStack = Readonly<{
   project: string
-  /** The database server, if it is of the same project and nobody else uses it. It runs until the import is over. */
+  /** The database server, if it is of the same project and no other program uses it. It runs until the import is over. */
   last: readonly ForeignContainer[]
   /** Stopped for the switch, in this order: what holds its addresses, the chat server, the object store. */
   stopped: readonly ForeignContainer[]

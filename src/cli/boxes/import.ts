@@ -13,7 +13,7 @@ export const importBox = command('import <slug>', 'Import an adopted stack into 
     drop: many('--drop <name>', 'accept that the box lacks this, as the plan names it; comma-separated'),
     reason: text('--reason <text>', 'reason, for the audit log'),
     undo: flag('--undo', 'stop the box and start its former stack again'),
-    finish: flag('--finish', 'show what ending the way back removes; with --yes, remove it'),
+    finish: flag('--finish', 'show what ending the return path removes; with --yes, remove it'),
     volumes: flag('--volumes', 'with --finish: remove the volumes of the former stack too'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },

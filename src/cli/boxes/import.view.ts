@@ -133,7 +133,7 @@ export function writtenText(written: BoxImport['written']): string {
 
 export type ImportedState = BoxCommandResult<'tenant-box.import_state'>
 
-/** What the end of the way back removes, before it does. */
+/** The objects that the end of the return path removes, before it does. */
 export const finishView = ({ importedAt, stack }: ImportedState, style: Style, { slug }: { slug: string }): string =>
   sections(
     `${slug} was imported ${stamp(importedAt, style.now)}. Finishing removes the stopped containers of ${clean(stack.project)}; there is no return then.`,

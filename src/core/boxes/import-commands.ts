@@ -17,7 +17,7 @@ const Stack = z.object({ project: z.string(), containers: names, volumes: names 
 export const WrittenSince = z.object({ events: count, media: count, lastAt: z.string().nullable() }).nullable()
 export type WrittenSince = z.infer<typeof WrittenSince>
 
-/** What was taken from the foreign stack. */
+/** The data taken from the foreign stack. */
 export const ImportFacts = z.object({
   tables: count,
   rows: count,
@@ -61,7 +61,7 @@ export const importCommands = {
     result: z.object({ report: VersionsReport, probe: ProbeResult, facts: ImportFacts }),
     secrets: ['registries'],
   },
-  /** What undoing an import would lose, and what finishing it would remove. Changes nothing. */
+  /** Reads the loss of an undo and the objects that finishing removes. Changes nothing. */
   'tenant-box.import_state': {
     payload: z.object(AddressedBox),
     result: z.object({ importedAt: z.string(), written: WrittenSince, stack: Stack }),

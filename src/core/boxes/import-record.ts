@@ -3,7 +3,7 @@ import { Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
 import { ImportFacts, WrittenSince } from './import-commands.ts'
 
-/** `imported` = the box runs, and its foreign stack is stopped and complete, as the way back; `failed` and `undone` = the foreign stack runs. */
+/** `imported` = the box runs, and its foreign stack is stopped and complete, as the return path; `failed` and `undone` = the foreign stack runs. */
 export const ImportState = z.enum(['importing', 'imported', 'undoing', 'finishing', 'failed', 'undone', 'finished'])
 export type ImportState = z.infer<typeof ImportState>
 
@@ -42,12 +42,12 @@ export const BoxImport = z.object({
   /** Folder and compose project of the foreign stack. */
   folder: z.string(),
   project: z.string(),
-  /** What the box lacks, as it was accepted. */
+  /** Parts that the box lacks, as it was accepted. */
   dropped: z.array(z.string()),
   /** Null until it is imported. */
   facts: ImportFacts.nullable(),
   importedAt: Timestamp.nullable(),
-  /** What was written in the box until it was undone. */
+  /** Content written in the box until it was undone. */
   written: WrittenSince,
   /** The pending command. */
   commandId: z.string().nullable(),
@@ -64,7 +64,7 @@ export const importHint = ({ state, project, facts }: BoxImport, slug: string): 
     importing: undefined,
     undoing: undefined,
     finishing: undefined,
-    imported: `${slug} runs as a box; its stack ${project} is stopped and complete.${proxyHint(facts)} Return to it: tenantry boxes import ${slug} --undo; end the way back: tenantry boxes import ${slug} --finish`,
+    imported: `${slug} runs as a box; its stack ${project} is stopped and complete.${proxyHint(facts)} Return to it: tenantry boxes import ${slug} --undo; end the return path: tenantry boxes import ${slug} --finish`,
     failed: `The stack ${project} runs as before.`,
     undone: `The stack ${project} runs again. The volumes of the box stay until the next import.`,
     finished: `${slug} is a box like any other.`,

@@ -2,7 +2,7 @@ import type { EndStep, Saga } from '../saga/index.ts'
 
 /** Tried this often, a step that must be done in the end is abandoned and reported. */
 const maxTries = 5
-/** Without the foreign stack nobody serves its users: with the pauses in between about a quarter of an hour. */
+/** Without the foreign stack no server serves its users: with the pauses in between about a quarter of an hour. */
 const maxReturnTries = 20
 
 const after = <Step extends string>(name: Step): EndStep<Step, unknown> => ({ name, maxTries })

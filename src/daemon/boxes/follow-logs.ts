@@ -66,7 +66,7 @@ export async function followLogs(deps: QueryDeps, actor: Actor, input: Input): P
 /** The id of a command ends with a hash of its reader, by which readers are counted. */
 const actorSuffix = (actor: Actor): string => `.${sha256Hex(actorLabel(actor)).slice(0, 12)}`
 
-/** Where a stream that broke off goes on, or the time asked for. */
+/** Where a stream that broke off continues, or the time asked for. */
 function readSince({ since, lastEventId }: Input): string | undefined {
   if (!lastEventId) return since
   if (lastEventId.length <= 40 && !Number.isNaN(Date.parse(lastEventId))) return lastEventId

@@ -107,7 +107,7 @@ type End = Readonly<{ slug: string; reason: string; volumes?: boolean }>
 export const undoImport = (deps: LifecycleDeps, actor: Actor, { slug, reason }: End): Promise<BoxImport> =>
   end(deps, actor, { slug, reason, event: 'undo_asked', kind: 'tenant-box.undo_import', more: {} })
 
-/** Ends the way back: the stopped containers of the stack are removed. Throws as `undoImport`. */
+/** Ends the return path: the stopped containers of the stack are removed. Throws as `undoImport`. */
 export const finishImport = (deps: LifecycleDeps, actor: Actor, { slug, reason, volumes = false }: End): Promise<BoxImport> =>
   end(deps, actor, { slug, reason, event: 'finish_asked', kind: 'tenant-box.finish_import', more: { volumes } })
 
