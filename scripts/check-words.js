@@ -53,6 +53,7 @@ const banned = [
 const allowed = [
   [/^src\/daemon\/db\/migrations\//, /./, 'a migration that shipped is never changed'],
   [/^(src|docs)\/.*(box|operating|lifecycle|removal|remove)/, /^undo/i, 'the removal of a box can be undone'],
+  [/^(src|docs)\/.*(import|executors)/, /^undo/i, 'an import can be undone'],
   [/^src\/(core|agent|cli|daemon|console)\//, /^(ballast|followup)$/, 'fields, folders and topics on the wire and on disk'],
   [
     /^src\/(core|daemon|cli)\/(rollouts|alerts|contract)|^src\/core\/alerts|^src\/cli\/service\/status/,

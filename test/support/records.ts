@@ -71,6 +71,7 @@ export const aBoxDetail = (given: Partial<BoxDetail> = {}): BoxDetail => ({
   chatDomain: 'chat.anna.example',
   window: null,
   publicUrl: 'https://chat.anna.example',
+  import: null,
   internalUrl: null,
   ports: null,
   folder: null,

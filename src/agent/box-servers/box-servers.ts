@@ -3,8 +3,9 @@ import type { BoxServers, LocalBox } from '../ports/index.ts'
 import { beginBackup } from './backup.ts'
 import { type BoxView, inspectBox, runningId } from './box-view.ts'
 import { chatVersion, isListening, makeAccount, makeTemporaryAccount } from './chat.ts'
+import { chatMark, writtenSince } from './chat-mark.ts'
 import { applyMigration, databaseFacts } from './database-facts.ts'
-import { dumpDatabase } from './dump.ts'
+import { dumpDatabase, dumpForeignDatabase } from './dump.ts'
 import type { Origin } from './http.ts'
 import { finishDatabaseLoad, loadDatabase } from './load.ts'
 import { sampleMedia } from './media.ts'
@@ -26,6 +27,9 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     },
     serverVersions: (box) => serverVersions(deps, objectStores, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase({ engine, box }, folder, signal),
+    dumpForeignDatabase: (source, dump, signal) => dumpForeignDatabase(engine, source, { ...dump, signal }),
+    chatMark: (box, signal) => chatMark({ engine, box }, signal),
+    writtenSince: (box, since, signal) => writtenSince({ engine, box }, since, signal),
     loadDatabase: (box, { folder, expected }, signal) => loadDatabase({ engine, box }, { folder, expected }, signal),
     finishDatabaseLoad: (box, expected, signal) => finishDatabaseLoad({ engine, box }, expected, signal),
     streamPositions: (box, signal) => streamPositions(engine, box, signal),

@@ -7,6 +7,13 @@ import type { Origin } from './http.ts'
 /** A box and the engine that runs it. */
 export type EngineBox = Readonly<{ engine: ContainerEngine; box: LocalBox }>
 
+/** The part of a view that reaches a database, which may be one of a foreign stack. */
+export type DatabaseView = Readonly<{
+  box: Pick<LocalBox, 'slug'>
+  secrets: BoxSecrets | undefined
+  container(service: Service): Pick<ContainerState, 'id' | 'state'> | undefined
+}>
+
 /** Containers and server addresses of a box at one moment. */
 export type BoxView = Readonly<{
   box: LocalBox
@@ -41,8 +48,15 @@ export async function inspectBox(engine: ContainerEngine, box: LocalBox): Promis
 }
 
 /** Id of the running container of a service. Throws BOX_UNHEALTHY. */
-export function runningId(view: BoxView, service: Service): string {
+export function runningId(view: DatabaseView, service: Service): string {
   const container = view.container(service)
   if (container?.state === 'running') return container.id
   throw problem('BOX_UNHEALTHY', `${service} of ${view.box.slug} is not running (${container?.state ?? 'no container'})`)
 }
+
+/** The database container of a foreign stack. */
+export const foreignView = (slug: string, id: string): DatabaseView => ({
+  box: { slug },
+  secrets: undefined,
+  container: (service) => (service === 'postgres' ? { id, state: 'running' } : undefined),
+})

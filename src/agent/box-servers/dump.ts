@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { runConcurrently } from '../backup/index.ts'
-import type { ContainerEngine, ExecOptions, ExecResult, LocalBox, RowCounts } from '../ports/index.ts'
-import { type BoxView, type EngineBox, inspectBox, runningId } from './box-view.ts'
+import type { ChatMark, ContainerEngine, ExecOptions, ExecResult, ForeignDatabase, LocalBox, RowCounts } from '../ports/index.ts'
+import { type DatabaseView, type EngineBox, foreignView, inspectBox, runningId } from './box-view.ts'
+import { markSql, parseMark } from './chat-mark.ts'
 import {
   asSuperuser,
   connection,
@@ -30,21 +31,49 @@ export async function dumpDatabase({ engine, box }: EngineBox, folder: string, s
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const run = (argv: string[], options: ExecOptions) => runProgramInPostgres({ engine, view }, argv, options)
   const toFile = (argv: string[], name: string) => (within: AbortSignal) => run(argv, { stdoutFile: join(folder, name), signal: within })
-  const options = ['-Fc', '-Z1', '--no-sync', `--lock-wait-timeout=${lockWaitMs}`]
   const globals = toFile(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], globalsFile)
-  const dump = (snapshot: string) => toFile([...inEnglish, 'pg_dump', ...options, `--snapshot=${snapshot}`, ...connection(login)], dumpFile)
+  const dump = (snapshot: string) => toFile(dumpArguments(login, snapshot), dumpFile)
   const held = { engine, view, login, signal }
   const counts = await withExportedSnapshot(held, countSql, (snapshot) => runConcurrently([dump(snapshot), globals], signal))
   await assertListable({ run, signal }, box, join(folder, dumpFile))
   return parseCounts(counts)
 }
 
+/** Writes the dump of a foreign database into a folder. Its row counts and its mark are of the same snapshot. */
+export async function dumpForeignDatabase(
+  engine: ContainerEngine,
+  source: ForeignDatabase,
+  { slug, folder, signal }: Readonly<{ slug: string; folder: string; signal?: AbortSignal | undefined }>,
+): Promise<Readonly<{ rows: RowCounts; mark: ChatMark }>> {
+  const { container, role, database, port, isLocal, otherSchemas } = source
+  const view = foreignView(slug, container)
+  const way = [...(isLocal ? [] : ['-h', '127.0.0.1']), '-p', String(port)]
+  const login = { user: role, superuser: role, database, way }
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const run = (argv: string[], options: ExecOptions) => runProgramInPostgres({ engine, view }, argv, options)
+  const left = otherSchemas.map((schema) => `--exclude-schema="${schema.replaceAll('"', '""')}"`)
+  const dump = (snapshot: string) =>
+    run([...dumpArguments(login, snapshot), ...left], { stdoutFile: join(folder, dumpFile), ...(signal ? { signal } : {}) })
+  const held = { engine, view, login, signal }
+  const printed = await withExportedSnapshot(held, `${markSql}${countSql}`, async (snapshot) => void (await dump(snapshot)))
+  await assertListable({ run, signal }, view.box, join(folder, dumpFile))
+  const [mark = '', ...counts] = printed.trim().split('\n')
+  return { rows: parseCounts(counts.join('\n')), mark: parseMark(slug, mark) }
+}
+
+const dumpArguments = (login: DatabaseLogin, snapshot: string): string[] => [
+  ...inEnglish,
+  'pg_dump',
+  ...['-Fc', '-Z1', '--no-sync', `--lock-wait-timeout=${lockWaitMs}`, `--snapshot=${snapshot}`],
+  ...connection(login),
+]
+
 /** Messages of the program in English; the server's own messages keep its language. */
 const inEnglish = ['env', 'LC_ALL=C']
 
 const globalsConnection = ({ user, database }: DatabaseLogin) => ['-w', '-h', '127.0.0.1', '-U', user, '-l', database]
 
-type Target = Readonly<{ engine: ContainerEngine; view: BoxView }>
+type Target = Readonly<{ engine: ContainerEngine; view: DatabaseView }>
 
 async function runProgramInPostgres({ engine, view }: Target, argv: string[], options: ExecOptions): Promise<string> {
   const { exitCode, stdout, stderr } = await engine.exec(runningId(view, 'postgres'), argv, options)
@@ -66,7 +95,7 @@ const readingAll = ['sh', '-c', '"$@"; code=$?; cat > /dev/null; exit $code', 's
 /** Rejects a dump that pg_restore cannot list, whatever the exit code was. */
 async function assertListable(
   { run, signal }: Readonly<{ run(argv: string[], options: ExecOptions): Promise<string>; signal?: AbortSignal | undefined }>,
-  box: LocalBox,
+  box: Pick<LocalBox, 'slug'>,
   path: string,
 ): Promise<void> {
   const { size } = await stat(path)

@@ -84,7 +84,7 @@ async function assertPresent(box: LocalBox, folder: string): Promise<void> {
   if (!facts.isFile()) throw unreadable(box, new Error(`${dumpFile} is not a regular file`))
 }
 
-const unreadable = ({ slug }: LocalBox, cause: unknown) =>
+const unreadable = ({ slug }: Pick<LocalBox, 'slug'>, cause: unknown) =>
   problem('RESTORE_FAILED', `Cannot read the dump of ${slug}: ${(cause as Error).message}`, { cause })
 
 /** A disk error while the engine reads the dump; connections never return EIO. */

@@ -75,6 +75,7 @@ function parse(text: string | undefined): Written {
 const writing: ReadonlySet<BoxCommandKind> = new Set([
   'tenant-box.provision',
   'tenant-box.complete',
+  'tenant-box.import',
   'tenant-box.update',
   'tenant-box.restore',
   'tenant-box.take_over',

@@ -7,6 +7,7 @@ import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { LocalBox, Project } from '../ports/index.ts'
 
 import type { BoxSettings } from './box-settings.ts'
+import { ImportedRecord, ProjectRecord } from './imported-record.ts'
 
 const Record = z.object({
   slug: Slug,
@@ -14,11 +15,12 @@ const Record = z.object({
   ownershipEpoch: z.number().int().min(1),
   managed: z.boolean(),
   chatDomain: z.string(),
-  project: z.object({ name: z.string(), folder: z.string(), composeFile: z.string(), envFile: z.string().exactOptional() }),
+  project: ProjectRecord,
   ports: z.object({ public: z.number(), platform: z.number(), probe: z.number() }).nullable(),
   migrationsHead: z.string(),
   handedOver: z.object({ at: z.string(), holder: z.string() }).exactOptional(),
   orphanFence: z.string().exactOptional(),
+  imported: ImportedRecord.exactOptional(),
 })
 
 /** Records of the boxes on this host, one file each in the agent's folder; readable while the daemon is unreachable. */

@@ -7,7 +7,7 @@ import { connect, type Docker, type DockerSettings, limitsOf } from './connect.t
 import { containersIn } from './containers.ts'
 import { engineProblem } from './engine-problem.ts'
 import { execIn } from './exec.ts'
-import { hostContainers } from './host-containers.ts'
+import { hostContainers, projectContainers, projectVolumes, removeContainers, startContainers, stopContainers } from './host-containers.ts'
 import { imagesOn, libcOf, pin, removeImage, unpin } from './images.ts'
 
 import { networksIn, projects, removeProject } from './projects.ts'
@@ -37,6 +37,11 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     removeImage: (image) => removeImage(changes, image),
     containers: (project) => containersIn(questions, project),
     hostContainers: () => hostContainers(questions),
+    projectContainers: (name) => projectContainers(questions, name),
+    projectVolumes: (name) => projectVolumes(questions, name),
+    stopContainers: (ids) => stopContainers(changes, ids),
+    startContainers: (containers) => startContainers(changes, containers),
+    removeContainers: (ids) => removeContainers(changes, ids),
     networks: (project) => networksIn(questions, project.name),
     configHashes: (project) => configHashes(settings, project),
     composedServices: (project) => composedServices(settings, project),

@@ -1,7 +1,8 @@
-import type { HostContainer } from '../ports/index.ts'
+import type { ContainerEngine, HostContainer } from '../ports/index.ts'
 import type { Docker } from './connect.ts'
 import { inspectIfThere } from './containers.ts'
 import { engineProblem } from './engine-problem.ts'
+import { ignoring } from './up.ts'
 
 export async function hostContainers(docker: Docker): Promise<HostContainer[]> {
   try {
@@ -13,7 +14,7 @@ export async function hostContainers(docker: Docker): Promise<HostContainer[]> {
   }
 }
 
-const stateOf = ({ Id, Name, Config, Mounts, NetworkSettings }: Docker.ContainerInspectInfo): HostContainer => ({
+const stateOf = ({ Id, Name, Config, HostConfig, Mounts, NetworkSettings }: Docker.ContainerInspectInfo): HostContainer => ({
   id: Id,
   name: Name.replace(/^\//, ''),
   project: Config.Labels['com.docker.compose.project'] ?? null,
@@ -24,4 +25,84 @@ const stateOf = ({ Id, Name, Config, Mounts, NetworkSettings }: Docker.Container
     [IPAddress, GlobalIPv6Address].filter((address) => address),
   ),
   mounts: Mounts.map(({ Source, Destination }) => ({ source: Source, target: Destination })),
+  published: publishedBy(NetworkSettings.Ports),
+  alwaysRestarts: HostConfig.RestartPolicy?.Name === 'always',
 })
+
+const everywhere = ['0.0.0.0', '::', '']
+
+/** The engine lists IPv4 and IPv6 apart. */
+function publishedBy(ports: Docker.ContainerInspectInfo['NetworkSettings']['Ports'] | undefined): HostContainer['published'] {
+  const found = Object.entries(ports ?? {}).flatMap(([inner, bound]) =>
+    inner.endsWith('/tcp') ? ((bound as { HostIp: string; HostPort: string }[] | null) ?? []) : [],
+  )
+  const places = found.map(({ HostIp, HostPort }) => `${everywhere.includes(HostIp) ? '' : HostIp} ${HostPort}`)
+  return [...new Set(places)].map((place) => {
+    const [address = '', port] = place.split(' ')
+    return { address, port: Number(port) }
+  })
+}
+
+const label = 'com.docker.compose.project'
+
+export async function projectContainers(docker: Docker, name: string): Promise<{ id: string; name: string; isRunning: boolean }[]> {
+  try {
+    const listed = await docker.listContainers({ all: true, filters: { label: [`${label}=${name}`] } })
+    return listed
+      .map(({ Id, Names, State }) => ({ id: Id, name: Names[0]?.replace(/^\//, '') ?? Id.slice(0, 12), isRunning: State === 'running' }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+  } catch (error) {
+    throw engineProblem(error, `Listing containers of ${name}`, 'DOCKER_UNAVAILABLE')
+  }
+}
+
+export async function projectVolumes(docker: Docker, name: string): Promise<string[]> {
+  try {
+    const { Volumes } = await docker.listVolumes({ filters: { label: [`${label}=${name}`] } })
+    return (Volumes ?? []).map(({ Name }) => Name).sort()
+  } catch (error) {
+    throw engineProblem(error, `Listing volumes of ${name}`, 'DOCKER_UNAVAILABLE')
+  }
+}
+
+export async function stopContainers(docker: Docker, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const found = await inspectIfThere(docker, id).catch((error) => {
+      throw engineProblem(error, `Reading container ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+    })
+    if (!found) continue
+    const container = docker.getContainer(id)
+    try {
+      // A stopped container with `always` runs again after the next restart of the engine.
+      if (found.HostConfig.RestartPolicy?.Name === 'always') await container.update({ RestartPolicy: { Name: 'unless-stopped' } })
+      await container.stop().catch(ignoring(304, 404))
+    } catch (error) {
+      throw engineProblem(error, `Stopping ${found.Name.replace(/^\//, '')}`, 'DOCKER_UNAVAILABLE')
+    }
+  }
+}
+
+type Startable = Parameters<ContainerEngine['startContainers']>[0]
+
+export async function startContainers(docker: Docker, containers: Startable): Promise<void> {
+  for (const { id, alwaysRestarts } of containers) {
+    const container = docker.getContainer(id)
+    try {
+      if (alwaysRestarts) await container.update({ RestartPolicy: { Name: 'always' } })
+      await container.start().catch(ignoring(304))
+    } catch (error) {
+      throw engineProblem(error, `Starting container ${id.slice(0, 12)}`, 'BOX_UNHEALTHY')
+    }
+  }
+}
+
+export async function removeContainers(docker: Docker, ids: readonly string[]): Promise<void> {
+  for (const id of ids)
+    await docker
+      .getContainer(id)
+      .remove({ force: true })
+      .catch(ignoring(404, 409))
+      .catch((error) => {
+        throw engineProblem(error, `Removing container ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+      })
+}

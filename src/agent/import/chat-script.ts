@@ -3,8 +3,7 @@
 
 export const python = (script: string): string[] => ['python3', '-B', '-c', script]
 
-/** Processes, configuration, connections and names of the chat server in this container; `null` where none runs. */
-export const chatScript = String.raw`
+const library = String.raw`
 import datetime, importlib.metadata, ipaddress, json, math, os, re, socket, ssl, struct
 import yaml
 
@@ -148,17 +147,18 @@ def signing_key(merged, folder):
             with open(os.path.join(folder, merged.get('signing_key_path') or f"{merged.get('server_name')}.signing.key")) as f:
                 given = f.read()
         words = str(given[0] if isinstance(given, list) else given).split()
-        return ':'.join(words[:2]) if len(words) >= 3 else None
+        return words[:3] if len(words) >= 3 else None
     except OSError:
         return None
 
-def survey():
+def main_process():
     running = [(pid, args, app_of(args)) for pid, args in commands()]
     found = [(pid, args, app) for pid, args, app in running if app]
     main = next((one for one in found if one[2] == 'synapse.app.homeserver'), None)
     if main is None:
         return None
     pid, args, _ = main
+    apps = [app for _, _, app in found]
     try:
         cwd = os.readlink(f'/proc/{pid}/cwd')
     except OSError:
@@ -167,6 +167,29 @@ def survey():
     merged = {key: one['value'] for file in config for key, one in file['settings'].items()}
     folders = options(args, '--config-directory')
     folder = os.path.join(cwd, folders[-1]) if folders else os.path.dirname(config[-1]['path']) if config else cwd
+    return pid, apps, cwd, config, merged, folder
+
+def secret_values(merged, cwd):
+    for key in ('macaroon_secret_key', 'form_secret', 'registration_shared_secret'):
+        value = merged.get(key)
+        if value is None and merged.get(key + '_path'):
+            with open(os.path.join(cwd, merged[key + '_path'])) as f:
+                value = f.read().strip()
+        yield key, None if value is None else str(value)
+
+def secrets():
+    main = main_process()
+    if main is None:
+        return None
+    _, _, cwd, _, merged, folder = main
+    return {'signingKey': signing_key(merged, folder), **dict(secret_values(merged, cwd))}
+
+def survey():
+    main = main_process()
+    if main is None:
+        return None
+    pid, apps, cwd, config, merged, folder = main
+    key = signing_key(merged, folder)
     listeners = [one for one in merged.get('listeners') or [] if isinstance(one, dict) and one.get('type', 'http') == 'http']
     clients = [ask(one, '/_matrix/client/versions') for one in listeners if 'client' in names_of(one)]
     keys = [ask(one, '/_matrix/key/v2/server') for one in listeners if {'keys', 'federation'} & set(names_of(one))]
@@ -175,14 +198,22 @@ def survey():
     places = [os.path.normpath(os.path.join(base, media)) for base in (cwd, folder, '/data')]
     args_of = (merged.get('database') or {}).get('args') or {}
     return {
-        'version': version(header), 'startedAt': started(pid), 'apps': [app for _, _, app in found], 'config': config,
+        'version': version(header), 'startedAt': started(pid), 'apps': apps, 'config': config,
         'keyApiName': next((body.get('server_name') for status, body, _ in keys if status == 200 and isinstance(body, dict)), None),
-        'clientApiAnswers': header != '', 'signingKeyId': signing_key(merged, folder), 'connections': list(connections()),
+        'clientApiAnswers': header != '', 'signingKeyId': key and ':'.join(key[:2]), 'connections': list(connections()),
         'mediaPath': next((place for place in places if os.path.isdir(place)), places[0]),
         'database': {key: str(args_of[key]) for key in ('host', 'dbname', 'database', 'user') if args_of.get(key) is not None},
     }
+`
 
+/** Processes, configuration, connections and names of the chat server in this container; `null` where none runs. */
+export const chatScript = `${library}
 print(json.dumps(survey()))
+`
+
+/** Secrets of the chat server, also those that are in files of their own. */
+export const secretsScript = `${library}
+print(json.dumps(secrets()))
 `
 
 /** Compares files with their sizes in the database: `id bytes` a line on stdin, below the media folder in the first argument. */

@@ -13,6 +13,6 @@ export const surveyImport =
     const payload = boxCommands[kind].payload.parse(input)
     const box = await boxOfCommand(deps.boxes, payload)
     if (box.managed) throw problem('ALREADY_EXISTS', `Box ${box.slug} is already managed; nothing to import`)
-    const evidence = await surveyStack(deps, box, signal)
+    const { evidence } = await surveyStack(deps, box, signal)
     return { plan: planImport({ evidence, ...payload }) }
   }

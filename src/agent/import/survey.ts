@@ -1,33 +1,40 @@
 import { join, posix } from 'node:path'
 import { z } from 'zod'
-import { effectiveSettings, type ImportEvidence, type MediaEvidence, type ObjectsEvidence } from '../../core/boxes/index.ts'
+import { effectiveSettings, type ImportEvidence, isFound, type MediaEvidence, type ObjectsEvidence } from '../../core/boxes/index.ts'
 import { asJson, isProblem, problem } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
-import type { ContainerEngine, HostContainer, LocalBox } from '../ports/index.ts'
+import type { ContainerEngine, ForeignStack, HostContainer, LocalBox } from '../ports/index.ts'
 import { findChat, type RunningChat } from './chat-evidence.ts'
 import { mediaScript, python } from './chat-script.ts'
 import { databaseEvidence, findDatabase, queryServer } from './database-evidence.ts'
 import { mediaSql } from './database-sql.ts'
 import { isLinkable } from './linkable.ts'
+import { chatAddresses } from './published.ts'
 
 export type SurveyDeps = Readonly<{ engine: ContainerEngine; disk: DiskSpace; stateFolder: string }>
 
+/** The evidence, and the stack where all of it was found. */
+export type Surveyed = Readonly<{ evidence: ImportEvidence; stack: ForeignStack | undefined }>
+
 /** Asks the running programs of a stack. Writes nothing. A part that cannot be found is a result with its reason. */
-export async function surveyStack(deps: SurveyDeps, box: LocalBox, signal: AbortSignal): Promise<ImportEvidence> {
+export async function surveyStack(deps: SurveyDeps, { project }: Pick<LocalBox, 'project'>, signal: AbortSignal): Promise<Surveyed> {
   const { engine } = deps
   const containers = await engine.hostContainers()
-  const own = containers.filter(({ project }) => project === box.project.name)
+  const own = containers.filter((one) => one.project === project.name)
   const survey = { engine, containers, signal }
   const chat = await found(() => findChat(engine, own, signal))
   const database = 'failure' in chat ? unknown : await found(() => findDatabase(survey, chat))
   const objects = own.find(isObjectStore)
+  const addresses = await chatAddresses(own, signal)
+  const holders = own.filter(({ name }) => addresses.some(({ container }) => container === name))
   const parts = [
-    ...('failure' in chat ? [] : [chat.container.id]),
-    ...('failure' in database ? [] : [database.server.container.id]),
-    ...(objects ? [objects.id] : []),
-  ]
+    ...('failure' in chat ? [] : [chat.container]),
+    ...('failure' in database ? [] : [database.server.container]),
+    ...(objects ? [objects] : []),
+    ...holders,
+  ].map(({ id }) => id)
   const disk = (await engine.volumesFolder()) ?? deps.stateFolder
-  return {
+  const evidence: ImportEvidence = {
     chat: 'failure' in chat ? chat : chat.evidence,
     database:
       'failure' in chat || 'failure' in database
@@ -40,8 +47,41 @@ export async function surveyStack(deps: SurveyDeps, box: LocalBox, signal: Abort
             mediaEvidence({ ...deps, signal }, chat, await queryServer(database.server, database.database, mediaSql)),
           ),
     objects: objects ? await found(() => objectsEvidence(deps.disk, objects)) : null,
+    addresses,
     otherContainers: 'failure' in chat ? [] : own.filter(({ id }) => !parts.includes(id)).map(({ name }) => name),
     freeBytes: await deps.disk.freeBytes(disk),
+  }
+  return {
+    evidence,
+    stack: 'failure' in chat || 'failure' in database ? undefined : stackOf({ chat, database, objects, holders, evidence }),
+  }
+}
+
+type Parts = Readonly<{
+  chat: RunningChat
+  database: Awaited<ReturnType<typeof findDatabase>>
+  objects: HostContainer | undefined
+  holders: readonly HostContainer[]
+  evidence: ImportEvidence
+}>
+
+function stackOf({ chat, database, objects, holders, evidence }: Parts): ForeignStack | undefined {
+  if (!isFound(evidence.database) || (evidence.objects && !isFound(evidence.objects))) return undefined
+  const { server } = database
+  const isOwn = server.container.project === chat.container.project && evidence.database.otherClients.length === 0
+  const asStopped = ({ id, name, alwaysRestarts }: HostContainer) => ({ id, name, alwaysRestarts })
+  const proxies = holders.filter(({ id }) => id !== chat.container.id && id !== objects?.id)
+  return {
+    project: chat.container.project ?? '',
+    last: isOwn ? [asStopped(server.container)] : [],
+    stopped: [...proxies, chat.container, ...(objects ? [objects] : [])].map(asStopped),
+    database: {
+      ...{ container: server.container.id, database: database.database, role: server.role, port: server.port, isLocal: server.isLocal },
+      otherSchemas: [...evidence.database.otherSchemas],
+    },
+    media: mediaFolders(chat.container, chat.mediaPath),
+    objects: objects && evidence.objects ? (hostPathOf(objects, evidence.objects.path) ?? null) : null,
+    addresses: evidence.addresses.map(({ address, port }) => ({ address, port })),
   }
 }
 
@@ -69,6 +109,12 @@ async function mediaEvidence(
   { container, mediaPath }: RunningChat,
   printed: string,
 ): Promise<MediaEvidence> {
+  const folder = hostPathOf(container, mediaPath)
+  if (folder === undefined)
+    throw problem(
+      'BOX_UNHEALTHY',
+      `The media in ${mediaPath} of ${container.name} are in no volume. fix: copy them into a volume and mount it at ${mediaPath}`,
+    )
   const listed = Listed.safeParse(asJson(printed))
   if (!listed.success) throw problem('BOX_UNHEALTHY', 'The database names its media in an unexpected way', { cause: listed.error })
   const { named, sample } = listed.data
@@ -81,7 +127,7 @@ async function mediaEvidence(
     ...checked.data,
     named,
     checked: sample.length,
-    isLinkable: await isLinkable(hostPathOf(container, mediaPath), await engine.volumesFolder()),
+    isLinkable: await isLinkable(folder, await engine.volumesFolder()),
   }
 }
 
@@ -92,6 +138,14 @@ function hostPathOf({ mounts }: HostContainer, path: string): string | undefined
     .toSorted((a, b) => b.target.length - a.target.length)[0]
   return mount && join(mount.source, posix.relative(mount.target, path))
 }
+
+/** A part of the media folder may be a mount of its own. */
+const mediaFolders = (container: HostContainer, path: string): ForeignStack['media'] => [
+  ...[hostPathOf(container, path)].flatMap((from) => (from === undefined ? [] : [{ from, inside: '' }])),
+  ...container.mounts.flatMap(({ source, target }) =>
+    target.startsWith(`${path}/`) ? [{ from: source, inside: posix.relative(path, target) }] : [],
+  ),
+]
 
 const isObjectStore = ({ image }: HostContainer): boolean => /(^|\/)minio(:|@|$)/.test(image)
 

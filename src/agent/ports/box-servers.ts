@@ -59,6 +59,30 @@ export type MediaSample = Readonly<{
   sample: readonly Readonly<{ path: string; bytes: number; sha256: string | null }>[]
 }>
 
+/** A database of a foreign chat server, as a program in its own container reaches it. */
+export type ForeignDatabase = Readonly<{
+  container: string
+  database: string
+  /** Reads every table. */
+  role: string
+  port: number
+  /** By its socket, or by TCP. */
+  isLocal: boolean
+  /** Schemas that stay behind. */
+  otherSchemas: readonly string[]
+}>
+
+/** How far a chat server has written. */
+export type ChatMark = Readonly<{
+  /** The highest position of an event. */
+  position: number
+  /** Ids of the last events, newest first. */
+  lastEvents: readonly string[]
+}>
+
+/** Content that users wrote into a chat server since a mark. */
+export type Written = Readonly<{ events: number; media: number; lastAt: string | null }>
+
 /** Account of probes; its token stays on the host. */
 export type ProbeAccount = Readonly<{ userId: string; accessToken: string; roomId: string }>
 
@@ -77,6 +101,16 @@ export type BoxServers = Readonly<{
   serverVersions(box: LocalBox): Promise<{ synapse?: string; postgres?: string; minio?: string }>
   /** Writes `pg_dump -Fc` and globals into a new private folder and verifies the dump with `pg_restore --list`. Throws SNAPSHOT_FAILED or DISK_FULL. */
   dumpDatabase(box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts>
+  /** The same of a foreign database, without its globals. Its chat server is stopped. Throws SNAPSHOT_FAILED or DISK_FULL. */
+  dumpForeignDatabase(
+    source: ForeignDatabase,
+    dump: Readonly<{ slug: string; folder: string }>,
+    signal?: AbortSignal,
+  ): Promise<Readonly<{ rows: RowCounts; mark: ChatMark }>>
+  /** Throws RESTORE_FAILED. */
+  chatMark(box: LocalBox, signal?: AbortSignal): Promise<ChatMark>
+  /** Counts events and media since a mark, without those of probes. Throws RESTORE_FAILED. */
+  writtenSince(box: LocalBox, since: Readonly<{ mark: ChatMark; at: string }>, signal?: AbortSignal): Promise<Written>
   /**
    * Loads a dump into an empty database, compares row counts, clears one-time keys and runs ANALYZE. Throws RESTORE_FAILED or DISK_FULL; a
    * partial load stays, and later loads refuse it.
@@ -140,4 +174,30 @@ export type LocalBox = Readonly<{
   handedOver?: Readonly<{ at: string; holder: string }>
   /** The owner of the fence that was up when the box was registered again: its command is lost and will not lift it. */
   orphanFence?: string
+  /** It was made of a foreign stack, which is stopped and complete: the return path. */
+  imported?: ImportedFrom
+}>
+
+type ForeignContainer = Readonly<{ id: string; name: string; alwaysRestarts: boolean }>
+
+/** A foreign stack: enough to stop it, read its data and start it again. */
+export type ForeignStack = Readonly<{
+  project: string
+  /** The database server, if it is of the same project and no other program uses it. It runs until the import is over. */
+  last: readonly ForeignContainer[]
+  /** Stopped for the switch, in this order: what holds its addresses, the chat server, the object store. */
+  stopped: readonly ForeignContainer[]
+  database: ForeignDatabase
+  /** Folders of the host with its media, and their place in the media folder. */
+  media: readonly Readonly<{ from: string; inside: string }>[]
+  objects: string | null
+  addresses: readonly Readonly<{ address: string; port: number }>[]
+}>
+
+export type ImportedFrom = Readonly<{
+  at: string
+  commandId: string
+  mark: ChatMark
+  stack: ForeignStack
+  observed: Pick<LocalBox, 'chatDomain' | 'project'>
 }>

@@ -68,6 +68,10 @@ export type HostContainer = Readonly<{
   addresses: readonly string[]
   /** Folders and files of the host, by their place in the container; volumes by their folder. */
   mounts: readonly Readonly<{ source: string; target: string }>[]
+  /** TCP ports of the host that lead into it; an empty address is all addresses. */
+  published: readonly Readonly<{ address: string; port: number }>[]
+  /** The engine starts it again after a restart of its own, even where it was stopped. */
+  alwaysRestarts: boolean
 }>
 
 /** A network of a project. Compose before 2.32 recorded no hash, and compose recreates no network without one. */
@@ -154,6 +158,19 @@ export type ContainerEngine = Readonly<{
   containers(project: Project): Promise<readonly ContainerState[]>
   /** All running containers of the host. */
   hostContainers(): Promise<readonly HostContainer[]>
+  /** Containers of a project, of all services and running or not, by name. */
+  projectContainers(name: string): Promise<readonly Readonly<{ id: string; name: string; isRunning: boolean }>[]>
+  /** Names of the volumes that compose created for a project. */
+  projectVolumes(name: string): Promise<readonly string[]>
+  /**
+   * Stops containers of any project, one after the other, so that also a restart of the engine does not start them. Ignores stopped and missing
+   * ones.
+   */
+  stopContainers(ids: readonly string[]): Promise<void>
+  /** Starts stopped containers unchanged, one after the other. Throws BOX_UNHEALTHY for a missing one. */
+  startContainers(containers: readonly Readonly<{ id: string; alwaysRestarts: boolean }>[]): Promise<void>
+  /** Removes containers of any project; all their volumes stay. Ignores missing ones. */
+  removeContainers(ids: readonly string[]): Promise<void>
   networks(project: Project): Promise<readonly ProjectNetwork[]>
   /** Config hashes that compose would set now, by service. Throws COMPOSE_INVALID. */
   configHashes(project: Project): Promise<Readonly<Record<string, readonly string[]>>>

@@ -3,13 +3,18 @@
 // Contains no logic.
 export type {
   BoxServers,
+  ChatMark,
   DatabaseBackup,
   DatabaseFacts,
+  ForeignDatabase,
+  ForeignStack,
+  ImportedFrom,
   LocalBox,
   MediaSample,
   ProbeAccount,
   RowCounts,
   StreamPositions,
+  Written,
 } from './box-servers.ts'
 export type { CommandContext, CommandExecutor, CommandExecutors } from './command.ts'
 export type {

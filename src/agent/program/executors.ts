@@ -22,7 +22,7 @@ import {
 } from '../boxes/index.ts'
 import type { ChangeDeps } from '../change/index.ts'
 import { drill } from '../drill/index.ts'
-import { surveyImport } from '../import/index.ts'
+import { finishImport, foreignPrograms, importBox, importState, surveyImport, undoImport } from '../import/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import { handOver, remove, takeBack, takeOver } from '../move/index.ts'
 import type { BoxServers, CommandContext, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
@@ -62,6 +62,7 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     workFolder: join(deps.stateFolder, 'work'),
     allowedImages: deps.settings.allowedImages,
   }
+  const imports = { ...changes, foreign: foreignPrograms(deps) }
   const executors = recordCompose(composeRecord(deps), {
     'tenant-box.report_versions': report(deps),
     'tenant-box.healthcheck': healthcheck(deps),
@@ -74,6 +75,10 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     'tenant-box.adopt_again': adoptAgain(deps),
     'tenant-box.complete': complete(changes),
     'tenant-box.survey_import': surveyImport(deps),
+    'tenant-box.import': importBox(imports),
+    'tenant-box.import_state': importState(imports),
+    'tenant-box.undo_import': undoImport(imports),
+    'tenant-box.finish_import': finishImport(imports),
     'tenant-box.maintenance': maintain(deps),
     'tenant-box.restart': restart(changes, 'tenant-box.restart'),
     'tenant-box.restart_services': restart(changes, 'tenant-box.restart_services'),

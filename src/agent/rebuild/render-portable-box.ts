@@ -20,13 +20,15 @@ type Rendering = Readonly<{
   project: Project
   /** All of this host's own choice, or checked by the caller. */
   facts: Omit<RenderFacts, 'project' | 'minioRootUser'>
+  /** More ports of the edge, as a compose file names them. */
+  published?: readonly string[]
 }>
 
 /**
  * Writes the files of a box into an empty folder of this host: its own box template with the settings and secrets that the box takes along.
  * A box without valid secrets gets new ones.
  */
-export async function renderPortableBox(deps: Deps, { portable, project, facts }: Rendering): Promise<void> {
+export async function renderPortableBox(deps: Deps, { portable, project, facts, published = [] }: Rendering): Promise<void> {
   const { stack, minioRootUser, probe } = portable
   const secrets = secretsOf(deps.random, portable, facts.boxId)
   const files = await renderedFiles(
@@ -48,13 +50,18 @@ export async function renderPortableBox(deps: Deps, { portable, project, facts }
     'synapse/homeserver.yaml',
     Object.entries(chat).map(([key, value]) => [[key], value] as const),
   )
-  change(files, 'compose.yaml', limits)
+  change(files, 'compose.yaml', published.length > 0 ? [...limits, [edgePorts, [...portsIn(files), ...published]]] : limits)
   await rm(project.folder, { recursive: true, force: true })
   await mkdir(project.folder, { recursive: true, mode: 0o700 })
   await writeBoxFiles(project.folder, files)
   await writeBoxSecrets(project, secrets)
   if (probe) await writeProbeAccount(project, probe)
 }
+
+const edgePorts = ['services', 'edge', 'ports']
+
+const portsIn = (files: ReadonlyMap<string, string>): unknown[] =>
+  recordOf(recordOf(recordOf(parse(files.get('compose.yaml') ?? '', { merge: true })).services).edge).ports as unknown[]
 
 /** Only the box itself knows the password of its database, so a password of an unusual form is replaced. */
 function secretsOf(random: Random, { secrets }: PortableBox, boxId: string): BoxSecrets {

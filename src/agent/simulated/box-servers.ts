@@ -10,13 +10,16 @@ import {
   applySimulated,
   backupSimulated,
   countSimulated,
+  dumpForeignSimulated,
   dumpSimulated,
   factsOf,
   finishLoadSimulated,
   loadSimulated,
+  markSimulated,
   positionsOf,
   raiseSimulated,
   sampleSimulated,
+  writtenSimulated,
 } from './database.ts'
 import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
 import { containerOf, runs, type World } from './world.ts'
@@ -32,6 +35,9 @@ export const simulatedServers = (world: World): BoxServers => ({
     ...(objectsState(world, project.name) === 'ready' ? { minio: versionOf(world, project.name, 'minio') } : {}),
   }),
   dumpDatabase: (box, folder, signal) => dumpSimulated({ world, box }, folder, signal),
+  dumpForeignDatabase: (source, dump, signal) => dumpForeignSimulated(world, source, { ...dump, signal }),
+  chatMark: (box, signal) => markSimulated({ world, box }, signal),
+  writtenSince: (box, since) => writtenSimulated({ world, box }, since),
   loadDatabase: (box, { folder, expected }, signal) => loadSimulated({ world, box }, { folder, expected }, signal),
   finishDatabaseLoad: (box, expected, signal) => finishLoadSimulated({ world, box }, expected, signal),
   streamPositions: (box, signal) => positionsOf(world, box, signal),

@@ -1,9 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BoxMigration, HotCopyFacts } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
 import { assertCounted } from '../backup/index.ts'
-import type { DatabaseBackup, DatabaseFacts, LocalBox, MediaSample, RowCounts, StreamPositions } from '../ports/index.ts'
+import type {
+  ChatMark,
+  DatabaseBackup,
+  DatabaseFacts,
+  ForeignDatabase,
+  LocalBox,
+  MediaSample,
+  RowCounts,
+  StreamPositions,
+  Written,
+} from '../ports/index.ts'
 import { beginLog, labelText, switchLog } from './data-files.ts'
 import { simulatedMedia } from './media.ts'
 import { databaseState } from './servers.ts'
@@ -38,6 +48,37 @@ export async function dumpSimulated({ world, box }: BoxInWorld, folder: string, 
     throw problem('SNAPSHOT_FAILED', `pg_dump of ${box.slug} failed with exit code 1`)
   writeContent(folder, { ...content, otherDatabases: [] }, { name: dumpFile, mode: 0o700 })
   return countsOf(content)
+}
+
+/** A foreign database is in a container of any project. */
+export async function dumpForeignSimulated(
+  world: World,
+  { container: id }: Pick<ForeignDatabase, 'container'>,
+  { slug, folder, signal }: Readonly<{ slug: string; folder: string; signal?: AbortSignal | undefined }>,
+): Promise<Readonly<{ rows: RowCounts; mark: ChatMark }>> {
+  const container = [...world.containers.values()].find((one) => one.id === id)
+  const volume = container?.volumes[0]
+  if (volume === undefined || databaseState(world, container?.project.name ?? '') !== 'ready')
+    throw problem('SNAPSHOT_FAILED', `The database of the stack of ${slug} does not accept connections`)
+  await world.faults.linger('dumpMs', signal)
+  if (world.faults.strike('dump-fails', { box: slug })) throw problem('SNAPSHOT_FAILED', `pg_dump of ${slug} failed with exit code 1`)
+  const content = world.volumes.read(volume)
+  writeContent(folder, { ...content, otherDatabases: [] }, { name: dumpFile, mode: 0o700 })
+  return { rows: countsOf(content), mark: markOf(content) }
+}
+
+const markOf = ({ stream, messages }: VolumeContent): ChatMark => ({ position: stream, lastEvents: [`$event-${messages}`] })
+
+export async function markSimulated({ world, box }: BoxInWorld, signal?: AbortSignal): Promise<ChatMark> {
+  signal?.throwIfAborted()
+  return markOf(world.volumes.read(databaseVolume(world, box)))
+}
+
+/** Simulated media have no time, so none is counted. */
+export async function writtenSimulated({ world, box }: BoxInWorld, { mark }: Readonly<{ mark: ChatMark }>): Promise<Written> {
+  const { stream } = world.volumes.read(databaseVolume(world, box))
+  const events = Math.max(0, stream - mark.position)
+  return { events, media: 0, lastAt: events > 0 ? isoNow(world.clock) : null }
 }
 
 /** A load with wrong counts stays, so the next load finds tables. */

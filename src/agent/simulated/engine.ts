@@ -110,6 +110,35 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       assertEngineUp(world)
       return [...world.containers.values()].filter(({ wanted }) => wanted === 'running').map((container) => hostContainer(world, container))
     },
+    projectContainers: async (name) => {
+      assertEngineUp(world)
+      return containersOf(world, name)
+        .map(({ id, service, wanted }) => ({ id, name: `${name}-${service}-1`, isRunning: wanted === 'running' }))
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    },
+    projectVolumes: async (name) => volumes.names().filter((volume) => world.volumeProjects.get(volume) === name),
+    stopContainers: async (ids) => {
+      assertEngineUp(world)
+      for (const container of ids.flatMap((id) => byId(id) ?? [])) {
+        chatState(world, container.project.name)
+        stopContainer(world, container)
+      }
+    },
+    startContainers: async (containers) => {
+      assertEngineUp(world)
+      for (const { id } of containers) {
+        const container = byId(id)
+        if (!container) throw problem('BOX_UNHEALTHY', `Container ${id.slice(0, 12)} does not exist`)
+        startContainer(world, container)
+      }
+    },
+    removeContainers: async (ids) => {
+      assertEngineUp(world)
+      for (const container of ids.flatMap((id) => byId(id) ?? [])) {
+        stopContainer(world, container)
+        world.containers.delete(`${container.project.name}/${container.service}`)
+      }
+    },
     networks: async (project) =>
       [...world.networks].flatMap(([name, network]) =>
         network.project === project.name ? [{ name, configHash: null, composeVersion: '2.26.1', settings: network.settings }] : [],
@@ -199,6 +228,8 @@ const hostContainer = (world: World, { id, project, service, image, settings, mo
   command: settings.command ?? [],
   addresses: ['192.0.2.1'],
   mounts: mounts.map(({ kind, source, target }) => ({ source: kind === 'volume' ? (world.volumes.path(source) ?? '') : source, target })),
+  published: [],
+  alwaysRestarts: false,
 })
 
 function stateOf(world: World, container: SimulatedContainer): ContainerState {

@@ -1,120 +1,105 @@
-import type { ImportPlan } from '../../core/boxes/index.ts'
-import { bytesText, duration, problem } from '../../core/kit/index.ts'
-import { clean, command, flag, many, type Style, sections, table } from '../kit/index.ts'
-import { awaitAnswer } from './await-command.ts'
+import type { BoxImport, ImportPlan } from '../../core/boxes/index.ts'
+import { duration, problem } from '../../core/kit/index.ts'
+import { assertConfirmed, type Context, clean, command, flag, many, type Style, text } from '../kit/index.ts'
+import { awaitAnswer, followCommands } from './await-command.ts'
+import { finishView, type ImportedState, importPlanView, importView, writtenText } from './import.view.ts'
+import { getBox } from './show.ts'
 
-export const importBox = command('import <slug>', 'Plan the import of an adopted stack into a box', {
+type Shown = ImportPlan | ImportedState | BoxImport
+
+export const importBox = command('import <slug>', 'Import an adopted stack into a box', {
   options: {
     plan: flag('--plan', 'show what was found and what blocks the import (read-only)'),
     drop: many('--drop <name>', 'accept that the box lacks this, as the plan names it; comma-separated'),
+    reason: text('--reason <text>', 'reason, for the audit log'),
+    undo: flag('--undo', 'stop the box and start its former stack again'),
+    finish: flag('--finish', 'show what ending the return path removes; with --yes, remove it'),
+    volumes: flag('--volumes', 'with --finish: remove the volumes of the former stack too'),
+    wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  run: async (context, { slug, plan, drop }): Promise<ImportPlan> => {
-    if (!plan) throw problem('USAGE', 'only the plan of an import is available. fix: pass --plan')
-    const { commandId } = await context.api.boxes.planImport({ params: { slug }, body: { drop: [...(drop ?? [])] } })
-    const progress = await context.progress(`${slug}: reading the stack`)
-    try {
-      const { result } = await awaitAnswer(context, { id: commandId, slug }, (line) => progress.update(`${slug}: ${line}`))
-      return (result as { plan: ImportPlan }).plan
-    } finally {
-      progress.stop()
-    }
+  run: async (context, { slug, wait, ...flags }): Promise<Shown> => {
+    const begun = await begin(context, slug, flags)
+    if (!('importId' in begun) || !wait) return begun
+    return followCommands(context, slug, { begun, again: () => latest(context, slug, begun) })
   },
-  view: importPlanView,
-  exit: ({ ready }) => (ready ? 0 : 7),
-  examples: ['import anna-schule --plan', 'import anna-schule --plan --drop mail,federation'],
+  view: (shown, style, { slug }) => viewOf(shown, style, slug),
+  exit: (shown, { undo, wait }) => exitOf(shown, { undo, wait }),
+  examples: [
+    'import anna-schule --plan --drop mail,federation',
+    'import anna-schule --drop mail,federation --reason "one of ours"',
+    'import anna-schule --undo --reason "a bridge is missing"',
+  ],
 })
 
-function importPlanView(plan: ImportPlan, style: Style, { slug }: { slug: string }): string {
-  const { ready, blockers, warnings, downtimeMs, space } = plan
-  const { paint } = style
-  return sections(
-    ready ? `${slug} ${paint.green('can be imported')}.` : `${slug} ${paint.red('cannot be imported yet')}.`,
-    foundTable(plan, style),
-    carriedTable(plan, style),
-    droppedTable(plan, style),
-    listed('Blocked:', blockers),
-    listed('Warnings:', warnings),
-    `Expected downtime ${duration(downtimeMs)}. Disk space needed ${bytesText(space.neededBytes)}, free ${bytesText(space.freeBytes)}${space.mediaIsLinked ? '; media are linked, not copied' : ''}.`,
-  )
+function viewOf(shown: Shown, style: Style, slug: string): string {
+  if ('importId' in shown) return importView(shown, style, { slug })
+  return 'ready' in shown ? importPlanView(shown, style, { slug }) : finishView(shown, style, { slug })
 }
 
-const listed = (title: string, lines: readonly string[]): string =>
-  lines.length === 0 ? '' : [title, ...lines.map((line) => `  ${clean(line)}`)].join('\n')
-
-function foundTable({ found: { chatServer, serverName, database, media, objects } }: ImportPlan, style: Style): string {
-  const rows: (readonly [string, string])[] = [
-    ...(serverName === null ? [] : ([['server name', serverName]] as const)),
-    ...(chatServer
-      ? ([
-          ['chat server', `Synapse ${chatServer.version ?? 'unknown'} in ${chatServer.container}, since ${chatServer.startedAt}`],
-          ['configuration', chatServer.configFiles.join(', ')],
-        ] as const)
-      : []),
-    ...(database
-      ? ([
-          [
-            'database',
-            `${database.name} in ${database.container}, user ${database.user}, ${database.connections} connections of the chat server`,
-          ],
-          [
-            'database server',
-            `PostgreSQL ${database.version}, schema ${database.schemaVersion ?? 'unknown'}, ${bytesText(database.bytes)}`,
-          ],
-          [
-            '',
-            Object.entries(database.rows)
-              .map(([name, count]) => `${count} ${name}`)
-              .join(', '),
-          ],
-        ] as const)
-      : []),
-    ...(media
-      ? ([
-          [
-            'media',
-            `${media.path}, ${bytesText(media.bytes)}: ${media.named} files named, ${media.checked} checked, ${media.missing} missing`,
-          ],
-        ] as const)
-      : []),
-    ...(objects ? ([['objects', `${objects.container}, ${bytesText(objects.bytes)}`]] as const) : []),
-  ]
-  return table(
-    style,
-    [
-      { title: 'FOUND', value: ([name]) => name, priority: 1 },
-      { title: 'VALUE', value: ([, value]) => value, priority: 1, minWidth: 30 },
-    ],
-    rows,
-  )
+function exitOf(shown: Shown, { undo, wait }: Readonly<{ undo: boolean; wait: boolean }>): 0 | 1 | 7 {
+  if ('ready' in shown) return shown.ready ? 0 : 7
+  if (!('importId' in shown) || !wait) return 0
+  const isGood = undo ? shown.state === 'undone' : shown.state === 'imported' || shown.state === 'finished'
+  return isGood && shown.error === null ? 0 : 1
 }
 
-const carriedTable = ({ carried, replaced }: ImportPlan, style: Style): string =>
-  table(
-    style,
-    [
-      { title: 'ITEM', value: ({ name }) => name, priority: 1 },
-      { title: 'IN THE BOX', value: ({ kind }) => kind, priority: 1 },
-      { title: 'ORIGIN', value: ({ origin }) => origin, priority: 2, minWidth: 20 },
-    ],
-    [
-      ...carried.map(({ kind, ...item }) => ({
-        ...item,
-        kind: kind === 'setting' ? 'same setting' : kind === 'secret' ? 'same secret' : 'same data',
-      })),
-      ...replaced.map((item) => ({ ...item, kind: 'set by the box template' })),
-    ],
-  )
+type Flags = Readonly<{
+  plan: boolean
+  drop: readonly string[] | undefined
+  reason: string | undefined
+  undo: boolean
+  finish: boolean
+  volumes: boolean
+}>
 
-const droppedTable = ({ dropped }: ImportPlan, style: Style): string =>
-  dropped.length === 0
-    ? ''
-    : table(
-        style,
-        [
-          { title: 'NOT CARRIED OVER', value: ({ name }) => name, priority: 1 },
-          { title: 'ACCEPTED', value: ({ accepted }) => (accepted ? 'yes' : 'no'), priority: 1 },
-          { title: 'CONSEQUENCE', value: ({ consequence }) => consequence, priority: 1, minWidth: 30 },
-          { title: 'ORIGIN', value: ({ origins }) => origins.join('; '), priority: 2, minWidth: 20 },
-        ],
-        dropped,
-      )
+async function begin(context: Context, slug: string, { plan, drop, undo, finish, volumes, reason }: Flags): Promise<Shown> {
+  if (undo) return undoIt(context, slug, needed(reason))
+  if (finish) return context.yes ? finishIt(context, slug, { volumes, reason: needed(reason) }) : stateOf(context, slug)
+  if (volumes) throw problem('USAGE', '--volumes belongs to --finish. fix: pass --finish')
+  const stated = plan ? '' : needed(reason)
+  const planned = await planOf(context, slug, [...(drop ?? [])])
+  if (plan || !planned.ready) return planned
+  for (const warning of planned.warnings) context.notify(clean(warning))
+  const question = `Import ${slug}? Its chat is offline for about ${duration(planned.downtimeMs)}; then logins go through the platform alone.`
+  await assertConfirmed(context.ask, question)
+  return context.api.boxes.importBox({ params: { slug }, body: { drop: [...(drop ?? [])], reason: stated } })
+}
+
+function needed(reason: string | undefined): string {
+  if (reason) return reason
+  throw problem('USAGE', 'a reason is required. fix: --reason <text>')
+}
+
+async function planOf(context: Context, slug: string, drop: string[]): Promise<ImportPlan> {
+  const { commandId } = await context.api.boxes.planImport({ params: { slug }, body: { drop } })
+  return ((await answered(context, slug, commandId)) as { plan: ImportPlan }).plan
+}
+
+async function stateOf(context: Context, slug: string): Promise<ImportedState> {
+  const { commandId } = await context.api.boxes.readImport({ params: { slug } })
+  return (await answered(context, slug, commandId)) as ImportedState
+}
+
+async function answered(context: Context, slug: string, id: string): Promise<unknown> {
+  const progress = await context.progress(`${slug}: reading the stack`)
+  try {
+    return (await awaitAnswer(context, { id, slug }, (line) => progress.update(`${slug}: ${line}`))).result
+  } finally {
+    progress.stop()
+  }
+}
+
+async function undoIt(context: Context, slug: string, reason: string): Promise<BoxImport> {
+  const { written, stack } = await stateOf(context, slug)
+  context.notify(`Written in ${slug} since the import, and not in the stack ${clean(stack.project)}: ${writtenText(written)}`)
+  await assertConfirmed(context.ask, `Stop ${slug} and start its stack ${clean(stack.project)} as it was?`)
+  return context.api.boxes.undoImport({ params: { slug }, body: { reason } })
+}
+
+const finishIt = (context: Context, slug: string, body: Readonly<{ reason: string; volumes: boolean }>): Promise<BoxImport> =>
+  context.api.boxes.finishImport({ params: { slug }, body })
+
+async function latest(context: Context, slug: string, begun: BoxImport): Promise<BoxImport> {
+  const { import: now } = await getBox(context, slug)
+  return now?.importId === begun.importId ? now : begun
+}

@@ -10,6 +10,7 @@ import {
 import { duration } from '../../core/kit/index.ts'
 import { ago, clean, fields, type Paint, type Style, sections, stamp } from '../kit/index.ts'
 import { stateText } from './await-command.ts'
+import { importView } from './import.view.ts'
 
 const moveTint = (state: BoxMove['state']): keyof Paint =>
   state === 'done' || state === 'confirming' ? 'green' : state === 'stranded' || state === 'failed' ? 'red' : 'yellow'
@@ -55,6 +56,7 @@ export function lifecycleSections(box: BoxDetail, style: Style): string[] {
     fence ? fenceLine(fence, slug, style) : '',
     ...openCommands.map((command) => commandLine(command, style)),
     move && isMoveShown(move, style.now) ? moveView(move, style, { slug }) : '',
+    box.import ? importView(box.import, style, { slug }) : '',
     removal && isRemovalShown(removal) ? removalView(removal, style, { slug }) : '',
   ]
 }

@@ -1,7 +1,9 @@
 import {
   type BoxDetail,
+  type BoxImport,
   type BoxMove,
   type BoxRemoval,
+  importHint,
   isMoveShown,
   isRemovalShown,
   type MoveState,
@@ -13,11 +15,17 @@ import { Ago, type Fact, KeyValues, Section, Status, type Tone, useNow } from '.
 import { MoveActions, RemovalActions } from './lifecycle-actions.tsx'
 import { words } from './words.ts'
 
-/** The move and the removal of a box, as `boxes show` prints them, and the commands that its host works on. */
-export function Lifecycle({ box: { slug, move, removal, openCommands } }: Readonly<{ box: BoxDetail }>) {
+/** The import, the move and the removal of a box, as `boxes show` prints them, and the commands that its host works on. */
+export function Lifecycle({ box: { slug, import: imported, move, removal, openCommands } }: Readonly<{ box: BoxDetail }>) {
   const now = useNow()
   return (
     <>
+      {imported && (
+        <Section title={words.import}>
+          <KeyValues facts={importFacts(imported)} />
+          <NextStep>{importHint(imported, slug)}</NextStep>
+        </Section>
+      )}
       {move && isMoveShown(move, now) && (
         <Section title={words.move} aside={<MoveActions slug={slug} move={move} />}>
           <KeyValues facts={moveFacts(move)} />
@@ -63,6 +71,18 @@ const moveFacts = (move: BoxMove): readonly Fact[] => [
   ['Copy expires', move.keepUntil && <Ago at={move.keepUntil} />],
 ]
 
+const importTones: Readonly<Record<string, Tone>> = { imported: 'ok', finished: 'ok', failed: 'failed', undone: 'off' }
+
+const importFacts = (one: BoxImport): readonly Fact[] => [
+  ['State', <Status tone={importTones[one.state] ?? 'working'}>{one.state}</Status>],
+  ['Stack', `${one.project} in ${one.folder}`],
+  ['Left out', one.dropped.length > 0 ? one.dropped.join(', ') : undefined],
+  ['Addresses', one.facts?.addresses.join(', ')],
+  ['Downtime', one.facts ? duration(one.facts.downtimeMs) : undefined],
+  ...causeOf(one),
+  ['Imported', one.importedAt && <Ago at={one.importedAt} />],
+]
+
 const removalFacts = (removal: BoxRemoval): readonly Fact[] => [
   ['State', <Status tone={removal.state === 'failed' ? 'failed' : 'waiting'}>{removal.state.replaceAll('_', ' ')}</Status>],
   ...causeOf(removal),
@@ -70,7 +90,7 @@ const removalFacts = (removal: BoxRemoval): readonly Fact[] => [
   ['Data expires', removal.keepUntil && <Ago at={removal.keepUntil} />],
 ]
 
-const causeOf = ({ reason, by, startedAt, error }: BoxMove | BoxRemoval): readonly Fact[] => [
+const causeOf = ({ reason, by, startedAt, error }: BoxImport | BoxMove | BoxRemoval): readonly Fact[] => [
   ['Reason', reason],
   ['By', by],
   ['Started', <Ago at={startedAt} />],

@@ -9,6 +9,7 @@ const tones: Readonly<Record<string, Tone>> = {
   provisioning: 'working',
   restoring: 'working',
   moving: 'working',
+  importing: 'working',
   removed: 'off',
   unknown: 'off',
 }

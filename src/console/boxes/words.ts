@@ -41,6 +41,7 @@ export const words = {
   snapshots: 'Snapshots',
   noSnapshots: 'No snapshots yet.',
   move: 'Move',
+  import: 'Import',
   removal: 'Removal',
   commands: 'Commands of its host',
   history: 'History',

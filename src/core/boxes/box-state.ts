@@ -5,6 +5,7 @@ import type { HealthState } from './health.ts'
 export function boxState(box: BoxRow): string {
   if (box.status !== 'ready') return box.status
   if (box.moving && box.moving.state !== 'confirming' && box.moving.state !== 'removing') return 'moving'
+  if (box.heldBy?.startsWith('import:')) return 'importing'
   return box.health?.state ?? 'unknown'
 }
 

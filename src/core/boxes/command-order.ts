@@ -11,6 +11,7 @@ export const readOnlyCommands: readonly string[] = [
   'tenant-box.follow_logs',
   'tenant-box.resolve_images',
   'tenant-box.survey_import',
+  'tenant-box.import_state',
 ] satisfies BoxCommandKind[]
 
 /** Commands that send lines until their follower is gone. They take no slot of the agent, and end with it. */

@@ -17,7 +17,7 @@ import {
 import { DrillResult } from './drill-result.ts'
 import { FenceOrder } from './fences.ts'
 import { Digest, ImageRef } from './images.ts'
-import { ImportDrops, ImportPlan } from './import-plan.ts'
+import { importCommands } from './import-commands.ts'
 import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
 import { LogLine, ServiceUsage } from './services.ts'
@@ -154,18 +154,7 @@ export const boxCommands = {
     secrets: ['registries'],
   },
 
-  /** Plans the import of an observed stack by asking what runs. Changes nothing. */
-  'tenant-box.survey_import': {
-    payload: z.object({
-      ...AddressedBox,
-      chatDomain: ChatDomain,
-      /** Versions that the box would get. */
-      versions: z.object({ synapse: z.string(), postgres: z.string() }),
-      drop: ImportDrops,
-    }),
-    result: z.object({ plan: ImportPlan }),
-    secrets: [],
-  },
+  ...importCommands,
 
   // updates
   'tenant-box.prefetch': {

@@ -6,6 +6,7 @@ import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { BoxFence } from './fences.ts'
 import { BoxHealth, HealthState } from './health.ts'
 import { SnapshotChoice } from './hot-copy.ts'
+import { BoxImport } from './import-record.ts'
 import { lifecycleContract } from './lifecycle-contract.ts'
 import { manifestContract, TierVersions } from './manifest.ts'
 import { BoxMove, MoveState } from './move.ts'
@@ -125,6 +126,8 @@ export const BoxDetail = BoxRow.extend({
   /** The latest move, also when it is finished. */
   move: BoxMove.nullable(),
   removal: BoxRemoval.nullable(),
+  /** The latest import of a foreign stack, also when it is finished. */
+  import: BoxImport.nullable(),
   /** How its data grew within 30 days; null before it has sizes of two days. */
   growth: BoxGrowth.nullable(),
   openCommands: z.array(OpenCommand),

@@ -131,7 +131,7 @@ export function nameBlockers({ chat, database }: ImportEvidence, settings: reado
   ]
 }
 
-export function warningsOf({ chat, database }: ImportEvidence, settings: readonly EffectiveSetting[]): string[] {
+export function warningsOf({ chat, database, addresses }: ImportEvidence, settings: readonly EffectiveSetting[]): string[] {
   const ignored = isFound(chat) ? chat.config.filter(({ problem }) => problem !== null) : []
   return [
     ...ignored.map(({ path, problem }) => `${path} has no effect: ${problem}`),
@@ -140,6 +140,9 @@ export function warningsOf({ chat, database }: ImportEvidence, settings: readonl
     ),
     ...(isFound(database) && database.backgroundUpdates.length > 0
       ? [`${plural(database.backgroundUpdates.length, 'background update')} of the database will continue in the box`]
+      : []),
+    ...(isFound(chat) && addresses.length === 0
+      ? ['No published port of the stack answers as the chat server over plain HTTP: after the import, point the reverse proxy to the box']
       : []),
     ...(isFound(chat) && chat.keyApiName === null
       ? ['The chat server does not offer its key API; its name is from its configuration and accounts']

@@ -84,6 +84,8 @@ export type ImportEvidence = Readonly<{
   media: MediaEvidence | NotFound
   /** Null where the stack has no object store. */
   objects: ObjectsEvidence | NotFound | null
+  /** Published addresses of the project that answer as the chat server, over plain HTTP; an empty address is all addresses. */
+  addresses: readonly Readonly<{ container: string; address: string; port: number }>[]
   /** Other running containers of the project. */
   otherContainers: readonly string[]
   freeBytes: number

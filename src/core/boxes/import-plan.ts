@@ -30,6 +30,8 @@ export const ImportPlan = z.object({
       .nullable(),
     media: z.object({ path: text, bytes: z.number(), named: z.number(), checked: z.number(), missing: z.number() }).nullable(),
     objects: z.object({ container: text, bytes: z.number() }).nullable(),
+    /** Addresses that the box takes over from the containers of the stack. */
+    addresses: texts,
   }),
   /** Data, secrets and settings that the box gets; `origin` is a container, or a file and line. */
   carried: z.array(z.object({ kind: z.enum(['data', 'secret', 'setting']), name: text, origin: text })).max(300),
@@ -137,7 +139,7 @@ function carriedData({ chat, database, media, objects }: ImportEvidence): Import
   ]
 }
 
-function foundIn({ chat, database, media, objects }: ImportEvidence, serverName: string | null): ImportPlan['found'] {
+function foundIn({ chat, database, media, objects, addresses }: ImportEvidence, serverName: string | null): ImportPlan['found'] {
   return {
     chatServer: isFound(chat)
       ? {
@@ -164,6 +166,7 @@ function foundIn({ chat, database, media, objects }: ImportEvidence, serverName:
         }
       : null,
     objects: objects && isFound(objects) ? { container: objects.container, bytes: objects.bytes } : null,
+    addresses: addresses.map(addressText),
   }
 }
 
@@ -190,3 +193,5 @@ const downtimeOf = ({ database }: ImportEvidence): number => {
 }
 
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
+
+const addressText = ({ address, port }: ImportEvidence['addresses'][number]): string => `${address === '' ? '*' : address}:${port}`

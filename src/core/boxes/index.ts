@@ -97,6 +97,7 @@ export { HealthState, healthOf, manyRestarts, type ReportedHealth, reportedHealt
 export { chooseSnapshot, HotCopyFacts, type HotCopyInput, SnapshotChoice, whyNoHotCopy } from './hot-copy.ts'
 export { imageRollback, unknownUpdates } from './image-rollback.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf, unusedImages } from './images.ts'
+export type { ImportFacts, WrittenSince } from './import-commands.ts'
 export type {
   ChatConfigFile,
   ChatEvidence,
@@ -105,7 +106,17 @@ export type {
   MediaEvidence,
   ObjectsEvidence,
 } from './import-evidence.ts'
+export { isFound } from './import-evidence.ts'
 export { ImportPlan, planImport } from './import-plan.ts'
+export {
+  BoxImport,
+  type ImportEvent,
+  type ImportState,
+  importHint,
+  importTransition,
+  isImportFinished,
+} from './import-record.ts'
+export { type ImportStep, type ImportWorld, importSaga, type UndoImportStep, undoImportSaga } from './import-saga.ts'
 export { effectiveSettings } from './import-settings.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'
 export { FollowedLogs } from './lifecycle-contract.ts'
@@ -150,6 +161,7 @@ export {
   tierOf,
   VersionedService,
 } from './names.ts'
+export { portableHomeserver } from './portable-homeserver.ts'
 export { chatConfigPath, type PortableStack, portableStack, type StackMounts } from './portable-stack.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule, quickRule, steadyFailureMsOf } from './probe.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { admin, type Contract, endpoint, sse, TimeInput, Timestamp } from '../contract/index.ts'
 import { reasonLength } from '../kit/index.ts'
 import { AgentError } from './command-parts.ts'
-import { ImportDrops } from './import-plan.ts'
+import { importContract } from './import-contract.ts'
 import { BoxMove } from './move.ts'
 import { Service, Slug } from './names.ts'
 import { BoxRemoval } from './removal.ts'
@@ -222,21 +222,7 @@ export const lifecycleContract = {
     problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD', 'PORT_TAKEN'],
     summary: 'Complete the adoption of an observed box, after its diff was shown',
   }),
-  planImport: endpoint({
-    method: 'POST',
-    audit: 'box.import.asked',
-    path: `${ofBox}/import/plan`,
-    auth: admin('operator'),
-    cost: 'plan',
-    params: bySlug,
-    body: z.strictObject({
-      drop: ImportDrops.default([]).meta({ description: 'Names of what the box may lack, as an earlier plan lists them' }),
-    }),
-    returns: Asked,
-    status: 202,
-    problems: ['HOST_OFFLINE', 'CONFLICT'],
-    summary: 'Plan the import of an observed stack (read-only); the plan is in the result of the command',
-  }),
+  ...importContract,
   adoptAgain: endpoint({
     method: 'POST',
     audit: 'box.adopt.again',

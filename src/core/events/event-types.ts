@@ -119,6 +119,7 @@ export const eventTypes = {
   'box.maintenance': stored('slug', 'boxId'),
   'box.maintenance_failed': stored('slug', 'boxId', 'commandId'),
   'box.completed': stored('slug', 'boxId', 'commandId'),
+  'box.import': stored('slug', 'boxId'),
   'box.fence_overdue': stored('slug', 'boxId'),
   'box.restored': stored('slug', 'boxId', 'commandId', 'snapshotId'),
   'box.restore_failed': stored('slug', 'boxId', 'commandId', 'snapshotId'),

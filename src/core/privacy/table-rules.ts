@@ -148,6 +148,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   // boxes of a tenant
   boxes: { tenant: ofTenant, internal: true },
   box_holds: { tenant: viaBox, internal: true },
+  box_imports: { tenant: viaBox, internal: true },
   box_moves: { tenant: viaBox, internal: true },
   box_removals: { tenant: viaBox, internal: true },
   box_sizes: { tenant: viaBox, internal: true },

@@ -81,7 +81,7 @@ export async function completeBox(deps: LifecycleDeps, actor: Actor, { slug, exp
 }
 
 /** Locks the host before the box, in the same order as reports do, because ports are chosen under the host's lock. */
-async function lockBoxForPorts(tx: Tx, slug: string): Promise<BoxRecord> {
+export async function lockBoxForPorts(tx: Tx, slug: string): Promise<BoxRecord> {
   const { ports, hostId } = await existingBox(tx, slug)
   if (!ports) await lockHost(tx, hostId)
   return lockBox(tx, slug)
@@ -96,7 +96,7 @@ async function assertCompletable(deps: LifecycleDeps, tx: Tx, box: BoxRecord): P
   await assertHostOnline(deps, tx, box)
 }
 
-async function choosePorts({ firstPort }: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
+export async function choosePorts({ firstPort }: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
   const ports = allocatePorts(await portsTaken(tx, box.hostId), firstPort)
   await changeBox(tx, box, { first_port: ports.public })
   return ports

@@ -9,8 +9,12 @@ export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
 /** Begins the owner of the hold of a restart. */
 export const restartPrefix = 'restart:'
 
-/** True while an operator restarts the box: its reports may say that services are stopped. */
-export const isRestart = (hold: Pick<BoxHold, 'holder'> | undefined): boolean => hold?.holder.startsWith(restartPrefix) ?? false
+/** True while an operator restarts or imports the box: its reports may say that services are stopped. */
+export const isRestart = (hold: Pick<BoxHold, 'holder'> | undefined): boolean =>
+  (hold?.holder.startsWith(restartPrefix) || hold?.holder.startsWith(importPrefix)) ?? false
+
+/** Begins the owner of the hold of an import. */
+const importPrefix = 'import:'
 
 /** Takes or extends a hold. Throws BOX_HELD with the current owner. */
 export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: BoxHold): Promise<void> {

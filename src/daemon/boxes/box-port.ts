@@ -13,6 +13,7 @@ import { failMaintenance, finishMaintenance } from './lifecycle/maintain-box.ts'
 import { disownedBy, mayAct } from './lifecycle/ownership.ts'
 import { moveAwaiting, removalAwaiting } from './lifecycle/procedures.repo.ts'
 import { endRestart, failRestart } from './lifecycle/restart-box.ts'
+import { importFailureHandlers, importResultHandlers } from './lifecycle/step-import.ts'
 import { failMoveCommand, finishHandOver, finishTakeBack, finishTakeOver, type MoveTx, stepMove } from './lifecycle/step-move.ts'
 import { failRemovalCommand, finishErase, finishRemovalHandOver, finishRemovalTakeBack, type RemovalTx } from './lifecycle/step-removal.ts'
 
@@ -29,8 +30,8 @@ type BoxPortDeps = LifecycleRules &
 export const boxPort = (deps: BoxPortDeps): BoxPort => ({
   mayAct: (db, boxId, hostId) => mayAct(db, boxId as BoxId, hostId as HostId),
   disowned: (db, hostId) => disownedBy(db, hostId as HostId),
-  resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps) },
-  failureHandlers: lifeFailureHandlers(deps),
+  resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps), ...importResultHandlers(deps) },
+  failureHandlers: { ...lifeFailureHandlers(deps), ...importFailureHandlers(deps) },
   reportHandler: (tx, hostId, reports) => applyReports({ tx, clock: deps.clock }, hostId as HostId, reports),
   secretsFor: deps.secretsFor,
   migrations: deps.migrations,

@@ -11,6 +11,7 @@ import { type DriftDeps, detectDrift } from './detect-drift.ts'
 import { followLogs } from './follow-logs.ts'
 import type { LifecycleDeps } from './lifecycle/deps.ts'
 import { confirmMove, giveBackBox } from './lifecycle/end-move.ts'
+import { finishImport, importBox, readImport, undoImport } from './lifecycle/import-box.ts'
 import { maintainBox } from './lifecycle/maintain-box.ts'
 import { moveBox, showMovePlan } from './lifecycle/move-box.ts'
 import { releaseBox } from './lifecycle/release-box.ts'
@@ -41,6 +42,10 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     undoRemoval: ({ actor, params }) => undoRemoval(deps, actor, params.slug),
     completeBox: ({ actor, params, body }) => completeBox(deps, actor, { ...params, ...body }),
     planImport: ({ actor, params, body }) => planImport(deps, actor, { ...params, ...body }),
+    importBox: ({ actor, params, body }) => importBox(deps, actor, { ...params, ...body }),
+    readImport: ({ params }) => readImport(deps, params.slug),
+    undoImport: ({ actor, params, body }) => undoImport(deps, actor, { ...params, ...body }),
+    finishImport: ({ actor, params, body }) => finishImport(deps, actor, { ...params, ...body }),
     adoptAgain: ({ actor, params }) => adoptAgain(deps, actor, params.slug),
     releaseBox: ({ actor, params, body }) => releaseBox(deps, actor, { ...params, ...body }),
     listBoxes: ({ query }) => listBoxes(deps, query),

@@ -1,4 +1,4 @@
-import type { MoveState, RemovalState, ReportedHealth, Severity } from '../../core/boxes/index.ts'
+import type { ImportState, MoveState, RemovalState, ReportedHealth, Severity } from '../../core/boxes/index.ts'
 
 export type BoxTable = {
   id: string
@@ -118,8 +118,29 @@ export type BoxRemovalTable = ProcedureColumns<RemovalState> & {
   erase_now: number
 }
 
+export type BoxImportTable = {
+  id: string
+  box_id: string
+  host_id: string
+  state: ImportState
+  reason: string
+  asked_by: string
+  folder: string
+  project: string
+  dropped: string
+  facts: string | null
+  written: string | null
+  imported_at: string | null
+  command_id: string | null
+  error: string | null
+  started_at: string
+  changed_at: string
+  finished_at: string | null
+}
+
 declare module '../db/database.ts' {
   interface Tables {
+    box_imports: BoxImportTable
     box_moves: BoxMoveTable
     box_removals: BoxRemovalTable
   }

@@ -9,11 +9,13 @@ export async function commandsOfSetUp(db: DbOrTx): Promise<string[]> {
   return rows.map((row) => row.set_up_command)
 }
 
-/** Commands that open moves and removals wait for. */
+/** Commands that open moves, removals and imports wait for. */
 export async function commandsOfLifecycle(db: DbOrTx): Promise<string[]> {
-  const awaited = async (table: 'box_moves' | 'box_removals') =>
+  const awaited = async (table: 'box_moves' | 'box_removals' | 'box_imports') =>
     db.selectFrom(table).select('command_id').where('finished_at', 'is', null).where('command_id', 'is not', null).execute()
-  return [...(await awaited('box_moves')), ...(await awaited('box_removals'))].map((row) => row.command_id as string)
+  return [...(await awaited('box_moves')), ...(await awaited('box_removals')), ...(await awaited('box_imports'))].map(
+    (row) => row.command_id as string,
+  )
 }
 
 /** Snapshots of open moves and removals, which retention must keep (SAFETY, Snapshots). */

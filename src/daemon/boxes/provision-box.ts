@@ -81,7 +81,7 @@ async function payloadOf({ probe, tx }: WithTx<ProvisionDeps>, box: BoxRecord, i
 
 type Overrides = NonNullable<Input['versions']>
 
-function imagesOf(manifest: Manifest, { tier }: BoxRecord, versions: Overrides): BoxCommandPayload<Kind>['images'] {
+export function imagesOf(manifest: Manifest, { tier }: BoxRecord, versions: Overrides): BoxCommandPayload<Kind>['images'] {
   const tierVersions = { ...manifest.tiers[tier], ...definedOf(versions) }
   const tiers = { ...manifest.tiers, [tier]: tierVersions }
   const [postgres, synapse, minio] = VersionedService.options.map((service) => targetImage({ ...manifest, tiers }, tier, service))

@@ -28,6 +28,7 @@ import { type BoxRecord, closedBy, lastLook } from './box-record.ts'
 import { boxesAfter, countBoxesBy, existingBoxBy } from './boxes.repo.ts'
 import { type BoxContext, type FleetDeps, readBoxContexts, readFleet } from './fleet.ts'
 import { openCommands } from './in-use.ts'
+import { importView, latestImport, type StoredImport } from './lifecycle/imports.repo.ts'
 import { latestRemoval, moveView, type Removal, removalView } from './lifecycle/procedures.repo.ts'
 import { sizesOf } from './sizes.ts'
 
@@ -75,6 +76,7 @@ export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord
   const inForce = windowInForce(deps.windows, box.tier, box.ownWindow)
   return detailOf(box, around(box), {
     removal: await latestRemoval(db, box.id),
+    imported: await latestImport(db, box.id),
     open: await openCommands(db, box.id),
     sizes: await sizesOf(db, box),
     snapshots: await deps.snapshotsOfBox(db, box),
@@ -137,6 +139,7 @@ const nameOf = ({ fleet }: BoxContext, hostId: HostId): string => fleet.host(hos
 /** Data that only the detail view reads. */
 type DetailData = Readonly<{
   removal: Removal | undefined
+  imported: StoredImport | undefined
   open: readonly Command[]
   sizes: readonly BoxSizes[]
   snapshots: BoxSnapshots
@@ -151,7 +154,7 @@ type DetailData = Readonly<{
 const detailOf = (
   box: BoxRecord,
   around: BoxContext,
-  { removal, open, sizes, snapshots, updateCopy, window, address, probe }: DetailData,
+  { removal, imported, open, sizes, snapshots, updateCopy, window, address, probe }: DetailData,
 ): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
@@ -174,6 +177,7 @@ const detailOf = (
   fence: box.fence,
   move: around.move ? moveView(around.move, (id) => nameOf(around, id)) : null,
   removal: removal ? removalView(removal) : null,
+  import: imported ? importView(imported) : null,
   growth: growthOf(sizes),
   openCommands: open.map((command) => openCommand(command, nameOf(around, command.hostId as HostId))),
   createdAt: box.createdAt,

@@ -10,6 +10,7 @@ type Backend = Readonly<{ database: string; user: string; address: string | null
 
 const aContainer = (name: string, address: string, change: Partial<HostContainer> = {}): HostContainer => ({
   ...{ id: `id-${name}`, name, project: 'linden', service: name, image: `${name}:1`, command: [], addresses: [address], mounts: [] },
+  ...{ published: [], alwaysRestarts: false },
   ...change,
 })
 

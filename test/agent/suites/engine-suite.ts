@@ -336,6 +336,31 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
       })
     })
 
+    describe('containers by their ids', () => {
+      test('stop, start unchanged and are removed, whatever project they are of; their volumes stay', async () => {
+        const { project } = await aProject()
+        await engine.up(project, ['postgres', 'edge'])
+        const before = await ids(project)
+        const named = async () => (await engine.projectContainers(project.name)).map(({ name, isRunning }) => `${name} ${isRunning}`)
+        const [edge, postgres] = ['edge', 'postgres'].map((service) => `${project.name}-${service}-1`)
+        expect(await named()).toEqual([`${edge} true`, `${postgres} true`])
+        const gone = '0'.repeat(64)
+        await engine.stopContainers([before.postgres!, gone])
+        await engine.stopContainers([before.postgres!])
+        expect(await named()).toEqual([`${edge} true`, `${postgres} false`])
+        expect((await engine.hostContainers()).map(({ id }) => id)).not.toContain(before.postgres)
+        await engine.startContainers([{ id: before.postgres!, alwaysRestarts: false }])
+        expect(await ids(project)).toEqual(before)
+        expect(await named()).toEqual([`${edge} true`, `${postgres} true`])
+        await expect(engine.startContainers([{ id: gone, alwaysRestarts: false }])).rejects.toMatchObject({ code: 'BOX_UNHEALTHY' })
+        const volumes = await engine.projectVolumes(project.name)
+        expect(volumes).toContain(`${project.name}-postgres`)
+        await engine.removeContainers([before.postgres!, gone])
+        expect(await named()).toEqual([`${edge} true`])
+        expect(await engine.projectVolumes(project.name)).toEqual(volumes)
+      })
+    })
+
     describe('all of a project', () => {
       test('is found and removed by its name alone, volumes of former attempts too', async () => {
         const { project } = await aProject()

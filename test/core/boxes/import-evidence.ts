@@ -54,6 +54,7 @@ export const anEvidence = (change: Partial<ImportEvidence> = {}): ImportEvidence
   database: aDatabase(),
   media: someMedia(),
   objects: { container: 'linden-minio-1', path: '/data', bytes: 2_000_000 },
+  addresses: [{ container: 'linden-synapse-1', address: '127.0.0.1', port: 8008 }],
   otherContainers: [],
   freeBytes: 10_000_000_000,
   ...change,

@@ -106,14 +106,14 @@ async function assertNotBusy(tx: Tx, box: BoxRecord): Promise<void> {
   if (setUp && !isFinal(setUp.status)) throw problem('CONFLICT', `box ${box.slug} is being set up. fix: wait until it finishes`)
 }
 
-/** Throws CONFLICT while an adoption is being completed: the stack would run without a registered box. */
+/** Throws CONFLICT while an adoption is being completed or a stack is imported: the stack would run without a registered box. */
 async function assertNotCompleting(tx: Tx, { id, slug }: BoxRecord): Promise<void> {
   const isCompletion = ({ kind, payload }: Command) =>
-    kind === 'tenant-box.complete' && (payload as { expected: string | null }).expected !== null
+    kind === 'tenant-box.import' || (kind === 'tenant-box.complete' && (payload as { expected: string | null }).expected !== null)
   if ((await openCommands(tx, id)).some(isCompletion))
     throw problem(
       'CONFLICT',
-      `the adoption of ${slug} is being completed. fix: wait until it finishes; if its host is permanently lost, revoke the host`,
+      `the adoption or the import of ${slug} is being carried out. fix: wait until it finishes; if its host is permanently lost, revoke the host`,
     )
 }
 

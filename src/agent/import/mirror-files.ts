@@ -1,0 +1,130 @@
+import { constants, type Stats } from 'node:fs'
+import { chmod, chown, copyFile, link, lstat, mkdir, readdir, rename, rm, utimes } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+
+/** User id and group id of the chat server in the box template. */
+const chatUser = { uid: 991, gid: 991 }
+
+type Mirror = Readonly<{
+  /** Folders of the stack, with their place in the target. */
+  sources: readonly Readonly<{ from: string; inside: string }>[]
+  into: string
+  /** Media: files that never change once they are written may share their blocks, and belong to the box's chat server. */
+  isMedia: boolean
+  /** Folders at the top that stay behind. */
+  leaveOut?: readonly string[]
+  signal: AbortSignal
+}>
+
+export type Mirrored = Readonly<{ linked: number; copied: number }>
+
+/**
+ * Makes a folder like those of the stack, without a change of theirs. It may run again and then takes only what is new: a file that vanished
+ * there vanishes here. A shared file is never changed here: where its owner or mode would have to be, it is copied.
+ */
+export async function mirrorFiles({ sources, into, isMedia, leaveOut = [], signal }: Mirror): Promise<Mirrored> {
+  const count = { linked: 0, copied: 0 }
+  const present = new Set<string>()
+  const owner = isMedia ? chatUser : undefined
+  for (const { from, inside } of sources)
+    for (const path of await filesIn(from, signal)) {
+      const at = join(inside, path)
+      if (leaveOut.includes(at.split('/')[0] as string)) continue
+      const facts = await lstat(join(from, path)).catch(ifGone)
+      if (!facts?.isFile()) continue
+      signal.throwIfAborted()
+      await makeFolders({ from, into, inside }, dirname(path), owner)
+      const isShared = isMedia && facts.uid === chatUser.uid && facts.gid === chatUser.gid && (facts.mode & constants.S_IRUSR) !== 0
+      const result = await putFile({ source: join(from, path), target: join(into, at) }, facts, { isShared, owner })
+      if (result === undefined) continue
+      count[result] += 1
+      present.add(at)
+    }
+  for (const path of await filesIn(into, signal)) if (!present.has(path)) await rm(join(into, path), { force: true })
+  return count
+}
+
+async function filesIn(folder: string, signal: AbortSignal): Promise<string[]> {
+  const found: string[] = []
+  const walk = async (below: string): Promise<void> => {
+    signal.throwIfAborted()
+    const entries = (await readdir(join(folder, below), { withFileTypes: true }).catch(ifGone)) ?? []
+    for (const entry of entries) {
+      const path = join(below, entry.name)
+      if (entry.isDirectory()) await walk(path)
+      else if (entry.isFile()) found.push(path)
+    }
+  }
+  await walk('')
+  return found
+}
+
+function ifGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+type Owner = Readonly<{ uid: number; gid: number }> | undefined
+type Tree = Readonly<{ from: string; into: string; inside: string }>
+
+/** Makes what is missing on the way; folders of an object store keep their owner and mode. */
+async function makeFolders({ from, into, inside }: Tree, below: string, owner: Owner): Promise<void> {
+  const names = join(inside, below)
+    .split('/')
+    .filter((name) => name !== '.' && name !== '')
+  for (let depth = 1; depth <= names.length; depth++) {
+    const path = names.slice(0, depth).join('/')
+    const target = join(into, path)
+    if (await lstat(target).catch(ifGone)) continue
+    await mkdir(target)
+    const source = owner ? undefined : await lstat(join(from, relative(inside, path)))
+    const { uid, gid } = owner ?? (source as Stats)
+    if (process.getuid?.() === 0) await chown(target, uid, gid)
+    await chmod(target, source ? source.mode & 0o7777 : 0o755)
+  }
+}
+
+type Pair = Readonly<{ source: string; target: string }>
+
+/** A file that vanished meanwhile is undefined. */
+async function putFile(
+  pair: Pair,
+  facts: Stats,
+  { isShared, owner }: Readonly<{ isShared: boolean; owner: Owner }>,
+): Promise<keyof Mirrored | undefined> {
+  const { source, target } = pair
+  const former = await lstat(target).catch(ifGone)
+  if (former && former.ino === facts.ino && former.dev === facts.dev) return 'linked'
+  if (former && former.size === facts.size && former.mtimeMs === facts.mtimeMs) return 'copied'
+  if (former) await rm(target, { force: true })
+  if (isShared) {
+    const linked = await link(source, target).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        // Another file system, or a bind mount in between; too many links; links of others' files that are forbidden.
+        if (['EXDEV', 'EMLINK', 'EPERM', 'ENOTSUP'].includes(error.code ?? '')) return false
+        if (error.code === 'ENOENT') return undefined
+        throw error
+      },
+    )
+    if (linked !== false) return linked && 'linked'
+  }
+  return (await copyOf(pair, facts, owner)) ? 'copied' : undefined
+}
+
+/** Complete under its name, or not there: a copy that was cut off never counts as one. */
+async function copyOf({ source, target }: Pair, facts: Stats, owner: Owner): Promise<boolean> {
+  const part = `${target}.part`
+  try {
+    await copyFile(source, part, constants.COPYFILE_FICLONE)
+  } catch (error) {
+    await rm(part, { force: true })
+    ifGone(error as NodeJS.ErrnoException)
+    return false
+  }
+  const { uid, gid } = owner ?? facts
+  if (process.getuid?.() === 0) await chown(part, uid, gid)
+  await chmod(part, owner ? 0o644 : facts.mode & 0o7777)
+  await utimes(part, facts.atimeMs / 1000, facts.mtimeMs / 1000)
+  await rename(part, target)
+  return true
+}

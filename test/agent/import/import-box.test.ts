@@ -1,0 +1,213 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { localBoxes, provision } from '../../../src/agent/boxes/index.ts'
+import { type ForeignPrograms, finishImport, type ImportDeps, importBox, importState, undoImport } from '../../../src/agent/import/index.ts'
+import { memoryLocks, memoryStore, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
+import type { CommandContext, ForeignStack, LocalBox } from '../../../src/agent/ports/index.ts'
+import { seededRandom } from '../../../src/agent/simulated/index.ts'
+import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
+import { anEvidence } from '../../core/boxes/import-evidence.ts'
+import { anAgent, aProvision, aContext as provisionContext, templateFolder } from '../boxes/provisioning.ts'
+import { around, mortalAtChange } from '../move/a-move.ts'
+import { images, moving } from '../simulated/boxes.ts'
+import { aDisk } from '../simulated/disks.ts'
+import { type Mortal, storeWhileAlive } from '../update/mortal.ts'
+
+// A foreign stack on a simulated host becomes a box. Wherever its agent is killed, and whatever fails, either the stack runs as before with
+// everything in it, or the box does.
+
+const patient = { consecutive: 3, spacingMs: 60_000, timeoutMs: 30 * 86_400_000 }
+const address = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
+const payload: BoxCommandPayload<'tenant-box.import'> = {
+  ...address,
+  chatDomain: 'linden.test',
+  publicUrl: 'https://linden.test',
+  versions: { synapse: '1.163.2', postgres: '16.14' },
+  drop: [],
+  images,
+  ports: { public: 19_001, platform: 19_002, probe: 19_003 },
+  probe: patient,
+  migrationsHead: '0000',
+  deadlineMs: 30 * 86_400_000,
+}
+
+/** A stack that a person wrote: here one of the box template, in a project of its own, with three messages and a picture. */
+async function aStack() {
+  const { host, folder, deps } = await anAgent()
+  const boxes = localBoxes(join(folder, 'state'))
+  const made = { ...deps, boxes, settings: { ...deps.settings, boxesFolder: join(folder, 'hand'), projectPrefix: 'hand-' } }
+  await moving(host.clock, () => provision(made)(provisionContext().context, aProvision({ probe: patient })), 5_000)
+  const stack = (await boxes.find('oak')) as LocalBox
+  for (let message = 0; message < 3; message++) host.traffic.sendMessage(stack)
+  host.traffic.uploadMedia(stack)
+  const observed: LocalBox = { ...stack, managed: false, ports: null, chatDomain: 'linden.test' }
+  await boxes.put(observed)
+  const fileStore = memoryStore()
+  const agent = async (life?: Mortal): Promise<ImportDeps> => {
+    const journal = await openJournal({ store: life ? storeWhileAlive(fileStore, life) : fileStore, clock: host.clock })
+    const locks = memoryLocks()
+    const ports = life ? around(life.touch)(host) : host
+    return {
+      ...{ ...deps, ...ports, boxes, journal, once: onceOnly({ journal, locks }), disk: aDisk(), stateFolder: join(folder, 'state') },
+      workFolder: join(folder, 'state', 'work'),
+      random: seededRandom('an import'),
+      foreign: programsOf(host, observed),
+      settings: { ...deps.settings, templateFolder, projectPrefix: 'box-' },
+    }
+  }
+  return { host, folder, boxes, observed, agent }
+}
+type Stack = Awaited<ReturnType<typeof aStack>>
+
+function programsOf(host: Stack['host'], { project }: LocalBox): ForeignPrograms {
+  const containerOf = async (service: string) => {
+    const { id } = (await host.engine.containers(project)).find((one) => one.service === service) ?? { id: '' }
+    return { id, name: `${project.name}-${service}-1`, alwaysRestarts: false }
+  }
+  const stackNow = async (): Promise<ForeignStack> => ({
+    project: project.name,
+    last: [await containerOf('postgres')],
+    stopped: [await containerOf('edge'), await containerOf('synapse'), await containerOf('minio')],
+    database: {
+      container: (await containerOf('postgres')).id,
+      database: 'synapse',
+      role: 'synapse',
+      port: 5432,
+      isLocal: true,
+      otherSchemas: [],
+    },
+    media: [{ from: (await host.engine.volumePath(`${project.name}-media`)) ?? '', inside: '' }],
+    objects: (await host.engine.volumePath(`${project.name}-objects`)) ?? null,
+    addresses: [],
+  })
+  return {
+    survey: async () => ({ evidence: anEvidence(), stack: await stackNow() }),
+    settings: async () => ({
+      stack: {
+        chat: { settings: {}, maxUploadMegabytes: 50, findings: [] },
+        limits: {},
+        data: { synapse: 'media', minio: 'objects' },
+        findings: [],
+        dataFindings: [],
+      },
+      ...{ secrets: undefined, probe: undefined, minioRootUser: undefined, serverName: 'linden.test', findings: [] },
+    }),
+    answers: async () => true,
+  }
+}
+
+const aContext = (commandId: string, signal?: AbortSignal): CommandContext => ({
+  ...provisionContext(signal).context,
+  commandId,
+})
+
+const run = (stack: Stack, deps: ImportDeps, context: CommandContext) =>
+  moving(stack.host.clock, () => importBox(deps)(context, payload), 5_000)
+
+const all = { messages: 3, media: 1, objects: 1 }
+
+async function expectStackRuns({ host, boxes, observed, folder }: Stack): Promise<void> {
+  expect(host.running('hand-oak')).toHaveLength(4)
+  expect(host.running('box-oak')).toEqual([])
+  expect(host.traffic.content(observed)).toMatchObject(all)
+  expect(host.traffic.sendMessage(observed)).toBe('stored')
+  expect(await boxes.find('oak')).toEqual(observed)
+  expect(await readdir(join(folder, 'state', 'work')).catch(() => [])).toEqual([])
+}
+
+async function expectBoxRuns({ host, boxes, observed }: Stack): Promise<void> {
+  const box = (await boxes.find('oak')) as LocalBox
+  expect(box).toMatchObject({ managed: true, project: { name: 'box-oak' }, imported: { observed: { project: observed.project } } })
+  expect(host.running('hand-oak')).toEqual([])
+  expect(host.running('box-oak')).toHaveLength(4)
+  expect(host.traffic.content(box)).toMatchObject(all)
+  expect(host.traffic.sendMessage(box)).toBe('stored')
+}
+
+describe.each(['before', 'after'] as const)('killed %s a change of the host', (when) => {
+  test('an import ends with the box, or with the stack', { timeout: 120_000 }, async () => {
+    for (let place = 1; ; place++) {
+      const stack = await aStack()
+      const life = mortalAtChange(place, when)
+      const first = await run(stack, await stack.agent(life), aContext('the-import', life.signal)).catch((error: Error) => error)
+      if (!life.died()) {
+        expect(place).toBeGreaterThan(12)
+        return
+      }
+      expect((first as Error).message).toMatch(/killed|dead/)
+      expect(await run(stack, await stack.agent(), aContext('the-import'))).toMatchObject({ report: { managed: true, fenced: false } })
+      await expectBoxRuns(stack)
+    }
+  })
+
+  test('an import that fails returns to the stack', { timeout: 120_000 }, async () => {
+    for (let place = 8; ; place++) {
+      const stack = await aStack()
+      stack.host.inject({ kind: 'load-fails' })
+      const life = mortalAtChange(place, when)
+      const failed = run(stack, await stack.agent(life), aContext('the-import', life.signal))
+      const first = await failed.catch((error: Error) => error)
+      if (life.died()) {
+        const again = run(stack, await stack.agent(), aContext('the-import'))
+        await expect(again).rejects.toThrow(/The stack runs again as before|The stack was not changed/)
+      } else expect((first as Error).message).toMatch(/The stack runs again as before/)
+      await expectStackRuns(stack)
+      if (!life.died()) return
+    }
+  })
+})
+
+describe('an imported box', () => {
+  const imported = async () => {
+    const stack = await aStack()
+    await run(stack, await stack.agent(), aContext('the-import'))
+    const box = (await stack.boxes.find('oak')) as LocalBox
+    stack.host.traffic.sendMessage(box)
+    return { ...stack, box }
+  }
+  const undo = (stack: Stack, deps: ImportDeps, context: CommandContext) =>
+    moving(stack.host.clock, () => undoImport(deps)(context, address), 5_000)
+
+  test.each(['before', 'after'] as const)('returns to its stack, wherever the agent is killed (%s)', { timeout: 120_000 }, async (when) => {
+    for (let place = 1; ; place++) {
+      const stack = await imported()
+      const life = mortalAtChange(place, when)
+      const first = await undo(stack, await stack.agent(life), aContext('the-undo', life.signal)).catch((error: Error) => error)
+      const ended = life.died() ? await undo(stack, await stack.agent(), aContext('the-undo')) : first
+      expect(ended).toMatchObject({ report: { managed: false } })
+      if (!life.died()) expect(ended).toMatchObject({ written: { events: 1 } })
+      await expectStackRuns(stack)
+      if (!life.died()) {
+        expect(place).toBeGreaterThan(4)
+        return
+      }
+    }
+  })
+
+  test('runs on where its stack does not answer', async () => {
+    const stack = await imported()
+    const deps = await stack.agent()
+    const survey: ForeignPrograms['survey'] = async (...call) => {
+      const found = await deps.foreign.survey(...call)
+      return { ...found, evidence: { ...found.evidence, chat: { failure: 'No chat server runs' } } }
+    }
+    const silent = { ...deps, foreign: { ...deps.foreign, survey } }
+    await expect(undo(stack, silent, aContext('the-undo'))).rejects.toThrow(/No chat server runs\. oak runs as before/)
+    expect(stack.host.running('hand-oak')).toEqual([])
+    expect(stack.host.traffic.sendMessage(stack.box)).toBe('stored')
+  })
+
+  test('is imported again after an undo, and its way back ends with the containers of the stack', async () => {
+    const stack = await imported()
+    const deps = await stack.agent()
+    await undo(stack, deps, aContext('the-undo'))
+    await moving(stack.host.clock, () => importBox(deps)(aContext('again'), payload), 5_000)
+    expect(await importState(deps)(aContext('state'), address)).toMatchObject({ stack: { project: 'hand-oak', containers: { length: 4 } } })
+    const { removed } = await finishImport(deps)(aContext('finish'), { ...address, volumes: false })
+    expect(removed).toEqual(expect.arrayContaining(['container hand-oak-synapse-1', 'left: volume hand-oak-media']))
+    expect(stack.host.volumeNames()).toContain('hand-oak-media')
+    await expect(undo(stack, deps, aContext('too-late'))).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(stack.host.running('box-oak')).toHaveLength(4)
+  })
+})

@@ -1,0 +1,102 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
+import { readTestbed, testbedExists } from '../testbed/testbed.ts'
+import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
+import { type Conversation, converse } from './support/conversation.ts'
+import { boxPorts } from './support/ports.ts'
+import { importRoot, type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
+
+// A foreign stack becomes a box at the same addresses, and back. Where anything fails, the stack runs as before.
+
+const specs = testbedExists() ? await stackSpecs(importRoot) : []
+
+let rooms: AgentRooms
+const ended: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  rooms = await agentRooms('import-box')
+})
+afterAll(async () => {
+  for (const end of ended.reverse()) await end().catch(() => undefined)
+  await rooms?.end()
+})
+
+type Imported = Readonly<{ stack: WrittenStack; talk: Conversation; payload: BoxCommandPayload<'tenant-box.import'> }>
+
+async function adopted(name: string, suffix = ''): Promise<Imported> {
+  const spec = specs.find((one) => one.name === name) as StackSpec
+  const port = boxPorts().public
+  const slug = `imp-${name}${suffix}-${process.pid}`
+  ended.push(() => rooms.engine.removeProject(slug))
+  ended.push(() => rooms.engine.removeProject(`box-${slug}`))
+  const stack = await startStack(spec, { testbed: readTestbed(), folder: join(rooms.folder, slug), slug, port })
+  const talk = await converse(stack.open, 5)
+  const known = { slug, boxId: `box_${slug}`, ownershipEpoch: 1 }
+  await rooms.executors['tenant-box.adopt'](rooms.contextOf(`adopt-${slug}`).context, { ...known, folder: stack.folder, project: slug })
+  const { images } = readTestbed()
+  const payload: BoxCommandPayload<'tenant-box.import'> = {
+    ...known,
+    chatDomain: stack.chatDomain,
+    publicUrl: stack.open.publicUrl,
+    versions: { synapse: '1.163.2', postgres: '16.14' },
+    drop: [],
+    images: { edge: images.edge.ref, synapse: images['synapse-1.163.2'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
+    ports: boxPorts(),
+    probe: { consecutive: 3, spacingMs: 500, timeoutMs: 60_000 },
+    migrationsHead: '0000',
+    deadlineMs: 20 * 60_000,
+  }
+  return { stack, talk, payload }
+}
+
+const running = async (project: string) =>
+  (await rooms.engine.projectContainers(project)).filter(({ isRunning }) => isRunning).map(({ name }) => name)
+const importIt = ({ payload }: Imported, commandId: string, change: Partial<Imported['payload']> = {}) =>
+  rooms.executors['tenant-box.import'](rooms.contextOf(commandId).context, { ...payload, ...change })
+const addressOf = ({ payload: { slug, boxId, ownershipEpoch } }: Imported) => ({ slug, boxId, ownershipEpoch })
+
+/** Files of the owner, and the same containers as before: none was recreated. */
+const stateOf = async ({ stack }: Imported) => ({
+  files: await stack.files(),
+  containers: await stack.containers(),
+  running: await running(stack.slug),
+})
+
+describe.skipIf(!testbedExists())('an import', () => {
+  test('makes a box of a stack at the same address, and returns to the stack', async () => {
+    const one = await adopted('large')
+    const { stack, talk } = one
+    const before = await stateOf(one)
+    const { facts, report } = await importIt(one, `import-${stack.slug}`)
+    expect(report).toMatchObject({ managed: true, fenced: false, installed: { synapse: '1.163.2' } })
+    expect(facts.linkedFiles).toBeGreaterThan(0)
+    expect(facts).toMatchObject({ copiedFiles: 0, comparedFiles: 1, addresses: [`127.0.0.1:${new URL(stack.open.publicUrl).port}`] })
+    expect(await running(stack.slug)).toEqual([])
+    // The same clients with the same tokens at the same address.
+    await talk.expectComplete()
+    await talk.say('a message in the box')
+    await talk.expectComplete()
+
+    const state = await rooms.executors['tenant-box.import_state'](rooms.contextOf('state').context, addressOf(one))
+    expect(state).toMatchObject({ written: { events: 1, media: 0 }, stack: { project: stack.slug } })
+    const undone = await rooms.executors['tenant-box.undo_import'](rooms.contextOf(`undo-${stack.slug}`).context, addressOf(one))
+    expect(undone).toMatchObject({ written: { events: 1 }, report: { managed: false } })
+    expect(await running(`box-${stack.slug}`)).toEqual([])
+    expect(await stateOf(one)).toEqual(before)
+    await expect(talk.expectComplete()).rejects.toThrow(/to deeply equal/)
+  })
+
+  test('returns to the stack where the box does not get healthy', async () => {
+    const one = await adopted('own-role')
+    const before = await stateOf(one)
+    const images = { ...one.payload.images, synapse: readTestbed().images['synapse-dies'].ref }
+    await expect(importIt(one, `broken-${one.stack.slug}`, { images })).rejects.toMatchObject({
+      message: expect.stringMatching(/The stack runs again as before/),
+    })
+    expect(await stateOf(one)).toEqual(before)
+    expect(await rooms.engine.projects(`box-${one.stack.slug}`)).toEqual([])
+    await one.talk.say('a message after the return')
+    await one.talk.expectComplete()
+  })
+})
