@@ -30,9 +30,6 @@ export function importTransition(state: ImportState, event: ImportEvent): Import
   )
 }
 
-const over: readonly ImportState[] = ['failed', 'undone', 'finished']
-export const isImportFinished = (state: ImportState): boolean => over.includes(state)
-
 /** An import as operators see it. */
 export const BoxImport = z.object({
   importId: z.string(),
@@ -57,18 +54,3 @@ export const BoxImport = z.object({
   finishedAt: Timestamp.nullable(),
 })
 export type BoxImport = z.infer<typeof BoxImport>
-
-/** Names the next command of an operator; undefined while the agent works on it. */
-export const importHint = ({ state, project, facts }: BoxImport, slug: string): string | undefined =>
-  ({
-    importing: undefined,
-    undoing: undefined,
-    finishing: undefined,
-    imported: `${slug} runs as a box; its stack ${project} is stopped and complete.${proxyHint(facts)} Return to it: tenantry boxes import ${slug} --undo; end the return path: tenantry boxes import ${slug} --finish`,
-    failed: `The stack ${project} runs as before.`,
-    undone: `The stack ${project} runs again. The volumes of the box stay until the next import.`,
-    finished: `${slug} is a box like any other.`,
-  })[state]
-
-const proxyHint = (facts: BoxImport['facts']): string =>
-  facts && facts.addresses.length === 0 ? ' No address of the stack leads to the box: point the reverse proxy to its public port.' : ''

@@ -107,15 +107,9 @@ export type {
   ObjectsEvidence,
 } from './import-evidence.ts'
 export { isFound } from './import-evidence.ts'
+export { importHint, isImportFinished } from './import-hints.ts'
 export { ImportPlan, planImport } from './import-plan.ts'
-export {
-  BoxImport,
-  type ImportEvent,
-  type ImportState,
-  importHint,
-  importTransition,
-  isImportFinished,
-} from './import-record.ts'
+export { BoxImport, type ImportEvent, type ImportState, importTransition } from './import-record.ts'
 export { type ImportStep, type ImportWorld, importSaga, type UndoImportStep, undoImportSaga } from './import-saga.ts'
 export { effectiveSettings } from './import-settings.ts'
 export { drilledMediaText, provenDrill } from './judge-drill.ts'
