@@ -324,8 +324,8 @@ describe('bodies', () => {
     expect(edge.daemon.take()).toEqual([])
   })
 
-  const limitOf = ({ bodyLimit = 0, multipart, returns }: EndpointShape) =>
-    multipart?.maxBytes ?? (!isSchema(returns) && returns.kind === 'raw' ? maxBodyBytes : bodyLimit)
+  const limitOf = ({ bodyLimit, multipart, returns }: EndpointShape) =>
+    multipart?.maxBytes ?? bodyLimit ?? (!isSchema(returns) && returns.kind === 'raw' ? maxBodyBytes : 0)
   const large = endpoints.filter((one) => limitOf(one) > 900_000 && one.path !== '/metrics')
   /** What is said of a body before it is sent. */
   const announce = (path: string, method: string, bytes: number) =>

@@ -6,6 +6,9 @@ const base = '/api/auth/v1/password'
 /** Browsers open it, so its problems are pages too. */
 const page = '/api/public/password'
 
+/** Two passwords and a name. */
+export const maxFormBytes = 8192
+
 const Token = z.string().min(1).max(200).meta({ description: 'The token of the link' })
 const perAddress = 1
 
@@ -59,6 +62,7 @@ export const passwordContract = {
     cost: 'write',
     perAddress,
     query: z.object({ token: Token }),
+    bodyLimit: maxFormBytes,
     returns: raw,
     problems: ['LINK_INVALID', 'HOMESERVER_UNREACHABLE'],
     summary: 'Set the password that was entered on that page',

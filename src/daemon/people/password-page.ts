@@ -1,4 +1,5 @@
 import { escapeHtml, isProblem } from '../../core/kit/index.ts'
+import { maxFormBytes } from '../../core/people/index.ts'
 import { NewPassword } from '../../core/users/index.ts'
 import { htmlPage, type RawRequest, type RawResponse } from '../http/index.ts'
 import type { PeopleDeps } from './deps.ts'
@@ -27,8 +28,6 @@ ${reason === undefined ? '' : `<p role="alert"><strong>${escapeHtml(reason)}</st
 <button>Set password</button></form>`)
 
 const page = (body: string): string => htmlPage(body, 'Password')
-
-const maxFormBytes = 8192
 
 /** Sets the password of the form, or shows the form again with the reason. Throws LINK_INVALID, HOMESERVER_UNREACHABLE. */
 export async function sendPasswordPage(deps: PeopleDeps, { token, raw }: Link & Readonly<{ raw: RawRequest }>): Promise<RawResponse> {
