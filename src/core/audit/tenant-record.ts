@@ -110,6 +110,7 @@ export const tenantRecordContract = {
       userId: UserKey.optional().meta({ description: 'Only entries about this user' }),
     }),
     returns: z.object({ entries: z.array(Entry), nextCursor: z.string().nullable() }),
+    problems: ['NOT_FOUND'],
     summary: 'List what users and operators did in your organisation, newest first',
   }),
 } as const satisfies Contract
