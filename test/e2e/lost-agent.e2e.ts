@@ -30,11 +30,11 @@ beforeAll(async () => {
 logOnFailure(() => fleet)
 afterAll(() => fleet?.end())
 
+// With a snapshot from before, the slow probes are a step of their own.
 test('the agent is killed under the fence, and its state folder is gone', async () => {
   await fleet.applySynapse('1.163.2')
-  rollout = (await fleet.must('rollouts', 'create', '--target', 'oak', '--fence-mode', 'until-stable', '--start', '--json')).json<{
-    id: string
-  }>().id
+  const order = ['--fence-mode', 'until-stable', '--snapshot-mode', 'before', '--start', '--json']
+  rollout = (await fleet.must('rollouts', 'create', '--target', 'oak', ...order)).json<{ id: string }>().id
   await eventually('the update is at its probe', async () => {
     const { actions } = await fleet.api.rollouts.getRollout({ params: { id: rollout } })
     return JSON.stringify(actions).includes('"probe"')
