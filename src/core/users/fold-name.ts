@@ -6,3 +6,6 @@ const accents = /[\u0300-\u036f]/g
  */
 export const foldName = (text: string): string =>
   text.normalize('NFKD').replace(accents, '').toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ')
+
+/** The words of a search, as they are in the search name of a user that they find. */
+export const searchWords = (text: string): string[] => foldName(text).split(/\s+/).filter(Boolean)

@@ -24,7 +24,7 @@ export {
   type PlannedUser,
   planImport,
 } from './csv.ts'
-export { foldName } from './fold-name.ts'
+export { foldName, searchWords } from './fold-name.ts'
 export { columnNotes, commonDomain, importCells, importColumns } from './import-columns.ts'
 export {
   capabilitiesOf,

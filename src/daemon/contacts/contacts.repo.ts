@@ -1,5 +1,5 @@
 import type { Contact, Visibility } from '../../core/contacts/index.ts'
-import { foldName, matrixUserIdOf } from '../../core/users/index.ts'
+import { matrixUserIdOf, searchWords } from '../../core/users/index.ts'
 import { contains, type DbOrTx } from '../db/index.ts'
 
 /** A user, and the users it sees besides itself and the members of its spaces. */
@@ -45,7 +45,7 @@ type Page = Readonly<{ search?: string | undefined; after?: Position | undefined
 /** Ordered by name. Every word of `search` must occur in it. */
 export async function contactsAfter(db: DbOrTx, viewer: Viewer, { search = '', after, limit }: Page): Promise<Contact[]> {
   let query = visibleUsers(db, viewer).orderBy('search_name').orderBy('users.id').limit(limit)
-  for (const word of foldName(search).split(/\s+/).filter(Boolean)) query = query.where(contains('search_name', word))
+  for (const word of searchWords(search)) query = query.where(contains('search_name', word))
   if (after) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple('search_name', 'users.id'), '>', tuple(after.name, after.id)))
   return (await query.execute()).map(toContact)
 }

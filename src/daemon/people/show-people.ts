@@ -1,28 +1,18 @@
 import { type Clock, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Person, PersonDetails } from '../../core/people/index.ts'
-import { matrixUserIdOf, type UserStatus } from '../../core/users/index.ts'
+import type { UserStatus } from '../../core/users/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { countOpenSessions, lockedUntil } from '../sessions/index.ts'
 import { existingTenant } from '../tenants/index.ts'
-import { findUserById, pageOfUsers, type UserRecord } from '../users/index.ts'
+import { findUserById, pageOfUsers, type UserRecord, userView } from '../users/index.ts'
 import type { PeopleDeps } from './deps.ts'
 import { openLinkUntil } from './password-links.ts'
 
-/** The user in answers. Fields are listed one by one, so that new columns are not exposed by accident. */
-export const personView = ({ chatDomain }: Readonly<{ chatDomain: string }>, user: UserRecord): Person => ({
-  userId: user.id,
-  localpart: user.localpart,
-  matrixUserId: matrixUserIdOf(user.localpart, chatDomain),
-  displayName: user.displayName,
-  locale: user.locale,
-  email: user.email,
-  avatarUrl: user.avatarUrl,
-  roles: [...user.roles],
-  status: user.status,
-  createdAt: user.createdAt,
-  updatedAt: user.updatedAt,
-  password: user.passwordUnknownSince !== null ? 'unknown' : user.hasInitialPassword ? 'initial' : 'set',
-})
+/** The user as operators see it, without what only they need. */
+export function personView(tenant: Parameters<typeof userView>[0], user: UserRecord): Person {
+  const { id: userId, tenant: _, passwordUnknownSince, ...shown } = userView(tenant, user)
+  return { userId, ...shown, password: passwordUnknownSince !== null ? 'unknown' : user.hasInitialPassword ? 'initial' : 'set' }
+}
 
 type Page = Readonly<{
   cursor?: string | undefined

@@ -1,5 +1,5 @@
 import type { TenantId, UserId } from '../../core/kit/index.ts'
-import { foldName, searchNameOf, type UserStatus } from '../../core/users/index.ts'
+import { searchNameOf, searchWords, type UserStatus } from '../../core/users/index.ts'
 import { contains, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { UserRow } from './users.tables.ts'
 
@@ -108,7 +108,7 @@ export async function usersAfter(
     const old = db.selectFrom('user_passwords').select('user_id').where('tenant_id', '=', tenantId).where('old_since', 'is not', null)
     query = query.where('id', 'in', old)
   }
-  for (const word of foldName(search).split(/\s+/).filter(Boolean)) query = query.where(contains('search_name', word))
+  for (const word of searchWords(search)) query = query.where(contains('search_name', word))
   if (role !== undefined) query = query.where(contains('roles', JSON.stringify(role)))
   if (after) query = query.where('localpart', '>', after)
   return (await query.execute()).map(toUser)
