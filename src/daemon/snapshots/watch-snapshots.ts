@@ -24,9 +24,10 @@ export async function watchSnapshots(deps: Deps): Promise<void> {
 /** Raised again by the daily job while it lasts, with the boxes of that day. */
 export const remindOfLate = async (deps: Pick<Deps, 'db' | 'clock'>): Promise<void> => alertLate(deps, await lateBoxes(deps))
 
-type LateBox = Readonly<{ slug: string; newestAt: string | null }>
+type LateBox = Readonly<{ slug: string; tenantId: string }>
 
-async function alertLate({ db, clock }: Pick<Deps, 'db' | 'clock'>, [first, ...others]: readonly LateBox[]): Promise<void> {
+async function alertLate({ db, clock }: Pick<Deps, 'db' | 'clock'>, late: readonly LateBox[]): Promise<void> {
+  const [first, ...others] = late.length === 0 ? [] : await oldestFirst({ db, clock }, late)
   await db.transaction().execute(async (tx) => {
     if (first) await raiseAlert(tx, clock, snapshotsLate([first, ...others]))
     else
@@ -37,7 +38,15 @@ async function alertLate({ db, clock }: Pick<Deps, 'db' | 'clock'>, [first, ...o
   })
 }
 
-/** The oldest snapshot first. One that no command reported may be incomplete, and one of the future is of a clock that was wrong. */
+/** The oldest snapshot first. This reads all snapshots, so only an alert that is raised does it. */
+async function oldestFirst({ db, clock }: Pick<Deps, 'db' | 'clock'>, late: readonly LateBox[]) {
+  const newest = await newestPerTenant(db, isoNow(clock))
+  return late
+    .map(({ slug, tenantId }) => ({ slug, newestAt: newest.get(tenantId) ?? null }))
+    .toSorted((a, b) => ((a.newestAt ?? '') < (b.newestAt ?? '') ? -1 : 1))
+}
+
+/** A snapshot that no command reported may be incomplete, and one of the future is of a clock that was wrong. */
 async function lateBoxes({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<readonly LateBox[]> {
   const [now, lateSince] = [isoNow(clock), isoIn(clock, -lateMs)]
   const boxes = await db
@@ -65,9 +74,5 @@ async function lateBoxes({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<rea
   if (boxes.length === 0) return []
   // `snapshot_store_lost` says it once.
   const lost = await tenantsOfLostStores(db)
-  const newest = await newestPerTenant(db, now)
-  return boxes
-    .filter(({ tenantId }) => !lost.has(tenantId))
-    .map(({ slug, tenantId }) => ({ slug, newestAt: newest.get(tenantId) ?? null }))
-    .toSorted((a, b) => ((a.newestAt ?? '') < (b.newestAt ?? '') ? -1 : 1))
+  return boxes.filter(({ tenantId }) => !lost.has(tenantId))
 }
