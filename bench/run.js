@@ -79,11 +79,16 @@ if (process.env[inChild]) {
 }
 
 const begin = bareNode()
-const rows = []
+const [rows, failed] = [[], []]
 for (const name of Object.keys(benchmarks)) {
   if (named.length > 0 && !named.includes(name)) continue
   const startedMs = performance.now()
-  rows.push(...(await rowsOf(name)))
+  try {
+    rows.push(...(await rowsOf(name)))
+  } catch (error) {
+    failed.push({ what: name, measured: 'failed', reach: '', ok: undefined })
+    console.error(error)
+  }
   console.error(`${name}: ${((performance.now() - startedMs) / 1000).toFixed(0)} s`)
 }
 
@@ -93,7 +98,7 @@ const tableOf = (cells, pad) => {
   const line = (row) => `| ${row.map(pad).join(' | ')} |`
   return [line(heads), `|${heads.map(() => '---').join('|')}|`, ...cells.map(line)].join('\n')
 }
-const cells = rows.map(cellsOf)
+const cells = [...rows, ...failed].map(cellsOf)
 const widths = heads.map((head, n) => Math.max(head.length, ...cells.map((row) => row[n].length)))
 const hour = hourOf(begin, bareNode())
 console.log(`${hour}\n\n${tableOf(cells, (cell, n) => cell.padEnd(widths[n]))}`)
@@ -115,4 +120,4 @@ an idle one: throughput, memory, pick-up times, logins, snapshots and restores.
 ${tableOf(measured.map(cellsOf), (cell) => cell)}
 `
 if (isWritten) writeFileSync(new URL('../docs/benchmarks.md', import.meta.url), pageOf(rows.filter(({ ok }) => ok !== undefined)))
-process.exitCode = isQuick ? 0 : rows.some(({ ok }) => ok === false) ? 1 : rows.some(({ ok }) => ok === undefined) ? 2 : 0
+process.exitCode = failed.length > 0 ? 1 : isQuick ? 0 : rows.some(({ ok }) => ok === false) ? 1 : rows.some(({ ok }) => ok === undefined) ? 2 : 0

@@ -170,6 +170,25 @@ test('an adoption names what it needs, and shows why it failed on the page of th
   assertClean(page)
 })
 
+test('a box of which its host says nothing any more is registered again from its page', async () => {
+  const { slug, boxId } = (await others())[2] as BoxRow
+  const { db, close } = openDatabase(`sqlite:${join(stage.folder, 'daemon', 'tenantry.db')}`)
+  const reported_at = new Date(Date.now() - 48 * 3_600_000).toISOString()
+  await db.updateTable('boxes').set({ reported_at }).where('id', '=', boxId).execute()
+  await close()
+  await page.goto(`${stage.url}/console/boxes/${slug}`)
+  await page.getByRole('button', { name: 'Register again…' }).click()
+  const dialog = page.getByRole('alertdialog')
+  await dialog.getByText(`tenantry boxes adopt ${slug} --again`).waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'register-again', { narrow: true })
+  await dialog.getByRole('button', { name: 'Register the box' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Register again…' }).waitFor({ state: 'detached' })
+  expect(await stage.api.boxes.showBox({ params: { slug } })).toMatchObject({ freshness: 'fresh' })
+  assertClean(page)
+})
+
 test('the sizes of a box are a line over 30 days', async () => {
   const { slug, boxId } = (await others())[0] as BoxRow
   const { db, close } = openDatabase(`sqlite:${join(stage.folder, 'daemon', 'tenantry.db')}`)

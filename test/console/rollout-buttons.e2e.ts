@@ -86,7 +86,7 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
   seen.push(performance.now() - resumedAt)
 
   await ben.getByRole('button', { name: 'Promote…' }).waitFor({ timeout: 90_000 })
-  await screenshots(ben, 'rollout-held')
+  await screenshots(ben, 'rollout-held', { narrow: true })
   await ben.getByRole('button', { name: 'Promote…' }).click()
   await dialogOf(ben).getByText('It continues past its hold after canary at once, with 4 boxes left.', { exact: false }).waitFor()
   await assertAccessible(ben)
@@ -134,7 +134,7 @@ test('start, pause, resume, promote and roll back by their buttons; another oper
   const versions = (await stage.api.boxes.listBoxes()).boxes.map(({ installed }) => installed?.synapse)
   expect(new Set(versions)).toEqual(new Set(['1.157.1']))
   await assertAccessible(ben)
-  await screenshots(ben, 'rollout-rolled-back')
+  await screenshots(ben, 'rollout-rolled-back', { narrow: true })
   for (const ms of seen) expect(ms).toBeLessThan(maxSeenMs)
   for (const page of [anna, ben, viewer]) assertClean(page)
 })

@@ -60,7 +60,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await anna.locator('.chart canvas').waitFor()
   await assertAccessible(anna)
   await anna.locator('.chart').scrollIntoViewIfNeeded()
-  await screenshots(anna, 'rollout-rehearsal')
+  await screenshots(anna, 'rollout-rehearsal', { narrow: true })
 
   await anna.getByRole('button', { name: 'Create…' }).click()
   const dialog = anna.getByRole('alertdialog')
@@ -68,7 +68,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await dialog.getByLabel(/^Reason/).fill(evil)
   await dialog.getByText("tenantry rollouts create --reason '<img src=x", { exact: false }).waitFor()
   await assertAccessible(anna)
-  await screenshots(anna, 'rollout-create')
+  await screenshots(anna, 'rollout-create', { narrow: true })
   // Of the creation the answer is lost, and the start is refused once: neither leads to a second rollout.
   await anna.route('**/rollouts', (route) => route.fetch().then(() => route.abort()), { times: 1 })
   const unavailable = { code: 'UNAVAILABLE', message: 'not now', retryable: true }
@@ -84,7 +84,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
 
   await ben.getByRole('link', { name: id }).click()
   await anna.getByRole('region', { name: 'In progress' }).waitFor()
-  await screenshots(anna, 'rollout-running')
+  await screenshots(anna, 'rollout-running', { narrow: true })
   await answerOf(ben).getByText('paused in pro').waitFor({ timeout: 120_000 })
   await answerOf(anna).getByText('paused in pro').waitFor()
 
@@ -115,7 +115,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await anna.getByRole('region', { name: 'Attempt 1' }).getByText('rolled back', { exact: true }).waitFor()
   await anna.getByRole('heading', { name: 'Probes' }).waitFor()
   await assertAccessible(anna)
-  await screenshots(anna, 'rollout-box')
+  await screenshots(anna, 'rollout-box', { narrow: true })
   await anna.goBack()
   await answerOf(anna).getByText('paused in pro').waitFor()
   await anna.getByText('4 of 5 boxes updated, 1 failed').first().waitFor()
@@ -135,14 +135,14 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await resume.getByText(/^Leave out realschule-am-see/).click()
   await resume.getByText(`tenantry rollouts resume ${id} --skip-failed`).waitFor()
   await assertAccessible(anna)
-  await screenshots(anna, 'rollout-resume')
+  await screenshots(anna, 'rollout-resume', { narrow: true })
   await resume.getByRole('button', { name: 'Resume' }).click()
   const pressedAt = performance.now()
   await ben.getByText('This has changed since you opened the dialog.').waitFor()
   expect(performance.now() - pressedAt).toBeLessThan(5000)
   await answerOf(anna).getByText('done').waitFor()
   await ben.getByText(/it is now done/).waitFor()
-  await screenshots(ben, 'rollout-stale')
+  await screenshots(ben, 'rollout-stale', { narrow: true })
   await ben.getByRole('alertdialog').getByRole('button', { name: 'Abort' }).click()
   await ben.getByText('INVALID_TRANSITION').waitFor()
   await ben.getByText('the rollout is finished (done)', { exact: false }).waitFor()
@@ -158,7 +158,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
     .waitFor()
   await anna.getByText(/^realschule-am-see: realschule-am-see was rolled back from synapse 1\.163\.2/).waitFor()
   await assertAccessible(anna)
-  await screenshots(anna, 'plan-of-skipped')
+  await screenshots(anna, 'plan-of-skipped', { narrow: true })
 
   await ben.getByRole('button', { name: 'Roll back…' }).click()
   const rollback = ben.getByRole('alertdialog')
@@ -167,7 +167,7 @@ test('plan, rehearse, create and start; a box fails; read why; resume without it
   await rollback.getByLabel(/^Reason/).fill('not really')
   expect(await rollback.getByRole('button', { name: 'Roll back' }).isEnabled()).toBe(false) // until the id is typed
   await assertAccessible(ben)
-  await screenshots(ben, 'rollout-rollback')
+  await screenshots(ben, 'rollout-rollback', { narrow: true })
   await ben.getByRole('button', { name: 'Cancel' }).click()
 
   await anna.goto(`${stage.url}/console/rollouts`)
@@ -212,11 +212,11 @@ test('an emergency asks in the order of the CLI, and is not sent by accident', a
   await ben.getByLabel('How is it exploited').fill('rooms of others can be read')
   await ben.getByLabel('Synapse (chat server)').fill('1.163.2')
   await ben.getByLabel('Decided by').fill('Anna, on call')
-  await screenshots(ben, 'emergency-order')
+  await screenshots(ben, 'emergency-order', { narrow: true })
   await ben.getByRole('button', { name: 'Show what it does' }).click()
   await ben.getByText('No canary phase; maintenance windows are ignored.', { exact: false }).waitFor()
   await assertAccessible(ben)
-  await screenshots(ben, 'emergency-plan')
+  await screenshots(ben, 'emergency-plan', { narrow: true })
   await ben.getByRole('button', { name: 'Continue to the confirmation' }).click()
 
   const send = ben.getByRole('button', { name: 'Send: create the emergency' })
@@ -227,7 +227,7 @@ test('an emergency asks in the order of the CLI, and is not sent by accident', a
   await ben.getByLabel('Type CVE-2026-12345 to confirm').fill('CVE-2026-12345')
   await ben.keyboard.press('Enter')
   expect((await stage.api.rollouts.listRollouts({ query: { kind: 'emergency_cve' } })).rollouts).toEqual([])
-  await screenshots(ben, 'emergency-confirm')
+  await screenshots(ben, 'emergency-confirm', { narrow: true })
   await send.click()
   await ben.getByText('The approval token is wrong. 2 tries left.').waitFor()
   await assertAccessible(ben)
