@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { CommandJournal } from '../../src/agent/journal/index.ts'
 import { update } from '../../src/agent/update/index.ts'
-import type { BoxCommandPayload, UpdateResult, UpdateStep } from '../../src/core/boxes/index.ts'
+import type { BoxCommandPayload, SnapshotMode, UpdateResult, UpdateStep } from '../../src/core/boxes/index.ts'
 import { synapseSchemas } from '../support/synapse-schemas.ts'
 import { readMessages, sendMessage } from '../testbed/matrix-client.ts'
 import { type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
@@ -13,11 +13,17 @@ import { type Conversation, converse } from './support/conversation.ts'
 // is there afterwards. `RUNS=20` runs it as often.
 
 const runs = Number(process.env.RUNS ?? 2)
-const stops: readonly UpdateStep[] = ['snapshot', 'cold-copy', 'probe', 'quick-probe', 'unfence', 'recreate', 'check-rollback', 'commit']
+const stops: readonly UpdateStep[] = ['snapshot', 'cold-copy', 'hot-copy', 'probe', 'quick-probe', 'unfence', 'recreate', 'check-rollback', 'commit']
 const proven: BoxCommandPayload<'tenant-box.update'>['fence'] = {
   mode: 'until-proven',
   formerSchema: 94,
   harmlessUpdates: [...(synapseSchemas.harmlessUpdates ?? [])],
+}
+
+/** The default, and now and then what it falls back to. */
+function snapshotOf(run: number): SnapshotMode {
+  if (run % 5 === 2) return 'alongside'
+  return run % 5 === 4 ? 'before' : 'hot'
 }
 
 /** Writes until it is stopped, and keeps what was acknowledged. */
@@ -69,7 +75,7 @@ describe.skipIf(!testbedExists())('updates of a box that is written to all the t
 
   async function runWithStop(key: TestbedImageKey, run: number): Promise<UpdateResult> {
     const { deps, contextOf, payloadOf } = agent
-    const payload = payloadOf(key, { ...proven, snapshot: run % 4 === 1 ? 'before' : 'alongside' })
+    const payload = payloadOf(key, { ...proven, snapshot: snapshotOf(run) })
     const leaving = new AbortController()
     const journal = stoppedAt(deps.journal, stops[run % stops.length] as UpdateStep, leaving)
     const first = await update({ ...deps, journal })(contextOf(`run.${run}`, leaving.signal), payload).catch((error: Error) => error)

@@ -29,7 +29,7 @@ test.each<[reason: RegExp, HotCopyInput]>([
   [/full_page_writes of PostgreSQL is off/, having({ fullPageWrites: false })],
   [/no superuser/, having({ isSuperuser: false })],
   [/found 2 damaged pages/, having({ checksumFailures: 2 })],
-  [/has 1 tablespaces outside/, having({ tablespaces: 1 })],
+  [/has 1 tablespace outside/, having({ tablespaces: 1 })],
   [/no room for a copy/, { ...needs, freeDiskBytes: 1.9e9 }],
 ])('it is not, with the reason %s', (reason, needs) => {
   expect(whyNoHotCopy(needs)).toMatch(reason)
