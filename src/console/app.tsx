@@ -2,12 +2,17 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, RouterProvider } from '@tanstack/react-router'
 import { I18nProvider } from 'react-aria-components'
 import { Link, PageHeader, ProblemView, parseSearch, queryClient, stringifySearch } from './kit/index.ts'
-import { loadLoginPage } from './login/index.ts'
+import { loadLoginPage, loadProviderPage } from './login/index.ts'
 import { features } from './pages.ts'
 import { Shell } from './shell.tsx'
 
 const root = createRootRoute()
 const login = createRoute({ getParentRoute: () => root, path: '/login', component: lazyRouteComponent(loadLoginPage, 'LoginPage') })
+const provider = createRoute({
+  getParentRoute: () => root,
+  path: '/login/provider',
+  component: lazyRouteComponent(loadProviderPage, 'ProviderPage'),
+})
 const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell })
 const pages = features
   .flatMap(({ pages }) => pages)
@@ -24,7 +29,7 @@ function NotFound() {
 }
 
 const router = createRouter({
-  routeTree: root.addChildren([login, shell.addChildren([...pages, missing])]),
+  routeTree: root.addChildren([login, provider, shell.addChildren([...pages, missing])]),
   basepath: '/console',
   parseSearch,
   stringifySearch,

@@ -7,6 +7,7 @@ import { boxesConsole } from './boxes/index.ts'
 import { hostsConsole } from './hosts/index.ts'
 import { jobsConsole } from './jobs/index.ts'
 import type { ConsoleFeature } from './kit/index.ts'
+import { loginConsole } from './login/index.ts'
 import { manifestConsole } from './manifest/index.ts'
 import { marketplaceConsole } from './marketplace/index.ts'
 import { modulesConsole } from './modules/index.ts'
@@ -37,5 +38,6 @@ export const features: readonly ConsoleFeature[] = [
   rolloutsConsole,
   snapshotsConsole,
   adminConsole,
+  loginConsole,
   serviceConsole,
 ]

@@ -19,9 +19,10 @@ export async function anAdminWorld(
 ): Promise<AdminWorld> {
   const abort = new AbortController()
   const base = { db, clock, random: systemRandom, keyring: aKeyring() }
+  const baseUrl = 'http://127.0.0.1:8440'
   const keys = await openSigningKeys(base, 'admin')
   const revocations = await watchRevocations({ db, clock, log: silentLogger() }, abort.signal)
-  const deps = { ...base, keys, revocations, totpRequired, console: consoleAccess('http://127.0.0.1:8440') }
+  const deps = { ...base, keys, revocations, totpRequired, console: consoleAccess(baseUrl), baseUrl }
   return { ...deps, clock, authenticate: authenticateAdmin(deps), stop: () => abort.abort() }
 }
 

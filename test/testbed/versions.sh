@@ -28,3 +28,6 @@ STRIPE_MOCK_MODULE=github.com/stripe/stripe-mock@v0.203.0
 N8N_OLDER=1.123.81
 N8N_NEWEST=2.41.1
 N8N_NODE=24.18.0
+
+# A provider of logins by OpenID Connect. Installed by oidc-provider.sh, for its own test alone.
+OIDC_PROVIDER=8.8.1

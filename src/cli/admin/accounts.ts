@@ -1,4 +1,4 @@
-import { type Account, accountStatus } from '../../core/admin/index.ts'
+import { type Account, accountStatus, secondFactorOf } from '../../core/admin/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import {
   ago,
@@ -58,7 +58,7 @@ const columns = ({ now }: Style): Column<Account>[] => [
     priority: 1,
     paint: (account) => (accountStatus(account, now) === 'active' ? 'green' : 'yellow'),
   },
-  { title: 'TOTP', value: ({ totp }) => (totp ? 'on' : 'off'), priority: 3 },
+  { title: 'TOTP', value: secondFactorOf, priority: 3 },
   { title: 'LAST LOGIN', value: ({ lastLoginAt }) => ago(lastLoginAt, now), priority: 2 },
   { title: 'CREATED BY', value: ({ createdBy }) => createdBy, priority: 4, minWidth: 8 },
   { title: 'ID', value: ({ id }) => id, priority: 5 },
@@ -73,7 +73,7 @@ function accountView(account: Account, style: Style): string {
     ['account', style.paint.bold(clean(account.name))],
     ['role', account.role],
     ['status', accountStatus(account, style.now)],
-    ['one-time codes', account.totp ? 'on' : 'off'],
+    ['one-time codes', secondFactorOf(account)],
     ['last login', stamp(account.lastLoginAt, style.now) ?? 'never'],
     ['created', `${stamp(account.createdAt, style.now)} by ${clean(account.createdBy)}`],
     ['id', account.id, 'detail'],

@@ -1,6 +1,7 @@
 import type { SetupStep } from '../../core/admin/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import { type Context, clean, command, fields, flag, readSecretLines, sections, stamp, text } from '../kit/index.ts'
+import { bearer, loginByBrowser } from './login-browser.ts'
 import { loginAsUser } from './login-user.ts'
 
 export const login = command('login', 'Log in interactively', {
@@ -9,9 +10,11 @@ export const login = command('login', 'Log in interactively', {
     passwordFile: text('--password-file <file>', 'file with the password on line 1 and a new one on line 2 (- is stdin)'),
     totp: text('--totp <code>', 'one-time or recovery code (default: prompt)'),
     tenant: text('--tenant <slug|url>', 'log in as a user of this tenant'),
+    browser: flag('--browser', 'approve the login in a browser, as with a company account'),
   },
-  run: async (context, { name: nameOption, passwordFile, totp, tenant }) => {
+  run: async (context, { name: nameOption, passwordFile, totp, tenant, browser }) => {
     if (tenant !== undefined) return loginAsUser(context, { tenant, name: nameOption, passwordFile })
+    if (browser) return loginByBrowser(context)
     const { api, ask, logins, url, byToken, notify } = context
     const name = nameOption ?? (await ask.text('Name', 'pass --name or set TENANTRY_TOKEN'))
     const [password, newPassword] = passwordFile
@@ -28,11 +31,8 @@ export const login = command('login', 'Log in interactively', {
       'user' in result ? `${clean(result.user)} (tenant ${clean(result.tenant)})` : `${clean(result.account.name)} (${result.account.role})`
     return `${paint.green('Logged in')} as ${who}; the session expires ${stamp(result.expiresAt, now)}.`
   },
-  examples: ['login', 'login --tenant linden --name anna'],
+  examples: ['login', 'login --browser', 'login --tenant linden --name anna'],
 })
-
-/** The header of this login's own token; TENANTRY_TOKEN does not override it. */
-const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 
 type Credentials = Readonly<{ name: string; password: string; totp: string | undefined }>
 

@@ -7,6 +7,10 @@ type Deps = Readonly<{ api: Pick<Api, 'admin'>; ask: Ask; notify: (line: string)
 /** Asks for the password again, and for a code where the account has one. False if stdin is not a terminal. Throws WRONG_PASSWORD, LOGIN_FAILED. */
 export async function reauthenticate({ api, ask, notify }: Deps): Promise<boolean> {
   if (!ask.interactive) return false
+  if ((await api.admin.whoAmI()).login === 'provider') {
+    notify('Your account logs in at the provider: run `tenantry login --browser`, then repeat the command.')
+    return false
+  }
   notify('This needs your password again.')
   const password = await ask.password('Password', 'run tenantry login')
   const prove = (totp?: string) => api.admin.reauthenticate({ body: { password, ...(totp === undefined ? {} : { totp }) } })

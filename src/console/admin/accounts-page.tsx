@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { type Account, type AccountStatus, accountStatus, accountStatuses } from '../../core/admin/index.ts'
+import { type Account, type AccountStatus, accountStatus, accountStatuses, secondFactorOf } from '../../core/admin/index.ts'
 import { adminRoles } from '../../core/contract/index.ts'
 import { agoColumn, api, CliLine, ListPage, Status, statusColumn, type TableColumn, type Tone, useNow } from '../kit/index.ts'
 import { words } from './words.ts'
@@ -17,9 +17,9 @@ export function Page() {
     {
       key: 'totp',
       title: 'TOTP',
-      width: '76px',
-      value: ({ totp }) => (totp ? 'on' : 'off'),
-      cell: ({ totp }) => <Status tone={totp ? 'ok' : 'off'}>{totp ? 'on' : 'off'}</Status>,
+      width: '108px',
+      value: secondFactorOf,
+      cell: (account) => <Status tone={secondFactorOf(account) === 'off' ? 'off' : 'ok'}>{secondFactorOf(account)}</Status>,
     },
     agoColumn(['login', 'Last login'], ({ lastLoginAt }) => lastLoginAt, { none: words.never }),
     agoColumn(['created', 'Created'], ({ createdAt }) => createdAt),

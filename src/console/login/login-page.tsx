@@ -1,15 +1,14 @@
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Form, Input, Label, Text, TextField } from 'react-aria-components'
 import { isProblem } from '../../core/kit/index.ts'
-import { api, Brand, Button, Id, ProblemView, parseSearch, queryClient, usePageTitle } from '../kit/index.ts'
+import { api, Brand, Button, Id, ProblemView, queryClient, usePageTitle } from '../kit/index.ts'
+import { loginWaysQuery, safe, targetOf } from './target.ts'
 import { words } from './words.ts'
 
 type Step = 'login' | 'link' | 'password' | 'totp' | 'done'
 type Setup = readonly ('password' | 'totp')[]
-
-/** Only addresses of the console: a link must not lead elsewhere after a login. */
-const safe = (next: string | undefined) => (next?.startsWith('/') && !next.startsWith('//') ? next : '/')
 
 export function LoginPage() {
   const { next } = useSearch({ strict: false }) as { next?: string }
@@ -28,8 +27,7 @@ export function LoginPage() {
   useEffect(() => {
     if (step !== 'done') return
     queryClient.clear()
-    const [path = '/', query = ''] = safe(next).split('?', 2)
-    void navigate({ to: path, search: parseSearch(query) as never, replace: true })
+    void navigate(targetOf(next))
   }, [step, next, navigate])
   const onLogin = (setup: Setup, password: string) => {
     setGiven(password)
@@ -41,6 +39,7 @@ export function LoginPage() {
         <p className="brand">
           <Brand />
         </p>
+        {step === 'login' && <ByProvider next={safe(next)} />}
         {step === 'login' && <Login onDone={onLogin} />}
         {step === 'link' && <ByLink token={token ?? ''} onDone={(setup) => onLogin(setup, '')} onOther={() => setStep('login')} />}
         {step === 'password' && <NewPassword current={given} onDone={(setup, password) => onLogin(setup, password)} />}
@@ -134,6 +133,23 @@ function Login({ onDone }: Readonly<{ onDone(setup: Setup, password: string): vo
         <Field label={words.code} value={totp} onChange={setTotp} autoComplete="one-time-code" hint={words.codeHint} autoFocus />
       )}
     </Sheet>
+  )
+}
+
+/** The button of the company account, where the daemon has one. */
+function ByProvider({ next }: Readonly<{ next: string }>) {
+  const name = useQuery(loginWaysQuery).data?.provider
+  const { busy, error, attempt } = useAttempt()
+  if (!name) return null
+  const begin = () => attempt(async () => location.assign((await api.admin.beginProviderLogin({ body: { next } })).address))
+  return (
+    <>
+      {error !== undefined && <ProblemView error={error} />}
+      <Button look="primary" onPress={begin} isDisabled={busy}>
+        {words.byProvider(name)}
+      </Button>
+      <p className="dim">{words.orByPassword}</p>
+    </>
   )
 }
 

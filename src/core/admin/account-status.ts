@@ -9,3 +9,6 @@ export function accountStatus({ status, lockedUntil, mustChangePassword }: Accou
   if (lockedUntil && Date.parse(lockedUntil) > now.getTime()) return 'locked'
   return mustChangePassword ? 'not set up' : 'active'
 }
+
+/** The second factor of an account in words, in every view: one of the provider is checked there. */
+export const secondFactorOf = ({ login, totp }: Account): string => (login === 'provider' ? 'at provider' : totp ? 'on' : 'off')

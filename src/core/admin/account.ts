@@ -61,11 +61,15 @@ export const Password = z.string().min(1).max(256)
 export const Code = z.string().trim().min(6).max(64)
 export const LoginBody = z.strictObject({ name: z.string().min(1).max(100), password: Password, totp: Code.optional() })
 
+/** By name and password, or by the company account. */
+export const LoginWay = z.enum(['password', 'provider']).meta({ description: 'By name and password, or by the company account' })
+
 export const Account = z.object({
   id: AccountId,
   name: z.string(),
   role: AdminRoleName,
   status: z.enum(['active', 'disabled']),
+  login: LoginWay,
   totp: z.boolean().meta({ description: 'TOTP is enabled' }),
   mustChangePassword: z.boolean(),
   initialPasswordExpiresAt: Timestamp.nullable(),

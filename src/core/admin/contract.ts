@@ -8,6 +8,7 @@ import {
   ApiToken,
   Code,
   LoginBody,
+  LoginWay,
   NewPassword,
   Password,
   Session,
@@ -16,6 +17,7 @@ import {
   TokenId,
 } from './account.ts'
 import { consoleContract } from './console-contract.ts'
+import { providerContract } from './provider-contract.ts'
 
 const base = '/api/admin/v1'
 
@@ -26,6 +28,7 @@ const WhoAmI = z.object({
   expiresAt: Timestamp,
   setup: z.array(SetupStep).meta({ description: 'Setup steps to complete before any other call' }),
   totp: z.boolean(),
+  login: LoginWay,
 })
 
 /** The caller's own sessions, password and TOTP. */
@@ -227,4 +230,4 @@ const tokens = {
   }),
 } as const satisfies Contract
 
-export const adminContract = { ...own, ...consoleContract, ...accounts, ...tokens } as const satisfies Contract
+export const adminContract = { ...own, ...consoleContract, ...providerContract, ...accounts, ...tokens } as const satisfies Contract

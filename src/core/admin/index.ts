@@ -9,7 +9,18 @@ export {
   NewPassword,
   type SetupStep,
 } from './account.ts'
-export { type AccountStatus, accountStatus, accountStatuses } from './account-status.ts'
+export { type AccountStatus, accountStatus, accountStatuses, secondFactorOf } from './account-status.ts'
 export { backgroundHeader, consoleHeader, consoleIdleMs } from './console-session.ts'
 export { adminContract } from './contract.ts'
+export type { CliLogin } from './provider-contract.ts'
+export {
+  type ProviderClaims,
+  provenAtMs,
+  providerLoginMs,
+  type RoleGroups,
+  roleOfGroups,
+  type SecondFactorValues,
+  textsOf,
+  usedSecondFactor,
+} from './provider-login.ts'
 export { failureMemoryMs, knownNetworkMs, lockMs, maxFailures, networkOf, proofMs, requiresTotp, setupSteps } from './rules.ts'

@@ -18,16 +18,20 @@ export function networkOf(address: string): string {
   return `${[0, 2, 4, 6].map(group).join(':')}::/56`
 }
 
-type AccountState = Readonly<{ role: AdminRole; hasInitialPassword: boolean; hasTotp: boolean }>
+/** `byProvider`: the account logs in at the provider, which has its password and second factor. */
+type AccountState = Readonly<{ role: AdminRole; hasInitialPassword: boolean; hasTotp: boolean; byProvider: boolean }>
 
 /** True if logins of the role need TOTP under the settings. */
 export const requiresTotp = (role: AdminRole, totpRequired: boolean): boolean => totpRequired && roleAtLeast(role, 'operator')
 
 /** Setup steps that a session must complete first, in order. */
-export const setupSteps = ({ role, hasInitialPassword, hasTotp }: AccountState, totpRequired: boolean): SetupStep[] => [
-  ...(hasInitialPassword ? (['password'] as const) : []),
-  ...(!hasTotp && requiresTotp(role, totpRequired) ? (['totp'] as const) : []),
-]
+export function setupSteps({ role, hasInitialPassword, hasTotp, byProvider }: AccountState, totpRequired: boolean): SetupStep[] {
+  if (byProvider) return []
+  return [
+    ...(hasInitialPassword ? (['password'] as const) : []),
+    ...(!hasTotp && requiresTotp(role, totpRequired) ? (['totp'] as const) : []),
+  ]
+}
 
 /** How long a session may create credentials after it gave password and code. */
 export const proofMs = 10 * 60_000

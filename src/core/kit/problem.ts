@@ -31,6 +31,7 @@ export const catalogue = {
   CONFIG: entry(503, 6, 'A required setting is missing'),
   // admin accounts
   LOGIN_FAILED: entry(401, 4, 'The login failed'),
+  LOGIN_PROVIDER_UNAVAILABLE: retryable(503, 6, 'The provider of logins does not answer'),
   ACCOUNT_LOCKED: retryable(429, 4, 'Too many failed logins'),
   WRONG_PASSWORD: entry(401, 4, 'The current password is wrong'),
   SETUP_REQUIRED: entry(403, 4, 'The account set-up is incomplete'),

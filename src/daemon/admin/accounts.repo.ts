@@ -18,12 +18,28 @@ export type StoredAccount = Readonly<{
   totpConfirmed: boolean
   totpStep: number | null
   lastLoginAt: string | null
+  /** It logs in at the provider and has no password. */
+  byProvider: boolean
   createdAt: string
   createdBy: string
 }>
 
+/** Who a person is at the provider: names and mail addresses may change, these do not. */
+export type ProviderIdentity = Readonly<{ issuer: string; subject: string }>
+
 export async function accountByName(db: DbOrTx, name: string): Promise<StoredAccount | undefined> {
   const row = await db.selectFrom('admin_accounts').selectAll().where('name', '=', name.trim().toLowerCase()).executeTakeFirst()
+  return row && toStoredAccount(row)
+}
+
+/** The account of a person at the provider. */
+export async function accountOfSubject(db: DbOrTx, { issuer, subject }: ProviderIdentity): Promise<StoredAccount | undefined> {
+  const row = await db
+    .selectFrom('admin_accounts')
+    .selectAll()
+    .where('provider_issuer', '=', issuer)
+    .where('provider_subject', '=', subject)
+    .executeTakeFirst()
   return row && toStoredAccount(row)
 }
 
@@ -77,6 +93,7 @@ const toStoredAccount = (row: AdminAccountTable): StoredAccount => ({
   totpConfirmed: row.totp_confirmed_at !== null,
   totpStep: row.totp_step === null ? null : Number(row.totp_step),
   lastLoginAt: row.last_login_at,
+  byProvider: row.provider_subject !== null,
   createdAt: row.created_at,
   createdBy: row.created_by,
 })
@@ -86,6 +103,7 @@ const toAccount = (account: StoredAccount, lockedUntil: string | null): Account 
   name: account.name,
   role: account.role,
   status: account.active ? 'active' : 'disabled',
+  login: account.byProvider ? 'provider' : 'password',
   totp: account.totpConfirmed,
   mustChangePassword: account.initialPasswordExpiresAt !== null,
   initialPasswordExpiresAt: account.initialPasswordExpiresAt,

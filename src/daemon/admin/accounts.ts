@@ -54,7 +54,7 @@ async function insertAccount(
 ): Promise<Account> {
   const plainName = parsePart(AccountName, name, 'name')
   const row = { id: newId(random, 'acc'), name: plainName, role, password_hash: await hashPassword(password), created_by: actor.name }
-  const unset = { totp_secret: null, totp_confirmed_at: null, totp_step: null, last_login_at: null }
+  const unset = { totp_secret: null, totp_confirmed_at: null, totp_step: null, last_login_at: null, provider_issuer: null, provider_subject: null }
   try {
     await db.transaction().execute(async (tx) => {
       await tx
@@ -82,7 +82,8 @@ export async function resetPassword(
   const passwordHash = await hashPassword(initialPassword)
   const expiresAt = isoIn(clock, initialPasswordMs)
   await db.transaction().execute(async (tx) => {
-    const { name } = await accountById(tx, id)
+    const { name, byProvider } = await accountById(tx, id)
+    if (byProvider) throw problem('CONFLICT', `Account ${name} logs in at the provider and has no password here.`)
     const password = { password_hash: passwordHash, initial_password_expires_at: expiresAt }
     await tx.updateTable('admin_accounts').set(password).where('id', '=', id).execute()
     await endSessions({ tx, clock }, id)
@@ -104,6 +105,8 @@ export async function changeAccountRole(
     if (role !== 'admin') await assertNotLastAdmin(tx, id)
     const account = await accountById(tx, id)
     if (!account.active) throw problem('CONFLICT', `Account ${account.name} is disabled.`)
+    if (account.byProvider)
+      throw problem('CONFLICT', `The groups of ${account.name} at the provider give its role. fix: change them there, or admin.oidc.roles`)
     await tx.updateTable('admin_accounts').set({ role }).where('id', '=', id).execute()
     await publishRevocation(tx, clock, { kind: 'admin-account', subject: id })
     await recordAudit(tx, clock, { actor, action: 'account.role-changed', subject: account.name, data: { from: account.role, to: role } })

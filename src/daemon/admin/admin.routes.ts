@@ -3,10 +3,12 @@ import { isLoopback, isoNow, problem } from '../../core/kit/index.ts'
 import { serveContract } from '../http/index.ts'
 import { publicAccounts } from './accounts.repo.ts'
 import { changeAccountRole, createAccount, disableAccount, resetPassword } from './accounts.ts'
+import { approveCliLogin, beginCliLogin, finishCliLogin, showCliLogin } from './cli-logins.ts'
 import { openConsole, openConsoleByLink } from './console-sessions.ts'
 import type { AdminDeps } from './deps.ts'
 import { login } from './login.ts'
 import { changePassword } from './passwords.ts'
+import { assertCompanyLogin, beginProviderLogin, finishProviderLogin } from './provider-login.ts'
 import { reauthenticate } from './reauthenticate.ts'
 import { listSessions, logout, revokeSession, whoAmI } from './sessions.ts'
 import { createToken, listLiveTokens, revokeToken } from './tokens.ts'
@@ -57,6 +59,30 @@ export const adminRoutes = (deps: AdminDeps) =>
       setCookie(deps.console.deletedCookie)
       return undefined
     },
+    showLoginWays: () => ({ provider: deps.company?.provider.name ?? null }),
+    beginProviderLogin: async ({ body, header, setCookie }) => {
+      assertConsolePage(deps, header)
+      assertCompanyLogin(deps)
+      const { address, cookie } = await beginProviderLogin(deps, body)
+      setCookie(deps.console.loginCookie(cookie))
+      return { address }
+    },
+    finishProviderLogin: async ({ body, address, header, setCookie }) => {
+      assertConsolePage(deps, header)
+      assertCompanyLogin(deps)
+      const loginCookie = deps.console.loginCookieOf(header('cookie'))
+      const { cookie, opened } = await finishProviderLogin(deps, { ...body, address, loginCookie })
+      setCookie(deps.console.deletedLoginCookie)
+      setCookie(deps.console.cookie(cookie))
+      return opened
+    },
+    beginCliLogin: ({ address }) => {
+      deps.console.assertServed()
+      return beginCliLogin(deps, { address, baseUrl: deps.baseUrl })
+    },
+    showCliLogin: ({ params }) => showCliLogin(deps, params.userCode),
+    approveCliLogin: ({ actor, params }) => nothing(approveCliLogin(deps, actor, params.userCode)),
+    finishCliLogin: async ({ body }) => ({ session: (await finishCliLogin(deps, body.deviceCode)) ?? null }),
     logout: ({ actor }) => nothing(logout(deps, actor)),
     whoAmI: ({ actor }) => whoAmI(deps, actor),
     changePassword: ({ actor, body, address }) => nothing(changePassword(deps, actor, { ...body, address })),

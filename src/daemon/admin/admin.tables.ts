@@ -14,6 +14,9 @@ export type AdminAccountTable = {
   /** Time step of the last accepted code; codes up to it are rejected. */
   totp_step: number | null
   last_login_at: string | null
+  /** Issuer and subject of an account that logs in at the provider; null for one with a password. */
+  provider_issuer: string | null
+  provider_subject: string | null
   created_at: string
   created_by: string
 }
@@ -32,6 +35,18 @@ type AdminSessionTable = {
   /** Console sessions only: the last call by a person. */
   last_used_at: string | null
   /** When the session last gave password and code; null: never, as by a login link. */
+  proven_at: string | null
+}
+
+/** Logins of command lines that wait for approval, or for their command line to take them. */
+type CliLoginTable = {
+  device_hash: string
+  user_code: string
+  address: string
+  created_at: string
+  expires_at: string
+  /** Who approved it, and when that person had proven who they are. */
+  account_id: string | null
   proven_at: string | null
 }
 
@@ -57,6 +72,7 @@ declare module '../db/database.ts' {
     admin_accounts: AdminAccountTable
     admin_recovery_codes: RecoveryCodeTable
     admin_sessions: AdminSessionTable
+    admin_cli_logins: CliLoginTable
     api_tokens: ApiTokenTable
     login_failures: LoginFailureTable
     login_networks: LoginNetworkTable

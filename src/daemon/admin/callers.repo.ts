@@ -23,14 +23,19 @@ export async function callerOfSession(db: Db, { column, value }: SessionKey, tot
     .selectFrom('admin_sessions')
     .innerJoin('admin_accounts', 'admin_accounts.id', 'admin_sessions.account_id')
     .select(['admin_sessions.id as session_id', 'admin_sessions.expires_at', 'last_used_at', 'proven_at'])
-    .select(['admin_accounts.id', 'name', 'role', 'initial_password_expires_at', 'totp_confirmed_at'])
+    .select(['admin_accounts.id', 'name', 'role', 'initial_password_expires_at', 'totp_confirmed_at', 'provider_subject'])
     .where(column, '=', value)
     .where('cookie_hash', column === 'cookie_hash' ? 'is not' : 'is', null)
     .where('revoked_at', 'is', null)
     .where('status', '=', 'active')
     .executeTakeFirst()
   if (!row) return undefined
-  const state = { role: row.role, hasInitialPassword: row.initial_password_expires_at !== null, hasTotp: row.totp_confirmed_at !== null }
+  const state = {
+    role: row.role,
+    hasInitialPassword: row.initial_password_expires_at !== null,
+    hasTotp: row.totp_confirmed_at !== null,
+    byProvider: row.provider_subject !== null,
+  }
   return {
     actor: { kind: 'admin', accountId: row.id, name: row.name, role: row.role, sessionId: row.session_id },
     accountId: row.id,

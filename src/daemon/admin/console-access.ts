@@ -1,4 +1,4 @@
-import { backgroundHeader, consoleHeader } from '../../core/admin/index.ts'
+import { backgroundHeader, consoleHeader, providerLoginMs } from '../../core/admin/index.ts'
 import { isLoopback, problem } from '../../core/kit/index.ts'
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>> & Readonly<{ host?: string; cookie?: string }>
@@ -12,7 +12,12 @@ export function consoleAccess(baseUrl: string) {
   /** `__Host-`: only this host may have set it, over https. */
   const name = secure ? '__Host-tenantry' : 'tenantry-console'
   const attributes = `Path=/; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
+  /** What a browser keeps while its person is at the provider. */
+  const loginName = secure ? '__Host-tenantry-login' : 'tenantry-console-login'
   return {
+    loginCookie: (value: string) => `${loginName}=${value}; Max-Age=${providerLoginMs / 1000}; ${attributes}`,
+    deletedLoginCookie: `${loginName}=; Max-Age=0; ${attributes}`,
+    loginCookieOf: (cookies: string | undefined) => cookieNamed(cookies, loginName),
     cookie: (value: string) => `${name}=${value}; ${attributes}`,
     deletedCookie: `${name}=; Max-Age=0; ${attributes}`,
 

@@ -28,7 +28,7 @@ export async function openConsoleByLink(deps: LinkDeps, { token, address }: Read
   const cookie = makeCookie(deps)
   const sessionId = newId(deps.random, 'ses')
   await deps.db.transaction().execute(async (tx) => {
-    await addSession(tx, deps.clock, { id: sessionId, accountId: account.id, address, cookieHash: tokenHash(cookie), isProven: false })
+    await addSession(tx, deps.clock, { id: sessionId, accountId: account.id, address, cookieHash: tokenHash(cookie), provenAt: null })
     const actor: AdminActor = { kind: 'admin', accountId: account.id, name: account.name, role: account.role, sessionId }
     await recordAudit(tx, deps.clock, { actor, action: 'session.opened', subject: sessionId, data: { address, link: true } })
   })

@@ -3,6 +3,7 @@ import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import type { ConsoleAccess } from './console-access.ts'
+import type { CompanyLogin } from './provider-login.ts'
 
 export type AdminDeps = Readonly<{
   db: Db
@@ -15,6 +16,10 @@ export type AdminDeps = Readonly<{
   /** Operators and admins must use TOTP. */
   totpRequired: boolean
   console: ConsoleAccess
+  /** Of this daemon, without a slash at the end. */
+  baseUrl: string
+  /** Absent: nobody logs in by an account elsewhere. */
+  company?: CompanyLogin | undefined
   /** Only in a demo. */
   loginLinks?: LoginLinks | undefined
 }>

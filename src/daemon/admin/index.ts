@@ -16,6 +16,8 @@ export { cleanExpiredCredentials } from './clean-expired-credentials.ts'
 export { consoleAccess } from './console-access.ts'
 export { makeLoginLinks } from './console-sessions.ts'
 export type { AdminDeps, LoginLinks } from './deps.ts'
+export { openLoginProvider } from './login-provider.ts'
+export type { CompanyLogin } from './provider-login.ts'
 export { resetTotp } from './totp.ts'
 
 export const adminFeature = feature<AdminDeps & CleanupDeps>({

@@ -79,7 +79,7 @@ async function openSessionFor(
     .executeTakeFirst()
   if (current.numUpdatedRows === 0n) return undefined
   const sessionId = newId(random, 'ses')
-  await addSession(tx, clock, { id: sessionId, accountId: account.id, address, cookieHash, isProven: true })
+  await addSession(tx, clock, { id: sessionId, accountId: account.id, address, cookieHash, provenAt: isoNow(clock) })
   await clearFailures(tx, attempt)
   await recordNetwork(tx, clock, attempt)
   const actor: AdminActor = { kind: 'admin', accountId: account.id, name: account.name, role: account.role, sessionId }

@@ -43,11 +43,16 @@ export async function verifyPassword(deps: ProofDeps, { name, password, address,
   throw await recordFailedAttempt(deps, { attempt, account, address })
 }
 
+type OwnProof = Omit<Proof, 'name' | 'account'> & Readonly<{ account: StoredAccount }>
+
 /** Verifies the password of a person who is logged in. Throws ACCOUNT_LOCKED or WRONG_PASSWORD. */
-export const verifyOwnPassword = (deps: ProofDeps, { account, ...proof }: Omit<Proof, 'name'> & Readonly<{ account: StoredAccount }>) =>
-  verifyPassword(deps, { ...proof, name: account.name, account }).catch((error) => {
+export async function verifyOwnPassword(deps: ProofDeps, { account, ...proof }: OwnProof): Promise<Attempt> {
+  if (account.byProvider)
+    throw problem('WRONG_PASSWORD', 'This account has no password here: it logs in at the provider. fix: log in there again')
+  return verifyPassword(deps, { ...proof, name: account.name, account }).catch((error) => {
     throw isProblem(error, 'LOGIN_FAILED') ? problem('WRONG_PASSWORD', 'The current password is wrong; nothing was changed.') : error
   })
+}
 
 /** Audits the attempt that locks an account; the typed name is recorded only if such an account exists. Returns the error to throw. */
 export async function recordFailedAttempt(

@@ -11,11 +11,11 @@ export const sessionMs = 12 * 60 * 60_000
 
 export const sessionExpiry = (clock: Clock): string => isoIn(clock, sessionMs)
 
-/** `cookieHash`: of a session of the web console. `isProven`: by password and code. */
-type NewSession = Readonly<{ id: string; accountId: string; address: string; cookieHash: string | undefined; isProven: boolean }>
+/** `cookieHash`: of a session of the web console. `provenAt`: when the person gave password and code, here or at the provider; null: not at all. */
+type NewSession = Readonly<{ id: string; accountId: string; address: string; cookieHash: string | undefined; provenAt: string | null }>
 
 export async function addSession(tx: Tx, clock: Clock, input: NewSession): Promise<void> {
-  const { id, accountId, address, cookieHash, isProven } = input
+  const { id, accountId, address, cookieHash, provenAt } = input
   const [now, expiresAt] = [isoNow(clock), sessionExpiry(clock)]
   const byCookie = { cookie_hash: cookieHash ?? null, last_used_at: cookieHash ? now : null }
   const row = {
@@ -26,7 +26,7 @@ export async function addSession(tx: Tx, clock: Clock, input: NewSession): Promi
     expires_at: expiresAt,
     revoked_at: null,
     ...byCookie,
-    proven_at: isProven ? now : null,
+    proven_at: provenAt,
   }
   await tx.insertInto('admin_sessions').values(row).execute()
 }
@@ -142,6 +142,7 @@ export async function whoAmI({ db, totpRequired }: WhoAmIDeps, actor: AdminActor
     expiresAt: await expiryOf(db, actor),
     setup,
     totp: account.totpConfirmed,
+    login: account.byProvider ? ('provider' as const) : ('password' as const),
   }
 }
 
@@ -154,5 +155,7 @@ async function expiryOf(db: WhoAmIDeps['db'], actor: AdminActor | TokenActor): P
   return row.expires_at
 }
 
-export const remainingSetup = ({ role, initialPasswordExpiresAt, totpConfirmed }: StoredAccount, totpRequired: boolean): SetupStep[] =>
-  setupSteps({ role, hasInitialPassword: initialPasswordExpiresAt !== null, hasTotp: totpConfirmed }, totpRequired)
+export const remainingSetup = (account: StoredAccount, totpRequired: boolean): SetupStep[] => {
+  const { role, initialPasswordExpiresAt, totpConfirmed, byProvider } = account
+  return setupSteps({ role, hasInitialPassword: initialPasswordExpiresAt !== null, hasTotp: totpConfirmed, byProvider }, totpRequired)
+}

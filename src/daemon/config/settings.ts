@@ -5,6 +5,7 @@ import { RequestedFence } from '../../core/rollouts/index.ts'
 import { readStoreAddress, sessionsAddressError } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { AlertChannels, AlertRules, checkChannelNames } from './alert-channels.ts'
+import { Oidc } from './oidc.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
 import { Payments, Stripe } from './payments.ts'
 import { ProxyAddress } from './proxy-address.ts'
@@ -297,6 +298,7 @@ export const Settings = z.strictObject({
     .strictObject({
       /** Demand one-time codes of `admin` and `operator`; the default is yes unless everything is on loopback. */
       requireTotp: z.union([z.boolean(), z.stringbool()]).optional(),
+      oidc: Oidc.prefault({}),
     })
     .prefault({}),
 })

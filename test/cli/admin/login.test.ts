@@ -1,13 +1,14 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
 import { type Answers, type Asked, problemAnswer, stubUrl, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
 import { typist } from '../../support/typist.ts'
 
 const account = { id: 'acc_0123456789abcdefghjk', name: 'anna', role: 'admin' }
 const session = { token: 'jwt-of-anna', expiresAt: at('14:00:00'), account, setup: [] as string[] }
-const who = { account, sessionId: 'ses_0123456789abcdefghjk', token: null, expiresAt: at('14:00:00'), setup: [], totp: true }
+const who = { account, sessionId: 'ses_0123456789abcdefghjk', token: null, expiresAt: at('14:00:00'), setup: [], totp: true, login: 'password' }
 const login = 'POST /api/admin/v1/login'
 const whoAmI = 'GET /api/admin/v1/whoami'
 const answers: Answers = { [login]: session, [whoAmI]: who, 'GET /api/admin/v1/hosts': { hosts: [] } }
@@ -49,6 +50,21 @@ describe('login', () => {
     const ran = await tenantry(line, { answers, stdin: 'pw', env: { TENANTRY_TOKEN: 'tny_ci' } })
     expect([ran.exit, ran.stderr]).toEqual([0, 'TENANTRY_TOKEN is set and overrides this login until you unset it.\n'])
     expect((await tenantry(line, { answers, stdin: 'pw' })).stderr).toBe('')
+  })
+
+  test('--browser shows page and code, and takes the session when somebody has approved it', async () => {
+    const begun = { deviceCode: 'secret', userCode: 'BCDF-GHJK', page: `${stubUrl}/console/login/cli?code=BCDF-GHJK`, expiresAt: at('02:10:00') }
+    const finish = [{ session: null }, { session: null }, { session }]
+    const cli = { 'POST /api/admin/v1/cli-logins': begun, 'POST /api/admin/v1/cli-logins/finish': finish }
+    const manual = manualClock()
+    const clock = { ...manual, sleep: (ms: number) => manual.advance(ms) }
+    const ran = await tenantry(['login', '--browser'], { answers: { ...answers, ...cli }, clock })
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('Logged in as anna (admin)')])
+    expect(ran.stderr).toContain(`${begun.page}\n  code: BCDF-GHJK`)
+    expect(ran.asked.filter(({ path }) => path.endsWith('/finish')).map(({ body }) => body)).toEqual(Array(3).fill({ deviceCode: 'secret' }))
+    const late = { ...cli, 'POST /api/admin/v1/cli-logins/finish': { session: null } }
+    const nobody = await tenantry(['login', '--browser'], { answers: { ...answers, ...late }, clock })
+    expect([nobody.exit, nobody.stderr]).toEqual([4, expect.stringContaining('Nobody approved the login')])
   })
 
   test('a file that others can read is refused', async () => {
@@ -203,7 +219,7 @@ describe('a command that creates a credential, in an old session', () => {
       ['One-time or recovery code', '123456'],
     ])
     const ran = await tenantry(command, {
-      answers: { [create]: [refused, token], [prove]: [codeNeeded, { expiresAt: at('12:10:00') }] },
+      answers: { [create]: [refused, token], [prove]: [codeNeeded, { expiresAt: at('02:10:00') }] },
       typist: person,
     })
     expect([ran.exit, person.unasked()]).toEqual([0, []])

@@ -1,0 +1,3 @@
+export const titles = {
+  cli: 'Log in a command line',
+} as const
