@@ -1,10 +1,11 @@
 import type { Checkpoint } from '../../core/audit/index.ts'
-import { type CompanyLogin, consoleAccess, openLoginProvider } from '../admin/index.ts'
+import { consoleAccess } from '../admin/index.ts'
 import { channelsOf, closeAuditBroken, makeSender, raiseAuditBroken } from '../alerts/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import { publishSignedHead } from '../rollouts/index.ts'
 import type { BaseDeps } from './base-deps.ts'
+import { companyLogin } from './company-login.ts'
 
 type Shared = BaseDeps & Readonly<{ revocations: Revocations }>
 
@@ -16,19 +17,11 @@ export const operatorDeps = async (deps: Shared) => ({
     totpRequired: deps.config.totpRequired,
     console: consoleAccess(deps.config.baseUrl),
     baseUrl: deps.config.baseUrl,
-    company: companyLogin(deps),
+    company: companyLogin(deps.config, deps.clock),
   },
   alerts: alertsDeps(deps),
   audit: auditDeps(deps),
 })
-
-function companyLogin({ config, clock }: BaseDeps): CompanyLogin | undefined {
-  const { issuer, clientId, clientSecret, name, scopes, nameClaim, groupsClaim, roles, secondFactor } = config.admin.oidc
-  if (issuer === undefined || clientId === undefined) return undefined
-  const redirectUri = `${config.baseUrl}/console/login/provider`
-  const settings = { issuer, clientId, clientSecret, name, scopes, nameClaim, groupsClaim, redirectUri }
-  return { provider: openLoginProvider(settings, () => clock.monotonicMs()), nameClaim, groupsClaim, roles, secondFactor }
-}
 
 const alertsDeps = ({ config, db, clock, random }: BaseDeps) => {
   const { alerts, baseUrl, timeZone } = config

@@ -2,6 +2,7 @@ import { type ExitCode, isProblem } from '../../core/kit/index.ts'
 import { type Check, failed, type Globals, type Machine, passed, printChecks } from '../../node/command-line.ts'
 
 import type { Config } from '../config/index.ts'
+import { companyLoginCheck } from './doctor-company-login.ts'
 import { databaseChecks } from './doctor-database.ts'
 import { redisCheck } from './doctor-fleet.ts'
 import { machineChecks } from './doctor-machine.ts'
@@ -25,6 +26,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
     passed('settings', `${source}; ${config.production ? 'production' : 'development (loopback only)'}, at ${config.baseUrl}`),
     ...(await machineChecks(machine, config, options)),
     ...(await databaseChecks(machine, config)),
+    ...(await companyLoginCheck(config, machine.clock)),
     ...(await redisCheck(machine.clock, config.redis)),
   ]
 }

@@ -152,3 +152,12 @@ test('a webhook secret that was cut is refused for its length, not for its form'
   expect(refused('thin=whsec_spaced out')).toThrow('must have only letters')
   expect(refused('other=whsec_12345678')).toThrow('must be <endpoint>=whsec_…')
 })
+
+test('a provider of logins needs a client, the scope openid, and a group for a role', () => {
+  const issuer = { TENANTRY_ADMIN_OIDC_ISSUER: 'https://id.example' }
+  const wrong = () => loadConfig({ env: { ...issuer, TENANTRY_ADMIN_OIDC_SCOPES: 'email' } })
+  for (const part of [/clientId must be set/, /scopes must contain openid/, /roles must name a group/]) expect(wrong).toThrow(part)
+  expect(() => loadConfig({ env: { TENANTRY_ADMIN_OIDC_ISSUER: 'http://id.example' } })).toThrow(/must begin with https/)
+  const groups = { TENANTRY_ADMIN_OIDC_CLIENT_ID: 'tenantry', TENANTRY_ADMIN_OIDC_ROLES_ADMIN: 'admins, heads' }
+  expect(loadConfig({ env: { ...issuer, ...groups } }).admin.oidc).toMatchObject({ roles: { admin: ['admins', 'heads'], viewer: [] } })
+})

@@ -8,6 +8,7 @@ import { migrate, openDatabase } from '../../../src/daemon/db/index.ts'
 import { runProgram } from '../../../src/daemon/program/run-program.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { stuckFence } from '../../support/alerts.ts'
+import { anOidcProvider } from '../../support/oidc-provider.ts'
 
 let env: Record<string, string>
 beforeEach(async () => {
@@ -138,4 +139,18 @@ test('channels are shown with their last outcome and without secrets', async () 
   const { out } = await tenantryd(['check-config'])
   expect(out).toContain('https://hooks.example/…')
   expect(`${out}${JSON.stringify([outcomes, configured])}`).not.toContain('t0psecret')
+})
+
+test('the doctor asks the provider of the company account; without one it says nothing of it', async () => {
+  expect((await check('company account')).check).toBeUndefined()
+  const provider = await anOidcProvider()
+  Object.assign(env, {
+    TENANTRY_ADMIN_OIDC_ISSUER: provider.url,
+    TENANTRY_ADMIN_OIDC_CLIENT_ID: 'tenantry',
+    TENANTRY_ADMIN_OIDC_ROLES_ADMIN: 'admins',
+  })
+  const says = `${provider.url} answers; redirect address http://127.0.0.1:8440/console/login/provider`
+  expect((await check('company account')).check).toMatchObject({ state: 'ok', says })
+  await provider.stop()
+  expect((await check('company account')).check).toMatchObject({ state: 'fail', says: expect.stringContaining(provider.url) })
 })
