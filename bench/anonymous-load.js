@@ -133,9 +133,10 @@ export async function anonymousLoadBench() {
 /** @param {{ addresses: number, quiet: number, loaded: number, answered: number, refused: number, share: number }} found */
 function row({ addresses, quiet, loaded, answered, refused, share }) {
   const from = addresses === 1 ? 'one address' : `${addresses} addresses`
+  console.error(`${from}: ${quiet} to ${loaded} ms, ${answered} answers, ${refused} refusals, ${Math.round(100 * share)} % of a core`)
   return {
-    what: `\`GET /bootstrap\` while ${connectionsOf(addresses)} anonymous connections of ${from} ask for the dearest pages, median`,
-    measured: `${(loaded / quiet).toFixed(2)} × (${quiet.toFixed(1)} → ${loaded.toFixed(1)} ms; ${answered} answers, ${refused} refusals, ${Math.round(100 * share)} % of a core)`,
+    what: `\`GET /bootstrap\` beside ${connectionsOf(addresses)} connections of strangers, ${from}, median`,
+    measured: `${(loaded / quiet).toFixed(2)} ×`,
     reach: `at most ${maxFactor} ×`,
     ok: loaded <= maxFactor * quiet,
   }

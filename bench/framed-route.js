@@ -24,6 +24,7 @@ const deps = {
   revocations: await watchRevocations(machine, draining),
   totpRequired: false,
   console: consoleAccess(`http://127.0.0.1:${port}`),
+  baseUrl: `http://127.0.0.1:${port}`,
 }
 
 const route = endpoint({

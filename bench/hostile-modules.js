@@ -133,11 +133,12 @@ export async function hostileModules() {
     ])
     process.kill(daemon.pid, 0) // throws if it has ended
     const [p50, p99, max] = [at(0.5), at(0.99), at(1 - 1 / latencies.length)]
+    console.error(`p50 ${p50}, max ${max} ms; ${counts.hostile} hostile calls of which ${counts.hungUp} ended early`)
     return [
       {
-        what: `bootstrap of other tenants beside hostile modules for ${seconds} s`,
-        measured: `p99 ${p99} ms (p50 ${p50}, max ${max}; without them p99 ${alone}; ${latencies.length} requests, ${counts.failed} failed, beside ${counts.hostile} hostile calls of which ${counts.hungUp} ended early)`,
-        reach: `p99 at most ${most} ms, none failed, no restart`,
+        what: `bootstrap beside hostile modules for ${seconds} s, p99`,
+        measured: `${p99} ms (quiet ${alone}), ${counts.failed} of ${latencies.length} failed`,
+        reach: `at most ${most} ms, none failed`,
         ok: p99 <= most && counts.failed === 0,
       },
     ]

@@ -19,7 +19,7 @@ export async function moduleInstallations() {
   const cpu = with10k.cpu - without.cpu
   return [
     {
-      what: 'idle daemon, memory of 10,000 active installations of modules',
+      what: 'idle daemon, memory of 10,000 installations of modules',
       measured: `${(bytes / 2 ** 20).toFixed(1)} MiB (${(with10k.bytes / 2 ** 20).toFixed(0)} against ${(without.bytes / 2 ** 20).toFixed(0)})`,
       reach: 'at most 20 MB',
       ok: bytes <= most.bytes,

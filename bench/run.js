@@ -120,4 +120,5 @@ an idle one: throughput, memory, pick-up times, logins, snapshots and restores.
 ${tableOf(measured.map(cellsOf), (cell) => cell)}
 `
 if (isWritten) writeFileSync(new URL('../docs/benchmarks.md', import.meta.url), pageOf(rows.filter(({ ok }) => ok !== undefined)))
-process.exitCode = failed.length > 0 ? 1 : isQuick ? 0 : rows.some(({ ok }) => ok === false) ? 1 : rows.some(({ ok }) => ok === undefined) ? 2 : 0
+process.exitCode =
+  failed.length > 0 ? 1 : isQuick ? 0 : rows.some(({ ok }) => ok === false) ? 1 : rows.some(({ ok }) => ok === undefined) ? 2 : 0

@@ -13,7 +13,17 @@ import { type Conversation, converse } from './support/conversation.ts'
 // is there afterwards. `RUNS=20` runs it as often.
 
 const runs = Number(process.env.RUNS ?? 2)
-const stops: readonly UpdateStep[] = ['snapshot', 'cold-copy', 'hot-copy', 'probe', 'quick-probe', 'unfence', 'recreate', 'check-rollback', 'commit']
+const stops: readonly UpdateStep[] = [
+  'snapshot',
+  'cold-copy',
+  'hot-copy',
+  'probe',
+  'quick-probe',
+  'unfence',
+  'recreate',
+  'check-rollback',
+  'commit',
+]
 const proven: BoxCommandPayload<'tenant-box.update'>['fence'] = {
   mode: 'until-proven',
   formerSchema: 94,

@@ -49,7 +49,9 @@ export async function anOidcProvider() {
       const form = await formOf(request)
       const found = codes.get(form.get('code') ?? '')
       codes.delete(form.get('code') ?? '')
-      const challenge = createHash('sha256').update(form.get('code_verifier') ?? '').digest('base64url')
+      const challenge = createHash('sha256')
+        .update(form.get('code_verifier') ?? '')
+        .digest('base64url')
       if (!found || found.asked.get('code_challenge') !== challenge) return { error: 'invalid_grant' }
       const now = Math.floor(Date.now() / 1000)
       const times = { iat: now, exp: now + 300, auth_time: now }

@@ -39,7 +39,8 @@ export function whyNoHotCopy({ facts, databaseBytes, freeDiskBytes }: HotCopyInp
   if (facts.freeSlots < 1) return 'PostgreSQL has no free replication slot (max_replication_slots)'
   if (!facts.fullPageWrites) return 'full_page_writes of PostgreSQL is off'
   if (!facts.isSuperuser) return 'the agent has no superuser of PostgreSQL (POSTGRES_USER of its container)'
-  if (facts.checksumFailures > 0) return `PostgreSQL found ${plural(facts.checksumFailures, 'damaged page')} (checksum_failures of pg_stat_database)`
+  if (facts.checksumFailures > 0)
+    return `PostgreSQL found ${plural(facts.checksumFailures, 'damaged page')} (checksum_failures of pg_stat_database)`
   if (facts.tablespaces > 0) return `PostgreSQL has ${plural(facts.tablespaces, 'tablespace')} outside its data folder`
   // A later load of the dump must still have space.
   if (databaseBytes !== null && freeDiskBytes !== null && freeDiskBytes < 2 * databaseBytes)

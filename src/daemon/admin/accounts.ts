@@ -54,7 +54,14 @@ async function insertAccount(
 ): Promise<Account> {
   const plainName = parsePart(AccountName, name, 'name')
   const row = { id: newId(random, 'acc'), name: plainName, role, password_hash: await hashPassword(password), created_by: actor.name }
-  const unset = { totp_secret: null, totp_confirmed_at: null, totp_step: null, last_login_at: null, provider_issuer: null, provider_subject: null }
+  const unset = {
+    totp_secret: null,
+    totp_confirmed_at: null,
+    totp_step: null,
+    last_login_at: null,
+    provider_issuer: null,
+    provider_subject: null,
+  }
   try {
     await db.transaction().execute(async (tx) => {
       await tx

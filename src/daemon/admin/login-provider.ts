@@ -86,7 +86,8 @@ export function openLoginProvider(settings: ProviderSettings, monotonicMs: () =>
         })
         const claims = tokens.claims() as Oidc.IDToken
         const lacks = [settings.groupsClaim, settings.nameClaim].some((claim) => claims[claim] === undefined)
-        const more = lacks && config.serverMetadata().userinfo_endpoint ? await oidc.fetchUserInfo(config, tokens.access_token, claims.sub) : {}
+        const more =
+          lacks && config.serverMetadata().userinfo_endpoint ? await oidc.fetchUserInfo(config, tokens.access_token, claims.sub) : {}
         return { issuer: claims.iss, subject: claims.sub, claims: { ...more, ...claims }, provenAtMs: provenAtMs(claims) }
       }),
   }
@@ -95,14 +96,21 @@ export function openLoginProvider(settings: ProviderSettings, monotonicMs: () =>
 /** A refusal of the provider and an answer that does not hold are failed logins; anything else means that the provider cannot be asked. */
 function failureOf(oidc: typeof Oidc, error: unknown, { name, issuer }: ProviderSettings): Problem {
   if (error instanceof oidc.AuthorizationResponseError)
-    return problem('LOGIN_FAILED', `The ${name} refused the login: ${error.error}${error.error_description ? ` (${error.error_description})` : ''}`)
+    return problem(
+      'LOGIN_FAILED',
+      `The ${name} refused the login: ${error.error}${error.error_description ? ` (${error.error_description})` : ''}`,
+    )
   if (error instanceof oidc.ResponseBodyError && error.status < 500)
     return problem('LOGIN_FAILED', `The ${name} refused the login: ${error.error}`, { cause: error })
   if (error instanceof oidc.ClientError && !isUnreachable(error))
     return problem('LOGIN_FAILED', `The answer of the ${name} does not hold: ${error.message}`, { cause: error })
-  return problem('LOGIN_PROVIDER_UNAVAILABLE', `${issuer} does not answer as a provider of OpenID Connect: ${error instanceof Error ? error.message : String(error)}`, {
-    cause: error,
-  })
+  return problem(
+    'LOGIN_PROVIDER_UNAVAILABLE',
+    `${issuer} does not answer as a provider of OpenID Connect: ${error instanceof Error ? error.message : String(error)}`,
+    {
+      cause: error,
+    },
+  )
 }
 
 /** The library wraps what the network and the documents of the provider did into errors of its own. */

@@ -3,8 +3,8 @@ import {
   AccountName,
   proofMs,
   providerLoginMs,
-  requiresTotp,
   type RoleGroups,
+  requiresTotp,
   roleOfGroups,
   type SecondFactorValues,
   textsOf,
@@ -106,7 +106,12 @@ export async function finishProviderLogin(deps: WithCompany, { query, loginCooki
 
 /** Throws FORBIDDEN. The person has proven who they are, so that the reason is theirs to know. */
 function roleOf({ company, totpRequired }: WithCompany, { claims }: ProviderLogin): AdminRole {
-  const { provider: { name }, groupsClaim, roles, secondFactor } = company
+  const {
+    provider: { name },
+    groupsClaim,
+    roles,
+    secondFactor,
+  } = company
   const role = roleOfGroups(textsOf(claims[groupsClaim]), roles)
   if (role === undefined)
     throw problem('FORBIDDEN', `None of your groups at the ${name} may log in here. fix: ask an admin to add one to admin.oidc.roles`)
@@ -126,7 +131,11 @@ async function accountFor(deps: WithTx<WithCompany>, person: ProviderLogin, role
   const account = found ?? (await insertAccount(deps, person, role))
   if (!account.active) throw problem('LOGIN_FAILED', `Account ${account.name} is disabled.`)
   const changes = account.role === role ? {} : { role }
-  await tx.updateTable('admin_accounts').set({ last_login_at: isoNow(clock), ...changes }).where('id', '=', account.id).execute()
+  await tx
+    .updateTable('admin_accounts')
+    .set({ last_login_at: isoNow(clock), ...changes })
+    .where('id', '=', account.id)
+    .execute()
   if (account.role === role) return account
   await publishRevocation(tx, clock, { kind: 'admin-account', subject: account.id })
   const data = { from: account.role, to: role }
@@ -135,7 +144,11 @@ async function accountFor(deps: WithTx<WithCompany>, person: ProviderLogin, role
 }
 
 /** An account of the same name is another person's until somebody says otherwise: a name at the provider must not take it over. */
-async function insertAccount({ tx, clock, random, company }: WithTx<WithCompany>, person: ProviderLogin & ProviderIdentity, role: AdminRole) {
+async function insertAccount(
+  { tx, clock, random, company }: WithTx<WithCompany>,
+  person: ProviderLogin & ProviderIdentity,
+  role: AdminRole,
+) {
   const [claimed = ''] = textsOf(person.claims[company.nameClaim])
   const name = AccountName.safeParse(claimed).data
   if (name === undefined)

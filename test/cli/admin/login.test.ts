@@ -8,7 +8,15 @@ import { typist } from '../../support/typist.ts'
 
 const account = { id: 'acc_0123456789abcdefghjk', name: 'anna', role: 'admin' }
 const session = { token: 'jwt-of-anna', expiresAt: at('14:00:00'), account, setup: [] as string[] }
-const who = { account, sessionId: 'ses_0123456789abcdefghjk', token: null, expiresAt: at('14:00:00'), setup: [], totp: true, login: 'password' }
+const who = {
+  account,
+  sessionId: 'ses_0123456789abcdefghjk',
+  token: null,
+  expiresAt: at('14:00:00'),
+  setup: [],
+  totp: true,
+  login: 'password',
+}
 const login = 'POST /api/admin/v1/login'
 const whoAmI = 'GET /api/admin/v1/whoami'
 const answers: Answers = { [login]: session, [whoAmI]: who, 'GET /api/admin/v1/hosts': { hosts: [] } }
@@ -53,7 +61,12 @@ describe('login', () => {
   })
 
   test('--browser shows page and code, and takes the session when somebody has approved it', async () => {
-    const begun = { deviceCode: 'secret', userCode: 'BCDF-GHJK', page: `${stubUrl}/console/login/cli?code=BCDF-GHJK`, expiresAt: at('02:10:00') }
+    const begun = {
+      deviceCode: 'secret',
+      userCode: 'BCDF-GHJK',
+      page: `${stubUrl}/console/login/cli?code=BCDF-GHJK`,
+      expiresAt: at('02:10:00'),
+    }
     const finish = [{ session: null }, { session: null }, { session }]
     const cli = { 'POST /api/admin/v1/cli-logins': begun, 'POST /api/admin/v1/cli-logins/finish': finish }
     const manual = manualClock()
@@ -61,7 +74,9 @@ describe('login', () => {
     const ran = await tenantry(['login', '--browser'], { answers: { ...answers, ...cli }, clock })
     expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('Logged in as anna (admin)')])
     expect(ran.stderr).toContain(`${begun.page}\n  code: BCDF-GHJK`)
-    expect(ran.asked.filter(({ path }) => path.endsWith('/finish')).map(({ body }) => body)).toEqual(Array(3).fill({ deviceCode: 'secret' }))
+    expect(ran.asked.filter(({ path }) => path.endsWith('/finish')).map(({ body }) => body)).toEqual(
+      Array(3).fill({ deviceCode: 'secret' }),
+    )
     const late = { ...cli, 'POST /api/admin/v1/cli-logins/finish': { session: null } }
     const nobody = await tenantry(['login', '--browser'], { answers: { ...answers, ...late }, clock })
     expect([nobody.exit, nobody.stderr]).toEqual([4, expect.stringContaining('Nobody approved the login')])
@@ -219,13 +234,14 @@ describe('a command that creates a credential, in an old session', () => {
       ['One-time or recovery code', '123456'],
     ])
     const ran = await tenantry(command, {
-      answers: { [create]: [refused, token], [prove]: [codeNeeded, { expiresAt: at('02:10:00') }] },
+      answers: { [whoAmI]: who, [create]: [refused, token], [prove]: [codeNeeded, { expiresAt: at('02:10:00') }] },
       typist: person,
     })
     expect([ran.exit, person.unasked()]).toEqual([0, []])
     expect(ran.stdout).toContain('tnt_secret')
     expect(ran.asked.map(({ path, body }) => [path.split('/').pop(), body])).toEqual([
       ['tokens', { name: 'ci', role: 'viewer' }],
+      ['whoami', undefined],
       ['reauthenticate', { password: 'a password of my own' }],
       ['reauthenticate', { password: 'a password of my own', totp: '123456' }],
       ['tokens', { name: 'ci', role: 'viewer' }],
@@ -238,6 +254,13 @@ describe('a command that creates a credential, in an old session', () => {
     expect(ran.stderr).toContain('tenantry login')
   })
 
+  test('an account of the provider is told to log in again', async () => {
+    const person = typist([])
+    const byProvider = { ...who, login: 'provider' }
+    const ran = await tenantry(command, { answers: { [whoAmI]: byProvider, [create]: refused }, typist: person })
+    expect([ran.exit, person.shown()]).toEqual([4, expect.stringContaining('tenantry login --browser')])
+  })
+
   test('a wrong password ends it', async () => {
     const wrong = problemAnswer(401, {
       code: 'WRONG_PASSWORD',
@@ -245,8 +268,8 @@ describe('a command that creates a credential, in an old session', () => {
       retryable: false,
     })
     const person = typist([['Password', 'a guess']])
-    const ran = await tenantry(command, { answers: { [create]: refused, [prove]: wrong }, typist: person })
-    expect([ran.exit, ran.asked.length]).toEqual([4, 2])
+    const ran = await tenantry(command, { answers: { [whoAmI]: who, [create]: refused, [prove]: wrong }, typist: person })
+    expect([ran.exit, ran.asked.length]).toEqual([4, 3])
     expect(person.shown()).toContain('The current password is wrong')
   })
 })

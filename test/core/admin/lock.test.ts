@@ -25,5 +25,6 @@ test.each([
   ['admin', false, true, true, []],
   ['admin', false, false, false, []],
 ] as const)('%s with initial password %s, totp %s, required %s must still do %j', (role, hasInitialPassword, hasTotp, demanded, steps) => {
-  expect(setupSteps({ role, hasInitialPassword, hasTotp }, demanded)).toEqual(steps)
+  expect(setupSteps({ role, hasInitialPassword, hasTotp, byProvider: false }, demanded)).toEqual(steps)
+  expect(setupSteps({ role, hasInitialPassword, hasTotp, byProvider: true }, demanded)).toEqual([])
 })

@@ -30,6 +30,7 @@ const secrets: Record<string, string> = {
     { name: 'ops', form: 'slack', url: `https://hooks.example/${mark}` },
     { name: 'on-call', form: 'pagerduty', routingKey: mark },
   ]),
+  TENANTRY_ADMIN_OIDC_CLIENT_SECRET: mark,
   TENANTRY_PUBLIC_URL: `https://user:${mark}@tenantry.example`,
 }
 /** Named like a secret, and none. */

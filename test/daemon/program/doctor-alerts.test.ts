@@ -152,5 +152,5 @@ test('the doctor asks the provider of the company account; without one it says n
   const says = `${provider.url} answers; redirect address http://127.0.0.1:8440/console/login/provider`
   expect((await check('company account')).check).toMatchObject({ state: 'ok', says })
   await provider.stop()
-  expect((await check('company account')).check).toMatchObject({ state: 'fail', says: expect.stringContaining(provider.url) })
+  expect((await check('company account')).check).toMatchObject({ state: 'failed', says: expect.stringContaining(provider.url) })
 })
