@@ -1,10 +1,9 @@
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Form, Input, Label, Text, TextField } from 'react-aria-components'
 import { isProblem } from '../../core/kit/index.ts'
 import { api, Brand, Button, Id, ProblemView, queryClient, usePageTitle } from '../kit/index.ts'
-import { loginWaysQuery, safe, targetOf } from './target.ts'
+import { safe, targetOf, useProviderName } from './target.ts'
 import { words } from './words.ts'
 
 type Step = 'login' | 'link' | 'password' | 'totp' | 'done'
@@ -138,7 +137,7 @@ function Login({ onDone }: Readonly<{ onDone(setup: Setup, password: string): vo
 
 /** The button of the company account, where the daemon has one. */
 function ByProvider({ next }: Readonly<{ next: string }>) {
-  const name = useQuery(loginWaysQuery).data?.provider
+  const name = useProviderName()
   const { busy, error, attempt } = useAttempt()
   if (!name) return null
   const begin = () => attempt(async () => location.assign((await api.admin.beginProviderLogin({ body: { next } })).address))

@@ -1,8 +1,7 @@
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Input, Label, TextField } from 'react-aria-components'
 import { ActionDialog, api, useWhoAmI } from '../kit/index.ts'
-import { loginWaysQuery } from './target.ts'
+import { useProviderName } from './target.ts'
 import { words } from './words.ts'
 
 /** Asks for password and code, and answers whether the session was proven. */
@@ -16,7 +15,7 @@ type ProofProps = Readonly<{ answer(isProven: boolean): void }>
 
 /** The provider's page takes the place of this one, so that the call is not repeated by itself. */
 function ProviderProof({ answer }: ProofProps) {
-  const name = useQuery(loginWaysQuery).data?.provider ?? 'company account'
+  const name = useProviderName() ?? 'company account'
   const next = location.pathname.replace(/^\/console/, '') + location.search
   return (
     <ActionDialog

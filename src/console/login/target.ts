@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'react'
 import { api, parseSearch } from '../kit/index.ts'
 
 /** Only addresses of the console: a link must not lead elsewhere after a login. */
@@ -9,4 +10,14 @@ export function targetOf(next: string | undefined) {
   return { to: path, search: parseSearch(query) as never, replace: true }
 }
 
-export const loginWaysQuery = { queryKey: ['admin', 'login-ways'], queryFn: () => api.admin.showLoginWays(), staleTime: 60_000 } as const
+/** The name of the company account, where the daemon has one. Not a query: the end of a session clears those. */
+export function useProviderName(): string | undefined {
+  const [name, setName] = useState<string>()
+  useEffect(() => {
+    void api.admin.showLoginWays().then(
+      ({ provider }) => setName(provider ?? undefined),
+      () => undefined,
+    )
+  }, [])
+  return name
+}

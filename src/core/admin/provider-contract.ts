@@ -23,7 +23,7 @@ export type CliLogin = z.output<typeof CliLogin>
 export const providerContract = {
   showLoginWays: endpoint({
     method: 'GET',
-    path: `${base}/login-ways`,
+    path: `${base}/console/login-ways`,
     auth: open,
     perAddress: 5,
     returns: z.object({ provider: z.string().nullable().meta({ description: 'Name of the company account that may log in' }) }),
