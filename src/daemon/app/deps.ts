@@ -3,7 +3,6 @@ import { openApiInSteps } from '../../core/contract/index.ts'
 import { newId } from '../../core/kit/index.ts'
 import { buildVersion, packageVersion } from '../../node/index.ts'
 import { watchRevocations } from '../auth/index.ts'
-import { trackRuns } from '../crons/index.ts'
 import type { JobHandler } from '../db/index.ts'
 import type { Cleanup, Cron } from '../feature/index.ts'
 import { fileUsageOf } from '../files/index.ts'
@@ -39,7 +38,6 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     declared,
     spacesOf,
     modulesOf: modulesOfTenant,
-    runs: trackRuns((err) => base.log.error({ err }, 'the end of a cron run was not stored')),
     openApi: () => openApiInSteps(api, { title: 'Tenantry', version: packageVersion() }),
     version,
     metricsToken: await readMetricsToken(base.config.metrics),

@@ -120,7 +120,7 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(privacyFeature, privacyDeps),
   withDeps(homeserverFeature, ({ db, clock, networks }: Deps) => ({ db, clock, networks })),
-  withDeps(cronsFeature, (deps: Deps) => ({ ...deps, jobs: deps.declared().crons })),
+  withDeps(cronsFeature, (deps: Deps) => ({ ...deps, crons: () => deps.declared().crons })),
   profileFeature,
   contactsFeature,
   supportFeature,

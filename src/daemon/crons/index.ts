@@ -1,17 +1,19 @@
-// Jobs that run by themselves: when each is due, whose a run is, what became of it. All times are UTC.
-// A run belongs to one replica; missed, skipped and lost runs are in the history. The feature that declares a cron decides what it does.
+// Crons: when each is due, and what became of its runs. All times are UTC. A due cron enqueues a job, which any replica runs;
+// missed, skipped and failed runs are in the history. The feature that declares a cron decides what it does.
 import './crons.tables.ts'
-import { feature } from '../feature/index.ts'
+import type { Logger } from '../../node/index.ts'
+import { feature, repeat } from '../feature/index.ts'
 import { type CronsDeps, cronsRoutes } from './crons.routes.ts'
-import { runScheduler } from './scheduler.ts'
+import { enqueueDueCrons } from './due-crons.ts'
+import { cronHandler, cronTopic } from './run-cron.ts'
 
 export { type CronsDeps, cronsRoutes } from './crons.routes.ts'
-export { cronFailed, cronFailedKey } from './failed-alert.ts'
-export { beginAllDue, runScheduler } from './scheduler.ts'
-export { trackRuns } from './track-runs.ts'
+export { enqueueDueCrons } from './due-crons.ts'
+export { cronFailed, cronFailedKey, cronHandler, cronTopic } from './run-cron.ts'
 
-export const cronsFeature = feature<CronsDeps>({
+export const cronsFeature = feature<CronsDeps & Readonly<{ log: Logger }>>({
   name: 'crons',
   routes: cronsRoutes,
-  loops: (deps) => [(signal) => runScheduler(deps, deps.jobs, signal)],
+  jobs: (deps) => ({ [cronTopic]: cronHandler(deps) }),
+  loops: (deps) => [repeat(deps, { everyMs: 1000, name: 'enqueueing due crons', run: enqueueDueCrons(deps, deps.crons) })],
 })

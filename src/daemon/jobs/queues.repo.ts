@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { chatQueuesOf, type JobPool, unreachableDelayMs, type WorkerPool } from '../../core/jobs/index.ts'
+import { chatQueuesOf, type JobPool, unreachableDelayMs, type WorkerPool, workersPerPool } from '../../core/jobs/index.ts'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import { type Db, skipLocked, type Tx } from '../db/index.ts'
 
@@ -15,16 +15,15 @@ export type LeasedQueue = Readonly<{ queue: string; token: number; pool: WorkerP
 export const leaseMs = 60_000
 const assignedAtOnce = 500
 
-/** Which pools have due queues, and whether there are jobs without a queue. Reads a few rows, however many jobs wait. */
-export async function readDue({ db, clock }: Deps): Promise<Readonly<Record<WorkerPool | 'unassigned', boolean>>> {
+export const allPools = Object.keys(workersPerPool) as WorkerPool[]
+
+/** The pools with due queues, and whether there are jobs without a queue. Reads a few rows, however many jobs wait. */
+export async function readDue({ db, clock }: Deps): Promise<Readonly<{ pools: WorkerPool[]; hasNew: boolean }>> {
   const now = isoNow(clock)
-  const due = (pool: WorkerPool) => sql`exists (select 1 from job_queues where pool = ${pool} and due_at <= ${now})`
+  const isDue = (pool: WorkerPool) => sql`exists (select 1 from job_queues where pool = ${pool} and due_at <= ${now}) as ${sql.ref(pool)}`
   const { rows } = await sql<Record<WorkerPool | 'unassigned', boolean | number>>`
-    select ${due('own')} as own, ${due('mail')} as mail, ${due('payments')} as payments, ${due('chat')} as chat, ${due('away')} as away,
-      exists (select 1 from jobs where status = 'pending') as unassigned`.execute(db)
-  const { own, mail, payments, chat, away, unassigned } = rows[0] ?? {}
-  const isDue = { own: Boolean(own), mail: Boolean(mail), payments: Boolean(payments), chat: Boolean(chat), away: Boolean(away) }
-  return { ...isDue, unassigned: Boolean(unassigned) }
+    select ${sql.join(allPools.map(isDue))}, exists (select 1 from jobs where status = 'pending') as unassigned`.execute(db)
+  return { pools: allPools.filter((pool) => rows[0]?.[pool]), hasNew: Boolean(rows[0]?.unassigned) }
 }
 
 /** Puts new jobs into their queues. */

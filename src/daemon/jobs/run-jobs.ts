@@ -1,8 +1,7 @@
 import { type WorkerPool, workersPerPool } from '../../core/jobs/index.ts'
-import { assignNewJobs, leaseQueues, readDue } from './queues.repo.ts'
+import { allPools, assignNewJobs, leaseQueues, readDue } from './queues.repo.ts'
 import { type RunJobsDeps, workQueue } from './work-queue.ts'
 
-const allPools = Object.keys(workersPerPool) as WorkerPool[]
 const pollMs = 1000
 
 /** Runs all jobs that are due and returns their number. Any number of replicas may call it at once. */
@@ -16,12 +15,10 @@ export async function drainJobs(deps: RunJobsDeps, signal?: AbortSignal): Promis
 }
 
 async function poolsWithWork(deps: RunJobsDeps): Promise<WorkerPool[]> {
-  let due = await readDue(deps)
-  if (due.unassigned) {
-    await assignNewJobs(deps)
-    due = await readDue(deps)
-  }
-  return allPools.filter((pool) => due[pool])
+  const { pools, hasNew } = await readDue(deps)
+  if (!hasNew) return pools
+  await assignNewJobs(deps)
+  return (await readDue(deps)).pools
 }
 
 async function drainPool(deps: RunJobsDeps, pool: WorkerPool, signal: AbortSignal | undefined): Promise<number[]> {

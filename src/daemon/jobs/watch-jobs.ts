@@ -69,6 +69,8 @@ async function lateTopics(db: DbOrTx, before: string): Promise<LateJobs[]> {
     .selectFrom('jobs')
     .select(({ fn }) => ['topic', isDead.as('dead'), fn.countAll().as('count'), fn.min<string>(dueSince).as('since')])
     .where('status', 'in', ['pending', 'queued', 'dead'])
+    // A cron may run for hours; one that fails is in its history.
+    .where('pool', '<>', 'crons')
     .where(dueSince, '<=', before)
     .groupBy(['topic', isDead])
     .orderBy('topic')

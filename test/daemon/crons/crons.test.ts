@@ -2,45 +2,56 @@ import { expect, test, vi } from 'vitest'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { cronsContract } from '../../../src/core/crons/index.ts'
 import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
-import { beginAllDue, type CronsDeps, cronsRoutes, runScheduler, trackRuns } from '../../../src/daemon/crons/index.ts'
+import { cronHandler, cronsRoutes, cronTopic, enqueueDueCrons } from '../../../src/daemon/crons/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { type Cron, defineCron } from '../../../src/daemon/feature/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { servedApp } from '../../support/served-app.ts'
+import { never, stopped } from '../../support/stopped-clock.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
-const going = new AbortController().signal
+const retryMs = 5000
 
-/** A job at minute 7 of every hour that counts how often it ran, and can be made to last. */
-function aJob(key = 'count-things') {
-  const job = { ran: 0, wait: Promise.resolve() as Promise<unknown>, failure: undefined as string | undefined }
+/** A cron at minute 7 of every hour that counts how often it ran, and can be made to last. */
+function aCron() {
+  const cron = { ran: 0, wait: Promise.resolve() as Promise<unknown>, failure: undefined as string | undefined }
   const defined = defineCron({
-    key,
+    key: 'count-things',
     expression: '7 * * * *',
     description: 'Counts',
     run: async () => {
-      job.ran++
-      await job.wait
-      if (job.failure) throw new Error(job.failure)
-      return `counted ${job.ran}`
+      cron.ran++
+      await cron.wait
+      if (cron.failure) throw new Error(cron.failure)
+      return `counted ${cron.ran}`
     },
   })
-  return Object.assign(job, { defined })
+  return Object.assign(cron, { defined })
 }
 
-function aReplica(db: Db, clock = manualClock(), owner = 'a', jobs: readonly Cron[] = []) {
-  const failures: unknown[] = []
-  const runs = trackRuns((error) => failures.push(error))
-  const deps = { db, clock, random: systemRandom, log: silentLogger(), owner, runs, jobs, draining: going }
-  const look = async (...due: Cron[]) => {
-    await beginAllDue(deps, due, going)
-    await runs.settled()
-    expect(failures).toEqual([])
+function aReplica(db: Db, cron: Cron, clock = manualClock()) {
+  const deps = { db, clock, random: systemRandom, log: silentLogger(), crons: () => [cron] }
+  const enqueue = enqueueDueCrons(deps, deps.crons)
+  const handlers = { [cronTopic]: cronHandler(deps) }
+  const drain = (signal?: AbortSignal) => drainJobs({ ...deps, handlers }, signal)
+  const look = async () => {
+    await enqueue()
+    await drain()
   }
-  return { ...deps, look }
+  /** Takes the run and is killed during it. */
+  const die = async () => {
+    let isTaken = false
+    const killed = { ...deps, clock: stopped(clock), handlers: { [cronTopic]: () => never(() => (isTaken = true)) } }
+    await enqueue()
+    void drainJobs(killed)
+    await vi.waitFor(() => expect(isTaken).toBe(true), { timeout: 15_000 })
+    await clock.advance(minuteMs)
+  }
+  return { ...deps, enqueue, drain, look, die }
 }
 
 const history = async (db: Db) =>
@@ -48,201 +59,171 @@ const history = async (db: Db) =>
     ({ status, started_at, message }) => `${status} ${started_at.slice(11, 16)} ${message}`,
   )
 
-async function anApi(deps: CronsDeps) {
+async function anApi(deps: Parameters<typeof cronsRoutes>[0]) {
   const { url: baseUrl } = await servedApp(cronsRoutes(deps), { authenticate: { admin: async () => anOperator }, clock: deps.clock })
   return makeClient(cronsContract, { baseUrl, headers: () => ({ connection: 'close' }) })
 }
 
 onBothDialects('crons', (fresh) => {
-  test('a job runs at its time, not before, and a new job has missed nothing', async () => {
-    const job = aJob()
-    const replica = aReplica(await fresh())
-    await replica.look(job.defined)
-    await replica.clock.advance(6 * minuteMs)
-    await replica.look(job.defined)
-    expect(job.ran).toBe(0)
-    await replica.clock.advance(minuteMs)
-    await replica.look(job.defined)
-    await replica.look(job.defined)
-    expect(await history(replica.db)).toEqual(['succeeded 02:07 counted 1'])
-  })
-
-  test('of two replicas one runs it', async () => {
-    const [db, clock, job] = [await fresh(), manualClock(), aJob()]
-    const [a, b] = [aReplica(db, clock, 'a'), aReplica(db, clock, 'b')]
-    await a.look(job.defined)
-    for (let hour = 0; hour < 5; hour++) {
-      await clock.advance(hour === 0 ? 7 * minuteMs : hourMs)
-      await Promise.all([a.look(job.defined), b.look(job.defined)])
+  test('a cron runs at its time on one replica, not before, and a new one has missed nothing', async () => {
+    const [db, clock, cron] = [await fresh(), manualClock(), aCron()]
+    const replicas = [aReplica(db, cron.defined, clock), aReplica(db, cron.defined, clock)]
+    const look = () => Promise.all(replicas.map((replica) => replica.look()))
+    await look()
+    await clock.advance(6 * minuteMs)
+    await look()
+    expect(cron.ran).toBe(0)
+    for (let hour = 0; hour < 3; hour++) {
+      await clock.advance(hour === 0 ? minuteMs : hourMs)
+      await look()
+      await look()
     }
-    expect(job.ran).toBe(5)
-    expect(await history(db)).toHaveLength(5)
+    expect(await history(db)).toEqual(['02:07 counted 1', '03:07 counted 2', '04:07 counted 3'].map((run) => `succeeded ${run}`))
   })
 
-  test('what was missed while nobody was there is told, and the job runs once in its place', async () => {
-    const [job, replica] = [aJob(), aReplica(await fresh())]
-    await replica.look(job.defined)
+  test('what was missed while nobody was there is recorded, and the cron runs once in its place', async () => {
+    const [cron, db] = [aCron(), await fresh()]
+    const replica = aReplica(db, cron.defined)
+    await replica.look()
     await replica.clock.advance(3 * hourMs + 30 * minuteMs)
-    await Promise.all([replica.look(job.defined), aReplica(replica.db, replica.clock, 'b').look(job.defined)])
-    const missed = (at: string) => `missed ${at} no daemon ran at its time`
-    expect(await history(replica.db)).toEqual([
-      missed('02:07'),
-      missed('03:07'),
-      missed('04:07'),
-      missed('05:07'),
-      'succeeded 05:30 counted 1',
-    ])
-  })
-
-  test('of very many missed runs only the newest are told', async () => {
-    const [job, replica] = [aJob(), aReplica(await fresh())]
-    await replica.look(job.defined)
+    await Promise.all([replica.look(), aReplica(db, cron.defined, replica.clock).look()])
+    const missed = ['02:07', '03:07', '04:07', '05:07'].map((at) => `missed ${at} no daemon ran at its time`)
+    expect(await history(db)).toEqual([...missed, 'succeeded 05:30 counted 1'])
     await replica.clock.advance(30 * 24 * hourMs)
-    await replica.look(job.defined)
-    expect(job.ran).toBe(1)
-    expect(await history(replica.db)).toHaveLength(101)
+    await replica.look()
+    expect(cron.ran).toBe(2)
+    expect(await history(db)).toHaveLength(5 + 101)
   })
 
-  test('an occurrence that falls into a run is skipped, visibly', async () => {
-    const [job, replica] = [aJob(), aReplica(await fresh())]
+  test('a due time during a run is skipped, visibly', async () => {
+    const [cron, db] = [aCron(), await fresh()]
+    const replica = aReplica(db, cron.defined)
     let finish = (_: unknown) => {}
-    job.wait = new Promise((resolve) => {
+    cron.wait = new Promise((resolve) => {
       finish = resolve
     })
-    await replica.look(job.defined)
+    await replica.look()
     await replica.clock.advance(7 * minuteMs)
-    await beginAllDue(replica, [job.defined], going)
-    await vi.waitFor(() => expect(job.ran).toBe(1), { timeout: 15_000 })
-    for (let twenty = 0; twenty < 180; twenty++) {
-      await replica.clock.advance(20_000)
-      await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(1), { interval: 1, timeout: 15_000 }) // the heartbeat has renewed its lease
-    }
-    await beginAllDue(replica, [job.defined], going)
+    const drained = replica.look()
+    await vi.waitFor(() => expect(cron.ran).toBe(1), { timeout: 15_000 })
+    await replica.clock.advance(hourMs)
+    await replica.enqueue()
     finish(undefined)
-    await replica.runs.settled()
-    expect((await history(replica.db)).map((run) => run.replace(/(run of).*/, '$1'))).toEqual([
+    await drained
+    expect((await history(db)).map((run) => run.replace(/(run of).*/, '$1'))).toEqual([
       'succeeded 02:07 counted 1',
       'skipped 03:07 the run of',
     ])
   })
 
-  test('a run whose process died is failed, and the next occurrence runs', async () => {
-    const [job, dead] = [aJob(), aReplica(await fresh())]
-    await dead.look(job.defined)
-    await dead.clock.advance(7 * minuteMs)
-    job.wait = new Promise(() => {})
-    const frozen = { ...dead.clock, sleep: () => new Promise<void>(() => {}) } // its heartbeat stops too
-    await beginAllDue({ ...dead, clock: frozen }, [job.defined], going)
-    const other = aReplica(dead.db, dead.clock, 'b')
-    await dead.clock.advance(hourMs)
-    job.wait = Promise.resolve()
-    await other.look(job.defined)
-    expect(await history(dead.db)).toEqual(['failed 02:07 the process that ran it is gone', 'succeeded 03:07 counted 2'])
-  })
-
-  test('an alerted job that fails or loses its process raises an alert, which its own jobs close', async () => {
-    const job = aJob()
-    const alerted = { ...job.defined, isAlerted: true }
-    const replica = aReplica(await fresh())
-    const alerts = () => replica.db.selectFrom('alerts').select(['key', 'status', 'count']).execute()
-    const open = { key: 'jobs_stuck:cron:count-things', status: 'open' }
-    await replica.look(alerted)
-    job.failure = 'the database did not answer'
-    await replica.clock.advance(hourMs)
-    await replica.look(alerted)
-    expect(await alerts()).toEqual([{ ...open, count: 1 }])
-    await replica.db.updateTable('cron_runs').set({ status: 'running', lease_until: replica.clock.now().toISOString() }).execute()
-    await replica.look(alerted)
-    expect(await alerts()).toEqual([{ ...open, count: 2 }])
-    job.failure = undefined
-    await replica.clock.advance(hourMs)
-    await replica.look(alerted)
-    expect(await alerts()).toEqual([{ ...open, count: 2 }])
-  })
-
-  test('an alerted job that finished with its change has not failed, although its process died', async () => {
-    const dying = aReplica(await fresh())
-    let isQueued = false
-    const job = {
-      ...aJob().defined,
-      isAlerted: true,
-      run: async ({ finish }: Parameters<Cron['run']>[0]): Promise<string> => {
-        await dying.db.transaction().execute(async (tx) => finish?.(tx, 'queued'))
-        isQueued = true
-        return new Promise(() => {})
-      },
-    }
-    const frozen = { ...dying.clock, sleep: () => new Promise<void>(() => {}) }
-    await dying.look(job)
+  test('the run of a killed or stopped daemon is taken over, and given up when it ends one daemon after the other', async () => {
+    const [cron, db] = [aCron(), await fresh()]
+    const dying = aReplica(db, cron.defined)
+    const other = aReplica(db, cron.defined, dying.clock)
+    await dying.look()
     await dying.clock.advance(7 * minuteMs)
-    await beginAllDue({ ...dying, clock: frozen }, [job], going)
-    await vi.waitFor(() => expect(isQueued).toBe(true))
-    const other = aReplica(dying.db, dying.clock, 'b')
-    await dying.clock.advance(2 * minuteMs)
-    await other.look(job)
-    expect(await history(dying.db)).toEqual(['succeeded 02:07 queued'])
-    expect(await dying.db.selectFrom('alerts').select('key').execute()).toEqual([])
+    await dying.die()
+    const stopping = new AbortController()
+    cron.wait = new Promise((resolve) => stopping.signal.addEventListener('abort', resolve))
+    const drained = other.drain(stopping.signal)
+    await vi.waitFor(() => expect(cron.ran).toBe(1), { timeout: 15_000 })
+    stopping.abort()
+    await drained
+    expect(await history(db)).toEqual(['running 02:08 null'])
+    await dying.clock.advance(retryMs)
+    await other.drain()
+    expect(await history(db)).toEqual(['succeeded 02:08 counted 2'])
+    await dying.clock.advance(hourMs)
+    for (let nth = 0; nth < 5; nth++) await dying.die()
+    await other.drain()
+    expect([(await history(db)).at(-1), cron.ran]).toEqual([
+      'failed 03:13 its daemon stopped or died 5 times before its end',
+      2,
+    ])
   })
 
-  test('a job that throws is failed with its reason and runs again next time', async () => {
-    const [job, replica] = [aJob(), aReplica(await fresh())]
-    await replica.look(job.defined)
-    job.failure = 'the shelf is empty'
-    await replica.clock.advance(7 * minuteMs)
-    await replica.look(job.defined)
-    job.failure = undefined
+  test('an alerted cron that fails raises an alert, which its own jobs close', async () => {
+    const [cron, db] = [aCron(), await fresh()]
+    const replica = aReplica(db, { ...cron.defined, isAlerted: true })
+    const alerts = () => db.selectFrom('alerts').select(['key', 'status', 'count']).execute()
+    await replica.look()
+    cron.failure = 'the database did not answer'
     await replica.clock.advance(hourMs)
-    await replica.look(job.defined)
-    expect(await history(replica.db)).toEqual(['failed 02:07 the shelf is empty', 'succeeded 03:07 counted 2'])
+    await replica.look()
+    cron.failure = undefined
+    await replica.clock.advance(hourMs)
+    await replica.look()
+    expect(await alerts()).toEqual([{ key: 'jobs_stuck:cron:count-things', status: 'open', count: 1 }])
   })
 
-  test('the scheduler wakes for each occurrence and stops with its signal, runs finished', async () => {
-    const [job, replica] = [aJob(), aReplica(await fresh())]
-    const stop = new AbortController()
-    const over = runScheduler(replica, [job.defined], stop.signal)
-    for (let minute = 0; minute < 70; minute++) {
-      await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(1), { interval: 1, timeout: 15_000 })
-      await replica.runs.settled() // its end is stored: a minute on, its lease would be over and it be taken for lost
-      await replica.clock.advance(minuteMs)
+  test('a cron that finished with its change has succeeded and does not run again, although its process died', async () => {
+    const db = await fresh()
+    let ran = 0
+    const run = async ({ finish }: Parameters<Cron['run']>[0]): Promise<string> => {
+      await db.transaction().execute(async (tx) => finish?.(tx, 'queued'))
+      ran++
+      return new Promise(() => {})
     }
-    await vi.waitFor(() => expect(job.ran).toBe(2), { timeout: 15_000 })
-    stop.abort()
-    await over
-    expect(await history(replica.db)).toEqual(['succeeded 02:07 counted 1', 'succeeded 03:07 counted 2'])
+    const replica = aReplica(db, { ...aCron().defined, isAlerted: true, run })
+    await replica.look()
+    await replica.clock.advance(7 * minuteMs)
+    await replica.enqueue()
+    const handlers = { [cronTopic]: cronHandler(replica) }
+    void drainJobs({ ...replica, clock: stopped(replica.clock), handlers })
+    await vi.waitFor(() => expect(ran).toBe(1), { timeout: 15_000 })
+    await replica.clock.advance(2 * minuteMs)
+    await replica.drain()
+    expect([await history(db), ran]).toEqual([['succeeded 02:07 queued'], 1])
+    expect(await db.selectFrom('jobs').select('id').execute()).toEqual([])
+    expect(await db.selectFrom('alerts').select('key').execute()).toEqual([])
   })
 
-  test('by hand: run, told in the history, audited; refused while it runs', async () => {
-    const job = aJob()
-    const replica = aReplica(await fresh(), manualClock(), 'a', [job.defined])
+  test('a cron that throws is failed with its reason, and runs again at its next time, not before', async () => {
+    const [cron, db] = [aCron(), await fresh()]
+    const replica = aReplica(db, cron.defined)
+    await replica.look()
+    cron.failure = 'the shelf is empty'
+    await replica.clock.advance(7 * minuteMs)
+    await replica.look()
+    cron.failure = undefined
+    await replica.clock.advance(59 * minuteMs)
+    await replica.look()
+    expect(await history(db)).toEqual(['failed 02:07 the shelf is empty'])
+    await replica.clock.advance(minuteMs)
+    await replica.look()
+    expect(await history(db)).toEqual(['failed 02:07 the shelf is empty', 'succeeded 03:07 counted 2'])
+  })
+
+  test('by hand: run, recorded in the history, audited; refused while it runs', async () => {
+    const [cron, db] = [aCron(), await fresh()]
+    const replica = aReplica(db, cron.defined)
     const api = await anApi(replica)
-    expect(await api.triggerCron({ params: { jobKey: 'count-things' } })).toEqual({ success: true, message: 'counted 1' })
-    job.failure = 'the shelf is empty'
-    expect(await api.triggerCron({ params: { jobKey: 'count-things' } })).toEqual({ success: false, message: 'the shelf is empty' })
-    const { runs } = await api.cronHistory({ params: { jobKey: 'count-things' } })
-    expect(runs.map(({ status }) => status).sort()).toEqual(['failed', 'succeeded'])
+    const params = { jobKey: 'count-things' }
+    const trigger = async (waitMs = 250) => {
+      const answer = api.triggerCron({ params })
+      await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(1), { timeout: 15_000 })
+      if (waitMs === 250) await replica.drain()
+      for (let waitedMs = 0; waitedMs < waitMs; waitedMs += 250) {
+        await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(1), { interval: 1, timeout: 15_000 })
+        await replica.clock.advance(250)
+      }
+      return answer
+    }
+    expect(await trigger()).toEqual({ success: true, message: 'counted 1' })
+    cron.failure = 'the shelf is empty'
+    expect(await trigger()).toEqual({ success: false, message: 'the shelf is empty' })
+    const { runs } = await api.cronHistory({ params })
+    expect(runs.map(({ status }) => status)).toEqual(['failed', 'succeeded'])
     expect(Object.keys(runs[0] ?? {}).sort()).toEqual(['duration_ms', 'finished_at', 'job_key', 'message', 'started_at', 'status'])
-    const audited = await replica.db.selectFrom('audit').select(['action', 'subject', 'actor']).execute()
+    const audited = await db.selectFrom('audit').select(['action', 'subject', 'actor']).execute()
     expect(audited[0]).toEqual({ action: 'cron.triggered', subject: 'count-things', actor: 'admin:anna' })
-
-    let finish = (_: unknown) => {}
-    job.failure = undefined
-    job.wait = new Promise((resolve) => {
-      finish = resolve
-    })
-    const long = api.triggerCron({ params: { jobKey: 'count-things' } })
-    await vi.waitFor(() => expect(job.ran).toBe(3), { timeout: 15_000 })
-    await expect(api.triggerCron({ params: { jobKey: 'count-things' } })).rejects.toSatisfy((error) => isProblem(error, 'CONFLICT'))
-    await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(2), { timeout: 15_000 })
-    await replica.clock.advance(30_000)
-    expect((await long).message).toContain('is running')
-    finish(undefined)
-    await replica.runs.settled()
+    expect((await trigger(30_000)).message).toContain('is running')
+    await expect(api.triggerCron({ params })).rejects.toSatisfy((error) => isProblem(error, 'CONFLICT'))
   })
 
-  test('the list tells each job, when it is next and how it went last', async () => {
-    const job = aJob()
-    const replica = aReplica(await fresh(), manualClock(), 'a', [job.defined])
-    const api = await anApi(replica)
+  test('the list has each cron, when it is next and how it went last', async () => {
+    const cron = aCron()
+    const api = await anApi(aReplica(await fresh(), cron.defined))
     expect((await api.listCrons()).crons).toEqual([
       {
         jobKey: 'count-things',
@@ -258,8 +239,8 @@ onBothDialects('crons', (fresh) => {
   })
 })
 
-test('an expression that is none fails where the job is defined', () => {
-  const job = { key: 'x', description: '', run: async () => '' }
-  expect(() => defineCron({ ...job, expression: 'every day' })).toThrow()
-  expect(() => defineCron({ ...job, expression: '61 * * * *' })).toThrow()
+test('an invalid expression fails where the cron is defined', () => {
+  const cron = { key: 'x', description: '', run: async () => '' }
+  expect(() => defineCron({ ...cron, expression: 'every day' })).toThrow()
+  expect(() => defineCron({ ...cron, expression: '61 * * * *' })).toThrow()
 })
