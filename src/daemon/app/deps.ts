@@ -2,7 +2,7 @@ import { api } from '../../core/api.ts'
 import { openApiInSteps } from '../../core/contract/index.ts'
 import { newId } from '../../core/kit/index.ts'
 import { buildVersion, packageVersion } from '../../node/index.ts'
-import { watchRevocations } from '../auth/index.ts'
+import { openRevocations } from '../auth/index.ts'
 import type { JobHandler } from '../db/index.ts'
 import type { Cleanup, Cron } from '../feature/index.ts'
 import { fileUsageOf } from '../files/index.ts'
@@ -28,7 +28,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
   const owner = newId(base.random, 'replica')
   const metrics = makeMetrics()
   const version = buildVersion()
-  const revocations = await watchRevocations(base, base.draining)
+  const revocations = await openRevocations(base)
   const shared = { ...base, owner, revocations, registry: metrics.registry }
   const tenant = await tenantDeps(shared)
   const moduleRuns = moduleRunsDeps({ ...shared, files: tenant.files })

@@ -124,7 +124,7 @@ export const features: readonly Feature<Deps>[] = [
   profileFeature,
   contactsFeature,
   supportFeature,
-  withDeps(limitsFeature, ({ budgets, log }: Deps) => ({ ...budgets, log })),
+  withDeps(limitsFeature, ({ budgets }: Deps) => budgets),
 ]
 
 /** Approved versions, as the store has them. */

@@ -1,11 +1,10 @@
 import { sql } from 'kysely'
 import { dayOf, monthBefore, monthOf } from '../../core/billing/index.ts'
 import { type Clock, isoNow, newId, type PlatformPrincipal, type Random } from '../../core/kit/index.ts'
-import type { Logger } from '../../node/index.ts'
 import { type Db, deleteInBatches } from '../db/index.ts'
-import { type Loop, repeat } from '../feature/index.ts'
+import type { Loop } from '../feature/index.ts'
 
-type Deps = Readonly<{ db: Db; clock: Clock; log: Logger }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 type User = Pick<PlatformPrincipal, 'tenantId' | 'userId'>
 
 export type ActiveUsers = Readonly<{
@@ -17,13 +16,12 @@ export type ActiveUsers = Readonly<{
   loop: Loop
 }>
 
-const flushEveryMs = 5_000
 const batch = 500
 
 /**
  * Active users by day. A user is written once a day; what was not written when the process is killed is written with the user's next call.
  */
-export function openActiveUsers({ db, clock, log }: Deps): ActiveUsers {
+export function openActiveUsers({ db, clock }: Deps): ActiveUsers {
   let today = ''
   let known = new Set<string>()
   let waiting = new Map<string, User & Readonly<{ day: string }>>()
@@ -69,7 +67,7 @@ export function openActiveUsers({ db, clock, log }: Deps): ActiveUsers {
     }
   }
 
-  const loop = repeat({ clock, log }, { everyMs: flushEveryMs, name: 'the record of active users', run: flush, atEnd: flush })
+  const loop: Loop = { name: 'record active users', everyMs: 5000, run: flush, atEnd: flush }
   return { record, flush, loop }
 }
 

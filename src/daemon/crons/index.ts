@@ -2,7 +2,7 @@
 // missed, skipped and failed runs are in the history. The feature that declares a cron decides what it does.
 import './crons.tables.ts'
 import type { Logger } from '../../node/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { type CronsDeps, cronsRoutes } from './crons.routes.ts'
 import { enqueueDueCrons } from './due-crons.ts'
 import { cronHandler, cronTopic } from './run-cron.ts'
@@ -15,5 +15,5 @@ export const cronsFeature = feature<CronsDeps & Readonly<{ log: Logger }>>({
   name: 'crons',
   routes: cronsRoutes,
   jobs: (deps) => ({ [cronTopic]: cronHandler(deps) }),
-  loops: (deps) => [repeat(deps, { everyMs: 1000, name: 'enqueueing due crons', run: enqueueDueCrons(deps, deps.crons) })],
+  loops: (deps) => [{ name: 'enqueue due crons', everyMs: 1000, run: enqueueDueCrons(deps, deps.crons) }],
 })

@@ -1,8 +1,8 @@
 import { type WorkerPool, workersPerPool } from '../../core/jobs/index.ts'
+import type { Loop, Round } from '../feature/index.ts'
 import { allPools, assignNewJobs, leaseQueues, readDue } from './queues.repo.ts'
 import { type RunJobsDeps, workQueue } from './work-queue.ts'
 
-const pollMs = 1000
 
 /** Runs all jobs that are due and returns their number. Any number of replicas may call it at once. */
 export async function drainJobs(deps: RunJobsDeps, signal?: AbortSignal): Promise<number> {
@@ -27,31 +27,23 @@ async function drainPool(deps: RunJobsDeps, pool: WorkerPool, signal: AbortSigna
 }
 
 /**
- * Runs due jobs until the signal aborts, then waits for those that run. Every pool has its own workers, so a slow pool delays no other.
+ * Runs due jobs, and at the end waits for those that run. Every pool has its own workers, so a slow pool delays no other.
  * An idle poll is one statement, however many tenants there are.
  */
-export async function runJobs(deps: RunJobsDeps, signal: AbortSignal): Promise<void> {
+export function jobsLoop(deps: RunJobsDeps): Loop {
   const workers: Workers = new Map(allPools.map((pool) => [pool, new Set<Promise<void>>()]))
-  let idle = new AbortController()
-  signal.addEventListener('abort', () => idle.abort())
-  while (!signal.aborted) {
-    idle = new AbortController()
-    await startWorkers(deps, workers, { onFreeWorker: () => idle.abort(), signal }).catch((err) =>
-      deps.log.warn({ err }, 'polling for jobs failed and will be retried'),
-    )
-    if (!signal.aborted) await deps.clock.sleep(pollMs, idle.signal)
+  return {
+    name: 'run due jobs',
+    everyMs: 1000,
+    run: (round) => startWorkers(deps, workers, round),
+    atEnd: () => Promise.all([...workers.values()].flatMap((running) => [...running])),
   }
-  await Promise.all([...workers.values()].flatMap((running) => [...running]))
 }
 
 type Workers = ReadonlyMap<WorkerPool, Set<Promise<void>>>
 
-/** Calls `onFreeWorker` when a worker of a full pool finishes: more jobs may be due. */
-async function startWorkers(
-  deps: RunJobsDeps,
-  workers: Workers,
-  { onFreeWorker, signal }: Readonly<{ onFreeWorker: () => void; signal: AbortSignal }>,
-): Promise<void> {
+/** The loop is woken when a worker of a full pool finishes: more jobs may be due. */
+async function startWorkers(deps: RunJobsDeps, workers: Workers, { wake, signal }: Round): Promise<void> {
   for (const pool of await poolsWithWork(deps)) {
     const running = workers.get(pool) as Set<Promise<void>>
     const free = workersPerPool[pool] - running.size
@@ -62,7 +54,7 @@ async function startWorkers(
         .catch((err) => deps.log.warn({ err, queue: queue.queue }, 'a job worker failed; its queue is taken over when the lease expires'))
         .then(() => {
           running.delete(worker)
-          if (isFull) onFreeWorker()
+          if (isFull) wake()
         })
       running.add(worker)
     }

@@ -2,13 +2,12 @@ import { sql } from 'kysely'
 import { alertKey, humanTime, type NewAlert } from '../../core/alerts/index.ts'
 import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { acquireLease, type Db, type DbOrTx, holdLease } from '../db/index.ts'
+import { type Db, type DbOrTx, holdLease, type Lease } from '../db/index.ts'
+import type { Loop } from '../feature/index.ts'
 import { dueSince } from './jobs.repo.ts'
 
-type Deps = Readonly<{ db: Db; clock: Clock; owner: string }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 
-/** Longer than the time between two calls, so that one replica keeps the lease. */
-const leaseMs = 150_000
 const maxWaitMs = 60 * 60_000
 
 const subject = 'jobs'
@@ -45,10 +44,14 @@ function lateAlert({ topic, count, since, isDead }: LateJobs): NewAlert & Readon
 const isDead = sql<number>`case when status = 'dead' then 1 else 0 end`
 
 /** Raises an alert for each topic with jobs that have been due for more than an hour, and one if some of them are dead; closes them when none is. */
-export async function watchJobs(deps: Deps): Promise<void> {
-  const { db, clock, owner } = deps
-  const lease = await acquireLease(deps, { name: 'jobs.watch', owner, ttlMs: leaseMs })
-  if (!lease) return
+export const jobsWatch = (deps: Deps): Loop => ({
+  name: 'watch jobs that wait',
+  everyMs: 60_000,
+  lease: { name: 'jobs.watch', ttlMs: 150_000 },
+  run: ({ lease }) => watchJobs(deps, lease),
+})
+
+async function watchJobs({ db, clock }: Deps, lease: Lease): Promise<void> {
   const late = (await lateTopics(db, isoIn(clock, -maxWaitMs))).map(lateAlert)
   const raised = await raisedKeys(db)
   const fresh = late.filter(({ key }) => !raised.includes(key))

@@ -2,27 +2,29 @@ import { humanTime } from '../../core/alerts/index.ts'
 import { type Clock, isProblem } from '../../core/kit/index.ts'
 import { type Budgets, type Episode, type EpisodeStep, slowdownFrom, stepEpisode, utilisation } from '../../core/limits/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { acquireLease, type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
+import { type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
+import type { Loop } from '../feature/index.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { tenantsOf } from './busy-tenants.repo.ts'
 import { openEpisodes, saveEpisode } from './episodes.repo.ts'
 
-export type WatchDeps = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets; owner: string }>
+export type WatchDeps = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets }>
 
 type Observation = Readonly<{ tenantId: string; slug: string; percent: number; budget: number; step: EpisodeStep }>
 
-/** Longer than the interval between observations, and shorter than the gap that ends an episode. */
-const leaseMs = 30_000
-
 /**
- * Raises one alert per episode of ten minutes above 80 % of the budget. One replica does this under a lease; episodes are stored, so that another
- * replica can continue. While the store is unavailable nothing is observed.
+ * Raises one alert per episode of ten minutes above 80 % of the budget. Episodes are stored, so that another replica can continue. While the
+ * store is unavailable nothing is observed.
  */
-export async function watchBudgets(deps: WatchDeps): Promise<void> {
-  const lease = await acquireLease(deps, { name: 'limits.watch', owner: deps.owner, ttlMs: leaseMs })
-  if (!lease) return
-  for (const observation of await observeTenants(deps)) await recordObservation(deps, lease, observation)
-}
+export const budgetWatch = (deps: WatchDeps): Loop => ({
+  name: 'watch budgets',
+  everyMs: 10_000,
+  // Shorter than the gap that ends an episode.
+  lease: { name: 'limits.watch', ttlMs: 30_000 },
+  run: async ({ lease }) => {
+    for (const observation of await observeTenants(deps)) await recordObservation(deps, lease, observation)
+  },
+})
 
 async function observeTenants({ db, clock, store, budgets }: WatchDeps): Promise<Observation[]> {
   const busy = await busyOf(store)

@@ -3,19 +3,18 @@
 // It installs nothing, and runs no version that was not approved or that is withdrawn.
 import { isoIn, plural } from '../../core/kit/index.ts'
 import { moduleRunsContract } from '../../core/modules/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { deleteCountsBefore, deleteRunsBefore } from '../modules/index.ts'
 import { callModule } from './call-module.ts'
 import type { ModuleRunsDeps } from './deps.ts'
-import { runDeliveries } from './run-deliveries.ts'
+import { deliveryLoop } from './run-deliveries.ts'
 
 export type { ModuleRunsDeps } from './deps.ts'
 export { migrateDocuments } from './migrate-documents.ts'
 export { openModuleRuns } from './open-module-runs.ts'
 export { deliverAll } from './run-deliveries.ts'
 
-const flushMs = 10_000
 const runsMs = 30 * 86_400_000
 const countsMs = 7 * 86_400_000
 
@@ -26,13 +25,8 @@ export const moduleRunsFeature = feature<ModuleRunsDeps>({
       callModule: ({ actor, params, raw, signal }) => callModule(deps, { ...params, actor, raw, signal }),
     }),
   loops: (deps) => [
-    runDeliveries(deps),
-    repeat(deps, {
-      everyMs: flushMs,
-      name: 'storing the health of modules',
-      run: () => deps.counts.flush(deps),
-      atEnd: () => deps.counts.flush(deps),
-    }),
+    deliveryLoop(deps),
+    { name: 'store the health of modules', everyMs: 10_000, run: () => deps.counts.flush(deps), atEnd: () => deps.counts.flush(deps) },
   ],
   cleanup: (deps) => [
     async () => {

@@ -1,5 +1,4 @@
 import { isoNow } from '../../core/kit/index.ts'
-import { listenForCommits } from '../db/index.ts'
 import type { Loop } from '../feature/index.ts'
 import { installationsBehind } from '../modules/index.ts'
 import { deliverTenant, runsHere } from './deliver-events.ts'
@@ -7,10 +6,6 @@ import type { ModuleRunsDeps } from './deps.ts'
 import { Turns } from './turns.ts'
 
 type Deps = Omit<ModuleRunsDeps, 'callService'>
-
-/** Commits notify; polling finds what was not notified and attempts that are due. */
-const pollMs = 1_000
-const reconnectMs = 5_000
 
 /** Delivers what is due now, of all tenants. */
 export async function deliverAll(deps: Deps): Promise<void> {
@@ -30,47 +25,26 @@ export async function tenantsBehind(deps: Deps): Promise<string[]> {
   return [...tenants]
 }
 
-/** Delivers events until the daemon drains; runs that are not done then are repeated by another replica. */
-export const runDeliveries =
-  (deps: Deps): Loop =>
-  async (signal) => {
-    const deliver = (tenantId: string) =>
-      deliverTenant(deps, tenantId, signal).catch((err) => {
-        deps.log.warn({ err, tenantId }, 'events were not delivered to modules; retrying')
-        return false
-      })
-    const turns = new Turns(deps.clock, deliver, signal)
-    await Promise.all([poll(deps, turns, signal), listen(deps, turns, signal)])
-    await turns.idle()
-    await Promise.all([deps.sandbox.close(), deps.migrations.close()])
-  }
-
-async function poll(deps: Deps, turns: Turns, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    const tenants = await tenantsBehind(deps).catch((err): string[] => {
-      deps.log.warn({ err }, 'finding events for modules failed; retrying')
-      return []
+/** Delivers events; runs that are not done when the daemon stops are repeated by another replica. */
+export function deliveryLoop(deps: Deps): Loop {
+  const stopping = new AbortController()
+  const deliver = (tenantId: string) =>
+    deliverTenant(deps, tenantId, stopping.signal).catch((err) => {
+      deps.log.warn({ err, tenantId }, 'events were not delivered to modules; retrying')
+      return false
     })
-    for (const tenantId of tenants) turns.notify(tenantId)
-    await deps.clock.sleep(pollMs, signal)
+  const turns = new Turns(deps.clock, deliver, stopping.signal)
+  return {
+    name: 'deliver events to modules',
+    everyMs: 1000,
+    onCommit: (topic) => topic.startsWith('tenant:') && turns.notify(topic.slice('tenant:'.length)),
+    run: async () => {
+      for (const tenantId of await tenantsBehind(deps)) turns.notify(tenantId)
+    },
+    atEnd: async () => {
+      stopping.abort()
+      await turns.idle()
+      await Promise.all([deps.sandbox.close(), deps.migrations.close()])
+    },
   }
 }
-
-async function listen({ db, clock, log }: Deps, turns: Turns, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      const hearing = await listenForCommits(db, (topic) => topic.startsWith('tenant:') && turns.notify(topic.slice('tenant:'.length)))
-      await Promise.race([hearing.ended, aborted(signal)])
-      await hearing.close()
-    } catch (err) {
-      log.warn({ err }, 'event notifications unavailable for modules; polling every second')
-    }
-    await clock.sleep(reconnectMs, signal)
-  }
-}
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })

@@ -1,10 +1,10 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
+import type { Loop } from '../feature/index.ts'
 import { type Delivered, type DeliveryDeps, deliverNext } from './deliver-event.ts'
 import { dueServices, dueTenants } from './due-services.ts'
 import { findUpstream } from './upstreams.repo.ts'
 
-const pollMs = 1000
 const leaseMs = 60_000
 /** Installations of one service that get an event at the same time. */
 const concurrency = 4
@@ -17,18 +17,17 @@ const maxRoundMs = 30_000
 type Rotation = { after: string }
 
 /**
- * Delivers events to services until the signal aborts. Each service has a worker of its own, under a lease, so a slow one delays no other, and no two
+ * Delivers events to services. Each service has a worker of its own, under a lease, so a slow one delays no other, and no two
  * replicas send events of one installation at the same time.
  */
-export async function runDeliveries(deps: DeliveryDeps, signal: AbortSignal): Promise<void> {
+export function deliveryLoop(deps: DeliveryDeps): Loop {
   const [workers, rotations] = [new Map<string, Promise<void>>(), new Map<string, Rotation>()]
-  while (!signal.aborted) {
-    await startWorkers(deps, { workers, rotations, signal }).catch((err) =>
-      deps.log.warn({ err }, 'finding events for services failed and will be retried'),
-    )
-    await deps.clock.sleep(pollMs, signal)
+  return {
+    name: 'deliver events to services of modules',
+    everyMs: 1000,
+    run: ({ signal }) => startWorkers(deps, { workers, rotations, signal }),
+    atEnd: () => Promise.all(workers.values()),
   }
-  await Promise.all(workers.values())
 }
 
 type Running = Readonly<{ workers: Map<string, Promise<void>>; rotations: Map<string, Rotation>; signal: AbortSignal }>

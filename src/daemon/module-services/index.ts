@@ -5,7 +5,7 @@ import './module-services.tables.ts'
 import { moduleServicesContract } from '../../core/module-services/index.ts'
 import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
-import { runDeliveries } from './deliver-events.ts'
+import { deliveryLoop } from './deliver-events.ts'
 import type { ServicesDeps } from './deps.ts'
 import { callHandler, callTopic } from './life-cycle.ts'
 import { listDeadLetters } from './list-dead-letters.ts'
@@ -27,6 +27,6 @@ export const moduleServicesFeature = feature<ServicesDeps>({
       listModuleDeadLetters: ({ params, query }) => listDeadLetters(deps, { ...params, ...query }),
     }),
   jobs: (deps) => ({ [callTopic]: callHandler(deps) }),
-  loops: (deps) => [(signal) => runDeliveries(deps, signal)],
+  loops: (deps) => [deliveryLoop(deps)],
   sealed: [{ table: 'module_upstreams', column: 'sealed_secret', key: 'module_id' }],
 })

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { isoNow } from '../../core/kit/index.ts'
 import { dialectOf } from '../db/index.ts'
-import { type Loop, repeat } from '../feature/index.ts'
+import type { Loop } from '../feature/index.ts'
 import { advanceLocked } from './advance-run.ts'
 import type { RunsDeps } from './deps.ts'
 import { lockFreeRun } from './runs.repo.ts'
@@ -10,13 +10,12 @@ import { type DueRun, deleteTimer, runsDue, timersDue } from './timers.repo.ts'
 type Deps = Pick<RunsDeps, 'db' | 'clock' | 'random' | 'log'>
 
 const atOnce = 1000
-const everyMs = 500
 
 /** The time of one run in a round: on SQLite every other request waits for its transaction. Its other timers fire in the next rounds. */
 const maxRunMs = 200
 
 /** Fires due timers on every replica; a run that another replica works on is skipped. */
-export const timerLoop = (deps: Deps): Loop => repeat(deps, { everyMs, name: 'firing timers of runs', run: () => fireTimers(deps) })
+export const timerLoop = (deps: Deps): Loop => ({ name: 'fire timers of runs', everyMs: 500, run: () => fireTimers(deps) })
 
 /**
  * Fires the timers that are due now, each run in a transaction of its own. Returns the number of runs that were stepped. Goes through all due

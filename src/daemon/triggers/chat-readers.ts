@@ -1,4 +1,5 @@
 import { acquireLease, type Lease, releaseLease, renewLeases } from '../db/index.ts'
+import type { Loop } from '../feature/index.ts'
 import { leasePrefix, readerStates } from './chat-readers.repo.ts'
 import type { TriggersDeps } from './deps.ts'
 import { readChatOnce } from './read-chat.ts'
@@ -8,7 +9,6 @@ type Deps = Pick<TriggersDeps, 'db' | 'clock' | 'log' | 'owner' | 'homeservers' 
 /** Another replica takes over the tenants of a dead one after this. */
 const leaseMs = 30_000
 const renewMs = 10_000
-const pollMs = 1_000
 /** New readers per poll, so that replicas that start together share the tenants. */
 const maxNew = 50
 const failureMs = 10_000
@@ -22,29 +22,27 @@ type Reader = {
   done: Promise<void>
 }
 
-/**
- * Reads the messages of all tenants with chat triggers until the signal aborts: one reader and one connection per tenant, in one replica
- * under a lease.
- */
-export async function runChatReaders(deps: Deps, signal: AbortSignal): Promise<void> {
-  const { clock, log } = deps
+/** Reads the messages of all tenants with chat triggers: one reader and one connection per tenant, in one replica under a lease. */
+export function chatReaders(deps: Deps): Loop {
+  const { clock } = deps
   const readers = new Map<string, Reader>()
   let renewedMs = clock.monotonicMs()
-  while (!signal.aborted) {
-    try {
+  return {
+    name: 'follow the chats of triggers',
+    everyMs: 1000,
+    run: async () => {
       if (clock.monotonicMs() - renewedMs >= renewMs) {
         await renewAll(deps, readers)
         renewedMs = clock.monotonicMs()
       }
       await followTriggers(deps, readers)
-    } catch (err) {
-      log.warn({ err }, 'chat readers could not be checked; retrying')
-    }
-    await clock.sleep(pollMs, signal)
+    },
+    atEnd: async () => {
+      for (const reader of readers.values()) end(reader)
+      await Promise.all([...readers.values()].map(({ done }) => done))
+      for (const { lease } of readers.values()) await releaseLease(deps, lease)
+    },
   }
-  for (const reader of readers.values()) end(reader)
-  await Promise.all([...readers.values()].map(({ done }) => done))
-  for (const { lease } of readers.values()) await releaseLease(deps, lease)
 }
 
 async function renewAll(deps: Deps, readers: ReadonlyMap<string, Reader>): Promise<void> {

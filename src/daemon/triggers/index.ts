@@ -4,10 +4,10 @@
 import './triggers.tables.ts'
 import { triggersContract } from '../../core/boards/index.ts'
 import { isoIn, plural } from '../../core/kit/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { answerJobs } from './answer-room.ts'
-import { runChatReaders } from './chat-readers.ts'
+import { chatReaders } from './chat-readers.ts'
 import { followTimeZones, runDueCrons } from './cron-triggers.ts'
 import type { TriggersDeps } from './deps.ts'
 import { readEvents } from './event-triggers.ts'
@@ -32,10 +32,10 @@ export const triggersFeature = feature<TriggersDeps>({
       listTriggerOccurrences: ({ actor, params, query }) => listOccurrences(deps, actor, { ...params, ...query }),
     }),
   loops: (deps) => [
-    repeat(deps, { everyMs: pollMs, name: 'reading events for triggers', run: () => readEvents(deps) }),
-    repeat(deps, { everyMs: pollMs, name: 'starting runs by time', run: () => runDueCrons(deps) }),
-    repeat(deps, { everyMs: timeZonesMs, name: 'following time zones of tenants', run: () => followTimeZones(deps) }),
-    (signal) => runChatReaders(deps, signal),
+    { everyMs: pollMs, name: 'read events for triggers', run: () => readEvents(deps) },
+    { everyMs: pollMs, name: 'start runs by time', run: () => runDueCrons(deps) },
+    { everyMs: timeZonesMs, name: 'follow the time zones of tenants', run: () => followTimeZones(deps) },
+    chatReaders(deps),
   ],
   jobs: (deps) => ({ ...answerJobs(deps), ...failedStartJobs(deps) }),
   cleanup: (deps) => [

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { chatQueue, workersPerPool } from '../../../src/core/jobs/index.ts'
 import { manualClock, problem } from '../../../src/core/kit/index.ts'
 import { type Db, enqueueJob } from '../../../src/daemon/db/index.ts'
-import { runJobs } from '../../../src/daemon/jobs/index.ts'
+import { jobsLoop } from '../../../src/daemon/jobs/index.ts'
+import { runLoop } from '../../../src/daemon/work/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { askInTurn, emptyDatabase } from '../../support/databases.ts'
 
@@ -32,7 +33,8 @@ async function aReplica(db: Db) {
       await enqueueJob(tx, clock, { topic: 'mail', payload: {}, pool: 'mail', queue: 'mail:ops' })
     })
   const ending = new AbortController()
-  const ended = runJobs({ db, clock, log: silentLogger(), handlers: { chat, mail } }, ending.signal)
+  const deps = { db, clock, log: silentLogger(), handlers: { chat, mail } }
+  const ended = runLoop({ ...deps, owner: 'replica' }, jobsLoop(deps), ending.signal)
   // The one connection serves in order: while this queries thirty times, every other task can query thirty times too, on any machine.
   const untilIdle = async () => {
     for (let [quiet, before] = [0, -1]; quiet < 30; quiet = done.length === before ? quiet + 1 : 0) {

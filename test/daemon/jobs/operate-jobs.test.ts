@@ -3,11 +3,12 @@ import { expect, test } from 'vitest'
 import { chatQueue } from '../../../src/core/jobs/index.ts'
 import { isoIn, isProblem, manualClock, problem } from '../../../src/core/kit/index.ts'
 import { type Db, enqueueJob } from '../../../src/daemon/db/index.ts'
-import { drainJobs, jobsMetrics, watchJobs } from '../../../src/daemon/jobs/index.ts'
+import { drainJobs, jobsMetrics, jobsWatch } from '../../../src/daemon/jobs/index.ts'
 import { getJob, listJobs, retryJobs } from '../../../src/daemon/jobs/testing.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { anna } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { roundsOf } from '../../support/loops.ts'
 
 const clock = manualClock()
 /** Nobody sends the messages of alerts here. */
@@ -73,13 +74,13 @@ onBothDialects('operating jobs', (fresh) => {
     const db = await fresh()
     await aBacklog(db)
     await db.deleteFrom('jobs').where('status', '=', 'dead').execute()
-    await watchJobs({ db, clock, owner: 'replica_a' })
-    await watchJobs({ db, clock, owner: 'replica_b' })
-    await watchJobs({ db, clock, owner: 'replica_a' })
+    await roundsOf({ db, clock, owner: 'replica_a' }, jobsWatch({ db, clock }))()
+    await roundsOf({ db, clock, owner: 'replica_b' }, jobsWatch({ db, clock }))()
+    await roundsOf({ db, clock, owner: 'replica_a' }, jobsWatch({ db, clock }))()
     expect(await topics(db)).toEqual(['jobs_stuck open'])
     expect((await db.selectFrom('alerts').select(['count', 'body']).executeTakeFirst())?.count).toBe(1)
     await db.deleteFrom('jobs').where('topic', '=', 'chat.space').execute()
-    await watchJobs({ db, clock, owner: 'replica_a' })
+    await roundsOf({ db, clock, owner: 'replica_a' }, jobsWatch({ db, clock }))()
     expect(await topics(db)).toEqual(['jobs_stuck closed'])
   })
 
@@ -87,7 +88,7 @@ onBothDialects('operating jobs', (fresh) => {
     const db = await fresh()
     const enqueue = (topic: string) => db.transaction().execute((tx) => enqueueJob(tx, clock, { topic, payload: {} }))
     const watch = async () => {
-      await watchJobs({ db, clock, owner: 'replica_a' })
+      await roundsOf({ db, clock, owner: 'replica_a' }, jobsWatch({ db, clock }))()
       await db.deleteFrom('jobs').where('topic', '=', notifyTopic).execute()
     }
     const raised = async () =>
@@ -115,7 +116,7 @@ onBothDialects('operating jobs', (fresh) => {
   test('a job that dies keeps an alert, which closes once it was retried and has run', async () => {
     const db = await fresh()
     const raised = async () => {
-      await watchJobs({ db, clock, owner: 'replica_a' })
+      await roundsOf({ db, clock, owner: 'replica_a' }, jobsWatch({ db, clock }))()
       await db.deleteFrom('jobs').where('topic', '=', notifyTopic).execute()
       const rows = await db.selectFrom('alerts').select(['key', 'status']).orderBy('id').execute()
       return rows.map(({ key, status }) => `${key} ${status}`)
@@ -137,10 +138,10 @@ onBothDialects('operating jobs', (fresh) => {
     const runAt = isoIn(clock, 86_400_000)
     await db.transaction().execute((tx) => enqueueJob(tx, clock, { topic: 'mail', payload: {}, runAt }))
     await clock.advance(86_400_000)
-    await watchJobs({ db, clock, owner: 'replica_a' })
+    await roundsOf({ db, clock, owner: 'replica_a' }, jobsWatch({ db, clock }))()
     expect(await topics(db)).toEqual([])
     await clock.advance(3_600_000)
-    await watchJobs({ db, clock, owner: 'replica_a' })
+    await roundsOf({ db, clock, owner: 'replica_a' }, jobsWatch({ db, clock }))()
     expect(await topics(db)).toEqual(['jobs_stuck open'])
   })
 

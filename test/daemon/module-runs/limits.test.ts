@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { appendEvents } from '../../../src/daemon/db/index.ts'
 import { deliverAll, moduleRunsFeature } from '../../../src/daemon/module-runs/index.ts'
+import { runLoops } from '../../../src/daemon/work/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aModuleRunsWorld, type ModuleRunsWorld } from '../../support/module-runs-world.ts'
 
@@ -11,7 +12,7 @@ const storing = `export const on = { 'space.created': async (event, svc) => svc.
 /** The loops of the feature, until the end of the test. */
 async function aRunningFeature(world: ModuleRunsWorld) {
   const stop = new AbortController()
-  const running = (moduleRunsFeature.loops?.(world) ?? []).map((loop) => loop(stop.signal))
+  const running = runLoops(world, moduleRunsFeature.loops?.(world) ?? [], stop.signal)
   const end = async () => {
     stop.abort()
     await Promise.all(running)

@@ -6,11 +6,12 @@ import type { Command } from '../../../src/daemon/hosts/index.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { answerJobs } from '../../../src/daemon/triggers/answer-room.ts'
 import { restartReader } from '../../../src/daemon/triggers/chat-readers.repo.ts'
-import { runChatReaders } from '../../../src/daemon/triggers/chat-readers.ts'
+import { chatReaders } from '../../../src/daemon/triggers/chat-readers.ts'
 import { failedStartJobs } from '../../../src/daemon/triggers/failed-starts.ts'
 import { readChatOnce } from '../../../src/daemon/triggers/read-chat.ts'
 import { readerRestartListener } from '../../../src/daemon/triggers/restart-listener.ts'
 import { insertUser } from '../../../src/daemon/users/users.repo.ts'
+import { runLoop } from '../../../src/daemon/work/index.ts'
 import { systemClock } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTriggersWorld, type TriggersWorld } from '../../support/triggers-world.ts'
@@ -570,11 +571,12 @@ onBothDialects('chat triggers', (fresh) => {
     })
     const clock = systemClock
     const say = (body: string) => one.say(body, { sentAt: clock.now().getTime() })
-    const reading = runChatReaders({ ...one, clock, owner: 'a' }, first.signal)
+    const running = (owner: string, signal: AbortSignal) => runLoop({ ...one, clock, owner }, chatReaders({ ...one, clock, owner }), signal)
+    const reading = running('a', first.signal)
     await one.publishAlarm({ cooldownMinutes: 0 })
     await one.db.updateTable('chat_readers').set({ read_from: clock.now().toISOString() }).execute()
     await expect.poll(() => one.chat.timeline.waiting()).toBe(1)
-    const other = runChatReaders({ ...one, clock, owner: 'b' }, second.signal)
+    const other = running('b', second.signal)
     const sent = clock.monotonicMs()
     say('alarm')
     await expect.poll(() => one.started.length, { interval: 20 }).toBe(1)
