@@ -13,17 +13,21 @@ onBothDialects('loops', (fresh) => {
     const warned: unknown[] = []
     const log = { ...silentLogger(), warn: (fields: unknown) => void warned.push(fields) }
     const rounds: string[] = []
+    let running = 0
     const start = (owner: string, more: Partial<Loop> = {}) => {
+      running++
       const stop = new AbortController()
       const run = async (_: Round) => void rounds.push(owner)
       const loop = { name: 'look around', everyMs: 10_000, run, ...more } as Loop
       const over = runLoops({ db, clock, log, owner }, [loop], stop.signal)
       return async () => {
+        if (!stop.signal.aborted) running--
         stop.abort()
         await Promise.all(over)
       }
     }
     const advance = async (ms: number) => {
+      await expect.poll(() => clock.sleepers()).toBe(running)
       const before = rounds.length
       await clock.advance(ms)
       return async (count: number) => expect.poll(() => rounds.length - before).toBe(count)
