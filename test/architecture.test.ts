@@ -108,7 +108,6 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   contacts: ['space_members'],
   files: ['spaces'],
   homeserver: ['boxes', 'hosts'],
-  jobs: ['alerts', 'boxes'],
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals'],
   modules: ['marketplace_subscriptions'],
   payments: ['billing_spans', 'billing_usage', 'marketplace_items', 'marketplace_subscriptions'],
@@ -122,6 +121,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   tenants: ['boxes'],
   triggers: ['alerts', 'boxes', 'spaces'],
   users: ['alerts', 'snapshots', 'spaces'],
+  work: ['alerts', 'boxes'],
 }
 
 test('every event type that is declared is written by a feature of the daemon', () => {

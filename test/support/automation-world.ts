@@ -1,7 +1,7 @@
 import { isoNow } from '../../src/core/kit/index.ts'
 import { authenticateAutomation, automationFeature } from '../../src/daemon/automation/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { drainJobs } from '../../src/daemon/jobs/index.ts'
+import { drainJobs } from '../../src/daemon/work/index.ts'
 import { runTasks } from '../../src/daemon/runs/index.ts'
 import { spaceSyncJobs } from '../../src/daemon/spaces/index.ts'
 import { loadRoleBook } from '../../src/daemon/users/index.ts'

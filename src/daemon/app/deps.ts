@@ -18,7 +18,7 @@ import { operatorDeps } from './operator-deps.ts'
 import { serviceDeps } from './service-deps.ts'
 import { tenantDeps } from './tenant-deps.ts'
 
-/** Declarations of all features that some feature works on: the scheduler its crons, housekeeping the clean-ups. Complete before the first request. */
+/** Declarations of all features that some feature works on: crons, jobs, and the clean-ups of housekeeping. Complete before the first request. */
 export type Declared = Readonly<{ crons: readonly Cron[]; jobs: Readonly<Record<string, JobHandler>>; cleanups: readonly Cleanup[] }>
 
 /** The dependencies of all features. A feature whose needs are here by name gets them without a line of its own. */

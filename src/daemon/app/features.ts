@@ -9,14 +9,12 @@ import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
 import { contactsFeature } from '../contacts/index.ts'
-import { cronsFeature } from '../crons/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { eventsFeature } from '../events/index.ts'
 import { type Feature, withDeps } from '../feature/index.ts'
 import { eraseFilesOf, filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
 import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
-import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import {
@@ -48,6 +46,7 @@ import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
 import { type TriggersDeps, triggersFeature, triggersOfBoards } from '../triggers/index.ts'
 import { usersFeature } from '../users/index.ts'
+import { workFeature } from '../work/index.ts'
 import { billingDeps } from './billing-deps.ts'
 import type { Deps } from './deps.ts'
 import { privacyDeps } from './privacy-deps.ts'
@@ -68,7 +67,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(adminFeature, ({ admin }: Deps) => ({ ...admin, deleteEndedInvites })),
   withDeps(auditFeature, ({ audit }: Deps) => audit),
   withDeps(alertsFeature, ({ alerts }: Deps) => alerts),
-  withDeps(jobsFeature, (deps: Deps) => ({ ...deps, handlers: deps.declared().jobs })),
+  workFeature,
   withDeps(rolloutsFeature, ({ rollouts }: Deps) => rollouts),
   withDeps(boxesFeature, ({ boxes, log, owner }: Deps) => ({ ...boxes, log, owner })),
   withDeps(snapshotsFeature, ({ snapshots }: Deps) => snapshots),
@@ -120,7 +119,6 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(privacyFeature, privacyDeps),
   withDeps(homeserverFeature, ({ db, clock, networks }: Deps) => ({ db, clock, networks })),
-  withDeps(cronsFeature, (deps: Deps) => ({ ...deps, crons: () => deps.declared().crons })),
   profileFeature,
   contactsFeature,
   supportFeature,

@@ -5,7 +5,7 @@ import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, composeHandlers, makeCommandBus, notifyFailures, registrySecrets, secretsByKind } from '../hosts/index.ts'
-import { chatRetryListener } from '../jobs/index.ts'
+import { chatRetryListener } from '../work/index.ts'
 import {
   askRegistries,
   fixesOfEmergencies,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type PaymentFailure, paymentFailure } from '../../../src/core/payments/index.ts'
 import { type BillingDeps, billingFeature } from '../../../src/daemon/billing/index.ts'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { noProvider, paymentsFeature } from '../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'

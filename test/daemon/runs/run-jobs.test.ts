@@ -1,7 +1,7 @@
 import type { KyselyPlugin } from 'kysely'
 import { expect, test } from 'vitest'
 import { problem, type TenantId } from '../../../src/core/kit/index.ts'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { eraseUser } from '../../../src/daemon/privacy/erase-user.ts'
 import { fireTimers, runsFeature } from '../../../src/daemon/runs/index.ts'
 import { tasksFeature } from '../../../src/daemon/tasks/index.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { recordEvent, recordModuleEvents } from '../../../src/daemon/events/index.ts'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import type { StartRun } from '../../../src/daemon/triggers/deps.ts'
 import { readEvents } from '../../../src/daemon/triggers/event-triggers.ts'
 import { failedStartJobs } from '../../../src/daemon/triggers/failed-starts.ts'

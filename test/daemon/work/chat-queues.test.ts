@@ -3,7 +3,7 @@ import { chatQueue, workersPerPool } from '../../../src/core/jobs/index.ts'
 import { isoIn, problem } from '../../../src/core/kit/index.ts'
 import { enqueueJob, type Tx } from '../../../src/daemon/db/index.ts'
 import type { Command } from '../../../src/daemon/hosts/index.ts'
-import { chatRetryListener, drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { chatRetryListener, drainJobs } from '../../../src/daemon/work/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpacesWorld } from '../../support/spaces-world.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoIn, manualClock, problem } from '../../../src/core/kit/index.ts'
 import { type Db, enqueueJob } from '../../../src/daemon/db/index.ts'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { never, stopped } from '../../support/stopped-clock.ts'
