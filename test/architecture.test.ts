@@ -102,7 +102,6 @@ const readByAll = new Set(['tenants', 'users'])
 
 /** Tables of other features that a feature reads, each for one joined query. Nobody writes them but their own feature. */
 const tablesRead: Readonly<Record<string, readonly string[]>> = {
-  billing: ['module_installations', 'payment_attempts', 'store_developers', 'usage_events'],
   boards: ['runs'],
   boxes: ['box_restores', 'platform_addresses'],
   contacts: ['space_members'],
@@ -110,7 +109,7 @@ const tablesRead: Readonly<Record<string, readonly string[]>> = {
   homeserver: ['boxes', 'hosts'],
   'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals'],
   modules: ['marketplace_subscriptions'],
-  payments: ['billing_spans', 'billing_usage', 'marketplace_items', 'marketplace_subscriptions'],
+  payments: ['marketplace_items', 'marketplace_subscriptions', 'module_installations', 'store_developers', 'usage_events'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests'],
   runs: ['alerts', 'tasks'],

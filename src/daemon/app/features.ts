@@ -4,7 +4,7 @@ import { alertsFeature } from '../alerts/index.ts'
 import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
 import { automationFeature } from '../automation/index.ts'
-import { billingFeature, billingHooks } from '../billing/index.ts'
+import { billingHooks, type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
@@ -29,7 +29,6 @@ import {
 import { migrateDocuments, moduleRunsFeature } from '../module-runs/index.ts'
 import { activateService, callModuleService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
 import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
-import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { peopleFeature } from '../people/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
@@ -96,8 +95,7 @@ export const features: readonly Feature<Deps>[] = [
     ...openExaminer(),
   })),
   withDeps(marketplaceFeature, marketplaceDeps),
-  withDeps(paymentsFeature, paymentsDeps),
-  withDeps(billingFeature, billingDeps),
+  withDeps(paymentsFeature, (deps: Deps) => ({ ...billingDeps(deps), ...paymentsDeps(deps) })),
   withDeps(modulesFeature, (deps: Deps) => ({ ...deps, approved: approvedOfStore, ...moduleHost(deps) })),
   withDeps(moduleServicesFeature, ({ services }: Deps) => services),
   withDeps(moduleRunsFeature, ({ moduleRuns, services }: Deps) => ({

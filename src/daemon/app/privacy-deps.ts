@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import { endPayments, eraseActiveUser } from '../billing/index.ts'
+import { endPayments, eraseActiveUser } from '../payments/index.ts'
 import { boxesToErase } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
 import { eraseFilesOf, eraseTenantFiles } from '../files/index.ts'

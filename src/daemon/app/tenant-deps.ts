@@ -1,6 +1,6 @@
 import { quotasInBytes } from '../../core/files/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
-import { openActiveUsers } from '../billing/index.ts'
+import { openActiveUsers } from '../payments/index.ts'
 import { openEdge } from '../edge/index.ts'
 import { openEvents, type TenantIdOf } from '../events/index.ts'
 import { makeChatClient, makeHomeservers, ofReaders, plainNetworks } from '../homeserver/index.ts'
