@@ -1,6 +1,5 @@
 import type { BillingDeps, paymentsFeature } from '../payments/index.ts'
 import { makeMailer } from '../mail/index.ts'
-import { recordMonthlyUsage } from '../modules/index.ts'
 import { approvedModule } from '../store/index.ts'
 import { changeTenant } from '../tenants/index.ts'
 import type { Deps } from './deps.ts'
@@ -18,7 +17,6 @@ export function billingDeps(deps: Deps): BillingDeps & Pick<Parameters<NonNullab
       const price = billing && { cents: Math.round(billing.monthlyPrice * 100), currency: billing.currency.toLowerCase() }
       return { name, developerId: found.developerId, price }
     },
-    recordModules: (signal) => recordMonthlyUsage(deps, signal),
     changeTenant: (actor, change) => changeTenant(boxes, actor, change),
   }
 }

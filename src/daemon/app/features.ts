@@ -4,7 +4,7 @@ import { alertsFeature } from '../alerts/index.ts'
 import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
 import { automationFeature } from '../automation/index.ts'
-import { billingHooks, type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
+import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
@@ -162,7 +162,7 @@ function paymentsDeps(deps: Deps): PaymentsDeps {
   const shop = shopDeps(deps)
   const { baseUrl, payments } = deps.config
   return {
-    ...{ ...deps, baseUrl, currency: payments.currency, automaticTax: payments.automaticTax, billing: billingHooks(deps) },
+    ...{ ...deps, baseUrl, currency: payments.currency, automaticTax: payments.automaticTax },
     bundles: {
       plan: (tenant, item) => planBundle(shop, tenant, item),
       store: (tx, { plan, ...input }) => storeInstallation(shop, tx, { ...input, plan: plan as BundlePlan }),

@@ -3,7 +3,6 @@ import { type BillingDeps, paymentsFeature, openActiveUsers } from '../../../src
 import { loadConfig } from '../../../src/daemon/config/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import type { Mail } from '../../../src/daemon/mail/mail.ts'
-import { recordMonthlyUsage } from '../../../src/daemon/modules/index.ts'
 import { receiveEvent } from '../../../src/daemon/payments/events.ts'
 import { changeTenant } from '../../../src/daemon/tenants/index.ts'
 import { aPaymentsWorld } from './payments-world.ts'
@@ -36,7 +35,6 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
     ...room.deps,
     ...{ mailer: { send: async (mail: Mail) => String(mails.push(mail)) }, transferPayouts, activeUsers: openActiveUsers(room.deps) },
     pricedModule: async (_: unknown, { moduleId }: Readonly<{ moduleId: string }>) => modules.get(moduleId),
-    recordModules: (signal: AbortSignal) => recordMonthlyUsage({ db, clock }, signal),
     changeTenant: (actor: Parameters<typeof changeTenant>[1], change: Parameters<typeof changeTenant>[2]) =>
       changeTenant({ ...room.deps, windows }, actor, change),
     ...changed,

@@ -1,5 +1,5 @@
 import { type Clock, isoNow, type ManualClock, manualClock, newId, type PlatformPrincipal } from '../../../src/core/kit/index.ts'
-import { billingHooks, type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
+import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { findItem, storeSubscription } from '../../../src/daemon/marketplace/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
@@ -91,7 +91,6 @@ export async function aPaymentsWorld(db: Db, options: Options = {}) {
       automaticTax,
       baseUrl: 'https://platform.example',
     },
-    billing: billingHooks({ db, clock, random: systemRandom, provider }),
     bundles: {
       plan: async () => {
         if (faults.plan) throw faults.plan

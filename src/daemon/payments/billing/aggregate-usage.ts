@@ -1,19 +1,20 @@
 import { type Month, monthBefore, monthOf, monthsBetween } from '../../../core/billing/index.ts'
 import { isoNow, newId, plural, problem } from '../../../core/kit/index.ts'
+import { recordMonthlyUsage } from '../../modules/index.ts'
 import { tenantById } from '../../tenants/index.ts'
 import { type Billed, billTenant, monthsBack, oldestBilled, setUnbilled } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import { type ActiveModule, insertRows, type ModuleUsageRow, uncountedModules, usageIn } from './module-usage.repo.ts'
 import { watchUnbilled } from './watch-unbilled.ts'
 
-type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule'>
 
 const tooOld = `older than ${monthsBack} months. fix: invoice it by hand if it is due, then waive it`
 const batch = 500
 
 /** Gives each paid module of a tenant and month one row with its price. */
 export async function priceModules(deps: Deps, signal: AbortSignal): Promise<string> {
-  const recorded = await deps.recordModules(signal)
+  const recorded = await recordMonthlyUsage(deps, signal)
   const last = monthBefore(monthOf(isoNow(deps.clock)))
   let added = 0
   for (const month of monthsBetween(monthBefore(last, monthsBack - 1), last)) added += await addRows(deps, month, signal)

@@ -26,6 +26,4 @@ export type BillingDeps = Readonly<{
   activeUsers: ActiveUsers
   /** A module of the store in a version. */
   pricedModule(db: DbOrTx, module: Readonly<{ moduleId: string; version: string }>): Promise<PricedModule | undefined>
-  /** Records the usage of modules for the present month, and of past months in which no daemon ran. */
-  recordModules(signal: AbortSignal): Promise<string>
 }>

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { type Month, monthOf, monthsBetween } from '../../../core/billing/index.ts'
 import { isoNow, problem } from '../../../core/kit/index.ts'
+import { recordMonthlyUsage } from '../../modules/index.ts'
 import { pricedRows } from './aggregate-usage.ts'
 import { billTenant, oldestBilled } from './bill-modules.ts'
 import type { BillingDeps } from './deps.ts'
 import { insertRows, modulesActiveIn, usageOfTenant } from './module-usage.repo.ts'
 
-type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule' | 'recordModules'>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'currency' | 'pricedModule'>
 
 /**
  * Bills the paid modules of a tenant that is deleted, up to and with the month in which its deletion began. What is billed stays without its tenant: developers are paid
@@ -14,7 +15,7 @@ type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | '
  */
 export async function endModules(deps: Deps, tenantId: string, signal: AbortSignal): Promise<void> {
   const { db, clock } = deps
-  await deps.recordModules(signal)
+  await recordMonthlyUsage(deps, signal)
   const now = isoNow(clock)
   await deleteRepeated(deps, tenantId)
   for (const month of monthsBetween(oldestBilled(now), monthOf(now))) {

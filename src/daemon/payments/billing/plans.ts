@@ -5,18 +5,13 @@ import { isLive, type ProviderSubscription, paymentStatusOf } from '../../../cor
 import { afterPlanBegun, afterPlanEnded } from '../../../core/tenants/index.ts'
 import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
-import { type Db, forUpdate, lockExclusive, type Tx, type WithTx } from '../../db/index.ts'
+import { forUpdate, lockExclusive, type Tx, type WithTx } from '../../db/index.ts'
 import { paymentFailed, paymentFailedKey } from '../alerts.ts'
 import { lockTenant, setPlanIn, setTenantStatusIn, type TenantRecord, tenantById } from '../../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
+import { enqueuePaymentMail } from './failure-mails.ts'
 
-type PlanFailure = Readonly<{ tenantId: string; plan: string; isUnpaid: boolean }>
-type Deps = Pick<BillingDeps, 'clock' | 'provider'> &
-  Readonly<{
-    db: Db
-    /** Mails the tenant. */
-    paymentFailed(tx: Tx, failed: PlanFailure): Promise<void>
-  }>
+type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider'>
 
 const system = { kind: 'system', name: 'billing' } as const
 
@@ -102,7 +97,7 @@ async function followPayments(deps: WithTx<Deps>, tenant: TenantRecord, { found,
   const isUnpaid = status === 'unpaid'
   const facts = { slug, itemName: `the plan ${plan}`, subscriptionId: found.id, isUnpaid, isPlan: true }
   await raiseAlert(tx, clock, paymentFailed(facts))
-  await deps.paymentFailed(tx, { tenantId, plan, isUnpaid })
+  await enqueuePaymentMail(deps, { tenantId, plan, isUnpaid })
 }
 
 const closeFailed = ({ clock, tx }: WithTx<Deps>, { slug }: TenantRecord, { id }: Readonly<{ id: string }>): Promise<void> =>

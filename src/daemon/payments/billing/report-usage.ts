@@ -1,9 +1,10 @@
 import { monthBefore, monthOf, monthsBetween } from '../../../core/billing/index.ts'
-import { isoNow, plural, problem } from '../../../core/kit/index.ts'
-import type { JobHandler } from '../../db/index.ts'
+import { isoIn, isoNow, plural, problem } from '../../../core/kit/index.ts'
+import { enqueueJob, type JobHandler, type WithTx } from '../../db/index.ts'
 import type { BillingDeps } from './deps.ts'
 import { countMonth, countUntilEnd } from './plan-reports.ts'
 import { sendReports } from './send-reports.ts'
+import { closeSpan } from './spans.repo.ts'
 import { watchUnbilled } from './watch-unbilled.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'random' | 'provider' | 'log' | 'activeUsers'>
@@ -39,6 +40,22 @@ export async function sendUnsent(deps: Deps, signal: AbortSignal): Promise<strin
   await watchUnbilled(deps)
   if (waiting > 0) throw notSent(`${plural(waiting, 'report')} of usage ${waiting === 1 ? 'was' : 'were'} not sent`, isAway)
   return `${plural(sent, 'report')} sent, ${unbilled} unbilled`
+}
+
+/** The end may be reported before the last invoice is listed, and that is final about an hour later. Usage that it has is not charged again. */
+const lastInvoiceMs = 2 * 60 * 60_000
+
+/**
+ * The item is not installed with the subscription any more: its users are reported. Repeated calls change nothing. `isOver`: the subscription has ended
+ * at the provider, so no invoice of it follows.
+ */
+export async function endSpan({ tx, clock }: WithTx<Pick<Deps, 'clock'>>, { id, isOver = false }: Ended): Promise<void> {
+  const isClosed = await closeSpan(tx, { id, at: isoNow(clock) })
+  if (isClosed || isOver)
+    await enqueueJob(tx, clock, {
+      ...{ topic: reportTopic, payload: { id, isOver }, queue: `payments:${id}`, pool: 'payments' },
+      ...(isOver && { runAt: isoIn(clock, lastInvoiceMs) }),
+    })
 }
 
 /** Reports the users of a subscription up to the end of its installation, before its last invoice. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isoNow } from '../../../../src/core/kit/index.ts'
-import { billingHooks, paymentsFeature } from '../../../../src/daemon/payments/index.ts'
+import { paymentsFeature } from '../../../../src/daemon/payments/index.ts'
 import { reconcilePage } from '../../../../src/daemon/payments/billing/reconcile.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { aBillingWorld } from '../../../support/payments/billing-world.ts'
@@ -87,10 +87,9 @@ onBothDialects('the payment of a plan', (fresh) => {
       return found
     }
     const slow = { ...room.deps, provider: { ...room.provider, listSubscriptions } }
-    const billing = billingHooks(slow)
     const job = await room.db.selectFrom('jobs').selectAll().where('payload', 'like', '%evt_one%').executeTakeFirstOrThrow()
     await room.db.deleteFrom('jobs').where('id', '=', job.id).execute()
-    await paymentsFeature.jobs?.({ ...slow, billing } as never)['payments.event']?.(JSON.parse(job.payload), { last: false })
+    await paymentsFeature.jobs?.(slow as never)['payments.event']?.(JSON.parse(job.payload), { last: false })
     await room.clock.advance(60_000)
     await room.runJobs()
     const plan = await room.db.selectFrom('tenant_billing').select('status').executeTakeFirstOrThrow()
