@@ -5,14 +5,14 @@ import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
 import { automationFeature } from '../automation/index.ts'
 import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
-import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
 import { contactsFeature } from '../contacts/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { eventsFeature } from '../events/index.ts'
 import { type Feature, withDeps } from '../feature/index.ts'
-import { eraseFilesOf, filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
+import { filesFeature, spacesWithFiles } from '../files/index.ts'
+import { flowPorts, flowsFeature, runTasks } from '../flows/index.ts'
 import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { limitsFeature } from '../limits/index.ts'
@@ -32,18 +32,15 @@ import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
 import { peopleFeature } from '../people/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
-import { storeReport } from '../reports/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
-import { runsFeature, runTasks, sendRunMessage, startBoardRun, unfinishedRun } from '../runs/index.ts'
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
-import { roomsOfMember, roomsOfTenant, spacesFeature } from '../spaces/index.ts'
+import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
 import { approvedModule, approvedModules, approvedVersionsOf, newestVersions, openExaminer, storeFeature } from '../store/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
-import { type TriggersDeps, triggersFeature, triggersOfBoards } from '../triggers/index.ts'
 import { usersFeature } from '../users/index.ts'
 import { workFeature } from '../work/index.ts'
 import { billingDeps } from './billing-deps.ts'
@@ -73,20 +70,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
   withDeps(eventsFeature, ({ events }: Deps) => events),
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(withTimeZone(deps)) })),
-  withDeps(boardsFeature, (deps: Deps) => ({
-    ...deps,
-    roomsOf: roomsOfTenant,
-    ownRoomsOf: roomsOfMember,
-    ...triggersOfBoards(withTimeZone(deps)),
-  })),
-  withDeps(runsFeature, (deps: Deps) => ({
-    ...withTimeZone(deps),
-    sendMessage: sendRunMessage(deps.users),
-    storeReport: (report: Parameters<typeof storeReport>[1]) => storeReport(deps.files, report),
-    storeFile: (file: Parameters<typeof storeFile>[1]) => storeFile(deps.files, file),
-    eraseFiles: (tenantId: string, files: Parameters<typeof eraseFilesOf>[2]) => eraseFilesOf(deps.files, tenantId, files),
-  })),
-  withDeps(triggersFeature, triggersDeps),
+  withDeps(flowsFeature, (deps: Deps) => ({ ...withTimeZone(deps), ...flowPorts(withTimeZone(deps)) })),
   withDeps(filesFeature, ({ files }: Deps) => files),
   withDeps(storeFeature, ({ clock, files, keyring, config }: Deps) => ({
     ...{ ...files, keyring, baseUrl: config.baseUrl, dataDir: config.dataDir },
@@ -133,15 +117,9 @@ const moduleHost = ({ services, moduleRuns }: Deps): Pick<ModulesDeps, 'prepare'
   changed: (tx, change) => queueCalls(services, tx, change),
 })
 
-/** Triggers work in the time zone of the platform where a tenant has none. */
+/** Runs and triggers work in the time zone of the platform where a tenant has none. */
 function withTimeZone(deps: Deps) {
   return { ...deps, homeservers: deps.users.homeservers, timeZone: deps.config.timeZone }
-}
-
-function triggersDeps(deps: Deps): TriggersDeps {
-  const startRun: TriggersDeps['startRun'] = async (tx, { startedBy: by, ...run }) =>
-    (await startBoardRun(withTimeZone(deps), tx, { ...run, by })).run
-  return { ...withTimeZone(deps), unfinishedRun, startRun, sendMessage: sendRunMessage(deps.users) }
 }
 
 /** The dependencies of the marketplace without its payments. */

@@ -27,7 +27,7 @@ import {
   storeListener,
 } from '../snapshots/index.ts'
 import { spaceResyncListener } from '../spaces/index.ts'
-import { readerRestartListener } from '../triggers/index.ts'
+import { readerRestartListener } from '../flows/index.ts'
 import { userResyncListener } from '../users/index.ts'
 import type { BaseDeps } from './base-deps.ts'
 

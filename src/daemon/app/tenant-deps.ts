@@ -7,7 +7,7 @@ import { makeChatClient, makeHomeservers, ofReaders, plainNetworks } from '../ho
 import type { HttpMetrics } from '../http/index.ts'
 import { openLimits } from '../limits/index.ts'
 import { openObjectStore } from '../objects/index.ts'
-import { enqueueApproverCheck, enqueueStalledCheck } from '../runs/index.ts'
+import { enqueueApproverCheck, enqueueStalledCheck } from '../flows/index.ts'
 import { authenticateUser, endUserSessions, loginWaiters, unlockLogin } from '../sessions/index.ts'
 import { enqueueTenantSync, membersOf, privateOf } from '../spaces/index.ts'
 import { enqueueTaskReturn } from '../tasks/index.ts'

@@ -18,7 +18,7 @@ import {
   shownPayload,
   skipEvents,
 } from '../modules/index.ts'
-import { depthAfter } from '../triggers/index.ts'
+import { depthAfter } from '../flows/index.ts'
 import type { ModuleCode, ModuleRunsDeps } from './deps.ts'
 import { type RunDeps, runOnce } from './run-module.ts'
 

@@ -28,7 +28,7 @@ import {
   shownPayload,
   skipEvents,
 } from '../modules/index.ts'
-import { depthAfter } from '../triggers/index.ts'
+import { depthAfter } from '../flows/index.ts'
 import type { ServicesDeps } from './deps.ts'
 import { whyNotPublished } from './publish-answer.ts'
 import { openSecret, recordAnswer, recordNoAnswer, type Upstream } from './upstreams.repo.ts'

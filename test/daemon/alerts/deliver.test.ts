@@ -5,7 +5,7 @@ import { acknowledgeAlert } from '../../../src/daemon/alerts/operator-actions.ts
 import { showAlert } from '../../../src/daemon/alerts/read-alerts.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { drainJobs } from '../../../src/daemon/work/index.ts'
-import { overdueAlert } from '../../../src/daemon/runs/run-alerts.ts'
+import { overdueAlert } from '../../../src/daemon/flows/runs/run-alerts.ts'
 import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { smtpServer } from '../../support/smtp-server.ts'
