@@ -5,7 +5,7 @@ import { catalogueContract, storeContract, storeInvitesContract } from '../../sr
 import type { Db } from '../../src/daemon/db/index.ts'
 import type { Mail, Mailer } from '../../src/daemon/mail/mail.ts'
 import type { ObjectStore } from '../../src/daemon/objects/index.ts'
-import { authenticateDeveloper, openExaminer, storeFeature } from '../../src/daemon/store/index.ts'
+import { authenticateDeveloper, openExaminer, storeFeature } from '../../src/daemon/modules/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { zipOf } from '../../src/node/module-package/index.ts'
 import { aKeyring } from './admin-world.ts'

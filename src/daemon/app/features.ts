@@ -26,9 +26,15 @@ import {
   planBundle,
   storeInstallation,
 } from '../marketplace/index.ts'
-import { migrateDocuments, moduleRunsFeature } from '../module-runs/index.ts'
-import { activateService, callModuleService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
-import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
+import {
+  callModuleService,
+  moduleHost,
+  moduleRunsFeature,
+  moduleServicesFeature,
+  modulesFeature,
+  openExaminer,
+  storeFeature,
+} from '../modules/index.ts'
 import { peopleFeature } from '../people/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
@@ -37,7 +43,6 @@ import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
 import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
-import { approvedModule, approvedModules, approvedVersionsOf, newestVersions, openExaminer, storeFeature } from '../store/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
@@ -80,7 +85,7 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(marketplaceFeature, marketplaceDeps),
   withDeps(paymentsFeature, (deps: Deps) => ({ ...billingDeps(deps), ...paymentsDeps(deps) })),
-  withDeps(modulesFeature, (deps: Deps) => ({ ...deps, approved: approvedOfStore, ...moduleHost(deps) })),
+  withDeps(modulesFeature, (deps: Deps) => ({ ...deps, ...moduleHost(deps) })),
   withDeps(moduleServicesFeature, ({ services }: Deps) => services),
   withDeps(moduleRunsFeature, ({ moduleRuns, services }: Deps) => ({
     ...moduleRuns,
@@ -107,16 +112,6 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(limitsFeature, ({ budgets }: Deps) => budgets),
 ]
 
-/** Approved versions, as the store has them. */
-const approvedOfStore = { find: approvedModule, listed: approvedModules, versions: approvedVersionsOf, newest: newestVersions }
-
-/** Documents of type A are migrated; services of type B are called. */
-const moduleHost = ({ services, moduleRuns }: Deps): Pick<ModulesDeps, 'prepare' | 'changed'> => ({
-  prepare: async (preparation) =>
-    preparation.manifest.type === 'B' ? activateService(services, preparation) : migrateDocuments(moduleRuns, preparation),
-  changed: (tx, change) => queueCalls(services, tx, change),
-})
-
 /** Runs and triggers work in the time zone of the platform where a tenant has none. */
 function withTimeZone(deps: Deps) {
   return { ...deps, homeservers: deps.users.homeservers, timeZone: deps.config.timeZone }
@@ -126,7 +121,7 @@ function withTimeZone(deps: Deps) {
 function shopDeps(deps: Deps): Omit<MarketplaceDeps, 'payments'> {
   const { clock, config } = deps
   return {
-    ...{ ...deps, approved: approvedOfStore, ...moduleHost(deps), roomsOf: roomsOfTenant, baseUrl: config.baseUrl },
+    ...{ ...deps, ...moduleHost(deps), roomsOf: roomsOfTenant, baseUrl: config.baseUrl },
     ...{ mailer: makeMailer(clock, config), seedsDir: packageRoot('config/marketplace') },
   }
 }

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { type ModulesDeps, settingsOfRun, writeDocuments } from '../../../src/daemon/modules/index.ts'
+import { writeDocuments } from '../../../src/daemon/modules/documents.repo.ts'
+import type { ModulesDeps } from '../../../src/daemon/modules/index.ts'
+import { settingsOfRun } from '../../../src/daemon/modules/module-settings.ts'
 import { findInstallation } from '../../../src/daemon/modules/installations.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { mortal } from '../../support/dying.ts'
