@@ -2,11 +2,10 @@ import { humanTime } from '../../core/alerts/index.ts'
 import { type Clock, isProblem } from '../../core/kit/index.ts'
 import { type Budgets, type Episode, type EpisodeStep, slowdownFrom, stepEpisode, utilisation } from '../../core/limits/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
+import { type Db, type DbOrTx, holdLease, type Lease, type Tx } from '../db/index.ts'
 import type { Loop } from '../feature/index.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { tenantsOf } from './busy-tenants.repo.ts'
-import { openEpisodes, saveEpisode } from './episodes.repo.ts'
 
 export type WatchDeps = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets }>
 
@@ -75,4 +74,27 @@ async function updateAlerts(tx: Tx, clock: Clock, { slug, percent, budget, step 
     })
   }
   if (step.close) await closeAlerts(tx, clock, { subject: slug, kinds: ['budget_high'], because: 'it was below 80 % for a minute' })
+}
+
+const isoOf = (ms: number): string => new Date(ms).toISOString()
+
+/** Reads all open episodes by tenant id. */
+async function openEpisodes(db: DbOrTx): Promise<Map<string, Episode>> {
+  const rows = await db.selectFrom('budget_episodes').selectAll().execute()
+  return new Map(
+    rows.map(({ tenant_id, since, last_above_at, notified }) => [
+      tenant_id,
+      { sinceMs: Date.parse(since), lastAboveMs: Date.parse(last_above_at), alerted: notified === 1 },
+    ]),
+  )
+}
+
+async function saveEpisode(tx: Tx, tenantId: string, episode: Episode | undefined): Promise<void> {
+  if (!episode) return void (await tx.deleteFrom('budget_episodes').where('tenant_id', '=', tenantId).execute())
+  const columns = { since: isoOf(episode.sinceMs), last_above_at: isoOf(episode.lastAboveMs), notified: episode.alerted ? 1 : 0 }
+  await tx
+    .insertInto('budget_episodes')
+    .values({ tenant_id: tenantId, ...columns })
+    .onConflict((c) => c.column('tenant_id').doUpdateSet(columns))
+    .execute()
 }

@@ -1,18 +1,11 @@
 import { alertKey } from '../../core/alerts/index.ts'
-import { isoIn, isoNow } from '../../core/kit/index.ts'
+import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import type { PaymentStatus } from '../../core/marketplace/index.ts'
-import {
-  isLive,
-  isPaymentFailure,
-  type ListedInvoice,
-  objectToRead,
-  type ProviderSubscription,
-  paymentStatusOf,
-} from '../../core/payments/index.ts'
+import { isLive, isPaymentFailure, type ListedInvoice, objectToRead, paymentStatusOf, type ProviderSubscription } from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
-import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
+import { findItem, lockSubscription, storeSubscription, type SubscriptionRecord } from '../marketplace/index.ts'
 import { paymentFailed, paymentFailedKey } from './alerts.ts'
 import { openAttempt } from './attempts.repo.ts'
 import { enqueuePaymentMail } from './billing/failure-mails.ts'
@@ -23,10 +16,10 @@ import { isRenewed } from './end-renewed.ts'
 import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
 import { followFailedRefund, followRefund } from './follow-refund.ts'
-import { followSetup } from './follow-setup.ts'
 import { refundLateCharge } from './refund-late-charge.ts'
 import { lookAgainMs, planOfTenant, runAlone } from './run-alone.ts'
 import { syncAccount } from './vendors.ts'
+import { createOnce } from './prices.ts'
 
 export const eventTopic = 'payments.event'
 
@@ -202,4 +195,31 @@ async function followPayments({ clock, random }: PaymentsDeps, tx: Tx, { row, fo
     data: { tenant: slug, from: row.paymentStatus, to: paymentStatus },
   })
   return `${row.id} is ${paymentStatus}`
+}
+
+type Deps = Pick<PaymentsDeps, 'provider'>
+
+/**
+ * A customer stored a means of payment on the set-up page: it becomes the default, and open invoices are collected by it. The events of the invoices
+ * report how that ended.
+ */
+async function followSetup({ provider }: Deps, sessionId: string): Promise<string> {
+  const customerId = await provider.applySetup(sessionId)
+  if (customerId === null) return 'nothing to do: not a set-up page of this platform'
+  const isOpen = ({ status }: Readonly<{ status: string }>) => status === 'open'
+  const open = await provider.listInvoices({ customerId, status: 'open' })
+  let paid = 0
+  for (const { id: invoiceId } of open) {
+    const find = async () => {
+      const found = await provider.getInvoice(invoiceId)
+      return found && !isOpen(found) ? found : null
+    }
+    try {
+      const done = await createOnce(`pay:${invoiceId}:${sessionId}`, (key) => provider.payInvoice({ key, invoiceId }), find)
+      if (done.status === 'paid') paid++
+    } catch (error) {
+      if (!isPaymentFailure(error) || error.isRetryable) throw error
+    }
+  }
+  return `${customerId} has a means of payment; ${paid} of ${plural(open.length, 'open invoice')} paid`
 }

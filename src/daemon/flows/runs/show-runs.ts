@@ -1,20 +1,21 @@
-import type { Board, RunStatus } from '../../../core/boards/index.ts'
+import { type Board, boundRole, type RunStatus } from '../../../core/boards/index.ts'
 import { noSuchPage, pageEnd, readPageEnd } from '../../../core/contract/index.ts'
 import { type PlatformPrincipal, problem } from '../../../core/kit/index.ts'
-import { hasPart, type RunDetail, readsRuns } from '../../../core/runs/index.ts'
+import { hasPart, readsRuns, type RunDetail } from '../../../core/runs/index.ts'
 import { findBoard } from '../boards/boards.repo.ts'
 import { noSuchBoard } from '../boards/show-boards.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { findsSpace } from '../../spaces/index.ts'
 import { ownersOfTasks, type TaskOwner } from '../../tasks/index.ts'
 import { boardOf } from './compiled-boards.ts'
-import { countApprovals } from './counted-approvals.ts'
 import type { RunsDeps } from './deps.ts'
 import { openElements, openFor, type RunElement } from './elements.repo.ts'
 import { historyAfter } from './history.repo.ts'
 import { checkpointId } from './publish-step.ts'
 import { findReport, reportsOf } from './reports.repo.ts'
 import { findRun, type RunRecord, runsOf, summaryOf } from './runs.repo.ts'
+import { findUserById } from '../../users/index.ts'
+import { eligibleAmong } from './stalled-elements.ts'
 
 type Deps = Pick<RunsDeps, 'db'>
 type One = Readonly<{ id: string }>
@@ -132,4 +133,30 @@ export async function showReport({ db }: Deps, actor: PlatformPrincipal, { id }:
   if (!report || !run || !(await mayRead(db, actor, run)))
     throw problem('NOT_FOUND', `Report ${id} does not exist, or you may not read it.`)
   return { ...report, spaceId: run.spaceId }
+}
+
+type Open = Readonly<{ tenantId: string; open: readonly RunElement[] }>
+
+/** How many approvals of each open element count now: of active users who have the role and may decide. Reads nothing without approvals. */
+async function countApprovals(db: DbOrTx, { tenantId, open }: Open): Promise<ReadonlyMap<RunElement, number>> {
+  const roles = new Map<string, readonly string[]>()
+  const rolesOf = async (id: string) => {
+    const user = roles.has(id) ? undefined : await findUserById(db, id)
+    if (user) roles.set(id, user.tenantId === tenantId && user.status === 'active' ? user.roles : [])
+    return roles.get(id) ?? []
+  }
+  const counts = new Map<RunElement, number>()
+  for (const one of open) {
+    if (one.approvals.length === 0) continue
+    const run = await findRun(db, { tenantId, id: one.runId })
+    if (!run) continue
+    const { definition, graph } = await boardOf(db, { tenantId, boardId: run.boardId, version: run.boardVersion })
+    const element = graph.elements.get(one.elementId)
+    if (element?.kind !== 'checkpoint') continue
+    const role = boundRole(definition, element.config.assignedRole)
+    const holders: string[] = []
+    for (const id of one.approvals) if (role !== undefined && (await rolesOf(id)).includes(role)) holders.push(id)
+    counts.set(one, eligibleAmong(holders, { run, element }).length)
+  }
+  return counts
 }

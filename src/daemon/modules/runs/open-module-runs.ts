@@ -3,9 +3,9 @@ import { migrationBound } from '../../../core/modules/index.ts'
 import { openSandbox } from '../../../node/sandbox/index.ts'
 import { workPlaces } from '../../http/index.ts'
 import { RunCounts } from '../run-counts.ts'
-import { cachedCode } from './code-cache.ts'
-import type { LoadCode, ModuleRunsDeps } from './deps.ts'
+import type { LoadCode, ModuleCode, ModuleRunsDeps } from './deps.ts'
 import { RunQueue } from './run-queue.ts'
+import { LRUCache } from 'lru-cache'
 
 /**
  * In one process: its threads are what a tenant must leave to others, and each replica has its own. A count over all replicas would cost each run two
@@ -29,5 +29,32 @@ export function openModuleRuns({ clock, threads, loadCode, workerFile }: Options
     queue: new RunQueue({ slots: threads, perTenant, maxWaiting }),
     loadCode: cachedCode(loadCode),
     counts: new RunCounts(),
+  }
+}
+
+const maxBytes = 64_000_000
+
+const bytesOf = ({ files }: ModuleCode) => Object.values(files).reduce((sum, text) => sum + text.length, 1_000)
+
+/** Keeps the code of the versions that ran last in memory. A version never changes, so an entry is never wrong. */
+function cachedCode(load: LoadCode): LoadCode {
+  const cache = new LRUCache<string, ModuleCode>({ maxSize: maxBytes, sizeCalculation: bytesOf })
+  const loading = new Map<string, Promise<ModuleCode>>()
+  const loadOnce = async (key: string, version: Parameters<LoadCode>[0]) => {
+    try {
+      const code = await load(version)
+      cache.set(key, code)
+      return code
+    } finally {
+      loading.delete(key)
+    }
+  }
+  return async (version) => {
+    const key = `${version.moduleId}@${version.version}`
+    const found = cache.get(key) ?? loading.get(key)
+    if (found) return found
+    const pending = loadOnce(key, version)
+    loading.set(key, pending)
+    return pending
   }
 }

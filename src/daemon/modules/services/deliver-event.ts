@@ -1,15 +1,7 @@
 import { causeOf, maxDepth } from '../../../core/boards/index.ts'
 import { isoNow, newId } from '../../../core/kit/index.ts'
-import {
-  type Failure,
-  isUnreachable,
-  maxDeliveryMs,
-  messageBody,
-  messageId,
-  readAnswer,
-  retryAt,
-} from '../../../core/module-services/index.ts'
-import type { ModuleManifest, Violation } from '../../../core/modules/index.ts'
+import { type Failure, isUnreachable, maxDeliveryMs, messageBody, messageId, type Publication, readAnswer, retryAt } from '../../../core/module-services/index.ts'
+import { maxPayloadBytes, type ModuleManifest, type Permission, type Violation } from '../../../core/modules/index.ts'
 import { eventsAfter, headOf, holdLease, type Lease, type StoredEvent, type Tx, type WithTx } from '../../db/index.ts'
 import { streamOf } from '../../events/index.ts'
 import { failDelivery, findPosition, movePosition, type Position } from '../positions.repo.ts'
@@ -19,8 +11,9 @@ import { insertDeadLetter, insertRun, type NewRun } from '../runs.repo.ts'
 import { lockRunnable, runnableInstallation } from '../runnable.ts'
 import { depthAfter } from '../../flows/index.ts'
 import type { ServicesDeps } from './deps.ts'
-import { whyNotPublished } from './publish-answer.ts'
 import { openSecret, recordAnswer, recordNoAnswer, type Upstream } from './upstreams.repo.ts'
+import { publishModuleEvents } from '../publish-events.ts'
+import { findSpace } from '../../spaces/index.ts'
 
 const deliveryMs = 10_000
 const pageSize = 100
@@ -170,4 +163,34 @@ const runOf = ({ clock }: DeliveryDeps, attempt: Attempt, { status, error, viola
     ...{ cause: causeOf(event) ?? `evt_${event.seq}`, depth, deliveryId: id, attempt: position.attempt + 1 },
     ...{ status, error, result: { ms, interpreterMs: 0, violations, log: [] }, createdAt: isoNow(clock) },
   }
+}
+
+type Answered = Readonly<{
+  run: Readonly<{ id: string; tenantId: string; moduleId: string; depth: number }>
+  manifest: ModuleManifest
+  permissions: readonly Permission[]
+  published: readonly Publication[]
+}>
+
+type Refused = Pick<Failure, 'reason' | 'violation'>
+
+/**
+ * Stores what a service publishes in its answer, all or nothing. Returns why nothing was stored. The event that it answered stays delivered: the
+ * answer to a repetition would be the same.
+ */
+async function whyNotPublished({ clock }: Pick<ServicesDeps, 'clock'>, tx: Tx, answered: Answered): Promise<Refused | undefined> {
+  const { run, manifest, permissions, published } = answered
+  if (published.length === 0) return undefined
+  if (!permissions.includes('events:publish'))
+    return { reason: 'publish needs the permission events:publish, which is not approved', violation: 'permission' }
+  const declared = new Set(manifest.events.publishes.map(({ name }) => name))
+  for (const { name, payload, spaceId } of published) {
+    if (!declared.has(name)) return { reason: `publish: the manifest does not declare the event ${name}` }
+    if (Buffer.byteLength(JSON.stringify(payload)) > maxPayloadBytes)
+      return { reason: `publish: the payload of ${name} has more than 16 KB` }
+    if (spaceId !== undefined && !(await findSpace(tx, { tenantId: run.tenantId, spaceId })))
+      return { reason: `publish: there is no space ${spaceId}` }
+  }
+  const reason = await publishModuleEvents(clock, tx, { run, manifest, published })
+  return reason === undefined ? undefined : { reason: `publish: ${reason}`, violation: 'publishes' }
 }
