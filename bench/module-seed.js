@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import { openDatabase } from '../dist/daemon/db/index.js'
 import { sealSecret, storeUpstream } from '../dist/daemon/modules/services/upstreams.repo.js'
+import { publishVersion } from '../dist/daemon/modules/store/approved-modules.js'
 import { openObjectStore } from '../dist/daemon/objects/index.js'
 import { loadKeyring } from '../dist/daemon/sealed/index.js'
-import { publishVersion } from '../dist/daemon/modules/store/approved-modules.js'
 import { nativeSha256Hex, systemClock, systemRandom } from '../dist/node/index.js'
 import { zipOf } from '../dist/node/module-package/index.js'
 

@@ -5,7 +5,7 @@ import { login } from '../../src/daemon/admin/login.ts'
 import { openSigningKeys } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
-import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { systemRandom } from '../../src/node/index.ts'
 import { watchedRevocations } from './loops.ts'
 
 export const aKeyring = (fill = 1) => keyring([Buffer.alloc(32, fill).toString('base64')])

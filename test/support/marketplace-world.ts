@@ -10,8 +10,8 @@ import {
   type NewSubmission,
 } from '../../src/core/marketplace/index.ts'
 import { RoleBook } from '../../src/core/users/index.ts'
-import { flowsFeature } from '../../src/daemon/flows/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
+import { flowsFeature } from '../../src/daemon/flows/index.ts'
 import type { Mail } from '../../src/daemon/mail/mail.ts'
 import { type MarketplaceDeps, marketplaceFeature, publishSeeds, withoutPayments } from '../../src/daemon/marketplace/index.ts'
 import { packageRoot } from '../../src/node/index.ts'

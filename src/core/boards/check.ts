@@ -9,7 +9,7 @@ import { type Graph, graphOf } from './graph.ts'
 import { textsOf } from './run.ts'
 import { runSteps, type Steps } from './steps.ts'
 import { namesIn, runNames } from './template.ts'
-import { certainVariables, declaredVariables, nonZeroVariables, variableFault, type VariableType } from './variables.ts'
+import { certainVariables, declaredVariables, nonZeroVariables, type VariableType, variableFault } from './variables.ts'
 
 /**
  * Every fault of a board that can be known before it runs (spec 2.12). Without errors each run ends and no token is ever stuck, whatever

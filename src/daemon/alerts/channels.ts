@@ -1,11 +1,19 @@
-import { type AlertChannel, type AlertMessage, type ChannelRules, messageText, noRules, subjectLine, webhookBody } from '../../core/alerts/index.ts'
-import { type Clock, problem, type Problem } from '../../core/kit/index.ts'
+import { Webhook } from 'standardwebhooks'
+import {
+  type AlertChannel,
+  type AlertMessage,
+  type ChannelRules,
+  messageText,
+  noRules,
+  subjectLine,
+  webhookBody,
+} from '../../core/alerts/index.ts'
+import { type Clock, type Problem, problem } from '../../core/kit/index.ts'
 import type { ChannelSettings, Config } from '../config/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Mailer } from '../mail/index.ts'
-import { sendToService } from './send-to-service.ts'
-import { Webhook } from 'standardwebhooks'
 import { callReceiver } from './call-receiver.ts'
+import { sendToService } from './send-to-service.ts'
 
 /** Names one recipient. `target` is safe to show: for the webhook only the origin, because its path may be secret. */
 export type Recipient = Readonly<{ channel: AlertChannel; target: string }>

@@ -1,6 +1,6 @@
-import type { BillingDeps, paymentsFeature } from '../payments/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import { approvedModule } from '../modules/index.ts'
+import type { BillingDeps, paymentsFeature } from '../payments/index.ts'
 import { changeTenant } from '../tenants/index.ts'
 import type { Deps } from './deps.ts'
 

@@ -4,7 +4,6 @@ import { alertsFeature } from '../alerts/index.ts'
 import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
 import { automationFeature } from '../automation/index.ts'
-import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
 import { contactsFeature } from '../contacts/index.ts'
@@ -35,6 +34,7 @@ import {
   openExaminer,
   storeFeature,
 } from '../modules/index.ts'
+import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { peopleFeature } from '../people/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'

@@ -3,7 +3,7 @@ import type { BoxId, HostId } from '../../core/boxes/index.ts'
 import { type Clock, isoIn } from '../../core/kit/index.ts'
 import { followCondition, openKeysOf } from '../alerts/index.ts'
 import type { Db } from '../db/index.ts'
-import type { Loop } from '../feature/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { holdsOf } from './box-holds.ts'
 import { type FleetDeps, readFleet } from './fleet.ts'
 
@@ -16,7 +16,7 @@ const patienceMs = 2 * 60_000
  * Raises `box_down` and `box_degraded` for open boxes that do not run for two minutes, by the state that lasts, and closes them. None while a person
  * or a change works on the box; those of a host that is offline stay, and no new one is raised: `host_offline` says it once.
  */
-export const healthWatch = (deps: Deps): Loop => ({
+export const healthWatch = (deps: Deps): LeasedLoop => ({
   name: 'watch the health of boxes',
   everyMs: 10_000,
   lease: { name: 'boxes.health', ttlMs: 30_000 },

@@ -3,4 +3,4 @@
 // It knows no feature and runs nothing by itself.
 export { type Cron, defineCron } from './cron.ts'
 export { type Cleanup, type Feature, feature, withDeps } from './feature.ts'
-export type { Loop, Round } from './loop.ts'
+export type { LeasedLoop, Loop, Round } from './loop.ts'

@@ -16,9 +16,9 @@ type Repeated = Readonly<{
   atEnd?(): Promise<unknown>
 }>
 
-/** Work beside requests that a daemon does again and again. With `lease` one replica at a time does it, and it is released at the end. */
-export type Loop = Repeated &
-  (
-    | Readonly<{ lease?: undefined; run(round: Round): Promise<unknown> }>
-    | Readonly<{ lease: Readonly<{ name: string; ttlMs: number }>; run(round: Round & Readonly<{ lease: Lease }>): Promise<unknown> }>
-  )
+/** Work that one replica at a time does again and again; the lease is released when it stops. */
+export type LeasedLoop = Repeated &
+  Readonly<{ lease: Readonly<{ name: string; ttlMs: number }>; run(round: Round & Readonly<{ lease: Lease }>): Promise<unknown> }>
+
+/** Work beside requests that a daemon does again and again. */
+export type Loop = (Repeated & Readonly<{ lease?: undefined; run(round: Round): Promise<unknown> }>) | LeasedLoop

@@ -1,7 +1,7 @@
 import type { Homeservers } from '../../core/homeserver/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
-import { eraseFilesOf, type StoreDeps, storeFile } from '../files/index.ts'
+import { eraseFilesOf, type FilesDeps, storeFile } from '../files/index.ts'
 import { storeReport } from '../reports/index.ts'
 import { roomsOfMember, roomsOfTenant } from '../spaces/index.ts'
 import type { BoardsDeps } from './boards/deps.ts'
@@ -12,7 +12,7 @@ import { startBoardRun } from './runs/start-run.ts'
 import type { TriggersDeps } from './triggers/deps.ts'
 import { triggersOfBoards } from './triggers/triggers-of-boards.ts'
 
-type Deps = Readonly<{ db: Db; clock: Clock; random: Random; homeservers: Homeservers; timeZone: string; files: StoreDeps }>
+type Deps = Readonly<{ db: Db; clock: Clock; random: Random; homeservers: Homeservers; timeZone: string; files: FilesDeps }>
 
 type Ports = Pick<BoardsDeps, 'roomsOf' | 'ownRoomsOf' | 'triggerPlace' | 'replaceTriggers'> &
   Pick<RunsDeps, 'sendMessage' | 'storeReport' | 'storeFile' | 'eraseFiles'> &

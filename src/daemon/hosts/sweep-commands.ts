@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
-import type { Loop } from '../feature/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import type { CommandBus } from './command-bus.ts'
 import { notifyFailures } from './command-handlers.ts'
 import type { AgentTimes, BoxPort } from './deps.ts'
@@ -25,7 +25,7 @@ export function assertWindows({ offlineAfterMs, requeueAfterMs, reapAfterMs, lon
  * Expires commands past their deadline, requeues commands of silent agents, and expires commands whose agent has been silent too long. Silence is
  * counted only from the start of the lease: after its own downtime a daemon must not treat every agent as silent.
  */
-export function commandSweep(deps: Deps): Loop {
+export function commandSweep(deps: Deps): LeasedLoop {
   assertWindows(deps.agents)
   const listenedMs = leaseAge(deps.clock)
   let deletedAtMs = Number.NEGATIVE_INFINITY

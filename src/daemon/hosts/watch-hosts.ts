@@ -12,7 +12,7 @@ import {
 import { bytesText, type Clock, duration, isoNow, plural } from '../../core/kit/index.ts'
 import { followCondition, openKeysOf } from '../alerts/index.ts'
 import type { Db } from '../db/index.ts'
-import type { Loop } from '../feature/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { leaseAge } from './sweep-commands.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock }>
@@ -27,7 +27,7 @@ const uncheckedMs = 10 * 60_000
  * Raises `host_offline`, `boxes_unchecked`, `disk_low` and `clock_skew`, and closes them. Silence counts only while this daemon listens: after its own downtime no
  * host has called for a while.
  */
-export function hostWatch(deps: Deps): Loop {
+export function hostWatch(deps: Deps): LeasedLoop {
   const listenedMs = leaseAge(deps.clock)
   return {
     name: 'watch hosts',

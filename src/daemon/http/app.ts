@@ -6,12 +6,12 @@ import { noAnswerOf } from '../db/index.ts'
 import type { EndpointDeps } from './answer-call.ts'
 import { endBody, hasBody, limitBodyTime } from './body-time.ts'
 import { sendRetry } from './event-stream.ts'
+import { htmlPage } from './html-page.ts'
 import type { Caller } from './incoming-call.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { asProblem, shownTo } from './problems.ts'
 import { recogniseStreams, registerEndpoints } from './register-endpoints.ts'
 import type { Served } from './serve.ts'
-import { htmlPage } from './html-page.ts'
 
 type AppDeps = EndpointDeps &
   Readonly<{

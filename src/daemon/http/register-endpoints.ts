@@ -1,11 +1,19 @@
-import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { type Auth, type Bound, costs, type EndpointShape, isStream, methods } from '../../core/contract/index.ts'
 import { type Actor, type Clock, problem } from '../../core/kit/index.ts'
 import { addressSlots } from './address-limit.ts'
-import { answerCall, type AnswerDeps, type EndpointDeps } from './answer-call.ts'
-import { assertCapability, authenticateCall, checkCapability, findDeveloper, identify, type TenantOfCall, userOf } from './authenticate-call.ts'
+import { type AnswerDeps, answerCall, type EndpointDeps } from './answer-call.ts'
+import {
+  assertCapability,
+  authenticateCall,
+  checkCapability,
+  findDeveloper,
+  identify,
+  type TenantOfCall,
+  userOf,
+} from './authenticate-call.ts'
 import { allowSlowBody, hasBody } from './body-time.ts'
 import { clientPaths } from './call-limits.ts'
 import { makeKeepAlive } from './event-stream.ts'

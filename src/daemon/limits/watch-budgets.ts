@@ -3,7 +3,7 @@ import { type Clock, isProblem } from '../../core/kit/index.ts'
 import { type Budgets, type Episode, type EpisodeStep, slowdownFrom, stepEpisode, utilisation } from '../../core/limits/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type Db, type DbOrTx, holdLease, type Lease, type Tx } from '../db/index.ts'
-import type { Loop } from '../feature/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { tenantsOf } from './busy-tenants.repo.ts'
 
@@ -15,7 +15,7 @@ type Observation = Readonly<{ tenantId: string; slug: string; percent: number; b
  * Raises one alert per episode of ten minutes above 80 % of the budget. Episodes are stored, so that another replica can continue. While the
  * store is unavailable nothing is observed.
  */
-export const budgetWatch = (deps: WatchDeps): Loop => ({
+export const budgetWatch = (deps: WatchDeps): LeasedLoop => ({
   name: 'watch budgets',
   everyMs: 10_000,
   // Shorter than the gap that ends an episode.

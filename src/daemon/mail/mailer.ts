@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { type Clock, problem } from '../../core/kit/index.ts'
-import type { Mailer } from './mail.ts'
-import { smtpMailer } from './smtp-mailer.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { compose, type From } from './compose.ts'
+import type { Mailer } from './mail.ts'
+import { smtpMailer } from './smtp-mailer.ts'
 
 export type MailSettings = Readonly<{
   dataDir: string

@@ -2,8 +2,8 @@ import type { FlowBundle } from '../../core/boards/index.ts'
 import { type Actor, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import type { AppBundle } from '../../core/marketplace/index.ts'
 import { assertCompatible, type ModuleManifest, type Permission, priceOf } from '../../core/modules/index.ts'
-import { draftOf, storeBoard } from '../flows/index.ts'
 import { type DbOrTx, lockExclusive, type Tx } from '../db/index.ts'
+import { draftOf, storeBoard } from '../flows/index.ts'
 import {
   activateModule,
   approvedModule,

@@ -74,10 +74,7 @@ async function warningsOf(deps: Pick<MarketplaceDeps, 'db'>, one: SubmissionReco
 }
 
 /** Throws NOT_FOUND. */
-export async function showSubmission(
-  deps: Pick<MarketplaceDeps, 'db'>,
-  { id }: Readonly<{ id: string }>,
-): Promise<Submission> {
+export async function showSubmission(deps: Pick<MarketplaceDeps, 'db'>, { id }: Readonly<{ id: string }>): Promise<Submission> {
   const { db } = deps
   const stored = await findSubmission(db, id)
   if (!stored) throw noSuchSubmission(id)

@@ -1,11 +1,18 @@
 import { alertKey } from '../../core/alerts/index.ts'
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import type { PaymentStatus } from '../../core/marketplace/index.ts'
-import { isLive, isPaymentFailure, type ListedInvoice, objectToRead, paymentStatusOf, type ProviderSubscription } from '../../core/payments/index.ts'
+import {
+  isLive,
+  isPaymentFailure,
+  type ListedInvoice,
+  objectToRead,
+  type ProviderSubscription,
+  paymentStatusOf,
+} from '../../core/payments/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
-import { findItem, lockSubscription, storeSubscription, type SubscriptionRecord } from '../marketplace/index.ts'
+import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { paymentFailed, paymentFailedKey } from './alerts.ts'
 import { openAttempt } from './attempts.repo.ts'
 import { enqueuePaymentMail } from './billing/failure-mails.ts'
@@ -16,10 +23,10 @@ import { isRenewed } from './end-renewed.ts'
 import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
 import { followFailedRefund, followRefund } from './follow-refund.ts'
+import { createOnce } from './prices.ts'
 import { refundLateCharge } from './refund-late-charge.ts'
 import { lookAgainMs, planOfTenant, runAlone } from './run-alone.ts'
 import { syncAccount } from './vendors.ts'
-import { createOnce } from './prices.ts'
 
 export const eventTopic = 'payments.event'
 

@@ -64,7 +64,8 @@ export const followUsage = ({ db, clock, random }: Deps, invoice: ProviderInvoic
       const isFirst = !(await wasRaised(tx, key))
       const hasEnded = ended !== undefined
       await raiseAlert(tx, clock, paymentFailed({ slug, itemName, invoiceId: id, hasEnded }))
-      if (isFirst && tenant) await enqueueInvoiceMail({ tx, clock, random }, { tenantId: tenant.id, invoiceId: id, itemName, amount: total, hasEnded })
+      if (isFirst && tenant)
+        await enqueueInvoiceMail({ tx, clock, random }, { tenantId: tenant.id, invoiceId: id, itemName, amount: total, hasEnded })
     }
     const over = ends[status]
     if (over) await closeAlerts(tx, clock, { keys: [key], because: over })

@@ -95,7 +95,8 @@ export const paymentsFeature = feature<Deps>({
     [invoiceMailTopic]: mailInvoiceFailed(deps),
     [billingAddressTopic]: sendBillingAddress(deps),
   }),
-  crons: (deps) => billingCrons.map((cron) => defineCron({ ...cron, isAlerted: true, run: (context) => beginSteps(deps, cron.key, context) })),
+  crons: (deps) =>
+    billingCrons.map((cron) => defineCron({ ...cron, isAlerted: true, run: (context) => beginSteps(deps, cron.key, context) })),
   loops: ({ activeUsers }) => [activeUsers.loop],
   cleanup: (deps) => [
     (signal) => deleteOldEvents(deps, signal),

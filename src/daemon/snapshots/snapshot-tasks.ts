@@ -2,7 +2,7 @@ import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
 import { nextTasks, type SnapshotTask } from '../../core/snapshots/index.ts'
 import { type BoxRecord, boxById } from '../boxes/index.ts'
 import { type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
-import type { Loop } from '../feature/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { enqueueDrill } from './drill-box.ts'
@@ -60,7 +60,7 @@ export async function removeTask(db: Db | Tx, { tenant_id, task }: QueuedTask): 
   return removed.numDeletedRows > 0n
 }
 
-export const taskLoop = (deps: SnapshotsDeps): Loop => ({
+export const taskLoop = (deps: SnapshotsDeps): LeasedLoop => ({
   name: 'start queued snapshot tasks',
   everyMs: 15_000,
   lease: { name: 'snapshots.turns', ttlMs: 60_000 },

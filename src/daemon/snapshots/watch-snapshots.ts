@@ -1,6 +1,6 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import { closeAlerts, openKeysOf, raiseAlert } from '../alerts/index.ts'
-import type { Loop } from '../feature/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { lateKey, snapshotsLate } from './alerts.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { newestPerTenant, tenantsOfLostStores } from './snapshots.repo.ts'
@@ -11,7 +11,7 @@ type Deps = Pick<SnapshotsDeps, 'db' | 'clock'>
 const lateMs = 26 * 60 * 60_000
 
 /** Raises `snapshot_overdue` when the newest snapshot of a managed box is older than the schedule demands, and closes it when there is a newer one. */
-export const ageWatch = (deps: Deps): Loop => ({
+export const ageWatch = (deps: Deps): LeasedLoop => ({
   name: 'watch the age of snapshots',
   everyMs: 60_000,
   lease: { name: 'snapshots.watch', ttlMs: 150_000 },

@@ -3,7 +3,6 @@ import type { Loop, Round } from '../feature/index.ts'
 import { allPools, assignNewJobs, leaseQueues, readDue } from './queues.repo.ts'
 import { type RunJobsDeps, workQueue } from './work-queue.ts'
 
-
 /** Runs all jobs that are due and returns their number. Any number of replicas may call it at once. */
 export async function drainJobs(deps: RunJobsDeps, signal?: AbortSignal): Promise<number> {
   for (let total = 0; ; ) {

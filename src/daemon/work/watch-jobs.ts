@@ -3,7 +3,7 @@ import { alertKey, humanTime, type NewAlert } from '../../core/alerts/index.ts'
 import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type Db, type DbOrTx, holdLease, type Lease } from '../db/index.ts'
-import type { Loop } from '../feature/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { dueSince } from './jobs.repo.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock }>
@@ -44,7 +44,7 @@ function lateAlert({ topic, count, since, isDead }: LateJobs): NewAlert & Readon
 const isDead = sql<number>`case when status = 'dead' then 1 else 0 end`
 
 /** Raises an alert for each topic with jobs that have been due for more than an hour, and one if some of them are dead; closes them when none is. */
-export const jobsWatch = (deps: Deps): Loop => ({
+export const jobsWatch = (deps: Deps): LeasedLoop => ({
   name: 'watch jobs that wait',
   everyMs: 60_000,
   lease: { name: 'jobs.watch', ttlMs: 150_000 },

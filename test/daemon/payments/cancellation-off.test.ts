@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { noProvider, paymentsFeature } from '../../../src/daemon/payments/index.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 

@@ -2,9 +2,9 @@ import { expect, test, vi } from 'vitest'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { cronsContract } from '../../../src/core/crons/index.ts'
 import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
-import { cronHandler, cronsRoutes, cronTopic, drainJobs, enqueueDueCrons } from '../../../src/daemon/work/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { type Cron, defineCron } from '../../../src/daemon/feature/index.ts'
+import { cronHandler, cronsRoutes, cronTopic, drainJobs, enqueueDueCrons } from '../../../src/daemon/work/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -135,10 +135,7 @@ onBothDialects('crons', (fresh) => {
     await dying.clock.advance(hourMs)
     for (let nth = 0; nth < 5; nth++) await dying.die()
     await other.drain()
-    expect([(await history(db)).at(-1), cron.ran]).toEqual([
-      'failed 03:13 its daemon stopped or died 5 times before its end',
-      2,
-    ])
+    expect([(await history(db)).at(-1), cron.ran]).toEqual(['failed 03:13 its daemon stopped or died 5 times before its end', 2])
   })
 
   test('an alerted cron that fails raises an alert, which its own jobs close', async () => {

@@ -39,7 +39,7 @@ onBothDialects('loops', (fresh) => {
     const { rounds, start, advance } = await aWorld()
     let wake = () => {}
     const stop = start('one', {
-      run: async (round) => {
+      run: async (round: Round) => {
         wake = round.wake
         if (rounds.push('one') === 2) wake()
       },

@@ -1,7 +1,7 @@
 import { type Clock, isoNow, type ManualClock, manualClock, newId, type PlatformPrincipal } from '../../../src/core/kit/index.ts'
-import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { findItem, storeSubscription } from '../../../src/daemon/marketplace/index.ts'
+import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../../../src/daemon/payments/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { paymentDouble, readyAccount } from './provider-double.ts'
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type Board, compileBoard } from '../../../core/boards/index.ts'
-import { findVersion } from '../boards/boards.repo.ts'
 import type { DbOrTx } from '../../db/index.ts'
+import { findVersion } from '../boards/boards.repo.ts'
 
 type Version = Readonly<{ tenantId: string; boardId: string; version: number }>
 

@@ -1,9 +1,9 @@
 import { type BoardStart, boundRole } from '../../../core/boards/index.ts'
 import { type PlatformPrincipal, problem } from '../../../core/kit/index.ts'
 import { mayActOn } from '../../../core/runs/index.ts'
-import type { BoardRecord } from '../boards/boards.repo.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { findSpace } from '../../spaces/index.ts'
+import type { BoardRecord } from '../boards/boards.repo.ts'
 import type { RunsDeps } from './deps.ts'
 
 /** The space of a board as a user knows it. `hidden`: it is private, and the user is no member. */

@@ -1,7 +1,7 @@
 import { noSuchPage, type PageEnd, pageEnd, pageOf } from '../../../core/contract/index.ts'
 import type { PlatformPrincipal } from '../../../core/kit/index.ts'
-import { readBoard } from '../boards/show-boards.ts'
 import type { Db } from '../../db/index.ts'
+import { readBoard } from '../boards/show-boards.ts'
 import { occurrencesOf } from './occurrences.repo.ts'
 
 type Listing = Readonly<{ id: string; cursor?: string | undefined; limit: number }>

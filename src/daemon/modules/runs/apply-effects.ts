@@ -1,10 +1,10 @@
 import { maxDataBytes, type RunEffects } from '../../../core/modules/index.ts'
 import type { Tx } from '../../db/index.ts'
-import { addDataBytes } from '../listeners.repo.ts'
-import type { InstallationRecord } from '../installations.repo.ts'
-import { isUnchanged, writeDocuments } from '../documents.repo.ts'
-import { lockRunnable } from '../runnable.ts'
 import { findSpace } from '../../spaces/index.ts'
+import { isUnchanged, writeDocuments } from '../documents.repo.ts'
+import type { InstallationRecord } from '../installations.repo.ts'
+import { addDataBytes } from '../listeners.repo.ts'
+import { lockRunnable } from '../runnable.ts'
 import type { ModuleRunsDeps } from './deps.ts'
 
 type Deps = Pick<ModuleRunsDeps, 'clock' | 'random'>

@@ -2,8 +2,8 @@ import { isProblem, isTooDeep, maxJsonLevels, problem, utf8Text } from '../../..
 import { ModuleResponse, routeResponse } from '../../../core/modules/index.ts'
 import type { RawRequest, RawResponse } from '../../http/index.ts'
 import type { InstallationRecord } from '../installations.repo.ts'
-import { insertRun } from '../runs.repo.ts'
 import { runnableInstallation } from '../runnable.ts'
+import { insertRun } from '../runs.repo.ts'
 import type { ModuleCall, ModuleRunsDeps } from './deps.ts'
 import { type Ran, type RunDeps, runOnce } from './run-module.ts'
 

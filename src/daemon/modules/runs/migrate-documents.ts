@@ -10,9 +10,9 @@ import {
   type SvcHandlers,
   serveCalls,
 } from '../../../core/modules/index.ts'
-import { abortWhenStale, isPreparing } from '../runnable.ts'
 import { copyDocuments, sumOfDocuments, writeDocuments } from '../documents.repo.ts'
 import type { InstallationRecord } from '../installations.repo.ts'
+import { abortWhenStale, isPreparing } from '../runnable.ts'
 import { insertRun, type NewRun } from '../runs.repo.ts'
 import type { ModuleRunsDeps } from './deps.ts'
 import { tenantReads } from './tenant-reads.ts'

@@ -11,7 +11,16 @@ import { watchRunnable } from '../watch-runnable.ts'
 import type { ModuleRunsDeps } from './deps.ts'
 import { openModuleRuns } from './open-module-runs.ts'
 
-type Given = Readonly<{ db: Db; clock: Clock; random: Random; log: Logger; keyring: Keyring; config: Config; owner: string; files: FilesDeps }>
+type Given = Readonly<{
+  db: Db
+  clock: Clock
+  random: Random
+  log: Logger
+  keyring: Keyring
+  config: Config
+  owner: string
+  files: FilesDeps
+}>
 
 /** Dependencies of runs of type A modules. Starts no thread before the first run. */
 export function moduleRunsDeps(deps: Given): Omit<ModuleRunsDeps, 'callService'> {

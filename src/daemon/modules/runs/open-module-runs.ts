@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../core/kit/index.ts'
 import { migrationBound } from '../../../core/modules/index.ts'
 import { openSandbox } from '../../../node/sandbox/index.ts'
@@ -5,7 +6,6 @@ import { workPlaces } from '../../http/index.ts'
 import { RunCounts } from '../run-counts.ts'
 import type { LoadCode, ModuleCode, ModuleRunsDeps } from './deps.ts'
 import { RunQueue } from './run-queue.ts'
-import { LRUCache } from 'lru-cache'
 
 /**
  * In one process: its threads are what a tenant must leave to others, and each replica has its own. A count over all replicas would cost each run two

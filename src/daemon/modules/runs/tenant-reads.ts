@@ -1,9 +1,9 @@
 import { isProblem, type PlatformPrincipal, utf8Text } from '../../../core/kit/index.ts'
 import { CallRefused, type RunReads, runLimits } from '../../../core/modules/index.ts'
 import { findFileOf, newestFiles, readContent } from '../../files/index.ts'
+import { authorizeSpace, findSpace, listAllSpaces, spacesOf } from '../../spaces/index.ts'
 import { bytesOfDocuments, documentsIn, findDocument } from '../documents.repo.ts'
 import type { InstallationRecord } from '../installations.repo.ts'
-import { authorizeSpace, findSpace, listAllSpaces, spacesOf } from '../../spaces/index.ts'
 import type { ModuleRunsDeps } from './deps.ts'
 
 type Deps = Pick<ModuleRunsDeps, 'db' | 'files'>

@@ -1,19 +1,28 @@
 import { causeOf, maxDepth } from '../../../core/boards/index.ts'
 import { isoNow, newId } from '../../../core/kit/index.ts'
-import { type Failure, isUnreachable, maxDeliveryMs, messageBody, messageId, type Publication, readAnswer, retryAt } from '../../../core/module-services/index.ts'
-import { maxPayloadBytes, type ModuleManifest, type Permission, type Violation } from '../../../core/modules/index.ts'
+import {
+  type Failure,
+  isUnreachable,
+  maxDeliveryMs,
+  messageBody,
+  messageId,
+  type Publication,
+  readAnswer,
+  retryAt,
+} from '../../../core/module-services/index.ts'
+import { type ModuleManifest, maxPayloadBytes, type Permission, type Violation } from '../../../core/modules/index.ts'
 import { eventsAfter, headOf, holdLease, type Lease, type StoredEvent, type Tx, type WithTx } from '../../db/index.ts'
 import { streamOf } from '../../events/index.ts'
-import { failDelivery, findPosition, movePosition, type Position } from '../positions.repo.ts'
+import { depthAfter } from '../../flows/index.ts'
+import { findSpace } from '../../spaces/index.ts'
 import { firstHeard, lastSkipped, shownPayload, skipEvents } from '../heard-events.ts'
 import type { InstallationRecord } from '../installations.repo.ts'
-import { insertDeadLetter, insertRun, type NewRun } from '../runs.repo.ts'
+import { failDelivery, findPosition, movePosition, type Position } from '../positions.repo.ts'
+import { publishModuleEvents } from '../publish-events.ts'
 import { lockRunnable, runnableInstallation } from '../runnable.ts'
-import { depthAfter } from '../../flows/index.ts'
+import { insertDeadLetter, insertRun, type NewRun } from '../runs.repo.ts'
 import type { ServicesDeps } from './deps.ts'
 import { openSecret, recordAnswer, recordNoAnswer, type Upstream } from './upstreams.repo.ts'
-import { publishModuleEvents } from '../publish-events.ts'
-import { findSpace } from '../../spaces/index.ts'
 
 const deliveryMs = 10_000
 const pageSize = 100

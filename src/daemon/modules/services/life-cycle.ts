@@ -11,9 +11,9 @@ import {
 } from '../../../core/module-services/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
 import { enqueueJob, type JobHandler, type Tx } from '../../db/index.ts'
-import { findInstallation, setRemote } from '../installations.repo.ts'
-import type { InstallationChange, Preparation, Prepared } from '../deps.ts'
 import { tenantById } from '../../tenants/index.ts'
+import type { InstallationChange, Preparation, Prepared } from '../deps.ts'
+import { findInstallation, setRemote } from '../installations.repo.ts'
 import type { ServicesDeps } from './deps.ts'
 import { findUpstream, openSecret, recordAnswer, recordNoAnswer, type Upstream } from './upstreams.repo.ts'
 

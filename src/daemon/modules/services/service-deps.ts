@@ -7,7 +7,8 @@ import { openConnections } from './connections.ts'
 import type { ServicesDeps } from './deps.ts'
 import { openProxy } from './proxy-request.ts'
 
-type Given = Omit<ServicesDeps, 'baseUrl' | 'call' | 'proxy' | 'signToken' | 'manifestOf'> & Readonly<{ config: Config; draining: AbortSignal }>
+type Given = Omit<ServicesDeps, 'baseUrl' | 'call' | 'proxy' | 'signToken' | 'manifestOf'> &
+  Readonly<{ config: Config; draining: AbortSignal }>
 
 /** Dependencies of the services of type B modules. */
 export function serviceDeps(deps: Given): ServicesDeps {

@@ -1,4 +1,13 @@
-import { type Actor, type DeveloperActor, isoIn, isoNow, newId, type PlatformPrincipal, problem, sha256Hex } from '../../../core/kit/index.ts'
+import {
+  type Actor,
+  type DeveloperActor,
+  isoIn,
+  isoNow,
+  newId,
+  type PlatformPrincipal,
+  problem,
+  sha256Hex,
+} from '../../../core/kit/index.ts'
 import type { Developer, NewDeveloper } from '../../../core/store/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { type Db, forUpdate, isUniqueViolation, type Tx } from '../../db/index.ts'

@@ -2,8 +2,8 @@ import { type Month, monthBefore, monthOf } from '../../../core/billing/index.ts
 import { isoNow } from '../../../core/kit/index.ts'
 import { isPaymentFailure, moneyText, type ProviderInvoice } from '../../../core/payments/index.ts'
 import { recordAudit } from '../../audit/index.ts'
-import { createOnce } from '../prices.ts'
 import { tenantById } from '../../tenants/index.ts'
+import { createOnce } from '../prices.ts'
 import type { BillingDeps } from './deps.ts'
 import { type ModuleUsageRow, usageOfTenant } from './module-usage.repo.ts'
 

@@ -3,10 +3,10 @@ import { type Actor, isoNow, problem } from '../../../core/kit/index.ts'
 import type { ProviderCustomer } from '../../../core/payments/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import type { JobHandler } from '../../db/index.ts'
+import { existingTenant, type TenantRecord, tenantById } from '../../tenants/index.ts'
 import { createOnce } from '../prices.ts'
 import { orProblem } from '../problems.ts'
 import { returnUrlsOf } from '../return-page.ts'
-import { existingTenant, type TenantRecord, tenantById } from '../../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'clock' | 'provider' | 'baseUrl'> &

@@ -2,9 +2,9 @@ import { type Difference, planOf } from '../../../core/billing/index.ts'
 import { isLive, moneyText, type ProviderSubscription, paymentStatusOf } from '../../../core/payments/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { findItem, type SubscriptionRecord } from '../../marketplace/index.ts'
+import type { TenantRecord } from '../../tenants/index.ts'
 import { isLinked } from '../attempts.repo.ts'
 import { payoutOf as payoutOfItem } from '../terms.ts'
-import type { TenantRecord } from '../../tenants/index.ts'
 import type { BillingDeps } from './deps.ts'
 
 type Deps = Pick<BillingDeps, 'db' | 'provider'>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { publishBoard } from '../../../../src/daemon/flows/boards/publish-board.ts'
 import { eventsAfter } from '../../../../src/daemon/db/index.ts'
+import { publishBoard } from '../../../../src/daemon/flows/boards/publish-board.ts'
 import { roomsOfMember } from '../../../../src/daemon/spaces/index.ts'
 import { sketch } from '../../../core/boards/sketch.ts'
 import { onBothDialects } from '../../../support/databases.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { eraseFilesOf } from '../../../../src/daemon/files/index.ts'
-import { replaceNames } from '../../../../src/daemon/privacy/replace-names.ts'
 import { eraseUserRuns, flowsFeature } from '../../../../src/daemon/flows/index.ts'
+import { replaceNames } from '../../../../src/daemon/privacy/replace-names.ts'
 import { silentLogger } from '../../../../src/node/index.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { aTasksWorld, type TasksWorld } from '../../../support/tasks-world.ts'

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { recordEvent, recordModuleEvents } from '../../../../src/daemon/events/index.ts'
-import { drainJobs } from '../../../../src/daemon/work/index.ts'
 import type { StartRun } from '../../../../src/daemon/flows/triggers/deps.ts'
 import { readEvents } from '../../../../src/daemon/flows/triggers/event-triggers.ts'
 import { failedStartJobs } from '../../../../src/daemon/flows/triggers/failed-starts.ts'
+import { drainJobs } from '../../../../src/daemon/work/index.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { aTriggersWorld, type TriggersWorld } from '../../../support/triggers-world.ts'
 

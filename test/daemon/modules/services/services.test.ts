@@ -1,10 +1,16 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../../src/core/kit/index.ts'
 import type { Db } from '../../../../src/daemon/db/index.ts'
-import type { CallService, ServiceCall } from '../../../../src/daemon/modules/services/call-service.ts'
 import type { InstallationRecord } from '../../../../src/daemon/modules/installations.repo.ts'
+import type { CallService, ServiceCall } from '../../../../src/daemon/modules/services/call-service.ts'
 import type { ServicesDeps } from '../../../../src/daemon/modules/services/deps.ts'
-import { activateService, callHandler, callTopic, queueCalls, queueDataDeletion } from '../../../../src/daemon/modules/services/life-cycle.ts'
+import {
+  activateService,
+  callHandler,
+  callTopic,
+  queueCalls,
+  queueDataDeletion,
+} from '../../../../src/daemon/modules/services/life-cycle.ts'
 import { setUpstream, showUpstream } from '../../../../src/daemon/modules/services/set-upstream.ts'
 import { silentLogger, systemRandom } from '../../../../src/node/index.ts'
 import { aKeyring } from '../../../support/admin-world.ts'

@@ -3,7 +3,13 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { approvedModule } from '../../../../src/daemon/modules/index.ts'
-import { type ApprovedModule, approvedModules, approvedVersionsOf, loadApprovedModule, loadApprovedPackage } from '../../../../src/daemon/modules/store/approved-modules.ts'
+import {
+  type ApprovedModule,
+  approvedModules,
+  approvedVersionsOf,
+  loadApprovedModule,
+  loadApprovedPackage,
+} from '../../../../src/daemon/modules/store/approved-modules.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { aPackage, aStoreWorld } from '../../../support/store-world.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { TenantId, UserId } from '../../../../src/core/kit/index.ts'
-import { eraseActiveUser } from '../../../../src/daemon/payments/index.ts'
 import { previewBilling } from '../../../../src/daemon/payments/billing/preview.ts'
+import { eraseActiveUser } from '../../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { aBillingWorld, perUser } from '../../../support/payments/billing-world.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { paymentFailure } from '../../../../src/core/payments/index.ts'
 import { raiseAlert } from '../../../../src/daemon/alerts/index.ts'
-import { type BillingDeps, paymentsFeature, noProvider } from '../../../../src/daemon/payments/index.ts'
-import { cronFailed, drainJobs } from '../../../../src/daemon/work/index.ts'
 import { enqueueJob } from '../../../../src/daemon/db/index.ts'
+import { type BillingDeps, noProvider, paymentsFeature } from '../../../../src/daemon/payments/index.ts'
+import { cronFailed, drainJobs } from '../../../../src/daemon/work/index.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { aBillingWorld } from '../../../support/payments/billing-world.ts'
 

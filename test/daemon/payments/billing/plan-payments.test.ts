@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoNow } from '../../../../src/core/kit/index.ts'
-import { paymentsFeature } from '../../../../src/daemon/payments/index.ts'
 import { reconcilePage } from '../../../../src/daemon/payments/billing/reconcile.ts'
+import { paymentsFeature } from '../../../../src/daemon/payments/index.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { aBillingWorld } from '../../../support/payments/billing-world.ts'
 
