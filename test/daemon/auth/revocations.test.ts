@@ -24,6 +24,7 @@ onBothDialects('revocations', (fresh) => {
   test('without a read for more than a second nothing in memory is believed, and after the gap all of it is dropped', async () => {
     const [db, clock, abort] = [await fresh(), manualClock(), new AbortController()]
     const watch = await watchedRevocations({ db, clock }, abort.signal)
+    await watch.readNow()
     abort.abort() // the reader is gone; time goes on
     await clock.advance(1000)
     expect(watch.fresh()).toBe(true)
