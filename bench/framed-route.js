@@ -3,10 +3,11 @@
 import { z } from 'zod'
 import { admin, endpoint } from '../dist/core/contract/index.js'
 import { adminRoutes, authenticateAdmin, consoleAccess, createAccountWithPassword } from '../dist/daemon/admin/index.js'
-import { openSigningKeys, watchRevocations } from '../dist/daemon/auth/index.js'
+import { openRevocations, openSigningKeys, revocationLoop } from '../dist/daemon/auth/index.js'
 import { migrate, openDatabase } from '../dist/daemon/db/index.js'
 import { buildApp, makeMetrics, serve } from '../dist/daemon/http/index.js'
 import { keyring } from '../dist/daemon/sealed/index.js'
+import { runLoop } from '../dist/daemon/work/index.js'
 import { makeLogger, systemClock, systemRandom } from '../dist/node/index.js'
 
 const port = Number(process.argv[2])
@@ -18,10 +19,12 @@ await migrate(db)
 const machine = { db, clock: systemClock, random: systemRandom, log: makeLogger({ form: 'json', level: 'info', program: 'bench' }) }
 const sealing = { ...machine, keyring: keyring([Buffer.alloc(32, 1).toString('base64')]) }
 await createAccountWithPassword(machine, { kind: 'system', name: 'bench' }, { name: 'anna', role: 'admin', password })
+const revocations = await openRevocations(machine)
+void runLoop({ ...machine, owner: 'bench' }, revocationLoop(revocations), draining)
 const deps = {
   ...sealing,
   keys: await openSigningKeys(sealing, 'admin'),
-  revocations: await watchRevocations(machine, draining),
+  revocations,
   totpRequired: false,
   console: consoleAccess(`http://127.0.0.1:${port}`),
   baseUrl: `http://127.0.0.1:${port}`,

@@ -1,10 +1,10 @@
 // Approved and active modules, written past the verbs: packages in the object store, signed as a reviewer's approval is.
 import { join } from 'node:path'
 import { openDatabase } from '../dist/daemon/db/index.js'
-import { sealSecret, storeUpstream } from '../dist/daemon/module-services/upstreams.repo.js'
+import { sealSecret, storeUpstream } from '../dist/daemon/modules/services/upstreams.repo.js'
+import { publishVersion } from '../dist/daemon/modules/store/approved-modules.js'
 import { openObjectStore } from '../dist/daemon/objects/index.js'
 import { loadKeyring } from '../dist/daemon/sealed/index.js'
-import { publishVersion } from '../dist/daemon/store/approved-modules.js'
 import { nativeSha256Hex, systemClock, systemRandom } from '../dist/node/index.js'
 import { zipOf } from '../dist/node/module-package/index.js'
 

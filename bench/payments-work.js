@@ -1,8 +1,8 @@
 // The monthly job of the benchmark of payments in a process of its own. Takes the URL of an empty database, prints JSON.
 import { sql } from 'kysely'
-import { openActiveUsers } from '../dist/daemon/billing/index.js'
-import { countMonths, sendUnsent } from '../dist/daemon/billing/report-usage.js'
 import { migrate, openDatabase } from '../dist/daemon/db/index.js'
+import { countMonths, sendUnsent } from '../dist/daemon/payments/billing/report-usage.js'
+import { openActiveUsers } from '../dist/daemon/payments/index.js'
 import { silentLogger, systemClock, systemRandom } from '../dist/node/index.js'
 import { peakBytes } from './daemon-process.js'
 import { sized } from './size.js'

@@ -102,26 +102,21 @@ const readByAll = new Set(['tenants', 'users'])
 
 /** Tables of other features that a feature reads, each for one joined query. Nobody writes them but their own feature. */
 const tablesRead: Readonly<Record<string, readonly string[]>> = {
-  billing: ['module_installations', 'payment_attempts', 'store_developers', 'usage_events'],
-  boards: ['runs'],
   boxes: ['box_restores', 'platform_addresses'],
   contacts: ['space_members'],
   files: ['spaces'],
+  flows: ['alerts', 'boxes', 'spaces', 'tasks'],
   homeserver: ['boxes', 'hosts'],
-  jobs: ['alerts', 'boxes'],
-  'module-services': ['module_dead_letters', 'module_installations', 'module_positions', 'module_withdrawals'],
   modules: ['marketplace_subscriptions'],
-  payments: ['billing_spans', 'billing_usage', 'marketplace_items', 'marketplace_subscriptions'],
+  payments: ['marketplace_items', 'marketplace_subscriptions', 'module_installations', 'store_developers', 'usage_events'],
   program: ['admin_accounts', 'alert_deliveries', 'audit', 'boxes', 'hosts', 'platform_addresses'],
   rollouts: ['alerts', 'audit', 'box_holds', 'boxes', 'hosts', 'manifests'],
-  runs: ['alerts', 'tasks'],
   service: ['boxes', 'commands', 'hosts', 'rollouts'],
   snapshots: ['boxes', 'commands'],
   spaces: ['boxes'],
-  store: ['module_installations', 'module_withdrawals'],
   tenants: ['boxes'],
-  triggers: ['alerts', 'boxes', 'spaces'],
   users: ['alerts', 'snapshots', 'spaces'],
+  work: ['alerts', 'boxes'],
 }
 
 test('every event type that is declared is written by a feature of the daemon', () => {

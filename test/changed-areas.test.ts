@@ -109,7 +109,7 @@ test.each([
   ['test/daemon/tasks/tasks.test.ts', '', false],
   ['test/daemon/tasks/tasks.test.ts', 'updates,daemon/tasks', true],
   ['test/daemon/tasks/tasks.test.ts', 'daemon/users', false],
-  ['test/daemon/jobs/queues.test.ts', '', true],
+  ['test/daemon/work/queues.test.ts', '', true],
   ['test/daemon/replicas.test.ts', '', true],
   ['test/cli/runs/own-runs.test.ts', '', true],
 ])('%s with the changed areas %j runs on PostgreSQL: %s', (file, changed, expected) => {

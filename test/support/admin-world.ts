@@ -2,10 +2,11 @@ import { type AdminActor, type ManualClock, manualClock } from '../../src/core/k
 import { createAccountWithPassword } from '../../src/daemon/admin/accounts.ts'
 import { type AdminDeps, authenticateAdmin, consoleAccess } from '../../src/daemon/admin/index.ts'
 import { login } from '../../src/daemon/admin/login.ts'
-import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'
+import { openSigningKeys } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
-import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { systemRandom } from '../../src/node/index.ts'
+import { watchedRevocations } from './loops.ts'
 
 export const aKeyring = (fill = 1) => keyring([Buffer.alloc(32, fill).toString('base64')])
 export const aPassword = 'correct horse battery staple'
@@ -21,7 +22,7 @@ export async function anAdminWorld(
   const base = { db, clock, random: systemRandom, keyring: aKeyring() }
   const baseUrl = 'http://127.0.0.1:8440'
   const keys = await openSigningKeys(base, 'admin')
-  const revocations = await watchRevocations({ db, clock, log: silentLogger() }, abort.signal)
+  const revocations = await watchedRevocations({ db, clock }, abort.signal)
   const deps = { ...base, keys, revocations, totpRequired, console: consoleAccess(baseUrl), baseUrl }
   return { ...deps, clock, authenticate: authenticateAdmin(deps), stop: () => abort.abort() }
 }

@@ -14,7 +14,7 @@ export const testsOfUnchangedAreas = (changed: string | undefined): string[] =>
   Object.entries(areas).flatMap(([name, { tests }]) => (isNamed(name, changed) ? [] : tests))
 
 /** Queues, leases and event streams, on which other features build. */
-const alwaysThorough = ['daemon/db', 'daemon/events', 'daemon/jobs']
+const alwaysThorough = ['daemon/db', 'daemon/events', 'daemon/work']
 
 /** Whether a test file is run on PostgreSQL too: of a feature of the daemon only if that changed. */
 export function isOfChangedFeature(testFile: string, changed: string | undefined): boolean {

@@ -4,13 +4,13 @@ import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { admin, type Contract, endpoint, open, platform, sse } from '../../src/core/contract/index.ts'
 import { type Clock, problem } from '../../src/core/kit/index.ts'
-import { watchRevocations } from '../../src/daemon/auth/index.ts'
 import { loadConfig } from '../../src/daemon/config/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { openEdge } from '../../src/daemon/edge/index.ts'
 import { buildApp, makeMetrics, serve } from '../../src/daemon/http/index.ts'
 import { openLimits } from '../../src/daemon/limits/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { watchedRevocations } from './loops.ts'
 import { raw } from './nginx.ts'
 import { aFolder } from './running-daemon.ts'
 
@@ -38,7 +38,7 @@ export async function anEdge(db: Db, clock: Clock, { env = {} }: Given = {}) {
   const stopping = new AbortController()
   const log = silentLogger()
   const config = loadConfig({ env: { TENANTRY_DATA_DIR: await aFolder('edge'), ...env } })
-  const revocations = await watchRevocations({ db, clock, log }, stopping.signal)
+  const revocations = await watchedRevocations({ db, clock }, stopping.signal)
   const deps = { config, db, clock, log, draining: stopping.signal }
   const limits = await openLimits({ ...deps, registry: new Registry() })
   const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'not here'))

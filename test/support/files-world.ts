@@ -4,12 +4,12 @@ import { expect, onTestFinished } from 'vitest'
 import type { File } from '../../src/core/files/index.ts'
 import type { PlatformPrincipal } from '../../src/core/kit/index.ts'
 import { someObjects } from '../../src/daemon/app/index.ts'
-import { watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import type { FilesDeps } from '../../src/daemon/files/deps.ts'
 import { uploadFile } from '../../src/daemon/files/upload-file.ts'
 import type { Upload } from '../../src/daemon/http/index.ts'
 import { openObjectStore } from '../../src/daemon/objects/index.ts'
+import { watchedRevocations } from './loops.ts'
 import { aFolder } from './running-daemon.ts'
 import { aSpacesWorld } from './spaces-world.ts'
 
@@ -43,7 +43,7 @@ export async function aFilesWorld(db: Db, limit = 1_000_000) {
   })
   const over = new AbortController()
   onTestFinished(() => over.abort())
-  const revocations = await watchRevocations(spaces, over.signal)
+  const revocations = await watchedRevocations(spaces, over.signal)
   const room = { ...spaces, objects, revocations, quotas: { light: limit, pro: limit, dedicated: limit } }
   const kept = async () =>
     (await readdir(folder, { recursive: true, withFileTypes: true })).filter((one) => one.isFile()).map(({ name }) => name)

@@ -143,7 +143,7 @@ const words: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   files: { state: `'ready'`, folder_id: `case when n % 2 = 0 then ${one('folders')} end` },
   tasks: { status: `'open'`, external_id: `'task-' || n` },
   leases: { expires_at: past },
-  cron_runs: { job_key: `'job-' || (n % 10)`, status: `'succeeded'`, started_at: past, lease_until: 'null' },
+  cron_runs: { job_key: `'job-' || (n % 10)`, status: `'succeeded'`, started_at: past },
   revocations: { created_at: `'2026-01-05T01:00:00.000Z'` },
   rollouts: { kind: `'staged'`, status: `'completed'`, manifest: `'{}'`, digests: `'{}'` },
   rollout_actions: {

@@ -9,6 +9,7 @@ import { silentLogger } from '../../src/node/index.ts'
 import { aProbe, aReport } from './boxes.ts'
 import { aBoxesWorld, aHost, aLiveBox, anOperator, type BoxesWorld, heardOf } from './boxes-world.ts'
 import { shortTimes } from './host-world.ts'
+import { roundsOf } from './loops.ts'
 import { servedApp } from './served-app.ts'
 
 export type LifeWorld = Awaited<ReturnType<typeof lifeWorld>>
@@ -59,7 +60,7 @@ export function speaking(room: BoxesWorld) {
     return command
   }
 
-  const sweep = commandSweep({ ...hosts, owner: 'replica-1' } as never)
+  const sweep = roundsOf({ ...hosts, owner: 'replica-1' }, commandSweep(hosts as never))
   const helloBody = (reports: VersionsReport[]) => {
     const machine = { agentVersion: '0.1.0', engine: null, resources: null }
     return { ...machine, protocolVersion: 1, reports, holding: [] }

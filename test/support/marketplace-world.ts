@@ -10,8 +10,8 @@ import {
   type NewSubmission,
 } from '../../src/core/marketplace/index.ts'
 import { RoleBook } from '../../src/core/users/index.ts'
-import { boardsFeature } from '../../src/daemon/boards/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
+import { flowsFeature } from '../../src/daemon/flows/index.ts'
 import type { Mail } from '../../src/daemon/mail/mail.ts'
 import { type MarketplaceDeps, marketplaceFeature, publishSeeds, withoutPayments } from '../../src/daemon/marketplace/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
@@ -66,7 +66,7 @@ export async function aMarketplaceWorld(db: Db, { deps: changed = {}, ...options
     },
     admin: async () => anOperator,
   }
-  const routes = [...(marketplaceFeature.routes?.(deps) ?? []), ...(boardsFeature.routes?.({ ...tasks, ...deps }) ?? [])]
+  const routes = [...(marketplaceFeature.routes?.(deps) ?? []), ...(flowsFeature.routes?.({ ...tasks, ...deps } as never) ?? [])]
   const { url } = await servedApp(routes, { authenticate, clock: modules.clock })
   const headers = { connection: 'close' }
   const stranger = makeClient(marketplacePublicContract, { baseUrl: url, headers: () => headers })

@@ -5,7 +5,6 @@ import { ModuleManifest, modulesContract, operatorModulesContract } from '../../
 import { bootstrapRoutes } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { type ModulesDeps, modulesFeature, modulesOfTenant, recordMonthlyUsage } from '../../src/daemon/modules/index.ts'
-import { approvedModule, approvedModules, approvedVersionsOf, newestVersions } from '../../src/daemon/store/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { aKeyring } from './admin-world.ts'
 import { anOperator } from './boxes-world.ts'
@@ -53,17 +52,13 @@ export async function approve(db: Db, manifest: ModuleManifest, tenantId: string
     .execute()
 }
 
-const approvedOfStore = {
-  ...{ find: approvedModule, listed: approvedModules, versions: approvedVersionsOf, newest: newestVersions },
-} satisfies ModulesDeps['approved']
-
 type Changed = Readonly<{ isFirst?: boolean; clock?: ReturnType<typeof manualClock>; deps?: Partial<ModulesDeps> }>
 
 /** Modules of the tenants `one` and `two` over HTTP: `mia` and `olga` have manageModules, `anna` does not. A second call is a second replica. */
 export async function aModulesWorld(db: Db, { isFirst = true, clock = manualClock(), deps: changed = {} }: Changed = {}) {
   const tasks = await aTasksWorld(db, { isFirst, clock })
   const deps: ModulesDeps = {
-    ...{ db, clock, random: systemRandom, log: silentLogger(), keyring: aKeyring(), approved: approvedOfStore },
+    ...{ db, clock, random: systemRandom, log: silentLogger(), keyring: aKeyring() },
     prepare: async ({ installation: { dataGeneration, dataBytes }, manifest }) => ({
       ...{ dataGeneration, dataBytes, dataVersion: manifest.dataVersion },
     }),

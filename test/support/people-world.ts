@@ -6,17 +6,18 @@ import { passwordContract, peopleContract } from '../../src/core/people/index.ts
 import { sessionsContract } from '../../src/core/sessions/index.ts'
 import { usersContract } from '../../src/core/users/index.ts'
 import { auditRoutes } from '../../src/daemon/audit/index.ts'
-import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'
+import { openSigningKeys } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { drainJobs } from '../../src/daemon/jobs/index.ts'
 import type { Mailer } from '../../src/daemon/mail/index.ts'
 import { peopleFeature, peopleRoutes } from '../../src/daemon/people/index.ts'
 import { authenticateUser, loginWaiters, sessionsRoutes } from '../../src/daemon/sessions/index.ts'
 import { userSyncJobs, usersRoutes } from '../../src/daemon/users/index.ts'
+import { drainJobs } from '../../src/daemon/work/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { anOperator } from './boxes-world.ts'
 import { aChatServer } from './chat-server.ts'
 import { aHomeserverWorld } from './homeserver-world.ts'
+import { watchedRevocations } from './loops.ts'
 import { aFolder } from './running-daemon.ts'
 import { servedApp } from './served-app.ts'
 import { userPorts } from './user-ports.ts'
@@ -53,7 +54,7 @@ export async function aPeopleWorld(db: Db, { hasMail = true } = {}) {
     ...{ ...base, ...userPorts, log, roles: structuredClone(peopleRoles) as never },
     ...{ dataDir: await aFolder('people'), baseUrl: 'https://platform.example', mailer: hasMail ? mailer : undefined },
     keys: await openSigningKeys(base, 'platform'),
-    revocations: await watchRevocations({ ...base, log }, ending.signal),
+    revocations: await watchedRevocations(base, ending.signal),
     rules: { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 },
     waiting: loginWaiters(),
     refusals: {},

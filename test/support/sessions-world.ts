@@ -1,7 +1,7 @@
 import { isoNow, type ManualClock, manualClock, secret } from '../../src/core/kit/index.ts'
 import type { SessionRules } from '../../src/core/sessions/index.ts'
 import { RoleBook } from '../../src/core/users/index.ts'
-import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'
+import { openSigningKeys } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { type AuthenticateUser, authenticateUser, loginWaiters, type SessionsDeps } from '../../src/daemon/sessions/index.ts'
 import { login } from '../../src/daemon/sessions/login.ts'
@@ -9,6 +9,7 @@ import type { UsersPorts } from '../../src/daemon/users/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { aKeyring } from './admin-world.ts'
 import { type ChatServer, chatServer, homeserversOf } from './homeservers.ts'
+import { watchedRevocations } from './loops.ts'
 import { userPorts } from './user-ports.ts'
 
 export const roleBook = RoleBook.parse({
@@ -64,7 +65,7 @@ export async function aSessionsWorld(
   const abort = new AbortController()
   const base = { db, clock, random: systemRandom, keyring: aKeyring(), log }
   const keys = await openSigningKeys(base, 'platform')
-  const revocations = await watchRevocations({ db, log, clock: clock.unseen }, abort.signal)
+  const revocations = await watchedRevocations({ db, clock: clock.unseen }, abort.signal)
   const whole = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100, ...rules }
   const deps = {
     ...base,

@@ -29,6 +29,7 @@ import { silentLogger } from '../../src/node/index.ts'
 import { aProbe } from './boxes.ts'
 import { aBoxesWorld, aLiveBox, anOperator, type BoxesWorld, heardOf } from './boxes-world.ts'
 import { shortTimes } from './host-world.ts'
+import { roundsOf } from './loops.ts'
 import { servedApp } from './served-app.ts'
 
 export const hourMs = 3_600_000
@@ -102,7 +103,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
       ({ kind, box_id }) => ({ kind, box_id }),
     )
 
-  const sweep = commandSweep({ ...hosts, owner: 'replica-1' } as never)
+  const sweep = roundsOf({ ...hosts, owner: 'replica-1' }, commandSweep(hosts as never))
   return {
     db,
     room,

@@ -10,15 +10,14 @@ import type { OwnSpace } from '../../src/core/spaces/index.ts'
 import { supportContract } from '../../src/core/support/index.ts'
 import { tasksContract } from '../../src/core/tasks/index.ts'
 import { capabilitiesOf, matrixUserIdOf, RoleBook } from '../../src/core/users/index.ts'
-import { boardsFeature } from '../../src/daemon/boards/index.ts'
 import { bootstrapRoutes } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
+import { flowsFeature, runTasks } from '../../src/daemon/flows/index.ts'
+import { triggersOfBoards } from '../../src/daemon/flows/triggers/triggers-of-boards.ts'
 import { modulesOfTenant } from '../../src/daemon/modules/index.ts'
 import { profileRoutes } from '../../src/daemon/profile/index.ts'
-import { runsFeature, runTasks } from '../../src/daemon/runs/index.ts'
 import { supportFeature } from '../../src/daemon/support/index.ts'
 import { tasksFeature } from '../../src/daemon/tasks/index.ts'
-import { triggersOfBoards } from '../../src/daemon/triggers/index.ts'
 import { findUserById } from '../../src/daemon/users/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { systemRandom } from '../../src/node/index.ts'
@@ -77,7 +76,7 @@ export async function aTasksWorld(db: Db, { isFirst = true, clock = manualClock(
     storeReport: async () => ({ markdownFileId: 'fil_md', pdfFileId: 'fil_pdf' }),
     ...triggersOfBoards({ clock, timeZone: 'UTC', homeservers: noChat }),
   }
-  const routes = [tasksFeature, boardsFeature, runsFeature, supportFeature].flatMap((feature) => feature.routes?.(deps) ?? [])
+  const routes = [tasksFeature, flowsFeature, supportFeature].flatMap((feature) => feature.routes?.(deps as never) ?? [])
   const { url: baseUrl } = await servedApp([...routes, ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
     authenticate: {
       platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? ''),

@@ -1,9 +1,9 @@
 import type { BoardDefinition } from '../../src/core/boards/index.ts'
 import { isoNow, newId, problem } from '../../src/core/kit/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import type { StartRun } from '../../src/daemon/triggers/deps.ts'
-import { occurrencesOf } from '../../src/daemon/triggers/occurrences.repo.ts'
-import { triggersOfBoards } from '../../src/daemon/triggers/triggers-of-boards.ts'
+import type { StartRun } from '../../src/daemon/flows/triggers/deps.ts'
+import { occurrencesOf } from '../../src/daemon/flows/triggers/occurrences.repo.ts'
+import { triggersOfBoards } from '../../src/daemon/flows/triggers/triggers-of-boards.ts'
 import { sketch } from '../core/boards/sketch.ts'
 import { aSpacesWorld } from './spaces-world.ts'
 

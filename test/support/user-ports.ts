@@ -1,4 +1,4 @@
-import { enqueueApproverCheck, enqueueStalledCheck } from '../../src/daemon/runs/index.ts'
+import { enqueueApproverCheck, enqueueStalledCheck } from '../../src/daemon/flows/index.ts'
 import { endUserSessions, unlockLogin } from '../../src/daemon/sessions/index.ts'
 import { enqueueTenantSync } from '../../src/daemon/spaces/index.ts'
 import { enqueueTaskReturn } from '../../src/daemon/tasks/index.ts'

@@ -1,10 +1,8 @@
-import { capFindings, type Findings } from './cap-findings.ts'
-import { checkFields } from './check-fields.ts'
 import { type CheckContext, checkEdges, checkPaths, checkReferences, splitInLoop, titled } from './check-graph.ts'
 import { exploreTokens, maxStates, type TokenFault } from './check-tokens.ts'
 import { checkTriggers } from './check-triggers.ts'
 import { checkWork } from './check-work.ts'
-import type { BoardDefinition, BoardElement } from './definition.ts'
+import type { BoardDefinition, BoardElement, FormField } from './definition.ts'
 import { expressionChecker } from './expression.ts'
 import { type BoardFinding, error, quote } from './finding.ts'
 import { type Graph, graphOf } from './graph.ts'
@@ -114,4 +112,62 @@ const mayFail = (elementId: string, message: string): BoardFinding => ({
 const tooManyVariables: BoardFinding = {
   ...{ severity: 'warning', code: 'TOO_MANY_VARIABLES', elementId: null },
   message: 'conditions read too many variables, so each counts as one that may have no value. fix: read fewer variables in conditions',
+}
+
+/** Findings of one code that an answer lists. A board of 4 MB can have 400,000. */
+const maxOfCode = 200
+
+/** Findings one after the other, and undefined where the check may pause. */
+type Findings = Generator<BoardFinding | undefined>
+
+/** The first findings of each code, and one that counts the others. Takes them one by one: all at once may fill the memory. */
+function* capFindings(findings: Findings): Steps<BoardFinding[]> {
+  const listed: BoardFinding[] = []
+  const counts = new Map<string, number>()
+  for (const finding of findings) {
+    if (finding === undefined) {
+      yield
+      continue
+    }
+    const count = (counts.get(finding.code) ?? 0) + 1
+    counts.set(finding.code, count)
+    if (count <= maxOfCode) listed.push(finding)
+  }
+  const last = new Map(listed.map((finding) => [finding.code, finding]))
+  return listed.flatMap((finding) => {
+    const more = (counts.get(finding.code) as number) - maxOfCode
+    if (more <= 0 || last.get(finding.code) !== finding) return [finding]
+    return [
+      finding,
+      { severity: finding.severity, code: finding.code, elementId: null, message: `and ${more} more with the code ${finding.code}` },
+    ]
+  })
+}
+
+/** Fields of forms that have the same name, or that no value fits. */
+const checkFields = ({ elements }: BoardDefinition): BoardFinding[] =>
+  elements.flatMap((element) => {
+    if (element.kind !== 'form') return []
+    const { fields } = element.config
+    const names = fields.map(({ name }) => name)
+    const twice = [...new Set(names.filter((name, nth) => names.indexOf(name) !== nth))]
+    return [
+      ...twice.map((name) => error('FIELD_REPEATED', element.id, `${titled(element)} has two fields named ${name}`)),
+      ...fields.flatMap((field) => {
+        const why = impossible(field)
+        return why === undefined
+          ? []
+          : [error('FIELD_IMPOSSIBLE', element.id, `${titled(element)}: no value fits the field ${field.name}, because ${why}`)]
+      }),
+    ]
+  })
+
+function impossible(field: FormField): string | undefined {
+  if (field.kind === 'text') {
+    const { minLength = 0, maxLength } = field
+    return minLength > maxLength ? `minLength ${minLength} is more than maxLength ${maxLength}` : undefined
+  }
+  if (field.kind !== 'number' && field.kind !== 'date') return undefined
+  const { min, max } = field
+  return min !== undefined && max !== undefined && min > max ? `min ${min} is more than max ${max}` : undefined
 }

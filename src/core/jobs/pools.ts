@@ -1,7 +1,10 @@
 import { sha256Hex } from '../kit/index.ts'
 
-/** The resource a job depends on: the database alone, a mail server or webhook, the payment provider, or a tenant's chat server. */
-export type JobPool = 'own' | 'mail' | 'payments' | 'chat'
+/**
+ * The resource a job depends on: the database alone, a mail server or webhook, the payment provider, or a tenant's chat server. Crons may take
+ * long, so they have a pool of their own.
+ */
+export type JobPool = 'own' | 'crons' | 'mail' | 'payments' | 'chat'
 
 /** A queue whose server did not answer moves to the pool `away`, so that it occupies no worker of its own pool. */
 export type WorkerPool = JobPool | 'away'
@@ -10,7 +13,7 @@ export type WorkerPool = JobPool | 'away'
  * How many queues of each pool one replica works on at once. Pools never share workers, so an alert never waits behind payments or chat. Most
  * jobs only wait for an answer; those of `away` take seconds each to time out.
  */
-export const workersPerPool: Readonly<Record<WorkerPool, number>> = { own: 4, mail: 8, payments: 8, chat: 48, away: 16 }
+export const workersPerPool: Readonly<Record<WorkerPool, number>> = { own: 4, crons: 8, mail: 8, payments: 8, chat: 48, away: 16 }
 
 const maxRetryDelayMs = 60 * 60_000
 const maxUnreachableDelayMs = 5 * 60_000

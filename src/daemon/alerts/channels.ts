@@ -1,10 +1,19 @@
-import { type AlertChannel, type AlertMessage, type ChannelRules, messageText, noRules, subjectLine } from '../../core/alerts/index.ts'
+import { Webhook } from 'standardwebhooks'
+import {
+  type AlertChannel,
+  type AlertMessage,
+  type ChannelRules,
+  messageText,
+  noRules,
+  subjectLine,
+  webhookBody,
+} from '../../core/alerts/index.ts'
 import { type Clock, type Problem, problem } from '../../core/kit/index.ts'
 import type { ChannelSettings, Config } from '../config/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Mailer } from '../mail/index.ts'
+import { callReceiver } from './call-receiver.ts'
 import { sendToService } from './send-to-service.ts'
-import { sendWebhook } from './send-webhook.ts'
 
 /** Names one recipient. `target` is safe to show: for the webhook only the origin, because its path may be secret. */
 export type Recipient = Readonly<{ channel: AlertChannel; target: string }>
@@ -70,3 +79,22 @@ export const makeSender =
     if (!service) throw problem('UNAVAILABLE', `the channel ${target} is no longer configured`)
     return sendToService({ clock, daemonUrl }, service, { message, id, signal })
   }
+
+type Deps = Readonly<{ clock: Clock; daemonUrl: string }>
+type Hook = Readonly<{ url: string; secret: string }>
+
+/** Posts a message signed as Standard Webhooks. Throws UNAVAILABLE. */
+async function sendWebhook(
+  { clock, daemonUrl }: Deps,
+  { url, secret }: Hook,
+  { message, id, signal }: Readonly<{ message: AlertMessage; id: string; signal?: AbortSignal | undefined }>,
+): Promise<string> {
+  const body = JSON.stringify(webhookBody(message, daemonUrl))
+  const at = clock.now()
+  const headers = {
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret).sign(id, at, body),
+  }
+  return callReceiver({ who: 'the webhook', setting: 'alerts.webhook.url', url, headers, body, signal })
+}

@@ -1,12 +1,11 @@
-import type { BillingDeps, billingFeature } from '../billing/index.ts'
 import { makeMailer } from '../mail/index.ts'
-import { recordMonthlyUsage } from '../modules/index.ts'
-import { approvedModule } from '../store/index.ts'
+import { approvedModule } from '../modules/index.ts'
+import type { BillingDeps, paymentsFeature } from '../payments/index.ts'
 import { changeTenant } from '../tenants/index.ts'
 import type { Deps } from './deps.ts'
 
 /** Modules are priced by the store, and tenants are changed as operators do. */
-export function billingDeps(deps: Deps): BillingDeps & Pick<Parameters<NonNullable<typeof billingFeature.routes>>[0], 'changeTenant'> {
+export function billingDeps(deps: Deps): BillingDeps & Pick<Parameters<NonNullable<typeof paymentsFeature.routes>>[0], 'changeTenant'> {
   const { clock, config, boxes } = deps
   const { currency, transferPayouts, automaticTax } = config.payments
   return {
@@ -18,7 +17,6 @@ export function billingDeps(deps: Deps): BillingDeps & Pick<Parameters<NonNullab
       const price = billing && { cents: Math.round(billing.monthlyPrice * 100), currency: billing.currency.toLowerCase() }
       return { name, developerId: found.developerId, price }
     },
-    recordModules: (signal) => recordMonthlyUsage(deps, signal),
     changeTenant: (actor, change) => changeTenant(boxes, actor, change),
   }
 }

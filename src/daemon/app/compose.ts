@@ -2,11 +2,12 @@ import { authenticateAdmin, authenticateConsole } from '../admin/index.ts'
 import { authenticateAutomation } from '../automation/index.ts'
 import type { JobHandler } from '../db/index.ts'
 import type { EdgeSide } from '../edge/index.ts'
-import type { Cron } from '../feature/index.ts'
+import type { Cron, Loop } from '../feature/index.ts'
 import { authenticateAgent } from '../hosts/index.ts'
 import type { Authenticators, HttpMetrics, Served } from '../http/index.ts'
 import type { Limits } from '../limits/index.ts'
-import { authenticateDeveloper } from '../store/index.ts'
+import { authenticateDeveloper } from '../modules/index.ts'
+import { runLoops } from '../work/index.ts'
 import type { BaseDeps } from './base-deps.ts'
 import { type Declared, type Deps, openDeps } from './deps.ts'
 import { features } from './features.ts'
@@ -14,6 +15,7 @@ import { features } from './features.ts'
 export type Composed = Readonly<{
   served: readonly Served[]
   crons: readonly Cron[]
+  loops: readonly Loop[]
   authenticate: Required<Authenticators>
   metrics: HttpMetrics
   limits: Limits
@@ -26,10 +28,12 @@ export type Composed = Readonly<{
 export async function compose(base: BaseDeps): Promise<Composed> {
   const deps = await openDeps(base, () => declared)
   const declared = declarationsOf(deps)
+  const loops = features.flatMap(({ loops }) => loops?.(deps) ?? [])
   for (const { metrics } of features) metrics?.(deps, deps.registry)
   return {
     served: features.flatMap(({ routes }) => routes?.(deps) ?? []),
     crons: declared.crons,
+    loops,
     authenticate: {
       admin: authenticateAdmin(deps.admin),
       console: authenticateConsole(deps.admin),
@@ -41,7 +45,7 @@ export async function compose(base: BaseDeps): Promise<Composed> {
     metrics: deps.metrics,
     limits: deps.limits,
     outermost: deps.edge.outermost,
-    begin: () => features.flatMap(({ loops }) => loops?.(deps) ?? []).map((loop) => loop(base.draining)),
+    begin: () => runLoops(deps, loops, base.draining),
   }
 }
 

@@ -4,19 +4,16 @@ import { alertsFeature } from '../alerts/index.ts'
 import { auditFeature } from '../audit/index.ts'
 import { authFeature } from '../auth/index.ts'
 import { automationFeature } from '../automation/index.ts'
-import { billingFeature, billingHooks } from '../billing/index.ts'
-import { boardsFeature } from '../boards/index.ts'
 import { bootstrapFeature } from '../bootstrap/index.ts'
 import { boxesFeature, commandsOfLifecycle, commandsOfSetUp } from '../boxes/index.ts'
 import { contactsFeature } from '../contacts/index.ts'
-import { cronsFeature } from '../crons/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { eventsFeature } from '../events/index.ts'
 import { type Feature, withDeps } from '../feature/index.ts'
-import { eraseFilesOf, filesFeature, spacesWithFiles, storeFile } from '../files/index.ts'
+import { filesFeature, spacesWithFiles } from '../files/index.ts'
+import { flowPorts, flowsFeature, runTasks } from '../flows/index.ts'
 import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
-import { jobsFeature } from '../jobs/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import {
@@ -28,26 +25,29 @@ import {
   planBundle,
   storeInstallation,
 } from '../marketplace/index.ts'
-import { migrateDocuments, moduleRunsFeature } from '../module-runs/index.ts'
-import { activateService, callModuleService, moduleServicesFeature, queueCalls } from '../module-services/index.ts'
-import { type ModulesDeps, modulesFeature } from '../modules/index.ts'
+import {
+  callModuleService,
+  moduleHost,
+  moduleRunsFeature,
+  moduleServicesFeature,
+  modulesFeature,
+  openExaminer,
+  storeFeature,
+} from '../modules/index.ts'
 import { type PaymentsDeps, paymentsFeature, paymentsOfMarketplace } from '../payments/index.ts'
 import { peopleFeature } from '../people/index.ts'
 import { privacyFeature } from '../privacy/index.ts'
 import { profileFeature } from '../profile/index.ts'
-import { storeReport } from '../reports/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
-import { runsFeature, runTasks, sendRunMessage, startBoardRun, unfinishedRun } from '../runs/index.ts'
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
-import { roomsOfMember, roomsOfTenant, spacesFeature } from '../spaces/index.ts'
-import { approvedModule, approvedModules, approvedVersionsOf, newestVersions, openExaminer, storeFeature } from '../store/index.ts'
+import { roomsOfTenant, spacesFeature } from '../spaces/index.ts'
 import { supportFeature } from '../support/index.ts'
 import { tasksFeature } from '../tasks/index.ts'
 import { tenantsFeature } from '../tenants/index.ts'
-import { type TriggersDeps, triggersFeature, triggersOfBoards } from '../triggers/index.ts'
 import { usersFeature } from '../users/index.ts'
+import { workFeature } from '../work/index.ts'
 import { billingDeps } from './billing-deps.ts'
 import type { Deps } from './deps.ts'
 import { privacyDeps } from './privacy-deps.ts'
@@ -68,27 +68,14 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(adminFeature, ({ admin }: Deps) => ({ ...admin, deleteEndedInvites })),
   withDeps(auditFeature, ({ audit }: Deps) => audit),
   withDeps(alertsFeature, ({ alerts }: Deps) => alerts),
-  withDeps(jobsFeature, (deps: Deps) => ({ ...deps, handlers: deps.declared().jobs })),
+  workFeature,
   withDeps(rolloutsFeature, ({ rollouts }: Deps) => rollouts),
   withDeps(boxesFeature, ({ boxes, log, owner }: Deps) => ({ ...boxes, log, owner })),
   withDeps(snapshotsFeature, ({ snapshots }: Deps) => snapshots),
   withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
   withDeps(eventsFeature, ({ events }: Deps) => events),
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(withTimeZone(deps)) })),
-  withDeps(boardsFeature, (deps: Deps) => ({
-    ...deps,
-    roomsOf: roomsOfTenant,
-    ownRoomsOf: roomsOfMember,
-    ...triggersOfBoards(withTimeZone(deps)),
-  })),
-  withDeps(runsFeature, (deps: Deps) => ({
-    ...withTimeZone(deps),
-    sendMessage: sendRunMessage(deps.users),
-    storeReport: (report: Parameters<typeof storeReport>[1]) => storeReport(deps.files, report),
-    storeFile: (file: Parameters<typeof storeFile>[1]) => storeFile(deps.files, file),
-    eraseFiles: (tenantId: string, files: Parameters<typeof eraseFilesOf>[2]) => eraseFilesOf(deps.files, tenantId, files),
-  })),
-  withDeps(triggersFeature, triggersDeps),
+  withDeps(flowsFeature, (deps: Deps) => ({ ...withTimeZone(deps), ...flowPorts(withTimeZone(deps)) })),
   withDeps(filesFeature, ({ files }: Deps) => files),
   withDeps(storeFeature, ({ clock, files, keyring, config }: Deps) => ({
     ...{ ...files, keyring, baseUrl: config.baseUrl, dataDir: config.dataDir },
@@ -97,9 +84,8 @@ export const features: readonly Feature<Deps>[] = [
     ...openExaminer(),
   })),
   withDeps(marketplaceFeature, marketplaceDeps),
-  withDeps(paymentsFeature, paymentsDeps),
-  withDeps(billingFeature, billingDeps),
-  withDeps(modulesFeature, (deps: Deps) => ({ ...deps, approved: approvedOfStore, ...moduleHost(deps) })),
+  withDeps(paymentsFeature, (deps: Deps) => ({ ...billingDeps(deps), ...paymentsDeps(deps) })),
+  withDeps(modulesFeature, (deps: Deps) => ({ ...deps, ...moduleHost(deps) })),
   withDeps(moduleServicesFeature, ({ services }: Deps) => services),
   withDeps(moduleRunsFeature, ({ moduleRuns, services }: Deps) => ({
     ...moduleRuns,
@@ -120,39 +106,22 @@ export const features: readonly Feature<Deps>[] = [
   })),
   withDeps(privacyFeature, privacyDeps),
   withDeps(homeserverFeature, ({ db, clock, networks }: Deps) => ({ db, clock, networks })),
-  withDeps(cronsFeature, (deps: Deps) => ({ ...deps, jobs: deps.declared().crons })),
   profileFeature,
   contactsFeature,
   supportFeature,
-  withDeps(limitsFeature, ({ budgets, log }: Deps) => ({ ...budgets, log })),
+  withDeps(limitsFeature, ({ budgets }: Deps) => budgets),
 ]
 
-/** Approved versions, as the store has them. */
-const approvedOfStore = { find: approvedModule, listed: approvedModules, versions: approvedVersionsOf, newest: newestVersions }
-
-/** Documents of type A are migrated; services of type B are called. */
-const moduleHost = ({ services, moduleRuns }: Deps): Pick<ModulesDeps, 'prepare' | 'changed'> => ({
-  prepare: async (preparation) =>
-    preparation.manifest.type === 'B' ? activateService(services, preparation) : migrateDocuments(moduleRuns, preparation),
-  changed: (tx, change) => queueCalls(services, tx, change),
-})
-
-/** Triggers work in the time zone of the platform where a tenant has none. */
+/** Runs and triggers work in the time zone of the platform where a tenant has none. */
 function withTimeZone(deps: Deps) {
   return { ...deps, homeservers: deps.users.homeservers, timeZone: deps.config.timeZone }
-}
-
-function triggersDeps(deps: Deps): TriggersDeps {
-  const startRun: TriggersDeps['startRun'] = async (tx, { startedBy: by, ...run }) =>
-    (await startBoardRun(withTimeZone(deps), tx, { ...run, by })).run
-  return { ...withTimeZone(deps), unfinishedRun, startRun, sendMessage: sendRunMessage(deps.users) }
 }
 
 /** The dependencies of the marketplace without its payments. */
 function shopDeps(deps: Deps): Omit<MarketplaceDeps, 'payments'> {
   const { clock, config } = deps
   return {
-    ...{ ...deps, approved: approvedOfStore, ...moduleHost(deps), roomsOf: roomsOfTenant, baseUrl: config.baseUrl },
+    ...{ ...deps, ...moduleHost(deps), roomsOf: roomsOfTenant, baseUrl: config.baseUrl },
     ...{ mailer: makeMailer(clock, config), seedsDir: packageRoot('config/marketplace') },
   }
 }
@@ -166,7 +135,7 @@ function paymentsDeps(deps: Deps): PaymentsDeps {
   const shop = shopDeps(deps)
   const { baseUrl, payments } = deps.config
   return {
-    ...{ ...deps, baseUrl, currency: payments.currency, automaticTax: payments.automaticTax, billing: billingHooks(deps) },
+    ...{ ...deps, baseUrl, currency: payments.currency, automaticTax: payments.automaticTax },
     bundles: {
       plan: (tenant, item) => planBundle(shop, tenant, item),
       store: (tx, { plan, ...input }) => storeInstallation(shop, tx, { ...input, plan: plan as BundlePlan }),

@@ -4,8 +4,8 @@ import { maintainRepository, type OnWaiting, resticMaintenance } from '../../nod
 import { boxPort, snapshotsOfLifecycle } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
+import { readerRestartListener } from '../flows/index.ts'
 import { type Command, composeHandlers, makeCommandBus, notifyFailures, registrySecrets, secretsByKind } from '../hosts/index.ts'
-import { chatRetryListener } from '../jobs/index.ts'
 import {
   askRegistries,
   fixesOfEmergencies,
@@ -27,8 +27,8 @@ import {
   storeListener,
 } from '../snapshots/index.ts'
 import { spaceResyncListener } from '../spaces/index.ts'
-import { readerRestartListener } from '../triggers/index.ts'
 import { userResyncListener } from '../users/index.ts'
+import { chatRetryListener } from '../work/index.ts'
 import type { BaseDeps } from './base-deps.ts'
 
 /** Vulnerabilities fixed by emergencies, and versions in snapshots. */

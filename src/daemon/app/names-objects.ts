@@ -1,6 +1,6 @@
 import type { Db } from '../db/index.ts'
 import { filesStored, someFileKeys } from '../files/index.ts'
-import { packagesStored, somePackageKeys } from '../store/index.ts'
+import { packagesStored, somePackageKeys } from '../modules/index.ts'
 
 /** Keys of a few objects that the database names, the same ones as long as it does. */
 export const someObjects = async (db: Db): Promise<string[]> => [...(await someFileKeys(db)), ...(await somePackageKeys(db))]

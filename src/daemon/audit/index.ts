@@ -3,7 +3,7 @@
 // Only `recordAudit` writes to it; no entry is ever changed or deleted.
 import './audit.tables.ts'
 import { auditContract, tenantRecordContract } from '../../core/audit/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { type CheckpointDeps, checkpointAudit, checkpointHandler, checkpointTopic } from './checkpoint-audit.ts'
 import { auditPublicKey, exportAudit, listAudit, listCheckpoints, signCheckpoint, verifyAudit } from './read-audit.ts'
@@ -30,5 +30,5 @@ export const auditFeature = feature<CheckpointDeps>({
   name: 'audit',
   routes: auditRoutes,
   jobs: (deps) => ({ [checkpointTopic]: checkpointHandler(deps) }),
-  loops: (deps) => [repeat(deps, { everyMs: 60 * 60_000, name: 'audit checkpoint', run: () => checkpointAudit(deps) })],
+  loops: (deps) => [{ name: 'sign the heads of the audit log', everyMs: 60 * 60_000, run: () => checkpointAudit(deps) }],
 })

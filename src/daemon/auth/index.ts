@@ -4,18 +4,18 @@
 import './auth.tables.ts'
 import { authContract } from '../../core/auth/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
+import { type Revocations, revocationLoop } from './revocations.ts'
 import { rotateSigningKeys } from './rotate-signing-keys.ts'
 import { liveKeys } from './signing-keys.repo.ts'
 
-type AuthDeps = Parameters<typeof rotateSigningKeys>[0] & Readonly<{ log: Logger }>
+type AuthDeps = Parameters<typeof rotateSigningKeys>[0] & Readonly<{ revocations: Revocations }>
 
 export { openModuleTokens, type SignModuleToken } from './module-tokens.ts'
 export { orUnavailable } from './or-unavailable.ts'
-export { deleteOldRevocations, publishRevocation, type Revocations, type Revoked, watchRevocations } from './revocations.ts'
+export { deleteOldRevocations, openRevocations, publishRevocation, type Revocations, type Revoked, revocationLoop } from './revocations.ts'
 export { rotateSigningKeys } from './rotate-signing-keys.ts'
 export { openSigningKeys, type SigningKeys } from './signing-keys.ts'
 
@@ -28,15 +28,16 @@ export const authFeature = feature<AuthDeps>({
   name: 'auth',
   routes: authRoutes,
   loops: (deps) => [
-    repeat(deps, {
+    revocationLoop(deps.revocations),
+    {
+      name: 'rotate signing keys',
       everyMs: 60 * 60_000,
-      name: 'rotation of signing keys',
       run: async () => {
         await rotateSigningKeys(deps, 'admin')
         await rotateSigningKeys(deps, 'platform')
         await rotateSigningKeys(deps, 'module')
       },
-    }),
+    },
   ],
   sealed: [{ table: 'signing_keys', column: 'private_jwk', key: 'kid' }],
 })

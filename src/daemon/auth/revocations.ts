@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
-import type { Logger } from '../../node/index.ts'
 import { type Db, nextSeq, type Tx } from '../db/index.ts'
+import type { Loop } from '../feature/index.ts'
 
 /**
  * Something that replicas may hold in memory and must look at again: a session, an account with all of its sessions, an API token; of tenants a
@@ -23,7 +23,7 @@ export type Revocations = Readonly<{
   onRevoked(listener: (revoked: Revoked | 'everything') => void): () => void
 }>
 
-type Deps = Readonly<{ db: Db; clock: Clock; log: Logger }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 
 const stream = 'revocations'
 const readEveryMs = 500
@@ -48,8 +48,8 @@ export async function deleteOldRevocations(tx: Tx, clock: Clock): Promise<void> 
   await tx.deleteFrom('revocations').where('created_at', '<=', isoIn(clock, -retentionMs)).execute()
 }
 
-/** Re-reads the sequence until the signal aborts. Resolves after the first read. */
-export async function watchRevocations({ db, clock, log }: Deps, signal: AbortSignal): Promise<Revocations> {
+/** What was revoked, for this replica; the feature's loop reads on. While that fails, each request reads the database. */
+export async function openRevocations({ db, clock }: Deps): Promise<Revocations> {
   const listeners = new Set<(revoked: Revoked | 'everything') => void>()
   const publish = (revoked: Revoked | 'everything') => {
     for (const listener of listeners) listener(revoked)
@@ -70,7 +70,6 @@ export async function watchRevocations({ db, clock, log }: Deps, signal: AbortSi
   }
   // One read at a time, and each begins after it was asked for.
   const readNow = () => oneAtATime(read)
-  void keepReading({ clock, log }, readNow, signal)
   const onRevoked: Revocations['onRevoked'] = (listener) => {
     listeners.add(listener)
     return () => void listeners.delete(listener)
@@ -78,22 +77,9 @@ export async function watchRevocations({ db, clock, log }: Deps, signal: AbortSi
   return { position: () => position, fresh, readNow, onRevoked }
 }
 
+export const revocationLoop = ({ readNow }: Revocations): Loop => ({ name: 'read revocations', everyMs: readEveryMs, run: readNow })
+
 async function lastSeq(db: Db): Promise<number> {
   const row = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
   return Number(row?.seq ?? 0)
-}
-
-async function keepReading({ clock, log }: Pick<Deps, 'clock' | 'log'>, readNow: () => Promise<void>, signal: AbortSignal): Promise<void> {
-  let failing = false
-  for (;;) {
-    await clock.sleep(readEveryMs, signal)
-    if (signal.aborted) return
-    try {
-      await readNow()
-      failing = false
-    } catch (error) {
-      if (!failing) log.warn({ err: error }, 'revocations cannot be read; each request now reads the database')
-      failing = true
-    }
-  }
 }

@@ -3,8 +3,7 @@
 // Without a fresh report drift is `unknown`, never in sync.
 import './boxes.tables.ts'
 import type { Logger } from '../../node/index.ts'
-import { releaseOwnLease } from '../db/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { boxesSealedColumns } from './box-secrets.ts'
 import { boxesJobs } from './boxes.jobs.ts'
 import { type BoxesDeps, boxesRoutes } from './boxes.routes.ts'
@@ -12,7 +11,7 @@ import { lifecycleJobs } from './lifecycle/lifecycle.jobs.ts'
 import { watchFences } from './lifecycle/watch-fences.ts'
 import { deleteOldAnswers } from './query-boxes.ts'
 import { deleteOldSizes } from './sizes.ts'
-import { watchHealth } from './watch-health.ts'
+import { healthWatch } from './watch-health.ts'
 
 export { applyReports } from './apply-report.ts'
 export { holdBox, holdsBySlug, holdsOf, releaseHold } from './box-holds.ts'
@@ -41,21 +40,16 @@ export {
 } from './manifests.ts'
 export { assertLive, deleteOldAnswers } from './query-boxes.ts'
 export { boxesToErase } from './tenant-boxes.ts'
-export { watchHealth } from './watch-health.ts'
+export { healthWatch } from './watch-health.ts'
 
 export const boxesFeature = feature<BoxesDeps & Readonly<{ log: Logger; owner: string }>>({
   name: 'boxes',
   routes: boxesRoutes,
   crons: (deps) => [...boxesJobs(deps), ...lifecycleJobs(deps)],
   loops: (deps) => [
-    repeat(deps, {
-      everyMs: 10_000,
-      name: 'watching the health of boxes',
-      run: () => watchHealth(deps),
-      atEnd: () => releaseOwnLease(deps, { name: 'boxes.health', owner: deps.owner }),
-    }),
-    repeat(deps, { everyMs: 30_000, name: 'watching fences', run: () => watchFences(deps) }),
-    repeat(deps, { everyMs: 30_000, name: 'deleting logs of boxes', run: () => deleteOldAnswers(deps, deps.db) }),
+    healthWatch(deps),
+    { name: 'watch fences', everyMs: 30_000, run: () => watchFences(deps) },
+    { name: 'delete logs of boxes', everyMs: 30_000, run: () => deleteOldAnswers(deps, deps.db) },
   ],
   cleanup: (deps) => [() => deleteOldSizes(deps)],
   sealed: boxesSealedColumns,

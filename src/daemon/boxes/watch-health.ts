@@ -2,13 +2,13 @@ import { humanTime, type NewAlert, quoted } from '../../core/alerts/index.ts'
 import type { BoxId, HostId } from '../../core/boxes/index.ts'
 import { type Clock, isoIn } from '../../core/kit/index.ts'
 import { followCondition, openKeysOf } from '../alerts/index.ts'
-import { acquireLease, type Db } from '../db/index.ts'
+import type { Db } from '../db/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { holdsOf } from './box-holds.ts'
 import { type FleetDeps, readFleet } from './fleet.ts'
 
-type Deps = FleetDeps & Readonly<{ db: Db; clock: Clock; owner: string }>
+type Deps = FleetDeps & Readonly<{ db: Db; clock: Clock }>
 
-const leaseMs = 30_000
 /** A restart or a slow start is no failure. */
 const patienceMs = 2 * 60_000
 
@@ -16,9 +16,15 @@ const patienceMs = 2 * 60_000
  * Raises `box_down` and `box_degraded` for open boxes that do not run for two minutes, by the state that lasts, and closes them. None while a person
  * or a change works on the box; those of a host that is offline stay, and no new one is raised: `host_offline` says it once.
  */
-export async function watchHealth(deps: Deps): Promise<void> {
-  const { db, clock, owner } = deps
-  if (!(await acquireLease(deps, { name: 'boxes.health', owner, ttlMs: leaseMs }))) return
+export const healthWatch = (deps: Deps): LeasedLoop => ({
+  name: 'watch the health of boxes',
+  everyMs: 10_000,
+  lease: { name: 'boxes.health', ttlMs: 30_000 },
+  run: () => watchHealth(deps),
+})
+
+async function watchHealth(deps: Deps): Promise<void> {
+  const { db, clock } = deps
   const fleet = await readFleet(deps, db)
   const settledBefore = isoIn(clock, -patienceMs)
   const rows = await db

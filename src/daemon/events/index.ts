@@ -3,22 +3,22 @@
 // This feature never interprets an event.
 import './events.tables.ts'
 import { feature } from '../feature/index.ts'
+import { eventLoops } from './event-loops.ts'
 import { eventsRoutes } from './events.routes.ts'
 import { forgetEvents } from './forget-events.ts'
-import { runEvents } from './run-events.ts'
 
 export { makeEventBus } from './event-bus.ts'
+export { eventLoops } from './event-loops.ts'
 export { makeEventStreams } from './event-streams.ts'
 export { eventsRoutes } from './events.routes.ts'
 export { forgetEvents } from './forget-events.ts'
 export { openEvents } from './open-events.ts'
 export { recordEvent, recordEvents, recordInternalEvent, recordModuleEvents, streamOf } from './record-event.ts'
-export { runEvents } from './run-events.ts'
 export type { TenantIdOf } from './tail-events.ts'
 
-export const eventsFeature = feature<Parameters<typeof eventsRoutes>[0] & Parameters<typeof runEvents>[0]>({
+export const eventsFeature = feature<Parameters<typeof eventsRoutes>[0] & Parameters<typeof eventLoops>[0]>({
   name: 'events',
   routes: eventsRoutes,
-  loops: (deps) => [(signal) => runEvents(deps, signal)],
+  loops: eventLoops,
   cleanup: (deps) => [(signal) => forgetEvents(deps, signal)],
 })

@@ -1,12 +1,8 @@
-import type { Clock } from '../../core/kit/index.ts'
-import type { Logger } from '../../node/index.ts'
 import type { JobHandler } from '../db/index.ts'
 import type { HttpMetrics, Served } from '../http/index.ts'
 import type { SealedColumn } from '../sealed/index.ts'
 import type { Cron } from './cron.ts'
-
-/** Runs until the signal aborts, then releases its work for other replicas and resolves. */
-export type Loop = (signal: AbortSignal) => Promise<void>
+import type { Loop } from './loop.ts'
 
 /** Deletes rows past their retention. Returns the count in words, such as `3 old tasks`. */
 export type Cleanup = (signal: AbortSignal) => Promise<string>
@@ -20,7 +16,7 @@ export type Feature<Deps> = Readonly<{
   jobs?: (deps: Deps) => Readonly<Record<string, JobHandler>>
   /** Work at fixed times, run by one replica. */
   crons?: (deps: Deps) => readonly Cron[]
-  /** Work beside requests, run by every replica. */
+  /** Work beside requests, again and again. */
   loops?: (deps: Deps) => readonly Loop[]
   /** Retention: runs within the nightly cron `housekeeping`. */
   cleanup?: (deps: Deps) => readonly Cleanup[]
@@ -46,16 +42,3 @@ export function withDeps<Deps, AppDeps>(declared: Feature<Deps>, depsOf: (appDep
     ...(metrics && { metrics: (appDeps, registry) => metrics(depsOf(appDeps), registry) }),
   }
 }
-
-type Repeated = Readonly<{ everyMs: number; name: string; run: () => Promise<unknown>; atEnd?: () => Promise<unknown> }>
-
-/** A loop that runs the same work again and again. A failure is logged and the work runs again after the usual pause. */
-export const repeat =
-  ({ clock, log }: Readonly<{ clock: Clock; log: Logger }>, { everyMs, name, run, atEnd }: Repeated): Loop =>
-  async (signal) => {
-    while (!signal.aborted) {
-      await run().catch((err) => log.warn({ err }, `${name} failed; next attempt in ${everyMs / 1000} s`))
-      await clock.sleep(everyMs, signal)
-    }
-    await atEnd?.()
-  }

@@ -2,4 +2,5 @@
 // `app/features.ts` lists all features, and `app/compose.ts` folds the declarations into the running daemon.
 // It knows no feature and runs nothing by itself.
 export { type Cron, defineCron } from './cron.ts'
-export { type Cleanup, type Feature, feature, type Loop, repeat, withDeps } from './feature.ts'
+export { type Cleanup, type Feature, feature, withDeps } from './feature.ts'
+export type { LeasedLoop, Loop, Round } from './loop.ts'

@@ -2,9 +2,7 @@ import { sql } from 'kysely'
 import type { BoxCommandKind } from '../../core/boxes/index.ts'
 import { isFinal } from '../../core/hosts/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
-import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
-
 import { type Command, commandById } from './commands.repo.ts'
 
 /** Resolves `notified` when the awaited change happened; call `cancel` to stop waiting. */
@@ -12,7 +10,7 @@ export type Subscription = Readonly<{ notified: Promise<void>; cancel(): void }>
 
 /**
  * Notifies waiters in this process: long polls when a command is queued, listeners when a command changes. It carries no data; waiters read
- * the database. `runBusPoll` polls every second for changes by other replicas.
+ * the database. a loop polls every second for changes by other replicas.
  */
 export type CommandBus = Readonly<{
   /** Call after the commit that queued a command for the host or freed one of its boxes. */
@@ -93,14 +91,6 @@ async function revisions(db: Db, ids: readonly string[]): Promise<{ id: string; 
     found.push(...(await db.selectFrom('commands').select(['id', 'revision']).where('id', 'in', some).execute()))
   }
   return found
-}
-
-/** Polls every second, until the signal aborts, for commands queued or changed by other replicas. */
-export async function runBusPoll({ db, clock, bus, log }: { db: Db; clock: Clock; bus: CommandBus; log: Logger }, signal: AbortSignal) {
-  while (!signal.aborted) {
-    await bus.poll(db).catch((err) => log.warn({ err }, 'polling for commands of other replicas failed'))
-    await clock.sleep(1000, signal)
-  }
 }
 
 type AwaitDeps = Readonly<{ db: DbOrTx; clock: Clock; bus: CommandBus }>

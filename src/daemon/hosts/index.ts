@@ -1,15 +1,13 @@
 // Hosts and the channel to their agents: enrolment, authentication, commands leased to agents, results stored once.
 // It never connects to a host, knows only the location of a box, and never decides by the content of a command or a result.
 import './hosts.tables.ts'
-import { releaseOwnLease } from '../db/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { agentRoutes } from './agent.routes.ts'
-import { runBusPoll } from './command-bus.ts'
 import type { HostsDeps } from './deps.ts'
 import { type HousekeepingDeps, hostsJobs } from './hosts.jobs.ts'
 import { hostsRoutes } from './hosts.routes.ts'
 import { hostsSealedColumns, type RegistryDeps } from './registries.ts'
-import { runCommandSweep } from './sweep-commands.ts'
+import { commandSweep } from './sweep-commands.ts'
 import { hostWatch } from './watch-hosts.ts'
 
 export { agentRoutes } from './agent.routes.ts'
@@ -38,22 +36,17 @@ export { type HostMetrics, hostMetrics } from './host-metrics.repo.ts'
 export { hostsJobs } from './hosts.jobs.ts'
 export { allHosts, type Host, type HostSummary, hostById, hostByName, hostSummaries, lockHost } from './hosts.repo.ts'
 export { hostsRoutes } from './hosts.routes.ts'
-export { assertWindows, commandSweep, runCommandSweep } from './sweep-commands.ts'
+export { assertWindows, commandSweep } from './sweep-commands.ts'
 export { hostWatch } from './watch-hosts.ts'
 
-export const hostsFeature = feature<HostsDeps & RegistryDeps & HousekeepingDeps & Parameters<typeof runCommandSweep>[0]>({
+export const hostsFeature = feature<HostsDeps & RegistryDeps & HousekeepingDeps & Parameters<typeof commandSweep>[0]>({
   name: 'hosts',
   routes: (deps) => [...hostsRoutes(deps), ...agentRoutes(deps)],
   crons: hostsJobs,
   loops: (deps) => [
-    (signal) => runBusPoll(deps, signal),
-    (signal) => runCommandSweep(deps, signal),
-    repeat(deps, {
-      everyMs: 10_000,
-      name: 'watching hosts',
-      run: hostWatch(deps),
-      atEnd: () => releaseOwnLease(deps, { name: 'hosts.watch', owner: deps.owner }),
-    }),
+    { name: 'tell agents of commands of other replicas', everyMs: 1000, run: () => deps.bus.poll(deps.db) },
+    commandSweep(deps),
+    hostWatch(deps),
   ],
   sealed: hostsSealedColumns,
 })

@@ -1,17 +1,15 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import { acquireLease, type Db, holdLease, type Lease, releaseOwnLease, type Tx } from '../db/index.ts'
+import { type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import type { CommandBus } from './command-bus.ts'
 import { notifyFailures } from './command-handlers.ts'
 import type { AgentTimes, BoxPort } from './deps.ts'
 import { expireCommands, openStatuses } from './expire-commands.ts'
 
-type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxPort; owner: string }>
+type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxPort }>
 
-const everyMs = 5000
-const leaseName = 'hosts.sweep'
-const leaseMs = 20_000
 const deleteEveryMs = 60 * 60_000
 const retentionMs = 7 * 24 * 60 * 60_000
 
@@ -24,33 +22,23 @@ export function assertWindows({ offlineAfterMs, requeueAfterMs, reapAfterMs, lon
 }
 
 /**
- * Every five seconds, in one replica: expires commands past their deadline, requeues commands of silent agents, and expires commands whose
- * agent has been silent too long.
+ * Expires commands past their deadline, requeues commands of silent agents, and expires commands whose agent has been silent too long. Silence is
+ * counted only from the start of the lease: after its own downtime a daemon must not treat every agent as silent.
  */
-export async function runCommandSweep(deps: Deps, signal: AbortSignal): Promise<void> {
+export function commandSweep(deps: Deps): LeasedLoop {
   assertWindows(deps.agents)
-  const sweep = commandSweep(deps)
-  while (!signal.aborted) {
-    await sweep().catch((err) => deps.log.warn({ err }, 'command sweep failed'))
-    await deps.clock.sleep(everyMs, signal)
-  }
-  await releaseOwnLease(deps, { name: leaseName, owner: deps.owner }).catch(() => undefined)
-}
-
-/**
- * One round of the sweep; does nothing while another replica owns the lease. Silence is counted only from the start of this lease: after its
- * own downtime a daemon must not treat every agent as silent.
- */
-export function commandSweep(deps: Deps): () => Promise<void> {
   const listenedMs = leaseAge(deps.clock)
   let deletedAtMs = Number.NEGATIVE_INFINITY
-  return async () => {
-    const lease = await acquireLease(deps, { name: leaseName, owner: deps.owner, ttlMs: leaseMs })
-    if (!lease) return
-    await round(deps, lease, listenedMs(lease))
-    if (deps.clock.monotonicMs() - deletedAtMs < deleteEveryMs) return
-    await deleteOldQueries(deps)
-    deletedAtMs = deps.clock.monotonicMs()
+  return {
+    name: 'expire and requeue commands',
+    everyMs: 5000,
+    lease: { name: 'hosts.sweep', ttlMs: 20_000 },
+    run: async ({ lease }) => {
+      await sweep(deps, lease, listenedMs(lease))
+      if (deps.clock.monotonicMs() - deletedAtMs < deleteEveryMs) return
+      await deleteOldQueries(deps)
+      deletedAtMs = deps.clock.monotonicMs()
+    },
   }
 }
 
@@ -78,7 +66,7 @@ async function deleteOldQueries({ db, clock, log }: Deps): Promise<void> {
   if (numDeletedRows > 0n) log.debug({ commands: Number(numDeletedRows) }, 'deleted old read-only commands')
 }
 
-async function round({ db, clock, bus, agents, boxes }: Deps, lease: Lease, listenedMs: number): Promise<void> {
+async function sweep({ db, clock, bus, agents, boxes }: Deps, lease: Lease, listenedMs: number): Promise<void> {
   const now = isoNow(clock)
   const done = await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)

@@ -11,13 +11,13 @@ import {
 } from '../../core/hosts/index.ts'
 import { bytesText, type Clock, duration, isoNow, plural } from '../../core/kit/index.ts'
 import { followCondition, openKeysOf } from '../alerts/index.ts'
-import { acquireLease, type Db } from '../db/index.ts'
+import type { Db } from '../db/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { leaseAge } from './sweep-commands.ts'
 
-type Deps = Readonly<{ db: Db; clock: Clock; owner: string }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 type Text = Omit<NewAlert, 'kind'>
 
-const leaseMs = 30_000
 /** A restart of the agent or of its network is no failure. */
 const silentMs = 2 * 60_000
 /** A minute with a hundred boxes that all hang, several times over. */
@@ -27,13 +27,13 @@ const uncheckedMs = 10 * 60_000
  * Raises `host_offline`, `boxes_unchecked`, `disk_low` and `clock_skew`, and closes them. Silence counts only while this daemon listens: after its own downtime no
  * host has called for a while.
  */
-export function hostWatch(deps: Deps): () => Promise<void> {
-  const { clock, owner } = deps
-  const listenedMs = leaseAge(clock)
-  return async () => {
-    const lease = await acquireLease(deps, { name: 'hosts.watch', owner, ttlMs: leaseMs })
-    if (!lease) return
-    await watchHosts(deps, listenedMs(lease) >= silentMs)
+export function hostWatch(deps: Deps): LeasedLoop {
+  const listenedMs = leaseAge(deps.clock)
+  return {
+    name: 'watch hosts',
+    everyMs: 10_000,
+    lease: { name: 'hosts.watch', ttlMs: 30_000 },
+    run: ({ lease }) => watchHosts(deps, listenedMs(lease) >= silentMs),
   }
 }
 

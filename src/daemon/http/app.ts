@@ -1,15 +1,14 @@
-import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import helmet, { type HelmetOptions } from 'helmet'
-import { type Problem, type Random, randomText } from '../../core/kit/index.ts'
+import { catalogue, escapeHtml, maxChunks, type Problem, problem, type Random, randomText, splitFix } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { noAnswerOf } from '../db/index.ts'
 import type { EndpointDeps } from './answer-call.ts'
-import { limitBodyChunks } from './body-chunks.ts'
-import { limitBodyTime } from './body-time.ts'
+import { endBody, hasBody, limitBodyTime } from './body-time.ts'
 import { sendRetry } from './event-stream.ts'
+import { htmlPage } from './html-page.ts'
 import type { Caller } from './incoming-call.ts'
 import type { HttpMetrics } from './metrics.ts'
-import { problemPage, wantsPage } from './problem-page.ts'
 import { asProblem, shownTo } from './problems.ts'
 import { recogniseStreams, registerEndpoints } from './register-endpoints.ts'
 import type { Served } from './serve.ts'
@@ -154,4 +153,38 @@ export function trustOf(trustedProxies: readonly string[]): (address: string) =>
 
 const setTrust = (app: express.Express, trustedProxies: readonly string[]): void => {
   app.set('trust proxy', trustedProxies.length > 0 ? [...trustedProxies] : false)
+}
+
+/** People open links of mails below this path in browsers. */
+const publicPath = '/api/public/'
+
+/** True for a browser that opened a public link; a program gets the problem as JSON. */
+const wantsPage = (request: Request): boolean => request.path.startsWith(publicPath) && request.accepts(['json', 'html']) === 'html'
+
+/** A problem for a person. */
+function problemPage({ code, message }: Problem): string {
+  const { what, fix } = splitFix(message)
+  const next = fix === undefined ? '' : `\n<p>Next: ${escapeHtml(fix)}</p>`
+  // A link needs no account, only the token in it.
+  const title = code === 'FORBIDDEN' ? 'This link does not work' : catalogue[code].title
+  return htmlPage(`<h1>${escapeHtml(title)}</h1>\n<p>${escapeHtml(what)}</p>${next}`)
+}
+
+/**
+ * Ends a body in chunks so small that they take more memory and time than their bytes. It counts what the parser hands over, so it holds for
+ * every reader.
+ */
+const limitBodyChunks: RequestHandler = (request, response, next) => {
+  if (hasBody(request)) {
+    const push = request.push.bind(request)
+    let [bytes, chunks, isOver] = [0, 0, false]
+    request.push = (chunk: Buffer | null, encoding) => {
+      bytes += chunk?.length ?? 0
+      if (chunk === null || (!isOver && ++chunks <= maxChunks(bytes))) return push(chunk, encoding)
+      if (!isOver) endBody(request, response, problem('VALIDATION', 'The body comes in too many small chunks.'))
+      isOver = true
+      return false
+    }
+  }
+  next()
 }

@@ -3,29 +3,20 @@
 // It never authenticates: calls are counted after authentication, and only calls of users of tenants.
 import './limits.tables.ts'
 import { limitsContract } from '../../core/limits/index.ts'
-import type { Logger } from '../../node/index.ts'
-import { releaseOwnLease } from '../db/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { type ListDeps, listRateLimits } from './list-rate-limits.ts'
-import { type WatchDeps, watchBudgets } from './watch-budgets.ts'
+import { budgetWatch, type WatchDeps } from './watch-budgets.ts'
 
 export { memoryStore } from './memory-store.ts'
 export { type Limits, openLimits } from './open-limits.ts'
 export { assertRedisUrl, redisStore } from './redis-store.ts'
-export { watchBudgets } from './watch-budgets.ts'
+export { budgetWatch } from './watch-budgets.ts'
 
 export const limitsRoutes = (deps: ListDeps) => serveContract(limitsContract, { rateLimits: ({ query }) => listRateLimits(deps, query) })
 
-export const limitsFeature = feature<Parameters<typeof limitsRoutes>[0] & WatchDeps & Readonly<{ log: Logger }>>({
+export const limitsFeature = feature<Parameters<typeof limitsRoutes>[0] & WatchDeps>({
   name: 'limits',
   routes: limitsRoutes,
-  loops: (deps) => [
-    repeat(deps, {
-      everyMs: 10_000,
-      name: 'watching budgets',
-      run: () => watchBudgets(deps),
-      atEnd: () => releaseOwnLease(deps, { name: 'limits.watch', owner: deps.owner }),
-    }),
-  ],
+  loops: (deps) => [budgetWatch(deps)],
 })

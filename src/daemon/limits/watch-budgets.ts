@@ -2,27 +2,28 @@ import { humanTime } from '../../core/alerts/index.ts'
 import { type Clock, isProblem } from '../../core/kit/index.ts'
 import { type Budgets, type Episode, type EpisodeStep, slowdownFrom, stepEpisode, utilisation } from '../../core/limits/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
-import { acquireLease, type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
+import { type Db, type DbOrTx, holdLease, type Lease, type Tx } from '../db/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { tenantsOf } from './busy-tenants.repo.ts'
-import { openEpisodes, saveEpisode } from './episodes.repo.ts'
 
-export type WatchDeps = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets; owner: string }>
+export type WatchDeps = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets }>
 
 type Observation = Readonly<{ tenantId: string; slug: string; percent: number; budget: number; step: EpisodeStep }>
 
-/** Longer than the interval between observations, and shorter than the gap that ends an episode. */
-const leaseMs = 30_000
-
 /**
- * Raises one alert per episode of ten minutes above 80 % of the budget. One replica does this under a lease; episodes are stored, so that another
- * replica can continue. While the store is unavailable nothing is observed.
+ * Raises one alert per episode of ten minutes above 80 % of the budget. Episodes are stored, so that another replica can continue. While the
+ * store is unavailable nothing is observed.
  */
-export async function watchBudgets(deps: WatchDeps): Promise<void> {
-  const lease = await acquireLease(deps, { name: 'limits.watch', owner: deps.owner, ttlMs: leaseMs })
-  if (!lease) return
-  for (const observation of await observeTenants(deps)) await recordObservation(deps, lease, observation)
-}
+export const budgetWatch = (deps: WatchDeps): LeasedLoop => ({
+  name: 'watch budgets',
+  everyMs: 10_000,
+  // Shorter than the gap that ends an episode.
+  lease: { name: 'limits.watch', ttlMs: 30_000 },
+  run: async ({ lease }) => {
+    for (const observation of await observeTenants(deps)) await recordObservation(deps, lease, observation)
+  },
+})
 
 async function observeTenants({ db, clock, store, budgets }: WatchDeps): Promise<Observation[]> {
   const busy = await busyOf(store)
@@ -73,4 +74,27 @@ async function updateAlerts(tx: Tx, clock: Clock, { slug, percent, budget, step 
     })
   }
   if (step.close) await closeAlerts(tx, clock, { subject: slug, kinds: ['budget_high'], because: 'it was below 80 % for a minute' })
+}
+
+const isoOf = (ms: number): string => new Date(ms).toISOString()
+
+/** Reads all open episodes by tenant id. */
+async function openEpisodes(db: DbOrTx): Promise<Map<string, Episode>> {
+  const rows = await db.selectFrom('budget_episodes').selectAll().execute()
+  return new Map(
+    rows.map(({ tenant_id, since, last_above_at, notified }) => [
+      tenant_id,
+      { sinceMs: Date.parse(since), lastAboveMs: Date.parse(last_above_at), alerted: notified === 1 },
+    ]),
+  )
+}
+
+async function saveEpisode(tx: Tx, tenantId: string, episode: Episode | undefined): Promise<void> {
+  if (!episode) return void (await tx.deleteFrom('budget_episodes').where('tenant_id', '=', tenantId).execute())
+  const columns = { since: isoOf(episode.sinceMs), last_above_at: isoOf(episode.lastAboveMs), notified: episode.alerted ? 1 : 0 }
+  await tx
+    .insertInto('budget_episodes')
+    .values({ tenant_id: tenantId, ...columns })
+    .onConflict((c) => c.column('tenant_id').doUpdateSet(columns))
+    .execute()
 }

@@ -2,9 +2,18 @@ import type { FlowBundle } from '../../core/boards/index.ts'
 import { type Actor, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import type { AppBundle } from '../../core/marketplace/index.ts'
 import { assertCompatible, type ModuleManifest, type Permission, priceOf } from '../../core/modules/index.ts'
-import { draftOf, storeBoard } from '../boards/index.ts'
 import { type DbOrTx, lockExclusive, type Tx } from '../db/index.ts'
-import { activateModule, assertFlagOfModule, deleteDataIn, endModuleIn, findInstallation, installModuleIn } from '../modules/index.ts'
+import { draftOf, storeBoard } from '../flows/index.ts'
+import {
+  activateModule,
+  approvedModule,
+  approvedModules,
+  assertFlagOfModule,
+  deleteDataIn,
+  endModuleIn,
+  findInstallation,
+  installModuleIn,
+} from '../modules/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 import type { ItemRecord } from './items.repo.ts'
 
@@ -68,23 +77,23 @@ export async function planBundle(deps: Deps, { tenantId }: Readonly<{ tenantId: 
 
 /** An installation stays at its version when its app is installed, unless it is being deleted or its data has expired. */
 async function moduleOf(
-  deps: Pick<Deps, 'db' | 'clock' | 'approved'>,
+  deps: Pick<Deps, 'db' | 'clock'>,
   { tenantId, flag }: Readonly<{ tenantId: string; flag: string }>,
 ): Promise<ModuleOfApp | undefined> {
-  const newest = await moduleWithFlag(deps, deps.db, flag)
+  const newest = await moduleWithFlag(deps.db, flag)
   if (!newest) return undefined
   const { id: moduleId } = newest
   const installation = await findInstallation(deps.db, { tenantId, moduleId })
   const { status, version, dataDeleteAt = null } = installation ?? { status: 'deleted', version: newest.version }
   if (status === 'deleted' || status === 'pending_deletion') return { manifest: newest, withdrawn: null, status: 'none' }
   if (dataDeleteAt !== null && dataDeleteAt <= isoNow(deps.clock)) return { manifest: newest, withdrawn: null, status: 'expired' }
-  const { manifest = newest, withdrawn = null } = (await deps.approved.find(deps.db, moduleId, version)) ?? {}
+  const { manifest = newest, withdrawn = null } = (await approvedModule(deps.db, moduleId, version)) ?? {}
   return { manifest, withdrawn, status }
 }
 
 /** The manifest of the newest approved module with a feature flag. */
-export async function moduleWithFlag({ approved }: Pick<Deps, 'approved'>, db: DbOrTx, flag: string): Promise<ModuleManifest | undefined> {
-  return (await approved.listed(db)).find(({ manifest }) => manifest.featureFlag === flag)?.manifest
+export async function moduleWithFlag(db: DbOrTx, flag: string): Promise<ModuleManifest | undefined> {
+  return (await approvedModules(db)).find(({ manifest }) => manifest.featureFlag === flag)?.manifest
 }
 
 type Consent = Readonly<{ permissions: Permission[] | null; modulePrice: Readonly<{ cents: number; currency: string }> | null }>
@@ -94,7 +103,7 @@ type Consent = Readonly<{ permissions: Permission[] | null; modulePrice: Readonl
  * flow, or while its module is not approved.
  */
 export async function consentOf(
-  deps: Pick<Deps, 'db' | 'clock' | 'approved'>,
+  deps: Pick<Deps, 'db' | 'clock'>,
   { tenantId }: Readonly<{ tenantId: string }>,
   item: ItemRecord,
 ): Promise<Consent> {

@@ -36,7 +36,7 @@ export type MarketplacePayments = Readonly<{
 }>
 
 /** Dependencies of the feature. Each function takes the part it uses. */
-export type MarketplaceDeps = Pick<ModulesDeps, 'approved' | 'changed' | 'prepare'> &
+export type MarketplaceDeps = Pick<ModulesDeps, 'changed' | 'prepare'> &
   Readonly<{
     db: Db
     clock: Clock

@@ -66,6 +66,6 @@ export const marketplaceFeature = feature<MarketplaceDeps>({
     }),
   ],
   jobs: (deps) => ({ [mailTopic]: mailVendor(deps), [announceTopic]: announce(deps), [reviewDueTopic]: remindOfReview(deps) }),
-  loops: (deps) => [() => publishSeeds(deps)],
+  loops: (deps) => [{ name: 'publish the flows of config/marketplace', everyMs: 24 * 60 * 60_000, run: () => publishSeeds(deps) }],
   cleanup: (deps) => [(signal) => deleteOldCounts(deps, signal), (signal) => deleteOldSubmissions(deps, signal)],
 })

@@ -67,17 +67,14 @@ export const noSuchSubmission = (id: string) =>
   problem('NOT_FOUND', `Submission ${id} does not exist. fix: tenantry marketplace submissions list`)
 
 /** Modules are approved and withdrawn while a submission waits, so the warnings of an app are those of now. */
-async function warningsOf(deps: Pick<MarketplaceDeps, 'db' | 'approved'>, one: SubmissionRecord): Promise<readonly string[]> {
+async function warningsOf(deps: Pick<MarketplaceDeps, 'db'>, one: SubmissionRecord): Promise<readonly string[]> {
   if (one.itemType === 'flow' || one.status === 'rejected' || one.status === 'approved') return one.warnings
   const bundle = one.bundle as AppBundle
-  return appWarnings(bundle, await moduleWithFlag(deps, deps.db, bundle.manifest.featureFlag))
+  return appWarnings(bundle, await moduleWithFlag(deps.db, bundle.manifest.featureFlag))
 }
 
 /** Throws NOT_FOUND. */
-export async function showSubmission(
-  deps: Pick<MarketplaceDeps, 'db' | 'approved'>,
-  { id }: Readonly<{ id: string }>,
-): Promise<Submission> {
+export async function showSubmission(deps: Pick<MarketplaceDeps, 'db'>, { id }: Readonly<{ id: string }>): Promise<Submission> {
   const { db } = deps
   const stored = await findSubmission(db, id)
   if (!stored) throw noSuchSubmission(id)

@@ -17,7 +17,7 @@ type Deps = Pick<MarketplaceDeps, 'db' | 'clock' | 'random' | 'log' | 'roles' | 
 type Content = Pick<ItemRecord, 'name' | 'description' | 'iconEmoji' | 'category' | 'version' | 'bundle'>
 
 /**
- * Publishes the flows of config/marketplace, at each start of each replica. What is published already changes nothing. An item that an admin
+ * Publishes the flows of config/marketplace, at each start of each replica and daily. What is published already changes nothing. An item that an admin
  * changed or archived stays as it is. A broken file is logged, and the others are published.
  */
 export async function publishSeeds(deps: Deps): Promise<void> {

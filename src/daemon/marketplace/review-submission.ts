@@ -82,7 +82,7 @@ export const approveSubmission = (deps: MarketplaceDeps, actor: Actor, { id, rou
   deps.db.transaction().execute(async (tx) => {
     const { found, status } = await lockForReview(tx, { id, action: 'approve' })
     assertRead(found, round)
-    const warnings = await assertOfModule({ ...deps, tx }, found)
+    const warnings = await assertOfModule(tx, found)
     const vendor = await vendorFor(deps, tx, { found, vendorId })
     const item =
       itemId === undefined ? await newItem({ ...deps, tx }, found, vendor) : await newVersion(deps, tx, { found, vendor, itemId })
@@ -104,10 +104,10 @@ function assertRead({ id, round }: SubmissionRecord, read: number): void {
 }
 
 /** The module of an app may have been approved after its submission. Returns the warnings of now. Throws CONFLICT. */
-async function assertOfModule({ approved, tx }: WithTx<Pick<MarketplaceDeps, 'approved'>>, found: SubmissionRecord) {
+async function assertOfModule(tx: Tx, found: SubmissionRecord) {
   if (found.itemType === 'flow') return found.warnings
   const bundle = found.bundle as AppBundle
-  const module = await moduleWithFlag({ approved }, tx, bundle.manifest.featureFlag)
+  const module = await moduleWithFlag(tx, bundle.manifest.featureFlag)
   const [first] = undeclaredBy(bundle, module)
   if (!first) return appWarnings(bundle, module)
   throw problem(

@@ -29,9 +29,9 @@ const stateOf = ({ id, itemType, name, version, status, reviewNotes, createdAt, 
 })
 
 /** Warnings for the reviewer. Throws VALIDATION with a path for each fault. */
-async function checkBundle(deps: Pick<MarketplaceDeps, 'db' | 'roles' | 'approved'>, body: NewSubmission): Promise<string[]> {
+async function checkBundle(deps: Pick<MarketplaceDeps, 'db' | 'roles'>, body: NewSubmission): Promise<string[]> {
   if (body.itemType === 'flow') return checkFlow(body.bundle, new Set(Object.keys(deps.roles.roles)))
-  return checkApp(body.bundle, await moduleWithFlag(deps, deps.db, body.bundle.manifest.featureFlag))
+  return checkApp(body.bundle, await moduleWithFlag(deps.db, body.bundle.manifest.featureFlag))
 }
 
 const contentOf = (body: NewSubmission, currency: string) => ({

@@ -6,6 +6,7 @@ import type { ModulesDeps } from './deps.ts'
 import { assertFlagOfModule, type ByTenant } from './install-module.ts'
 import type { InstallationRecord } from './installations.repo.ts'
 import { withPreparedData } from './prepare-data.ts'
+import { approvedModule } from './store/approved-modules.ts'
 
 type One = Readonly<{ moduleId: string }>
 
@@ -20,7 +21,7 @@ export async function activateModule(deps: ModulesDeps, actor: ByTenant['actor']
     choose: async (tx, found) => {
       const change = changeOf(found)
       if (!change || !found) return undefined
-      const { manifest, withdrawn } = await installedVersion(deps, tx, found)
+      const { manifest, withdrawn } = await installedVersion(tx, found)
       if (withdrawn) throw withdrawnVersion(found, withdrawn.reason)
       assertCompatible(manifest)
       await assertFlagOfModule(tx, key, manifest)
@@ -38,8 +39,8 @@ export async function activateModule(deps: ModulesDeps, actor: ByTenant['actor']
 }
 
 /** The approved version that an installation has. */
-export async function installedVersion({ approved }: Pick<ModulesDeps, 'approved'>, db: DbOrTx, one: InstallationRecord) {
-  const found = await approved.find(db, one.moduleId, one.version)
+export async function installedVersion(db: DbOrTx, one: InstallationRecord) {
+  const found = await approvedModule(db, one.moduleId, one.version)
   if (!found) throw new Error(`the approved version ${one.version} of ${one.moduleId} is missing`)
   return found
 }

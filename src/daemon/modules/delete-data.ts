@@ -5,7 +5,7 @@ import { applyChange, decide } from './change-installation.ts'
 import type { ModulesDeps } from './deps.ts'
 import { type InstallationKey, lockInstallation } from './installations.repo.ts'
 
-type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'log' | 'approved' | 'changed'>
+type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'log' | 'changed'>
 
 const actor: SystemActor = { kind: 'system', name: 'module-data-cleanup' }
 const batch = 200
@@ -48,13 +48,13 @@ export async function deleteDueData(deps: Deps, signal?: AbortSignal): Promise<s
 }
 
 /** Deletes the data of a module if its retention has ended. Returns false if the module was installed or activated again meanwhile. */
-export async function deleteDataIn(deps: Pick<Deps, 'clock' | 'approved' | 'changed'>, tx: Tx, key: InstallationKey): Promise<boolean> {
+export async function deleteDataIn(deps: Pick<Deps, 'clock' | 'changed'>, tx: Tx, key: InstallationKey): Promise<boolean> {
   const former = await lockInstallation(tx, key)
   const due = former && former.dataDeleteAt !== null && former.dataDeleteAt <= isoNow(deps.clock)
   const change = due && decide(former, { moduleId: key.moduleId, verb: 'cleanup', now: isoNow(deps.clock) })
   if (!change) return false
   await deleteRows(tx, key)
-  const { manifest } = await installedVersion(deps, tx, former)
+  const { manifest } = await installedVersion(tx, former)
   const empty = {
     settings: {},
     dataGeneration: 0,

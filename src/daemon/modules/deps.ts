@@ -1,29 +1,9 @@
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { ModuleManifest } from '../../core/modules/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { Db, DbOrTx, Tx } from '../db/index.ts'
+import type { Db, Tx } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import type { InstallationRecord } from './installations.repo.ts'
-
-/** A version that a reviewer approved. */
-type Approved = Readonly<{
-  moduleId: string
-  version: string
-  manifest: ModuleManifest
-  withdrawn: Readonly<{ reason: string; at: string }> | null
-}>
-
-/** Approved versions, withdrawn or not. */
-type ApprovedModules = Readonly<{
-  /** The named version; without `version` the newest that is not withdrawn. */
-  find(db: DbOrTx, moduleId: string, version?: string): Promise<Approved | undefined>
-  /** The newest version of each module that is not withdrawn, by id. */
-  listed(db: DbOrTx): Promise<readonly Approved[]>
-  /** All versions of a module, oldest first. */
-  versions(db: DbOrTx, moduleId: string): Promise<readonly Approved[]>
-  /** The newest version of every module ever approved, by id. */
-  newest(db: DbOrTx): Promise<readonly Pick<Approved, 'moduleId' | 'version' | 'manifest'>[]>
-}>
 
 /** An installation about to become active in a version. Documents are written to `target`, which nothing reads yet. */
 export type Preparation = Readonly<{
@@ -60,7 +40,6 @@ export type ModulesDeps = Readonly<{
   random: Random
   log: Logger
   keyring: Keyring
-  approved: ApprovedModules
   /**
    * Before an activation or update commits: migrates the documents of type A, or calls the service of type B. Runs outside a transaction, for at
    * most 70 s, of which 10 s may be a wait. Throws MODULE_MIGRATION_FAILED or UNAVAILABLE; then nothing has changed.

@@ -1,6 +1,6 @@
 // Modules of tenants: install, activate, update, deactivate and uninstall them; operators withdraw versions and read their health.
 // Decides by the rules of core/modules. A change, its event and its audit entry commit in one transaction, and raise the generation.
-// It runs no code of a module.
+// Beside it: `store/` (packages, reviews, the catalogue), `runs/` (code of type A in the sandbox) and `services/` (calls of type B).
 import './module-runs.tables.ts'
 import './modules.tables.ts'
 import { modulesContract, operatorModulesContract } from '../../core/modules/index.ts'
@@ -23,31 +23,26 @@ import { announce, announceTopic, restoreModule, withdrawModule } from './withdr
 export { activateModule } from './activate-module.ts'
 export { recordMonthlyUsage } from './bill-usage.ts'
 export { deleteDataIn } from './delete-data.ts'
-export type { InstallationChange, ModulesDeps, Preparation, Prepared } from './deps.ts'
-export {
-  bytesOfDocuments,
-  copyDocuments,
-  documentsIn,
-  findDocument,
-  isUnchanged,
-  sumOfDocuments,
-  writeDocuments,
-} from './documents.repo.ts'
-export { firstHeard, lastSkipped, shownPayload, skipEvents } from './heard-events.ts'
+export type { ModulesDeps } from './deps.ts'
 export { assertFlagOfModule, installModuleIn } from './install-module.ts'
-export { findInstallation, type InstallationRecord, setRemote } from './installations.repo.ts'
+export { findInstallation } from './installations.repo.ts'
 export { installedElsewhere } from './installed-elsewhere.ts'
 export { endModuleIn } from './leave-module.ts'
-export { addDataBytes, installationsBehind, listenersOf } from './listeners.repo.ts'
-export { settingsOfRun } from './module-settings.ts'
+export { moduleHost } from './module-host.ts'
 export { modulesOfTenant } from './modules-of-tenant.ts'
-export { failDelivery, findPosition, movePosition, type Position } from './positions.repo.ts'
-export { publishModuleEvents } from './publish-events.ts'
-export { findPublishing } from './publishing.repo.ts'
-export { RunCounts } from './run-counts.ts'
-export { abortWhenStale, isPreparing, lockRunnable, runnableInstallation } from './runnable.ts'
-export { deleteCountsBefore, deleteRunsBefore, insertDeadLetter, insertRun, type NewRun } from './runs.repo.ts'
-export { type WatchRunnable, watchRunnable } from './watch-runnable.ts'
+export { moduleRunsDeps } from './runs/module-runs-deps.ts'
+export { moduleRunsFeature } from './runs/runs.feature.ts'
+export { callModuleService } from './services/call-module-service.ts'
+export { queueDataDeletion } from './services/life-cycle.ts'
+export { serviceDeps } from './services/service-deps.ts'
+export { moduleServicesFeature } from './services/services.feature.ts'
+export { approvedModule, approvedModules } from './store/approved-modules.ts'
+export { authenticateDeveloper } from './store/developers.ts'
+export { eraseDeveloper } from './store/erase-developer.ts'
+export { erasePackages, modulesOfDevelopers } from './store/erase-packages.ts'
+export { openExaminer } from './store/open-examiner.ts'
+export { storeFeature } from './store/store.feature.ts'
+export { packagesStored, somePackageKeys } from './store/store.repo.ts'
 
 export const modulesFeature = feature<ModulesDeps>({
   name: 'modules',

@@ -5,6 +5,7 @@ import { tenantById } from '../tenants/index.ts'
 import { applyChange, decide } from './change-installation.ts'
 import type { ModulesDeps } from './deps.ts'
 import { type InstallationKey, type InstallationRecord, lockInstallation } from './installations.repo.ts'
+import { approvedModule } from './store/approved-modules.ts'
 
 type Input = Readonly<{
   moduleId: string
@@ -14,7 +15,7 @@ type Input = Readonly<{
 }>
 /** The actor in a tenant. */
 export type ByTenant = Readonly<{ actor: Actor & Readonly<{ tenantId: string }> }>
-type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>
+type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'changed'>
 
 /**
  * Installs the newest approved version; data that remains of a former installation is kept. Throws UNKNOWN_MODULE, PERMISSION_NOT_DECLARED,
@@ -26,7 +27,7 @@ export const installModule = (deps: Deps, actor: PlatformPrincipal, input: Input
 /** `installModule` in a transaction of the caller. */
 export async function installModuleIn(deps: Omit<Deps, 'db'>, tx: Tx, { actor, moduleId, ...input }: Input & ByTenant) {
   const { tenantId } = actor
-  const found = await deps.approved.find(tx, moduleId)
+  const found = await approvedModule(tx, moduleId)
   if (!found) throw problem('UNKNOWN_MODULE', `There is no module ${moduleId} to install. fix: choose one of GET …/modules/registry`)
   const { manifest } = found
   const permissions = approvedOf(manifest.permissions, input.approvedPermissions)

@@ -10,7 +10,7 @@ import { lockInstallation } from './installations.repo.ts'
 
 type One = Readonly<{ moduleId: string }>
 
-type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>
+type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'changed'>
 
 /** Verbs that need no preparation. A repeated one changes and emits nothing. Throws NOT_FOUND, INVALID_TRANSITION, CONFLICT. */
 const move = (deps: Deps, actor: PlatformPrincipal, one: One & Readonly<{ verb: InstallationVerb }>): Promise<void> =>
@@ -24,7 +24,7 @@ async function moveIn(
   const former = await lockInstallation(tx, { tenantId: actor.tenantId, moduleId })
   const change = decide(former, { moduleId, verb, now: isoNow(deps.clock) })
   if (!change || !former) return
-  const { manifest } = await installedVersion(deps, tx, former)
+  const { manifest } = await installedVersion(tx, former)
   await applyChange(deps, tx, { actor, former, next: { ...former, ...change.state }, manifest, emits: change.emits })
 }
 

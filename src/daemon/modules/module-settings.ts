@@ -39,7 +39,7 @@ export async function showSettings(deps: ModulesDeps, { tenantId }: PlatformPrin
 }
 
 async function viewOf(deps: ModulesDeps, db: DbOrTx, one: InstallationRecord) {
-  const { settings: schema } = (await installedVersion(deps, db, one)).manifest
+  const { settings: schema } = (await installedVersion(db, one)).manifest
   const names = secretSettings(schema)
   const stored = names.length > 0 ? await secretsOf(deps, db, one) : {}
   const values = Object.fromEntries(Object.entries(effectiveSettings(schema, one.settings)).filter(([name]) => !names.includes(name)))
@@ -59,7 +59,7 @@ export const changeSettings = (deps: ModulesDeps, actor: PlatformPrincipal, { mo
     if (one.status === 'pending_deletion' || one.status === 'deleted')
       throw problem('INVALID_TRANSITION', `Module ${moduleId} is ${one.status}, so its settings cannot change. fix: install it again`)
     if (isBusy(one, now)) throw problem('CONFLICT', `The data of ${moduleId} is being migrated. fix: repeat the request in a minute`)
-    const { manifest } = await installedVersion(deps, tx, one)
+    const { manifest } = await installedVersion(tx, one)
     const names = secretSettings(manifest.settings)
     const secrets = mergedSecrets(await secretsOf(deps, tx, key), values, names)
     const plain = Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)))

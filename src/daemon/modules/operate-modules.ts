@@ -12,15 +12,16 @@ import {
 import { moduleEntriesOf } from '../audit/index.ts'
 import { tenantById, tenantBySlug } from '../tenants/index.ts'
 import type { ModulesDeps } from './deps.ts'
+import { approvedModules, newestVersions } from './store/approved-modules.ts'
 
-type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved'>
+type Deps = Pick<ModulesDeps, 'db' | 'clock'>
 
 /** All approved modules with their installations and withdrawn versions, by id. */
-export async function listModules({ db, approved }: Deps): Promise<{ modules: OperatedModule[] }> {
+export async function listModules({ db }: Deps): Promise<{ modules: OperatedModule[] }> {
   const counts = await installationCounts({ db })
   const rows = await db.selectFrom('module_withdrawals').selectAll().orderBy('withdrawn_at').orderBy('version').execute()
-  const listed = new Set((await approved.listed(db)).map(({ moduleId }) => moduleId))
-  const modules = (await approved.newest(db)).map(({ moduleId, version, manifest }) => {
+  const listed = new Set((await approvedModules(db)).map(({ moduleId }) => moduleId))
+  const modules = (await newestVersions(db)).map(({ moduleId, version, manifest }) => {
     const { name, type, featureFlag } = manifest
     const withdrawn = rows
       .filter((row) => row.module_id === moduleId)
@@ -81,7 +82,7 @@ async function healthHistory({ db, clock }: Deps, moduleId: string): Promise<Mod
   })
 }
 
-async function allHealth({ db, clock, approved }: Deps): Promise<ModuleHealth[]> {
+async function allHealth({ db, clock }: Deps): Promise<ModuleHealth[]> {
   const rows = await db
     .selectFrom('module_counters')
     .select(({ fn }) => ['module_id', 'bucket', fn.sum<number | string>('count').as('count')])
@@ -89,7 +90,7 @@ async function allHealth({ db, clock, approved }: Deps): Promise<ModuleHealth[]>
     .groupBy(['module_id', 'bucket'])
     .execute()
   const counts = await installationCounts({ db })
-  return (await approved.newest(db)).map(({ moduleId, version, manifest: { name } }) => {
+  return (await newestVersions(db)).map(({ moduleId, version, manifest: { name } }) => {
     const own = new Map(rows.filter((row) => row.module_id === moduleId).map(({ bucket, count }) => [bucket, Number(count)]))
     const { violations, ...rest } = healthOf(own)
     const { activeInstallations = 0 } = counts.get(moduleId) ?? {}

@@ -4,18 +4,19 @@ import { consentOf, isNewer, priceOf } from '../../core/modules/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { ModulesDeps } from './deps.ts'
 import { findInstallation, type InstallationRecord, installationsOf } from './installations.repo.ts'
+import { approvedModule, approvedModules } from './store/approved-modules.ts'
 
-type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved'>
+type Deps = Pick<ModulesDeps, 'db' | 'clock'>
 
 /** Modules that can be installed, with the installation of the tenant; a deleted one is shown, as its module can be installed again. */
-export async function listRegistry({ db, approved }: Deps, { tenantId }: PlatformPrincipal): Promise<{ modules: RegistryEntry[] }> {
+export async function listRegistry({ db }: Deps, { tenantId }: PlatformPrincipal): Promise<{ modules: RegistryEntry[] }> {
   const rows = await db
     .selectFrom('module_installations')
     .select(['module_id', 'status', 'version'])
     .where('tenant_id', '=', tenantId)
     .execute()
   const own = new Map(rows.map(({ module_id, status, version }) => [module_id, { status, version }]))
-  const modules = (await approved.listed(db)).map(({ moduleId, version, manifest }) => {
+  const modules = (await approvedModules(db)).map(({ moduleId, version, manifest }) => {
     const { name, type, featureFlag, description, permissions } = manifest
     const entry = { moduleId, name, version, status: 'active' as const, type, featureFlag, description, permissions }
     return { ...entry, consent: [...consentOf(manifest)], price: priceOf(manifest), installation: own.get(moduleId) ?? null }
@@ -50,9 +51,9 @@ export async function existingInstallation(db: DbOrTx, key: Readonly<{ tenantId:
 /** Routes of a module are below this path. */
 export const apiPrefixOf = (moduleId: string): string => `/api/platform/v1/module-api/${moduleId}`
 
-async function viewOf({ db, clock, approved }: Deps, one: InstallationRecord): Promise<Installation> {
+async function viewOf({ db, clock }: Deps, one: InstallationRecord): Promise<Installation> {
   const { moduleId, version, status, paused, permissions, featureFlag, installedAt, activatedAt, dataBytes, remote } = one
-  const [present, newest] = [await approved.find(db, moduleId, version), await approved.find(db, moduleId)]
+  const [present, newest] = [await approvedModule(db, moduleId, version), await approvedModule(db, moduleId)]
   const update = newest && isNewer(newest.version, version) ? newest : undefined
   const canRollBack = one.former !== null && (one.formerUntil ?? '') > isoNow(clock)
   return {

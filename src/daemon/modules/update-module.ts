@@ -8,7 +8,7 @@ import {
   type Permission,
   permissionDifference,
 } from '../../core/modules/index.ts'
-import type { WithTx } from '../db/index.ts'
+import type { Tx, WithTx } from '../db/index.ts'
 import { installedVersion, withdrawnVersion } from './activate-module.ts'
 import { applyChange, decide } from './change-installation.ts'
 import type { ModulesDeps } from './deps.ts'
@@ -17,6 +17,7 @@ import { assertFlagOfModule } from './install-module.ts'
 import { type FormerVersion, type InstallationRecord, lockInstallation } from './installations.repo.ts'
 import { type Reserved, withPreparedData } from './prepare-data.ts'
 import { rollbackOf } from './show-modules.ts'
+import { approvedModule } from './store/approved-modules.ts'
 
 /** A rollback is possible that long after an update. */
 const rollbackMs = 7 * 86_400_000
@@ -40,10 +41,10 @@ export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, 
       decide(found, { moduleId, verb: 'update', now: isoNow(deps.clock) })
       if (!found) return undefined
       present = found
-      const next = await nextVersion({ ...deps, tx }, found, input.version)
+      const next = await nextVersion(tx, found, input.version)
       if (!next) return undefined
       assertCompatible(next.manifest)
-      const { manifest } = await installedVersion(deps, tx, found)
+      const { manifest } = await installedVersion(tx, found)
       const permissions = consented(manifest, { found, next: next.manifest, approved: input.approvedPermissions })
       assertPriceShown({ present: manifest, next: next.manifest, shownCents: input.modulePriceCents })
       await assertFlagOfModule(tx, key, next.manifest)
@@ -51,7 +52,7 @@ export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, 
     },
     commit: async (tx, reserved) => {
       const { version } = reserved.target.manifest
-      const next = await deps.approved.find(tx, moduleId, version)
+      const next = await approvedModule(tx, moduleId, version)
       if (next?.withdrawn) throw withdrawnVersion({ moduleId, version }, next.withdrawn.reason)
       return commitUpdate({ ...deps, tx }, actor, reserved)
     },
@@ -61,9 +62,9 @@ export async function updateModule(deps: ModulesDeps, actor: PlatformPrincipal, 
 }
 
 /** The version to update to; undefined if it is the present one. */
-async function nextVersion({ approved, tx }: WithTx<ModulesDeps>, found: InstallationRecord, version: string | undefined) {
+async function nextVersion(tx: Tx, found: InstallationRecord, version: string | undefined) {
   const { moduleId, version: present } = found
-  const next = await approved.find(tx, moduleId, version)
+  const next = await approvedModule(tx, moduleId, version)
   if (!next)
     throw problem('UNKNOWN_MODULE', `${moduleId} ${version ?? ''} is not approved. fix: leave version out for the newest approved one`)
   if (next.version === present) return undefined
@@ -121,7 +122,7 @@ async function commitUpdate(deps: WithTx<ModulesDeps>, actor: PlatformPrincipal,
  * lost. Throws NOT_FOUND, INVALID_TRANSITION, INCOMPATIBLE, FLAG_TAKEN, CONFLICT.
  */
 export const rollbackModule = (
-  deps: Pick<ModulesDeps, 'db' | 'clock' | 'approved' | 'changed'>,
+  deps: Pick<ModulesDeps, 'db' | 'clock' | 'changed'>,
   actor: PlatformPrincipal,
   { moduleId }: Readonly<{ moduleId: string }>,
 ) =>
@@ -134,7 +135,7 @@ export const rollbackModule = (
     const { former } = found
     if (!former || (found.formerUntil ?? '') <= now)
       throw problem('INVALID_TRANSITION', `${moduleId} was not updated in the last 7 days, so there is nothing to roll back.`)
-    const { manifest, withdrawn } = await installedVersion(deps, tx, { ...found, version: former.version })
+    const { manifest, withdrawn } = await installedVersion(tx, { ...found, version: former.version })
     if (withdrawn) throw withdrawnVersion({ moduleId, version: former.version }, withdrawn.reason)
     assertCompatible(manifest)
     await assertFlagOfModule(tx, { tenantId, moduleId }, manifest)

@@ -7,8 +7,9 @@ import { enqueueJob, type JobHandler, lockExclusive, type Tx, type WithTx } from
 import { recordEvent } from '../events/index.ts'
 import { chargedApps, tenantsCharged } from './charged-apps.ts'
 import type { ModulesDeps } from './deps.ts'
+import { approvedVersionsOf } from './store/approved-modules.ts'
 
-type Deps = Pick<ModulesDeps, 'db' | 'clock' | 'approved'>
+type Deps = Pick<ModulesDeps, 'db' | 'clock'>
 type Withdrawal = Readonly<{ id: string; reason: string; version?: string | undefined }>
 
 /** Tells the tenants whose active modules a withdrawal or a restore concerns. */
@@ -20,7 +21,7 @@ export const announceTopic = 'modules.announce'
  */
 export const withdrawModule = (deps: Deps, actor: Actor, { id: moduleId, reason, version }: Withdrawal) =>
   deps.db.transaction().execute(async (tx) => {
-    const all = await versionsOf(deps, tx, { moduleId, version })
+    const all = await versionsOf(tx, { moduleId, version })
     const versions = all.filter(({ withdrawn }) => withdrawn === null).map((one) => one.version)
     const chargedCount = (await chargedApps(tx, { moduleId })).length
     if (versions.length === 0) return { moduleId, versions, chargedApps: chargedCount }
@@ -36,7 +37,7 @@ export const withdrawModule = (deps: Deps, actor: Actor, { id: moduleId, reason,
 /** Restores a withdrawn version, or all. Repeated calls change nothing. Throws NOT_FOUND. */
 export const restoreModule = (deps: Deps, actor: Actor, { id: moduleId, version }: Omit<Withdrawal, 'reason'>) =>
   deps.db.transaction().execute(async (tx) => {
-    const all = await versionsOf(deps, tx, { moduleId, version })
+    const all = await versionsOf(tx, { moduleId, version })
     const versions = all.filter(({ withdrawn }) => withdrawn !== null).map((one) => one.version)
     if (versions.length === 0) return { moduleId, versions }
     await tx.deleteFrom('module_withdrawals').where('module_id', '=', moduleId).where('version', 'in', versions).execute()
@@ -58,9 +59,9 @@ const withdrawnAlert = (moduleId: string, tenants: readonly string[]): NewAlert 
   command: `tenantry modules show ${moduleId}`,
 })
 
-async function versionsOf({ approved }: Deps, tx: Tx, { moduleId, version }: Readonly<{ moduleId: string; version: string | undefined }>) {
+async function versionsOf(tx: Tx, { moduleId, version }: Readonly<{ moduleId: string; version: string | undefined }>) {
   await lockExclusive(tx, `module-withdrawals ${moduleId}`)
-  const all = (await approved.versions(tx, moduleId)).filter((one) => version === undefined || one.version === version)
+  const all = (await approvedVersionsOf(tx, moduleId)).filter((one) => version === undefined || one.version === version)
   if (all.length > 0) return all
   throw problem('NOT_FOUND', `There is no approved module ${[moduleId, version].filter(Boolean).join(' ')}. fix: tenantry modules list`)
 }

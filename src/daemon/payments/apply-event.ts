@@ -1,5 +1,5 @@
 import { alertKey } from '../../core/alerts/index.ts'
-import { isoIn, isoNow } from '../../core/kit/index.ts'
+import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import type { PaymentStatus } from '../../core/marketplace/index.ts'
 import {
   isLive,
@@ -15,12 +15,15 @@ import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findItem, lockSubscription, type SubscriptionRecord, storeSubscription } from '../marketplace/index.ts'
 import { paymentFailed, paymentFailedKey } from './alerts.ts'
 import { openAttempt } from './attempts.repo.ts'
+import { enqueuePaymentMail } from './billing/failure-mails.ts'
+import { followPlan } from './billing/plans.ts'
+import { endSpan } from './billing/report-usage.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { isRenewed } from './end-renewed.ts'
 import { followDispute } from './follow-dispute.ts'
 import { alertUnpaid, followUsage, stuckInvoice } from './follow-invoice.ts'
 import { followFailedRefund, followRefund } from './follow-refund.ts'
-import { followSetup } from './follow-setup.ts'
+import { createOnce } from './prices.ts'
 import { refundLateCharge } from './refund-late-charge.ts'
 import { lookAgainMs, planOfTenant, runAlone } from './run-alone.ts'
 import { syncAccount } from './vendors.ts'
@@ -119,7 +122,7 @@ async function syncSubscription(deps: PaymentsDeps, found: ProviderSubscription 
   if (!found) return 'the provider does not know the subscription'
   if (kind === 'plan') {
     // The event of another subscription of the tenant has another queue.
-    const changed = await runAlone(deps, planOfTenant(found.metadata.svc_tenant ?? ''), () => deps.billing.planChanged(found))
+    const changed = await runAlone(deps, planOfTenant(found.metadata.svc_tenant ?? ''), () => followPlan(deps, found))
     return changed ?? { subscriptionId: found.id, runAt: isoIn(deps.clock, lookAgainMs) }
   }
   if (kind !== 'item') return 'nothing to do: no svc_kind'
@@ -133,7 +136,7 @@ async function syncSubscription(deps: PaymentsDeps, found: ProviderSubscription 
       return { subscriptionId: id, runAt: isoIn(deps.clock, lookAgainMs) }
     if (row && isLive(found)) return followPayments(deps, tx, { row, found })
     // Also for an item that was uninstalled before: the end may come without the invoice of its usage.
-    if (!isLive(found)) await deps.billing.ended(tx, { id, isOver: true })
+    if (!isLive(found)) await endSpan({ ...deps, tx }, { id, isOver: true })
     if (!row) return 'no item is installed with the subscription'
     const tenant = await tenantOf(tx, row)
     if (row.paymentStatus !== 'ok') await alertUnpaid(tx, deps.clock, { slug: tenant.slug, found, invoices: unpaid })
@@ -176,7 +179,7 @@ const tenantOf = (tx: Tx, { tenantId }: SubscriptionRecord) =>
 type Followed = Readonly<{ row: SubscriptionRecord; found: ProviderSubscription }>
 
 /** A failed payment takes nothing away: it is shown, audited and raised as an alert. */
-async function followPayments({ clock, billing }: PaymentsDeps, tx: Tx, { row, found }: Followed): Promise<string> {
+async function followPayments({ clock, random }: PaymentsDeps, tx: Tx, { row, found }: Followed): Promise<string> {
   const paymentStatus: PaymentStatus = paymentStatusOf(found)
   if (paymentStatus !== 'ok' && isRenewed({ row, found })) return `${row.id} is cancelled: its new period is not charged`
   const isSame = row.paymentStatus === paymentStatus
@@ -190,7 +193,7 @@ async function followPayments({ clock, billing }: PaymentsDeps, tx: Tx, { row, f
     const itemName = (await findItem(tx, row.itemId))?.name ?? row.itemId
     const state = { isUnpaid: paymentStatus === 'unpaid', isInstalled: row.status === 'active' }
     await raiseAlert(tx, clock, paymentFailed({ slug, itemName, subscriptionId: found.id, ...state }))
-    await billing.paymentFailed(tx, { tenantId: row.tenantId, itemId: row.itemId, ...state })
+    await enqueuePaymentMail({ tx, clock, random }, { tenantId: row.tenantId, itemId: row.itemId, ...state })
   }
   await recordAudit(tx, clock, {
     actor: system,
@@ -199,4 +202,31 @@ async function followPayments({ clock, billing }: PaymentsDeps, tx: Tx, { row, f
     data: { tenant: slug, from: row.paymentStatus, to: paymentStatus },
   })
   return `${row.id} is ${paymentStatus}`
+}
+
+type Deps = Pick<PaymentsDeps, 'provider'>
+
+/**
+ * A customer stored a means of payment on the set-up page: it becomes the default, and open invoices are collected by it. The events of the invoices
+ * report how that ended.
+ */
+async function followSetup({ provider }: Deps, sessionId: string): Promise<string> {
+  const customerId = await provider.applySetup(sessionId)
+  if (customerId === null) return 'nothing to do: not a set-up page of this platform'
+  const isOpen = ({ status }: Readonly<{ status: string }>) => status === 'open'
+  const open = await provider.listInvoices({ customerId, status: 'open' })
+  let paid = 0
+  for (const { id: invoiceId } of open) {
+    const find = async () => {
+      const found = await provider.getInvoice(invoiceId)
+      return found && !isOpen(found) ? found : null
+    }
+    try {
+      const done = await createOnce(`pay:${invoiceId}:${sessionId}`, (key) => provider.payInvoice({ key, invoiceId }), find)
+      if (done.status === 'paid') paid++
+    } catch (error) {
+      if (!isPaymentFailure(error) || error.isRetryable) throw error
+    }
+  }
+  return `${customerId} has a means of payment; ${paid} of ${plural(open.length, 'open invoice')} paid`
 }

@@ -1,6 +1,5 @@
 import type { Actor, Clock, Random } from '../../core/kit/index.ts'
-import type { PriceModel } from '../../core/marketplace/index.ts'
-import type { Money, PaymentProvider, ProviderInvoice, ProviderSubscription } from '../../core/payments/index.ts'
+import type { PaymentProvider } from '../../core/payments/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, Tx } from '../db/index.ts'
 import type { ItemRecord, SubscriptionRecord } from '../marketplace/index.ts'
@@ -33,38 +32,6 @@ type Bundles = Readonly<{
   end(tx: Tx, input: Readonly<{ actor: Installer; subscription: SubscriptionRecord }>): Promise<void>
 }>
 
-/** Somebody installed a paid item. */
-type InstalledSpan = Readonly<{
-  paymentSubscriptionId: string
-  tenantId: string
-  itemId: string
-  customerId: string
-  priceModel: PriceModel
-  unitCents: number
-  currency: string
-}>
-
-type FailedInvoice = Readonly<{ tenantId: string; invoiceId: string; itemName: string; amount: Money; hasEnded: boolean }>
-
-/** Takes what payments reports to billing; with a `tx` in the transaction of the change. */
-export type BillingHooks = Readonly<{
-  installed(tx: Tx, span: InstalledSpan): Promise<void>
-  /**
-   * The item is not installed with the subscription any more; repeated calls change nothing. `isOver`: the subscription has ended at the provider, so
-   * no invoice of it follows.
-   */
-  ended(tx: Tx, subscription: Readonly<{ id: string; isOver?: boolean }>): Promise<void>
-  paymentFailed(tx: Tx, failed: Readonly<{ tenantId: string; itemId: string; isUnpaid: boolean; isInstalled: boolean }>): Promise<void>
-  /** An invoice without a subscription, or (`hasEnded`) the last one of an ended subscription, was not paid; once for each. */
-  invoiceFailed(tx: Tx, failed: FailedInvoice): Promise<void>
-  /** The payment of an invoice was refunded in full or in part. */
-  refunded(tx: Tx, invoice: ProviderInvoice): Promise<void>
-  /** The id of the tenant that modules or late usage of an invoice are of, by its metadata; null for another invoice. */
-  tenantOf(tx: Tx, metadata: ProviderInvoice['metadata']): Promise<string | null>
-  /** A subscription of a plan, as it is now. Returns what happened. */
-  planChanged(found: ProviderSubscription): Promise<string>
-}>
-
 /** Dependencies of the feature. Each function takes the part it uses. */
 export type PaymentsDeps = Readonly<{
   db: Db
@@ -77,5 +44,4 @@ export type PaymentsDeps = Readonly<{
   automaticTax: boolean
   baseUrl: string
   bundles: Bundles
-  billing: BillingHooks
 }>

@@ -7,19 +7,19 @@ import { disputeKey, paymentDisputed } from './alerts.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { nameOfInvoice, tenantOfCustomer, tenantOfInvoice } from './follow-invoice.ts'
 
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider' | 'billing'>
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'provider'>
 
 /**
  * Follows a dispute of a payment as it is now: an alert while it is open, another one if it is lost. It moves no money and uninstalls nothing: an
  * operator decides. `isClosing`: by the event that closed it, which is one. Returns what happened.
  */
-export async function followDispute({ db, clock, provider, billing }: Deps, id: string, isClosing: boolean): Promise<string> {
+export async function followDispute({ db, clock, provider }: Deps, id: string, isClosing: boolean): Promise<string> {
   const dispute = await provider.getDispute(id)
   if (!dispute) return 'the provider does not know the dispute'
   const invoice = dispute.invoiceId === null ? null : await provider.getInvoice(dispute.invoiceId)
   return db.transaction().execute(async (tx) => {
     const ofCustomer = dispute.customerId === null ? undefined : await tenantOfCustomer(tx, dispute.customerId)
-    const tenant = invoice ? await tenantOfInvoice({ billing }, tx, invoice) : ofCustomer
+    const tenant = invoice ? await tenantOfInvoice(tx, invoice) : ofCustomer
     if (!tenant && !invoice) return 'not a payment of a tenant'
     const { status, reason, dueBy, invoiceId, amount } = dispute
     const facts = { slug: tenant?.slug ?? 'billing', disputeId: id, invoiceId, amount, reason }

@@ -6,9 +6,10 @@ import { findItem } from '../marketplace/index.ts'
 import { tenantById } from '../tenants/index.ts'
 import { paymentFailed, paymentFailedKey } from './alerts.ts'
 import { tenantOfLink } from './attempts.repo.ts'
+import { enqueueInvoiceMail } from './billing/failure-mails.ts'
 import type { PaymentsDeps } from './deps.ts'
 
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'billing'>
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random'>
 
 /** The name of an invoice of its own, which no subscription has. */
 export const nameOfInvoice = ({ metadata }: Pick<ProviderInvoice, 'metadata'>): string =>
@@ -23,10 +24,18 @@ type OfInvoice = Pick<ProviderInvoice, 'customerId' | 'subscriptionId' | 'metada
  * The tenant of what an invoice charges, else that of its customer: the customer may be a former one of the tenant, or belong to another tenant now.
  * Undefined for a tenant that is deleted.
  */
-export async function tenantOfInvoice({ billing }: Pick<Deps, 'billing'>, tx: Tx, { customerId, subscriptionId, metadata }: OfInvoice) {
-  const id = (await billing.tenantOf(tx, metadata)) ?? (subscriptionId === null ? null : await tenantOfLink(tx, subscriptionId))
+export async function tenantOfInvoice(tx: Tx, { customerId, subscriptionId, metadata }: OfInvoice) {
+  const id = (await tenantOfMetadata(tx, metadata)) ?? (subscriptionId === null ? null : await tenantOfLink(tx, subscriptionId))
   if (id === null) return tenantOfCustomer(tx, customerId)
   return tx.selectFrom('tenants').select(['id', 'slug']).where('id', '=', id).executeTakeFirst()
+}
+
+/** Invoices of modules and late usage name in their metadata what they are of. */
+async function tenantOfMetadata(tx: Tx, { svc_modules: modules, svc_report: report }: ProviderInvoice['metadata']): Promise<string | null> {
+  if (modules !== undefined) return modules.split(':')[0] ?? null
+  if (report === undefined) return null
+  const reports = tx.selectFrom('billing_reports').select('tenant_id')
+  return (await reports.where('id', '=', report.split(':')[0] ?? '').executeTakeFirst())?.tenant_id ?? null
 }
 
 /** States in which nothing more is collected, and why an alert about the invoice closes. */
@@ -43,10 +52,10 @@ type Followed = Readonly<{ type: string; ended?: ProviderSubscription }>
  * An invoice of its own, for modules or late usage, or the last one of a subscription that has ended: no subscription shows whether it is paid. An
  * unpaid one raises an alert and mails the tenant, once for each invoice.
  */
-export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoice, { type, ended }: Followed): Promise<string> =>
+export const followUsage = ({ db, clock, random }: Deps, invoice: ProviderInvoice, { type, ended }: Followed): Promise<string> =>
   db.transaction().execute(async (tx) => {
     const { id, status, total } = invoice
-    const tenant = ended ? await tenantById(tx, ended.metadata.svc_tenant ?? '') : await tenantOfInvoice({ billing }, tx, invoice)
+    const tenant = ended ? await tenantById(tx, ended.metadata.svc_tenant ?? '') : await tenantOfInvoice(tx, invoice)
     if (ended && !tenant) return 'nothing to do: the tenant is deleted'
     const slug = tenant?.slug ?? 'billing'
     const key = paymentFailedKey(id)
@@ -55,7 +64,8 @@ export const followUsage = ({ db, clock, billing }: Deps, invoice: ProviderInvoi
       const isFirst = !(await wasRaised(tx, key))
       const hasEnded = ended !== undefined
       await raiseAlert(tx, clock, paymentFailed({ slug, itemName, invoiceId: id, hasEnded }))
-      if (isFirst && tenant) await billing.invoiceFailed(tx, { tenantId: tenant.id, invoiceId: id, itemName, amount: total, hasEnded })
+      if (isFirst && tenant)
+        await enqueueInvoiceMail({ tx, clock, random }, { tenantId: tenant.id, invoiceId: id, itemName, amount: total, hasEnded })
     }
     const over = ends[status]
     if (over) await closeAlerts(tx, clock, { keys: [key], because: over })
@@ -74,9 +84,9 @@ export async function alertUnpaid(tx: Tx, clock: Deps['clock'], { slug, found, i
 }
 
 /** Its tenant is charged only after somebody completes it at the provider. */
-export const stuckInvoice = ({ db, clock, billing }: Deps, invoice: ProviderInvoice): Promise<void> =>
+export const stuckInvoice = ({ db, clock }: Deps, invoice: ProviderInvoice): Promise<void> =>
   db.transaction().execute(async (tx) => {
-    const tenant = await tenantOfInvoice({ billing }, tx, invoice)
+    const tenant = await tenantOfInvoice(tx, invoice)
     const slug = tenant?.slug ?? 'billing'
     await raiseAlert(tx, clock, {
       kind: 'billing_incomplete',

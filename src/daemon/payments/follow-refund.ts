@@ -6,11 +6,12 @@ import { lockExclusive, type Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import { refundFailed, refundFailedKey } from './alerts.ts'
 import { findAttempt } from './attempts.repo.ts'
+import { applyInvoice } from './billing/read-invoices.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { nameOfInvoice, tenantOfInvoice } from './follow-invoice.ts'
 import { lookAgainMs, paymentsOfInvoice, runAlone } from './run-alone.ts'
 
-type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider' | 'billing'>
+type Deps = Pick<PaymentsDeps, 'db' | 'clock' | 'random' | 'provider'>
 
 const system = { kind: 'system', name: 'payments' } as const
 
@@ -63,7 +64,7 @@ async function followInvoice(deps: Deps, invoiceId: string | null, record: Recor
 const notOfInvoice = 'nothing to do: not a payment of an invoice'
 
 /** Applies what is refunded of an invoice now, in one transaction with its record. */
-async function apply({ db, clock, provider, billing }: Deps, invoiceId: string, record: Recorder): Promise<Outcome> {
+async function apply({ db, clock, provider }: Deps, invoiceId: string, record: Recorder): Promise<Outcome> {
   const invoice = await provider.getInvoice(invoiceId)
   if (!invoice) return notOfInvoice
   const { subscriptionId } = invoice
@@ -73,9 +74,9 @@ async function apply({ db, clock, provider, billing }: Deps, invoiceId: string, 
   return db.transaction().execute(async (tx) => {
     const attempt = await findAttempt(tx, metadata.svc_attempt ?? '')
     if (attempt?.finishedAt === null) return { runAt: isoIn(clock, lookAgainMs) }
-    await billing.refunded(tx, invoice)
+    await applyInvoice({ db: tx, clock }, invoice)
     const newCents = await newlyRefunded(tx, clock, invoice)
-    const subject = (await tenantOfInvoice({ billing }, tx, invoice))?.slug ?? 'billing'
+    const subject = (await tenantOfInvoice(tx, invoice))?.slug ?? 'billing'
     const item = metadata.svc_item && (await findItem(tx, metadata.svc_item))?.name
     return record(tx, { invoice, newCents, subject, itemName: item || nameOfInvoice(invoice) })
   })

@@ -31,6 +31,7 @@ import {
 } from './agreement.ts'
 import { installationRefunded } from './alerts.ts'
 import { type Attempt, storeLink } from './attempts.repo.ts'
+import { beginSpan } from './billing/plan-reports.ts'
 import type { InstalledPayment, PaymentsDeps } from './deps.ts'
 import { tenantOfCustomer } from './follow-invoice.ts'
 import { newlyRefunded } from './follow-refund.ts'
@@ -135,7 +136,7 @@ async function takeBack(
 }
 
 async function install(deps: PaymentsDeps, given: InstallAttempt) {
-  const { db, bundles, billing, clock } = deps
+  const { db, bundles, clock } = deps
   const { attempt, actor, finish } = given
   const { tenantId, itemId } = attempt
   await assertActive(deps, attempt)
@@ -150,9 +151,9 @@ async function install(deps: PaymentsDeps, given: InstallAttempt) {
     // A vendor or a fee that changed since the charge found no subscription to send it for.
     await enqueueSubscriptionTerms({ clock, tx }, subscriptionId)
     await storeLink(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, createdAt: isoNow(clock) })
-    const { customerId, priceModel, unitCents, currency } = payment
-    await billing.installed(tx, { paymentSubscriptionId: subscriptionId, tenantId, itemId, customerId, priceModel, unitCents, currency })
-    return bundles.store(tx, { actor, item, plan, payment: payment.columns })
+    const { columns, ...price } = payment
+    await beginSpan(tx, { ...price, paymentSubscriptionId: subscriptionId, tenantId, itemId, fromAt: isoNow(clock) })
+    return bundles.store(tx, { actor, item, plan, payment: columns })
   })
 }
 

@@ -1,6 +1,7 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { enqueueJob } from '../db/index.ts'
 import type { ItemRecord } from '../marketplace/index.ts'
+import { endSpan } from './billing/report-usage.ts'
 import { enqueueCancellation } from './cancellation.ts'
 import type { PaymentsDeps, Planned } from './deps.ts'
 import { assertBuyable, installPaid } from './install-paid.ts'
@@ -26,7 +27,7 @@ export const paymentsOfMarketplace = (deps: PaymentsDeps) => ({
     { paymentSubscriptionId, paidUntil }: Readonly<{ paymentSubscriptionId: string | null; paidUntil: string | null }>,
   ) => {
     if (paymentSubscriptionId === null) return paidUntil
-    await deps.billing.ended(tx, { id: paymentSubscriptionId })
+    await endSpan({ ...deps, tx }, { id: paymentSubscriptionId })
     await enqueueCancellation({ ...deps, tx }, paymentSubscriptionId)
     // The event of a new period may still come; the cancellation reads the period from the provider.
     return paidUntil !== null && paidUntil > isoNow(deps.clock) ? paidUntil : null

@@ -1,11 +1,16 @@
 import { Command, CommanderError } from 'commander'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { connectOutput, type Machine, printProblem } from '../../node/command-line.ts'
-
 import { buildVersion } from '../../node/package.ts'
 import { registerOneShots } from './one-shots.ts'
 import type { Act, Register } from './register.ts'
-import { registerServe } from './register-serve.ts'
+
+const registerServe: Register = (program, machine, act) => {
+  program
+    .command('serve')
+    .description('Run the daemon')
+    .action(act(async (options) => (await import('./serve.ts')).serveDaemon(machine, options)))
+}
 
 const commands: readonly Register[] = [registerServe, registerOneShots]
 

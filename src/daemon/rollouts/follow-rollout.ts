@@ -1,5 +1,5 @@
 import type { StreamMessage } from '../../core/contract/index.ts'
-import { problem } from '../../core/kit/index.ts'
+import { makeWatcher, problem } from '../../core/kit/index.ts'
 import { isOver } from '../../core/rollouts/index.ts'
 import { eventsAfter } from '../db/index.ts'
 import { countActions } from './actions.repo.ts'
@@ -51,7 +51,8 @@ async function* messages(
   { id, signal }: Input,
   after: number,
 ): AsyncGenerator<StreamMessage<unknown>> {
-  const watcher = rolloutBus.watch(id)
+  const watcher = makeWatcher()
+  const stopListening = rolloutBus.listen(watcher.notify, id)
   let seq = after
   try {
     while (!signal.aborted) {
@@ -66,7 +67,7 @@ async function* messages(
       await watcher.wait(clock, pollMs, signal)
     }
   } finally {
-    watcher.close()
+    stopListening()
   }
 }
 

@@ -7,7 +7,7 @@ import { feature } from '../feature/index.ts'
 import { cleanUpRollouts } from './clean-up-rollouts.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { downtimeMetrics } from './downtime-metrics.ts'
-import { startRolloutEngine } from './engine/engine.ts'
+import { rolloutLoop } from './engine/engine.ts'
 import { rolloutsRoutes } from './rollouts.routes.ts'
 
 export { versionsBeforeUpdate } from './attempts.repo.ts'
@@ -17,7 +17,7 @@ export { createRollout } from './create-rollout.ts'
 export type { Rehearse, RolloutsDeps } from './deps.ts'
 export { fixesOfEmergencies } from './emergency/emergencies.repo.ts'
 export { lacksOf } from './emergency/lacks-of.ts'
-export { makeRolloutEngine, type RolloutEngine, startRolloutEngine } from './engine/engine.ts'
+export { makeRolloutEngine, type RolloutEngine, rolloutLoop } from './engine/engine.ts'
 export { lateResults } from './engine/late-result.ts'
 export { commandsOfRollouts, snapshotsOfRollouts } from './open-rollouts.repo.ts'
 export { loadSynapseSchemas } from './plan-rollout.ts'
@@ -32,7 +32,7 @@ export { startRollout } from './start-rollout.ts'
 export const rolloutsFeature = feature<RolloutsDeps>({
   name: 'rollouts',
   routes: (deps) => rolloutsRoutes(deps),
-  loops: (deps) => [(signal) => startRolloutEngine(deps, signal)],
+  loops: (deps) => [rolloutLoop(deps)],
   cleanup: (deps) => [(signal) => cleanUpRollouts(deps, signal)],
   metrics: (deps, registry) => downtimeMetrics(deps, registry),
 })

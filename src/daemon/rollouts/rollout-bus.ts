@@ -1,53 +1,22 @@
-import type { Clock } from '../../core/kit/index.ts'
-
-/** Waits for changes of rollouts. A change between two waits is not missed: the next wait then returns at once. */
-export type Watcher = Readonly<{
-  notify(): void
-  /** Until a change, until `ms` are over, or until the signal aborts. */
-  wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void>
-  close(): void
-}>
-
 /**
- * Notifies the engine and the event streams of this process after a commit. It carries no data: watchers read the database, and poll it
+ * Notifies the engine and the event streams of this process after a commit. It carries no data: listeners read the database, and poll it
  * for changes by other replicas.
  */
 export type RolloutBus = Readonly<{
   changed(rolloutId: string): void
-  /** Watches one rollout, or all of them. */
-  watch(rolloutId?: string): Watcher
+  /** Listens to one rollout, or to all of them. Returns how to end that. */
+  listen(notify: () => void, rolloutId?: string): () => void
 }>
 
 export function makeRolloutBus(): RolloutBus {
-  const watchers = new Map<Watcher, string | undefined>()
+  const listeners = new Map<() => void, string | undefined>()
   return {
     changed: (rolloutId) => {
-      for (const [watcher, watched] of watchers) if (watched === undefined || watched === rolloutId) watcher.notify()
+      for (const [notify, heard] of listeners) if (heard === undefined || heard === rolloutId) notify()
     },
-    watch: (rolloutId) => {
-      const watcher = makeWatcher(() => watchers.delete(watcher))
-      watchers.set(watcher, rolloutId)
-      return watcher
+    listen: (notify, rolloutId) => {
+      listeners.set(notify, rolloutId)
+      return () => void listeners.delete(notify)
     },
   }
-}
-
-function makeWatcher(close: () => void): Watcher {
-  let isNotified = false
-  let endWait: () => void = () => undefined
-  const notify = () => {
-    isNotified = true
-    endWait()
-  }
-  const wait = async (clock: Clock, ms: number, signal: AbortSignal) => {
-    if (!isNotified && !signal.aborted) {
-      const timer = new AbortController()
-      endWait = () => timer.abort('notified') // without a reason Node.js builds an exception with a stack
-      signal.addEventListener('abort', endWait)
-      await clock.sleep(ms, timer.signal)
-      signal.removeEventListener('abort', endWait)
-    }
-    isNotified = false
-  }
-  return { notify, wait, close }
 }

@@ -2,7 +2,7 @@
 // Every password check goes through one function, under a counted attempt. Permissions are read from the database, never from the token.
 // Stores no password and no chat token. Does not decide what a role may do.
 import './sessions.tables.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import type { SessionsDeps } from './deps.ts'
 import { deleteExpiredFailures } from './login-attempts.ts'
 import { deleteExpiredSessions } from './sessions.repo.ts'
@@ -19,6 +19,6 @@ export { sessionsRoutes } from './sessions.routes.ts'
 export const sessionsFeature = feature<SessionsDeps>({
   name: 'sessions',
   routes: sessionsRoutes,
-  loops: (deps) => [repeat(deps, { everyMs: 60_000, name: 'deleting failed logins', run: () => deleteExpiredFailures(deps) })],
+  loops: (deps) => [{ name: 'delete failed logins', everyMs: 60_000, run: () => deleteExpiredFailures(deps) }],
   cleanup: (deps) => [(signal) => deleteExpiredSessions(deps, signal)],
 })

@@ -3,21 +3,20 @@
 // No repository password is stored; each is derived from a key in the settings.
 import './snapshots.tables.ts'
 import { snapshotsContract } from '../../core/snapshots/index.ts'
-import { releaseOwnLease } from '../db/index.ts'
-import { feature, repeat } from '../feature/index.ts'
+import { feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { abandonSnapshots } from './abandon-snapshots.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { drillBox } from './drill-box.ts'
 import { listSnapshots } from './list-snapshots.ts'
-import { runStoreMaintenance } from './maintain-stores.ts'
+import { maintainStores } from './maintain-stores.ts'
 import { restoreBox } from './restore-box.ts'
 import { snapshotMetrics } from './snapshot-metrics.ts'
-import { runSnapshotTasks } from './snapshot-tasks.ts'
+import { taskLoop } from './snapshot-tasks.ts'
 import { snapshotsJobs } from './snapshots.jobs.ts'
 import { summarizeProofs } from './summarize-proofs.ts'
 import { takeSnapshot } from './take-snapshot.ts'
-import { watchLease, watchSnapshots } from './watch-snapshots.ts'
+import { ageWatch } from './watch-snapshots.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
 export { eraseSnapshots, snapshotsOnHosts } from './erase-snapshots.ts'
@@ -40,7 +39,7 @@ export {
 } from './snapshot-store.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'
 export { isStored, newestPerTenant, registeredSnapshots } from './snapshots.repo.ts'
-export { watchSnapshots } from './watch-snapshots.ts'
+export { ageWatch } from './watch-snapshots.ts'
 
 export const snapshotsRoutes = (deps: SnapshotsDeps) =>
   serveContract(snapshotsContract, {
@@ -57,14 +56,9 @@ export const snapshotsFeature = feature<SnapshotsDeps>({
   routes: snapshotsRoutes,
   crons: snapshotsJobs,
   loops: (deps) => [
-    (signal) => runSnapshotTasks(deps, signal),
-    (signal) => runStoreMaintenance(deps, signal),
-    repeat(deps, {
-      everyMs: 60_000,
-      name: 'watching the age of snapshots',
-      run: () => watchSnapshots(deps),
-      atEnd: () => releaseOwnLease(deps, { name: watchLease, owner: deps.owner }),
-    }),
+    taskLoop(deps),
+    { name: 'maintain repositories in a bucket', everyMs: 30_000, run: ({ signal }) => maintainStores(deps, signal) },
+    ageWatch(deps),
   ],
   metrics: ({ db, clock }, registry) => snapshotMetrics({ db, clock, registry }),
 })

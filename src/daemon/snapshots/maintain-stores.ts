@@ -10,23 +10,13 @@ import { isWaiting, type QueuedTask, removeTask, waitingTasks } from './snapshot
 import { lockRepository, type SnapshotOwner } from './snapshots.repo.ts'
 
 const tasks: readonly SnapshotTask[] = ['prune', 'check', 'check-data']
-const everyMs = 30_000
 export const leaseMs = 60_000
 const checkEveryMs = 10_000
 
 /**
- * Maintains repositories in a bucket, with a credential that agents lack. Takes one lease per repository, and aborts when other work
- * on its box begins.
+ * Maintains repositories in a bucket, with a credential that agents lack: one pass over the queued tasks. Takes one lease per repository, and aborts
+ * when other work on its box begins; the task then stays queued.
  */
-export async function runStoreMaintenance(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
-  const { clock, log } = deps
-  while (!signal.aborted) {
-    await maintainStores(deps, signal).catch((err) => log.warn({ err }, 'maintenance of snapshot repositories failed; it will be retried'))
-    await clock.sleep(everyMs, signal)
-  }
-}
-
-/** One pass over the queued tasks; an aborted task stays queued. */
 export async function maintainStores(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
   if (!reachesStore(deps.settings)) return
   const queued = await waitingTasks(deps, tasks)

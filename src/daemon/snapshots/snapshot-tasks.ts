@@ -1,7 +1,8 @@
 import { isoIn, isoNow, newId } from '../../core/kit/index.ts'
 import { nextTasks, type SnapshotTask } from '../../core/snapshots/index.ts'
 import { type BoxRecord, boxById } from '../boxes/index.ts'
-import { acquireLease, type Db, holdLease, type Lease, releaseOwnLease, type Tx } from '../db/index.ts'
+import { type Db, holdLease, type Lease, type Tx } from '../db/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { enqueueDrill } from './drill-box.ts'
@@ -59,24 +60,15 @@ export async function removeTask(db: Db | Tx, { tenant_id, task }: QueuedTask): 
   return removed.numDeletedRows > 0n
 }
 
-const leaseName = 'snapshots.turns'
-const leaseMs = 60_000
-const everyMs = 15_000
+export const taskLoop = (deps: SnapshotsDeps): LeasedLoop => ({
+  name: 'start queued snapshot tasks',
+  everyMs: 15_000,
+  lease: { name: 'snapshots.turns', ttlMs: 60_000 },
+  run: ({ lease }) => startDueTasks(deps, lease),
+})
 
-/** Starts queued tasks on free boxes and hosts every 15 seconds, in one replica. */
-export async function runSnapshotTasks(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
-  const { clock, log } = deps
-  while (!signal.aborted) {
-    await startDueTasks(deps).catch((err) => log.warn({ err }, 'could not start queued snapshot tasks'))
-    await clock.sleep(everyMs, signal)
-  }
-  await releaseOwnLease(deps, { name: leaseName, owner: deps.owner }).catch(() => undefined)
-}
-
-/** One pass; does nothing while another replica has the lease. */
-export async function startDueTasks(deps: SnapshotsDeps): Promise<void> {
-  const lease = await acquireLease(deps, { name: leaseName, owner: deps.owner, ttlMs: leaseMs })
-  if (!lease) return
+/** One pass over free boxes and hosts. */
+async function startDueTasks(deps: SnapshotsDeps, lease: Lease): Promise<void> {
   const queued = await waitingTasks(deps, tasksOfAgents(deps))
   if (queued.length === 0) return
   const { boxOf, isFree, isReachable, busyHosts } = await readAvailability(deps, deps.db)

@@ -1,32 +1,33 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import { closeAlerts, openKeysOf, raiseAlert } from '../alerts/index.ts'
-import { acquireLease } from '../db/index.ts'
+import type { LeasedLoop } from '../feature/index.ts'
 import { lateKey, snapshotsLate } from './alerts.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { newestPerTenant, tenantsOfLostStores } from './snapshots.repo.ts'
 
-type Deps = Pick<SnapshotsDeps, 'db' | 'clock' | 'owner'>
+type Deps = Pick<SnapshotsDeps, 'db' | 'clock'>
 
-export const watchLease = 'snapshots.watch'
-const leaseMs = 60_000
 /** Yesterday's snapshot is overdue after this. */
 const lateMs = 26 * 60 * 60_000
 
 /** Raises `snapshot_overdue` when the newest snapshot of a managed box is older than the schedule demands, and closes it when there is a newer one. */
-export async function watchSnapshots(deps: Deps): Promise<void> {
-  const { db, owner } = deps
-  if (!(await acquireLease(deps, { name: watchLease, owner, ttlMs: leaseMs }))) return
-  const late = await lateBoxes(deps)
-  const isOpen = (await openKeysOf(db, 'snapshot_overdue')).some(({ key }) => key === lateKey)
-  if (isOpen !== late.length > 0) await alertLate(deps, late)
-}
+export const ageWatch = (deps: Deps): LeasedLoop => ({
+  name: 'watch the age of snapshots',
+  everyMs: 60_000,
+  lease: { name: 'snapshots.watch', ttlMs: 150_000 },
+  run: async () => {
+    const late = await lateBoxes(deps)
+    const isOpen = (await openKeysOf(deps.db, 'snapshot_overdue')).some(({ key }) => key === lateKey)
+    if (isOpen !== late.length > 0) await alertLate(deps, late)
+  },
+})
 
 /** Raised again by the daily job while it lasts, with the boxes of that day. */
-export const remindOfLate = async (deps: Pick<Deps, 'db' | 'clock'>): Promise<void> => alertLate(deps, await lateBoxes(deps))
+export const remindOfLate = async (deps: Deps): Promise<void> => alertLate(deps, await lateBoxes(deps))
 
 type LateBox = Readonly<{ slug: string; tenantId: string }>
 
-async function alertLate({ db, clock }: Pick<Deps, 'db' | 'clock'>, late: readonly LateBox[]): Promise<void> {
+async function alertLate({ db, clock }: Deps, late: readonly LateBox[]): Promise<void> {
   const [first, ...others] = late.length === 0 ? [] : await oldestFirst({ db, clock }, late)
   await db.transaction().execute(async (tx) => {
     if (first) await raiseAlert(tx, clock, snapshotsLate([first, ...others]))
@@ -39,7 +40,7 @@ async function alertLate({ db, clock }: Pick<Deps, 'db' | 'clock'>, late: readon
 }
 
 /** The oldest snapshot first. This reads all snapshots, so only an alert that is raised does it. */
-async function oldestFirst({ db, clock }: Pick<Deps, 'db' | 'clock'>, late: readonly LateBox[]) {
+async function oldestFirst({ db, clock }: Deps, late: readonly LateBox[]) {
   const newest = await newestPerTenant(db, isoNow(clock))
   return late
     .map(({ slug, tenantId }) => ({ slug, newestAt: newest.get(tenantId) ?? null }))
@@ -47,7 +48,7 @@ async function oldestFirst({ db, clock }: Pick<Deps, 'db' | 'clock'>, late: read
 }
 
 /** A snapshot that no command reported may be incomplete, and one of the future is of a clock that was wrong. */
-async function lateBoxes({ db, clock }: Pick<Deps, 'db' | 'clock'>): Promise<readonly LateBox[]> {
+async function lateBoxes({ db, clock }: Deps): Promise<readonly LateBox[]> {
   const [now, lateSince] = [isoNow(clock), isoIn(clock, -lateMs)]
   const boxes = await db
     .selectFrom('boxes')

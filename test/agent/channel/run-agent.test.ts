@@ -19,6 +19,7 @@ import { revokeHost } from '../../../src/daemon/hosts/revoke-host.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { anna, aReport, type HostWorld, hostWorld } from '../../support/host-world.ts'
+import { roundsOf } from '../../support/loops.ts'
 
 const id = 'r1.b1.1.report'
 const kind = 'tenant-box.report_versions'
@@ -304,7 +305,7 @@ test('a long command stays this agent’s: heartbeats keep its lease while every
   )
   await world.enqueue({ id, hostId: identity.hostId, deadlineMs: 86_400_000, ...aChange() } as never)
   await until(async () => (await status()) === 'running')
-  const sweep = commandSweep({ ...world.deps, owner: 'replica-1' })
+  const sweep = roundsOf({ ...world.deps, owner: 'replica-1' }, commandSweep(world.deps))
   const heardAgo = async () => {
     const { heard_at } = await world.deps.db.selectFrom('commands').select('heard_at').where('id', '=', id).executeTakeFirstOrThrow()
     return world.clock.now().getTime() - Date.parse(heard_at ?? '')

@@ -9,8 +9,8 @@ import { listAlerts, showAlert } from '../../../src/daemon/alerts/read-alerts.ts
 
 import { listAudit } from '../../../src/daemon/audit/read-audit.ts'
 import { type Db, enqueueJob } from '../../../src/daemon/db/index.ts'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
-import { retryJobs } from '../../../src/daemon/jobs/testing.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
+import { retryJobs } from '../../../src/daemon/work/testing.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'

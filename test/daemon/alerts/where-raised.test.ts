@@ -5,8 +5,8 @@ import type { Db } from '../../../src/daemon/db/index.ts'
 import { hostById } from '../../../src/daemon/hosts/hosts.repo.ts'
 import { freezeHost, revokeHost } from '../../../src/daemon/hosts/revoke-host.ts'
 import { abortRollout, pauseRollout, resumeRollout } from '../../../src/daemon/rollouts/testing.ts'
-import { snapshotsJobs, watchSnapshots } from '../../../src/daemon/snapshots/index.ts'
-import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { ageWatch, snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
+import { enqueueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 
 import { silentLogger } from '../../../src/node/index.ts'
 import { aReport } from '../../support/boxes.ts'
@@ -14,7 +14,9 @@ import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { hostWorld } from '../../support/host-world.ts'
 import { lifeWorld } from '../../support/life-world.ts'
+import { roundsOf } from '../../support/loops.ts'
 import { type Fate, rolloutWorld } from '../../support/rollout-world.ts'
+import { startDueTasks } from '../../support/snapshot-tasks.ts'
 import { aDrill, aTended, hourMs, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 const minute = 60_000
@@ -217,7 +219,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
     const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
     const run = () => daily?.run({ signal: new AbortController().signal })
     await clock.advance(25 * hourMs)
-    await watchSnapshots(deps)
+    await roundsOf(deps, ageWatch(deps))()
     expect(await alertsOf(db)).toEqual([])
     await clock.advance(2 * hourMs)
     await heard()
@@ -229,7 +231,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
         .execute()
     // A lost store is an alert of its own.
     await northIsLost(isoNow(clock))
-    for (const _ of [1, 2]) await watchSnapshots(deps)
+    for (const _ of [1, 2]) await roundsOf(deps, ageWatch(deps))()
     expect(await db.selectFrom('alerts').select(['title', 'count']).execute()).toEqual([
       { title: 'south has no recent snapshot', count: 1 },
     ])
@@ -246,7 +248,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
       ['south', 'c'],
     ] as const)
       await aSnapshot(slug, word)
-    await watchSnapshots(deps)
+    await roundsOf(deps, ageWatch(deps))()
     expect(await alertsOf(db)).toEqual(['snapshot_overdue snapshots closed 2x'])
   })
 })

@@ -82,15 +82,15 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     const { wholeReads, statements } = await overheard.during(async () => {
       const leaving = new AbortController()
       setMaxListeners(0, leaving.signal)
-      const { begin, metrics } = await compose({ ...deps, draining: leaving.signal })
-      const loops = begin()
+      const { begin, loops, metrics } = await compose({ ...deps, draining: leaving.signal })
+      const running = begin()
       while (clock.sleepers() < loops.length) await new Promise((turn) => setImmediate(turn))
       await metrics.registry.metrics()
       const { boxes, agents } = deps.config
       const times = { staleAfterMs: boxes.staleAfterMs, offlineAfterMs: agents.offlineAfterMs }
       for await (const part of namedSeries({ ...deps, ...times, maxBoxes: 10_000 })) named += part
       leaving.abort()
-      await Promise.all(loops)
+      await Promise.all(running)
     })
     expect(wholeReads.filter(({ table }) => !allowedAtRest.includes(table)).map(words)).toEqual([])
     expect(named.match(/^tenantry_box_up\{/gm)).toHaveLength(2000)

@@ -7,10 +7,19 @@ Times are cron expressions in UTC: minute, hour, day of the month, month, day of
 \`tenantry crons run <job>\` runs one now.
 `
 
+const headOfLoops = `
+## Loops
+What each daemon does again and again. *One daemon* means that one at a time does it, under a lease; when it stops or
+dies, another takes over.
+`
+
 test('the page of scheduled jobs is made from the declarations', async () => {
-  const crons = (await composedDaemon()).crons.toSorted((a, b) => (a.key < b.key ? -1 : 1))
+  const composed = await composedDaemon()
+  const crons = composed.crons.toSorted((a, b) => (a.key < b.key ? -1 : 1))
   const page = crons.map(({ key, expression, description }) => `\n- \`${key}\` (\`${expression}\`)\\\n  ${description}\n`)
-  await expect(head + page.join('')).toMatchFileSnapshot('../../../docs/scheduled-jobs.md')
+  const loops = composed.loops.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const lines = loops.map(({ name, everyMs, lease }) => `- ${name}: every ${everyMs / 1000} s${lease ? ', one daemon' : ''}\n`)
+  await expect([head, ...page, headOfLoops, '\n', ...lines].join('')).toMatchFileSnapshot('../../../docs/scheduled-jobs.md')
 })
 
 // Keys and times of the service specification.

@@ -9,7 +9,7 @@ import { checkpointAudit, checkpointHandler, checkpointTopic, recordAudit, reque
 import { listAudit, verifyAudit } from '../../../src/daemon/audit/read-audit.ts'
 
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 

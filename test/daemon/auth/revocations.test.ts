@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { publishRevocation, type Revoked, watchRevocations } from '../../../src/daemon/auth/index.ts'
+import { publishRevocation, type Revoked } from '../../../src/daemon/auth/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { watchedRevocations } from '../../support/loops.ts'
 
 const revokeOne = (db: Db, clock = manualClock(), subject = 'ses_1') =>
   db.transaction().execute((tx) => publishRevocation(tx, clock, { kind: 'admin-session', subject }))
@@ -12,7 +12,7 @@ onBothDialects('revocations', (fresh) => {
   test('another replica hears of a revocation at its next read, half a second later', async () => {
     const [db, clock, abort] = [await fresh(), manualClock(), new AbortController()]
     await revokeOne(db, clock, 'before the watch')
-    const watch = await watchRevocations({ db, clock, log: silentLogger() }, abort.signal)
+    const watch = await watchedRevocations({ db, clock }, abort.signal)
     const heard: (Revoked | 'everything')[] = []
     watch.onRevoked((revoked) => heard.push(revoked))
     await revokeOne(db, clock)
@@ -23,7 +23,8 @@ onBothDialects('revocations', (fresh) => {
 
   test('without a read for more than a second nothing in memory is believed, and after the gap all of it is dropped', async () => {
     const [db, clock, abort] = [await fresh(), manualClock(), new AbortController()]
-    const watch = await watchRevocations({ db, clock, log: silentLogger() }, abort.signal)
+    const watch = await watchedRevocations({ db, clock }, abort.signal)
+    await watch.readNow()
     abort.abort() // the reader is gone; time goes on
     await clock.advance(1000)
     expect(watch.fresh()).toBe(true)
@@ -37,7 +38,7 @@ onBothDialects('revocations', (fresh) => {
 
   test('every concurrent revocation is heard once, in order', async () => {
     const [db, clock, abort] = [await fresh(), manualClock(), new AbortController()]
-    const watch = await watchRevocations({ db, clock, log: silentLogger() }, abort.signal)
+    const watch = await watchedRevocations({ db, clock }, abort.signal)
     const heard: string[] = []
     watch.onRevoked((revoked) => heard.push(revoked === 'everything' ? revoked : revoked.subject))
     const subjects = Array.from({ length: 20 }, (_, n) => `ses_${n}`)

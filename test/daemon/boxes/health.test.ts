@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { VersionsReport } from '../../../src/core/boxes/index.ts'
 import { isoIn, isoNow } from '../../../src/core/kit/index.ts'
-import { applyReports, watchHealth } from '../../../src/daemon/boxes/index.ts'
+import { applyReports, healthWatch } from '../../../src/daemon/boxes/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { aProbe, aReport } from '../../support/boxes.ts'
 import { aBoxesWorld, aLiveBox, anApi, type BoxesWorld, heardOf } from '../../support/boxes-world.ts'
 import { emptyDatabase } from '../../support/databases.ts'
+import { roundsOf } from '../../support/loops.ts'
 
 let db: Db
 let room: BoxesWorld
@@ -40,7 +41,7 @@ const failedCheck = () => ({
 async function pass(ms: number): Promise<void> {
   await room.clock.advance(ms)
   await heardOf(room)
-  await watchHealth({ ...room, owner: 'one' })
+  await roundsOf({ ...room, owner: 'one' }, healthWatch(room))()
 }
 
 const open = () => db.selectFrom('alerts').select(['kind', 'subject', 'count']).where('open_key', 'is not', null).orderBy('id').execute()
@@ -100,13 +101,13 @@ const boxId = async () => (await db.selectFrom('boxes').select('id').executeTake
 test('while the host is silent no alert is raised, and an open one stays', async () => {
   await report({ services: services({ synapse: service('exited') }) })
   await room.clock.advance(300_000)
-  await watchHealth({ ...room, owner: 'one' })
+  await roundsOf({ ...room, owner: 'one' }, healthWatch(room))()
   expect(await open()).toEqual([])
   expect(await counts()).toMatchObject({ down: 0, unknown: 1 })
   await pass(1_000)
   expect((await open()).length).toBe(1)
   await room.clock.advance(300_000)
-  await watchHealth({ ...room, owner: 'one' })
+  await roundsOf({ ...room, owner: 'one' }, healthWatch(room))()
   expect((await open()).length).toBe(1)
 })
 
@@ -125,7 +126,7 @@ test('two replicas raise one alert', async () => {
   await report({ services: services({ synapse: service('exited') }) })
   await room.clock.advance(120_000)
   await heardOf(room)
-  await Promise.all(['one', 'two'].map((owner) => watchHealth({ ...room, owner })))
+  await Promise.all(['one', 'two'].map((owner) => roundsOf({ ...room, owner }, healthWatch(room))()))
   expect(await open()).toEqual([{ kind: 'box_down', subject: 'linden', count: 1 }])
 })
 

@@ -6,15 +6,14 @@ import { features } from '../../../src/daemon/app/features.ts'
 import { fleetDeps } from '../../../src/daemon/app/fleet-deps.ts'
 import { chainNames } from '../../../src/daemon/audit/audit.repo.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
-import { beginManualRun } from '../../../src/daemon/crons/begin-run.ts'
-import { beginAllDue, trackRuns } from '../../../src/daemon/crons/index.ts'
 import { enqueueJob } from '../../../src/daemon/db/index.ts'
 import { enqueueCommand } from '../../../src/daemon/hosts/commands.repo.ts'
 import { findFormerKey, findHostByKeyId } from '../../../src/daemon/hosts/hosts.repo.ts'
 import { nextCommand } from '../../../src/daemon/hosts/next-command.ts'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
-import { findJob } from '../../../src/daemon/jobs/testing.ts'
 import { knownBox } from '../../../src/daemon/rollouts/testing.ts'
+import { enqueueManualRun } from '../../../src/daemon/work/due-crons.ts'
+import { cronHandler, cronTopic, drainJobs, enqueueDueCrons } from '../../../src/daemon/work/index.ts'
+import { findJob } from '../../../src/daemon/work/testing.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring, anAccount, anAdminWorld, aSession } from '../../support/admin-world.ts'
 import { stuckFence } from '../../support/alerts.ts'
@@ -128,14 +127,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     expect((await chainNames(deps.db)).length).toBeGreaterThan(50)
   })
 
-  test('replicas claim job runs', async () => {
+  test('due crons are enqueued and run', async () => {
     const all = { ...deps, ...fleetDeps(deps), admin: deps, files: deps, users: deps, declared: () => ({ cleanups: [] }) }
-    const jobs = features.flatMap(({ crons }) => crons?.(all as never) ?? [])
-    const room = { ...deps, runs: trackRuns(() => undefined) }
-    expect(await wholeReads(() => beginAllDue(room, jobs, stop.signal))).toEqual([])
-    const [job] = jobs
-    if (!job) throw new Error('there is no job')
+    const crons = features.flatMap(({ crons }) => crons?.(all as never) ?? [])
+    expect(await wholeReads(enqueueDueCrons(deps, () => crons))).toEqual([])
+    const cron = { ...(crons[0] as (typeof crons)[number]), run: async () => 'done' }
     const actor = { kind: 'system', name: 'test' } as const
-    expect(await wholeReads(() => beginManualRun(room, actor, job))).toEqual([])
+    const handlers = { [cronTopic]: cronHandler({ ...deps, crons: () => [cron] }) }
+    expect(await wholeReads(() => enqueueManualRun(deps, actor, cron))).toEqual([])
+    expect(await wholeReads(() => drainJobs({ db: deps.db, clock, log: deps.log, handlers }))).toEqual([])
   })
 })

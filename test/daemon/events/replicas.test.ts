@@ -3,7 +3,8 @@ import { sql } from 'kysely'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Audience } from '../../../src/core/events/index.ts'
 import { type Db, listenForCommits, openDatabase, type Tx } from '../../../src/daemon/db/index.ts'
-import { runEvents } from '../../../src/daemon/events/index.ts'
+import { eventLoops } from '../../../src/daemon/events/index.ts'
+import { runLoops } from '../../../src/daemon/work/index.ts'
 import { silentLogger, systemClock } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aReplica, aToken, type HearingClient, happen, happened, type Replica, until } from '../../support/event-world.ts'
@@ -18,7 +19,7 @@ async function replicas(dialect: 'sqlite' | 'postgres', count: number): Promise<
   const { db, url } = await emptyDatabase(dialect)
   const stopping = new AbortController()
   const all = Array.from({ length: count }, (_, n) => aReplica(n === 0 ? db : openDatabase(url).db, systemClock))
-  const loops = all.map((one) => runEvents({ ...one, log: silentLogger() }, stopping.signal))
+  const loops = all.flatMap((one, n) => runLoops({ ...one, log: silentLogger(), owner: `replica_${n}` }, eventLoops(one), stopping.signal))
   closing.push(async () => {
     stopping.abort()
     await Promise.all(loops)

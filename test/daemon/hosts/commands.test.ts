@@ -20,6 +20,7 @@ import {
 import { systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { aReport, hostWorld, shortTimes } from '../../support/host-world.ts'
+import { roundsOf } from '../../support/loops.ts'
 
 const refused = (code: ProblemCode) => expect.toSatisfy((error: unknown) => isProblem(error, code), code)
 const silence = { protocolVersion: 1, agentVersion: '0.1.0', engine: null, resources: null, reports: [], holding: [] }
@@ -37,7 +38,7 @@ onBothDialects('commands of agents', (fresh) => {
     const next = async (holding: { id: string; leaseToken: number }[] = []) => (await agent.nextCommand({ body: { holding } })).command
     const admin = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
     const viewer = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer vera' }) })
-    const sweep = commandSweep({ ...world.deps, owner: 'replica-1' })
+    const sweep = roundsOf({ ...world.deps, owner: 'replica-1' }, commandSweep(world.deps))
     /** Advances time for a daemon that sweeps all the time. */
     const pass = async (seconds: number) => {
       await sweep()
@@ -377,7 +378,7 @@ onBothDialects('commands of agents', (fresh) => {
     await next()
     await sweep()
     await clock.advance(20 * 60_000)
-    const restarted = commandSweep({ ...deps, owner: 'replica-2' })
+    const restarted = roundsOf({ ...deps, owner: 'replica-2' }, commandSweep(deps))
     await restarted()
     expect((await stored()).status).toBe('leased')
     await clock.advance(19_000)
@@ -441,7 +442,7 @@ onBothDialects('commands of agents', (fresh) => {
     await sweep()
     await enqueue({ id, hostId, deadlineMs: 1 })
     await clock.advance(10)
-    await commandSweep({ ...deps, owner: 'replica-2' })()
+    await roundsOf({ ...deps, owner: 'replica-2' }, commandSweep(deps))()
     expect((await stored()).status).toBe('queued')
     await sweep()
     expect((await stored()).status).toBe('expired')

@@ -6,6 +6,7 @@ import { commandById, commandSweep, composeHandlers, type FailureHandlers, isAns
 import { systemRandom } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aReport, hostWorld } from '../../support/host-world.ts'
+import { roundsOf } from '../../support/loops.ts'
 
 const silence = { protocolVersion: 1, agentVersion: '0.1.0', engine: null, resources: null, reports: [], holding: [] }
 const id = 'cmd_1'
@@ -29,7 +30,7 @@ onBothDialects('a command that ends without a result', (fresh) => {
     const post = (outcome: typeof bad | typeof good) => agent.postResult({ params: { id }, body: { leaseToken: 1, outcome } })
     const expire = async () => {
       await world.clock.advance(60_000)
-      await commandSweep({ ...world.deps, owner: 'replica-1' })()
+      await roundsOf({ ...world.deps, owner: 'replica-1' }, commandSweep(world.deps))()
     }
     return { ...world, heard, take, post, expire }
   }

@@ -3,6 +3,7 @@ import type { Db } from '../../../src/daemon/db/index.ts'
 import { hostWatch } from '../../../src/daemon/hosts/index.ts'
 import { aBoxesWorld, aHost, type BoxesWorld, heardOf } from '../../support/boxes-world.ts'
 import { emptyDatabase } from '../../support/databases.ts'
+import { roundsOf } from '../../support/loops.ts'
 
 let db: Db
 let room: BoxesWorld
@@ -10,7 +11,7 @@ let look: () => Promise<void>
 beforeEach(async () => {
   db = (await emptyDatabase('sqlite')).db
   room = await aBoxesWorld(db)
-  look = hostWatch({ ...room, owner: 'one' })
+  look = roundsOf({ ...room, owner: 'one' }, hostWatch(room))
 })
 afterEach(() => db.destroy())
 
@@ -54,7 +55,7 @@ test('after its own downtime the daemon listens for two minutes first', async ()
   expect(await open()).toEqual([])
   await pass(1, [])
   expect(await open()).toEqual(['host_offline host-1'])
-  look = hostWatch({ ...room, owner: 'two' })
+  look = roundsOf({ ...room, owner: 'two' }, hostWatch(room))
   await room.clock.advance(3_600_000)
   await look()
   expect(await open()).toEqual(['host_offline host-1'])

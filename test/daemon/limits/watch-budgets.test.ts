@@ -3,9 +3,10 @@ import { manualClock, problem } from '../../../src/core/kit/index.ts'
 import { defaultBudgets } from '../../../src/core/limits/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import type { BudgetStore } from '../../../src/daemon/limits/budget-store.ts'
-import { memoryStore, watchBudgets } from '../../../src/daemon/limits/index.ts'
+import { budgetWatch, memoryStore } from '../../../src/daemon/limits/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aTenant } from '../../support/limits-world.ts'
+import { roundsOf } from '../../support/loops.ts'
 
 const alertsOf = async (db: Db) =>
   (await db.selectFrom('alerts').select(['kind', 'subject', 'status', 'count']).orderBy('id').execute()).map(
@@ -13,6 +14,8 @@ const alertsOf = async (db: Db) =>
   )
 const mailsOf = async (db: Db) =>
   (await db.selectFrom('jobs').select('topic').execute()).filter(({ topic }) => topic === 'alerts.tell').length
+
+const watchBudgets = (deps: Parameters<typeof budgetWatch>[0] & Readonly<{ owner: string }>) => roundsOf(deps, budgetWatch(deps))()
 
 onBothDialects('a tenant above 80 percent of its budget', (fresh) => {
   async function aWatch() {

@@ -335,14 +335,12 @@ onBothDialects('installs of the marketplace', (fresh) => {
   test('an item that gets a price while it is installed for free is not installed', async () => {
     const db = await fresh()
     let change: (() => Promise<unknown>) | undefined
-    const { approved } = (await aMarketplaceWorld(db)).deps
-    const listed: typeof approved.listed = async (of) => {
+    const roomsOf = async () => {
       await change?.()
-      return approved.listed(of)
+      return []
     }
-    const room = await aMarketplaceWorld(db, { isFirst: false, deps: { approved: { ...approved, listed } } })
-    await approve(db, aManifest(), 'ten_one')
-    const { id } = await room.published(anApp())
+    const room = await aMarketplaceWorld(db, { deps: { roomsOf } })
+    const { id } = await room.published()
     change = async () => {
       change = undefined
       await room.operator.changeItem({ params: { id }, body: { priceModel: 'flat-monthly', priceCents: 1000 } })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoIn, isoNow } from '../../../src/core/kit/index.ts'
 import { acknowledgeAlert } from '../../../src/daemon/alerts/operator-actions.ts'
-import { lockRunnable, runnableInstallation } from '../../../src/daemon/modules/index.ts'
+import { lockRunnable, runnableInstallation } from '../../../src/daemon/modules/runnable.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aManifest, aModulesWorld, approve } from '../../support/modules-world.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { enqueueDelivery } from '../../../src/daemon/alerts/make-deliveries.ts'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { receiveEvent } from '../../../src/daemon/payments/events.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aPaymentsWorld } from '../../support/payments/payments-world.ts'

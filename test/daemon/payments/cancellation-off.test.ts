@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { noProvider, paymentsFeature } from '../../../src/daemon/payments/index.ts'
+import { drainJobs } from '../../../src/daemon/work/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aBillingWorld } from '../../support/payments/billing-world.ts'
 
 onBothDialects('while no provider is set', (fresh) => {
   type Room = Awaited<ReturnType<typeof aBillingWorld>>
   const hours = async ({ db, clock, deps, jobs }: Room, count: number) => {
-    const handlers = { ...jobs, ...paymentsFeature.jobs?.({ ...deps, provider: noProvider }) }
+    const handlers = { ...jobs, ...paymentsFeature.jobs?.({ ...deps, provider: noProvider } as never) }
     for (let minute = 0; minute < count * 60; minute += 10) {
       await drainJobs({ db, clock, log: deps.log, handlers })
       await clock.advance(10 * 60_000)

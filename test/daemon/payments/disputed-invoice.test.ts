@@ -1,6 +1,6 @@
 import type Stripe from 'stripe'
 import { expect, test } from 'vitest'
-import { stripeInvoices } from '../../../src/daemon/payments/stripe-invoices.ts'
+import { stripeInvoices } from '../../../src/daemon/payments/provider/stripe-invoices.ts'
 
 /** A paid invoice at the provider, whose charge stays `disputed` whatever the outcome. */
 async function disputeOf(disputed: boolean, states: readonly string[], { lostCents = 500, refundedCents = 0 } = {}) {

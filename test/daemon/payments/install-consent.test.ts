@@ -210,7 +210,7 @@ onBothDialects('a tenant pays what it was shown', (fresh) => {
       },
     }
     const deps = { ...room.deps, provider }
-    const job = paymentsFeature.jobs?.(deps)['payments.install']
+    const job = paymentsFeature.jobs?.(deps as never)['payments.install']
     const attemptId = (await room.attempts())[0]?.id as string
     await room.clock.advance(25 * 3_600_000)
     const journals = new Set<number>()

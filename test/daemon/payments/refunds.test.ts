@@ -183,7 +183,7 @@ onBothDialects('an uninstallation just before the end of its period', (fresh) =>
       await again
       return room.provider.listInvoices(filter)
     }
-    const jobs = paymentsFeature.jobs?.({ ...room.deps, provider: { ...room.provider, listInvoices } })
+    const jobs = paymentsFeature.jobs?.({ ...room.deps, provider: { ...room.provider, listInvoices } } as never)
     await jobs?.['payments.cancellation']?.({ id: (await room.rows())[0]?.payment_subscription_id }, { last: false })
     for (let nth = 0; nth < 5; nth++) {
       await room.deliver()

@@ -1,6 +1,6 @@
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'
-import { asFailure } from '../../../src/daemon/payments/stripe-failures.ts'
+import { asFailure } from '../../../src/daemon/payments/provider/stripe-failures.ts'
 
 type Raw = Readonly<{ statusCode: number; message: string; code?: string }>
 

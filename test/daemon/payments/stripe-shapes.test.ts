@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { secret } from '../../../src/core/kit/index.ts'
 import { isPaymentFailure, type PaymentProvider } from '../../../src/core/payments/index.ts'
 import { eventVerifier, openPaymentProvider } from '../../../src/daemon/payments/index.ts'
-import { stripeProvider } from '../../../src/daemon/payments/stripe-provider.ts'
+import { stripeProvider } from '../../../src/daemon/payments/provider/stripe-provider.ts'
 import { aStripeMock, hasStripeMock } from '../../support/payments/stripe-mock.ts'
 
 // The real SDK against stripe-mock, which refuses a call that the provider's OpenAPI document does not allow.

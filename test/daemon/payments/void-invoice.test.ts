@@ -1,6 +1,6 @@
 import type Stripe from 'stripe'
 import { expect, test } from 'vitest'
-import { stripeInvoices } from '../../../src/daemon/payments/stripe-invoices.ts'
+import { stripeInvoices } from '../../../src/daemon/payments/provider/stripe-invoices.ts'
 
 type Stored = Readonly<{ status: string; isOfSubscription?: boolean; totalCents?: number }>
 

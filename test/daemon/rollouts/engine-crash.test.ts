@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { isInFlight, isOver } from '../../../src/core/rollouts/index.ts'
 import { acquireLease, type Lease } from '../../../src/daemon/db/index.ts'
-import { makeRolloutEngine, startRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
+import { makeRolloutEngine, rolloutLoop } from '../../../src/daemon/rollouts/index.ts'
 import { abortRollout, beginUpdate, pauseRollout, resumeRollout, runRollout } from '../../../src/daemon/rollouts/testing.ts'
+import { runLoop } from '../../../src/daemon/work/index.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { type Fate, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
@@ -100,7 +101,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     const id = await world.started()
     const draining = new AbortController()
-    const running = startRolloutEngine(world.deps, draining.signal)
+    const running = runLoop(world.deps, rolloutLoop(world.deps), draining.signal)
     // Next to no time passes: what moves the engine on is being woken.
     const until = async (reached: () => Promise<boolean>) => {
       for (let look = 0; !(await reached()); look++) {

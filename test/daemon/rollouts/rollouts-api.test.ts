@@ -354,7 +354,7 @@ onBothDialects('the rollouts api', (fresh) => {
       expect((await events.next()).value).toMatchObject({ event: 'rollout.started' })
       const elsewhere = await apiOf({
         ...world,
-        deps: { ...world.deps, rolloutBus: { changed: () => undefined, watch: world.deps.rolloutBus.watch } },
+        deps: { ...world.deps, rolloutBus: { changed: () => undefined, listen: world.deps.rolloutBus.listen } },
       })
       const told = events.next()
       await elsewhere.pauseRollout({ params: { id }, body: { reason: 'lunch' } })

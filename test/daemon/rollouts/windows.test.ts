@@ -3,8 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { parseWindow } from '../../../src/core/wall-clock/index.ts'
 import { holdsOf } from '../../../src/daemon/boxes/index.ts'
+import { rolloutLoop } from '../../../src/daemon/rollouts/index.ts'
 import { abortRollout, listRollouts, pauseRollout, resumeRollout, rolloutsToRun, showAction } from '../../../src/daemon/rollouts/testing.ts'
 import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
+import { runLoop } from '../../../src/daemon/work/index.ts'
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
@@ -93,9 +95,8 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
   test('the loop of the engine wakes for it by itself', async () => {
     const { world, id } = await onSaturday([{ slug: 'acme' }])
     const stop = new AbortController()
-    const { startRolloutEngine } = await import('../../../src/daemon/rollouts/index.ts')
     await until(world, '2026-03-29T00:59:58.000Z')
-    const loop = startRolloutEngine(world.deps, stop.signal)
+    const loop = runLoop(world.deps, rolloutLoop(world.deps), stop.signal)
     const rest = async () => {
       while (world.clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
     }

@@ -2,11 +2,12 @@ import { expect, test } from 'vitest'
 import { drillBox } from '../../../src/daemon/snapshots/drill-box.ts'
 import type { SnapshotsDeps } from '../../../src/daemon/snapshots/index.ts'
 import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
-import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { enqueueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 
 import { anOperator } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aGate, heldUpOrOver, stoppedBeforeCommit } from '../../support/held-up.ts'
+import { startDueTasks } from '../../support/snapshot-tasks.ts'
 import { dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 onBothDialects('a command for a snapshot and its expiry are serialized:', (fresh) => {

@@ -5,8 +5,9 @@ import { problem } from '../../../src/core/kit/index.ts'
 import { eraseSnapshots, snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
 import { forgetLostStore } from '../../../src/daemon/snapshots/lost-stores.ts'
 import { maintainStores } from '../../../src/daemon/snapshots/maintain-stores.ts'
-import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { enqueueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { startDueTasks } from '../../support/snapshot-tasks.ts'
 import { aDrill, aListed, anUpdate, aRestore, aTended, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 const lost: AgentError = { code: 'SNAPSHOT_STORE_LOST', message: 'The snapshots in /srv/snapshots/north are gone. fix: mount its disk' }

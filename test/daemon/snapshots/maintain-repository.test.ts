@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { isoIn } from '../../../src/core/kit/index.ts'
 import { snapshotForMove, snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
-import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { enqueueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { recordSnapshot } from '../../../src/daemon/snapshots/snapshots.repo.ts'
 
 import { onBothDialects } from '../../support/databases.ts'
+import { startDueTasks } from '../../support/snapshot-tasks.ts'
 import { aListed, aTended, dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 onBothDialects('results of repository maintenance', (fresh) => {

@@ -5,8 +5,9 @@ import { holdBox } from '../../../src/daemon/boxes/index.ts'
 import { acquireLease } from '../../../src/daemon/db/index.ts'
 import type { SnapshotsDeps } from '../../../src/daemon/snapshots/index.ts'
 import { maintainStores } from '../../../src/daemon/snapshots/maintain-stores.ts'
-import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { enqueueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { startDueTasks } from '../../support/snapshot-tasks.ts'
 import { aTended, dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 const settings = {

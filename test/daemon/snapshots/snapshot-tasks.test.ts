@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import type { Db, Tx } from '../../../src/daemon/db/index.ts'
 import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
-import { startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { aHost } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { startDueTasks } from '../../support/snapshot-tasks.ts'
 import { aDrill, aTended, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 const going = { signal: new AbortController().signal }

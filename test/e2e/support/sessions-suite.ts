@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { secret } from '../../../src/core/kit/index.ts'
-import { openSigningKeys, watchRevocations } from '../../../src/daemon/auth/index.ts'
+import { openSigningKeys } from '../../../src/daemon/auth/index.ts'
 import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
 import { type AuthenticateUser, authenticateUser, loginWaiters, type SessionsDeps } from '../../../src/daemon/sessions/index.ts'
 import { login } from '../../../src/daemon/sessions/login.ts'
 import { silentLogger, systemClock, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring } from '../../support/admin-world.ts'
 import type { HomeserverWorld } from '../../support/homeserver-world.ts'
+import { watchedRevocations } from '../../support/loops.ts'
 import { roleBook } from '../../support/sessions-world.ts'
 
 const password = 'correct horse battery'
@@ -22,7 +23,7 @@ export function sessionsSuite(subject: () => Subject): void {
   beforeAll(async () => {
     const { db, homeserver, homeservers } = subject().world
     const base = { db, clock: systemClock, random: systemRandom, keyring: aKeyring(), log: silentLogger() }
-    const [keys, revocations] = [await openSigningKeys(base, 'platform'), await watchRevocations(base, stopping.signal)]
+    const [keys, revocations] = [await openSigningKeys(base, 'platform'), await watchedRevocations(base, stopping.signal)]
     const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
     deps = { ...base, keys, revocations, rules, roles: roleBook, homeservers, waiting: loginWaiters(), refusals: {} }
     authenticate = authenticateUser(deps)

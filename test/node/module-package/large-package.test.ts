@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { beforeAll, expect, test } from 'vitest'
 import { ZipFile } from 'yazl'
 import { maxPackageBytes } from '../../../src/core/modules/index.ts'
-import { storedPackage } from '../../../src/daemon/store/stored-package.ts'
+import { storedPackage } from '../../../src/daemon/modules/store/stored-package.ts'
 import {
   type LoadedModule,
   loadModule,

@@ -1,10 +1,10 @@
 import { isoNow, newId, type TenantId, type UserId } from '../../../src/core/kit/index.ts'
-import { type BillingDeps, billingFeature, openActiveUsers } from '../../../src/daemon/billing/index.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import type { Mail } from '../../../src/daemon/mail/mail.ts'
 import { recordMonthlyUsage } from '../../../src/daemon/modules/index.ts'
 import { receiveEvent } from '../../../src/daemon/payments/events.ts'
+import { type BillingDeps, openActiveUsers, paymentsFeature } from '../../../src/daemon/payments/index.ts'
 import { changeTenant } from '../../../src/daemon/tenants/index.ts'
 import { aPaymentsWorld } from './payments-world.ts'
 import { type DoubleEvent, signedEvent } from './provider-double.ts'
@@ -36,13 +36,12 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
     ...room.deps,
     ...{ mailer: { send: async (mail: Mail) => String(mails.push(mail)) }, transferPayouts, activeUsers: openActiveUsers(room.deps) },
     pricedModule: async (_: unknown, { moduleId }: Readonly<{ moduleId: string }>) => modules.get(moduleId),
-    recordModules: (signal: AbortSignal) => recordMonthlyUsage({ db, clock }, signal),
     changeTenant: (actor: Parameters<typeof changeTenant>[1], change: Parameters<typeof changeTenant>[2]) =>
       changeTenant({ ...room.deps, windows }, actor, change),
     ...changed,
   })
   const deps = replica()
-  const jobs = { ...room.jobs, ...billingFeature.jobs?.(deps) }
+  const jobs = { ...paymentsFeature.jobs?.(deps), ...room.jobs }
   const runJobs = async () => {
     for (;;) {
       const due = await db.selectFrom('jobs').selectAll().where('next_at', '<=', isoNow(clock)).orderBy('id').execute()
@@ -57,7 +56,7 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
     const summaries: string[] = []
     const info = (_: unknown, summary?: string) => void summaries.push(summary ?? '')
     const logged = { ...of, log: { ...of.log, info } as typeof of.log }
-    const cron = billingFeature.crons?.(logged).find((one) => one.key === key)
+    const cron = paymentsFeature.crons?.(logged).find((one) => one.key === key)
     if (!cron) throw new Error(`no cron ${key}`)
     const answer = await cron.run({ signal: new AbortController().signal })
     const topics = [
@@ -66,7 +65,7 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
       'billing.unsent-reports',
       'billing.statements',
     ]
-    const handlers = billingFeature.jobs?.(logged)
+    const handlers = paymentsFeature.jobs?.(logged)
     for (;;) {
       const due = db.selectFrom('jobs').selectAll().where('next_at', '<=', isoNow(clock)).where('topic', 'in', topics)
       const job = await due.orderBy('id').executeTakeFirst()
@@ -104,7 +103,7 @@ export async function aBillingWorld(db: Db, { transferPayouts = false, deps: cha
     },
     /** Moves the clock day by day; events arrive, and crons run at their times. */
     until: async (at: string, isUp: (at: string) => boolean = () => true) => {
-      const due = (billingFeature.crons?.(deps) ?? []).filter(({ key }) => crons.includes(key))
+      const due = (paymentsFeature.crons?.(deps) ?? []).filter(({ key }) => crons.includes(key))
       let missed = new Set<string>()
       for (;;) {
         const now = clock.now()

@@ -1,7 +1,7 @@
 import { secret } from '../../../src/core/kit/index.ts'
 import { isPaymentFailure, type PaymentProvider } from '../../../src/core/payments/index.ts'
 import { eventVerifier } from '../../../src/daemon/payments/index.ts'
-import { stripeProvider } from '../../../src/daemon/payments/stripe-provider.ts'
+import { stripeProvider } from '../../../src/daemon/payments/provider/stripe-provider.ts'
 import { aStripeMock, hasStripeMock } from './stripe-mock.ts'
 
 /** The provider, and each call of it also sent by the real SDK to stripe-mock: a call that the provider's document does not allow fails. */

@@ -6,7 +6,8 @@ import { boxSizes } from './0005-box-sizes.ts'
 import { liveLogs } from './0006-live-logs.ts'
 import { people } from './0007-people.ts'
 import { boxImports } from './0008-box-imports.ts'
-import { companyLogins } from './0009-company-logins.ts'
+import { cronsAsJobs } from './0009-crons-as-jobs.ts'
+import { companyLogins } from './0010-company-logins.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -19,5 +20,6 @@ export const migrations: readonly Migration[] = [
   liveLogs,
   people,
   boxImports,
+  cronsAsJobs,
   companyLogins,
 ]

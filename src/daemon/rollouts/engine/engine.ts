@@ -1,9 +1,9 @@
 import { isProblem } from '../../../core/kit/index.ts'
 import { acquireLease, type Lease, releaseLease } from '../../db/index.ts'
+import type { Loop } from '../../feature/index.ts'
 import type { RolloutsDeps } from '../deps.ts'
 import { rolloutsToRun } from '../open-rollouts.repo.ts'
 import { streamOf } from '../publish.ts'
-import type { Watcher } from '../rollout-bus.ts'
 import type { AwaitedCommand } from './observe.ts'
 import { runRollout } from './run-rollout.ts'
 
@@ -72,34 +72,32 @@ export function makeRolloutEngine(deps: RolloutsDeps): RolloutEngine {
 }
 
 /**
- * Runs rollouts until the signal aborts: every `pollMs`, and shortly after a command or a rollout changed in this process. Any number
- * of replicas may run it; each rollout has one owner. Resolves once the leases are released.
+ * Runs rollouts: every `pollMs`, and shortly after a command or a rollout changed in this process. Any number of replicas may do so; each
+ * rollout has one owner.
  */
-export async function startRolloutEngine(deps: RolloutsDeps, signal: AbortSignal): Promise<void> {
-  const { clock, log, rolloutBus, settings } = deps
-  const watcher = rolloutBus.watch()
+export function rolloutLoop(deps: RolloutsDeps): Loop {
   const engine = makeRolloutEngine(deps)
-  try {
-    while (!signal.aborted) {
-      const awaited = await engine.tick(signal).catch((err) => {
-        log.warn({ err }, 'rollouts could not be read and are retried')
-        return []
-      })
-      const stopListening = listenToCommands(deps, awaited, watcher)
-      await clock.sleep(burstMs, signal)
-      await watcher.wait(clock, settings.pollMs, signal)
+  let stopListening = (): void => undefined
+  return {
+    name: 'run rollouts',
+    everyMs: deps.settings.pollMs,
+    listen: deps.rolloutBus.listen,
+    run: async ({ signal, wake }) => {
       stopListening()
-    }
-  } finally {
-    watcher.close()
-    await engine.releaseLeases().catch((err) => log.warn({ err }, 'the leases of rollouts were not released and will expire'))
+      stopListening = listenToCommands(deps, await engine.tick(signal), wake)
+      await deps.clock.sleep(burstMs, signal)
+    },
+    atEnd: () => {
+      stopListening()
+      return engine.releaseLeases()
+    },
   }
 }
 
-/** Notifies the watcher once any of the commands changes. Answers how to stop. */
-function listenToCommands({ bus }: RolloutsDeps, commands: readonly AwaitedCommand[], watcher: Watcher): () => void {
+/** Calls `wake` once any of the commands changes. Returns how to stop. */
+function listenToCommands({ bus }: RolloutsDeps, commands: readonly AwaitedCommand[], wake: () => void): () => void {
   const waits = commands.map(({ id, revision }) => bus.untilChanged(id, revision))
-  for (const { notified } of waits) void notified.then(watcher.notify)
+  for (const { notified } of waits) void notified.then(wake)
   return () => {
     for (const { cancel } of waits) cancel()
   }

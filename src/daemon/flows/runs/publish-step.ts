@@ -1,0 +1,61 @@
+import type { RunEffect } from '../../../core/boards/index.ts'
+import type { TenantEventType } from '../../../core/events/index.ts'
+import type { Tx, Write } from '../../db/index.ts'
+import { recordEvents } from '../../events/index.ts'
+import type { StepDeps } from './deps.ts'
+import type { RunRecord } from './runs.repo.ts'
+import type { AppliedStep } from './step.types.ts'
+
+type Published = Parameters<typeof recordEvents>[2]['events'][number]
+
+/** The id of a checkpoint or form for clients. */
+export const checkpointId = (runId: string, tokenId: string): string => `${runId}.${tokenId}`
+
+/**
+ * Stores the writes of a step and its events for those who may read the run: in order, in one statement, so that the tenant's counter is locked
+ * briefly.
+ */
+export async function publishStep(
+  { clock }: Pick<StepDeps, 'clock'>,
+  tx: Tx,
+  { run, board, effects, isNew, writes }: AppliedStep & Readonly<{ isNew: boolean; writes: readonly Write[] }>,
+): Promise<void> {
+  const audience = audienceOf(run)
+  // The space keeps the events of a private one from triggers of other spaces and from modules that may not read it.
+  const payload = { runId: run.id, boardId: run.boardId, spaceId: run.spaceId }
+  const isCheckpoint = (elementId: string) => board.graph.elements.get(elementId)?.kind === 'checkpoint'
+  const steps = [
+    { type: isNew ? 'run.started' : 'run.advanced', payload } as const,
+    ...effects.flatMap((effect) => eventsOf(effect, run, isCheckpoint)),
+  ]
+  // Each event has the ids of its type; the list has lost which is whose.
+  const events = steps.map((event) => ({ ...event, audience })) as unknown as Published[]
+  await recordEvents(tx, clock, { tenantId: run.tenantId, events, writes })
+}
+
+type Ids = Readonly<Record<string, string | null>>
+
+function eventsOf(
+  effect: RunEffect,
+  { id: runId, boardId, spaceId }: RunRecord,
+  isCheckpoint: (elementId: string) => boolean,
+): readonly Readonly<{ type: TenantEventType; payload: Ids }>[] {
+  if (effect.type === 'opened' || effect.type === 'closed') {
+    const { elementId, id } = effect.token
+    if (!isCheckpoint(elementId)) return []
+    const type = effect.type === 'opened' ? 'checkpoint.created' : 'checkpoint.resolved'
+    return [{ type, payload: { checkpointId: checkpointId(runId, id), runId, spaceId } }]
+  }
+  if (effect.type === 'sla_warning') return [{ type: 'sla.warning', payload: { runId, boardId, spaceId, elementId: effect.elementId } }]
+  if (effect.type === 'ended')
+    return [{ type: effect.status === 'completed' ? 'run.completed' : 'run.failed', payload: { runId, boardId, spaceId } }]
+  return []
+}
+
+/** Those who may read the run (`mayRead`). */
+const audienceOf = ({ spaceId, readers: { users, roles } }: RunRecord) => ({
+  capability: 'manageRuns' as const,
+  ...(spaceId === null ? {} : { within: [spaceId] }),
+  ...(users.length > 0 ? { users: [...users] } : {}),
+  ...(roles.length > 0 ? { roles: [...roles] } : {}),
+})

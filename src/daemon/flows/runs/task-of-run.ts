@@ -1,0 +1,34 @@
+import { roleKey } from '../../../core/tasks/index.ts'
+import { executeWrites } from '../../db/index.ts'
+import type { RunTasks } from '../../tasks/index.ts'
+import { advanceLocked, runFailed } from './advance-run.ts'
+import type { StepDeps } from './deps.ts'
+import { changeElement, openElements } from './elements.repo.ts'
+import { recheck } from './recheck-approvers.ts'
+import { lockRun } from './runs.repo.ts'
+
+/** Steps the run of a task in the transaction that completes the task, and checks it in the one that gives the task to others. */
+export const runTasks = (deps: StepDeps): RunTasks => ({
+  lock: async (tx, { tenantId, runId }) => {
+    await lockRun(tx, { tenantId, id: runId })
+  },
+  completed: async (tx, { tenantId, runId, id }, by) => {
+    const element = (await openElements(tx, { tenantId, runId })).find(({ taskId }) => taskId === id)
+    const run = element && (await lockRun(tx, { tenantId, id: runId }))
+    if (run?.state.failure) {
+      // Without the reason, which may quote variables: the assignee may have no part in the run.
+      throw runFailed(run, { ...run.state.failure, message: run.state.failure.code })
+    }
+    if (!run) return
+    const { elementId, tokenId } = element
+    await advanceLocked(deps, tx, { run, input: { type: 'complete', elementId, tokenId, by } })
+  },
+  moved: async (tx, { tenantId, runId, id, assignedRole }, { isGain }) => {
+    const element = (await openElements(tx, { tenantId, runId })).find(({ taskId }) => taskId === id)
+    const role = assignedRole && roleKey(assignedRole)
+    // The check of a role that loses its users finds the element by it.
+    if (element && role !== null && role !== (element.escalatedRole ?? element.role))
+      await executeWrites(tx, [changeElement(element, { escalated_role: role })])
+    await recheck(deps, tx, { tenantId, runId, isGain, movedTokenId: element?.tokenId ?? null })
+  },
+})
