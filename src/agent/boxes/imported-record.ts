@@ -17,6 +17,8 @@ const ForeignStackRecord = z.object({
   addresses: z.array(z.object({ address: z.string(), port: z.number() })),
 })
 
+export const BoxPortsRecord = z.object({ public: z.number(), platform: z.number(), probe: z.number() })
+
 export const ProjectRecord = z.object({
   name: z.string(),
   folder: z.string(),
@@ -29,5 +31,9 @@ export const ImportedRecord = z.object({
   commandId: z.string(),
   mark: z.object({ position: z.number(), lastEvents: z.array(z.string()) }),
   stack: ForeignStackRecord,
-  observed: z.object({ chatDomain: z.string(), project: ProjectRecord }),
+  observed: z.object({
+    ...{ chatDomain: z.string(), project: ProjectRecord },
+    managed: z.boolean().default(false),
+    ports: BoxPortsRecord.nullable().default(null),
+  }),
 })

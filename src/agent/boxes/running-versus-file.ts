@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Service } from '../../core/boxes/index.ts'
-import { isProblem, problem } from '../../core/kit/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import type { ComposedService, ContainerEngine, ContainerMount, ContainerState, LocalBox, Project, ProjectNetwork } from '../ports/index.ts'
 import { readComposeFile, resolvedCompose } from './compose-file.ts'
 import { isHashOfOtherCompose } from './compose-upgrade.ts'
@@ -36,16 +36,6 @@ async function runningDifferences(engine: ContainerEngine, project: Project, com
 /** The services that another file would change. */
 export const servicesChangedBy = async (engine: ContainerEngine, project: Project, composeFile: string): Promise<Service[]> =>
   (await runningDifferences(engine, project, composeFile)).flatMap(({ services }) => services)
-
-/** The differences as findings; a file that compose refuses is one. */
-export async function differenceFindings(engine: ContainerEngine, project: Project): Promise<string[]> {
-  try {
-    return (await runningDifferences(engine, project)).map(({ text }) => text)
-  } catch (error) {
-    if (!isProblem(error, 'COMPOSE_INVALID')) throw error
-    return [`${error.message}. fix: correct ${basename(project.composeFile)} until docker compose config accepts it`]
-  }
-}
 
 /** Throws PREFLIGHT_REFUSED. `doing` is a verb such as updating. */
 export async function assertRunsAsWritten(engine: ContainerEngine, { slug, project }: LocalBox, doing: string): Promise<void> {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ChatDomain, effectiveSettings, portableHomeserver } from '../../core/boxes/index.ts'
 import { asJson, problem, type Random } from '../../core/kit/index.ts'
-import { type BoxSecrets, newBoxSecrets } from '../boxes/index.ts'
-import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import { type BoxSecrets, newBoxSecrets, readBoxSecrets } from '../boxes/index.ts'
+import type { ContainerEngine, LocalBox, Project } from '../ports/index.ts'
 import type { PortableBox } from '../rebuild/index.ts'
 import { findChat } from './chat-evidence.ts'
 import { python, secretsScript } from './chat-script.ts'
@@ -26,7 +26,7 @@ export async function foreignSettings(
   const values = Object.fromEntries([...effectiveSettings(evidence.config)].map(([key, { value }]) => [key, value]))
   return {
     stack: { chat: portableHomeserver(values), limits: {}, data: { synapse: 'media', minio: 'objects' }, findings: [], dataFindings: [] },
-    secrets: await secretsIn({ engine, signal, random }, { id: container.id, name: container.name, boxId }),
+    secrets: await secretsIn({ engine, signal, random }, { id: container.id, name: container.name, boxId, project }),
     probe: undefined,
     minioRootUser: undefined,
     serverName: ChatDomain.safeParse(values.server_name).data,
@@ -36,7 +36,7 @@ export async function foreignSettings(
 
 async function secretsIn(
   { engine, random, signal }: Reading,
-  { id, name, boxId }: Readonly<{ id: string; name: string; boxId: string }>,
+  { id, name, boxId, project }: Readonly<{ id: string; name: string; boxId: string; project: Project }>,
 ): Promise<BoxSecrets> {
   const { exitCode, stdout } = await engine.exec(id, python(secretsScript), { signal })
   const read = exitCode === 0 ? Secrets.safeParse(asJson(stdout)) : undefined
@@ -44,8 +44,13 @@ async function secretsIn(
   if (!read?.success) throw problem('BOX_UNHEALTHY', `The signing key or the secrets of the chat server in ${name} cannot be read`)
   const { signingKey, macaroon_secret_key, form_secret, registration_shared_secret } = read.data
   const made = newBoxSecrets(random, boxId)
+  const former = await readBoxSecrets(project).catch(() => undefined)
+  // The platform knows those of a box that was completed in place, and a return to it needs them.
+  const known = former?.boxId === boxId ? former : made
+  const { edgeSecret, appserviceToken, homeserverToken } = known
   return {
     ...made,
+    ...{ edgeSecret, appserviceToken, homeserverToken },
     signingKeyId: signingKey[1],
     signingKeySeed: signingKey[2],
     macaroonSecret: macaroon_secret_key ?? made.macaroonSecret,

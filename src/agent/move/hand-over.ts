@@ -67,7 +67,7 @@ export const handOver =
     const ended = await deps.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
       {
-        admit: async () => assertManaged(await boxOfCommand(deps.boxes, payload), 'moving'),
+        admit: async () => assertManaged(await boxOfCommand(deps.boxes, payload)),
         perform: async (record) => {
           const box = await boxOfStartedCommand(deps.boxes, payload)
           const run = { deps, context, payload, box, repository: repositoryOnce(context) }

@@ -107,7 +107,7 @@ export const boxCommands = {
       folder: z.string().startsWith('/'),
       project: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/),
     }),
-    result: z.object({ report: VersionsReport, findings: z.array(z.string()) }),
+    result: z.object({ report: VersionsReport }),
     secrets: [],
   },
   /** Registers a box again on its own host, whose agent lost its records. Changes nothing in the box. */
@@ -126,32 +126,6 @@ export const boxCommands = {
     }),
     result: z.object({ report: VersionsReport }),
     secrets: [],
-  },
-  /** Renders what an observed box needs to be managed; with `expected`, the checksum of the shown diff, it applies exactly that diff. */
-  'tenant-box.complete': {
-    payload: z.object({
-      ...AddressedBox,
-      chatDomain: ChatDomain,
-      publicUrl: z.string(),
-      ports: Ports,
-      edgeImage: ImageRef,
-      edgeDigest: Digest.optional(),
-      probe: ProbeRule,
-      expected: z
-        .string()
-        .regex(/^[0-9a-f]{64}$/)
-        .nullable(),
-    }),
-    result: z.object({
-      applied: z.boolean(),
-      diff: z.string().max(200_000),
-      diffSha256: z.string(),
-      /** Reasons why it cannot be managed yet; empty once it is. */
-      findings: z.array(z.string()),
-      report: VersionsReport,
-      probe: ProbeResult.nullable(),
-    }),
-    secrets: ['registries'],
   },
 
   ...importCommands,

@@ -24,7 +24,11 @@ export function droppedData({ chat, database, media, otherContainers }: ImportEv
   ]
 }
 
-function droppedOfDatabase({ name, remoteMembers, otherClients, appservices, otherSchemas }: DatabaseEvidence): Dropped[] {
+/** The application service of the platform, in every box. */
+const platformService = 'tenantry'
+
+function droppedOfDatabase({ name, remoteMembers, otherClients, otherSchemas, ...database }: DatabaseEvidence): Dropped[] {
+  const appservices = database.appservices.filter((id) => id !== platformService)
   return [
     ...(remoteMembers > 0
       ? [

@@ -18,7 +18,6 @@ const HostName = z
   .max(100)
   .regex(/^[!-~]+$/, 'must be the name of a host')
 const Asked = z.object({ commandId: z.string() })
-const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be the checksum of a shown diff')
 
 const MoveBody = z.strictObject({
   to: HostName.meta({ description: 'Name of the target host' }),
@@ -207,20 +206,6 @@ export const lifecycleContract = {
     status: 202,
     problems: ['INVALID_TRANSITION', 'HOST_OFFLINE', 'HOST_REVOKED'],
     summary: 'Restore a removed box',
-  }),
-  completeBox: endpoint({
-    method: 'POST',
-    audit: 'box.complete.asked',
-    path: `${ofBox}/complete`,
-    auth: admin('operator'),
-    params: bySlug,
-    body: z.strictObject({
-      expected: Sha256.nullable().meta({ description: 'null previews the diff; its checksum applies exactly that diff' }),
-    }),
-    returns: Asked,
-    status: 202,
-    problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD', 'PORT_TAKEN'],
-    summary: 'Complete the adoption of an observed box, after its diff was shown',
   }),
   ...importContract,
   adoptAgain: endpoint({

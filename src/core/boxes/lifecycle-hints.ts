@@ -65,5 +65,4 @@ export const lifecycleQuestions = {
   confirmMove: (slug: string) => `Permanently delete the copy of ${slug} on its old host?`,
   moveBack: (slug: string) => `Revert the move and run ${slug} on its old host again?`,
   undoRemoval: (slug: string) => `Restore ${slug}?`,
-  complete: (slug: string) => `Apply these changes to ${slug}? Its services restart where necessary.`,
 } as const

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { boxesContract } from '../../core/boxes/index.ts'
+import { type boxesContract, notForeign } from '../../core/boxes/index.ts'
 import { type Actor, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
@@ -12,12 +12,12 @@ const deadlineMs = 30 * 60_000
 
 type Input = Readonly<{ slug: string }> & z.output<typeof boxesContract.planImport.body>
 
-/** Asks the agent what the import of an observed stack would do. Throws NOT_FOUND, CONFLICT for a managed box, HOST_OFFLINE. */
+/** Asks the agent what the import of an observed stack would do. Throws NOT_FOUND, CONFLICT for a box of the template, HOST_OFFLINE. */
 export async function planImport(deps: QueryDeps, actor: Actor, { slug, drop }: Input): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = deps
   const box = await existingBox(db, slug)
   assertLive(box)
-  if (box.managed) throw problem('CONFLICT', `box ${slug} is already managed; nothing to import`)
+  if (box.folder === null) throw problem('CONFLICT', notForeign(slug))
   await assertHostOnline(deps, db, box)
   const commandId = newId(random, 'cmd')
   await db.transaction().execute(async (tx) => {
