@@ -12,6 +12,7 @@ import {
 } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { Ago, type Fact, KeyValues, Section, Status, type Tone, useNow } from '../kit/index.ts'
+import { ImportActions } from './import-actions.tsx'
 import { MoveActions, RemovalActions } from './lifecycle-actions.tsx'
 import { words } from './words.ts'
 
@@ -21,7 +22,7 @@ export function Lifecycle({ box: { slug, import: imported, move, removal, openCo
   return (
     <>
       {imported && (
-        <Section title={words.import}>
+        <Section title={words.import} aside={<ImportActions slug={slug} one={imported} />}>
           <KeyValues facts={importFacts(imported)} />
           <NextStep>{importHint(imported, slug)}</NextStep>
         </Section>

@@ -1,3 +1,4 @@
+import { plural } from '../kit/index.ts'
 import type { BoxImport, ImportState } from './import-record.ts'
 
 const over: readonly ImportState[] = ['failed', 'undone', 'finished']
@@ -34,3 +35,10 @@ export const adoptedFindings = (box: Readonly<{ slug: string; managed: boolean; 
 ]
 
 export const notForeign = (slug: string): string => `box ${slug} is a box of the box template already; nothing to import`
+
+/** Content that an undo of an import loses. */
+export function writtenText(written: BoxImport['written']): string {
+  if (written === null) return 'unknown: the database of the box does not answer'
+  const { events, media, lastAt } = written
+  return events + media === 0 ? 'nothing' : `${plural(events, 'event')} and ${media} media, the last at ${lastAt ?? 'an unknown time'}`
+}

@@ -105,7 +105,7 @@ export type {
   ObjectsEvidence,
 } from './import-evidence.ts'
 export { isFound } from './import-evidence.ts'
-export { adoptedFindings, importHint, inPlaceText, isImportFinished, isInPlace, notForeign, observedText } from './import-hints.ts'
+export { adoptedFindings, importHint, inPlaceText, isImportFinished, isInPlace, notForeign, observedText, writtenText } from './import-hints.ts'
 export { ImportPlan, planImport } from './import-plan.ts'
 export { BoxImport, type ImportEvent, type ImportState, importTransition } from './import-record.ts'
 export { type ImportStep, type ImportWorld, importSaga, type UndoImportStep, undoImportSaga } from './import-saga.ts'

@@ -65,4 +65,7 @@ export const lifecycleQuestions = {
   confirmMove: (slug: string) => `Permanently delete the copy of ${slug} on its old host?`,
   moveBack: (slug: string) => `Revert the move and run ${slug} on its old host again?`,
   undoRemoval: (slug: string) => `Restore ${slug}?`,
+  importBox: (slug: string, downtimeMs: number) =>
+    `Import ${slug}? Its chat is offline for about ${duration(downtimeMs)}; then logins go through the platform alone.`,
+  undoImport: (slug: string, project: string) => `Stop ${slug} and start its stack ${project} as it was?`,
 } as const
