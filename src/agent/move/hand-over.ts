@@ -9,7 +9,7 @@ import {
   Service,
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
-import { isoNow, plural, problem } from '../../core/kit/index.ts'
+import { isoNow, isProblem, plural, problem } from '../../core/kit/index.ts'
 import {
   clearDump,
   prepareRepository,
@@ -34,10 +34,11 @@ import {
   removeFenceFile,
   reportVersions,
   waitForService,
+  waitUntil,
   waitUntilStable,
 } from '../boxes/index.ts'
 import { isAlive, readComposeText } from '../change/index.ts'
-import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import type { CommandContext, CommandExecutor, ContainerState, LocalBox, Repository } from '../ports/index.ts'
 import {
   type EndedCommand,
   type EndedSaga,
@@ -87,10 +88,17 @@ async function observeWriters({ deps, context, payload, box }: Run, log: SagaLog
   if (failure || done.size === 0 || log.elapsedMs() > payload.deadlineMs) return { fenced: true, quiet: true }
   const [fence, containers] = await Promise.all([readFence(box.project), deps.engine.containers(box.project)])
   const quiet = !containers.some((one) => (one.service === 'synapse' || one.service === 'minio') && isAlive(one))
-  return { fenced: fence?.holder === context.commandId, quiet }
+  return { fenced: payload.removal ? fence !== undefined : fence?.holder === context.commandId, quiet }
 }
 
-type Ready = Reserved & Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
+type Ready = Reserved &
+  Readonly<{
+    images: Record<string, { image: string; digest: string | null }>
+    installed: InstalledVersions
+    /** Of a box that is removed and not whole: its last snapshot may fail, or is not tried, with the reason. */
+    isBroken?: boolean
+    noSnapshot?: string
+  }>
 
 const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): SpaceOwner => ({
   commandId: context.commandId,
@@ -98,16 +106,17 @@ const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): SpaceOwner =>
 })
 
 const actsOf = (run: Run): SagaActs<HandOverStep> => {
-  const { deps, context, box } = run
+  const { deps, context, payload, box } = run
   return {
-    ready: () => prepareHandOver(run),
+    ready: () => (payload.removal ? prepareRemoval(run) : prepareHandOver(run)),
     fence: async () => {
-      await closeBox(deps, box, context.commandId)
+      // A box that a failed command left fenced is removed behind that fence.
+      if (!payload.removal || !(await readFence(box.project))) await closeBox(deps, box, context.commandId)
       return { at: isoNow(deps.clock) }
     },
-    stop: async () => {
+    stop: async (at) => {
       // Requested before anything stops: a restarted agent has lost the password, and the daemon may be away.
-      await run.repository()
+      if ((at.resultOf('ready') as Ready).noSnapshot === undefined) await run.repository()
       await stopServices(deps, box, ['synapse', 'minio'])
       await clearDump(deps, context.commandId)
     },
@@ -132,9 +141,47 @@ async function prepareHandOver(run: Run): Promise<Ready> {
   await assertNoOtherServices(box)
   await assertMovable(deps, box)
   const containers = await deps.engine.containers(box.project)
-  const down = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
+  const down = firstDown(containers)
   if (down) throw problem('BOX_UNHEALTHY', `${down} of ${box.slug} does not run. fix: repair the box before moving it`)
   await assertNoOtherDatabases(deps, box)
+  return prepareSnapshot(run, containers)
+}
+
+const firstDown = (containers: readonly ContainerState[]): Service | undefined =>
+  Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
+
+/** A removal needs no health and no template. Only a box that is whole must have its last snapshot. */
+async function prepareRemoval(run: Run): Promise<Ready> {
+  const { deps, box } = run
+  const containers = await deps.engine.containers(box.project)
+  const isBroken = firstDown(containers) !== undefined
+  try {
+    await startDatabase(run, containers)
+    await assertNoOtherDatabases(deps, box, 'pass')
+    return { ...(await prepareSnapshot(run, containers)), isBroken }
+  } catch (error) {
+    if (!isBroken || !isProblem(error)) throw error
+    return { room: [], images: {}, installed: unknownVersions, isBroken, noSnapshot: error.message }
+  }
+}
+
+/** A stopped box has a last snapshot if its database starts. */
+async function startDatabase({ deps, context, box }: Run, containers: readonly ContainerState[]): Promise<void> {
+  const { engine, servers, clock } = deps
+  const { signal } = context
+  const isThere = containers.some(({ service }) => service === 'postgres')
+  if (isThere) await engine.start(box.project, ['postgres'])
+  const isUp = () => servers.databaseReady(box)
+  if (isThere && (await waitUntil({ clock, everyMs: 1_000, timeoutMs: databaseMs, signal }, isUp))) return
+  throw problem('BOX_UNHEALTHY', `postgres of ${box.slug} does not run`)
+}
+
+const databaseMs = 2 * 60_000
+
+const unknownVersions: InstalledVersions = { migrationsHead: '0000', postgres: 'unknown', synapse: 'unknown', minio: 'unknown' }
+
+async function prepareSnapshot(run: Run, containers: readonly ContainerState[]): Promise<Ready> {
+  const { deps, box } = run
   const repository = await run.repository()
   await prepareRepository(deps, run.context, repository)
   const bytes = await volumeBytes(deps, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
@@ -154,12 +201,22 @@ async function assertNoOtherServices(box: LocalBox): Promise<void> {
   )
 }
 
-async function snapshot({ deps, context, box, repository }: Run, { signal, resultOf }: StepContext<HandOverStep>): Promise<SnapshotTaken> {
-  const { images, installed } = resultOf('ready') as Ready
+type LastSnapshot = SnapshotTaken | Readonly<{ noSnapshot: string }>
+
+async function snapshot({ deps, context, box, repository }: Run, { signal, resultOf }: StepContext<HandOverStep>): Promise<LastSnapshot> {
+  const { images, installed, isBroken, noSnapshot } = resultOf('ready') as Ready
+  if (noSnapshot !== undefined) return { noSnapshot }
   const { commandId } = context
   const onWaiting = reportWaiting(context, 'snapshot')
-  const request = { box, repository: await repository(), tier: 'final', commandId, images, installed, signal, onWaiting } as const
-  return (await takeBoxSnapshot(deps, request)).taken
+  const take = async () => {
+    const request = { box, repository: await repository(), tier: 'final', commandId, images, installed, signal, onWaiting } as const
+    return (await takeBoxSnapshot(deps, request)).taken
+  }
+  return take().catch((error: unknown) => {
+    signal.throwIfAborted()
+    if (!isBroken || !isProblem(error)) throw error
+    return { noSnapshot: error.message }
+  })
 }
 
 /** A box that a failed hand-over had stopped is opened after one good probe. */
@@ -180,7 +237,9 @@ async function restart({ deps, context, box }: Run, signal: AbortSignal): Promis
 function resultFrom({ box }: Run, { outcome, facts, entries, resultOf, elapsedMs }: EndedSaga<HandOverStep>): Ended {
   if (outcome === 'committed' || outcome === 'unfinished') {
     const fencedAt = (resultOf('fence') as { at: string } | undefined)?.at ?? entries[0]?.at ?? ''
-    return { result: { snapshot: resultOf('snapshot') as SnapshotTaken, fencedAt, durationMs: elapsedMs() } }
+    const last = resultOf('snapshot') as LastSnapshot
+    const taken = 'noSnapshot' in last ? { snapshot: null, noSnapshot: last.noSnapshot } : { snapshot: last }
+    return { result: { ...taken, fencedAt, durationMs: elapsedMs() } }
   }
   const { code, message }: AgentError = facts.failure ?? { code: 'INTERNAL', message: 'the hand-over failed without a reason' }
   if (outcome === 'rolled_back') return { failure: { code, message: withRemark(message, `${box.slug} serves as before`) } }

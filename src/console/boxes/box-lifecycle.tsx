@@ -88,6 +88,7 @@ const removalFacts = (removal: BoxRemoval): readonly Fact[] => [
   ['State', <Status tone={removal.state === 'failed' ? 'failed' : 'waiting'}>{removal.state.replaceAll('_', ' ')}</Status>],
   ...causeOf(removal),
   ['Last snapshot', removal.snapshotId?.slice(0, 8)],
+  ['Remarks', removal.remarks.length > 0 ? removal.remarks.join('; ') : undefined],
   ['Data expires', removal.keepUntil && <Ago at={removal.keepUntil} />],
 ]
 

@@ -197,8 +197,9 @@ export const boxCommands = {
   },
   /** Fences and stops the box and takes a last snapshot. It stays stopped until another host has it, it is taken back, or it is removed. */
   'tenant-box.hand_over': {
-    payload: z.object({ ...AddressedBox, deadlineMs }),
-    result: z.object({ snapshot: SnapshotTaken, fencedAt: z.string(), durationMs: z.number() }),
+    /** `removal`: a box that is not whole is stopped too, without a last snapshot where none can be taken. */
+    payload: z.object({ ...AddressedBox, deadlineMs, removal: z.boolean().optional() }),
+    result: z.object({ snapshot: SnapshotTaken.nullable(), noSnapshot: z.string().optional(), fencedAt: z.string(), durationMs: z.number() }),
     secrets: ['snapshots'],
   },
   /** Creates the box on this host from a snapshot, under a higher epoch. `failed` leaves nothing behind. */

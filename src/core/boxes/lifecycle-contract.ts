@@ -190,11 +190,14 @@ export const lifecycleContract = {
       confirm: Slug.meta({ description: 'The slug, repeated' }),
       reason: Reason,
       now: z.boolean().default(false).meta({ description: 'Erase its data on the host right after the last snapshot' }),
+      hostIsDead: HostName.optional().meta({
+        description: 'Name of its host, typed, when it is permanently lost: the record ends, and data may stay there',
+      }),
     }),
     returns: BoxRemoval,
     status: 202,
     problems: ['CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'VALIDATION', 'INVALID_TRANSITION'],
-    summary: 'Remove a box after a last snapshot; its data stay on the host until they expire',
+    summary: 'Remove a box, healthy or not, after a last snapshot; its data stay on the host until they expire',
   }),
   undoRemoval: endpoint({
     method: 'POST',

@@ -105,12 +105,12 @@ const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
         removal: (step) => finishRemovalTakeBack(step, result),
       },
     ),
-  'tenant-box.remove': (tx, command) =>
+  'tenant-box.remove': (tx, command, result) =>
     dispatch(
       { deps, tx, command },
       {
         move: (step) => stepMove(step, { event: 'removed', change: { fromCopy: false, keepUntil: null } }),
-        removal: finishErase,
+        removal: (step) => finishErase(step, result),
       },
     ),
 })

@@ -62,7 +62,9 @@ export const snapshotResults = (deps: Deps): ResultHandlers => ({
   // The tier comes from the command, not from the agent's result.
   'tenant-box.snapshot': (tx, command, { snapshot }) =>
     register({ ...deps, tx }, command, { ...takenFacts(snapshot), tier: tierOf(command) }),
-  'tenant-box.hand_over': (tx, command, { snapshot }) => register({ ...deps, tx }, command, { ...takenFacts(snapshot), tier: 'final' }),
+  'tenant-box.hand_over': async (tx, command, { snapshot }) => {
+    if (snapshot) await register({ ...deps, tx }, command, { ...takenFacts(snapshot), tier: 'final' })
+  },
   'tenant-box.update': async (tx, command, result) => {
     const facts = updateFacts(deps, command, result)
     if (facts) await register({ ...deps, tx }, command, { ...facts, installed: await installedBefore(deps, tx, command) })
