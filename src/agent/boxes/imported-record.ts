@@ -11,6 +11,7 @@ const ForeignStackRecord = z.object({
   database: z.object({
     ...{ container: z.string(), database: z.string(), role: z.string(), port: z.number(), isLocal: z.boolean() },
     otherSchemas: z.array(z.string()),
+    hasExtensions: z.boolean().default(false),
   }),
   media: z.array(z.object({ from: z.string(), inside: z.string() })),
   objects: z.string().nullable(),

@@ -48,6 +48,7 @@ export async function surveyStack(deps: SurveyDeps, { project }: Pick<LocalBox, 
           ),
     objects: objects ? await found(() => objectsEvidence(deps.disk, objects)) : null,
     addresses,
+    imageFaults: [],
     otherContainers: 'failure' in chat ? [] : own.filter(({ id }) => !parts.includes(id)).map(({ name }) => name),
     freeBytes: await deps.disk.freeBytes(disk),
   }
@@ -78,6 +79,7 @@ function stackOf({ chat, database, objects, holders, evidence }: Parts): Foreign
     database: {
       ...{ container: server.container.id, database: database.database, role: server.role, port: server.port, isLocal: server.isLocal },
       otherSchemas: [...evidence.database.otherSchemas],
+      hasExtensions: evidence.database.extensions.length > 0,
     },
     media: mediaFolders(chat.container, chat.mediaPath),
     objects: objects && evidence.objects ? (hostPathOf(objects, evidence.objects.path) ?? null) : null,

@@ -70,6 +70,8 @@ export type ForeignDatabase = Readonly<{
   isLocal: boolean
   /** Schemas that stay behind. */
   otherSchemas: readonly string[]
+  /** It has extensions beside plpgsql, which stay behind. */
+  hasExtensions: boolean
 }>
 
 /** How far a chat server has written. */

@@ -141,6 +141,11 @@ export type ContainerEngine = Readonly<{
   pull(image: string, options: PullOptions): Promise<string>
   /** The digest that a pull of `repository:tag` would return now; nothing is pulled. */
   resolve(image: string, options: ResolveOptions): Promise<string>
+  /**
+   * Why an image does not run on the processor of this host; undefined where it does, or where nobody says. Asks its registry for an image that
+   * is not here.
+   */
+  misfit(image: string, options: ResolveOptions): Promise<string | undefined>
   /** Registry digest of a local image; null when it has none, undefined when the image is missing. */
   localDigest(image: string): Promise<string | null | undefined>
   /** C library of a local image; null when unknown. Throws NOT_FOUND for a missing image. */

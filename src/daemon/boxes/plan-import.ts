@@ -5,6 +5,7 @@ import { recordAudit } from '../audit/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import { existingBox } from './boxes.repo.ts'
 import { currentManifest } from './manifests.ts'
+import { imagesOf } from './provision-box.ts'
 import { assertHostOnline, assertLive, type QueryDeps } from './query-boxes.ts'
 
 /** Sizes of media and objects are read file by file. */
@@ -24,7 +25,8 @@ export async function planImport(deps: QueryDeps, actor: Actor, { slug, drop }: 
     const { manifest } = await currentManifest(tx)
     const { id: boxId, hostId, ownershipEpoch, chatDomain, tier } = box
     const { synapse, postgres } = manifest.tiers[tier]
-    const payload = { slug, boxId, ownershipEpoch, chatDomain, versions: { synapse, postgres }, drop }
+    const images = imagesOf(manifest, box, {})
+    const payload = { slug, boxId, ownershipEpoch, chatDomain, versions: { synapse, postgres }, drop, images }
     await enqueueCommand(tx, clock, { id: commandId, hostId, boxId, kind: 'tenant-box.survey_import', payload, deadlineMs })
     await recordAudit(tx, clock, { actor, action: 'box.import.asked', subject: slug, data: { commandId, drop } })
   })
