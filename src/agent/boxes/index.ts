@@ -39,6 +39,7 @@ export {
   mayBeFenced,
   removeFenceFile,
 } from './fence.ts'
+export { extraServicesOf } from './extra-file.ts'
 export { type Fence, fenceFile, readFence } from './fence-file.ts'
 export { followLogs } from './follow-logs.ts'
 export { assertAllowedImage, fullName, fullRepository, isAllowedName, type KnownMirrors, knownMirrors } from './image-names.ts'

@@ -7,6 +7,7 @@ import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { LocalBox, Project } from '../ports/index.ts'
 
 import type { BoxSettings } from './box-settings.ts'
+import { withExtraFile } from './extra-file.ts'
 import { BoxPortsRecord, ImportedRecord, ProjectRecord } from './imported-record.ts'
 
 const Record = z.object({
@@ -40,7 +41,9 @@ export function localBoxes(stateFolder: string): LocalBoxes {
   const fileOf = (slug: string) => join(folder, `${checkedSlug(slug)}.json`)
   const find = async (slug: string) => {
     const text = await readIfThere(fileOf(slug))
-    return text === undefined ? undefined : parseRecord(fileOf(slug), text)
+    if (text === undefined) return undefined
+    const box = parseRecord(fileOf(slug), text)
+    return { ...box, project: await withExtraFile(box.project) }
   }
   const slugs = async () => {
     await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -29,6 +29,7 @@ import {
   assertSafeFolder,
   boxOfCommand,
   boxOfStartedCommand,
+  extraServicesOf,
   readCompose,
   readFence,
   removeFenceFile,
@@ -193,11 +194,14 @@ async function prepareSnapshot(run: Run, containers: readonly ContainerState[]):
 
 /** A snapshot does not contain other services, and the next host would not start them. */
 async function assertNoOtherServices(box: LocalBox): Promise<void> {
-  const { otherServices } = readCompose(await readComposeText(box), box.project.name)
+  const otherServices = [
+    ...readCompose(await readComposeText(box), box.project.name).otherServices,
+    ...(await extraServicesOf(box.project)),
+  ]
   if (otherServices.length === 0) return
   throw problem(
     'PREFLIGHT_REFUSED',
-    `the compose file of ${box.slug} has ${plural(otherServices.length, 'service')} that do not belong to a box (${otherServices.slice(0, 20).join(', ')}) and are in no snapshot. fix: move them to a project of their own first`,
+    `the compose files of ${box.slug} have ${plural(otherServices.length, 'service')} that do not belong to a box (${otherServices.slice(0, 20).join(', ')}) and are in no snapshot. fix: move them to a project of their own first`,
   )
 }
 

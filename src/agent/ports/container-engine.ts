@@ -3,7 +3,14 @@ import type { CommandSecrets, Service } from '../../core/boxes/index.ts'
 /**
  * A compose project of the agent's host, fully explicit, so that no environment variable can redirect it. All paths are absolute.
  */
-export type Project = Readonly<{ name: string; folder: string; composeFile: string; envFile?: string }>
+export type Project = Readonly<{
+  name: string
+  folder: string
+  composeFile: string
+  envFile?: string
+  /** The operator's own additions, which compose merges. */
+  extraFile?: string
+}>
 
 /** A volume by its real name or a host path, and its place in the container. Anonymous volumes and tmpfs are left out. */
 export type ContainerMount = Readonly<{ kind: 'volume' | 'bind'; source: string; target: string }>

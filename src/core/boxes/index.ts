@@ -24,6 +24,7 @@ export {
   takeOverSaga,
 } from './box-sagas.ts'
 export { boxState, chatsText, healthSentence } from './box-state.ts'
+export { extraFileName, extraFindings, extraNetworksOfEdge, extraServices } from './extra-compose.ts'
 export { isFollowing, isNonBlocking, isReadOnly, nonBlockingKinds, readOnlyCommands } from './command-order.ts'
 export {
   type AgentError,

@@ -20,6 +20,7 @@ export const FindingCode = z.enum([
   'OTHER_SERVICES',
   'SCALED_SERVICE',
   'NOT_RESTORABLE',
+  'EXTRA_COMPOSE',
   // the version change
   'VERSION_UNKNOWN',
   'DOWNGRADE',
