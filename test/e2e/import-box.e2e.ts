@@ -5,11 +5,11 @@ import { readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
 import { type Conversation, converse } from './support/conversation.ts'
 import { boxPorts } from './support/ports.ts'
-import { importRoot, type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
+import { type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
 
 // A foreign stack becomes a box at the same addresses, and back. Where anything fails, the stack runs as before.
 
-const specs = testbedExists() ? await stackSpecs(importRoot) : []
+const specs = testbedExists() ? await stackSpecs() : []
 
 let rooms: AgentRooms
 const ended: (() => Promise<unknown>)[] = []

@@ -8,11 +8,11 @@ import { converse } from './support/conversation.ts'
 import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { boxPorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
-import { importRoot, type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
+import { type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
 
 // The plan of an import names what runs, and leaves the stack as it is, byte for byte.
 
-const specs = testbedExists() ? await stackSpecs(importRoot) : []
+const specs = testbedExists() ? await stackSpecs() : []
 const versions = { synapse: '1.163.2', postgres: '16.14' }
 
 let rooms: AgentRooms

@@ -35,6 +35,7 @@ const aRemoval = (given: Partial<BoxRemoval> = {}): BoxRemoval => ({
   removalId: 'rmv_1',
   state: 'handing_over',
   snapshotId: null,
+  remarks: [],
   reason: 'left',
   by: 'admin:anna',
   commandId: 'cmd_1',
@@ -210,6 +211,26 @@ describe('remove', () => {
       answers: { ...answers, [`GET ${base}`]: gone },
     })
     expect([ran.exit, JSON.parse(ran.stdout).state]).toEqual([0, 'erased'])
+  })
+
+  test('an erased box has its remarks in the audit log', async () => {
+    const gone = problemAnswer(404, { code: 'NOT_FOUND', message: 'no box', retryable: false })
+    const remarks = ['No last snapshot was taken: postgres of it does not run', 'left: container irc-1']
+    const entries = [{ action: 'box.removal.erased', data: { removalId: 'rmv_1', remarks } }]
+    const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left', '--now', '--yes'], {
+      answers: { ...answers, [`GET ${base}`]: gone, 'GET /api/admin/v1/audit': { entries, nextCursor: null } },
+    })
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringMatching(/remarks +No last snapshot was taken: .*left: container irc-1/s)])
+  })
+
+  test('a gone host is typed, and its box ends with exit code 0 although data may be left there', async () => {
+    const error = { code: 'HOST_OFFLINE', message: 'host host-1 is gone; data of it may still be on it' }
+    const ended = aRemoval({ state: 'erased', commandId: null, error })
+    const ran = await tenantry(['boxes', 'remove', slug, '--host-is-dead', 'host-1', '--reason', 'it burned', '--confirm', slug], {
+      answers: { [`POST ${base}/remove`]: ended },
+    })
+    expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { confirm: slug, reason: 'it burned', now: false, hostIsDead: 'host-1' }])
+    expect(ran.stdout).toContain('may still be on it')
   })
 
   test('--undo restores the box', async () => {
