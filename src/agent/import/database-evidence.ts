@@ -15,6 +15,7 @@ type Backend = z.infer<typeof Activity>[number]
 const Database = z.object({
   ...{ bytes: z.number(), version: z.string(), encoding: z.string(), dataFolder: z.string().nullable() },
   ...{ missingTables: Names, otherSchemas: Names, unreadable: Names, extensions: Names, extensionUses: Names },
+  otherDatabases: Names,
 })
 const Count = z.number().int().min(0)
 const Chat = z.object({

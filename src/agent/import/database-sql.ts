@@ -27,6 +27,8 @@ export const databaseSql = `select json_build_object(
     join pg_extension on pg_extension.oid = member.refobjid and member.refclassid = 'pg_extension'::regclass
     where extname <> 'plpgsql' and used.deptype <> 'e' and not exists (select from pg_depend own
       where (own.classid, own.objid) = (used.classid, used.objid) and own.deptype in ('e', 'i')) limit 20) uses),
+  'otherDatabases', (select coalesce(json_agg(datname order by datname), '[]') from pg_database
+    where not datistemplate and datname not in ('postgres', current_database())),
   'dataFolder', (select setting from pg_settings where name = 'data_directory'));
 `
 

@@ -68,8 +68,10 @@ type Parts = Readonly<{
 
 function stackOf({ chat, database, objects, holders, evidence }: Parts): ForeignStack | undefined {
   if (!isFound(evidence.database) || (evidence.objects && !isFound(evidence.objects))) return undefined
-  const { server } = database
-  const isOwn = server.container.project === chat.container.project && evidence.database.otherClients.length === 0
+  const { server, backends } = database
+  // A server that other programs use, now or at other times, continues to run.
+  const isAlone = backends.every(({ address }) => address === null || chat.container.addresses.includes(address))
+  const isOwn = server.container.project === chat.container.project && isAlone && evidence.database.otherDatabases.length === 0
   const asStopped = ({ id, name, alwaysRestarts }: HostContainer) => ({ id, name, alwaysRestarts })
   const proxies = holders.filter(({ id }) => id !== chat.container.id && id !== objects?.id)
   return {

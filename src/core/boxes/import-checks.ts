@@ -180,6 +180,9 @@ export function warningsOf({ chat, database, addresses }: ImportEvidence, settin
       ? [`${plural(database.backgroundUpdates.length, 'background update')} of the database will continue in the box`]
       : []),
     ...(isFound(database) ? dataWarnings(database) : []),
+    ...(isFound(database) && database.otherDatabases.length > 0
+      ? [`PostgreSQL in ${database.container} also has the databases ${listed(database.otherDatabases)}: they are not imported, and it continues to run`]
+      : []),
     ...(isFound(chat) && chat.otherSigningKeyIds.length > 0
       ? [`The box signs with ${chat.signingKeyId}, as the stack does; ${listed(chat.otherSigningKeyIds)} of its key file become old_signing_keys`]
       : []),

@@ -64,6 +64,8 @@ export type DatabaseEvidence = Readonly<{
   /** Extensions beside plpgsql, and objects of the chat server's schema that use one. */
   extensions: readonly string[]
   extensionUses: readonly string[]
+  /** Databases of other programs in the same server. */
+  otherDatabases: readonly string[]
   /** Its data folder, where the role may know it. */
   dataFolder: string | null
   /** Mount that holds the folder: a volume with a name or a folder, a volume without a name, or the container alone. */

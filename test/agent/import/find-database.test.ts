@@ -45,7 +45,7 @@ function hostWith(servers: Readonly<Record<string, readonly Backend[]>>, { role 
 
 const facts = {
   ...{ bytes: 1, version: '16.4', encoding: 'UTF8', missingTables: ['events'], otherSchemas: [] },
-  ...{ unreadable: [], extensions: ['pg_trgm'], extensionUses: [], dataFolder: '/var/lib/postgresql/18/docker' },
+  ...{ unreadable: [], extensions: ['pg_trgm'], extensionUses: [], otherDatabases: [], dataFolder: '/var/lib/postgresql/18/docker' },
 }
 
 test('the end of its connections decides, not the name in its settings', async () => {

@@ -42,7 +42,7 @@ export const aDatabase = (change: Partial<DatabaseEvidence> = {}): DatabaseEvide
   remoteMembers: 0,
   accountDomains: ['linden.test'],
   appservices: [],
-  ...{ unreadable: [], extensions: [], extensionUses: [] },
+  ...{ unreadable: [], extensions: [], extensionUses: [], otherDatabases: [] },
   ...{ dataFolder: '/var/lib/postgresql/data', dataMount: 'named' as const },
   ...change,
 })

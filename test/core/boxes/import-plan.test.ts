@@ -192,6 +192,11 @@ test('data outside a named volume are imported, and the plan says what would los
   expect([ready, warnings]).toEqual([true, [expect.stringMatching(/18\/docker .* in an anonymous volume.*docker compose down/)]])
 })
 
+test('databases of other programs in the same server are named: they stay there', () => {
+  const { ready, warnings } = planOf({ database: aDatabase({ otherDatabases: ['irc', 'wiki'] }) })
+  expect([ready, warnings]).toEqual([true, [expect.stringMatching(/also has the databases irc, wiki: they are not imported, and it continues to run/)]])
+})
+
 test('what the platform itself put into a box that was completed in place needs no decision', () => {
   const evidence = { ...configured({ app_service_config_files: ['/data/tenantry-appservice.yaml'] }), database: aDatabase({ appservices: ['tenantry'] }) }
   expect(planOf(evidence)).toMatchObject({ ready: true, dropped: [] })
