@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { adoptCommand, importCommand, moveCommand, whyNotMoved } from '../../src/console/boxes/commands.ts'
+import { adoptCommand, importCommand, moveCommand, removeCommand, whyNotMoved } from '../../src/console/boxes/commands.ts'
 import { sizeChart } from '../../src/console/boxes/size-lines.ts'
 import type { BoxSizes } from '../../src/core/boxes/index.ts'
 
@@ -40,6 +40,13 @@ describe('commands', () => {
     expect(moveCommand('linden', { to: 'host-2' }, "it's full")).toBe("tenantry boxes move linden --to host-2 --reason 'it'\\''s full'")
     expect(moveCommand('linden', { to: '', oldHostIsDead: 'host-1', stoppedOnNewHost: true }, '…')).toBe(
       "tenantry boxes move linden --to <host> --reason '…' --old-host-is-dead host-1 --stopped-on-new-host",
+    )
+  })
+
+  test('a removal names the data that it erases, or the host that is gone', () => {
+    expect(removeCommand('linden', { isNow: true, deadHost: undefined }, 'left')).toBe("tenantry boxes remove linden --now --reason 'left'")
+    expect(removeCommand('linden', { isNow: true, deadHost: 'host-1' }, 'it burned')).toBe(
+      "tenantry boxes remove linden --host-is-dead host-1 --reason 'it burned'",
     )
   })
 

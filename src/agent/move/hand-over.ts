@@ -1,45 +1,24 @@
 import {
   type AgentError,
-  type BoxCommandPayload,
   type BoxCommandResult,
   type HandOverStep,
   type HandOverWorld,
   handOverSaga,
-  type InstalledVersions,
-  Service,
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
-import { isoNow, isProblem, plural, problem } from '../../core/kit/index.ts'
-import {
-  clearDump,
-  prepareRepository,
-  type Reserved,
-  reportWaiting,
-  repositoryOnce,
-  reserveDiskSpace,
-  restoreReservation,
-  type SpaceOwner,
-  spaceForDump,
-  takeBoxSnapshot,
-  volumeBytes,
-} from '../backup/index.ts'
+import { isoNow, isProblem } from '../../core/kit/index.ts'
+import { clearDump, reportWaiting, repositoryOnce, restoreReservation, takeBoxSnapshot } from '../backup/index.ts'
 import {
   assertManaged,
-  assertNoOtherDatabases,
-  assertSafeFolder,
   boxOfCommand,
   boxOfStartedCommand,
-  extraServicesOf,
-  readCompose,
   readFence,
   removeFenceFile,
-  reportVersions,
   waitForService,
-  waitUntil,
   waitUntilStable,
 } from '../boxes/index.ts'
-import { isAlive, readComposeText } from '../change/index.ts'
-import type { CommandContext, CommandExecutor, ContainerState, LocalBox, Repository } from '../ports/index.ts'
+import { isAlive } from '../change/index.ts'
+import type { CommandExecutor } from '../ports/index.ts'
 import {
   type EndedCommand,
   type EndedSaga,
@@ -52,12 +31,11 @@ import {
   withRemark,
 } from '../saga/index.ts'
 import { closeBox, type MoveDeps, stopServices } from './fence-and-stop.ts'
-import { assertMovable } from './render-moved-box.ts'
+import { type HandOverRun, holderOf, prepareHandOver, prepareRemoval, type Ready } from './hand-over-ready.ts'
 
 const kind = 'tenant-box.hand_over'
-type Payload = BoxCommandPayload<typeof kind>
 type Ended = EndedCommand<BoxCommandResult<typeof kind>>
-type Run = Readonly<{ deps: MoveDeps; context: CommandContext; payload: Payload; box: LocalBox; repository(): Promise<Repository> }>
+type Run = HandOverRun
 
 /**
  * Fences and stops the box and takes its last snapshot; after that this host does not own it any more. An earlier failure rolls back to a
@@ -92,20 +70,6 @@ async function observeWriters({ deps, context, payload, box }: Run, log: SagaLog
   return { fenced: payload.removal ? fence !== undefined : fence?.holder === context.commandId, quiet }
 }
 
-type Ready = Reserved &
-  Readonly<{
-    images: Record<string, { image: string; digest: string | null }>
-    installed: InstalledVersions
-    /** Of a box that is removed and not whole: its last snapshot may fail, or is not tried, with the reason. */
-    isBroken?: boolean
-    noSnapshot?: string
-  }>
-
-const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): SpaceOwner => ({
-  commandId: context.commandId,
-  what: `the last dump of ${box.slug}`,
-})
-
 const actsOf = (run: Run): SagaActs<HandOverStep> => {
   const { deps, context, payload, box } = run
   return {
@@ -134,75 +98,6 @@ const actsOf = (run: Run): SagaActs<HandOverStep> => {
       if ((await readFence(box.project))?.holder === context.commandId) await removeFenceFile(box.project)
     },
   }
-}
-
-async function prepareHandOver(run: Run): Promise<Ready> {
-  const { deps, box } = run
-  await assertSafeFolder(box.project)
-  await assertNoOtherServices(box)
-  await assertMovable(deps, box)
-  const containers = await deps.engine.containers(box.project)
-  const down = firstDown(containers)
-  if (down) throw problem('BOX_UNHEALTHY', `${down} of ${box.slug} does not run. fix: repair the box before moving it`)
-  await assertNoOtherDatabases(deps, box)
-  return prepareSnapshot(run, containers)
-}
-
-const firstDown = (containers: readonly ContainerState[]): Service | undefined =>
-  Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
-
-/** A removal needs no health and no template. Only a box that is whole must have its last snapshot. */
-async function prepareRemoval(run: Run): Promise<Ready> {
-  const { deps, box } = run
-  const containers = await deps.engine.containers(box.project)
-  const isBroken = firstDown(containers) !== undefined
-  try {
-    await startDatabase(run, containers)
-    await assertNoOtherDatabases(deps, box, 'pass')
-    return { ...(await prepareSnapshot(run, containers)), isBroken }
-  } catch (error) {
-    if (!isBroken || !isProblem(error)) throw error
-    return { room: [], images: {}, installed: unknownVersions, isBroken, noSnapshot: error.message }
-  }
-}
-
-/** A stopped box has a last snapshot if its database starts. */
-async function startDatabase({ deps, context, box }: Run, containers: readonly ContainerState[]): Promise<void> {
-  const { engine, servers, clock } = deps
-  const { signal } = context
-  const isThere = containers.some(({ service }) => service === 'postgres')
-  if (isThere) await engine.start(box.project, ['postgres'])
-  const isUp = () => servers.databaseReady(box)
-  if (isThere && (await waitUntil({ clock, everyMs: 1_000, timeoutMs: databaseMs, signal }, isUp))) return
-  throw problem('BOX_UNHEALTHY', `postgres of ${box.slug} does not run`)
-}
-
-const databaseMs = 2 * 60_000
-
-const unknownVersions: InstalledVersions = { migrationsHead: '0000', postgres: 'unknown', synapse: 'unknown', minio: 'unknown' }
-
-async function prepareSnapshot(run: Run, containers: readonly ContainerState[]): Promise<Ready> {
-  const { deps, box } = run
-  const repository = await run.repository()
-  await prepareRepository(deps, run.context, repository)
-  const bytes = await volumeBytes(deps, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
-  const room = spaceForDump(deps.workFolder, repository, bytes)
-  await reserveDiskSpace(deps.disk, holderOf(run), room)
-  const { installed } = await reportVersions(deps, box)
-  return { room, installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
-}
-
-/** A snapshot does not contain other services, and the next host would not start them. */
-async function assertNoOtherServices(box: LocalBox): Promise<void> {
-  const otherServices = [
-    ...readCompose(await readComposeText(box), box.project.name).otherServices,
-    ...(await extraServicesOf(box.project)),
-  ]
-  if (otherServices.length === 0) return
-  throw problem(
-    'PREFLIGHT_REFUSED',
-    `the compose files of ${box.slug} have ${plural(otherServices.length, 'service')} that do not belong to a box (${otherServices.slice(0, 20).join(', ')}) and are in no snapshot. fix: move them to a project of their own first`,
-  )
 }
 
 type LastSnapshot = SnapshotTaken | Readonly<{ noSnapshot: string }>

@@ -13,6 +13,13 @@ export const moveCommand = (slug: string, { to, oldHostIsDead, stoppedOnNewHost 
     .filter(Boolean)
     .join(' ')
 
+type Removing = Readonly<{ isNow: boolean; deadHost: string | undefined }>
+
+export const removeCommand = (slug: string, { isNow, deadHost }: Removing, reason: string): string => {
+  const how = deadHost === undefined ? (isNow ? ' --now' : '') : ` --host-is-dead ${deadHost}`
+  return `tenantry boxes remove ${slug}${how} --reason ${quoted(reason)}`
+}
+
 export type AdoptTexts = Readonly<Record<'slug' | 'folder' | 'project' | 'name' | 'chatDomain' | 'publicUrl', string>>
 
 export function adoptCommand({

@@ -125,6 +125,8 @@ export const words = {
   removeTitle: (slug: string) => `Remove ${slug}?`,
   removeEffect: 'A last snapshot is taken, then the box stops. Its users cannot reach it any more, and rollouts leave it out.',
   keepEffect: 'Its data stay on the host until they expire; until then the box can be restored.',
+  hostIsGone: (host: string) => `${host} is permanently lost: end the record of the box`,
+  endRecordEffect: (host: string) => `The record ends now. Data of the box may still be on ${host}; if it returns, it stops the box.`,
   eraseNow: 'Erase its data on the host right after the last snapshot (--now)',
   erase: 'Erase now…',
   eraseTitle: (slug: string) => `Erase the data of ${slug} on its host?`,
