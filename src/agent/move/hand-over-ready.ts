@@ -51,7 +51,7 @@ const firstDown = (containers: readonly ContainerState[]): Service | undefined =
 export async function prepareRemoval(run: HandOverRun): Promise<Ready> {
   const { deps, box } = run
   const containers = await deps.engine.containers(box.project)
-  const isBroken = firstDown(containers) !== undefined
+  const isBroken = firstDown(containers) !== undefined || !(await isReadable(box))
   try {
     await startDatabase(run, containers)
     await assertNoOtherDatabases(deps, box, 'pass')
@@ -59,6 +59,15 @@ export async function prepareRemoval(run: HandOverRun): Promise<Ready> {
   } catch (error) {
     if (!isBroken || !isProblem(error)) throw error
     return { room: [], images: {}, installed: unknownVersions, isBroken, noSnapshot: error.message }
+  }
+}
+
+/** A snapshot is taken by what the compose file says. */
+async function isReadable(box: LocalBox): Promise<boolean> {
+  try {
+    return readCompose(await readComposeText(box), box.project.name).database !== undefined
+  } catch {
+    return false
   }
 }
 
@@ -77,7 +86,7 @@ const databaseMs = 2 * 60_000
 
 const unknownVersions: InstalledVersions = { migrationsHead: '0000', postgres: 'unknown', synapse: 'unknown', minio: 'unknown' }
 
-async function prepareSnapshot(run: Run, containers: readonly ContainerState[]): Promise<Ready> {
+async function prepareSnapshot(run: HandOverRun, containers: readonly ContainerState[]): Promise<Ready> {
   const { deps, box } = run
   const repository = await run.repository()
   await prepareRepository(deps, run.context, repository)
