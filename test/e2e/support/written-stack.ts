@@ -72,8 +72,9 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
   const [after, first] = [own.filter((path) => path.startsWith('after/')), own.filter((path) => !path.startsWith('after/'))]
   for (const path of first) await lay(join(source, path), join(folder, path))
   if (!first.includes('synapse/homeserver.yaml')) await lay(join(root, 'homeserver.yaml'), join(folder, 'synapse/homeserver.yaml'))
-  const key = Buffer.alloc(32, 9).toString('base64').replaceAll('=', '')
-  await writeFile(join(folder, 'synapse/signing.key'), `ed25519 a_hand ${key}\n`, { mode: 0o600 })
+  // The second one was in use before.
+  const keys = Object.entries({ a_hand: 9, a_old: 8 }).map(([id, byte]) => `ed25519 ${id} ${Buffer.alloc(32, byte).toString('base64').replaceAll('=', '')}\n`)
+  await writeFile(join(folder, 'synapse/signing.key'), keys.join(''), { mode: 0o600 })
   await chmod(folder, 0o700)
   const chatFiles = first.filter((path) => path.startsWith('synapse/'))
   for (const path of new Set(['synapse', 'synapse/homeserver.yaml', 'synapse/signing.key', ...chatFiles]))
