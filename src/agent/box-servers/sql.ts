@@ -1,7 +1,7 @@
 import { problem } from '../../core/kit/index.ts'
 import { assertCounted } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, ExecResult, RowCounts } from '../ports/index.ts'
-import { type BoxView, type DatabaseView, type EngineBox, inspectBox, runningId } from './box-view.ts'
+import { type BoxView, type DatabaseView, runningId } from './box-view.ts'
 
 /**
  * Role and database of a box, from the environment of its container. In the box template `user` only owns the database; other stacks may use

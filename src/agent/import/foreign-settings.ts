@@ -30,8 +30,9 @@ export async function foreignSettings(
   const values = Object.fromEntries([...effectiveSettings(evidence.config)].map(([key, { value }]) => [key, value]))
   const { secrets, otherKeys } = await secretsIn({ engine, signal, random }, { id: container.id, name: container.name, boxId, project })
   const old = otherKeys.length === 0 ? {} : { old_signing_keys: withOldKeys(values.old_signing_keys, otherKeys, clock.now()) }
+  const chat = portableHomeserver({ ...values, ...old })
   return {
-    stack: { chat: portableHomeserver({ ...values, ...old }), limits: {}, data: { synapse: 'media', minio: 'objects' }, findings: [], dataFindings: [] },
+    stack: { chat, limits: {}, data: { synapse: 'media', minio: 'objects' }, findings: [], dataFindings: [] },
     secrets,
     probe: undefined,
     minioRootUser: undefined,
@@ -41,7 +42,7 @@ export async function foreignSettings(
 }
 
 async function secretsIn(
-  { engine, random, signal }: Reading,
+  { engine, random, signal }: Omit<Reading, 'clock'>,
   { id, name, boxId, project }: Readonly<{ id: string; name: string; boxId: string; project: Project }>,
 ): Promise<Readonly<{ secrets: BoxSecrets; otherKeys: readonly SigningKey[] }>> {
   const { exitCode, stdout } = await engine.exec(id, python(secretsScript), { signal })

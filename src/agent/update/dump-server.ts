@@ -5,7 +5,7 @@ import { writeFileAtomic } from '../../node/index.ts'
 import { fenceFile, recordOf } from '../boxes/index.ts'
 import { assertMounted, waitForDatabase } from '../change/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
-import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import type { ContainerEngine, LocalBox, Project } from '../ports/index.ts'
 import { copyFolder } from './copy-folder.ts'
 import { type Before, beforeOf, coldVolume, copiedFolder, formerText, type UpdateRun } from './update-run.ts'
 

@@ -50,7 +50,7 @@ export const BoxFacts = z.object({
   notRestorable: z.array(z.string().max(500)).max(10).nullable(),
   scaledServices: z.array(Service).nullable(),
   /** Why the box may not have its extra compose file; absent where it may. */
-  extra: z.array(z.string().max(500)).max(20).optional(),
+  extra: z.array(z.string().max(500)).max(20).nullable().optional(),
 })
 export type BoxFacts = z.infer<typeof BoxFacts>
 

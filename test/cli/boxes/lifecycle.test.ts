@@ -3,7 +3,6 @@ import { logLine } from '../../../src/cli/boxes/logs.ts'
 import { remove } from '../../../src/cli/boxes/remove.ts'
 import { paintWith } from '../../../src/cli/kit/index.ts'
 import type { BoxMove, BoxRemoval } from '../../../src/core/boxes/index.ts'
-import { aProbe } from '../../support/boxes.ts'
 import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
 import { aBoxDetail, aCommand, at } from '../../support/records.ts'
 

@@ -5,7 +5,7 @@ import { enqueueCommand } from '../../../../src/daemon/hosts/index.ts'
 import { makeMetrics } from '../../../../src/daemon/http/index.ts'
 import { fleetMetrics } from '../../../../src/daemon/service/index.ts'
 import { silentLogger } from '../../../../src/node/index.ts'
-import { aProbe, aReport } from '../../../support/boxes.ts'
+import { aReport } from '../../../support/boxes.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 
