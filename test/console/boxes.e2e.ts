@@ -198,7 +198,11 @@ test('the sizes of a box are a line over 30 days', async () => {
 test('a stack is planned for its import, and an imported box offers the return to it', async () => {
   const { slug, boxId } = (await others())[1] as BoxRow
   const { db, close } = openDatabase(`sqlite:${join(stage.folder, 'daemon', 'tenantry.db')}`)
-  await db.updateTable('boxes').set({ folder: `/srv/${slug}`, project: slug }).where('id', '=', boxId).execute()
+  await db
+    .updateTable('boxes')
+    .set({ folder: `/srv/${slug}`, project: slug })
+    .where('id', '=', boxId)
+    .execute()
   await page.goto(`${stage.url}/console/boxes/${slug}`)
   const section = page.getByRole('region', { name: 'Import' })
   await section.getByText(`tenantry boxes import ${slug} --plan`).waitFor()

@@ -97,7 +97,18 @@ describe.skipIf(!testbedExists())('an operator', () => {
   test('adds to the box what survives its update, on a network on which a stranger has the name of its chat server', async () => {
     const { images } = fleet.testbed
     await docker('network', 'create', proxy)
-    const stranger = ['run', '-d', '--name', `${slug}-stranger`, '--network', proxy, '--network-alias', 'synapse', '--network-alias', 'minio']
+    const stranger = [
+      'run',
+      '-d',
+      '--name',
+      `${slug}-stranger`,
+      '--network',
+      proxy,
+      '--network-alias',
+      'synapse',
+      '--network-alias',
+      'minio',
+    ]
     await docker(...stranger, images.edge.ref)
     const additions = (image: string) => `services:
   edge: { labels: { school: story }, networks: [default, ${proxy}] }

@@ -40,7 +40,7 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     createTemporaryAccount: (box, registrationSecret, signal) =>
       withChat({ ...deps, box, signal }, 'a temporary user', (chat) => makeTemporaryAccount({ ...deps, signal }, chat, registrationSecret)),
     beginBackup: (box, name, signal) => beginBackup({ engine, box }, name, signal),
-      databaseBytes: async (box) => {
+    databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined
     },

@@ -53,7 +53,10 @@ export async function dumpForeignDatabase(
   const run = (argv: string[], options: ExecOptions) => runProgramInPostgres({ engine, view }, argv, options)
   const left = otherSchemas.map((schema) => `--exclude-schema="${schema.replaceAll('"', '""')}"`)
   const dump = (snapshot: string) =>
-    run([...dumpArguments(login, snapshot), ...left, ...(hasExtensions ? ['--extension=plpgsql'] : [])], { stdoutFile: join(folder, dumpFile), ...(signal ? { signal } : {}) })
+    run([...dumpArguments(login, snapshot), ...left, ...(hasExtensions ? ['--extension=plpgsql'] : [])], {
+      stdoutFile: join(folder, dumpFile),
+      ...(signal ? { signal } : {}),
+    })
   const held = { engine, view, login, signal }
   const printed = await withExportedSnapshot(held, `${markSql}${countSql}`, async (snapshot) => void (await dump(snapshot)))
   await assertListable({ run, signal }, view.box, join(folder, dumpFile))

@@ -29,6 +29,7 @@ export {
 } from './compose-file.ts'
 export { composeRecord, recordCompose } from './compose-record.ts'
 export { assertOwnDatabaseFiles, databaseWarnings, systemIdOf } from './database-files.ts'
+export { extraServicesOf } from './extra-file.ts'
 export {
   assertNotInMaintenance,
   assertUnfenced,
@@ -39,7 +40,6 @@ export {
   mayBeFenced,
   removeFenceFile,
 } from './fence.ts'
-export { extraServicesOf } from './extra-file.ts'
 export { type Fence, fenceFile, readFence } from './fence-file.ts'
 export { followLogs } from './follow-logs.ts'
 export { assertAllowedImage, fullName, fullRepository, isAllowedName, type KnownMirrors, knownMirrors } from './image-names.ts'

@@ -116,7 +116,8 @@ export async function readCauses(project: Project, containers: readonly Containe
   const named = containers.flatMap(({ composeFiles, envFiles }) => [...composeFiles, ...envFiles])
   // Files of the agent itself, from a restore, are no cause.
   const others = [...new Set(named)].filter(
-    (path) => ![project.composeFile, project.envFile, project.extraFile, '/dev/null'].includes(path) && !basename(path).startsWith('.compose.'),
+    (path) =>
+      ![project.composeFile, project.envFile, project.extraFile, '/dev/null'].includes(path) && !basename(path).startsWith('.compose.'),
   )
   const isThere = await Promise.all(others.map((path) => access(path).then(...yesOrNo)))
   return { profiles: await profilesIn(project), otherFiles: others.filter((_, index) => isThere[index]) }

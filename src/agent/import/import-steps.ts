@@ -72,7 +72,13 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
     keep: async (at) => {
       const { mark } = takenIn(at)
       const { chatDomain, project, managed, ports } = observed
-      const imported = { at: isoNow(deps.clock), commandId: context.commandId, mark, stack: stackIn(at), observed: { chatDomain, project, managed, ports } }
+      const imported = {
+        at: isoNow(deps.clock),
+        commandId: context.commandId,
+        mark,
+        stack: stackIn(at),
+        observed: { chatDomain, project, managed, ports },
+      }
       await deps.boxes.put({ ...box, imported })
     },
     open: async () => {

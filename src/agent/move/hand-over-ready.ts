@@ -1,5 +1,5 @@
 import { type BoxCommandPayload, type InstalledVersions, Service } from '../../core/boxes/index.ts'
-import { isProblem, plural, problem } from '../../core/kit/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
 import { prepareRepository, type Reserved, reserveDiskSpace, type SpaceOwner, spaceForDump, volumeBytes } from '../backup/index.ts'
 import { assertNoOtherDatabases, assertSafeFolder, extraServicesOf, readCompose, reportVersions, waitUntil } from '../boxes/index.ts'
 import { readComposeText } from '../change/index.ts'
@@ -57,8 +57,9 @@ export async function prepareRemoval(run: HandOverRun): Promise<Ready> {
     await assertNoOtherDatabases(deps, box, 'pass')
     return { ...(await prepareSnapshot(run, containers)), isBroken }
   } catch (error) {
-    if (!isBroken || !isProblem(error)) throw error
-    return { room: [], images: {}, installed: unknownVersions, isBroken, noSnapshot: error.message }
+    run.context.signal.throwIfAborted()
+    if (!isBroken) throw error
+    return { room: [], images: {}, installed: unknownVersions, isBroken, noSnapshot: (error as Error).message }
   }
 }
 

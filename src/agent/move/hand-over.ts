@@ -6,7 +6,7 @@ import {
   handOverSaga,
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
-import { isoNow, isProblem } from '../../core/kit/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
 import { clearDump, reportWaiting, repositoryOnce, restoreReservation, takeBoxSnapshot } from '../backup/index.ts'
 import {
   assertManaged,
@@ -111,9 +111,9 @@ async function snapshot({ deps, context, box, repository }: Run, { signal, resul
     const request = { box, repository: await repository(), tier: 'final', commandId, images, installed, signal, onWaiting } as const
     return (await takeBoxSnapshot(deps, request)).taken
   }
-  return take().catch((error: unknown) => {
+  return take().catch((error: Error) => {
     signal.throwIfAborted()
-    if (!isBroken || !isProblem(error)) throw error
+    if (!isBroken) throw error
     return { noSnapshot: error.message }
   })
 }

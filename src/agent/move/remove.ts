@@ -59,7 +59,8 @@ async function* parts(deps: MoveDeps, payload: Payload): AsyncGenerator<readonly
   yield removeWork(deps, payload)
   if (removed.some((one) => one.startsWith('left: '))) yield [`left: folder ${project.folder}, which other services of the project use`]
   else yield removeFolder(deps, slug, project)
-  if (box?.imported) yield [`left: the stopped stack ${box.imported.stack.project} in ${box.imported.observed.project.folder}, which was imported`]
+  if (box?.imported)
+    yield [`left: the stopped stack ${box.imported.stack.project} in ${box.imported.observed.project.folder}, which was imported`]
   if (box?.boxId === boxId) yield removeRecord(deps, box)
 }
 

@@ -59,7 +59,9 @@ async function latest(context: Context, slug: string, begun: BoxRemoval): Promis
 /** An erased box is only in the audit log. */
 async function remarksOf({ api }: Context, slug: string, { removalId, remarks }: BoxRemoval): Promise<string[]> {
   const { entries } = await api.audit.listAudit({ query: { subject: slug, limit: 20 } }).catch(() => ({ entries: [] }))
-  const ended = entries.find(({ action, data }) => action === 'box.removal.erased' && (data as { removalId?: string }).removalId === removalId)
+  const ended = entries.find(
+    ({ action, data }) => action === 'box.removal.erased' && (data as { removalId?: string }).removalId === removalId,
+  )
   return (ended?.data as { remarks?: string[] } | undefined)?.remarks ?? remarks
 }
 

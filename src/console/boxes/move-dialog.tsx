@@ -86,7 +86,10 @@ export function RemoveDialog({ box: { slug, host, hostStatus }, onClose }: Props
       }
       cli={({ reason }) => removeCommand(slug, { isNow, deadHost: isDead ? host : undefined }, reason)}
       run={async ({ reason }) => {
-        await api.boxes.removeBox({ params: { slug }, body: { confirm: slug, reason, now: isNow, ...(isDead ? { hostIsDead: host } : {}) } })
+        await api.boxes.removeBox({
+          params: { slug },
+          body: { confirm: slug, reason, now: isNow, ...(isDead ? { hostIsDead: host } : {}) },
+        })
         await queryClient.invalidateQueries({ queryKey: ['boxes'] })
       }}
       onClose={onClose}

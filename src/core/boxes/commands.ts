@@ -199,7 +199,12 @@ export const boxCommands = {
   'tenant-box.hand_over': {
     /** `removal`: a box that is not whole is stopped too, without a last snapshot where none can be taken. */
     payload: z.object({ ...AddressedBox, deadlineMs, removal: z.boolean().optional() }),
-    result: z.object({ snapshot: SnapshotTaken.nullable(), noSnapshot: z.string().optional(), fencedAt: z.string(), durationMs: z.number() }),
+    result: z.object({
+      snapshot: SnapshotTaken.nullable(),
+      noSnapshot: z.string().optional(),
+      fencedAt: z.string(),
+      durationMs: z.number(),
+    }),
     secrets: ['snapshots'],
   },
   /** Creates the box on this host from a snapshot, under a higher epoch. `failed` leaves nothing behind. */

@@ -39,7 +39,10 @@ export function extraFindings(extra: unknown): string[] {
 
 function serviceFindings(name: string, service: Record<string, unknown>): string[] {
   const own = Service.safeParse(name).data
-  if (own === undefined) return volumesOf(service).filter(isOwn).map((source) => `${extraFileName}: ${name} mounts ${source} of the box. fix: remove it`)
+  if (own === undefined)
+    return volumesOf(service)
+      .filter(isOwn)
+      .map((source) => `${extraFileName}: ${name} mounts ${source} of the box. fix: remove it`)
   const allowed = [...anywhere, ...(more[own] ?? [])]
   return [
     ...Object.keys(service)

@@ -130,7 +130,9 @@ export function databaseBlockers(database: DatabaseEvidence, target: string): st
       (use) => `${use}. A box has no extension but plpgsql. fix: drop that object, which is not one of Synapse, then plan again`,
     ),
     ...(extensions.length > 0 && major(version) < minExtensionMajor
-      ? [`PostgreSQL ${version} cannot leave out extensions (${listed(extensions)}). fix: drop them, or update the stack to PostgreSQL ${minExtensionMajor} first`]
+      ? [
+          `PostgreSQL ${version} cannot leave out extensions (${listed(extensions)}). fix: drop them, or update the stack to PostgreSQL ${minExtensionMajor} first`,
+        ]
       : []),
     ...(major(version) > major(target)
       ? [`The stack runs PostgreSQL ${version}; the manifest has ${target}, which does not load its dump. fix: apply a newer manifest`]
@@ -181,10 +183,14 @@ export function warningsOf({ chat, database, addresses }: ImportEvidence, settin
       : []),
     ...(isFound(database) ? dataWarnings(database) : []),
     ...(isFound(database) && database.otherDatabases.length > 0
-      ? [`PostgreSQL in ${database.container} also has the databases ${listed(database.otherDatabases)}: they are not imported, and it continues to run`]
+      ? [
+          `PostgreSQL in ${database.container} also has the databases ${listed(database.otherDatabases)}: they are not imported, and it continues to run`,
+        ]
       : []),
     ...(isFound(chat) && chat.otherSigningKeyIds.length > 0
-      ? [`The box signs with ${chat.signingKeyId}, as the stack does; ${listed(chat.otherSigningKeyIds)} of its key file become old_signing_keys`]
+      ? [
+          `The box signs with ${chat.signingKeyId}, as the stack does; ${listed(chat.otherSigningKeyIds)} of its key file become old_signing_keys`,
+        ]
       : []),
     ...(isFound(chat) && addresses.length === 0
       ? ['No published port of the stack answers as the chat server over plain HTTP: after the import, point the reverse proxy to the box']

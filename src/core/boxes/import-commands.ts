@@ -38,7 +38,13 @@ export type ImportFacts = z.infer<typeof ImportFacts>
 export const importCommands = {
   /** Plans the import of an observed stack by asking what runs. Changes nothing. */
   'tenant-box.survey_import': {
-    payload: z.object({ ...AddressedBox, chatDomain: ChatDomain, versions, drop: ImportDrops, images: z.record(Service, ImageRef).optional() }),
+    payload: z.object({
+      ...AddressedBox,
+      chatDomain: ChatDomain,
+      versions,
+      drop: ImportDrops,
+      images: z.record(Service, ImageRef).optional(),
+    }),
     result: z.object({ plan: ImportPlan }),
     secrets: ['registries'],
   },

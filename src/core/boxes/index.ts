@@ -24,7 +24,6 @@ export {
   takeOverSaga,
 } from './box-sagas.ts'
 export { boxState, chatsText, healthSentence } from './box-state.ts'
-export { extraFileName, extraFindings, extraNetworksOfEdge, extraServices } from './extra-compose.ts'
 export { isFollowing, isNonBlocking, isReadOnly, nonBlockingKinds, readOnlyCommands } from './command-order.ts'
 export {
   type AgentError,
@@ -80,6 +79,7 @@ export {
   worstOf,
 } from './drift.ts'
 export { DrilledMedia, type DrillResult } from './drill-result.ts'
+export { extraFileName, extraFindings, extraNetworksOfEdge, extraServices } from './extra-compose.ts'
 export {
   BoxFence,
   boxHeld,
@@ -106,7 +106,16 @@ export type {
   ObjectsEvidence,
 } from './import-evidence.ts'
 export { isFound } from './import-evidence.ts'
-export { adoptedFindings, importHint, inPlaceText, isImportFinished, isInPlace, notForeign, observedText, writtenText } from './import-hints.ts'
+export {
+  adoptedFindings,
+  importHint,
+  inPlaceText,
+  isImportFinished,
+  isInPlace,
+  notForeign,
+  observedText,
+  writtenText,
+} from './import-hints.ts'
 export { ImportPlan, planImport } from './import-plan.ts'
 export { BoxImport, type ImportEvent, type ImportState, importTransition } from './import-record.ts'
 export { type ImportStep, type ImportWorld, importSaga, type UndoImportStep, undoImportSaga } from './import-saga.ts'

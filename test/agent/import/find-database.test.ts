@@ -120,8 +120,12 @@ test.each([
   ['a folder', '/srv/db', 'named'],
 ])('the place of the data is found: %s', async (_, source, kind) => {
   const survey = hostWith({ postgres: [backend()] })
-  const containers = survey.containers.map((one) => (one.name === 'postgres' ? { ...one, mounts: [{ source, target: '/var/lib/postgresql' }] } : one))
+  const containers = survey.containers.map((one) =>
+    one.name === 'postgres' ? { ...one, mounts: [{ source, target: '/var/lib/postgresql' }] } : one,
+  )
   const chat = aRunningChat({})
   const here = { ...survey, containers }
-  expect(await databaseEvidence(here, await findDatabase(here, chat), { chat, serverName: 'linden.test' })).toMatchObject({ dataMount: kind })
+  expect(await databaseEvidence(here, await findDatabase(here, chat), { chat, serverName: 'linden.test' })).toMatchObject({
+    dataMount: kind,
+  })
 })

@@ -190,7 +190,11 @@ describe('an imported box', () => {
   test('that was completed in place before returns to what it was', async () => {
     const stack = await aStack({ inPlace: true })
     const { ports } = stack.observed
-    await moving(stack.host.clock, async () => importBox(await stack.agent())(aContext('the-import'), { ...payload, ports: ports ?? payload.ports }), 5_000)
+    await moving(
+      stack.host.clock,
+      async () => importBox(await stack.agent())(aContext('the-import'), { ...payload, ports: ports ?? payload.ports }),
+      5_000,
+    )
     await expectBoxRuns(stack)
     expect(await undo(stack, await stack.agent(), aContext('the-undo'))).toMatchObject({ report: { managed: true } })
     await expectStackRuns(stack)

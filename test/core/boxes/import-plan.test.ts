@@ -153,8 +153,16 @@ const cases: [string, Partial<ImportEvidence>, RegExp][] = [
     { chat: aChat({ apps: ['synapse.app.homeserver', 'synapse.app.generic_worker'] }) },
     /^workers \(a process/,
   ],
-  ['a role that may not read all', { database: aDatabase({ unreadable: ['events'] }) }, /^The role postgres .* may not read events, .* fix: .*grant pg_read_all_data/],
-  ['an extension', { database: aDatabase({ extensions: ['pg_trgm'] }) }, /^extensions \(pg_trgm in database synapse\).* fix: --drop extensions$/],
+  [
+    'a role that may not read all',
+    { database: aDatabase({ unreadable: ['events'] }) },
+    /^The role postgres .* may not read events, .* fix: .*grant pg_read_all_data/,
+  ],
+  [
+    'an extension',
+    { database: aDatabase({ extensions: ['pg_trgm'] }) },
+    /^extensions \(pg_trgm in database synapse\).* fix: --drop extensions$/,
+  ],
   ['an image for another processor', { imageFaults: ['r/synapse:1 is for linux/arm64'] }, /^r\/synapse:1 is for linux\/arm64$/],
   ['another container', { otherContainers: ['linden-irc-1'] }, /^linden-irc-1 \(a container of the stack\)/],
 ]
@@ -174,9 +182,13 @@ test.each(cases)('is blocked by %s', (_, evidence, blocker) => {
 
 test('objects that use an extension, and an extension that a dump cannot leave out, block whatever is dropped', () => {
   const uses = { extensions: ['pg_trgm'], extensionUses: ['index own_search uses the extension pg_trgm'] }
-  expect(planOf({ database: aDatabase(uses) }, ['extensions']).blockers).toEqual([expect.stringMatching(/^index own_search .* fix: drop that object/)])
+  expect(planOf({ database: aDatabase(uses) }, ['extensions']).blockers).toEqual([
+    expect.stringMatching(/^index own_search .* fix: drop that object/),
+  ])
   const old = aDatabase({ extensions: ['pg_trgm'], version: '13.9' })
-  expect(planOf({ database: old }, ['extensions']).blockers).toEqual([expect.stringMatching(/^PostgreSQL 13\.9 cannot leave out extensions/)])
+  expect(planOf({ database: old }, ['extensions']).blockers).toEqual([
+    expect.stringMatching(/^PostgreSQL 13\.9 cannot leave out extensions/),
+  ])
 })
 
 test('further signing keys are carried over as old ones, and the plan says so', () => {
@@ -194,11 +206,17 @@ test('data outside a named volume are imported, and the plan says what would los
 
 test('databases of other programs in the same server are named: they stay there', () => {
   const { ready, warnings } = planOf({ database: aDatabase({ otherDatabases: ['irc', 'wiki'] }) })
-  expect([ready, warnings]).toEqual([true, [expect.stringMatching(/also has the databases irc, wiki: they are not imported, and it continues to run/)]])
+  expect([ready, warnings]).toEqual([
+    true,
+    [expect.stringMatching(/also has the databases irc, wiki: they are not imported, and it continues to run/)],
+  ])
 })
 
 test('what the platform itself put into a box that was completed in place needs no decision', () => {
-  const evidence = { ...configured({ app_service_config_files: ['/data/tenantry-appservice.yaml'] }), database: aDatabase({ appservices: ['tenantry'] }) }
+  const evidence = {
+    ...configured({ app_service_config_files: ['/data/tenantry-appservice.yaml'] }),
+    database: aDatabase({ appservices: ['tenantry'] }),
+  }
   expect(planOf(evidence)).toMatchObject({ ready: true, dropped: [] })
 })
 

@@ -29,7 +29,7 @@ test.each(after('fence'))('an agent that is killed in %s does it again, and a fa
   const before = did(...forward.slice(0, forward.indexOf(step)))
   const killed: SagaEntry[] = [...before, { step, mark: 'intent', elapsedMs: 0 }]
   expect(next(killed)).toEqual({ do: step })
-  const failed: SagaEntry[] = [...killed, { step, mark: 'failed', elapsedMs: 0, data: { error, final: true } }]
+  const failed: SagaEntry[] = [...killed, { step, mark: 'failed', elapsedMs: 0, data: { error } }]
   expect(rest([...failed])).toEqual(['halt', 'return', 'clear', 'rolled_back'])
   // Killed while it returns: it returns.
   expect(rest([...failed, { step: 'halt', mark: 'intent', elapsedMs: 0 }])).toEqual(['halt', 'return', 'clear', 'rolled_back'])

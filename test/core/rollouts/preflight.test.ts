@@ -195,6 +195,12 @@ const cases: Case[] = [
     withFacts({ notRestorable: ['the volume db is external'] }),
     /acme could not be restored after an update: the volume db is external/,
   ],
+  [
+    'additions that the box template decides',
+    'refuse EXTRA_COMPOSE',
+    withFacts({ extra: ['compose.extra.yaml: image of synapse belongs to the box template. fix: remove it'] }),
+    /acme: compose\.extra\.yaml: image of synapse/,
+  ],
   ['services of another make', 'warn OTHER_SERVICES', withFacts({ otherServices: ['bridge'] }), /1 service unknown to Tenantry \(bridge\)/],
 ]
 

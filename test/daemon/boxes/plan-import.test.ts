@@ -17,7 +17,11 @@ onBothDialects('planning an import', (fresh) => {
     const { commandId } = await (await world.api()).planImport({ ...north, body: { drop: ['mail'] } })
     const asked = await world.take('host-1')
     const versions = { synapse: expect.stringMatching(/^1\./), postgres: expect.stringMatching(/^\d/) }
-    expect(asked).toMatchObject({ id: commandId, kind: 'tenant-box.survey_import', payload: { boxId: id, drop: ['mail'], versions, images: { synapse: expect.any(String) } } })
+    expect(asked).toMatchObject({
+      id: commandId,
+      kind: 'tenant-box.survey_import',
+      payload: { boxId: id, drop: ['mail'], versions, images: { synapse: expect.any(String) } },
+    })
     const plan = planImport({
       evidence: anEvidence(),
       chatDomain: 'linden.test',

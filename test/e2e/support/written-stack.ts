@@ -73,7 +73,9 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
   for (const path of first) await lay(join(source, path), join(folder, path))
   if (!first.includes('synapse/homeserver.yaml')) await lay(join(root, 'homeserver.yaml'), join(folder, 'synapse/homeserver.yaml'))
   // The second one was in use before.
-  const keys = Object.entries({ a_hand: 9, a_old: 8 }).map(([id, byte]) => `ed25519 ${id} ${Buffer.alloc(32, byte).toString('base64').replaceAll('=', '')}\n`)
+  const keys = Object.entries({ a_hand: 9, a_old: 8 }).map(
+    ([id, byte]) => `ed25519 ${id} ${Buffer.alloc(32, byte).toString('base64').replaceAll('=', '')}\n`,
+  )
   await writeFile(join(folder, 'synapse/signing.key'), keys.join(''), { mode: 0o600 })
   await chmod(folder, 0o700)
   const chatFiles = first.filter((path) => path.startsWith('synapse/'))

@@ -85,5 +85,6 @@ export const importView = ({ boxId: _box, hostId: _host, ...view }: StoredImport
 /** Ends the return path of a box that has left the host of its stack, or is removed. */
 export async function endImport(tx: Tx, clock: Clock, boxId: BoxId): Promise<void> {
   const open = await openImport(tx, boxId)
-  if (open?.state === 'imported') await saveImport(tx, open, { ...open, state: importTransition('imported', 'left'), changedAt: isoNow(clock) })
+  if (open?.state === 'imported')
+    await saveImport(tx, open, { ...open, state: importTransition('imported', 'left'), changedAt: isoNow(clock) })
 }

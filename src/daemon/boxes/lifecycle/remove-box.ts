@@ -159,7 +159,10 @@ async function deadHostError(deps: LifecycleDeps, tx: Tx, { box, hostIsDead }: D
       details: [{ path: 'hostIsDead', reason: `must be ${name}` }],
     })
   if (host?.status === 'online')
-    throw problem('CONFLICT', `host ${name} is online. fix: remove ${box.slug} without --host-is-dead, or stop its agent and wait until it is offline`)
+    throw problem(
+      'CONFLICT',
+      `host ${name} is online. fix: remove ${box.slug} without --host-is-dead, or stop its agent and wait until it is offline`,
+    )
   return { code: 'HOST_OFFLINE', message: `host ${name} is gone; data of ${box.slug} may still be on it` }
 }
 

@@ -136,7 +136,10 @@ const maxRemarks = 50
 /** `removed`: what the agent removed and left; undefined where it has nothing. */
 export function finishErase(step: RemovalTx, { removed }: BoxCommandResult<'tenant-box.remove'> = { removed: [] }) {
   const left = removed.filter((one) => one.startsWith('left: ') || one.startsWith('nothing else in '))
-  return stepRemoval(step, { event: 'erased', change: { keepUntil: null, remarks: [...step.removal.remarks, ...left].slice(0, maxRemarks) } })
+  return stepRemoval(step, {
+    event: 'erased',
+    change: { keepUntil: null, remarks: [...step.removal.remarks, ...left].slice(0, maxRemarks) },
+  })
 }
 
 type Failure = Readonly<{ command: Command; ending: CommandEnding }>

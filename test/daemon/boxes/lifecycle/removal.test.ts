@@ -141,7 +141,9 @@ onBothDialects('a removal', (fresh) => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
     await remove(world)
-    expect((await world.answer('host-1', 'tenant-box.hand_over', { snapshot: null, noSnapshot: 'postgres of north does not run' })).payload).toMatchObject({
+    expect(
+      (await world.answer('host-1', 'tenant-box.hand_over', { snapshot: null, noSnapshot: 'postgres of north does not run' })).payload,
+    ).toMatchObject({
       removal: true,
     })
     const api = await world.api()
@@ -174,7 +176,10 @@ onBothDialects('a removal', (fresh) => {
     const gone = (hostIsDead: string) => remove(world, { hostIsDead })
     expect([await code(gone('host-2')), await code(gone('host-1'))]).toEqual(['VALIDATION', 'CONFLICT'])
     await world.silence('host-1')
-    expect(await gone('host-1')).toMatchObject({ state: 'erased', error: { code: 'HOST_OFFLINE', message: expect.stringMatching(/may still be on it/) } })
+    expect(await gone('host-1')).toMatchObject({
+      state: 'erased',
+      error: { code: 'HOST_OFFLINE', message: expect.stringMatching(/may still be on it/) },
+    })
     expect(await world.box(id)).toMatchObject({ live: false, removal: 'erased', ports: null })
     const { disowned } = await world.hello('host-1')
     expect(disowned).toEqual([{ slug: 'north', boxId: id, ownershipEpoch: 2 }])
