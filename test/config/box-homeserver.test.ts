@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { completeHomeserver } from '../../src/agent/adoption/complete-config.ts'
 import { failureMemoryMs, maxFailures } from '../../src/core/sessions/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
 
@@ -24,10 +23,4 @@ test('the platform is never held up by the chat server before it locks an accoun
 test('who holds a device of a user tries no more than some thousand passwords a day', async () => {
   const { failed_attempts: failed } = await template()
   expect(failed.burst_count + failed.per_second * 24 * 60 * 60).toBeLessThan(2000)
-})
-
-test('an adopted box is told the same', async () => {
-  const mine = 'server_name: a.example\nlisteners: []\n'
-  const done = completeHomeserver(mine, { appserviceFile: '/data/a.yaml', registrationSharedSecret: 'x' })
-  expect((parse(done) as { rc_login: Logins }).rc_login).toEqual(await template())
 })

@@ -214,6 +214,52 @@ test('the sizes of a box are a line over 30 days', async () => {
   assertClean(page)
 })
 
+test('a stack is planned for its import, and an imported box offers the return to it', async () => {
+  const { slug, boxId } = (await others())[1] as BoxRow
+  const { db, close } = openDatabase(`sqlite:${join(stage.folder, 'daemon', 'tenantry.db')}`)
+  await db
+    .updateTable('boxes')
+    .set({ folder: `/srv/${slug}`, project: slug })
+    .where('id', '=', boxId)
+    .execute()
+  await page.goto(`${stage.url}/console/boxes/${slug}`)
+  const section = page.getByRole('region', { name: 'Import' })
+  await section.getByText(`tenantry boxes import ${slug} --plan`).waitFor()
+  expect(await section.getByRole('button', { name: 'Import…', exact: true }).isDisabled()).toBe(true)
+  await section.getByRole('button', { name: 'Plan import…' }).click()
+  const dialog = page.getByRole('alertdialog')
+  await dialog.getByText(`tenantry boxes import ${slug} --plan`).waitFor()
+  await assertAccessible(page)
+  await dialog.getByRole('button', { name: 'Make the plan' }).click()
+  await section.getByText('The stack cannot be imported yet.').waitFor()
+  await assertAccessible(page)
+  await screenshots(page, 'import-plan', { narrow: true })
+
+  const at = new Date().toISOString()
+  const { host_id } = await db.selectFrom('boxes').select('host_id').where('id', '=', boxId).executeTakeFirstOrThrow()
+  await db.updateTable('boxes').set({ folder: null, project: null }).where('id', '=', boxId).execute()
+  await db
+    .insertInto('box_imports')
+    .values({
+      ...{ id: 'imp_1', box_id: boxId, host_id, state: 'imported', reason: 'one of ours', asked_by: 'anna', folder: `/srv/${slug}` },
+      ...{ project: slug, dropped: '[]', facts: null, written: null, imported_at: at, command_id: null, error: null },
+      ...{ started_at: at, changed_at: at, finished_at: null },
+    })
+    .execute()
+  await close()
+  await page.reload()
+  await section.getByRole('button', { name: 'Return to the stack…' }).click()
+  await dialog.getByText(`tenantry boxes import ${slug} --undo --reason`).waitFor()
+  // The simulated host has no stack to return to.
+  await dialog.getByText(/has no foreign stack to return to/).waitFor()
+  await assertAccessible(page)
+  expect(await dialog.getByRole('button', { name: 'Return to the stack' }).isDisabled()).toBe(true)
+  await page.keyboard.press('Escape')
+  await section.getByRole('button', { name: 'End the return path…' }).click()
+  await dialog.getByText(`tenantry boxes import ${slug} --finish --reason`).waitFor()
+  await page.keyboard.press('Escape')
+})
+
 test('the palette finds a box, and the help names the keys', async () => {
   await page.keyboard.press('Control+k')
   await page.getByRole('searchbox', { name: 'Page, box or tenant' }).fill('realschule')

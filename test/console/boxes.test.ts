@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { adoptCommand, moveCommand, outcomeOf, whyNotMoved } from '../../src/console/boxes/commands.ts'
+import { adoptCommand, importCommand, moveCommand, removeCommand, whyNotMoved } from '../../src/console/boxes/commands.ts'
 import { sizeChart } from '../../src/console/boxes/size-lines.ts'
 import type { BoxSizes } from '../../src/core/boxes/index.ts'
 
@@ -43,6 +43,18 @@ describe('commands', () => {
     )
   })
 
+  test('a removal names the data that it erases, or the host that is gone', () => {
+    expect(removeCommand('linden', { isNow: true, deadHost: undefined }, 'left')).toBe("tenantry boxes remove linden --now --reason 'left'")
+    expect(removeCommand('linden', { isNow: true, deadHost: 'host-1' }, 'it burned')).toBe(
+      "tenantry boxes remove linden --host-is-dead host-1 --reason 'it burned'",
+    )
+  })
+
+  test('an import names what the box may lack', () => {
+    expect(importCommand('linden', [], '--plan')).toBe('tenantry boxes import linden --plan')
+    expect(importCommand('linden', ['mail', "it's"], '--plan')).toBe("tenantry boxes import linden --drop 'mail,it'\\''s' --plan")
+  })
+
   test('an adoption names what is still missing', () => {
     const fields = { slug: 'linden', folder: '/srv/linden', project: 'linden', name: 'Linden', chatDomain: '', publicUrl: '' }
     expect(adoptCommand({ ...fields, host: undefined, plan: 'pro' })).toBe(
@@ -53,12 +65,6 @@ describe('commands', () => {
 
 test('a box that is not ready, or only observed, is not moved', () => {
   expect(whyNotMoved({ live: false, managed: false })).toBe('The box is not ready yet.')
-  expect(whyNotMoved({ live: true, managed: false })).toBe('The box is only observed. Complete its adoption first.')
+  expect(whyNotMoved({ live: true, managed: false })).toBe('The box is only observed. Import it first.')
   expect(whyNotMoved({ live: true, managed: true })).toBeUndefined()
-})
-
-test('a completion that was not applied, and one that left findings, have failed', () => {
-  expect(outcomeOf('linden', { applied: false, findings: [] })[0]).toBe('failed')
-  expect(outcomeOf('linden', { applied: true, findings: ['no fence'] })).toEqual(['failed', 'The box cannot be managed yet: no fence'])
-  expect(outcomeOf('linden', { applied: true, findings: [] })).toEqual(['ok', 'The adoption is complete.'])
 })

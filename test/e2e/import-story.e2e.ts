@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -7,21 +8,28 @@ import { type Conversation, converse } from './support/conversation.ts'
 import { type Fleet, logOnFailure, startFleet } from './support/fleet.ts'
 import { boxPorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
-import { importRoot, type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
+import { type StackSpec, stackSpecs, startStack, type WrittenStack } from './support/written-stack.ts'
 
 // An operator imports a stack that people use, with the programs alone: it is a box, and returns; a killed agent ends it one way or the other.
+// After that it is a box like any other: it has additions of its own, is updated, drilled, and removed although it is broken.
 
 describe.skipIf(!testbedExists())('an operator', () => {
   let fleet: Fleet
   let stack: WrittenStack
   let talk: Conversation
   const slug = 'imp-story'
+  const proxy = `${slug}-proxy`
+  const boxFolder = () => join(fleet.folder, 'boxes', slug)
   const imported = async (): Promise<BoxImport> => (await fleet.api.boxes.showBox({ params: { slug } })).import as BoxImport
+  const docker = async (...args: string[]) => {
+    const { docker: program } = fleet.testbed
+    return execa(program, args, { env: dockerEnvironment(fleet.testbed), extendEnv: false, reject: false })
+  }
 
   beforeAll(async () => {
     fleet = await startFleet()
-    await fleet.applySynapse('1.163.2')
-    const spec = (await stackSpecs(importRoot)).find(({ name }) => name === 'own-role') as StackSpec
+    await fleet.applySynapse('1.157.1')
+    const spec = (await stackSpecs()).find(({ name }) => name === 'own-role') as StackSpec
     stack = await startStack(spec, { testbed: fleet.testbed, folder: join(fleet.folder, slug), slug, port: boxPorts().public })
     talk = await converse(stack.open, 3)
     const about = ['--name', 'Story', '--plan', 'light', '--domain', stack.chatDomain, '--host', 'host-1', '--folder', stack.folder]
@@ -30,14 +38,15 @@ describe.skipIf(!testbedExists())('an operator', () => {
   logOnFailure(() => fleet)
   afterAll(async () => {
     if (!fleet) return
+    await docker('rm', '-f', `${slug}-stranger`, `box-${slug}-irc-1`)
+    await docker('network', 'rm', proxy)
     await fleet.end()
-    const { docker } = fleet.testbed
-    const options = { env: dockerEnvironment(fleet.testbed), extendEnv: false, reject: false } as const
     // Finishing leaves the volumes of the stack.
-    await execa(docker, ['volume', 'rm', ...['db', 'media', 'objects'].map((key) => `${slug}_${key}`)], options)
+    await docker('volume', 'rm', ...['db', 'media', 'objects'].map((key) => `${slug}_${key}`))
   })
 
   test('kills the agent in the middle of an import, and the stack or the box serves in the end', async () => {
+    expect((await fleet.must('boxes', 'show', slug)).stdout).toMatch(/only observed\. fix: tenantry boxes import imp-story --plan/)
     const command = ['boxes', 'import', slug, '--reason', 'one of ours', '--yes']
     const running = fleet.tenantry(...command)
     await eventually(
@@ -83,5 +92,68 @@ describe.skipIf(!testbedExists())('an operator', () => {
     const again = await fleet.tenantry('boxes', 'import', slug, '--undo', '--reason', 'too late', '--yes')
     expect(again.stderr).toMatch(/the import of imp-story is finished/)
     expect(again.exitCode).not.toBe(0)
+  })
+
+  test('adds to the box what survives its update, on a network on which a stranger has the name of its chat server', async () => {
+    const { images } = fleet.testbed
+    await docker('network', 'create', proxy)
+    const stranger = [
+      'run',
+      '-d',
+      '--name',
+      `${slug}-stranger`,
+      '--network',
+      proxy,
+      '--network-alias',
+      'synapse',
+      '--network-alias',
+      'minio',
+    ]
+    await docker(...stranger, images.edge.ref)
+    const additions = (image: string) => `services:
+  edge: { labels: { school: story }, networks: [default, ${proxy}] }
+  postgres: { command: [postgres, -c, work_mem=7MB] }
+  ${image}
+networks: { ${proxy}: { external: true } }
+`
+    const path = join(boxFolder(), 'compose.extra.yaml')
+    await writeFile(path, additions('synapse: { image: "other:1" }'), { mode: 0o600 })
+    await fleet.must('boxes', 'scan', slug)
+    await fleet.applySynapse('1.163.2')
+    const refused = await fleet.tenantry('rollouts', 'plan', '--target', slug)
+    expect(`${refused.stdout}${refused.stderr}`).toMatch(/image of synapse belongs to the box template/)
+
+    await writeFile(path, additions(`irc: { image: "${images.edge.ref}" }`), { mode: 0o600 })
+    const files = ['--file', join(boxFolder(), 'compose.yaml'), '--file', path]
+    const brought = await docker('compose', '--project-name', `box-${slug}`, ...files, '--env-file', '/dev/null', 'up', '-d')
+    expect(brought.stderr).not.toMatch(/error/i)
+    await eventually('the chat server answers', async () => (await fleet.tenantry('boxes', 'check', slug)).exitCode === 0)
+    await fleet.must('boxes', 'scan', slug)
+    const made = await fleet.tenantry('rollouts', 'create', '--target', slug, '--start', '--wait', '--json')
+    expect([made.exitCode, made.stderr]).toEqual([0, expect.any(String)])
+    expect((await fleet.api.boxes.showBox({ params: { slug } })).installed.synapse).toBe('1.163.2')
+    const edge = await docker('inspect', '-f', '{{.Config.Labels.school}} {{json .NetworkSettings.Networks}}', `box-${slug}-edge-1`)
+    expect(edge.stdout).toMatch(new RegExp(`^story .*${proxy}`))
+    const setting = await docker('exec', `box-${slug}-postgres-1`, 'psql', '-h', '127.0.0.1', '-U', 'postgres', '-tc', 'show work_mem')
+    expect(setting.stdout.trim()).toBe('7MB')
+    // Every second of these would go to the stranger if the edge asked for the name alone.
+    const answers = Array.from({ length: 12 }, () => fetch(`${stack.open.publicUrl}/_matrix/client/versions`).then(({ ok }) => ok))
+    expect(await Promise.all(answers)).toEqual(Array(12).fill(true))
+    await fleet.must('snapshots', 'take', slug, '--wait')
+    await fleet.must('snapshots', 'drill', slug)
+  })
+
+  test('removes the box although it is broken, and learns what stays', async () => {
+    await docker('stop', '-t', '1', `box-${slug}-synapse-1`)
+    await docker('rm', '-f', `box-${slug}-postgres-1`)
+    const ran = await fleet.tenantry('boxes', 'remove', slug, '--now', '--reason', 'it broke', '--confirm', slug)
+    expect(ran.stdout).toMatch(/removal +erased/)
+    expect(ran.stdout).toMatch(/No last snapshot was taken: postgres of imp-story does not run/)
+    expect(ran.stdout).toMatch(new RegExp(`left: container box-${slug}-irc-1`))
+    expect(ran.exitCode).toBe(0)
+    const left = await docker('ps', '-a', '--filter', `label=com.docker.compose.project=box-${slug}`, '--format', '{{.Names}}')
+    expect(left.stdout).toBe(`box-${slug}-irc-1`)
+    const volumes = await docker('volume', 'ls', '-q', '--filter', `label=com.docker.compose.project=box-${slug}`)
+    expect(volumes.stdout).toBe('')
   })
 })

@@ -82,11 +82,11 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
     const { snapshot } = await killedEverywhere(old, 'hand-over', ['stop', 'dumpDatabase', 'take'], (deps, context) =>
       handOver(deps)(context, { ...address, ownershipEpoch: 2, deadlineMs }),
     )
-    expect(snapshot.tier).toBe('final')
+    expect(snapshot?.tier).toBe('final')
     const left = (await old.engine.containers((await old.boxes.find(slug))!.project)).filter(({ state }) => state === 'running')
     expect(left.map(({ service }) => service)).toEqual(['edge'])
 
-    const payload = { ...address, ...wanted, ownershipEpoch: 3, snapshotId: snapshot.snapshotId, snapshotSha256: snapshot.snapshotSha256 }
+    const payload = { ...address, ...wanted, ownershipEpoch: 3, snapshotId: snapshot!.snapshotId, snapshotSha256: snapshot!.snapshotSha256 }
     const result = await killedEverywhere(next, 'take-over', ['restore', 'createVolume', 'loadDatabase', 'up'], (deps, context) =>
       takeOver(deps)(context, { ...payload, ports: newPorts, probe: soon, deadlineMs }),
     )
@@ -120,7 +120,7 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
       ...deps.servers,
       probe: async () => ({ ...(await deps.servers.probe((await next.boxes.find(slug))!)), verdict: 'failed' as const }),
     }
-    const payload = { ...address, ...wanted, ownershipEpoch: 4, snapshotId: snapshot.snapshotId, snapshotSha256: snapshot.snapshotSha256 }
+    const payload = { ...address, ...wanted, ownershipEpoch: 4, snapshotId: snapshot!.snapshotId, snapshotSha256: snapshot!.snapshotSha256 }
     const probe = { ...soon, timeoutMs: 3_000 }
     const result = await takeOver({ ...deps, servers: sick })(old.contextOf('sick'), { ...payload, ports: oldPorts, probe, deadlineMs })
     expect(result).toMatchObject({ outcome: 'failed', error: { code: 'PROBE_FAILED' } })

@@ -39,9 +39,9 @@ export async function aBoxEdge(more: Readonly<Record<string, string>> = {}) {
     'listen 8081': `listen ${ports.platform}`,
     'listen 8082': `listen ${ports.probe}`,
     'listen 127.0.0.1:8083': `listen 127.0.0.1:${ports.own}`,
-    'synapse:8008': `127.0.0.1:${synapse.port}`,
-    'synapse:8009': `127.0.0.1:${platformSynapse.port}`,
-    'minio:9000': `127.0.0.1:${minio.port}`,
+    'box-rose-synapse-1:8008': `127.0.0.1:${synapse.port}`,
+    'box-rose-synapse-1:8009': `127.0.0.1:${platformSynapse.port}`,
+    'box-rose-minio-1:9000': `127.0.0.1:${minio.port}`,
     '/var/log/nginx': folder,
   })
   const moved = [...files].map(([path, text]) => [path, text.replaceAll('/etc/nginx/', `${folder}/`)] as const)

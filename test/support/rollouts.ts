@@ -15,6 +15,7 @@ export const aKnownBox = (slug: string, changes: Partial<KnownBox> = {}): KnownB
   clockOffsetMs: 0,
   tier: 'free',
   managed: true,
+  inPlace: false,
   canary: false,
   databaseBytes: null,
   installed: { ...installed, ...changes.installed },

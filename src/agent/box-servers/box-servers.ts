@@ -11,7 +11,7 @@ import { finishDatabaseLoad, loadDatabase } from './load.ts'
 import { sampleMedia } from './media.ts'
 import { objectStoreVersion } from './objects.ts'
 import { type BoxServersDeps, check, probe } from './probe.ts'
-import { countRows, querySql } from './sql.ts'
+import { querySql } from './sql.ts'
 import { raiseStreams, streamPositions } from './streams.ts'
 
 /** The servers of real boxes, over HTTP and programs in their containers. */
@@ -40,7 +40,6 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     createTemporaryAccount: (box, registrationSecret, signal) =>
       withChat({ ...deps, box, signal }, 'a temporary user', (chat) => makeTemporaryAccount({ ...deps, signal }, chat, registrationSecret)),
     beginBackup: (box, name, signal) => beginBackup({ engine, box }, name, signal),
-    countRows: (box, database, signal) => countRows({ engine, box }, database, signal),
     databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined

@@ -45,7 +45,7 @@ export async function dumpForeignDatabase(
   source: ForeignDatabase,
   { slug, folder, signal }: Readonly<{ slug: string; folder: string; signal?: AbortSignal | undefined }>,
 ): Promise<Readonly<{ rows: RowCounts; mark: ChatMark }>> {
-  const { container, role, database, port, isLocal, otherSchemas } = source
+  const { container, role, database, port, isLocal, otherSchemas, hasExtensions } = source
   const view = foreignView(slug, container)
   const way = [...(isLocal ? [] : ['-h', '127.0.0.1']), '-p', String(port)]
   const login = { user: role, superuser: role, database, way }
@@ -53,7 +53,10 @@ export async function dumpForeignDatabase(
   const run = (argv: string[], options: ExecOptions) => runProgramInPostgres({ engine, view }, argv, options)
   const left = otherSchemas.map((schema) => `--exclude-schema="${schema.replaceAll('"', '""')}"`)
   const dump = (snapshot: string) =>
-    run([...dumpArguments(login, snapshot), ...left], { stdoutFile: join(folder, dumpFile), ...(signal ? { signal } : {}) })
+    run([...dumpArguments(login, snapshot), ...left, ...(hasExtensions ? ['--extension=plpgsql'] : [])], {
+      stdoutFile: join(folder, dumpFile),
+      ...(signal ? { signal } : {}),
+    })
   const held = { engine, view, login, signal }
   const printed = await withExportedSnapshot(held, `${markSql}${countSql}`, async (snapshot) => void (await dump(snapshot)))
   await assertListable({ run, signal }, view.box, join(folder, dumpFile))

@@ -1,7 +1,7 @@
 import { problem } from '../../core/kit/index.ts'
 import { assertCounted } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, ExecResult, RowCounts } from '../ports/index.ts'
-import { type BoxView, type DatabaseView, type EngineBox, inspectBox, runningId } from './box-view.ts'
+import { type BoxView, type DatabaseView, runningId } from './box-view.ts'
 
 /**
  * Role and database of a box, from the environment of its container. In the box template `user` only owns the database; other stacks may use
@@ -139,36 +139,6 @@ export const parseCounts = (printed: string): RowCounts =>
         return [line.slice(0, at), Number(line.slice(at + 1))]
       }),
   )
-
-/** The chat server is stopped meanwhile, and a session that holds a lock may never end. */
-const maxCountMs = 10 * 60_000
-const maxLockWaitMs = 5_000
-/** For a container that hangs, so that its server cannot end the statement. */
-const countGraceMs = 30_000
-
-/** As the superuser, because the database may belong to another role. Bounded. Throws BOX_UNHEALTHY. */
-export async function countRows({ engine, box }: EngineBox, database: string, signal?: AbortSignal): Promise<RowCounts> {
-  const view = await inspectBox(engine, box)
-  const login = { ...asSuperuser(await databaseLogin(engine, view, signal)), database }
-  const limit = AbortSignal.timeout(maxCountMs + countGraceMs)
-  const run = { engine, view, login, signal: signal ? AbortSignal.any([signal, limit]) : limit }
-  const failed = (why: string) =>
-    problem(
-      'BOX_UNHEALTHY',
-      `The rows in the database of ${box.slug} could not be counted within ${maxCountMs / 60_000} min: ${why}. fix: end long transactions and schema changes in its PostgreSQL (pg_stat_activity), then retry`,
-    )
-  try {
-    const { exitCode, stdout, stderr } = await psql(
-      run,
-      `set statement_timeout = ${maxCountMs};\nset lock_timeout = ${maxLockWaitMs};\n${countSql}`,
-    )
-    if (exitCode === 0) return parseCounts(stdout)
-    throw failed(errorLine(stderr))
-  } catch (error) {
-    if (limit.aborted && !signal?.aborted) throw failed('its container does not answer')
-    throw error
-  }
-}
 
 /** Throws RESTORE_FAILED with the tables that differ; ignores unexpected tables. */
 export function assertSameCounts(slug: string, expected: RowCounts, loaded: RowCounts): void {

@@ -38,7 +38,7 @@ export async function applyMigrations(
   }
 }
 
-export const otherDatabasesFinding = (names: readonly string[]): string =>
+const otherDatabasesFinding = (names: readonly string[]): string =>
   `PostgreSQL holds ${plural(names.length, 'other database')} (${names.slice(0, 20).join(', ')}) that dumps and snapshots do not include. fix: move ${names.length === 1 ? 'it' : 'them'} to another server and drop ${names.length === 1 ? 'it' : 'them'} here`
 
 /**

@@ -27,8 +27,8 @@ export type BoxSecrets = z.infer<typeof BoxSecrets>
 const ProbeAccountFile = z.object({ userId: z.string(), accessToken: z.string(), roomId: z.string() })
 
 // Outside the folders that containers mount.
-export const secretsFile = (project: Project): string => join(project.folder, 'secrets', 'box.json')
-export const probeFile = (project: Project): string => join(project.folder, 'secrets', 'probe.json')
+const secretsFile = (project: Project): string => join(project.folder, 'secrets', 'box.json')
+const probeFile = (project: Project): string => join(project.folder, 'secrets', 'probe.json')
 
 export function newBoxSecrets(random: Random, boxId: string): BoxSecrets {
   const hex = (bytes: number) => Buffer.from(random.bytes(bytes)).toString('hex')
@@ -42,8 +42,6 @@ export function newBoxSecrets(random: Random, boxId: string): BoxSecrets {
 }
 
 export const readBoxSecrets = (project: Project): Promise<BoxSecrets | undefined> => readSecretFile(secretsFile(project), BoxSecrets)
-/** Reads secrets of a box that does not exist yet. */
-export const readSecretsAt = (path: string): Promise<BoxSecrets | undefined> => readSecretFile(path, BoxSecrets)
 export const readProbeAccount = (project: Project): Promise<ProbeAccount | undefined> =>
   readSecretFile(probeFile(project), ProbeAccountFile)
 

@@ -17,8 +17,6 @@ export type ComposeFacts = Readonly<{
   ownVolumes: readonly string[]
   /** The data volume of PostgreSQL. */
   database: DatabaseVolume | undefined
-  /** Findings that an operator confirms before the agent changes this stack. */
-  findings: readonly string[]
 }>
 
 export const composeInvalid = (reason: string, cause?: unknown): Problem =>
@@ -43,7 +41,7 @@ export function parseCompose(text: string): Document.Parsed<YAMLMap.Parsed> {
 /** An update reads the file about ten times, in two versions. */
 const maxTexts = 32
 
-/** Reads the services, volumes and findings; `projectName` names volumes that the file leaves unnamed. Throws COMPOSE_INVALID. */
+/** Reads the services and volumes; `projectName` names volumes that the file leaves unnamed. Throws COMPOSE_INVALID. */
 export const readCompose: (text: string, projectName: string) => ComposeFacts = remembered(maxTexts, (text, projectName) =>
   composeFacts(resolvedCompose(text), projectName),
 )
@@ -67,7 +65,6 @@ export function composeFacts(whole: Readonly<Record<string, unknown>>, projectNa
     volumes,
     ownVolumes: ownVolumes(services, volumes),
     database: databaseVolumeOf(recordOf(services.postgres), volumes),
-    findings: composeFindings(whole),
   }
 }
 
@@ -111,49 +108,3 @@ export function mountSources(mounts: unknown): string[] {
 
 /** True for a literal `repository:tag` without variables, which a rewrite can replace. */
 export const isLiteralImage = (image: string): boolean => ImageRef.safeParse(image).success
-
-/** Findings for an operator, one sentence each, in file order. */
-const composeFindings = (whole: Readonly<Record<string, unknown>>): string[] => findings(whole, imageFindings)
-
-/** Findings that only the owner of the stack can fix; excludes images without a literal tag. */
-export const ownerFindings = (whole: Readonly<Record<string, unknown>>): string[] => findings(whole, () => [])
-
-function findings(whole: Readonly<Record<string, unknown>>, more: typeof imageFindings): string[] {
-  const services = Object.entries(recordOf(whole.services))
-  return [
-    ...(whole.include === undefined
-      ? []
-      : ['the compose file uses include, which the agent does not read. fix: write the services into one file']),
-    ...services.flatMap(([name, service]) => serviceFindings(name, recordOf(service), more)),
-    ...Object.entries(recordOf(whole.volumes)).flatMap(([key, value]) =>
-      recordOf(value).external ? [`volume ${key} is external, so a restore cannot replace it. fix: define it in the compose file`] : [],
-    ),
-  ]
-}
-
-const rules: readonly [key: string, says: string][] = [
-  ['extends', 'uses extends, which the agent does not resolve. fix: write the settings out'],
-  ['build', 'is built on the host, so its image has no registry digest. fix: use an image from a registry'],
-  ['privileged', 'is privileged and therefore root on the host. fix: remove privileged'],
-  ['cap_add', 'adds Linux capabilities. fix: remove cap_add'],
-  ['devices', 'uses devices of the host. fix: remove devices'],
-]
-
-const imageFindings = (name: string, { image }: Record<string, unknown>): string[] =>
-  typeof image === 'string' && !isLiteralImage(image) ? [`${name} has no literal image tag (${image}). fix: write repository:tag`] : []
-
-function serviceFindings(name: string, service: Record<string, unknown>, more: typeof imageFindings): string[] {
-  const found = rules.filter(([key]) => service[key] !== undefined && service[key] !== false).map(([, says]) => `${name} ${says}`)
-  for (const key of ['network_mode', 'pid', 'ipc'])
-    if (service[key] === 'host') found.push(`${name} uses the host's ${key}. fix: remove ${key}: host`)
-  return [
-    ...found,
-    ...more(name, service),
-    ...mountSources(service.volumes)
-      .filter(isOutside)
-      .map((source) => `${name} mounts ${source}, outside the project folder. fix: mount a volume or a folder of the project`),
-  ]
-}
-
-// A named volume has no slash; a project folder starts with ./ and contains no ..
-const isOutside = (source: string) => /^[/~]|\$|(^|\/)\.\.(\/|$)/.test(source)

@@ -74,7 +74,6 @@ function parse(text: string | undefined): Written {
 /** Commands that may write the compose file of a box. */
 const writing: ReadonlySet<BoxCommandKind> = new Set([
   'tenant-box.provision',
-  'tenant-box.complete',
   'tenant-box.import',
   'tenant-box.update',
   'tenant-box.restore',

@@ -22,8 +22,8 @@ export function isHashOfOtherCompose(container: ContainerState, composed: Compos
 }
 
 /** Files of the agent itself, from a restore, are no other files. */
-const hasSameFiles = ({ composeFile, envFile }: Project, { composeFiles, envFiles }: ContainerState): boolean =>
-  composeFiles.every((path) => path === composeFile || basename(path).startsWith('.compose.')) &&
+const hasSameFiles = ({ composeFile, envFile, extraFile }: Project, { composeFiles, envFiles }: ContainerState): boolean =>
+  composeFiles.every((path) => path === composeFile || path === extraFile || basename(path).startsWith('.compose.')) &&
   envFiles.every((path) => path === envFile || path === '/dev/null')
 
 function hasSameSettings({ settings, imageSettings }: ContainerState, composed: Partial<ContainerSettings>): boolean {

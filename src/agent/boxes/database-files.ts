@@ -16,7 +16,7 @@ export async function assertOwnDatabaseFiles(deps: Deps, box: LocalBox, volume: 
 }
 
 /** Why a copy or a load of this volume would not be the whole database. */
-export async function databaseFilesFindings(
+async function databaseFilesFindings(
   { engine }: Pick<Deps, 'engine'>,
   { tablespaces, systemId }: Pick<DatabaseFacts, 'tablespaces' | 'systemId'>,
   volume: string,

@@ -5,7 +5,7 @@ import { syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { BoxLocks } from '../journal/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
 import { type Fence, fenceFile, readFence } from './fence-file.ts'
-import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
+import { assertManaged, boxOfCommand, type LocalBoxes } from './local-boxes.ts'
 import { type ReportDeps, reportVersions } from './report-versions.ts'
 
 const maintenance = 'maintenance'
@@ -89,8 +89,7 @@ export const maintain =
     const lock = await deps.locks.acquire(payload.slug)
     try {
       const box = await boxOfCommand(deps.boxes, payload)
-      if (!box.managed)
-        throw problem('BOX_NOT_MANAGED', `Box ${box.slug} is only observed, so its edge has no fence. fix: complete its adoption first`)
+      assertManaged(box)
       if (payload.on) await beginMaintenance(deps, box, payload.reason)
       else await endMaintenance(box)
       return { report: await reportVersions(deps, box) }

@@ -2,17 +2,24 @@ import { readFile } from 'node:fs/promises'
 import type { BoxFacts } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
+import { findingsOfExtra } from './extra-file.ts'
 import { reasonNotRestorable } from './restorable.ts'
 import { type Composed, differencesOf, readCauses } from './running-versus-file.ts'
 import { scaledServices } from './scaled-services.ts'
 
 export type FileFacts = Pick<
   BoxFacts,
-  'wouldRecreate' | 'differences' | 'otherCompose' | 'otherNetworks' | 'scaledServices' | 'notRestorable'
+  'wouldRecreate' | 'differences' | 'otherCompose' | 'otherNetworks' | 'scaledServices' | 'notRestorable' | 'extra'
 >
 
 /** A file as compose resolves it; each part costs a program. */
-type Read = Readonly<{ composed: Composed; compose: string; model: Readonly<Record<string, unknown>>; reason: string | undefined }>
+type Read = Readonly<{
+  composed: Composed
+  compose: string
+  model: Readonly<Record<string, unknown>>
+  reason: string | undefined
+  extra: readonly string[]
+}>
 
 /**
  * Facts of a box's compose file beside its containers. Compose reads the file again after it or its variables have changed, and before a fault is
@@ -21,8 +28,9 @@ type Read = Readonly<{ composed: Composed; compose: string; model: Readonly<Reco
 export function fileFactFinder(engine: ContainerEngine) {
   const known = new Map<string, { of: string; read: Promise<Read> }>()
   const readNow = async (box: LocalBox, text: string): Promise<{ read: Read; isNew: boolean }> => {
-    const { composeFile, envFile } = box.project
-    const of = sha256Hex(`${text}\n${envFile ? await readFile(envFile, 'utf8') : ''}`)
+    const { composeFile, envFile, extraFile } = box.project
+    const more = await Promise.all([envFile, extraFile].map((path) => (path ? readFile(path, 'utf8') : '')))
+    const of = sha256Hex([text, ...more].join('\n'))
     const before = known.get(composeFile)
     if (before?.of === of) return { read: await before.read, isNew: false }
     const read = readFileFacts(engine, box, text)
@@ -50,15 +58,17 @@ export function fileFactFinder(engine: ContainerEngine) {
       ...(otherNetworks.length > 0 ? { otherNetworks: otherNetworks.slice(0, 20) } : {}),
       scaledServices: scaledServices(read.model, containers),
       notRestorable: read.reason === undefined ? [] : [read.reason.slice(0, 500)],
+      ...(read.extra.length > 0 ? { extra: read.extra.slice(0, 20).map((one) => one.slice(0, 500)) } : {}),
     }
   }
 }
 
 async function readFileFacts(engine: ContainerEngine, box: LocalBox, text: string): Promise<Read> {
-  const [composed, { compose }, model] = await Promise.all([
+  const [composed, { compose }, model, extra] = await Promise.all([
     engine.composedServices(box.project),
     engine.info(),
     engine.resolveCompose(box.project, text),
+    findingsOfExtra(box.project),
   ])
-  return { composed, compose, model, reason: await reasonNotRestorable({ engine }, box, text) }
+  return { composed, compose, model, reason: await reasonNotRestorable({ engine }, box, text), extra }
 }

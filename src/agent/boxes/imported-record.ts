@@ -11,11 +11,14 @@ const ForeignStackRecord = z.object({
   database: z.object({
     ...{ container: z.string(), database: z.string(), role: z.string(), port: z.number(), isLocal: z.boolean() },
     otherSchemas: z.array(z.string()),
+    hasExtensions: z.boolean().default(false),
   }),
   media: z.array(z.object({ from: z.string(), inside: z.string() })),
   objects: z.string().nullable(),
   addresses: z.array(z.object({ address: z.string(), port: z.number() })),
 })
+
+export const BoxPortsRecord = z.object({ public: z.number(), platform: z.number(), probe: z.number() })
 
 export const ProjectRecord = z.object({
   name: z.string(),
@@ -29,5 +32,9 @@ export const ImportedRecord = z.object({
   commandId: z.string(),
   mark: z.object({ position: z.number(), lastEvents: z.array(z.string()) }),
   stack: ForeignStackRecord,
-  observed: z.object({ chatDomain: z.string(), project: ProjectRecord }),
+  observed: z.object({
+    ...{ chatDomain: z.string(), project: ProjectRecord },
+    managed: z.boolean().default(false),
+    ports: BoxPortsRecord.nullable().default(null),
+  }),
 })

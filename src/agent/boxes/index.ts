@@ -4,18 +4,15 @@
 
 export { adopt } from './adopt.ts'
 export { adoptAgain } from './adopt-again.ts'
-export { applyMigrations, assertNoOtherDatabases, migrationsFor, otherDatabasesFinding } from './box-database.ts'
+export { applyMigrations, assertNoOtherDatabases, migrationsFor } from './box-database.ts'
 export { type FindFacts, factFinder } from './box-facts.ts'
 export {
   type BoxSecrets,
   newBoxSecrets,
   parseBoxSecrets,
   parseProbeAccount,
-  probeFile,
   readBoxSecrets,
   readProbeAccount,
-  readSecretsAt,
-  secretsFile,
   secretsText,
   writeBoxSecrets,
   writeProbeAccount,
@@ -26,13 +23,13 @@ export {
   composeFacts,
   isLiteralImage,
   mountSources,
-  ownerFindings,
   readCompose,
   readComposeFile,
   resolvedCompose,
 } from './compose-file.ts'
 export { composeRecord, recordCompose } from './compose-record.ts'
-export { assertOwnDatabaseFiles, databaseFilesFindings, databaseWarnings, systemIdOf } from './database-files.ts'
+export { assertOwnDatabaseFiles, databaseWarnings, systemIdOf } from './database-files.ts'
+export { extraServicesOf } from './extra-file.ts'
 export {
   assertNotInMaintenance,
   assertUnfenced,
@@ -44,7 +41,6 @@ export {
   removeFenceFile,
 } from './fence.ts'
 export { type Fence, fenceFile, readFence } from './fence-file.ts'
-export { fileSetFindings } from './file-set.ts'
 export { followLogs } from './follow-logs.ts'
 export { assertAllowedImage, fullName, fullRepository, isAllowedName, type KnownMirrors, knownMirrors } from './image-names.ts'
 export {
@@ -59,18 +55,18 @@ export {
   projectOf,
 } from './local-boxes.ts'
 export { logLines, logs } from './logs.ts'
-export { type Mount, mountOf, mountsOf, recordOf } from './mounts.ts'
+export { mountsOf, recordOf } from './mounts.ts'
 export { assertNoLinks, listPlainFolder, readPlainFile, sumPlainFile } from './plain-files.ts'
 export { assertPlaceFree, type ProvisionDeps, plainUrl, portInUse, provision } from './provision.ts'
 export { pinImage, pullImages, resolveImages } from './pull-images.ts'
 export { logRedactor } from './redact-logs.ts'
 export { remembered } from './remembered.ts'
 export { type RenderFacts, renderedFiles, writeBoxFiles } from './render-box.ts'
-export { healthcheck, installedVersion, type ReportDeps, report, reportVersions } from './report-versions.ts'
-export { assertRestorable, guardFindings, reasonNotRestorable, resolvedFacts } from './restorable.ts'
+export { healthcheck, type ReportDeps, report, reportVersions } from './report-versions.ts'
+export { assertRestorable, reasonNotRestorable, resolvedFacts } from './restorable.ts'
 export { rewriteImages } from './rewrite-compose.ts'
 export { rewriteVolumes } from './rewrite-volumes.ts'
-export { assertMountsAsWritten, assertRunsAsWritten, differenceFindings, differencesOf, servicesChangedBy } from './running-versus-file.ts'
+export { assertMountsAsWritten, assertRunsAsWritten, differencesOf, servicesChangedBy } from './running-versus-file.ts'
 export { assertSafeFolder } from './safe-folder.ts'
 export { assertNotScaled } from './scaled-services.ts'
 export { services } from './services.ts'

@@ -1,13 +1,14 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { Slug } from '../../core/boxes/index.ts'
+import { observedText, Slug } from '../../core/boxes/index.ts'
 import { asJson, isProblem, problem } from '../../core/kit/index.ts'
 import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { LocalBox, Project } from '../ports/index.ts'
 
 import type { BoxSettings } from './box-settings.ts'
-import { ImportedRecord, ProjectRecord } from './imported-record.ts'
+import { withExtraFile } from './extra-file.ts'
+import { BoxPortsRecord, ImportedRecord, ProjectRecord } from './imported-record.ts'
 
 const Record = z.object({
   slug: Slug,
@@ -16,7 +17,7 @@ const Record = z.object({
   managed: z.boolean(),
   chatDomain: z.string(),
   project: ProjectRecord,
-  ports: z.object({ public: z.number(), platform: z.number(), probe: z.number() }).nullable(),
+  ports: BoxPortsRecord.nullable(),
   migrationsHead: z.string(),
   handedOver: z.object({ at: z.string(), holder: z.string() }).exactOptional(),
   orphanFence: z.string().exactOptional(),
@@ -40,7 +41,9 @@ export function localBoxes(stateFolder: string): LocalBoxes {
   const fileOf = (slug: string) => join(folder, `${checkedSlug(slug)}.json`)
   const find = async (slug: string) => {
     const text = await readIfThere(fileOf(slug))
-    return text === undefined ? undefined : parseRecord(fileOf(slug), text)
+    if (text === undefined) return undefined
+    const box = parseRecord(fileOf(slug), text)
+    return { ...box, project: await withExtraFile(box.project) }
   }
   const slugs = async () => {
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -130,9 +133,9 @@ export async function existingBox(boxes: Pick<LocalBoxes, 'find'>, { slug, boxId
   return known
 }
 
-/** Throws BOX_NOT_MANAGED for an observed box; `doing` is a verb such as updating, moving, restoring. */
-export function assertManaged({ slug, managed }: LocalBox, doing: string): void {
-  if (!managed) throw problem('BOX_NOT_MANAGED', `Box ${slug} is only observed. fix: complete its adoption before ${doing} it`)
+/** Throws BOX_NOT_MANAGED for an observed box. */
+export function assertManaged({ slug, managed }: Pick<LocalBox, 'slug' | 'managed'>): void {
+  if (!managed) throw problem('BOX_NOT_MANAGED', observedText(slug))
 }
 
 export function assertCurrentOwner(box: LocalBox, ownershipEpoch: number): void {

@@ -133,12 +133,15 @@ export async function assertPlaceFree(
   if (new Set(Object.values(ports)).size < requested.length) throw problem('PORT_TAKEN', `The three ports of ${slug} must differ`)
   if ((await engine.containers(project)).length > 0)
     throw problem('ALREADY_EXISTS', `Containers of project ${project.name} already exist on this host`)
-  for (const other of await boxes.list()) {
+  const all = await boxes.list()
+  // A box that was completed in place has them already, and gives them to its import.
+  const own = Object.values(all.find((box) => box.slug === slug)?.ports ?? {})
+  for (const other of all.filter((box) => box.slug !== slug)) {
     const clash = requested.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
     if (clash) throw problem('PORT_TAKEN', `The ${clash[0]} port ${clash[1]} belongs to box ${other.slug}`)
   }
   for (const [name, port] of requested)
-    if (await portInUse(port)) throw problem('PORT_TAKEN', `The ${name} port ${port} is in use on this host`)
+    if (!own.includes(port) && (await portInUse(port))) throw problem('PORT_TAKEN', `The ${name} port ${port} is in use on this host`)
 }
 
 const factsOf = ({ settings }: ProvisionDeps, payload: Provision, project: Project) => ({

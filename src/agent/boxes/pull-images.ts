@@ -54,7 +54,7 @@ type WantedImages = Readonly<{
   signal: AbortSignal
 }>
 
-/** Pulls images one by one and returns their digests. Throws IMAGE_NOT_ALLOWED and the errors of a pull. */
+/** Pulls images one by one and returns their digests. Throws IMAGE_NOT_ALLOWED, PREFLIGHT_REFUSED for an image of another platform, and the errors of a pull. */
 export async function pullImages(
   deps: Deps & Readonly<{ allowedImages: readonly string[] }>,
   { images, pin, step, context, signal }: WantedImages,
@@ -67,6 +67,8 @@ export async function pullImages(
     const onProgress = ({ percent, detail }: PullProgress) =>
       context.progress({ step, percent, detail: `${what}: ${detail}`.slice(0, 500) })
     digests[image] = await pullImage(deps, { image, digest: digest ?? undefined, signal, onProgress })
+    const wrong = await deps.engine.misfit(image, { signal })
+    if (wrong !== undefined) throw problem('PREFLIGHT_REFUSED', wrong)
     if (pin !== undefined) await deps.engine.pin(image, pin)
   }
   return digests

@@ -5,28 +5,12 @@ import { type ComposeFacts, composeFacts, resolvedCompose } from './compose-file
 import { environmentValue, mountOf, mountsOf, recordOf } from './mounts.ts'
 import { rewriteImages } from './rewrite-compose.ts'
 import { lineOfVolume, rewriteVolumes } from './rewrite-volumes.ts'
-import { scaledFinding, scaledServices } from './scaled-services.ts'
 
 type Deps = Readonly<{ engine: Pick<ContainerEngine, 'resolveCompose'> }>
 
 /** The facts of a box's compose file as compose resolves it: the real name of each volume, whatever form it is written in. */
 export const resolvedFacts = async ({ engine }: Deps, { project }: LocalBox, text: string): Promise<ComposeFacts> =>
   composeFacts(await engine.resolveCompose(project, text), project.name)
-
-/** Findings that would refuse each update of the box. An observed stack that compose refuses is still reported. */
-export async function guardFindings(
-  { engine }: Readonly<{ engine: Pick<ContainerEngine, 'resolveCompose' | 'containers'> }>,
-  box: LocalBox,
-  text: string,
-): Promise<string[]> {
-  const containers = await engine.containers(box.project)
-  const whole = await engine.resolveCompose(box.project, text).catch(() => ({}))
-  const reason = await reasonNotRestorable({ engine }, box, text)
-  return [
-    ...scaledServices(whole, containers).map(scaledFinding),
-    ...(reason === undefined ? [] : [`the box could not be restored: ${reason}`]),
-  ]
-}
 
 /**
  * Throws NOT_RESTORABLE for a compose file under which no restore could put other volumes. Renders what a rollback and a restore would write,
@@ -38,8 +22,7 @@ export async function assertRestorable(deps: Deps, box: LocalBox, text: string):
 }
 
 /**
- * Why no restore could put other volumes or images under a box; undefined if it could. A completion still writes images out, so those of an
- * observed box are not checked. Throws DOCKER_UNAVAILABLE.
+ * Why no restore could put other volumes or images under a box; undefined if it could. The images of an observed box are not checked. Throws DOCKER_UNAVAILABLE.
  */
 export async function reasonNotRestorable(
   { engine }: Deps,

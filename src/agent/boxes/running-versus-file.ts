@@ -1,10 +1,11 @@
 import { access } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Service } from '../../core/boxes/index.ts'
-import { isProblem, problem } from '../../core/kit/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import type { ComposedService, ContainerEngine, ContainerMount, ContainerState, LocalBox, Project, ProjectNetwork } from '../ports/index.ts'
 import { readComposeFile, resolvedCompose } from './compose-file.ts'
 import { isHashOfOtherCompose } from './compose-upgrade.ts'
+import { assertExtraAllowed } from './extra-file.ts'
 import { recordOf } from './mounts.ts'
 import { networkDifferencesOf } from './network-differences.ts'
 
@@ -37,18 +38,10 @@ async function runningDifferences(engine: ContainerEngine, project: Project, com
 export const servicesChangedBy = async (engine: ContainerEngine, project: Project, composeFile: string): Promise<Service[]> =>
   (await runningDifferences(engine, project, composeFile)).flatMap(({ services }) => services)
 
-/** The differences as findings; a file that compose refuses is one. */
-export async function differenceFindings(engine: ContainerEngine, project: Project): Promise<string[]> {
-  try {
-    return (await runningDifferences(engine, project)).map(({ text }) => text)
-  } catch (error) {
-    if (!isProblem(error, 'COMPOSE_INVALID')) throw error
-    return [`${error.message}. fix: correct ${basename(project.composeFile)} until docker compose config accepts it`]
-  }
-}
-
 /** Throws PREFLIGHT_REFUSED. `doing` is a verb such as updating. */
-export async function assertRunsAsWritten(engine: ContainerEngine, { slug, project }: LocalBox, doing: string): Promise<void> {
+export async function assertRunsAsWritten(engine: ContainerEngine, box: LocalBox, doing: string): Promise<void> {
+  const { slug, project } = box
+  await assertExtraAllowed(box)
   assertNoDifferences(slug, doing, await runningDifferences(engine, project))
 }
 
@@ -56,7 +49,9 @@ export async function assertRunsAsWritten(engine: ContainerEngine, { slug, proje
  * For a change that must be possible whatever else differs: a return to the file would start the box on other volumes than those that hold its
  * data. Throws PREFLIGHT_REFUSED.
  */
-export async function assertMountsAsWritten(engine: ContainerEngine, { slug, project }: LocalBox, doing: string): Promise<void> {
+export async function assertMountsAsWritten(engine: ContainerEngine, box: LocalBox, doing: string): Promise<void> {
+  const { slug, project } = box
+  await assertExtraAllowed(box)
   const differences = await runningDifferences(engine, project)
   assertNoDifferences(
     slug,
@@ -121,7 +116,8 @@ export async function readCauses(project: Project, containers: readonly Containe
   const named = containers.flatMap(({ composeFiles, envFiles }) => [...composeFiles, ...envFiles])
   // Files of the agent itself, from a restore, are no cause.
   const others = [...new Set(named)].filter(
-    (path) => path !== project.composeFile && path !== project.envFile && path !== '/dev/null' && !basename(path).startsWith('.compose.'),
+    (path) =>
+      ![project.composeFile, project.envFile, project.extraFile, '/dev/null'].includes(path) && !basename(path).startsWith('.compose.'),
   )
   const isThere = await Promise.all(others.map((path) => access(path).then(...yesOrNo)))
   return { profiles: await profilesIn(project), otherFiles: others.filter((_, index) => isThere[index]) }
@@ -166,9 +162,10 @@ function differencesIn(project: Project, container: ContainerState, { composed, 
   return [{ text, isHashAlone: isHashOfOtherCompose(container, composed, { project, installed: compose }) }]
 }
 
-function notBroughtUp({ name, composeFile, envFile }: Project): string {
+function notBroughtUp({ name, composeFile, envFile, extraFile }: Project): string {
+  const files = [composeFile, ...(extraFile === undefined ? [] : [extraFile])].map((path) => `--file ${path}`).join(' ')
   const variables = envFile === undefined || basename(envFile) === '.env' ? '' : ` --env-file ${envFile}`
-  return ` (edited but not brought up, or started with other variables or by another compose version). fix: revert the change, or apply it with docker compose --project-name ${name} --file ${composeFile}${variables} up -d`
+  return ` (edited but not brought up, or started with other variables or by another compose version). fix: revert the change, or apply it with docker compose --project-name ${name} ${files}${variables} up -d`
 }
 
 /** Names the other files that the container was started from. */

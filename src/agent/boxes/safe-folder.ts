@@ -5,7 +5,7 @@ import { problem } from '../../core/kit/index.ts'
 import type { Project } from '../ports/index.ts'
 
 /**
- * The agent runs these files as root, so other users must not be able to change or replace them: the folder, its parents, the compose file
+ * The agent runs these files as root, so other users must not be able to change or replace them: the folder, its parents, the compose files
  * and .env. Throws FOLDER_UNSAFE.
  */
 export async function assertSafeFolder(project: Project, agentUid = process.getuid?.() ?? 0): Promise<void> {
@@ -13,7 +13,7 @@ export async function assertSafeFolder(project: Project, agentUid = process.getu
   if ((await realpath(folder).catch(() => undefined)) !== folder)
     throw unsafe(folder, 'does not exist or is reached through a symbolic link')
   for (const above of withParents(folder)) assertUnshared({ path: above, facts: await lstat(above), isOurs: above === folder }, agentUid)
-  for (const file of [project.composeFile, project.envFile]) {
+  for (const file of [project.composeFile, project.envFile, project.extraFile]) {
     if (file === undefined) continue
     const facts = await lstat(file).catch(() => undefined)
     if (!facts) throw unsafe(file, 'does not exist')

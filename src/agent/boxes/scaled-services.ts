@@ -16,7 +16,7 @@ export function scaledServices(whole: Readonly<Record<string, unknown>>, contain
   })
 }
 
-export const scaledFinding = (service: string): string =>
+const scaledFinding = (service: string): string =>
   `${service} has more than one container. fix: remove replicas and scale from it in the compose file, then run \`docker compose up -d --scale ${service}=1\``
 
 type Deps = Readonly<{ engine: Pick<ContainerEngine, 'resolveCompose' | 'containers'> }>

@@ -52,7 +52,7 @@ export const runChange =
       {
         admit: async () => {
           const box = await boxOfCommand(deps.boxes, payload)
-          assertManaged(box, change.doing)
+          assertManaged(box)
           await assertNotInMaintenance(box)
         },
         perform: async (record) => {

@@ -16,6 +16,7 @@ export const composeArguments = (project: Project, args: readonly string[]): str
   project.name,
   '--file',
   project.composeFile,
+  ...(project.extraFile === undefined ? [] : ['--file', project.extraFile]),
   '--project-directory',
   project.folder,
   '--env-file',

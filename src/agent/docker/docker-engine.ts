@@ -10,6 +10,7 @@ import { execIn } from './exec.ts'
 import { hostContainers, projectContainers, projectVolumes, removeContainers, startContainers, stopContainers } from './host-containers.ts'
 import { imagesOn, libcOf, pin, removeImage, unpin } from './images.ts'
 
+import { misfit } from './platform.ts'
 import { networksIn, projects, removeProject } from './projects.ts'
 import { localDigests, pull } from './pull.ts'
 import { resolve } from './registry.ts'
@@ -26,6 +27,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     info: () => info(questions, settings),
     pull: (image, options) => pull({ connections, settings }, image, options),
     resolve: (image, options) => resolve({ docker: questions, settings }, image, options),
+    misfit: (image, options) => misfit({ docker: questions, settings }, image, options),
     localDigest: async (image) => {
       const digests = await localDigests(questions, image)
       return digests === undefined ? undefined : (digests.at(-1) ?? null)

@@ -1,5 +1,9 @@
 import { isProblem, type Problem, type ProblemCode, printable, problem } from '../../core/kit/index.ts'
 
+/** A registry that answers, and has no time: HTTP 429, 500 to 504. */
+const busy =
+  /toomanyrequests|too many requests|bad gateway|service unavailable|gateway time-?out|(status( code)?:?|parsing HTTP) (429|50[0-4])/i
+
 /** Messages of Docker, containerd and compose by problem code; the first match decides. */
 const causes: readonly [RegExp, ProblemCode][] = [
   [/no space left on device|disk quota exceeded/i, 'DISK_FULL'],
@@ -13,9 +17,10 @@ const causes: readonly [RegExp, ProblemCode][] = [
     'PULL_FAILED',
   ],
   [
-    /connection refused|no such host|i\/o timeout|handshake timeout|server gave HTTP response|toomanyrequests|service unavailable|deadline exceeded|connection reset|unexpected EOF|: EOF$/i,
+    /connection refused|no such host|i\/o timeout|handshake timeout|server gave HTTP response|deadline exceeded|connection reset|unexpected EOF|: EOF$/i,
     'REGISTRY_UNAVAILABLE',
   ],
+  [busy, 'REGISTRY_UNAVAILABLE'],
   [
     /yaml|no such service|undefined (volume|service|network|secret)|additional propert|invalid compose|invalid interpolation|is invalid|must be a|no configuration file|invalid reference format|neither an image nor a build|decoding failed|include/i,
     'COMPOSE_INVALID',
@@ -55,7 +60,10 @@ export const outputProblem = (said: string, what: string, otherwise: ProblemCode
 
 const codeOf = (said: string): ProblemCode | undefined => causes.find(([words]) => words.test(said))?.[1]
 
-const exitReason = (said: string): string => printable(plainer(said.trim().split('\n').at(-1) ?? '')).slice(0, 400) || 'no error message'
+const exitReason = (said: string): string => {
+  const reason = printable(plainer(said.trim().split('\n').at(-1) ?? '')).slice(0, 400) || 'no error message'
+  return busy.test(said) ? `${reason} (the registry is busy). fix: try again in a few minutes` : reason
+}
 
 /** Removes dockerode's prefix and a registry's repeated text. */
 const plainer = (line: string): string =>

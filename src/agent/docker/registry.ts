@@ -41,21 +41,34 @@ async function resolveAt(
   settings: DockerSettings,
   { image, source, signal }: ResolveOptions & Readonly<{ image: string; source: PullSource }>,
 ): Promise<string> {
-  signal?.throwIfAborted()
   const reference = `${source.repository}:${parseImage(image).tag}`
-  const what = `Cannot resolve ${reference}`
+  const { Descriptor } = await distributionAt({ docker, settings }, { reference, source }, signal)
+  if (Descriptor?.digest) return Descriptor.digest
+  throw problem('PULL_FAILED', `Cannot resolve ${reference}: the engine returned no digest`)
+}
+
+type Place = Readonly<{ reference: string; source: PullSource }>
+
+/** Digest and platforms that a registry has under a tag. Throws IMAGE_NOT_FOUND, REGISTRY_UNAVAILABLE, PULL_FAILED. */
+export async function distributionAt(
+  { docker, settings }: Readonly<{ docker: Docker; settings: DockerSettings }>,
+  { reference, source }: Place,
+  signal?: AbortSignal,
+): Promise<Distribution> {
+  signal?.throwIfAborted()
   try {
-    const { Descriptor } = await distribution(docker, reference, { authconfig: await authFor(settings, source), abortSignal: signal })
-    if (Descriptor?.digest) return Descriptor.digest
+    return await distribution(docker, reference, { authconfig: await authFor(settings, source), abortSignal: signal })
   } catch (error) {
     signal?.throwIfAborted()
-    throw registryProblem(error, what)
+    throw registryProblem(error, `Cannot resolve ${reference}`)
   }
-  throw problem('PULL_FAILED', `${what}: the engine returned no digest`)
 }
 
 type DistributionOptions = Readonly<{ authconfig: AuthConfig | undefined; abortSignal: AbortSignal | undefined }>
-type Distribution = Readonly<{ Descriptor?: Readonly<{ digest?: string }> }>
+type Distribution = Readonly<{
+  Descriptor?: Readonly<{ digest?: string }>
+  Platforms?: readonly Readonly<{ os: string; architecture: string }>[] | null
+}>
 
 /** The client's own method cannot be aborted, and a silent registry would block it for a minute. */
 const distribution = (docker: Docker, reference: string, options: DistributionOptions) =>

@@ -22,6 +22,7 @@ const Answer = z.object({
   keyApiName: z.string().nullable(),
   clientApiAnswers: z.boolean(),
   signingKeyId: z.string().nullable(),
+  otherSigningKeyIds: z.array(z.string().max(200)).max(50),
   connections: z.array(Connection),
   mediaPath: z.string(),
   database: z.record(z.string(), z.string()),

@@ -140,16 +140,17 @@ def version(header):
     except importlib.metadata.PackageNotFoundError:
         return None
 
-def signing_key(merged, folder):
+def signing_keys(merged, folder):
     given = merged.get('signing_key')
     try:
         if given is None:
             with open(os.path.join(folder, merged.get('signing_key_path') or f"{merged.get('server_name')}.signing.key")) as f:
                 given = f.read()
-        words = str(given[0] if isinstance(given, list) else given).split()
-        return words[:3] if len(words) >= 3 else None
+        lines = given if isinstance(given, list) else str(given).splitlines()
+        words = [str(line).split() for line in lines]
+        return [one[:3] for one in words if len(one) >= 3 and not one[0].startswith('#')]
     except OSError:
-        return None
+        return []
 
 def main_process():
     running = [(pid, args, app_of(args)) for pid, args in commands()]
@@ -182,14 +183,15 @@ def secrets():
     if main is None:
         return None
     _, _, cwd, _, merged, folder = main
-    return {'signingKey': signing_key(merged, folder), **dict(secret_values(merged, cwd))}
+    keys = signing_keys(merged, folder)
+    return {'signingKey': keys[0] if keys else None, 'otherSigningKeys': keys[1:], **dict(secret_values(merged, cwd))}
 
 def survey():
     main = main_process()
     if main is None:
         return None
     pid, apps, cwd, config, merged, folder = main
-    key = signing_key(merged, folder)
+    held = [':'.join(key[:2]) for key in signing_keys(merged, folder)]
     listeners = [one for one in merged.get('listeners') or [] if isinstance(one, dict) and one.get('type', 'http') == 'http']
     clients = [ask(one, '/_matrix/client/versions') for one in listeners if 'client' in names_of(one)]
     keys = [ask(one, '/_matrix/key/v2/server') for one in listeners if {'keys', 'federation'} & set(names_of(one))]
@@ -200,7 +202,7 @@ def survey():
     return {
         'version': version(header), 'startedAt': started(pid), 'apps': apps, 'config': config,
         'keyApiName': next((body.get('server_name') for status, body, _ in keys if status == 200 and isinstance(body, dict)), None),
-        'clientApiAnswers': header != '', 'signingKeyId': key and ':'.join(key[:2]), 'connections': list(connections()),
+        'clientApiAnswers': header != '', 'signingKeyId': held[0] if held else None, 'otherSigningKeyIds': held[1:], 'connections': list(connections()),
         'mediaPath': next((place for place in places if os.path.isdir(place)), places[0]),
         'database': {key: str(args_of[key]) for key in ('host', 'dbname', 'database', 'user') if args_of.get(key) is not None},
     }

@@ -12,7 +12,11 @@ const Activity = z.array(
 )
 type Backend = z.infer<typeof Activity>[number]
 
-const Database = z.object({ bytes: z.number(), version: z.string(), encoding: z.string(), missingTables: Names, otherSchemas: Names })
+const Database = z.object({
+  ...{ bytes: z.number(), version: z.string(), encoding: z.string(), dataFolder: z.string().nullable() },
+  ...{ missingTables: Names, otherSchemas: Names, unreadable: Names, extensions: Names, extensionUses: Names },
+  otherDatabases: Names,
+})
 const Count = z.number().int().min(0)
 const Chat = z.object({
   schemaVersion: z.number().int().nullable(),
@@ -152,7 +156,8 @@ type Named = Readonly<{ chat: RunningChat; serverName: string }>
 export async function databaseEvidence({ containers }: Survey, found: Found, { chat, serverName }: Named): Promise<DatabaseEvidence> {
   const { server, database, user, backends, connections } = found
   const facts = await queryJson(server, Database, { database, sql: databaseSql })
-  const rows = facts.missingTables.length > 0 ? nothing : await queryJson(server, Chat, { database, sql: chatSql(serverName) })
+  const canRead = facts.missingTables.length === 0 && facts.unreadable.length === 0
+  const rows = canRead ? await queryJson(server, Chat, { database, sql: chatSql(serverName) }) : nothing
   const isOther = ({ address, ...backend }: Backend) =>
     backend.database === database && address !== null && !chat.container.addresses.includes(address)
   const nameOf = (address: string) => containers.find(({ addresses }) => addresses.includes(address))?.name ?? address
@@ -160,8 +165,16 @@ export async function databaseEvidence({ containers }: Survey, found: Found, { c
     ...{ container: server.container.name, image: server.container.image, name: database, user, superuser: server.role, connections },
     otherClients: [...new Set(backends.filter(isOther).map(({ address }) => nameOf(address as string)))],
     ...facts,
+    dataMount: mountKind(server.container, facts.dataFolder),
     ...rows,
   }
+}
+
+/** Docker names a volume without a name by 64 hexadecimal digits. */
+function mountKind({ mounts }: HostContainer, folder: string | null): DatabaseEvidence['dataMount'] {
+  const source = folder === null ? undefined : sourceOf(mounts, folder)
+  if (source === undefined) return 'none'
+  return /\/volumes\/[0-9a-f]{64}\/_data$/.test(source) ? 'anonymous' : 'named'
 }
 
 const nothing: z.infer<typeof Chat> = {

@@ -17,7 +17,19 @@ export const databaseSql = `select json_build_object(
   'missingTables', (select coalesce(json_agg(name order by name), '[]') from unnest(array[${tables.map((name) => `'${name}'`).join(', ')}]) name
     where to_regclass('public.' || name) is null),
   'otherSchemas', (select coalesce(json_agg(distinct schemaname), '[]') from pg_tables
-    where schemaname not in ('public', 'pg_catalog', 'information_schema')));
+    where schemaname not in ('public', 'pg_catalog', 'information_schema')),
+  'unreadable', (select coalesce(json_agg(relname order by relname), '[]') from pg_class
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'S') and not has_table_privilege(oid, 'select')),
+  'extensions', (select coalesce(json_agg(extname order by extname), '[]') from pg_extension where extname <> 'plpgsql'),
+  'extensionUses', (select coalesce(json_agg(use order by use), '[]') from (
+    select distinct pg_describe_object(used.classid, used.objid, used.objsubid) || ' uses the extension ' || extname as use
+    from pg_depend used join pg_depend member on (member.classid, member.objid) = (used.refclassid, used.refobjid) and member.deptype = 'e'
+    join pg_extension on pg_extension.oid = member.refobjid and member.refclassid = 'pg_extension'::regclass
+    where extname <> 'plpgsql' and used.deptype <> 'e' and not exists (select from pg_depend own
+      where (own.classid, own.objid) = (used.classid, used.objid) and own.deptype in ('e', 'i')) limit 20) uses),
+  'otherDatabases', (select coalesce(json_agg(datname order by datname), '[]') from pg_database
+    where not datistemplate and datname not in ('postgres', current_database())),
+  'dataFolder', (select setting from pg_settings where name = 'data_directory'));
 `
 
 /** The events of a large server are counted by the planner's statistics. */

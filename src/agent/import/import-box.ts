@@ -5,6 +5,7 @@ import {
   type ImportStep,
   type ImportWorld,
   importSaga,
+  notForeign,
   type ProbeResult,
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
@@ -28,7 +29,7 @@ import { isQuiet } from './switch-stack.ts'
 const kind = 'tenant-box.import'
 type Result = BoxCommandResult<typeof kind>
 
-/** Makes a box of the data of an observed stack and switches over. Any failure before the box is recorded returns to the stack. */
+/** Makes a box of the data of a foreign stack and switches over. Any failure before the box is recorded returns to the stack. */
 export const importBox =
   (deps: ImportDeps): CommandExecutor<typeof kind> =>
   async (context, input) => {
@@ -44,13 +45,11 @@ export const importBox =
 
 async function admit(deps: ImportDeps, payload: ImportPayload): Promise<void> {
   const box = await boxOfCommand(deps.boxes, payload)
-  if (box.managed) throw problem('ALREADY_EXISTS', `Box ${box.slug} is already managed; nothing to import`)
   await assertStackUnclaimed(deps.boxes, box)
   plainUrl(payload.publicUrl)
   const project = projectOf(deps.settings, payload.slug)
   const { name, folder } = box.project
-  if (name === project.name || folder === project.folder)
-    throw problem('ALREADY_EXISTS', `The stack is in the project and folder of the box itself (${project.name}, ${project.folder})`)
+  if (name === project.name || folder === project.folder) throw problem('ALREADY_EXISTS', notForeign(payload.slug))
   // Left by an import of the same box that was undone.
   const isOwn = (await readBoxSecrets(project).catch(() => undefined))?.boxId === payload.boxId
   const isEmpty = (await readdir(project.folder).catch(() => [])).length === 0

@@ -38,7 +38,7 @@ export type ImportRun = Readonly<{
   deps: ImportDeps
   context: CommandContext
   payload: ImportPayload
-  /** As it was before: the foreign stack. */
+  /** As it was before: the foreign stack, observed or completed in place. */
   observed: LocalBox
   /** As it is recorded once it is proven. */
   box: LocalBox
@@ -53,7 +53,7 @@ export function startImport(
   const { slug, chatDomain, ports } = payload
   const { imported, ...observed } = recorded
   // A resumed import may have stored its record already.
-  const before = imported ? { ...observed, ...imported.observed, managed: false, ports: null } : observed
+  const before = imported ? { ...observed, ...imported.observed } : observed
   return {
     deps,
     context,

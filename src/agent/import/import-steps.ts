@@ -71,8 +71,14 @@ export const importActs = (run: ImportRun): SagaActs<ImportStep> => {
     },
     keep: async (at) => {
       const { mark } = takenIn(at)
-      const { chatDomain, project } = observed
-      const imported = { at: isoNow(deps.clock), commandId: context.commandId, mark, stack: stackIn(at), observed: { chatDomain, project } }
+      const { chatDomain, project, managed, ports } = observed
+      const imported = {
+        at: isoNow(deps.clock),
+        commandId: context.commandId,
+        mark,
+        stack: stackIn(at),
+        observed: { chatDomain, project, managed, ports },
+      }
       await deps.boxes.put({ ...box, imported })
     },
     open: async () => {
@@ -127,7 +133,10 @@ async function renderFiles({ deps, context, payload, observed, box }: ImportRun,
   await engine.removeProject(box.project.name)
   const { binds, maxUploadMegabytes, templateFolder } = settings
   const facts = { slug, boxId, chatDomain, publicUrl: plainUrl(payload.publicUrl), images, ports, binds, maxUploadMegabytes }
-  const published = stackIn(at).addresses.map(publishedEntry)
+  // The edge of the template publishes its own ports already.
+  const published = stackIn(at)
+    .addresses.filter(({ port }) => !Object.values(ports).includes(port))
+    .map(publishedEntry)
   await renderPortableBox({ random, templateFolder }, { portable, project: box.project, facts, published })
   await assertSafeFolder(box.project)
   // Before anything of it runs: until it is proven and recorded, no client may reach it.

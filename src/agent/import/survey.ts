@@ -48,6 +48,7 @@ export async function surveyStack(deps: SurveyDeps, { project }: Pick<LocalBox, 
           ),
     objects: objects ? await found(() => objectsEvidence(deps.disk, objects)) : null,
     addresses,
+    imageFaults: [],
     otherContainers: 'failure' in chat ? [] : own.filter(({ id }) => !parts.includes(id)).map(({ name }) => name),
     freeBytes: await deps.disk.freeBytes(disk),
   }
@@ -67,8 +68,10 @@ type Parts = Readonly<{
 
 function stackOf({ chat, database, objects, holders, evidence }: Parts): ForeignStack | undefined {
   if (!isFound(evidence.database) || (evidence.objects && !isFound(evidence.objects))) return undefined
-  const { server } = database
-  const isOwn = server.container.project === chat.container.project && evidence.database.otherClients.length === 0
+  const { server, backends } = database
+  // A server that other programs use, now or at other times, continues to run.
+  const isAlone = backends.every(({ address }) => address === null || chat.container.addresses.includes(address))
+  const isOwn = server.container.project === chat.container.project && isAlone && evidence.database.otherDatabases.length === 0
   const asStopped = ({ id, name, alwaysRestarts }: HostContainer) => ({ id, name, alwaysRestarts })
   const proxies = holders.filter(({ id }) => id !== chat.container.id && id !== objects?.id)
   return {
@@ -78,6 +81,7 @@ function stackOf({ chat, database, objects, holders, evidence }: Parts): Foreign
     database: {
       ...{ container: server.container.id, database: database.database, role: server.role, port: server.port, isLocal: server.isLocal },
       otherSchemas: [...evidence.database.otherSchemas],
+      hasExtensions: evidence.database.extensions.length > 0,
     },
     media: mediaFolders(chat.container, chat.mediaPath),
     objects: objects && evidence.objects ? (hostPathOf(objects, evidence.objects.path) ?? null) : null,

@@ -75,7 +75,7 @@ function undoActs(deps: ImportDeps, context: CommandContext, box: LocalBox): Sag
       if ('failure' in evidence.chat) throw problem('BOX_UNHEALTHY', evidence.chat.failure)
       if (!evidence.chat.clientApiAnswers) throw problem('BOX_UNHEALTHY', `The chat server in ${evidence.chat.container} does not answer`)
     },
-    keep: () => boxes.put({ ...owned, ...observed, managed: false, ports: null, migrationsHead: '0000' }),
+    keep: () => boxes.put({ ...owned, ...observed, migrationsHead: '0000' }),
     // Its volumes stay: what was written in the box is in them alone.
     discard: () => engine.discard(box.project, Service.options),
     halt: () => haltStack(deps, stack),

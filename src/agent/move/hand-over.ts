@@ -1,43 +1,24 @@
 import {
   type AgentError,
-  type BoxCommandPayload,
   type BoxCommandResult,
   type HandOverStep,
   type HandOverWorld,
   handOverSaga,
-  type InstalledVersions,
-  Service,
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
-import { isoNow, plural, problem } from '../../core/kit/index.ts'
-import {
-  clearDump,
-  prepareRepository,
-  type Reserved,
-  reportWaiting,
-  repositoryOnce,
-  reserveDiskSpace,
-  restoreReservation,
-  type SpaceOwner,
-  spaceForDump,
-  takeBoxSnapshot,
-  volumeBytes,
-} from '../backup/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { clearDump, reportWaiting, repositoryOnce, restoreReservation, takeBoxSnapshot } from '../backup/index.ts'
 import {
   assertManaged,
-  assertNoOtherDatabases,
-  assertSafeFolder,
   boxOfCommand,
   boxOfStartedCommand,
-  readCompose,
   readFence,
   removeFenceFile,
-  reportVersions,
   waitForService,
   waitUntilStable,
 } from '../boxes/index.ts'
-import { isAlive, readComposeText } from '../change/index.ts'
-import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import { isAlive } from '../change/index.ts'
+import type { CommandExecutor } from '../ports/index.ts'
 import {
   type EndedCommand,
   type EndedSaga,
@@ -50,12 +31,11 @@ import {
   withRemark,
 } from '../saga/index.ts'
 import { closeBox, type MoveDeps, stopServices } from './fence-and-stop.ts'
-import { assertMovable } from './render-moved-box.ts'
+import { type HandOverRun, holderOf, prepareHandOver, prepareRemoval, type Ready } from './hand-over-ready.ts'
 
 const kind = 'tenant-box.hand_over'
-type Payload = BoxCommandPayload<typeof kind>
 type Ended = EndedCommand<BoxCommandResult<typeof kind>>
-type Run = Readonly<{ deps: MoveDeps; context: CommandContext; payload: Payload; box: LocalBox; repository(): Promise<Repository> }>
+type Run = HandOverRun
 
 /**
  * Fences and stops the box and takes its last snapshot; after that this host does not own it any more. An earlier failure rolls back to a
@@ -67,7 +47,7 @@ export const handOver =
     const ended = await deps.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
       {
-        admit: async () => assertManaged(await boxOfCommand(deps.boxes, payload), 'moving'),
+        admit: async () => assertManaged(await boxOfCommand(deps.boxes, payload)),
         perform: async (record) => {
           const box = await boxOfStartedCommand(deps.boxes, payload)
           const run = { deps, context, payload, box, repository: repositoryOnce(context) }
@@ -87,27 +67,21 @@ async function observeWriters({ deps, context, payload, box }: Run, log: SagaLog
   if (failure || done.size === 0 || log.elapsedMs() > payload.deadlineMs) return { fenced: true, quiet: true }
   const [fence, containers] = await Promise.all([readFence(box.project), deps.engine.containers(box.project)])
   const quiet = !containers.some((one) => (one.service === 'synapse' || one.service === 'minio') && isAlive(one))
-  return { fenced: fence?.holder === context.commandId, quiet }
+  return { fenced: payload.removal ? fence !== undefined : fence?.holder === context.commandId, quiet }
 }
 
-type Ready = Reserved & Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
-
-const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): SpaceOwner => ({
-  commandId: context.commandId,
-  what: `the last dump of ${box.slug}`,
-})
-
 const actsOf = (run: Run): SagaActs<HandOverStep> => {
-  const { deps, context, box } = run
+  const { deps, context, payload, box } = run
   return {
-    ready: () => prepareHandOver(run),
+    ready: () => (payload.removal ? prepareRemoval(run) : prepareHandOver(run)),
     fence: async () => {
-      await closeBox(deps, box, context.commandId)
+      // A box that a failed command left fenced is removed behind that fence.
+      if (!payload.removal || !(await readFence(box.project))) await closeBox(deps, box, context.commandId)
       return { at: isoNow(deps.clock) }
     },
-    stop: async () => {
+    stop: async (at) => {
       // Requested before anything stops: a restarted agent has lost the password, and the daemon may be away.
-      await run.repository()
+      if ((at.resultOf('ready') as Ready).noSnapshot === undefined) await run.repository()
       await stopServices(deps, box, ['synapse', 'minio'])
       await clearDump(deps, context.commandId)
     },
@@ -126,40 +100,22 @@ const actsOf = (run: Run): SagaActs<HandOverStep> => {
   }
 }
 
-async function prepareHandOver(run: Run): Promise<Ready> {
-  const { deps, box } = run
-  await assertSafeFolder(box.project)
-  await assertNoOtherServices(box)
-  await assertMovable(deps, box)
-  const containers = await deps.engine.containers(box.project)
-  const down = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
-  if (down) throw problem('BOX_UNHEALTHY', `${down} of ${box.slug} does not run. fix: repair the box before moving it`)
-  await assertNoOtherDatabases(deps, box)
-  const repository = await run.repository()
-  await prepareRepository(deps, run.context, repository)
-  const bytes = await volumeBytes(deps, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
-  const room = spaceForDump(deps.workFolder, repository, bytes)
-  await reserveDiskSpace(deps.disk, holderOf(run), room)
-  const { installed } = await reportVersions(deps, box)
-  return { room, installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
-}
+type LastSnapshot = SnapshotTaken | Readonly<{ noSnapshot: string }>
 
-/** A snapshot does not contain other services, and the next host would not start them. */
-async function assertNoOtherServices(box: LocalBox): Promise<void> {
-  const { otherServices } = readCompose(await readComposeText(box), box.project.name)
-  if (otherServices.length === 0) return
-  throw problem(
-    'PREFLIGHT_REFUSED',
-    `the compose file of ${box.slug} has ${plural(otherServices.length, 'service')} that do not belong to a box (${otherServices.slice(0, 20).join(', ')}) and are in no snapshot. fix: move them to a project of their own first`,
-  )
-}
-
-async function snapshot({ deps, context, box, repository }: Run, { signal, resultOf }: StepContext<HandOverStep>): Promise<SnapshotTaken> {
-  const { images, installed } = resultOf('ready') as Ready
+async function snapshot({ deps, context, box, repository }: Run, { signal, resultOf }: StepContext<HandOverStep>): Promise<LastSnapshot> {
+  const { images, installed, isBroken, noSnapshot } = resultOf('ready') as Ready
+  if (noSnapshot !== undefined) return { noSnapshot }
   const { commandId } = context
   const onWaiting = reportWaiting(context, 'snapshot')
-  const request = { box, repository: await repository(), tier: 'final', commandId, images, installed, signal, onWaiting } as const
-  return (await takeBoxSnapshot(deps, request)).taken
+  const take = async () => {
+    const request = { box, repository: await repository(), tier: 'final', commandId, images, installed, signal, onWaiting } as const
+    return (await takeBoxSnapshot(deps, request)).taken
+  }
+  return take().catch((error: Error) => {
+    signal.throwIfAborted()
+    if (!isBroken) throw error
+    return { noSnapshot: error.message }
+  })
 }
 
 /** A box that a failed hand-over had stopped is opened after one good probe. */
@@ -180,7 +136,9 @@ async function restart({ deps, context, box }: Run, signal: AbortSignal): Promis
 function resultFrom({ box }: Run, { outcome, facts, entries, resultOf, elapsedMs }: EndedSaga<HandOverStep>): Ended {
   if (outcome === 'committed' || outcome === 'unfinished') {
     const fencedAt = (resultOf('fence') as { at: string } | undefined)?.at ?? entries[0]?.at ?? ''
-    return { result: { snapshot: resultOf('snapshot') as SnapshotTaken, fencedAt, durationMs: elapsedMs() } }
+    const last = resultOf('snapshot') as LastSnapshot
+    const taken = 'noSnapshot' in last ? { snapshot: null, noSnapshot: last.noSnapshot } : { snapshot: last }
+    return { result: { ...taken, fencedAt, durationMs: elapsedMs() } }
   }
   const { code, message }: AgentError = facts.failure ?? { code: 'INTERNAL', message: 'the hand-over failed without a reason' }
   if (outcome === 'rolled_back') return { failure: { code, message: withRemark(message, `${box.slug} serves as before`) } }

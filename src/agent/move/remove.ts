@@ -6,6 +6,7 @@ import { readIfThere } from '../../node/index.ts'
 import { assertCurrentOwner, projectOf, readBoxSecrets, readCompose, readFence } from '../boxes/index.ts'
 import { isAlive } from '../change/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
+import { templateVolumes } from '../rebuild/index.ts'
 import type { MoveDeps } from './fence-and-stop.ts'
 
 const kind = 'tenant-box.remove'
@@ -58,6 +59,8 @@ async function* parts(deps: MoveDeps, payload: Payload): AsyncGenerator<readonly
   yield removeWork(deps, payload)
   if (removed.some((one) => one.startsWith('left: '))) yield [`left: folder ${project.folder}, which other services of the project use`]
   else yield removeFolder(deps, slug, project)
+  if (box?.imported)
+    yield [`left: the stopped stack ${box.imported.stack.project} in ${box.imported.observed.project.folder}, which was imported`]
   if (box?.boxId === boxId) yield removeRecord(deps, box)
 }
 
@@ -71,14 +74,16 @@ export async function unrecorded(
   return (await readBoxSecrets(project).catch(() => undefined))?.boxId === boxId ? project : undefined
 }
 
-/** Other services are in no snapshot, so their volumes stay. Undefined (all volumes) only for our own folder without a compose file. */
-async function volumesOf({ settings }: MoveDeps, slug: string, project: Project): Promise<readonly string[] | undefined> {
+/** Other services are in no snapshot, so their volumes stay. Of our own folder the template names them where its file is gone or broken. */
+async function volumesOf({ settings }: MoveDeps, slug: string, project: Project): Promise<readonly string[]> {
+  const isOurs = project.folder === projectOf(settings, slug).folder
+  const ours = isOurs ? ['postgres', ...Object.values(templateVolumes)] : []
   const text = await readIfThere(project.composeFile)
-  if (text === undefined) return project.folder === projectOf(settings, slug).folder ? undefined : []
+  if (text === undefined) return ours
   try {
     return readCompose(text, project.name).ownVolumes
   } catch {
-    return []
+    return ours
   }
 }
 

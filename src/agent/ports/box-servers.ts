@@ -70,6 +70,8 @@ export type ForeignDatabase = Readonly<{
   isLocal: boolean
   /** Schemas that stay behind. */
   otherSchemas: readonly string[]
+  /** It has extensions beside plpgsql, which stay behind. */
+  hasExtensions: boolean
 }>
 
 /** How far a chat server has written. */
@@ -141,8 +143,6 @@ export type BoxServers = Readonly<{
   createTemporaryAccount(box: LocalBox, registrationSecret: Secret, signal?: AbortSignal): Promise<ProbeAccount>
   /** Begins a backup, after a checkpoint. `name`: letters, digits and `_`. Throws SNAPSHOT_FAILED. */
   beginBackup(box: LocalBox, name: string, signal: AbortSignal): Promise<DatabaseBackup>
-  /** Row counts of one database by name; exact only while the chat server is stopped. Throws BOX_UNHEALTHY. */
-  countRows(box: LocalBox, database: string, signal?: AbortSignal): Promise<RowCounts>
   /** Size of the database on disk in bytes; undefined when it does not answer. */
   databaseBytes(box: LocalBox): Promise<number | undefined>
   /** Facts for the preflight; undefined when the database does not answer. */
@@ -199,5 +199,6 @@ export type ImportedFrom = Readonly<{
   commandId: string
   mark: ChatMark
   stack: ForeignStack
-  observed: Pick<LocalBox, 'chatDomain' | 'project'>
+  /** The record before the import. */
+  observed: Pick<LocalBox, 'chatDomain' | 'project' | 'managed' | 'ports'>
 }>

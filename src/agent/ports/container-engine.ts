@@ -3,7 +3,14 @@ import type { CommandSecrets, Service } from '../../core/boxes/index.ts'
 /**
  * A compose project of the agent's host, fully explicit, so that no environment variable can redirect it. All paths are absolute.
  */
-export type Project = Readonly<{ name: string; folder: string; composeFile: string; envFile?: string }>
+export type Project = Readonly<{
+  name: string
+  folder: string
+  composeFile: string
+  envFile?: string
+  /** The operator's own additions, which compose merges. */
+  extraFile?: string
+}>
 
 /** A volume by its real name or a host path, and its place in the container. Anonymous volumes and tmpfs are left out. */
 export type ContainerMount = Readonly<{ kind: 'volume' | 'bind'; source: string; target: string }>
@@ -141,6 +148,11 @@ export type ContainerEngine = Readonly<{
   pull(image: string, options: PullOptions): Promise<string>
   /** The digest that a pull of `repository:tag` would return now; nothing is pulled. */
   resolve(image: string, options: ResolveOptions): Promise<string>
+  /**
+   * Why an image does not run on the processor of this host; undefined where it does, or where nobody says. Asks its registry for an image that
+   * is not here.
+   */
+  misfit(image: string, options: ResolveOptions): Promise<string | undefined>
   /** Registry digest of a local image; null when it has none, undefined when the image is missing. */
   localDigest(image: string): Promise<string | null | undefined>
   /** C library of a local image; null when unknown. Throws NOT_FOUND for a missing image. */

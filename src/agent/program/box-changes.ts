@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { quarantineReason } from '../../core/boxes/index.ts'
 import { type ExitCode, printable, problem } from '../../core/kit/index.ts'
-import { beginMaintenance, endMaintenance, type Fence, readFence, removeFenceFile } from '../boxes/index.ts'
+import { assertManaged, beginMaintenance, endMaintenance, type Fence, readFence, removeFenceFile } from '../boxes/index.ts'
 import { type CommandRecord, fileLocks, folderStore, readRecords } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { currentHost, findBox } from './box-queries.ts'
@@ -35,8 +35,7 @@ async function withBox<Value>({ machine, slug, options }: OnBox, act: (held: Hel
 
 export function boxMaintenanceOn(machine: Machine, slug: string, options: Globals & Readonly<{ reason: string }>): Promise<ExitCode> {
   return withBox({ machine, slug, options }, async ({ box }) => {
-    if (!box.managed)
-      throw problem('BOX_NOT_MANAGED', `Box ${slug} is only observed, so its edge has no fence. fix: complete its adoption first`)
+    assertManaged(box)
     await beginMaintenance(machine, box, options.reason.slice(0, 300))
     return printFence(machine, options, { box, words: `${slug} is in maintenance. To end it: tenantry-agent box maintenance off ${slug}` })
   })

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import { complete } from '../adoption/index.ts'
 import { type DiskSpace, maintainSnapshots, type SpaceLedger, snapshot, spaceLedger } from '../backup/index.ts'
 import {
   adopt,
@@ -73,7 +72,6 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     'tenant-box.resolve_images': resolveImages({ ...deps, ...deps.settings }),
     'tenant-box.adopt': adopt(deps),
     'tenant-box.adopt_again': adoptAgain(deps),
-    'tenant-box.complete': complete(changes),
     'tenant-box.survey_import': surveyImport(deps),
     'tenant-box.import': importBox(imports),
     'tenant-box.import_state': importState(imports),

@@ -43,11 +43,11 @@ export function registryAccess({ mirrors, allowedMirrors }: MirrorDeps): Registr
       }
     }
   }
-  const pullWith = async <Options extends object>(
+  const pullWith = async <Options extends object, Answer>(
     image: string,
     options: Options,
-    call: (options: Options & Pick<PullOptions, 'registries'>) => Promise<string>,
-  ): Promise<string> => {
+    call: (options: Options & Pick<PullOptions, 'registries'>) => Promise<Answer>,
+  ): Promise<Answer> => {
     const { registries } = await firstOf([...sources].reverse())
     if (!registries) return call(options)
     const usable = withAllowedMirrors(allowedMirrors, registries)
@@ -62,6 +62,7 @@ export function registryAccess({ mirrors, allowedMirrors }: MirrorDeps): Registr
       ...engine,
       pull: (image, options) => pullWith(image, options, (access) => engine.pull(image, access)),
       resolve: (image, options) => pullWith(image, options, (access) => engine.resolve(image, access)),
+      misfit: (image, options) => pullWith(image, options, (access) => engine.misfit(image, access)),
     }),
     offering: (executors) =>
       Object.fromEntries(

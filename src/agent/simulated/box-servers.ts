@@ -9,7 +9,6 @@ import type { BoxServers, LocalBox, ProbeAccount } from '../ports/index.ts'
 import {
   applySimulated,
   backupSimulated,
-  countSimulated,
   dumpForeignSimulated,
   dumpSimulated,
   factsOf,
@@ -52,7 +51,6 @@ export const simulatedServers = (world: World): BoxServers => ({
     return simulatedTemporaryAccount(world, box, registrationSecret)
   },
   beginBackup: (box, _name, signal) => backupSimulated({ world, box }, signal),
-  countRows: (box, _database, signal) => countSimulated(world, box, signal),
   databaseBytes: async (box) => factsOf(world, box)?.bytes,
   databaseFacts: async (box) => factsOf(world, box),
   applyMigration: (box, migration, signal) => applySimulated({ world, box }, migration, signal),

@@ -169,11 +169,6 @@ export async function backupSimulated({ world, box }: BoxInWorld, signal: AbortS
   return { ...begun, finishCopy: () => during(() => labelText(begun)), switchLog: () => during(() => switchLog(folder)), end }
 }
 
-export async function countSimulated(world: World, box: LocalBox, signal?: AbortSignal): Promise<RowCounts> {
-  signal?.throwIfAborted()
-  return countsOf(world.volumes.read(databaseVolume(world, box)))
-}
-
 /** The defaults of PostgreSQL. */
 const hotCopyFacts: HotCopyFacts = {
   ...{ major: 15, walLevel: 'replica', freeSlots: 10, fullPageWrites: true, isStandby: false, isSuperuser: true },

@@ -32,6 +32,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     },
     pull: (image, options) => pullSimulated(world, image, options),
     resolve: (image, options) => resolveSimulated(world, image, options),
+    misfit: async (image) => (world.faults.strike('wrong-platform', { image }) ? `${image} is for another platform` : undefined),
     localDigest: async (image) => {
       assertEngineUp(world)
       return local.get(image)

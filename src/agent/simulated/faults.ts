@@ -89,7 +89,7 @@ type OfBox = Readonly<{ box?: string }>
 export type Fault = Strikes &
   (
     | Readonly<{ kind: 'engine-down' | 'stop-fails' }>
-    | (OfImage & Readonly<{ kind: 'registry-down' | 'tag-missing' | 'pull-fails' | 'dies-at-start' }>)
+    | (OfImage & Readonly<{ kind: 'registry-down' | 'tag-missing' | 'pull-fails' | 'dies-at-start' | 'wrong-platform' }>)
     /** Adds latency to a pull. */
     | (OfImage & Readonly<{ kind: 'slow-pull'; extraMs: Range }>)
     /** The host cannot reach the daemon; its boxes keep running. Each failed call uses one of `times`. */

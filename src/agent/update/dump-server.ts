@@ -5,7 +5,7 @@ import { writeFileAtomic } from '../../node/index.ts'
 import { fenceFile, recordOf } from '../boxes/index.ts'
 import { assertMounted, waitForDatabase } from '../change/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
-import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import type { ContainerEngine, LocalBox, Project } from '../ports/index.ts'
 import { copyFolder } from './copy-folder.ts'
 import { type Before, beforeOf, coldVolume, copiedFolder, formerText, type UpdateRun } from './update-run.ts'
 
@@ -37,7 +37,7 @@ export async function whyNotAlongside(run: UpdateRun, before: Before, text: stri
   const [written] = mounts.filter((mount) => !isData(mount, before.database.key) && !isHarmless(mount))
   if (written !== undefined) return `PostgreSQL also writes to ${String(written.source ?? written.target)}`
   const rendered = render(run, before, whole)
-  return deps.engine.resolveCompose({ ...box.project, name: projectOf(run) }, rendered).then(
+  return deps.engine.resolveCompose(serverProject(run), rendered).then(
     () => undefined,
     (error: Error) => `a second PostgreSQL cannot be started: ${error.message}`.slice(0, 300),
   )
@@ -79,11 +79,17 @@ const prefixOf = (workFolder: string): string => `dump-${sha256Hex(workFolder).s
 const nameOf = (workFolder: string, commandId: string): string => `${prefixOf(workFolder)}${sha256Hex(commandId).slice(0, 12)}`
 const projectOf = ({ deps, context }: UpdateRun): string => nameOf(deps.workFolder, context.commandId)
 
+/** The text of its file has what the operator's extra file says about PostgreSQL. */
+function serverProject(run: UpdateRun): Project {
+  const { extraFile: _, ...project } = run.box.project
+  return { ...project, name: projectOf(run) }
+}
+
 /** Runs the server, and removes it afterwards; its container may be gone before. Throws SNAPSHOT_FAILED. */
 export async function withDumpServer<Value>(run: UpdateRun, work: (database: LocalBox) => Promise<Value>): Promise<Value> {
   const { deps, box, signal } = run
   const composeFile = join(copiedFolder(run), 'dump-server.yaml')
-  const database: LocalBox = { ...box, project: { ...box.project, name: projectOf(run), composeFile } }
+  const database: LocalBox = { ...box, project: { ...serverProject(run), composeFile } }
   await stopDumpServer(run)
   await mkdir(copiedFolder(run), { recursive: true, mode: 0o700 })
   await writeFileAtomic(composeFile, await composeText(run))

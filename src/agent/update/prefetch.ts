@@ -22,7 +22,7 @@ export const prefetch =
 
 async function managedBox({ boxes }: ChangeDeps, payload: Payload): Promise<LocalBox> {
   const box = await boxOfCommand(boxes, payload)
-  assertManaged(box, 'updating')
+  assertManaged(box)
   return box
 }
 

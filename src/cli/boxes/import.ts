@@ -1,8 +1,8 @@
-import type { BoxImport, ImportPlan } from '../../core/boxes/index.ts'
-import { duration, problem } from '../../core/kit/index.ts'
+import { type BoxImport, type ImportPlan, lifecycleQuestions, writtenText } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, clean, command, flag, many, type Style, text } from '../kit/index.ts'
 import { awaitAnswer, followCommands } from './await-command.ts'
-import { finishView, type ImportedState, importPlanView, importView, writtenText } from './import.view.ts'
+import { finishView, type ImportedState, importPlanView, importView } from './import.view.ts'
 import { getBox } from './show.ts'
 
 type Shown = ImportPlan | ImportedState | BoxImport
@@ -60,8 +60,7 @@ async function begin(context: Context, slug: string, { plan, drop, undo, finish,
   const planned = await planOf(context, slug, [...(drop ?? [])])
   if (plan || !planned.ready) return planned
   for (const warning of planned.warnings) context.notify(clean(warning))
-  const question = `Import ${slug}? Its chat is offline for about ${duration(planned.downtimeMs)}; then logins go through the platform alone.`
-  await assertConfirmed(context.ask, question)
+  await assertConfirmed(context.ask, lifecycleQuestions.importBox(slug, planned.downtimeMs))
   return context.api.boxes.importBox({ params: { slug }, body: { drop: [...(drop ?? [])], reason: stated } })
 }
 
@@ -92,7 +91,7 @@ async function answered(context: Context, slug: string, id: string): Promise<unk
 async function undoIt(context: Context, slug: string, reason: string): Promise<BoxImport> {
   const { written, stack } = await stateOf(context, slug)
   context.notify(`Written in ${slug} since the import, and not in the stack ${clean(stack.project)}: ${writtenText(written)}`)
-  await assertConfirmed(context.ask, `Stop ${slug} and start its stack ${clean(stack.project)} as it was?`)
+  await assertConfirmed(context.ask, lifecycleQuestions.undoImport(slug, clean(stack.project)))
   return context.api.boxes.undoImport({ params: { slug }, body: { reason } })
 }
 

@@ -1,4 +1,4 @@
-import { type BoxCommandResult, type BoxImport, type ImportPlan, importHint } from '../../core/boxes/index.ts'
+import { type BoxCommandResult, type BoxImport, type ImportPlan, importHint, writtenText } from '../../core/boxes/index.ts'
 import { bytesText, duration, plural } from '../../core/kit/index.ts'
 import { clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { stateText } from './await-command.ts'
@@ -124,12 +124,6 @@ const importFields = (one: BoxImport, style: Style): string =>
 
 const factsText = ({ rows, tables, events, linkedFiles, copiedFiles, comparedFiles }: NonNullable<BoxImport['facts']>): string =>
   `${rows} rows of ${plural(tables, 'table')}, ${plural(events, 'event')}; media: ${linkedFiles} linked, ${copiedFiles} copied, ${comparedFiles} compared`
-
-export function writtenText(written: BoxImport['written']): string {
-  if (written === null) return 'unknown: the database of the box does not answer'
-  const { events, media, lastAt } = written
-  return events + media === 0 ? 'nothing' : `${plural(events, 'event')} and ${media} media, the last at ${lastAt ?? 'an unknown time'}`
-}
 
 export type ImportedState = BoxCommandResult<'tenant-box.import_state'>
 

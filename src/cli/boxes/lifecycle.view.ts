@@ -42,6 +42,7 @@ const removalFields = (removal: BoxRemoval, style: Style): string =>
     ['by', clean(removal.by)],
     ['started', stamp(removal.startedAt, style.now)],
     ['last snapshot', removal.snapshotId?.slice(0, 8)],
+    ['remarks', removal.remarks.map(clean).join('; ')],
     ['data expires', removal.keepUntil && stamp(removal.keepUntil, style.now)],
     ['error', removal.error && `${clean(removal.error.message)} [${clean(removal.error.code)}]`],
   ])

@@ -1,6 +1,6 @@
-import { type BoxCommandResult, type BoxDetail, lifecycleQuestions } from '../../core/boxes/index.ts'
-import { printable, problem } from '../../core/kit/index.ts'
-import { assertConfirmed, type Context, command, flag, oneOf, required, text } from '../kit/index.ts'
+import type { BoxDetail } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { type Context, command, flag, oneOf, required, text } from '../kit/index.ts'
 
 import { awaitCommand, awaitWithProgress } from './await-command.ts'
 import { boxView } from './boxes.view.ts'
@@ -48,7 +48,7 @@ async function awaitSetUp(context: Context, { box, commandId }: Accepted, wait: 
 
 const adoptFlags = { host: '--host', folder: '--folder', project: '--project', name: '--name', plan: '--plan', domain: '--domain' } as const
 
-export const adopt = command('adopt <slug>', 'Adopt an existing stack, or complete or repeat its adoption', {
+export const adopt = command('adopt <slug>', 'Register an existing stack as observed, or register a box again', {
   options: {
     host: text('--host <name>', 'its host'),
     folder: text('--folder <path>', 'folder of its compose file on the host'),
@@ -57,12 +57,10 @@ export const adopt = command('adopt <slug>', 'Adopt an existing stack, or comple
     plan: oneOf('--plan <plan>', 'decides the tier', ['light', 'pro', 'dedicated']),
     domain: text('--domain <domain>', 'chat domain'),
     publicUrl: text('--public-url <url>', 'URL for clients (default: https:// and the chat domain)'),
-    complete: flag('--complete', 'complete an adoption, after showing the diff'),
     again: flag('--again', 'register a box again, after its agent lost its state folder'),
     wait: flag('--no-wait', 'do not wait for the agent'),
   },
-  run: async (context, { wait, complete, again, slug, publicUrl, ...input }) => {
-    if (complete) return completeAdoption(context, slug)
+  run: async (context, { wait, again, slug, publicUrl, ...input }) => {
     if (again) return adoptAgain(context, slug, wait)
     const { host, folder, project, name, plan, domain: chatDomain } = input
     if (!host || !folder || !project || !name || !plan || !chatDomain) throw missing(input)
@@ -70,47 +68,16 @@ export const adopt = command('adopt <slug>', 'Adopt an existing stack, or comple
     return awaitSetUp(context, await context.api.boxes.adoptBox({ body }), wait)
   },
   view: boxView,
-  examples: ['adopt anna-schule --complete', 'adopt anna-schule --again'],
+  examples: ['adopt anna-schule --again'],
 })
 
 const missing = (input: Readonly<Record<string, unknown>>) => {
   const flags = Object.entries(adoptFlags).filter(([name]) => !input[name])
-  return problem(
-    'USAGE',
-    `missing: ${flags.map(([, option]) => option).join(', ')}. fix: pass them to adopt a stack, or --complete alone to complete an adoption`,
-  )
+  return problem('USAGE', `missing: ${flags.map(([, option]) => option).join(', ')}. fix: pass them to adopt a stack`)
 }
 
 async function adoptAgain(context: Context, slug: string, wait: boolean): Promise<BoxDetail> {
   const { commandId } = await context.api.boxes.adoptAgain({ params: { slug }, body: {} })
   if (wait) await awaitWithProgress(context, commandId, `${slug}: registering it again`)
   return getBox(context, slug)
-}
-
-type Completion = BoxCommandResult<'tenant-box.complete'>
-
-/** Completes an adoption: shows the diff, asks for confirmation, applies exactly that diff. Returns the box. */
-async function completeAdoption(context: Context, slug: string): Promise<BoxDetail> {
-  const shown = await asked(context, slug, null)
-  if (shown.diff === '' && shown.findings.length > 0) throw notPossible(slug, shown.findings)
-  context.stderr.write(`${shown.diff.split('\n').map(printable).join('\n').trimEnd()}\n`)
-  for (const finding of shown.findings) context.notify(`  ${printable(finding)}`)
-  await assertConfirmed(context.ask, lifecycleQuestions.complete(slug))
-  const done = await asked(context, slug, shown.diffSha256)
-  if (!done.applied)
-    throw problem(
-      'CONFLICT',
-      `${slug} changed after the diff was made, so nothing was applied. fix: review the new diff (tenantry boxes adopt ${slug} --complete)`,
-    )
-  if (done.findings.length > 0) throw notPossible(slug, done.findings)
-  return getBox(context, slug)
-}
-
-const notPossible = (slug: string, findings: readonly string[]) =>
-  problem('BOX_NOT_MANAGED', `${slug} cannot be managed yet: ${findings.map(printable).join('; ')}`)
-
-async function asked(context: Context, slug: string, expected: string | null): Promise<Completion> {
-  const { commandId } = await context.api.boxes.completeBox({ params: { slug }, body: { expected } })
-  const { result } = await awaitWithProgress(context, commandId, `${slug}: ${expected === null ? 'comparing' : 'completing the adoption'}`)
-  return result as Completion
 }

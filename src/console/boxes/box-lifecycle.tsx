@@ -12,6 +12,7 @@ import {
 } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { Ago, type Fact, KeyValues, Section, Status, type Tone, useNow } from '../kit/index.ts'
+import { ImportActions } from './import-actions.tsx'
 import { MoveActions, RemovalActions } from './lifecycle-actions.tsx'
 import { words } from './words.ts'
 
@@ -21,7 +22,7 @@ export function Lifecycle({ box: { slug, import: imported, move, removal, openCo
   return (
     <>
       {imported && (
-        <Section title={words.import}>
+        <Section title={words.import} aside={<ImportActions slug={slug} one={imported} />}>
           <KeyValues facts={importFacts(imported)} />
           <NextStep>{importHint(imported, slug)}</NextStep>
         </Section>
@@ -87,6 +88,7 @@ const removalFacts = (removal: BoxRemoval): readonly Fact[] => [
   ['State', <Status tone={removal.state === 'failed' ? 'failed' : 'waiting'}>{removal.state.replaceAll('_', ' ')}</Status>],
   ...causeOf(removal),
   ['Last snapshot', removal.snapshotId?.slice(0, 8)],
+  ['Remarks', removal.remarks.length > 0 ? removal.remarks.join('; ') : undefined],
   ['Data expires', removal.keepUntil && <Ago at={removal.keepUntil} />],
 ]
 

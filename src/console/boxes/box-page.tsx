@@ -2,13 +2,13 @@ import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { type BoxDetail, boxState } from '../../core/boxes/index.ts'
 import { Ago, KeyValues, Loaded, PageHeader, Section, Status } from '../kit/index.ts'
-import { Adoption } from './adoption.tsx'
 import { BoxActions } from './box-actions.tsx'
 import { factsOf, Probe, Versions } from './box-facts.tsx'
 import { History, Snapshots } from './box-history.tsx'
 import { Lifecycle } from './box-lifecycle.tsx'
 import { Sizes } from './box-sizes.tsx'
 import { boxTone, driftTones, marksOf } from './box-state.ts'
+import { Import } from './import-section.tsx'
 import { Logs } from './logs-panel.tsx'
 import { boxQuery } from './queries.ts'
 import { Services } from './services-panel.tsx'
@@ -52,7 +52,7 @@ const Detail = ({ box }: Readonly<{ box: BoxDetail }>) => (
       </div>
     )}
     <Lifecycle box={box} />
-    <Adoption box={box} />
+    <Import box={box} />
     <Services box={box} />
     <Logs box={box} />
     <Section title={words.versions} aside={box.last_drift_check_at && <>compared {<Ago at={box.last_drift_check_at} />}</>}>

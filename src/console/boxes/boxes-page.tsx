@@ -19,7 +19,7 @@ import {
   usePaletteAction,
   useSearchState,
 } from '../kit/index.ts'
-import { AdoptDialog } from './adoption.tsx'
+import { AdoptDialog } from './adopt-dialog.tsx'
 import { boxTone, driftTones, filterBoxes, marksOf } from './box-state.ts'
 import { boxesQuery } from './queries.ts'
 import { type Scan, useScan } from './use-scan.ts'

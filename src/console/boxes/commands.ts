@@ -1,4 +1,4 @@
-import type { BoxCommandResult, BoxDetail, Plan } from '../../core/boxes/index.ts'
+import type { BoxDetail, Plan } from '../../core/boxes/index.ts'
 import { quoted } from '../../core/kit/index.ts'
 import { words } from './words.ts'
 
@@ -12,6 +12,13 @@ export const moveCommand = (slug: string, { to, oldHostIsDead, stoppedOnNewHost 
   ]
     .filter(Boolean)
     .join(' ')
+
+type Removing = Readonly<{ isNow: boolean; deadHost: string | undefined }>
+
+export const removeCommand = (slug: string, { isNow, deadHost }: Removing, reason: string): string => {
+  const how = deadHost === undefined ? (isNow ? ' --now' : '') : ` --host-is-dead ${deadHost}`
+  return `tenantry boxes remove ${slug}${how} --reason ${quoted(reason)}`
+}
 
 export type AdoptTexts = Readonly<Record<'slug' | 'folder' | 'project' | 'name' | 'chatDomain' | 'publicUrl', string>>
 
@@ -35,11 +42,6 @@ export function whyNotMoved({ live, managed }: Pick<BoxDetail, 'live' | 'managed
   return managed ? undefined : words.onlyObserved
 }
 
-export type Outcome = readonly [tone: 'working' | 'ok' | 'failed', text: string]
-type Completion = BoxCommandResult<'tenant-box.complete'>
-
-/** The result of a completion, in words. */
-export function outcomeOf(slug: string, { applied, findings }: Pick<Completion, 'applied' | 'findings'>): Outcome {
-  if (!applied) return ['failed', words.changedSince(slug)]
-  return findings.length > 0 ? ['failed', words.cannotManage(findings)] : ['ok', words.managedNow]
-}
+/** `drop`: names that the plan lists and that the box may lack. */
+export const importCommand = (slug: string, drop: readonly string[], rest: string): string =>
+  `tenantry boxes import ${slug}${drop.length > 0 ? ` --drop ${quoted(drop.join(','))}` : ''} ${rest}`

@@ -123,7 +123,6 @@ const texts: Readonly<Record<string, string>> = {
   'box.provision': 'Provisioning requested',
   'box.adopt': 'Adoption requested',
   'box.adopt.again': 'Registered again',
-  'box.complete.asked': 'Completion of the adoption requested',
   'box.restart': 'Restart requested',
   'box.import.importing': 'Import of its stack requested',
   'box.import.imported': 'Imported',

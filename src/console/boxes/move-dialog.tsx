@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type BoxDetail, lifecycleQuestions, movePlanTexts } from '../../core/boxes/index.ts'
-import { ActionDialog, api, Check, exactTime, Loading, ProblemView, queryClient, quoted } from '../kit/index.ts'
-import { type MoveTarget, moveCommand } from './commands.ts'
+import { ActionDialog, api, Check, exactTime, Loading, ProblemView, queryClient } from '../kit/index.ts'
+import { type MoveTarget, moveCommand, removeCommand } from './commands.ts'
 import { HostChoice } from './host-choice.tsx'
 import { movePlanQuery } from './queries.ts'
 import { words } from './words.ts'
@@ -64,31 +64,46 @@ export function MoveDialog({ box, onClose }: Props) {
 }
 
 /** Asks what `tenantry boxes remove` asks. */
-export function RemoveDialog({ box: { slug }, onClose }: Props) {
+export function RemoveDialog({ box: { slug, host, hostStatus }, onClose }: Props) {
   const [isNow, setNow] = useState(false)
+  const [isDead, setDead] = useState(false)
   return (
     <ActionDialog
       title={words.removeTitle(slug)}
       confirm={isNow ? words.removeAndErase : words.remove}
       danger
       reason="required"
-      typed={slug}
+      typed={isDead ? host : slug}
       consequence={
-        <>
-          <p>{words.removeEffect}</p>
-          <p className={isNow ? 'tone-failed' : undefined}>{isNow ? words.eraseEffect : words.keepEffect}</p>
-        </>
+        isDead ? (
+          <p className="tone-failed">{words.endRecordEffect(host)}</p>
+        ) : (
+          <>
+            <p>{words.removeEffect}</p>
+            <p className={isNow ? 'tone-failed' : undefined}>{isNow ? words.eraseEffect : words.keepEffect}</p>
+          </>
+        )
       }
-      cli={({ reason }) => `tenantry boxes remove ${slug}${isNow ? ' --now' : ''} --reason ${quoted(reason)}`}
+      cli={({ reason }) => removeCommand(slug, { isNow, deadHost: isDead ? host : undefined }, reason)}
       run={async ({ reason }) => {
-        await api.boxes.removeBox({ params: { slug }, body: { confirm: slug, reason, now: isNow } })
+        await api.boxes.removeBox({
+          params: { slug },
+          body: { confirm: slug, reason, now: isNow, ...(isDead ? { hostIsDead: host } : {}) },
+        })
         await queryClient.invalidateQueries({ queryKey: ['boxes'] })
       }}
       onClose={onClose}
     >
-      <Check isSelected={isNow} onChange={setNow}>
-        {words.eraseNow}
-      </Check>
+      {!isDead && (
+        <Check isSelected={isNow} onChange={setNow}>
+          {words.eraseNow}
+        </Check>
+      )}
+      {hostStatus !== 'online' && (
+        <Check isSelected={isDead} onChange={setDead}>
+          {words.hostIsGone(host)}
+        </Check>
+      )}
     </ActionDialog>
   )
 }

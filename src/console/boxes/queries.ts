@@ -1,5 +1,6 @@
-import type { BoxRow } from '../../core/boxes/index.ts'
+import type { BoxCommandResult, BoxRow } from '../../core/boxes/index.ts'
 import { allPages, api, type PaletteEntry, queryClient, roleFor } from '../kit/index.ts'
+import { awaitCommand } from './await-command.ts'
 import type { MoveTarget } from './commands.ts'
 import { type BoxEvent, historyLimit, historyOf } from './history.ts'
 
@@ -31,6 +32,17 @@ export const movePlanQuery = (slug: string, body: MoveTarget) => ({
   queryKey: ['box-move-plan', slug, body],
   queryFn: () => api.boxes.planMove({ params: { slug }, body }),
   refetchInterval: false as const,
+})
+
+/** Asks the agent once: its answer is a command of its own. */
+export const importStateQuery = (slug: string, importId: string) => ({
+  queryKey: ['box-import-state', slug, importId],
+  queryFn: async () => {
+    const { commandId } = await api.boxes.readImport({ params: { slug } })
+    return (await awaitCommand(commandId)) as BoxCommandResult<'tenant-box.import_state'>
+  },
+  refetchInterval: false as const,
+  staleTime: 0,
 })
 
 export const snapshotsQuery = (slug: string) =>

@@ -78,39 +78,3 @@ export const drillSaga: Saga<DrillStep, unknown> = {
   finish: [after('clear')],
   compensation: [compensates('clear', 'fetch')],
 }
-
-export type CompletionStep =
-  | 'images'
-  | 'keep'
-  | 'apply'
-  | 'count'
-  | 'start'
-  | 'account'
-  | 'prove'
-  | 'deliver'
-  | 'manage'
-  | 'tidy'
-  | 'put-back'
-  | 'start-again'
-  | 'forget'
-
-/**
- * An observed box becomes a managed one, or is restored: nothing is applied before the former files are stored, and no container is recreated
- * before the rows of its database are counted.
- */
-export const completionSaga: Saga<CompletionStep, unknown> = {
-  name: 'completion',
-  steps: [
-    { name: 'images' },
-    { name: 'keep' },
-    { name: 'apply' },
-    { name: 'count' },
-    { name: 'start' },
-    { name: 'account' },
-    { name: 'prove' },
-    { name: 'deliver' },
-    { name: 'manage' },
-  ],
-  finish: [after('tidy')],
-  compensation: [compensates('put-back', 'apply'), compensates('start-again', 'apply'), compensates('forget', 'keep')],
-}

@@ -49,6 +49,8 @@ export const BoxFacts = z.object({
   /** Why no restore could replace the volumes, and services with more than one container. */
   notRestorable: z.array(z.string().max(500)).max(10).nullable(),
   scaledServices: z.array(Service).nullable(),
+  /** Why the box may not have its extra compose file; absent where it may. */
+  extra: z.array(z.string().max(500)).max(20).nullable().optional(),
 })
 export type BoxFacts = z.infer<typeof BoxFacts>
 

@@ -107,7 +107,7 @@ export const boxCommands = {
       folder: z.string().startsWith('/'),
       project: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/),
     }),
-    result: z.object({ report: VersionsReport, findings: z.array(z.string()) }),
+    result: z.object({ report: VersionsReport }),
     secrets: [],
   },
   /** Registers a box again on its own host, whose agent lost its records. Changes nothing in the box. */
@@ -126,32 +126,6 @@ export const boxCommands = {
     }),
     result: z.object({ report: VersionsReport }),
     secrets: [],
-  },
-  /** Renders what an observed box needs to be managed; with `expected`, the checksum of the shown diff, it applies exactly that diff. */
-  'tenant-box.complete': {
-    payload: z.object({
-      ...AddressedBox,
-      chatDomain: ChatDomain,
-      publicUrl: z.string(),
-      ports: Ports,
-      edgeImage: ImageRef,
-      edgeDigest: Digest.optional(),
-      probe: ProbeRule,
-      expected: z
-        .string()
-        .regex(/^[0-9a-f]{64}$/)
-        .nullable(),
-    }),
-    result: z.object({
-      applied: z.boolean(),
-      diff: z.string().max(200_000),
-      diffSha256: z.string(),
-      /** Reasons why it cannot be managed yet; empty once it is. */
-      findings: z.array(z.string()),
-      report: VersionsReport,
-      probe: ProbeResult.nullable(),
-    }),
-    secrets: ['registries'],
   },
 
   ...importCommands,
@@ -223,8 +197,14 @@ export const boxCommands = {
   },
   /** Fences and stops the box and takes a last snapshot. It stays stopped until another host has it, it is taken back, or it is removed. */
   'tenant-box.hand_over': {
-    payload: z.object({ ...AddressedBox, deadlineMs }),
-    result: z.object({ snapshot: SnapshotTaken, fencedAt: z.string(), durationMs: z.number() }),
+    /** `removal`: a box that is not whole is stopped too, without a last snapshot where none can be taken. */
+    payload: z.object({ ...AddressedBox, deadlineMs, removal: z.boolean().optional() }),
+    result: z.object({
+      snapshot: SnapshotTaken.nullable(),
+      noSnapshot: z.string().optional(),
+      fencedAt: z.string(),
+      durationMs: z.number(),
+    }),
     secrets: ['snapshots'],
   },
   /** Creates the box on this host from a snapshot, under a higher epoch. `failed` leaves nothing behind. */

@@ -24,7 +24,11 @@ export function droppedData({ chat, database, media, otherContainers }: ImportEv
   ]
 }
 
-function droppedOfDatabase({ name, remoteMembers, otherClients, appservices, otherSchemas }: DatabaseEvidence): Dropped[] {
+/** The application service of the platform, in every box. */
+const platformService = 'tenantry'
+
+function droppedOfDatabase({ name, remoteMembers, otherClients, otherSchemas, extensions, ...database }: DatabaseEvidence): Dropped[] {
+  const appservices = database.appservices.filter((id) => id !== platformService)
   return [
     ...(remoteMembers > 0
       ? [
@@ -50,8 +54,20 @@ function droppedOfDatabase({ name, remoteMembers, otherClients, appservices, oth
     ...(otherSchemas.length > 0
       ? [{ name: 'other-schemas', origins: [otherSchemas.join(', ')], consequence: 'tables outside the schema public are not imported' }]
       : []),
+    ...(extensions.length > 0
+      ? [
+          {
+            name: 'extensions',
+            origins: [`${extensions.join(', ')} in database ${name}`],
+            consequence: 'these extensions of PostgreSQL are not in the box; the chat server uses none of them',
+          },
+        ]
+      : []),
   ]
 }
+
+/** Dumps leave extensions out by a name since PostgreSQL 14. */
+const minExtensionMajor = 14
 
 const shownNames = 5
 
@@ -93,16 +109,31 @@ export function chatBlockers(chat: ChatEvidence, target: string): string[] {
   ]
 }
 
+const listed = (names: readonly string[]): string => names.slice(0, shownNames).join(', ')
+
 export function databaseBlockers(database: DatabaseEvidence, target: string): string[] {
-  const { container, name, encoding, missingTables, schemaVersion, version } = database
+  const { container, name, encoding, missingTables, schemaVersion, version, superuser, unreadable, extensions, extensionUses } = database
   const major = (of: string) => Number.parseInt(of, 10)
   return [
-    ...(missingTables.length > 0 || schemaVersion === null
+    ...(missingTables.length > 0 || (schemaVersion === null && unreadable.length === 0)
       ? [`Database ${name} in ${container} is not one of Synapse: ${missingTables.join(', ') || 'schema_version'} is missing`]
       : []),
     ...(encoding === 'UTF8'
       ? []
       : [`Database ${name} has the encoding ${encoding}; a box needs UTF8. fix: reload it into a UTF8 database`]),
+    ...(unreadable.length > 0
+      ? [
+          `The role ${superuser} of PostgreSQL in ${container} may not read ${listed(unreadable)}, so it cannot back them up. fix: docker exec ${container} psql -U <a superuser> -c 'grant pg_read_all_data to "${superuser}"'`,
+        ]
+      : []),
+    ...extensionUses.map(
+      (use) => `${use}. A box has no extension but plpgsql. fix: drop that object, which is not one of Synapse, then plan again`,
+    ),
+    ...(extensions.length > 0 && major(version) < minExtensionMajor
+      ? [
+          `PostgreSQL ${version} cannot leave out extensions (${listed(extensions)}). fix: drop them, or update the stack to PostgreSQL ${minExtensionMajor} first`,
+        ]
+      : []),
     ...(major(version) > major(target)
       ? [`The stack runs PostgreSQL ${version}; the manifest has ${target}, which does not load its dump. fix: apply a newer manifest`]
       : []),
@@ -131,6 +162,15 @@ export function nameBlockers({ chat, database }: ImportEvidence, settings: reado
   ]
 }
 
+/** Images from PostgreSQL 18 store their data below another folder than the ones before: a volume at the former place stays empty. */
+function dataWarnings({ container, dataFolder, dataMount }: DatabaseEvidence): string[] {
+  if (dataFolder === null || dataMount === 'named') return []
+  const where = dataMount === 'anonymous' ? 'an anonymous volume' : 'no volume'
+  return [
+    `The data of PostgreSQL (${dataFolder} of ${container}) are in ${where}. They are imported; until the import is finished, docker compose down in the stack would lose them as the return path`,
+  ]
+}
+
 export function warningsOf({ chat, database, addresses }: ImportEvidence, settings: readonly EffectiveSetting[]): string[] {
   const ignored = isFound(chat) ? chat.config.filter(({ problem }) => problem !== null) : []
   return [
@@ -140,6 +180,17 @@ export function warningsOf({ chat, database, addresses }: ImportEvidence, settin
     ),
     ...(isFound(database) && database.backgroundUpdates.length > 0
       ? [`${plural(database.backgroundUpdates.length, 'background update')} of the database will continue in the box`]
+      : []),
+    ...(isFound(database) ? dataWarnings(database) : []),
+    ...(isFound(database) && database.otherDatabases.length > 0
+      ? [
+          `PostgreSQL in ${database.container} also has the databases ${listed(database.otherDatabases)}: they are not imported, and it continues to run`,
+        ]
+      : []),
+    ...(isFound(chat) && chat.otherSigningKeyIds.length > 0
+      ? [
+          `The box signs with ${chat.signingKeyId}, as the stack does; ${listed(chat.otherSigningKeyIds)} of its key file become old_signing_keys`,
+        ]
       : []),
     ...(isFound(chat) && addresses.length === 0
       ? ['No published port of the stack answers as the chat server over plain HTTP: after the import, point the reverse proxy to the box']

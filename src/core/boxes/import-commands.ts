@@ -38,9 +38,15 @@ export type ImportFacts = z.infer<typeof ImportFacts>
 export const importCommands = {
   /** Plans the import of an observed stack by asking what runs. Changes nothing. */
   'tenant-box.survey_import': {
-    payload: z.object({ ...AddressedBox, chatDomain: ChatDomain, versions, drop: ImportDrops }),
+    payload: z.object({
+      ...AddressedBox,
+      chatDomain: ChatDomain,
+      versions,
+      drop: ImportDrops,
+      images: z.record(Service, ImageRef).optional(),
+    }),
     result: z.object({ plan: ImportPlan }),
-    secrets: [],
+    secrets: ['registries'],
   },
   /** Makes a box of the data of an observed stack and switches over, or returns to the stack. */
   'tenant-box.import': {

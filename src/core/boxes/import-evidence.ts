@@ -26,6 +26,8 @@ export type ChatEvidence = Readonly<{
   clientApiAnswers: boolean
   /** Id of the signing key that the chat server uses; null where its file cannot be read. */
   signingKeyId: string | null
+  /** Further keys of the same file: the chat server publishes them, and signs with the first one. */
+  otherSigningKeyIds: readonly string[]
 }>
 
 /** The database that the chat server is connected to. */
@@ -57,6 +59,17 @@ export type DatabaseEvidence = Readonly<{
   accountDomains: readonly string[]
   /** Application services that own accounts. */
   appservices: readonly string[]
+  /** Tables and sequences that the reading role may not read. */
+  unreadable: readonly string[]
+  /** Extensions beside plpgsql, and objects of the chat server's schema that use one. */
+  extensions: readonly string[]
+  extensionUses: readonly string[]
+  /** Databases of other programs in the same server. */
+  otherDatabases: readonly string[]
+  /** Its data folder, where the role may know it. */
+  dataFolder: string | null
+  /** Mount that holds the folder: a volume with a name or a folder, a volume without a name, or the container alone. */
+  dataMount: 'named' | 'anonymous' | 'none'
 }>
 
 export type MediaEvidence = Readonly<{
@@ -86,6 +99,8 @@ export type ImportEvidence = Readonly<{
   objects: ObjectsEvidence | NotFound | null
   /** Published addresses of the project that answer as the chat server, over plain HTTP; an empty address is all addresses. */
   addresses: readonly Readonly<{ container: string; address: string; port: number }>[]
+  /** Images of the new box that this host cannot run or get now, with the reason. */
+  imageFaults: readonly string[]
   /** Other running containers of the project. */
   otherContainers: readonly string[]
   freeBytes: number

@@ -1,3 +1,4 @@
+import { plural } from '../kit/index.ts'
 import type { BoxImport, ImportState } from './import-record.ts'
 
 const over: readonly ImportState[] = ['failed', 'undone', 'finished']
@@ -17,3 +18,27 @@ export const importHint = ({ state, project, facts }: BoxImport, slug: string): 
 
 const proxyHint = (facts: BoxImport['facts']): string =>
   facts && facts.addresses.length === 0 ? ' No address of the stack leads to the box: point the reverse proxy to its public port.' : ''
+
+/** Text about a stack that is registered and not imported. */
+export const observedText = (slug: string): string => `${slug} is only observed. fix: tenantry boxes import ${slug} --plan`
+
+/** A box that an earlier version completed in the files of its former owner. It runs and is updated there. */
+export const isInPlace = ({ managed, folder }: Readonly<{ managed: boolean; folder: string | null }>): boolean => managed && folder !== null
+
+export const inPlaceText = (slug: string): string =>
+  `${slug} runs in files that its former owner wrote, beside the box template. fix: tenantry boxes import ${slug} --plan`
+
+/** What is left to do about an adopted stack. */
+export const adoptedFindings = (box: Readonly<{ slug: string; managed: boolean; folder: string | null }>): string[] => [
+  ...(box.managed ? [] : [observedText(box.slug)]),
+  ...(isInPlace(box) ? [inPlaceText(box.slug)] : []),
+]
+
+export const notForeign = (slug: string): string => `box ${slug} is a box of the box template already; nothing to import`
+
+/** Content that an undo of an import loses. */
+export function writtenText(written: BoxImport['written']): string {
+  if (written === null) return 'unknown: the database of the box does not answer'
+  const { events, media, lastAt } = written
+  return events + media === 0 ? 'nothing' : `${plural(events, 'event')} and ${media} media, the last at ${lastAt ?? 'an unknown time'}`
+}

@@ -74,6 +74,7 @@ export function planImport({ evidence, chatDomain, versions, drop }: Input): Imp
     ...(isFound(chat) ? chatBlockers(chat, versions.synapse) : []),
     ...(isFound(database) ? databaseBlockers(database, versions.postgres) : []),
     ...nameBlockers(evidence, settings, chatDomain),
+    ...evidence.imageFaults,
     ...(space.freeBytes < space.neededBytes
       ? [
           `The import needs ${megabytes(space.neededBytes)} on the disk of the volumes; ${megabytes(space.freeBytes)} are free. fix: free disk space`,
@@ -136,6 +137,7 @@ function carriedData({ chat, database, media, objects }: ImportEvidence): Import
     ...(isFound(media) ? [data('media', media.path)] : []),
     ...(objects && isFound(objects) ? [data('objects', `${objects.path} in ${objects.container}`)] : []),
     ...(isFound(chat) && chat.signingKeyId !== null ? [{ kind: 'secret' as const, name: 'signing key', origin: chat.signingKeyId }] : []),
+    ...(isFound(chat) ? chat.otherSigningKeyIds.map((origin) => ({ kind: 'secret' as const, name: 'old signing key', origin })) : []),
   ]
 }
 

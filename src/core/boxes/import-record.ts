@@ -7,12 +7,12 @@ import { ImportFacts, WrittenSince } from './import-commands.ts'
 export const ImportState = z.enum(['importing', 'imported', 'undoing', 'finishing', 'failed', 'undone', 'finished'])
 export type ImportState = z.infer<typeof ImportState>
 
-/** `refused` = the command failed for good. */
-export type ImportEvent = 'done' | 'refused' | 'undo_asked' | 'finish_asked'
+/** `refused` = the command failed for good; `left` = the box is on another host or removed, so that its stack is no return path any more. */
+export type ImportEvent = 'done' | 'refused' | 'undo_asked' | 'finish_asked' | 'left'
 
 const importTable = {
   importing: { done: 'imported', refused: 'failed' },
-  imported: { undo_asked: 'undoing', finish_asked: 'finishing' },
+  imported: { undo_asked: 'undoing', finish_asked: 'finishing', left: 'finished' },
   undoing: { done: 'undone', refused: 'imported' },
   finishing: { done: 'finished', refused: 'imported' },
   failed: {},

@@ -152,12 +152,17 @@ export function treatmentOf({ key, value }: Pick<EffectiveSetting, 'key' | 'valu
   const blocker = blockerOf(key, value)
   if (blocker !== undefined) return [{ as: 'blocker', reason: blocker }]
   if (key === 'listeners') return [{ as: 'template' }, ...listenerTreatments(value)]
+  if (key === 'app_service_config_files' && isPlatformAlone(value)) return [{ as: 'template' }]
   const group = groupOf(key)
   if (group !== undefined) return isOff(key, value) ? [] : [{ as: 'dropped', name: group, consequence: consequenceOf(group) }]
   const { settings, maxUploadMegabytes, findings } = portableHomeserver({ [key]: value })
   if (findings.length > 0 && !isNothing(value)) return leftOut(key)
   return [{ as: Object.hasOwn(settings, key) || maxUploadMegabytes !== undefined ? 'setting' : 'template' }]
 }
+
+/** The registration of the platform, in a box that an earlier version completed in place. */
+const isPlatformAlone = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 0 && value.every((path) => String(path).endsWith('/tenantry-appservice.yaml'))
 
 /** A key of which only some parts are data keeps these. */
 function leftOut(key: string): Treatment[] {

@@ -13,8 +13,6 @@ export {
   readBoxMigrations,
 } from './box-migrations.ts'
 export {
-  type CompletionStep,
-  completionSaga,
   type DrillStep,
   drillSaga,
   type HandOverStep,
@@ -81,6 +79,7 @@ export {
   worstOf,
 } from './drift.ts'
 export { DrilledMedia, type DrillResult } from './drill-result.ts'
+export { extraFileName, extraFindings, extraNetworksOfEdge, extraServices } from './extra-compose.ts'
 export {
   BoxFence,
   boxHeld,
@@ -107,7 +106,16 @@ export type {
   ObjectsEvidence,
 } from './import-evidence.ts'
 export { isFound } from './import-evidence.ts'
-export { importHint, isImportFinished } from './import-hints.ts'
+export {
+  adoptedFindings,
+  importHint,
+  inPlaceText,
+  isImportFinished,
+  isInPlace,
+  notForeign,
+  observedText,
+  writtenText,
+} from './import-hints.ts'
 export { ImportPlan, planImport } from './import-plan.ts'
 export { BoxImport, type ImportEvent, type ImportState, importTransition } from './import-record.ts'
 export { type ImportStep, type ImportWorld, importSaga, type UndoImportStep, undoImportSaga } from './import-saga.ts'
@@ -168,7 +176,6 @@ export { BoxSizes, sizesRetentionDays } from './sizes.ts'
 export { snapshotChoiceText } from './snapshot-choice-text.ts'
 export { stepWord } from './step-words.ts'
 export { canObjectStoreReturn, parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
-export { unifiedDiff } from './unified-diff.ts'
 export {
   canRollBackByImages,
   hasColdCopy,

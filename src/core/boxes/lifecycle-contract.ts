@@ -18,7 +18,6 @@ const HostName = z
   .max(100)
   .regex(/^[!-~]+$/, 'must be the name of a host')
 const Asked = z.object({ commandId: z.string() })
-const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be the checksum of a shown diff')
 
 const MoveBody = z.strictObject({
   to: HostName.meta({ description: 'Name of the target host' }),
@@ -191,11 +190,14 @@ export const lifecycleContract = {
       confirm: Slug.meta({ description: 'The slug, repeated' }),
       reason: Reason,
       now: z.boolean().default(false).meta({ description: 'Erase its data on the host right after the last snapshot' }),
+      hostIsDead: HostName.optional().meta({
+        description: 'Name of its host, typed, when it is permanently lost: the record ends, and data may stay there',
+      }),
     }),
     returns: BoxRemoval,
     status: 202,
     problems: ['CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'VALIDATION', 'INVALID_TRANSITION'],
-    summary: 'Remove a box after a last snapshot; its data stay on the host until they expire',
+    summary: 'Remove a box, healthy or not, after a last snapshot; its data stay on the host until they expire',
   }),
   undoRemoval: endpoint({
     method: 'POST',
@@ -207,20 +209,6 @@ export const lifecycleContract = {
     status: 202,
     problems: ['INVALID_TRANSITION', 'HOST_OFFLINE', 'HOST_REVOKED'],
     summary: 'Restore a removed box',
-  }),
-  completeBox: endpoint({
-    method: 'POST',
-    audit: 'box.complete.asked',
-    path: `${ofBox}/complete`,
-    auth: admin('operator'),
-    params: bySlug,
-    body: z.strictObject({
-      expected: Sha256.nullable().meta({ description: 'null previews the diff; its checksum applies exactly that diff' }),
-    }),
-    returns: Asked,
-    status: 202,
-    problems: ['HOST_OFFLINE', 'CONFLICT', 'BOX_HELD', 'PORT_TAKEN'],
-    summary: 'Complete the adoption of an observed box, after its diff was shown',
   }),
   ...importContract,
   adoptAgain: endpoint({

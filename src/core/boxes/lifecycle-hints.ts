@@ -30,11 +30,17 @@ export const removalHint = ({ state, keepUntil }: BoxRemoval, slug: string): str
     handing_over: undefined,
     taking_back: undefined,
     erasing: undefined,
-    kept: `${slug} is stopped; its data expires ${keepUntil?.slice(0, 10) ?? 'when it is erased'}. Restore it: tenantry boxes remove ${slug} --undo`,
+    kept: `${slug} is stopped; ${keptText(keepUntil, slug)}. Restore it: tenantry boxes remove ${slug} --undo`,
     erased: `The data of ${slug} on its host is erased; its snapshots stay until they expire.`,
     undone: `${slug} runs again.`,
     failed: `${slug} runs as before.`,
   })[state]
+
+/** Data without a last snapshot do not expire. */
+const keptText = (keepUntil: string | null, slug: string): string =>
+  keepUntil
+    ? `its data expires ${keepUntil.slice(0, 10)}`
+    : `its data stays until you erase it: tenantry boxes remove ${slug} --now --reason <why>`
 
 /** Older moves are only in the audit log. */
 const movesShownMs = 30 * 86_400_000
@@ -65,5 +71,7 @@ export const lifecycleQuestions = {
   confirmMove: (slug: string) => `Permanently delete the copy of ${slug} on its old host?`,
   moveBack: (slug: string) => `Revert the move and run ${slug} on its old host again?`,
   undoRemoval: (slug: string) => `Restore ${slug}?`,
-  complete: (slug: string) => `Apply these changes to ${slug}? Its services restart where necessary.`,
+  importBox: (slug: string, downtimeMs: number) =>
+    `Import ${slug}? Its chat is offline for about ${duration(downtimeMs)}; then logins go through the platform alone.`,
+  undoImport: (slug: string, project: string) => `Stop ${slug} and start its stack ${project} as it was?`,
 } as const

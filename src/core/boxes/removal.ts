@@ -3,7 +3,7 @@ import { Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
 import type { BoxCommandKind } from './commands.ts'
 
-// The state machine of a removal. Invariants: nothing is erased before a last snapshot was taken and the box stopped, unless it never ran;
+// The state machine of a removal. Invariants: nothing is erased before the box was stopped and a last snapshot taken, unless it never ran or is broken;
 // until it is erased it can be restored. On a revoked host a removal is finished in any state, because its data is unreachable.
 
 /** `kept` = stopped and fenced on its host, with all its data; `failed` = it still runs. */
@@ -50,6 +50,8 @@ export const BoxRemoval = z.object({
   state: RemovalState,
   /** The last snapshot of the box. */
   snapshotId: z.string().nullable(),
+  /** What it left on the host, and why it has no last snapshot. */
+  remarks: z.array(z.string()),
   reason: z.string(),
   by: z.string(),
   commandId: z.string().nullable(),

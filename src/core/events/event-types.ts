@@ -118,7 +118,6 @@ export const eventTypes = {
   'box.move': stored('slug', 'boxId'),
   'box.maintenance': stored('slug', 'boxId'),
   'box.maintenance_failed': stored('slug', 'boxId', 'commandId'),
-  'box.completed': stored('slug', 'boxId', 'commandId'),
   'box.import': stored('slug', 'boxId'),
   'box.fence_overdue': stored('slug', 'boxId'),
   'box.restored': stored('slug', 'boxId', 'commandId', 'snapshotId'),

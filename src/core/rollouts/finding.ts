@@ -8,6 +8,7 @@ export const FindingCode = z.enum([
   'AGENT_TOO_OLD',
   // the state of the box
   'NOT_MANAGED',
+  'IN_PLACE',
   'NO_REPORT',
   'STALE_REPORT',
   'BOX_HELD',
@@ -19,6 +20,7 @@ export const FindingCode = z.enum([
   'OTHER_SERVICES',
   'SCALED_SERVICE',
   'NOT_RESTORABLE',
+  'EXTRA_COMPOSE',
   // the version change
   'VERSION_UNKNOWN',
   'DOWNGRADE',

@@ -15,6 +15,8 @@ export type KnownBox = Readonly<{
   clockOffsetMs: number | null
   tier: Tier
   managed: boolean
+  /** Completed in the files of its former owner by an earlier version. */
+  inPlace: boolean
   canary: boolean
   databaseBytes: number | null
   installed: InstalledVersions

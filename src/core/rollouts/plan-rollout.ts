@@ -1,6 +1,7 @@
 import {
   type Component,
   type Manifest,
+  observedText,
   type ProbeRule,
   type Tier,
   type TierSnapshots,
@@ -125,7 +126,7 @@ type ImageOf = (image: string) => PlannedImage
 function preflightForPlan(input: PlanInput, box: KnownBox, planning: Planning): Preflight {
   const found = withPlanFindings(input, preflightBox(box, input.manifest.tiers[box.tier], input), { ...planning, box })
   if (box.managed || input.targetSlugs !== null || found.does === 'skip') return found
-  const message = `${box.slug} is observed, not managed; it is skipped until its adoption is complete`
+  const message = `${observedText(box.slug)}; a rollout skips it until then`
   return { ...found, does: 'skip', findings: [{ severity: 'warn', code: 'NOT_MANAGED', message }] }
 }
 

@@ -80,7 +80,8 @@ function fileFindings(slug: string, { composeChanged, otherCompose }: Pick<BoxFa
 }
 
 /** Without these no rollback could succeed, so nothing begins. */
-export const guardFindings = ({ slug }: KnownBox, { scaledServices, notRestorable }: BoxFacts): Finding[] => [
+export const guardFindings = ({ slug }: KnownBox, { scaledServices, notRestorable, extra }: BoxFacts): Finding[] => [
+  ...(extra ?? []).map((reason) => refusal('EXTRA_COMPOSE', `${slug}: ${reason}`)),
   ...(scaledServices ?? []).map((service) =>
     refusal(
       'SCALED_SERVICE',

@@ -1,4 +1,4 @@
-import { type Component, ProbeComponent, Service, VersionedService } from '../boxes/index.ts'
+import { type Component, inPlaceText, observedText, ProbeComponent, Service, VersionedService } from '../boxes/index.ts'
 import { isSkewed, supportedProtocols } from '../hosts/index.ts'
 import { duration } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
@@ -14,7 +14,8 @@ export function reportFindings({ slug, reportedAt }: KnownBox, { now, staleAfter
 
 /** The state of the host and of the box, whatever the target. */
 export const stateFindings = (box: KnownBox): Finding[] => [
-  ...(box.managed ? [] : [refusal('NOT_MANAGED', `${box.slug} is observed, not managed. fix: complete its adoption`)]),
+  ...(box.managed ? [] : [refusal('NOT_MANAGED', observedText(box.slug))]),
+  ...(box.inPlace ? [warning('IN_PLACE', inPlaceText(box.slug))] : []),
   ...hostFindings(box),
   ...fenceFindings(box),
   ...healthFindings(box),

@@ -1,6 +1,7 @@
 import {
   type Fix,
   type InstalledVersions,
+  observedText,
   reintroducedVulnerabilities,
   Service,
   VersionedService,
@@ -29,7 +30,7 @@ export function boxFindings(
   if (box?.boxId !== update.boxId)
     return [refusal('CHANGED_SINCE', `the box of ${slug} that this rollout updated is not its live box any more`)]
   return [
-    ...(box.managed ? [] : [refusal('NOT_MANAGED', `${slug} is observed, not managed. fix: complete its adoption`)]),
+    ...(box.managed ? [] : [refusal('NOT_MANAGED', observedText(slug))]),
     ...hostFindings(box),
     ...fenceFindings(box),
     ...reportFindings(box, limits),

@@ -3,7 +3,6 @@ import type { Clock, Random } from '../../core/kit/index.ts'
 import { appendEvent, type DbOrTx, type Tx, type WithTx } from '../db/index.ts'
 import type { BoxPort, Command, CommandEnding, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
-import { finishAdoption } from './adopt-box.ts'
 import { applyReport, applyReports } from './apply-report.ts'
 import type { BoxRecord } from './box-record.ts'
 import { sealOutputs } from './box-secrets.ts'
@@ -51,8 +50,8 @@ async function storeRestart(step: WithTx<Deps> & Readonly<{ command: Command }>,
 const boxResultHandlers = (deps: Deps): ResultHandlers => ({
   'tenant-box.report_versions': (tx, command, { report }) => storeReport({ ...deps, tx, command }, report),
   'tenant-box.healthcheck': (tx, command, { report, probe }) => storeReport({ ...deps, tx, command }, report, probe),
-  'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp({ ...deps, tx, command }, { report, probe, findings: [] }),
-  'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp({ ...deps, tx, command }, { report, findings }),
+  'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp({ ...deps, tx, command }, { report, probe }),
+  'tenant-box.adopt': (tx, command, { report }) => finishSetUp({ ...deps, tx, command }, { report }),
   'tenant-box.adopt_again': (tx, command, { report }) => storeReport({ ...deps, tx, command }, report),
   'tenant-box.restart': (tx, command, result) => storeRestart({ ...deps, tx, command }, result),
   'tenant-box.restart_services': (tx, command, result) => storeRestart({ ...deps, tx, command }, result),
@@ -74,13 +73,13 @@ async function storeReport({ clock, tx, command }: CommandTx, report: VersionsRe
   if (box) await applyReport({ tx, clock, box }, report, probe)
 }
 
-type SetUpResult = Readonly<{ report: VersionsReport; probe?: ProbeResult; findings: readonly string[] }>
+type SetUpResult = Readonly<{ report: VersionsReport; probe?: ProbeResult }>
 
 /** Makes a box live after its first successful set-up. Ignores results of a replaced attempt and of a removed box. */
-async function finishSetUp({ clock, tx, command }: CommandTx, { report, probe, findings }: SetUpResult): Promise<void> {
+async function finishSetUp({ clock, tx, command }: CommandTx, { report, probe }: SetUpResult): Promise<void> {
   const box = await boxOf(tx, command)
   if (!box || box.live || box.removal || box.setUp.commandId !== command.id) return
-  if (!(await makeLive(tx, box, findings))) return
+  if (!(await makeLive(tx, box))) return
   await applyReport({ tx, clock, box }, report, probe)
   const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.ready', payload })
@@ -89,7 +88,6 @@ async function finishSetUp({ clock, tx, command }: CommandTx, { report, probe, f
 /** Continues the procedure that waits for the command. A result without a waiting procedure changes nothing. */
 const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
   'tenant-box.maintenance': (tx, command, result) => finishMaintenance({ ...deps, tx }, command, result),
-  'tenant-box.complete': (tx, command, result) => finishAdoption({ ...deps, tx }, command, result),
   'tenant-box.hand_over': (tx, command, result) =>
     dispatch(
       { deps, tx, command },
@@ -107,12 +105,12 @@ const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
         removal: (step) => finishRemovalTakeBack(step, result),
       },
     ),
-  'tenant-box.remove': (tx, command) =>
+  'tenant-box.remove': (tx, command, result) =>
     dispatch(
       { deps, tx, command },
       {
         move: (step) => stepMove(step, { event: 'removed', change: { fromCopy: false, keepUntil: null } }),
-        removal: finishErase,
+        removal: (step) => finishErase(step, result),
       },
     ),
 })

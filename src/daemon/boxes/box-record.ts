@@ -41,7 +41,6 @@ export type BoxRecord = Readonly<{
   ports: BoxPorts | null
   folder: string | null
   project: string | null
-  findings: readonly string[]
   /** The command that provisions or adopts it. */
   setUp: Readonly<{ commandId: string; attempt: number }>
   installed: InstalledVersions
@@ -111,7 +110,6 @@ export const toBox = (row: BoxRow): BoxRecord => ({
   ports: row.first_port === null ? null : portsFrom(row.first_port),
   folder: row.folder,
   project: row.project,
-  findings: JSON.parse(row.findings),
   setUp: { commandId: row.set_up_command, attempt: row.set_up_attempt },
   installed: installedOf(row),
   databaseBytes: row.database_bytes === null ? null : Number(row.database_bytes),

@@ -229,10 +229,10 @@ export async function changeBox(tx: Tx, box: Pick<BoxRecord, 'id' | 'slug' | 'ow
 }
 
 /** Marks a box live. Returns false when it was removed or moved meanwhile. */
-export async function makeLive(tx: Tx, box: Pick<BoxRecord, 'id' | 'ownershipEpoch'>, findings: readonly string[]): Promise<boolean> {
+export async function makeLive(tx: Tx, box: Pick<BoxRecord, 'id' | 'ownershipEpoch'>): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('boxes')
-    .set({ live: 1, findings: JSON.stringify(findings) })
+    .set({ live: 1 })
     .where('id', '=', box.id)
     .where('ownership_epoch', '=', box.ownershipEpoch)
     .where('removal', 'is', null)

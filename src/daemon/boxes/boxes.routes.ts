@@ -4,7 +4,7 @@ import type { Actor, Clock } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
 import { serveContract } from '../http/index.ts'
-import { adoptAgain, adoptBox, completeBox } from './adopt-box.ts'
+import { adoptAgain, adoptBox } from './adopt-box.ts'
 import type { BoxRecord } from './box-record.ts'
 import { changeBox, existingBoxBy } from './boxes.repo.ts'
 import { type DriftDeps, detectDrift } from './detect-drift.ts'
@@ -40,7 +40,6 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     giveBackBox: ({ actor, params, body }) => giveBackBox(deps, actor, { ...params, ...body }),
     removeBox: ({ actor, params, body }) => removeBox(deps, actor, { ...params, ...body }),
     undoRemoval: ({ actor, params }) => undoRemoval(deps, actor, params.slug),
-    completeBox: ({ actor, params, body }) => completeBox(deps, actor, { ...params, ...body }),
     planImport: ({ actor, params, body }) => planImport(deps, actor, { ...params, ...body }),
     importBox: ({ actor, params, body }) => importBox(deps, actor, { ...params, ...body }),
     readImport: ({ params }) => readImport(deps, params.slug),

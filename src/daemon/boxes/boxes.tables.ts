@@ -116,6 +116,7 @@ export type BoxRemovalTable = ProcedureColumns<RemovalState> & {
   host_id: string
   snapshot_id: string | null
   erase_now: number
+  remarks: string | null
 }
 
 export type BoxImportTable = {

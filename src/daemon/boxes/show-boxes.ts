@@ -1,4 +1,5 @@
 import {
+  adoptedFindings,
   type BoxDetail,
   type BoxRow,
   type BoxSizes,
@@ -170,7 +171,7 @@ const detailOf = (
   driftReport: box.driftReport,
   report: box.report,
   probe,
-  findings: [...box.findings],
+  findings: box.live ? adoptedFindings(box) : [],
   setUp: { ...box.setUp, error: around.setUpError },
   ...snapshots,
   updateCopy,

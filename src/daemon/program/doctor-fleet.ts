@@ -1,4 +1,4 @@
-import { reservedSlugs } from '../../core/boxes/index.ts'
+import { inPlaceText, reservedSlugs } from '../../core/boxes/index.ts'
 import { hostPathWords } from '../../core/hosts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { type Check, failed, passed, warning } from '../../node/command-line.ts'
@@ -9,12 +9,13 @@ import { redisStore } from '../limits/index.ts'
 type Deps = Readonly<{ db: Db; clock: Clock }>
 
 /**
- * Checks for several machines: hosts without a platform address, reserved names of boxes and hosts, and daemons with separate request
+ * Checks for several machines: hosts without a platform address, reserved names of boxes and hosts, boxes in the files of a former owner, and daemons with separate request
  * budgets.
  */
 export const fleetChecks = async (deps: Deps, redis: string | undefined): Promise<Check[]> => [
   ...(await chatServers(deps)),
   ...(await calledLikeWords(deps)),
+  ...(await completedInPlace(deps)),
   ...(redis === undefined ? await budgetsApart(deps) : []),
 ]
 
@@ -59,6 +60,16 @@ async function calledLikeWords({ db }: Deps): Promise<Check[]> {
 
 const calledLikeWord = (what: 'box' | 'host', name: string, at: string): Check =>
   warning('names', `the ${what} name ${name} is a reserved word of the API`, `address the ${what} by id: GET /api/admin/v1${at}`)
+
+/** Boxes that an earlier version completed in the files of their former owners. */
+async function completedInPlace({ db }: Deps): Promise<Check[]> {
+  const managed = db.selectFrom('boxes').select('slug').where('live', '=', 1).where('managed', '=', 1).where('folder', 'is not', null)
+  const rows = await managed.orderBy('slug').execute()
+  return rows.map(({ slug }) => {
+    const [says, fix] = inPlaceText(slug).split('. fix: ') as [string, string]
+    return warning('boxes', says, fix)
+  })
+}
 
 /** Counts daemons by their leases; a restarted daemon counts twice until its old leases expire. */
 async function budgetsApart({ db, clock }: Deps): Promise<Check[]> {

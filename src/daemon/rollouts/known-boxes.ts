@@ -1,4 +1,4 @@
-import type { VersionsReport } from '../../core/boxes/index.ts'
+import { isInPlace, type VersionsReport } from '../../core/boxes/index.ts'
 import { isOffline } from '../../core/hosts/index.ts'
 import type { KnownBox } from '../../core/rollouts/index.ts'
 import { windowInForce } from '../../core/windows/index.ts'
@@ -19,6 +19,7 @@ const known = ({ windows }: Deps, box: BoxRecord, { heldBy, host }: Readonly<{ h
   hostId: box.hostId,
   tier: box.tier,
   managed: box.managed,
+  inPlace: isInPlace(box),
   canary: box.canary,
   databaseBytes: box.databaseBytes,
   installed: box.installed,

@@ -1,4 +1,4 @@
-import { type BoxCommandPayload, type BoxId, boxHeld, type SnapshotTaken, type UpdateResult } from '../../core/boxes/index.ts'
+import { type BoxCommandPayload, type BoxId, boxHeld, observedText, type SnapshotTaken, type UpdateResult } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, boxById, existingBox, holdsOf, readHost } from '../boxes/index.ts'
@@ -37,7 +37,7 @@ export async function getReadyBox(
   assertSnapshotsConfigured(deps.settings)
   const box = await existingBox(db, slug)
   if (!box.live) throw problem('CONFLICT', `box ${slug} is not ready yet. Reason: \`tenantry boxes show ${slug}\``)
-  if (!box.managed) throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed. fix: \`tenantry boxes adopt ${slug} --complete\``)
+  if (!box.managed) throw problem('BOX_NOT_MANAGED', observedText(slug))
   const host = await readHost(deps, db, box.hostId)
   if (host?.status !== 'online')
     throw problem(
@@ -62,7 +62,9 @@ export const snapshotResults = (deps: Deps): ResultHandlers => ({
   // The tier comes from the command, not from the agent's result.
   'tenant-box.snapshot': (tx, command, { snapshot }) =>
     register({ ...deps, tx }, command, { ...takenFacts(snapshot), tier: tierOf(command) }),
-  'tenant-box.hand_over': (tx, command, { snapshot }) => register({ ...deps, tx }, command, { ...takenFacts(snapshot), tier: 'final' }),
+  'tenant-box.hand_over': async (tx, command, { snapshot }) => {
+    if (snapshot) await register({ ...deps, tx }, command, { ...takenFacts(snapshot), tier: 'final' })
+  },
   'tenant-box.update': async (tx, command, result) => {
     const facts = updateFacts(deps, command, result)
     if (facts) await register({ ...deps, tx }, command, { ...facts, installed: await installedBefore(deps, tx, command) })

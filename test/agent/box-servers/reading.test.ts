@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { BoxView } from '../../../src/agent/box-servers/box-view.ts'
 import { isUpgrading } from '../../../src/agent/box-servers/probe.ts'
-import { asSuperuser, assertSameCounts, countRows, databaseLogin, parseCounts } from '../../../src/agent/box-servers/sql.ts'
+import { asSuperuser, assertSameCounts, databaseLogin, parseCounts } from '../../../src/agent/box-servers/sql.ts'
 
-import type { ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
+import type { ContainerEngine } from '../../../src/agent/ports/index.ts'
 
 describe('a log shows an upgrade under way', () => {
   const checking = "prepare_database - main - ['main', 'state']: Checking existing schema version"
@@ -36,34 +36,6 @@ describe('row counts', () => {
     expect(() => assertSameCounts('oak', { events: 12, users: 3 }, { events: 11 })).toThrow(
       /events has 11 rows instead of 12; users has no rows instead of 3/,
     )
-  })
-})
-
-describe('counting rows', () => {
-  const box = { slug: 'oak', project: { name: 'box-oak', folder: '/nowhere', composeFile: '/nowhere/compose.yaml' } } as unknown as LocalBox
-  const counted = async (answer: Readonly<{ exitCode: number; stdout?: string; stderr?: string }>) => {
-    const sql: unknown[] = []
-    const exec: ContainerEngine['exec'] = async (_, [program], options) => {
-      if (program !== 'psql') return { exitCode: 1, stdout: '', stderr: '' }
-      sql.push(options?.stdin)
-      return { stdout: '', stderr: '', ...answer }
-    }
-    const containers = async () => [{ id: 'db', service: 'postgres', state: 'running' }]
-    return { sql, result: countRows({ engine: { exec, containers } as unknown as ContainerEngine, box }, 'synapse') }
-  }
-
-  test('is bounded by the server, in time and in waiting for locks', async () => {
-    const { sql, result } = await counted({ exitCode: 0, stdout: 'events 12\n' })
-    expect(await result).toEqual({ events: 12 })
-    expect(sql).toEqual([expect.stringMatching(/^set statement_timeout = 600000;\nset lock_timeout = 5000;\nselect /)])
-  })
-
-  test('that the server ends is a typed error', async () => {
-    const { result } = await counted({ exitCode: 3, stderr: 'psql:<stdin>:3: ERROR:  canceling statement due to lock timeout\nCONTEXT: x' })
-    await expect(result).rejects.toMatchObject({
-      code: 'BOX_UNHEALTHY',
-      message: expect.stringMatching(/rows in the database of oak could not be counted.*due to lock timeout\. fix: end long transactions/),
-    })
   })
 })
 

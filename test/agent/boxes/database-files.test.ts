@@ -1,11 +1,8 @@
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { adopt } from '../../../src/agent/boxes/index.ts'
 import type { DatabaseFacts } from '../../../src/agent/ports/index.ts'
-import { aStack } from '../adoption/a-stack.ts'
 import { aLivedOnBox } from '../restore/a-restore.ts'
-import { moving } from '../simulated/boxes.ts'
 import { aContext, aPayload, aWorld, newSynapse, type Ports } from '../update/an-update.ts'
 
 // A rollback replaces one volume, so a database with files elsewhere is refused before anything stops.
@@ -42,24 +39,7 @@ describe.each(refused)('%s', (_, change, message) => {
     const world = await aLivedOnBox({ change: ({ servers }) => saying(change)({ servers }) })
     expect(await world.run()).toMatchObject({ outcome: 'failed', error: refusal })
   })
-
-  test('is a finding of a completion and of an adoption', async () => {
-    const stack = await aStack()
-    const { findings } = await stack.run(undefined, await stack.agent(saying(change)))
-    expect(findings).toEqual([expect.stringMatching(message)])
-    expect(await adopted(stack, change)).toEqual(expect.arrayContaining([expect.stringMatching(message)]))
-  })
 })
-
-type Stack = Awaited<ReturnType<typeof aStack>>
-
-async function adopted(stack: Stack, change: Partial<DatabaseFacts>): Promise<string[]> {
-  const { slug, boxId, project } = stack.box
-  const { name, folder } = project
-  const deps = saying(change)(await stack.agent())
-  const order = { slug, boxId, ownershipEpoch: 1, folder, project: name }
-  return (await moving(stack.host.clock, () => adopt(deps)(aContext(), order))).findings
-}
 
 test('a write-ahead log that is a link refuses an update, wherever the data folder is in the volume', async () => {
   const world = await aWorld()
@@ -94,12 +74,11 @@ test('no cold copy is made of a volume with a link out of it', async () => {
   expect(details).toContain('pg_tblspc/16400 in box-oak-postgres is a link out of the volume')
 })
 
-test('an archive, replication slots and settings by ALTER SYSTEM are warnings of adoption and update, and refuse nothing', async () => {
+test('an archive, replication slots and settings by ALTER SYSTEM are warnings of an update, and refuse nothing', async () => {
   const change = { archiveMode: 'on', replicationSlots: ['standby'], alteredSettings: ['work_mem'] }
   const warnings = [/archive_mode=on/, /1 replication slot \(standby\)/, /ALTER SYSTEM \(work_mem\)/].map((text) =>
     expect.stringMatching(text),
   )
-  expect(await adopted(await aStack(), change)).toEqual(expect.arrayContaining(warnings))
   const world = await aWorld()
   const details: (string | undefined)[] = []
   const context = aContext({ progress: ({ detail }) => void details.push(detail) })

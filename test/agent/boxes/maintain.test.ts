@@ -67,7 +67,10 @@ test('a box that a command works on, or that is only observed, is refused', asyn
   await expect(command(true)).rejects.toMatchObject({ code: 'BOX_HELD' })
   await lock.release()
   await deps.boxes.put({ ...box, managed: false })
-  await expect(command(true)).rejects.toMatchObject({ code: 'BOX_NOT_MANAGED', message: expect.stringMatching(/complete its adoption/) })
+  await expect(command(true)).rejects.toMatchObject({
+    code: 'BOX_NOT_MANAGED',
+    message: expect.stringMatching(/only observed\. fix: tenantry boxes import oak --plan/),
+  })
 })
 
 test('a box in maintenance is not updated, and the refusal says how to end it', async () => {

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { handOver } from '../../../src/agent/move/index.ts'
 import type { ContainerEngine } from '../../../src/agent/ports/index.ts'
-import { aStack } from '../adoption/a-stack.ts'
 import { aContext, handOverPayload, twoHosts } from '../move/a-move.ts'
 import { aLivedOnBox } from '../restore/a-restore.ts'
 import { moving } from '../simulated/boxes.ts'
@@ -18,20 +17,6 @@ async function addDatabases({ engine }: { engine: ContainerEngine }, volume: str
 const refusal = (names: string) => ({
   code: 'PREFLIGHT_REFUSED',
   message: expect.stringMatching(new RegExp(`${names}.*dumps and snapshots do not include`)),
-})
-
-test('a stack whose PostgreSQL holds databases of others is not completed, and is said so', async () => {
-  const stack = await aStack()
-  await addDatabases(stack.host, 'elm_db', 'bridge', 'wiki')
-  const { findings } = await stack.run()
-  expect(findings).toEqual([expect.stringMatching(/holds 2 other databases \(bridge, wiki\)/)])
-  await expect(stack.run(await stack.seen())).rejects.toMatchObject(refusal('bridge, wiki'))
-})
-
-test('a database that the agent finds first and the chat server does not use is one of others', async () => {
-  const stack = await aStack({ env: { postgres: 'POSTGRES_USER=postgres\nPOSTGRES_DB=wiki\n' } })
-  await addDatabases(stack.host, 'elm_db', 'synapse')
-  expect((await stack.run()).findings).toEqual([expect.stringMatching(/1 other database \(wiki\).*move it .* drop it here/)])
 })
 
 test('an update stops before anything is touched', async () => {

@@ -234,6 +234,7 @@ describe('failures on the way are typed, and the next run goes on', () => {
     [{ kind: 'registry-down' }, 'REGISTRY_UNAVAILABLE'],
     [{ kind: 'tag-missing', image: 'synapse' }, 'PULL_FAILED'],
     [{ kind: 'disk-full', at: 'pull' }, 'DISK_FULL'],
+    [{ kind: 'wrong-platform', image: 'synapse' }, 'PREFLIGHT_REFUSED'],
     [{ kind: 'engine-down' }, 'DOCKER_UNAVAILABLE'],
     [{ kind: 'probe-fails', box: 'oak' }, 'PROBE_FAILED'],
     [{ kind: 'dies-at-start', image: 'synapse', times: 1 }, 'BOX_UNHEALTHY'],

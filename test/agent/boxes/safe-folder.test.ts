@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, chown, link, mkdir, mkdtemp, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +8,9 @@ import type { Project } from '../../../src/agent/ports/index.ts'
 
 const asRoot = process.getuid?.() === 0
 
-async function aFolder(): Promise<Required<Project>> {
+type Whole = Required<Omit<Project, 'extraFile'>>
+
+async function aFolder(): Promise<Whole> {
   const folder = join(await realpath(await mkdtemp(join(tmpdir(), 'tenantry-folder-'))), 'oak')
   await mkdir(folder, { mode: 0o700 })
   const project = { name: 'oak', folder, composeFile: join(folder, 'compose.yaml'), envFile: join(folder, '.env') }
@@ -21,10 +24,18 @@ test("a folder that is the owner's alone is safe, in a shared /tmp too", async (
 })
 
 describe('refused', () => {
-  const tricks: [string, (project: Required<Project>) => Promise<unknown>, RegExp][] = [
+  const tricks: [string, (project: Whole) => Promise<unknown>, RegExp][] = [
     ['a folder that everybody can write', ({ folder }) => chmod(folder, 0o777), /writable by everyone/],
     ['a folder with the sticky bit that everybody can write', ({ folder }) => chmod(folder, 0o1777), /writable by everyone/],
     ['a compose file that everybody can write', ({ composeFile }) => chmod(composeFile, 0o666), /compose\.yaml is writable by everyone/],
+    [
+      'an extra file that everybody can write',
+      async ({ folder }) => {
+        await writeFile(join(folder, 'compose.extra.yaml'), '')
+        await chmod(join(folder, 'compose.extra.yaml'), 0o666)
+      },
+      /compose\.extra\.yaml is writable by everyone/,
+    ],
     ['a .env that everybody can write', ({ envFile }) => chmod(envFile, 0o602), /\.env is writable by everyone/],
     ['a folder above that everybody can write', ({ folder }) => chmod(join(folder, '..'), 0o777), /writable by everyone/],
     ['a compose file that is a symbolic link', ({ composeFile }) => swap(composeFile, symlink), /symbolic link/],
@@ -38,7 +49,9 @@ describe('refused', () => {
   test.each(tricks)('%s', async (_, trick, reason) => {
     const project = await aFolder()
     await trick(project)
-    await expect(assertSafeFolder(project)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE', message: expect.stringMatching(reason) })
+    const extraFile = join(project.folder, 'compose.extra.yaml')
+    const whole = existsSync(extraFile) ? { ...project, extraFile } : project
+    await expect(assertSafeFolder(whole)).rejects.toMatchObject({ code: 'FOLDER_UNSAFE', message: expect.stringMatching(reason) })
   })
 
   test('a compose file that lies elsewhere', async () => {

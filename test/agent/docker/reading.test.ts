@@ -5,6 +5,12 @@ import { engineProblem, outputProblem, registryProblem } from '../../../src/agen
 import { pullProgress } from '../../../src/agent/docker/pull.ts'
 import { demux } from '../../../src/agent/docker/streams.ts'
 
+test('a busy registry is said so, with what to do', () => {
+  const { message } = outputProblem('toomanyrequests: You have reached your pull rate limit', 'Cannot pull r.test/a:1', 'PULL_FAILED')
+  expect(message).toMatch(/the registry is busy\). fix: try again in a few minutes$/)
+  expect(outputProblem('dial tcp: no such host', 'Cannot pull', 'PULL_FAILED').message).not.toMatch(/busy/)
+})
+
 test.each([
   ['manifest for r.test/a:1 not found: manifest unknown: manifest unknown', 'PULL_FAILED'],
   ['pull access denied for a, repository does not exist or may require login', 'PULL_FAILED'],
@@ -12,6 +18,9 @@ test.each([
   ['Get "http://127.0.0.1:9/v2/": dial tcp 127.0.0.1:9: connect: connection refused', 'REGISTRY_UNAVAILABLE'],
   ['dial tcp: lookup r.test: no such host', 'REGISTRY_UNAVAILABLE'],
   ['toomanyrequests: You have reached your pull rate limit', 'REGISTRY_UNAVAILABLE'],
+  ['error parsing HTTP 429 response body: invalid character', 'REGISTRY_UNAVAILABLE'],
+  ['received unexpected HTTP status: 502 Bad Gateway', 'REGISTRY_UNAVAILABLE'],
+  ['unexpected status from HEAD request to https://r.test/v2/a: 504 Gateway Timeout', 'REGISTRY_UNAVAILABLE'],
   ['write /var/lib/docker/tmp/x: no space left on device', 'DISK_FULL'],
   ['failed to register layer: Error processing tar file: write /x: no space left on device', 'DISK_FULL'],
   ['Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?', 'DOCKER_UNAVAILABLE'],

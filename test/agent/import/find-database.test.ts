@@ -43,7 +43,10 @@ function hostWith(servers: Readonly<Record<string, readonly Backend[]>>, { role 
   return { engine: { exec } as unknown as ContainerEngine, containers, signal: new AbortController().signal }
 }
 
-const facts = { bytes: 1, version: '16.4', encoding: 'UTF8', missingTables: ['events'], otherSchemas: [] }
+const facts = {
+  ...{ bytes: 1, version: '16.4', encoding: 'UTF8', missingTables: ['events'], otherSchemas: [] },
+  ...{ unreadable: [], extensions: ['pg_trgm'], extensionUses: [], otherDatabases: [], dataFolder: '/var/lib/postgresql/18/docker' },
+}
 
 test('the end of its connections decides, not the name in its settings', async () => {
   const survey = hostWith({ postgres: [backend({ port: 1 })], shared: [backend({ database: 'real', user: 'chat' })] })
@@ -108,4 +111,21 @@ test('other programs in the database are named by their container, and missing t
   const chat = aRunningChat({})
   const evidence = await databaseEvidence(survey, await findDatabase(survey, chat), { chat, serverName: 'linden.test' })
   expect(evidence).toMatchObject({ otherClients: ['worker', '10.0.0.9'], missingTables: ['events'], schemaVersion: null })
+  expect(evidence).toMatchObject({ extensions: ['pg_trgm'], dataMount: 'none' })
+})
+
+test.each([
+  ['a volume with a name', '/var/lib/docker/volumes/linden_db/_data', 'named'],
+  ['a volume without a name', `/var/lib/docker/volumes/${'0a'.repeat(32)}/_data`, 'anonymous'],
+  ['a folder', '/srv/db', 'named'],
+])('the place of the data is found: %s', async (_, source, kind) => {
+  const survey = hostWith({ postgres: [backend()] })
+  const containers = survey.containers.map((one) =>
+    one.name === 'postgres' ? { ...one, mounts: [{ source, target: '/var/lib/postgresql' }] } : one,
+  )
+  const chat = aRunningChat({})
+  const here = { ...survey, containers }
+  expect(await databaseEvidence(here, await findDatabase(here, chat), { chat, serverName: 'linden.test' })).toMatchObject({
+    dataMount: kind,
+  })
 })

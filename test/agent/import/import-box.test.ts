@@ -33,7 +33,7 @@ const payload: BoxCommandPayload<'tenant-box.import'> = {
 }
 
 /** A stack that a person wrote: here one of the box template, in a project of its own, with three messages and a picture. */
-async function aStack() {
+async function aStack({ inPlace = false } = {}) {
   const { host, folder, deps } = await anAgent()
   const boxes = localBoxes(join(folder, 'state'))
   const made = { ...deps, boxes, settings: { ...deps.settings, boxesFolder: join(folder, 'hand'), projectPrefix: 'hand-' } }
@@ -41,7 +41,8 @@ async function aStack() {
   const stack = (await boxes.find('oak')) as LocalBox
   for (let message = 0; message < 3; message++) host.traffic.sendMessage(stack)
   host.traffic.uploadMedia(stack)
-  const observed: LocalBox = { ...stack, managed: false, ports: null, chatDomain: 'linden.test' }
+  // One that an earlier version completed in place is managed, at ports of its own.
+  const observed: LocalBox = { ...stack, chatDomain: 'linden.test', ...(inPlace ? {} : { managed: false, ports: null }) }
   await boxes.put(observed)
   const fileStore = memoryStore()
   const agent = async (life?: Mortal): Promise<ImportDeps> => {
@@ -76,6 +77,7 @@ function programsOf(host: Stack['host'], { project }: LocalBox): ForeignPrograms
       port: 5432,
       isLocal: true,
       otherSchemas: [],
+      hasExtensions: false,
     },
     media: [{ from: (await host.engine.volumePath(`${project.name}-media`)) ?? '', inside: '' }],
     objects: (await host.engine.volumePath(`${project.name}-objects`)) ?? null,
@@ -183,6 +185,19 @@ describe('an imported box', () => {
         return
       }
     }
+  })
+
+  test('that was completed in place before returns to what it was', async () => {
+    const stack = await aStack({ inPlace: true })
+    const { ports } = stack.observed
+    await moving(
+      stack.host.clock,
+      async () => importBox(await stack.agent())(aContext('the-import'), { ...payload, ports: ports ?? payload.ports }),
+      5_000,
+    )
+    await expectBoxRuns(stack)
+    expect(await undo(stack, await stack.agent(), aContext('the-undo'))).toMatchObject({ report: { managed: true } })
+    await expectStackRuns(stack)
   })
 
   test('runs on where its stack does not answer', async () => {

@@ -94,14 +94,14 @@ export const handOverPayload = (change = {}): BoxCommandPayload<'tenant-box.hand
 })
 
 export const takeOverPayload = (
-  snapshot: { snapshotId: string; snapshotSha256: string | null },
+  snapshot: { snapshotId: string; snapshotSha256: string | null } | null,
   change: Partial<BoxCommandPayload<'tenant-box.take_over'>> = {},
 ): BoxCommandPayload<'tenant-box.take_over'> => ({
   ...address,
   ...wanted,
   ownershipEpoch: 2,
-  snapshotId: snapshot.snapshotId,
-  snapshotSha256: snapshot.snapshotSha256,
+  snapshotId: snapshot?.snapshotId ?? 'none',
+  snapshotSha256: snapshot?.snapshotSha256 ?? null,
   ports: { public: 19_001, platform: 19_002, probe: 19_003 },
   probe: patient,
   deadlineMs,

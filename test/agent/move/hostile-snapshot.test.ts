@@ -32,7 +32,7 @@ async function attacked(attack: Attack, two?: Two) {
       if (box && dump && /\/(box|dump)$/.test(into)) await attack({ box, dump, victim }).catch(ifRepeated)
     },
   }
-  const payload = takeOverPayload({ snapshotId: snapshot.snapshotId, snapshotSha256: null })
+  const payload = takeOverPayload({ snapshotId: snapshot?.snapshotId ?? 'none', snapshotSha256: null })
   const result = await moving(clock, () => takeOver({ ...deps, snapshots })(aContext('take-over'), payload), 1_000)
   expect(await filesIn(victim)).toEqual(before)
   expect(JSON.stringify(result)).not.toContain('of the host')

@@ -16,7 +16,7 @@ describe('a take-over without room', () => {
     const { snapshot } = await moving(two.clock, async () => handOver(await two.old.agent())(aContext('h'), handOverPayload()), 5_000)
     const deps = await two.next.agent()
     const repository = { repository: 'sim:oak', password: 'a key', env: {}, mayCreate: true }
-    const stored = await deps.snapshots.find(repository, snapshot.snapshotId)
+    const stored = await deps.snapshots.find(repository, snapshot?.snapshotId ?? 'none')
     const bytes = (stored?.totalBytes ?? Number.NaN) + (stored?.databaseBytes ?? Number.NaN)
     const asked: string[] = []
     const freeBytes = async (path: string) => asked.push(path) && reserveBytes + bytes - lacking

@@ -3,7 +3,6 @@ import { logLine } from '../../../src/cli/boxes/logs.ts'
 import { remove } from '../../../src/cli/boxes/remove.ts'
 import { paintWith } from '../../../src/cli/kit/index.ts'
 import type { BoxMove, BoxRemoval } from '../../../src/core/boxes/index.ts'
-import { aProbe } from '../../support/boxes.ts'
 import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
 import { aBoxDetail, aCommand, at } from '../../support/records.ts'
 
@@ -35,6 +34,7 @@ const aRemoval = (given: Partial<BoxRemoval> = {}): BoxRemoval => ({
   removalId: 'rmv_1',
   state: 'handing_over',
   snapshotId: null,
+  remarks: [],
   reason: 'left',
   by: 'admin:anna',
   commandId: 'cmd_1',
@@ -212,6 +212,26 @@ describe('remove', () => {
     expect([ran.exit, JSON.parse(ran.stdout).state]).toEqual([0, 'erased'])
   })
 
+  test('an erased box has its remarks in the audit log', async () => {
+    const gone = problemAnswer(404, { code: 'NOT_FOUND', message: 'no box', retryable: false })
+    const remarks = ['No last snapshot was taken: postgres of it does not run', 'left: container irc-1']
+    const entries = [{ action: 'box.removal.erased', data: { removalId: 'rmv_1', remarks } }]
+    const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left', '--now', '--yes'], {
+      answers: { ...answers, [`GET ${base}`]: gone, 'GET /api/admin/v1/audit': { entries, nextCursor: null } },
+    })
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringMatching(/remarks +No last snapshot was taken: .*left: container irc-1/s)])
+  })
+
+  test('a gone host is typed, and its box ends with exit code 0 although data may be left there', async () => {
+    const error = { code: 'HOST_OFFLINE', message: 'host host-1 is gone; data of it may still be on it' }
+    const ended = aRemoval({ state: 'erased', commandId: null, error })
+    const ran = await tenantry(['boxes', 'remove', slug, '--host-is-dead', 'host-1', '--reason', 'it burned', '--confirm', slug], {
+      answers: { [`POST ${base}/remove`]: ended },
+    })
+    expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { confirm: slug, reason: 'it burned', now: false, hostIsDead: 'host-1' }])
+    expect(ran.stdout).toContain('may still be on it')
+  })
+
   test('--undo restores the box', async () => {
     const undone = aRemoval({ state: 'undone', commandId: null })
     const ran = await tenantry(['boxes', 'remove', slug, '--undo', '--yes'], { answers: { [`POST ${base}/remove/undo`]: undone } })
@@ -346,46 +366,9 @@ describe('services', () => {
   })
 })
 
-describe('adopt --complete', () => {
-  const shown = {
-    applied: false,
-    diff: '+ edge:\u001b[31m\n',
-    diffSha256: 'a'.repeat(64),
-    findings: ['there is no edge'],
-    report: {},
-    probe: null,
-  }
-  const answers: Answers = {
-    [`POST ${base}/complete`]: { commandId: 'cmd_1' },
-    [command]: [aCommand({ result: shown }), aCommand({ result: { ...shown, applied: true, findings: [], probe: aProbe() } })],
-    [`GET ${base}`]: aBoxDetail(),
-  }
-
-  test('shows the diff, and applies exactly that', async () => {
-    const ran = await tenantry(['boxes', 'adopt', slug, '--complete', '--yes', '--json'], { answers })
-    expect(ran.exit).toBe(0)
-    expect(ran.stderr).toContain('+ edge:')
-    expect(ran.stderr).not.toContain('\u001b[31m')
-    const bodies = ran.asked.filter(({ method }) => method === 'POST').map(({ body }) => body)
-    expect(bodies).toEqual([{ expected: null }, { expected: 'a'.repeat(64) }])
-  })
-
-  test('without a terminal and --yes only the diff is shown', async () => {
-    const ran = await tenantry(['boxes', 'adopt', slug, '--complete'], { answers })
-    expect([ran.exit, ran.asked.filter(({ method }) => method === 'POST')]).toEqual([2, [expect.anything()]])
-  })
-
-  test('a box that changed meanwhile is not changed', async () => {
-    const ran = await tenantry(['boxes', 'adopt', slug, '--complete', '--yes'], {
-      answers: { ...answers, [command]: aCommand({ result: shown }) },
-    })
-    expect([ran.exit, ran.stderr]).toEqual([5, expect.stringContaining('review the new diff')])
-  })
-
-  test('registering a stack needs its location', async () => {
-    const ran = await tenantry(['boxes', 'adopt', slug, '--host', 'host-1'], { answers })
-    expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('missing: --folder, --project, --name, --plan, --domain')])
-  })
+test('registering a stack needs its location', async () => {
+  const ran = await tenantry(['boxes', 'adopt', slug, '--host', 'host-1'], { answers: {} })
+  expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('missing: --folder, --project, --name, --plan, --domain')])
 })
 
 describe('lists and views', () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { completionSaga, drillSaga, handOverSaga, takeBackSaga, takeOverSaga } from '../../../src/core/boxes/index.ts'
+import { drillSaga, handOverSaga, takeBackSaga, takeOverSaga } from '../../../src/core/boxes/index.ts'
 import { foldSaga, isCommitted, nextStep, type Saga, type SagaEntry } from '../../../src/core/saga/index.ts'
 
-const sagas = { handOverSaga, takeOverSaga, takeBackSaga, drillSaga, completionSaga } as unknown as Record<string, Saga<string, unknown>>
+const sagas = { handOverSaga, takeOverSaga, takeBackSaga, drillSaga } as unknown as Record<string, Saga<string, unknown>>
 const error = { code: 'CONFLICT', message: 'no' }
 const world = { fenced: true, quiet: true }
 const namesOf = (steps: readonly { name: string }[]): string[] => steps.map(({ name }) => name)

@@ -18,6 +18,7 @@ export const aChat = (change: Partial<ChatEvidence> = {}): ChatEvidence => ({
   keyApiName: 'linden.test',
   clientApiAnswers: true,
   signingKeyId: 'ed25519:a_hand',
+  otherSigningKeyIds: [],
   ...change,
 })
 
@@ -41,6 +42,8 @@ export const aDatabase = (change: Partial<DatabaseEvidence> = {}): DatabaseEvide
   remoteMembers: 0,
   accountDomains: ['linden.test'],
   appservices: [],
+  ...{ unreadable: [], extensions: [], extensionUses: [], otherDatabases: [] },
+  ...{ dataFolder: '/var/lib/postgresql/data', dataMount: 'named' as const },
   ...change,
 })
 
@@ -55,6 +58,7 @@ export const anEvidence = (change: Partial<ImportEvidence> = {}): ImportEvidence
   media: someMedia(),
   objects: { container: 'linden-minio-1', path: '/data', bytes: 2_000_000 },
   addresses: [{ container: 'linden-synapse-1', address: '127.0.0.1', port: 8008 }],
+  imageFaults: [],
   otherContainers: [],
   freeBytes: 10_000_000_000,
   ...change,

@@ -153,6 +153,17 @@ const cases: [string, Partial<ImportEvidence>, RegExp][] = [
     { chat: aChat({ apps: ['synapse.app.homeserver', 'synapse.app.generic_worker'] }) },
     /^workers \(a process/,
   ],
+  [
+    'a role that may not read all',
+    { database: aDatabase({ unreadable: ['events'] }) },
+    /^The role postgres .* may not read events, .* fix: .*grant pg_read_all_data/,
+  ],
+  [
+    'an extension',
+    { database: aDatabase({ extensions: ['pg_trgm'] }) },
+    /^extensions \(pg_trgm in database synapse\).* fix: --drop extensions$/,
+  ],
+  ['an image for another processor', { imageFaults: ['r/synapse:1 is for linux/arm64'] }, /^r\/synapse:1 is for linux\/arm64$/],
   ['another container', { otherContainers: ['linden-irc-1'] }, /^linden-irc-1 \(a container of the stack\)/],
 ]
 
@@ -167,6 +178,46 @@ test.each(cases)('is blocked by %s', (_, evidence, blocker) => {
   const { ready, blockers } = planOf(evidence)
   expect(ready).toBe(false)
   expect(blockers).toEqual([expect.stringMatching(blocker)])
+})
+
+test('objects that use an extension, and an extension that a dump cannot leave out, block whatever is dropped', () => {
+  const uses = { extensions: ['pg_trgm'], extensionUses: ['index own_search uses the extension pg_trgm'] }
+  expect(planOf({ database: aDatabase(uses) }, ['extensions']).blockers).toEqual([
+    expect.stringMatching(/^index own_search .* fix: drop that object/),
+  ])
+  const old = aDatabase({ extensions: ['pg_trgm'], version: '13.9' })
+  expect(planOf({ database: old }, ['extensions']).blockers).toEqual([
+    expect.stringMatching(/^PostgreSQL 13\.9 cannot leave out extensions/),
+  ])
+})
+
+test('further signing keys are carried over as old ones, and the plan says so', () => {
+  const { ready, carried, warnings } = planOf({ chat: aChat({ otherSigningKeyIds: ['ed25519:b'] }) })
+  expect(ready).toBe(true)
+  expect(carried).toContainEqual({ kind: 'secret', name: 'old signing key', origin: 'ed25519:b' })
+  expect(warnings).toEqual([expect.stringMatching(/^The box signs with ed25519:a_hand.*ed25519:b/)])
+})
+
+test('data outside a named volume are imported, and the plan says what would lose them', () => {
+  const place = { dataFolder: '/var/lib/postgresql/18/docker', dataMount: 'anonymous' as const }
+  const { ready, warnings } = planOf({ database: aDatabase({ ...place, version: '16.4' }) })
+  expect([ready, warnings]).toEqual([true, [expect.stringMatching(/18\/docker .* in an anonymous volume.*docker compose down/)]])
+})
+
+test('databases of other programs in the same server are named: they stay there', () => {
+  const { ready, warnings } = planOf({ database: aDatabase({ otherDatabases: ['irc', 'wiki'] }) })
+  expect([ready, warnings]).toEqual([
+    true,
+    [expect.stringMatching(/also has the databases irc, wiki: they are not imported, and it continues to run/)],
+  ])
+})
+
+test('what the platform itself put into a box that was completed in place needs no decision', () => {
+  const evidence = {
+    ...configured({ app_service_config_files: ['/data/tenantry-appservice.yaml'] }),
+    database: aDatabase({ appservices: ['tenantry'] }),
+  }
+  expect(planOf(evidence)).toMatchObject({ ready: true, dropped: [] })
 })
 
 test('a file that the entrypoint wrote just before the start is no edit', () => {

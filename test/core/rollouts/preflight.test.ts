@@ -64,7 +64,8 @@ const cases: Case[] = [
   ],
   ['a host whose clock is behind', 'refuse CLOCK_SKEW', { clockOffsetMs: -31_000 }, /31 s behind/],
   ['an agent of another protocol', 'refuse AGENT_TOO_OLD', { protocolVersion: 0 }, /speaks protocol 0.*upgrade tenantry-agent/],
-  ['a box that is only observed', 'refuse NOT_MANAGED', { managed: false }, /complete its adoption/],
+  ['a box that is only observed', 'refuse NOT_MANAGED', { managed: false }, /only observed.*boxes import/],
+  ['a box in the files of its former owner', 'warn IN_PLACE', { inPlace: true }, /former owner.*boxes import/],
   ['no report', 'refuse NO_REPORT', { reportedAt: null, report: null }, /boxes scan/],
   ['an old report', 'refuse STALE_REPORT', { reportedAt: '2026-01-03T20:00:00.000Z' }, /30 h 10 min old/],
   [
@@ -193,6 +194,12 @@ const cases: Case[] = [
     'refuse NOT_RESTORABLE',
     withFacts({ notRestorable: ['the volume db is external'] }),
     /acme could not be restored after an update: the volume db is external/,
+  ],
+  [
+    'additions that the box template decides',
+    'refuse EXTRA_COMPOSE',
+    withFacts({ extra: ['compose.extra.yaml: image of synapse belongs to the box template. fix: remove it'] }),
+    /acme: compose\.extra\.yaml: image of synapse/,
   ],
   ['services of another make', 'warn OTHER_SERVICES', withFacts({ otherServices: ['bridge'] }), /1 service unknown to Tenantry \(bridge\)/],
 ]

@@ -17,7 +17,11 @@ onBothDialects('planning an import', (fresh) => {
     const { commandId } = await (await world.api()).planImport({ ...north, body: { drop: ['mail'] } })
     const asked = await world.take('host-1')
     const versions = { synapse: expect.stringMatching(/^1\./), postgres: expect.stringMatching(/^\d/) }
-    expect(asked).toMatchObject({ id: commandId, kind: 'tenant-box.survey_import', payload: { boxId: id, drop: ['mail'], versions } })
+    expect(asked).toMatchObject({
+      id: commandId,
+      kind: 'tenant-box.survey_import',
+      payload: { boxId: id, drop: ['mail'], versions, images: { synapse: expect.any(String) } },
+    })
     const plan = planImport({
       evidence: anEvidence(),
       chatDomain: 'linden.test',
@@ -30,13 +34,13 @@ onBothDialects('planning an import', (fresh) => {
     expect(JSON.parse(result ?? '')).toEqual({ plan })
   })
 
-  test('is refused for a managed box, and without its host', async () => {
+  test('is refused for a box of the template, and without its host', async () => {
     const world = await lifeWorld(await fresh())
     const plan = async () => (await world.api()).planImport({ ...north, body: { drop: [] } })
     expect(await code(plan())).toBe('NOT_FOUND')
     await world.aBox('north')
     expect(await code(plan())).toBe('CONFLICT')
-    await world.db.updateTable('boxes').set({ managed: 0 }).execute()
+    await world.db.updateTable('boxes').set({ managed: 0, folder: '/srv/north', project: 'north' }).execute()
     await world.silence('host-1')
     expect(await code(plan())).toBe('HOST_OFFLINE')
   })

@@ -170,17 +170,17 @@ onBothDialects('set-up of a box', (fresh) => {
     expect((await api.listTenants()).tenants).toEqual([])
   })
 
-  test('an adopted stack is observed, with findings', async () => {
+  test('an adopted stack is observed, and named with its import', async () => {
     const room = await aBoxesWorld(await fresh())
     const api = await anApi(room)
     const { commandId } = await api.adoptBox({ body: { ...wanted, folder: '/srv/north', project: 'north' } })
-    await answerCommand(room, commandId, { report: aReport('north', { managed: false }), findings: ['there is no edge'] })
+    await answerCommand(room, commandId, { report: aReport('north', { managed: false }) })
     expect(await api.showBox({ params: { slug: 'north' } })).toMatchObject({
       live: true,
       managed: false,
       ports: null,
       folder: '/srv/north',
-      findings: ['there is no edge'],
+      findings: ['north is only observed. fix: tenantry boxes import north --plan'],
     })
     expect((await api.listTenants()).tenants).toMatchObject([{ slug: 'north', plan: 'light', tier: 'free', status: 'active' }])
   })

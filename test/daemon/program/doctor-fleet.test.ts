@@ -56,6 +56,15 @@ onBothDialects('what only several machines can have wrong', (fresh, dialect) => 
     expect(found).toMatchObject([{ name: 'names', state: 'warn', mend: expect.stringContaining('/hosts/invites') }])
   })
 
+  test('a box in the files of its former owner is named, with its import', async () => {
+    const db = await fresh()
+    await aHost(db, 'host-1')
+    for (const slug of ['elm', 'oak']) await aBox(db, slug, 'host-1', null)
+    await db.updateTable('boxes').set({ folder: '/srv/elm', project: 'elm', managed: 1 }).where('slug', '=', 'elm').execute()
+    const found = await fleetChecks({ db, clock }, 'redis://x')
+    expect(found).toMatchObject([{ name: 'boxes', state: 'warn', mend: 'tenantry boxes import elm --plan' }])
+  })
+
   test('hosts without boxes, or one alone, may be this machine', async () => {
     const db = await fresh()
     for (const name of ['host-1', 'host-2']) await aHost(db, name)

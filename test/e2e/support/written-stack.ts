@@ -6,29 +6,23 @@ import { dockerEnvironment, type Testbed } from '../../testbed/testbed.ts'
 import type { ReachableBox } from './conversation.ts'
 import { eventually } from './programs.ts'
 
-// The stacks of `test/stacks` as their owners wrote them, filled in and started the way their owners start them.
+// The stacks of `test/import-stacks` as their owners wrote them, filled in and started the way their owners start them.
 
-const root = resolve(import.meta.dirname, '../../stacks')
-/** Stacks that are imported; adoption does not take all of them. */
-export const importRoot = resolve(import.meta.dirname, '../../import-stacks')
+const root = resolve(import.meta.dirname, '../../import-stacks')
 
-/** `stack.yaml` of a stack: what it is, how it starts, the volumes made before, and what adoption is to do with it. */
+/** `stack.yaml` of a stack: what it is, how it starts, and the volumes made before. */
 export type StackSpec = Readonly<{
   name: string
-  /** The folder of its folder. */
-  root: string
   about: string
   up: readonly string[]
   volumes: readonly string[]
-  /** Text of the refusal, by either step of the adoption; undefined for a stack that becomes managed. */
-  refused?: string
 }>
 
-export async function stackSpecs(from = root): Promise<StackSpec[]> {
-  const names = (await readdir(from, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+export async function stackSpecs(): Promise<StackSpec[]> {
+  const names = (await readdir(root, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name)
   const specs = names.toSorted().map(async (name) => ({
-    ...{ name, root: from, up: ['up', '-d'], volumes: [] },
-    ...(parse(await readFile(join(from, name, 'stack.yaml'), 'utf8')) as Omit<StackSpec, 'name' | 'root'>),
+    ...{ name, up: ['up', '-d'], volumes: [] },
+    ...(parse(await readFile(join(root, name, 'stack.yaml'), 'utf8')) as Omit<StackSpec, 'name'>),
   }))
   return Promise.all(specs)
 }
@@ -71,15 +65,18 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
     await mkdir(dirname(to), { recursive: true, mode: isShared ? 0o755 : 0o700 })
     await writeFile(to, filled(await readFile(from, 'utf8')), { mode: isShared ? 0o644 : 0o600 })
   }
-  const source = join(spec.root, spec.name)
+  const source = join(root, spec.name)
   const own = (await readdir(source, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && entry.name !== 'stack.yaml')
     .map(({ parentPath, name }) => join(parentPath, name).slice(source.length + 1))
   const [after, first] = [own.filter((path) => path.startsWith('after/')), own.filter((path) => !path.startsWith('after/'))]
   for (const path of first) await lay(join(source, path), join(folder, path))
   if (!first.includes('synapse/homeserver.yaml')) await lay(join(root, 'homeserver.yaml'), join(folder, 'synapse/homeserver.yaml'))
-  const key = Buffer.alloc(32, 9).toString('base64').replaceAll('=', '')
-  await writeFile(join(folder, 'synapse/signing.key'), `ed25519 a_hand ${key}\n`, { mode: 0o600 })
+  // The second one was in use before.
+  const keys = Object.entries({ a_hand: 9, a_old: 8 }).map(
+    ([id, byte]) => `ed25519 ${id} ${Buffer.alloc(32, byte).toString('base64').replaceAll('=', '')}\n`,
+  )
+  await writeFile(join(folder, 'synapse/signing.key'), keys.join(''), { mode: 0o600 })
   await chmod(folder, 0o700)
   const chatFiles = first.filter((path) => path.startsWith('synapse/'))
   for (const path of new Set(['synapse', 'synapse/homeserver.yaml', 'synapse/signing.key', ...chatFiles]))

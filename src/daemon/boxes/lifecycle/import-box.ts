@@ -1,21 +1,23 @@
 import type { z } from 'zod'
 import {
+  allocatePorts,
   type BoxCommandKind,
   type BoxCommandPayload,
   type BoxImport,
+  type BoxPorts,
   type boxesContract,
   digestsFor,
   type ImportEvent,
   importTransition,
+  notForeign,
 } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, isoIn, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
-import { enqueueCommand } from '../../hosts/index.ts'
-import { choosePorts, lockBoxForPorts } from '../adopt-box.ts'
+import { enqueueCommand, lockHost } from '../../hosts/index.ts'
 import { holdBox } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { lockBox } from '../boxes.repo.ts'
+import { changeBox, existingBox, lockBox, portsTaken } from '../boxes.repo.ts'
 import { currentManifest } from '../manifests.ts'
 import { imagesOf } from '../provision-box.ts'
 import { assertHostOnline, assertLive } from '../query-boxes.ts'
@@ -30,8 +32,8 @@ const unresolvedMs = 7 * 24 * 60 * 60_000
 type Begin = Readonly<{ slug: string }> & z.output<typeof boxesContract.importBox.body>
 
 /**
- * Makes a box of an observed stack. The box is on hold until the agent has reported the end. Throws NOT_FOUND, CONFLICT for a managed box,
- * BOX_HELD, HOST_OFFLINE, PORT_TAKEN.
+ * Makes a box of an observed stack, or of a box that was completed in place. It is on hold until the agent has reported the end. Throws NOT_FOUND,
+ * CONFLICT for a box of the template, BOX_HELD, HOST_OFFLINE, PORT_TAKEN.
  */
 export async function importBox(deps: LifecycleDeps, actor: Actor, { slug, drop, reason }: Begin): Promise<BoxImport> {
   const { db, clock, random, bus, probe } = deps
@@ -39,7 +41,7 @@ export async function importBox(deps: LifecycleDeps, actor: Actor, { slug, drop,
     const box = await lockBoxForPorts(tx, slug)
     assertLive(box)
     const { folder, project } = box
-    if (box.managed || folder === null || project === null) throw problem('CONFLICT', `box ${slug} is already managed; nothing to import`)
+    if (folder === null || project === null) throw problem('CONFLICT', notForeign(slug))
     const importId = newId(random, 'imp')
     const begun: StoredImport = {
       ...{
@@ -76,6 +78,19 @@ export async function importBox(deps: LifecycleDeps, actor: Actor, { slug, drop,
   })
   bus.queued(one.hostId)
   return importView(one)
+}
+
+/** Locks the host before the box, in the same order as reports do, because ports are chosen under the lock of the host. */
+async function lockBoxForPorts(tx: Tx, slug: string): Promise<BoxRecord> {
+  const { ports, hostId } = await existingBox(tx, slug)
+  if (!ports) await lockHost(tx, hostId)
+  return lockBox(tx, slug)
+}
+
+async function choosePorts({ firstPort }: LifecycleDeps, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
+  const ports = allocatePorts(await portsTaken(tx, box.hostId), firstPort)
+  await changeBox(tx, box, { first_port: ports.public })
+  return ports
 }
 
 /** Asks the agent what undoing would lose and what finishing would remove. Throws NOT_FOUND, CONFLICT, HOST_OFFLINE. */

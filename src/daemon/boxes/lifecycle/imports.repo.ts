@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
-import { type BoxId, type BoxImport, type HostId, isImportFinished } from '../../../core/boxes/index.ts'
-import { problem } from '../../../core/kit/index.ts'
+import { type BoxId, type BoxImport, type HostId, importTransition, isImportFinished } from '../../../core/boxes/index.ts'
+import { type Clock, isoNow, problem } from '../../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import type { BoxImportTable } from '../boxes.tables.ts'
 
@@ -81,3 +81,10 @@ export async function latestImport(db: DbOrTx, boxId: BoxId): Promise<StoredImpo
 
 /** As operators see it. */
 export const importView = ({ boxId: _box, hostId: _host, ...view }: StoredImport): BoxImport => view
+
+/** Ends the return path of a box that has left the host of its stack, or is removed. */
+export async function endImport(tx: Tx, clock: Clock, boxId: BoxId): Promise<void> {
+  const open = await openImport(tx, boxId)
+  if (open?.state === 'imported')
+    await saveImport(tx, open, { ...open, state: importTransition('imported', 'left'), changedAt: isoNow(clock) })
+}

@@ -1,4 +1,4 @@
-import { type BoxCommandResult, type BoxId, maintenanceOwner } from '../../../core/boxes/index.ts'
+import { type BoxCommandResult, type BoxId, maintenanceOwner, observedText } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx, type WithTx } from '../../db/index.ts'
@@ -57,8 +57,7 @@ export async function maintainBox(deps: QueryDeps, actor: Actor, { slug, on, rea
 async function assertMaintainable(deps: WithTx<QueryDeps>, box: BoxRecord, on: boolean): Promise<void> {
   const { slug, managed, maintenance } = box
   assertLive(box)
-  if (!managed)
-    throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed and has no fence. fix: \`tenantry boxes adopt ${slug} --complete\``)
+  if (!managed) throw problem('BOX_NOT_MANAGED', observedText(slug))
   if (!on && !maintenance) throw problem('CONFLICT', `box ${slug} is not in maintenance`)
   await assertHostOnline(deps, deps.tx, box)
 }

@@ -1,4 +1,4 @@
-import { allocatePorts, type BoxMove, type BoxPorts, boxHeld, type HostId, mayRunUnknown } from '../../../core/boxes/index.ts'
+import { allocatePorts, type BoxMove, type BoxPorts, boxHeld, type HostId, mayRunUnknown, observedText } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, elapsedMs, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { isUniqueViolation, type Tx, type WithTx } from '../../db/index.ts'
 import { hostByName } from '../../hosts/index.ts'
@@ -60,8 +60,7 @@ function assertMovable(
 ): void {
   if (removal) throw problem('CONFLICT', `box ${slug} was removed. fix: \`tenantry boxes remove ${slug} --undo\``)
   if (!live) throw problem('CONFLICT', `box ${slug} is not ready yet. Reason: \`tenantry boxes show ${slug}\``)
-  if (!managed)
-    throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed. fix: \`tenantry boxes adopt ${slug} --complete\`, then move it`)
+  if (!managed) throw problem('BOX_NOT_MANAGED', observedText(slug))
   if (hostId === toId) throw problem('CONFLICT', `box ${slug} is already on ${from}. fix: name another host than ${to}`)
 }
 

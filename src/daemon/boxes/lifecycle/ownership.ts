@@ -27,7 +27,7 @@ export async function boxesDeclaredDead(db: DbOrTx, hostId: HostId): Promise<Rea
   return new Set(rows.map(({ box_id }) => box_id))
 }
 
-/** Boxes that a host must stop first: another host has them now. */
+/** Boxes that a host must stop first: another host has them now, or their record was ended. */
 export async function disownedBy(db: DbOrTx, hostId: HostId): Promise<{ slug: string; boxId: BoxId; ownershipEpoch: number }[]> {
   const rows = await db
     .selectFrom('box_moves')
@@ -47,5 +47,18 @@ export async function disownedBy(db: DbOrTx, hostId: HostId): Promise<{ slug: st
     const ownershipEpoch = Math.max(ownership_epoch, epoch, boxes.get(id)?.ownershipEpoch ?? 0)
     boxes.set(id, { slug, boxId: id as BoxId, ownershipEpoch })
   }
+  for (const { id, slug, ownership_epoch, epoch } of await abandonedOn(db, hostId))
+    boxes.set(id, { slug, boxId: id as BoxId, ownershipEpoch: Math.max(ownership_epoch, epoch) + 1 })
   return [...boxes.values()]
 }
+
+/** Boxes whose record was ended while this host was gone: one that returns stops them. */
+const abandonedOn = (db: DbOrTx, hostId: HostId) =>
+  db
+    .selectFrom('box_removals')
+    .innerJoin('boxes', 'boxes.id', 'box_removals.box_id')
+    .select(['boxes.id', 'boxes.slug', 'boxes.ownership_epoch', 'box_removals.epoch'])
+    .where('box_removals.host_id', '=', hostId)
+    .where('box_removals.state', '=', 'erased')
+    .where('box_removals.error', 'is not', null)
+    .execute()

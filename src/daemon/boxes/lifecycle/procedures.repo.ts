@@ -39,6 +39,8 @@ export type Removal = Procedure<RemovalState> &
     snapshotId: string | null
     /** Its data is not retained. */
     eraseNow: boolean
+    /** What it left on the host, and why it has no last snapshot. */
+    remarks: readonly string[]
   }>
 
 type Store<Item, Row> = Readonly<{ table: 'box_moves' | 'box_removals'; toItem(row: Row): Item; toRow(item: Item): object }>
@@ -125,6 +127,7 @@ const toRemoval = (row: Selectable<BoxRemovalTable>): Removal => ({
   hostId: row.host_id as HostId,
   snapshotId: row.snapshot_id,
   eraseNow: row.erase_now === 1,
+  remarks: row.remarks === null ? [] : JSON.parse(row.remarks),
 })
 
 const removalStore = storeOf<Removal, Selectable<BoxRemovalTable>>({
@@ -135,6 +138,7 @@ const removalStore = storeOf<Removal, Selectable<BoxRemovalTable>>({
     host_id: removal.hostId,
     snapshot_id: removal.snapshotId,
     erase_now: removal.eraseNow ? 1 : 0,
+    remarks: removal.remarks.length === 0 ? null : JSON.stringify(removal.remarks),
   }),
 })
 
@@ -224,5 +228,6 @@ function dataLossMs({ oldHostIsDead, snapshot, startedAt }: Move): number | null
 export const removalView = (removal: Removal): BoxRemoval => ({
   removalId: removal.id,
   snapshotId: removal.snapshotId,
+  remarks: [...removal.remarks],
   ...procedureView(removal, isRemovalOver(removal)),
 })

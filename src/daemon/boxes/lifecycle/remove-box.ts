@@ -2,7 +2,7 @@ import type { BoxRemoval } from '../../../core/boxes/index.ts'
 import { isFinal } from '../../../core/hosts/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { isUniqueViolation, type Tx } from '../../db/index.ts'
-import { type Command, commandsByIds } from '../../hosts/index.ts'
+import { commandsByIds } from '../../hosts/index.ts'
 import { holdBox, noExpiry } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox } from '../boxes.repo.ts'
@@ -13,24 +13,25 @@ import type { LifecycleDeps } from './deps.ts'
 import { highestEpoch, insertRemoval, openMove, openRemoval, type Removal, removalView } from './procedures.repo.ts'
 import { enqueueRemovalCommand, publishRemoval, releaseErasedBox, removalOwner, stepRemoval } from './step-removal.ts'
 
-type Input = Readonly<{ slug: string; confirm: string; reason: string; now: boolean }>
+type Input = Readonly<{ slug: string; confirm: string; reason: string; now: boolean; hostIsDead?: string | undefined }>
 
 /**
  * Removes a box. A managed box is stopped after a last snapshot, and its data is retained for a time; a box that never became ready, or was only observed,
- * has no data to retain. On a removed box `now` erases the data; on a revoked host it abandons the data there.
+ * has no data to retain. On a removed box `now` erases the data; on a revoked host, and on one that `hostIsDead` names, it abandons the data there.
  * Throws NOT_FOUND, VALIDATION, CONFLICT, BOX_HELD, HOST_OFFLINE, CONFIG.
  */
 export async function removeBox(deps: LifecycleDeps, actor: Actor, input: Input): Promise<BoxRemoval> {
-  const { slug, confirm, now } = input
+  const { slug, confirm, hostIsDead } = input
+  const now = input.now || hostIsDead !== undefined
   if (confirm !== slug)
     throw problem('VALIDATION', `confirmation does not match: expected ${slug}`, {
       details: [{ path: 'confirm', reason: `must be ${slug}` }],
     })
   return act(deps, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
-    const error = await goneHostError(deps, tx, box)
+    const error = (await goneHostError(deps, tx, box)) ?? (await deadHostError(deps, tx, { box, hostIsDead }))
     if (error) assertEraseNow(box, error, now)
-    if (!open) return begin({ deps, tx, box }, actor, { ...input, error })
+    if (!open) return begin({ deps, tx, box }, actor, { ...input, now, error })
     if (error)
       return stepRemoval(
         { deps, tx, box, removal: open },
@@ -47,7 +48,7 @@ export async function removeBox(deps: LifecycleDeps, actor: Actor, input: Input)
 
 const openRemovalText = ({ slug }: BoxRecord, { state, keepUntil }: Removal): string =>
   state === 'kept'
-    ? `box ${slug} is removed; its data expires ${keepUntil}. fix: --now erases it, --undo restores the box`
+    ? `box ${slug} is removed; its data ${keepUntil ? `expires ${keepUntil}` : 'does not expire'}. fix: --now erases it, --undo restores the box`
     : `${slug} has an open removal (${state.replace('_', ' ')}). Progress: \`tenantry boxes show ${slug}\``
 
 /** Restores a removed box whose data is retained. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE, HOST_REVOKED. */
@@ -67,7 +68,7 @@ type Begun = Input & Readonly<{ error: Removal['error'] }>
 async function begin({ deps, tx, box }: BoxTx, actor: Actor, { reason, now, error }: Begun): Promise<Removal> {
   const { clock } = deps
   await assertNotBusy(tx, box)
-  if (!error) await assertNotCompleting(tx, box)
+  if (!error) await assertNotImporting(tx, box)
   const at = isoNow(clock)
   const asked: Removal = {
     id: newId(deps.random, 'rmv'),
@@ -82,6 +83,7 @@ async function begin({ deps, tx, box }: BoxTx, actor: Actor, { reason, now, erro
     orders: 0,
     commandId: null,
     error,
+    remarks: [],
     startedAt: at,
     changedAt: at,
     keepUntil: null,
@@ -89,7 +91,7 @@ async function begin({ deps, tx, box }: BoxTx, actor: Actor, { reason, now, erro
   if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalOwner(asked), until: noExpiry })
   const removal = await enqueueRemovalCommand({ deps, tx, box, removal: asked })
   await insertRemoval(tx, removal)
-  if (removal.state === 'erased') await releaseErasedBox(tx, box)
+  if (removal.state === 'erased') await releaseErasedBox(deps, tx, box)
   if (removal.state === 'erasing') await tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', box.id).execute()
   await publishRemoval(tx, clock, { box, removal, actor })
   return removal
@@ -106,15 +108,13 @@ async function assertNotBusy(tx: Tx, box: BoxRecord): Promise<void> {
   if (setUp && !isFinal(setUp.status)) throw problem('CONFLICT', `box ${box.slug} is being set up. fix: wait until it finishes`)
 }
 
-/** Throws CONFLICT while an adoption is being completed or a stack is imported: the stack would run without a registered box. */
-async function assertNotCompleting(tx: Tx, { id, slug }: BoxRecord): Promise<void> {
-  const isCompletion = ({ kind, payload }: Command) =>
-    kind === 'tenant-box.import' || (kind === 'tenant-box.complete' && (payload as { expected: string | null }).expected !== null)
-  if ((await openCommands(tx, id)).some(isCompletion))
-    throw problem(
-      'CONFLICT',
-      `the adoption or the import of ${slug} is being carried out. fix: wait until it finishes; if its host is permanently lost, revoke the host`,
-    )
+/** Throws CONFLICT while a stack is imported: the stack would run without a registered box. */
+async function assertNotImporting(tx: Tx, { id, slug }: BoxRecord): Promise<void> {
+  if (!(await openCommands(tx, id)).some(({ kind }) => kind === 'tenant-box.import')) return
+  throw problem(
+    'CONFLICT',
+    `the stack of ${slug} is being imported. fix: wait until the import ends (tenantry boxes show ${slug}); if its host is gone for good: tenantry boxes remove ${slug} --host-is-dead <host> --reason <why>`,
+  )
 }
 
 /** The first state of a removal. An observed stack is not changed; only its registration is deleted. */
@@ -145,6 +145,25 @@ export async function goneHostError(deps: LifecycleDeps, tx: Tx, { slug, hostId,
   const host = await readHost(deps, tx, hostId)
   if (host?.status !== 'revoked' || (!managed && folder !== null)) return null
   return { code: 'HOST_REVOKED', message: `host ${host.name} was revoked; data of ${slug} may still be on it` }
+}
+
+type Dead = Readonly<{ box: BoxRecord; hostIsDead: string | undefined }>
+
+/** The error for a box on a host that the operator declares gone. Throws VALIDATION for another host, CONFLICT while it answers. */
+async function deadHostError(deps: LifecycleDeps, tx: Tx, { box, hostIsDead }: Dead): Promise<Error | null> {
+  if (hostIsDead === undefined) return null
+  const host = await readHost(deps, tx, box.hostId)
+  const name = host?.name ?? box.hostId
+  if (hostIsDead !== name)
+    throw problem('VALIDATION', `the host of ${box.slug} is ${name}, not ${hostIsDead}`, {
+      details: [{ path: 'hostIsDead', reason: `must be ${name}` }],
+    })
+  if (host?.status === 'online')
+    throw problem(
+      'CONFLICT',
+      `host ${name} is online. fix: remove ${box.slug} without --host-is-dead, or stop its agent and wait until it is offline`,
+    )
+  return { code: 'HOST_OFFLINE', message: `host ${name} is gone; data of ${box.slug} may still be on it` }
 }
 
 /** Its data is on a revoked host: only enrolling the machine again makes a restore possible. Throws HOST_REVOKED. */

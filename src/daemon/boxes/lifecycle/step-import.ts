@@ -32,17 +32,18 @@ async function advance({ deps, tx, box, one }: Step, event: 'done' | 'refused', 
   await publishImport(tx, deps.clock, { one: after, box, actor: boxesActor })
 }
 
+const internalUrlOf = ({ ports }: BoxRecord) => (ports ? `http://127.0.0.1:${portsFrom(ports.public).platform}` : null)
+
 async function imported(step: Step, { report, probe, facts }: BoxCommandResult<'tenant-box.import'>): Promise<void> {
   const { deps, tx, box } = step
-  const internal_url = box.ports ? `http://127.0.0.1:${portsFrom(box.ports.public).platform}` : null
-  await changeBox(tx, box, { folder: null, project: null, findings: '[]', internal_url })
+  await changeBox(tx, box, { folder: null, project: null, internal_url: internalUrlOf(box) })
   await applyReport({ tx, clock: deps.clock, box }, report, probe)
   await advance(step, 'done', { facts, importedAt: isoNow(deps.clock), error: null })
 }
 
 async function undone(step: Step, { report, written }: BoxCommandResult<'tenant-box.undo_import'>): Promise<void> {
   const { deps, tx, box, one } = step
-  await changeBox(tx, box, { folder: one.folder, project: one.project, internal_url: null })
+  await changeBox(tx, box, { folder: one.folder, project: one.project, internal_url: report.managed ? internalUrlOf(box) : null })
   await applyReport({ tx, clock: deps.clock, box }, report as VersionsReport)
   await advance(step, 'done', { written, error: null })
 }

@@ -25,6 +25,7 @@ import type { BoxRecord } from '../box-record.ts'
 import { boxById, changeBox } from '../boxes.repo.ts'
 import type { BoxTable } from '../boxes.tables.ts'
 import { agentGraceMs, type StepDeps } from './deps.ts'
+import { endImport } from './imports.repo.ts'
 import { forgetCopies, type Move, saveMove } from './procedures.repo.ts'
 
 /** The actor of steps that an agent's result causes. */
@@ -49,6 +50,7 @@ export async function stepMove(
   const next = await enqueueMoveCommand({ deps, tx, box, move: entered })
   await saveMove(tx, move, next)
   if (moveHoldsBox(move.state) && !moveHoldsBox(state)) await releaseHold(tx, { boxId: box.id, holder: moveOwner(move) })
+  if (state === 'done') await endImport(tx, deps.clock, box.id)
   await updateAlerts({ deps, tx, box, move: next })
   await publishMove(tx, deps.clock, { box, move: next, actor, statement })
   return next
@@ -144,6 +146,7 @@ export const commandHostOf = (move: Move): HostId => (moveCommandOf(move.state)?
 
 /** The old host has stopped the box; the new host may take it over. */
 export async function finishHandOver(step: MoveTx, result: BoxCommandResult<'tenant-box.hand_over'>) {
+  if (!result.snapshot) throw problem('INTERNAL', `the hand-over of ${step.box.slug} has no snapshot`)
   const { snapshotId, snapshotSha256, takenAt } = result.snapshot
   const snapshot = { snapshotId, snapshotSha256, takenAt }
   await stepMove(step, { event: 'handed_over', change: { snapshot, toCopy: true } })

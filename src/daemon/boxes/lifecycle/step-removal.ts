@@ -15,6 +15,7 @@ import { releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { boxById, changeBox } from '../boxes.repo.ts'
 import { agentGraceMs, type StepDeps } from './deps.ts'
+import { endImport } from './imports.repo.ts'
 import { type Removal, saveRemoval } from './procedures.repo.ts'
 import { boxesActor, retentionEnd } from './step-move.ts'
 
@@ -23,7 +24,7 @@ export const removalOwner = ({ id }: Pick<Removal, 'id'>): string => `removal:${
 type Step = Readonly<{
   event: RemovalEvent
   actor?: Actor
-  change?: Partial<Pick<Removal, 'snapshotId' | 'error' | 'keepUntil' | 'eraseNow'>>
+  change?: Partial<Pick<Removal, 'snapshotId' | 'error' | 'keepUntil' | 'eraseNow' | 'remarks'>>
 }>
 
 /** A removal in the transaction of one of its steps. */
@@ -43,19 +44,20 @@ async function stepRemovalQuietly({ deps, tx, box, removal }: RemovalTx, { event
   const entered: Removal = { ...removal, error: null, ...change, state, commandId: null, changedAt: isoNow(deps.clock) }
   const next = await enqueueRemovalCommand({ deps, tx, box, removal: entered })
   await saveRemoval(tx, removal, next)
-  await enter(tx, box, next)
+  await enter({ deps, tx, box }, next)
   return next
 }
 
 /** Applies the effects of a state to the box. */
-async function enter(tx: Tx, box: BoxRecord, { id, state }: Removal): Promise<void> {
+async function enter({ deps, tx, box }: Omit<RemovalTx, 'removal'>, { id, state }: Removal): Promise<void> {
   if (state === 'kept' || state === 'erasing') await changeBox(tx, box, { live: 0, removal: 'removed' })
   if (state === 'kept' || state === 'erasing' || state === 'failed') await releaseHold(tx, { boxId: box.id, holder: removalOwner({ id }) })
-  if (state === 'erased') await releaseErasedBox(tx, box)
+  if (state === 'erased') await releaseErasedBox(deps, tx, box)
 }
 
 /** Frees slug and ports of an erased box and deletes its secrets and holds; the row stays as history. */
-export async function releaseErasedBox(tx: Tx, box: BoxRecord): Promise<void> {
+export async function releaseErasedBox({ clock }: Pick<StepDeps, 'clock'>, tx: Tx, box: BoxRecord): Promise<void> {
+  await endImport(tx, clock, box.id)
   await tx.deleteFrom('box_secrets').where('box_id', '=', box.id).execute()
   await tx.deleteFrom('box_holds').where('box_id', '=', box.id).execute()
   await changeBox(tx, box, { live: 0, removal: 'erased', first_port: null })
@@ -85,7 +87,7 @@ function payloadOf(
   kind: RemovalCommand['kind'],
   addressed: Addressed,
 ): BoxCommandPayload<RemovalCommand['kind']> {
-  if (kind === 'tenant-box.hand_over') return { ...addressed, deadlineMs: workMs }
+  if (kind === 'tenant-box.hand_over') return { ...addressed, deadlineMs: workMs, removal: true }
   return kind === 'tenant-box.take_back' ? { ...addressed, probe } : addressed
 }
 
@@ -93,10 +95,10 @@ type RemovalChange = Readonly<{ box: BoxRecord; removal: Removal; actor: Actor }
 
 /** Publishes the event of a removal's new state, and audits it. */
 export async function publishRemoval(tx: Tx, clock: Clock, { box, removal, actor }: RemovalChange): Promise<void> {
-  const { id: removalId, state, keepUntil, snapshotId, reason, error } = removal
+  const { id: removalId, state, keepUntil, snapshotId, remarks, reason, error } = removal
   const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId, removalId, state, ...(error ? { error } : {}) }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.removal', payload })
-  const data = { removalId, hostId: box.hostId, snapshotId, keepUntil, reason, ...(error ? { error } : {}) }
+  const data = { removalId, hostId: box.hostId, snapshotId, remarks, keepUntil, reason, ...(error ? { error } : {}) }
   await recordAudit(tx, clock, { actor, action: `box.removal.${state}`, subject: box.slug, data })
 }
 
@@ -107,11 +109,12 @@ async function recordRemovalError({ deps: { clock }, tx, box, removal }: Removal
   await publishRemoval(tx, clock, { box, removal: changed, actor: boxesActor })
 }
 
-/** The box is stopped and its last snapshot taken: it is removed now. */
-export async function finishRemovalHandOver(step: RemovalTx, { snapshot: { snapshotId } }: BoxCommandResult<'tenant-box.hand_over'>) {
+/** The box is stopped and removed now. Without a last snapshot its data are the only copy of their time: they never expire. */
+export async function finishRemovalHandOver(step: RemovalTx, { snapshot, noSnapshot }: BoxCommandResult<'tenant-box.hand_over'>) {
   const { deps, tx, box, removal } = step
-  const keepUntil = retentionEnd(deps)
-  const stopped = { event: 'handed_over', change: { snapshotId, keepUntil } } as const
+  const keepUntil = snapshot ? retentionEnd(deps) : null
+  const remarks = snapshot ? [] : [`No last snapshot was taken: ${noSnapshot ?? 'unknown reason'}`]
+  const stopped = { event: 'handed_over', change: { snapshotId: snapshot?.snapshotId ?? null, keepUntil, remarks } } as const
   if (!removal.eraseNow) return stepRemoval(step, stopped)
   const kept = await stepRemovalQuietly(step, stopped)
   return stepRemoval({ ...step, box: await reread(tx, box), removal: kept }, { event: 'erase_asked', change: { keepUntil } })
@@ -128,7 +131,16 @@ export async function finishRemovalTakeBack(step: RemovalTx, { report, probe, er
   await stepRemoval({ ...step, box: live }, { event: 'taken_back', change: { error } })
 }
 
-export const finishErase = (step: RemovalTx) => stepRemoval(step, { event: 'erased', change: { keepUntil: null } })
+const maxRemarks = 50
+
+/** `removed`: what the agent removed and left; undefined where it has nothing. */
+export function finishErase(step: RemovalTx, { removed }: BoxCommandResult<'tenant-box.remove'> = { removed: [] }) {
+  const left = removed.filter((one) => one.startsWith('left: ') || one.startsWith('nothing else in '))
+  return stepRemoval(step, {
+    event: 'erased',
+    change: { keepUntil: null, remarks: [...step.removal.remarks, ...left].slice(0, maxRemarks) },
+  })
+}
 
 type Failure = Readonly<{ command: Command; ending: CommandEnding }>
 
@@ -138,6 +150,9 @@ export async function failRemovalCommand(step: RemovalTx, { command, ending: { r
   const error = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the command ended without a result' }
   if (!reported && !lost && command.leaseToken > 0) return recordRemovalError(step, error)
   if (reported && removal.state === 'erasing' && error.code === 'NOT_FOUND') return finishErase(step)
+  // The agent lost its record: files and containers are found by their folder.
+  if (reported && removal.state === 'handing_over' && removal.eraseNow && error.code === 'NOT_FOUND')
+    return finishRemovalHandOver(step, { snapshot: null, noSnapshot: error.message, fencedAt: '', durationMs: 0 })
   const keepUntil = removal.state === 'handing_over' ? null : (removal.keepUntil ?? retentionEnd(deps))
   return stepRemoval(step, { event: 'refused', change: { error, keepUntil, eraseNow: false } })
 }

@@ -8,6 +8,7 @@ import { people } from './0007-people.ts'
 import { boxImports } from './0008-box-imports.ts'
 import { cronsAsJobs } from './0009-crons-as-jobs.ts'
 import { companyLogins } from './0010-company-logins.ts'
+import { removalRemarks } from './0011-removal-remarks.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   boxImports,
   cronsAsJobs,
   companyLogins,
+  removalRemarks,
 ]

@@ -101,7 +101,37 @@ onBothDialects('an import', (fresh) => {
     expect(await world.box(id)).toMatchObject({ managed: true, folder: null })
   })
 
-  test('is refused for a managed box, on a hold, and without its host', async () => {
+  test('takes a box that was completed in place, at its own ports, and an undo returns it as managed', async () => {
+    const { world, id } = await withStack()
+    await world.db.updateTable('boxes').set({ managed: 1, first_port: 18_100, internal_url: 'http://127.0.0.1:18101' }).execute()
+    expect((await show(world)).findings).toEqual([expect.stringMatching(/former owner.* fix: tenantry boxes import north --plan/)])
+    await begin(world)
+    expect((await ends(world, { facts }, true)).payload).toMatchObject({ ports: { public: 18_100 } })
+    expect(await world.box(id)).toMatchObject({ managed: true, folder: null, internalUrl: 'http://127.0.0.1:18101' })
+    expect((await show(world)).findings).toEqual([])
+    await (await world.api()).undoImport({ params, body: { reason: 'a bridge' } })
+    await ends(world, { written: null }, true)
+    expect(await world.box(id)).toMatchObject({ managed: true, folder: '/srv/north', internalUrl: 'http://127.0.0.1:18101' })
+  })
+
+  test('ends with a move and with a removal: the box is one like any other', async () => {
+    const { world } = await withStack()
+    await begin(world)
+    await ends(world, { facts }, true)
+    await (await world.api()).moveBox({ params, body: { to: 'host-2', reason: 'space' } })
+    await world.answer('host-1', 'tenant-box.hand_over')
+    await world.answer('host-2', 'tenant-box.take_over')
+    expect((await show(world)).import?.state).toBe('imported')
+    await (await world.api()).confirmMove({ params })
+    await world.answer('host-1', 'tenant-box.remove')
+    expect((await show(world)).import).toMatchObject({ state: 'finished', error: null })
+    await (await world.api()).removeBox({ params, body: { confirm: 'north', reason: 'gone', now: true } })
+    await world.answer('host-2', 'tenant-box.hand_over')
+    await world.answer('host-2', 'tenant-box.remove')
+    expect(await world.db.selectFrom('box_imports').select('state').execute()).toEqual([{ state: 'finished' }])
+  })
+
+  test('is refused for a box of the template, on a hold, and without its host', async () => {
     const { world, id } = await withStack()
     await world.db.insertInto('box_holds').values({ box_id: id, holder: 'rollout:r1', until: '2030-01-01T00:00:00.000Z' }).execute()
     expect(await code(begin(world))).toBe('BOX_HELD')

@@ -5,7 +5,7 @@ import { enqueueCommand } from '../../../../src/daemon/hosts/index.ts'
 import { makeMetrics } from '../../../../src/daemon/http/index.ts'
 import { fleetMetrics } from '../../../../src/daemon/service/index.ts'
 import { silentLogger } from '../../../../src/node/index.ts'
-import { aProbe, aReport } from '../../../support/boxes.ts'
+import { aReport } from '../../../support/boxes.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 
@@ -287,53 +287,6 @@ onBothDialects('releasing a box that a restore holds', (fresh) => {
   })
 })
 
-onBothDialects('completing an adoption', (fresh) => {
-  const sum = 'a'.repeat(64)
-
-  test('previews the diff, applies exactly that, and the box is managed then', async () => {
-    const world = await lifeWorld(await fresh())
-    await world.aBox('north')
-    await world.db
-      .updateTable('boxes')
-      .set({ managed: 0, folder: '/srv/north', project: 'north', first_port: null, internal_url: null })
-      .execute()
-    const api = await world.api()
-    await api.completeBox({ ...north, body: { expected: null } })
-    const seen = { applied: false, diff: '+ edge', diffSha256: sum, findings: ['there is no edge'], probe: null }
-    const asked = await world.take('host-1')
-    expect(asked).toMatchObject({
-      kind: 'tenant-box.complete',
-      payload: { expected: null, ports: { public: 18_000 }, edgeImage: 'registry.example/edge:1.22' },
-    })
-    await world.post('host-1', asked, {
-      ok: true,
-      result: { ...seen, report: aReport('north', { managed: false, at: isoNow(world.clock) }) },
-    })
-    expect(await api.showBox(north)).toMatchObject({ managed: false, findings: ['there is no edge'], internalUrl: null })
-    await api.completeBox({ ...north, body: { expected: sum } })
-    const done = await world.take('host-1')
-    expect(done.payload).toMatchObject({ expected: sum, ports: { public: 18_000 } })
-    const report = aReport('north', { at: isoNow(world.clock) })
-    await world.post('host-1', done, { ok: true, result: { ...seen, applied: true, findings: [], report, probe: aProbe() } })
-    expect(await api.showBox(north)).toMatchObject({ managed: true, findings: [], internalUrl: 'http://127.0.0.1:18001' })
-    expect(await code(api.completeBox({ ...north, body: { expected: null } }))).toBe('CONFLICT')
-  })
-
-  test.each([
-    [null, 'NOT_FOUND'],
-    [18_000, 'HOST_OFFLINE'],
-  ] as const)('of a box whose host has no record (first port %s) is refused with %s', async (first_port, refusal) => {
-    const world = await lifeWorld(await fresh())
-    await world.aBox('north')
-    await world.db.updateTable('boxes').set({ managed: 0, first_port, host_id: 'hst_gone' }).execute()
-    const api = await world.api()
-    await expect(api.completeBox({ ...north, body: { expected: null } })).rejects.toMatchObject({
-      code: refusal,
-      message: expect.stringContaining('hst_gone'),
-    })
-  })
-})
-
 onBothDialects('the list of boxes', (fresh) => {
   test('matches a part of the slug literally', async () => {
     const world = await lifeWorld(await fresh())
@@ -343,14 +296,6 @@ onBothDialects('the list of boxes', (fresh) => {
     expect(await slugs('north')).toEqual(['north', 'north-1'])
     expect(await slugs('h-1')).toEqual(['north-1'])
     for (const pattern of ['n%h', '%', '_', 'nort_', '\\']) expect(await slugs(pattern)).toEqual([])
-  })
-
-  test('is refused for a box whose host is unknown', async () => {
-    const world = await lifeWorld(await fresh())
-    await world.aBox('north')
-    await world.db.updateTable('boxes').set({ managed: 0, host_id: 'host_gone', first_port: null, internal_url: null }).execute()
-    const api = await world.api()
-    expect(await code(api.completeBox({ ...north, body: { expected: null } }))).toBe('NOT_FOUND')
   })
 })
 

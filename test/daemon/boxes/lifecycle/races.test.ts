@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { HostId } from '../../../../src/core/boxes/index.ts'
 import { isoNow } from '../../../../src/core/kit/index.ts'
-import { adoptBox, completeBox } from '../../../../src/daemon/boxes/adopt-box.ts'
+import { adoptBox } from '../../../../src/daemon/boxes/adopt-box.ts'
 import { applyReports } from '../../../../src/daemon/boxes/index.ts'
 
+import { importBox } from '../../../../src/daemon/boxes/lifecycle/import-box.ts'
 import { maintainBox } from '../../../../src/daemon/boxes/lifecycle/maintain-box.ts'
 import { removeBox, undoRemoval } from '../../../../src/daemon/boxes/lifecycle/remove-box.ts'
 import { provisionBox } from '../../../../src/daemon/boxes/provision-box.ts'
@@ -135,19 +136,19 @@ onBothDialects('concurrently', (fresh, dialect) => {
       const world = await begin()
       await world.aBox(slug)
       await world.db.updateTable('boxes').set({ managed: 0, folder: '/srv/north', project: 'north' }).execute()
-      const complete = (db: Db) => completeBox({ ...world.room, db }, anOperator, { slug, expected: 'a'.repeat(64) })
-      return { ...world, complete }
+      const bring = (db: Db) => importBox({ ...world.room, db }, anOperator, { slug, drop: [], reason: 'one of ours' })
+      return { ...world, bring }
     }
 
-    test('is not removed while its adoption is completed', async () => {
+    test('is not removed while it is imported', async () => {
       const world = await observed()
-      expect(await inThisOrder(world.db, world.complete, world.remove)).toEqual(['done', 'CONFLICT'])
-      expect([await boxes(world), await open(world)]).toEqual([[{ live: 1, removal: null, set_up_attempt: 1 }], ['tenant-box.complete']])
+      expect(await inThisOrder(world.db, world.bring, world.remove)).toEqual(['done', 'CONFLICT'])
+      expect([await boxes(world), await open(world)]).toEqual([[{ live: 1, removal: null, set_up_attempt: 1 }], ['tenant-box.import']])
     })
 
-    test('can be previewed while its agent reports, without a deadlock', async () => {
+    test('is imported while its agent reports, without a deadlock', async () => {
       const world = await observed()
-      const { db, room, clock } = world
+      const { db, clock } = world
       await db.updateTable('boxes').set({ first_port: null }).execute()
       const { host_id: hostId } = await db.selectFrom('boxes').select('host_id').executeTakeFirstOrThrow()
       const greeted = aGate()
@@ -157,15 +158,15 @@ onBothDialects('concurrently', (fresh, dialect) => {
         await applyReports({ tx, clock }, hostId as HostId, [aReport(slug, { at: isoNow(clock), managed: false })])
       })
       await greeted.reached
-      const asked = outcome(completeBox({ ...room, db }, anOperator, { slug, expected: null }))
+      const asked = outcome(world.bring(db))
       await heldUpOrOver(db, asked)
       greeted.open()
       expect([await outcome(speaking), await asked]).toEqual(['done', 'done'])
     })
 
-    test('is not completed while it is removed', async () => {
+    test('is not imported while it is removed', async () => {
       const world = await observed()
-      expect(await inThisOrder(world.db, world.remove, world.complete)).toEqual(['done', 'NOT_FOUND'])
+      expect(await inThisOrder(world.db, world.remove, world.bring)).toEqual(['done', 'NOT_FOUND'])
       expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: 'erased', set_up_attempt: 1 }], []])
     })
   })

@@ -137,6 +137,54 @@ onBothDialects('a removal', (fresh) => {
     expect((await world.box(other.id)).removal).toBe('erased')
   })
 
+  test('without a last snapshot keeps the data until an operator erases it, and says why', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await remove(world)
+    expect(
+      (await world.answer('host-1', 'tenant-box.hand_over', { snapshot: null, noSnapshot: 'postgres of north does not run' })).payload,
+    ).toMatchObject({
+      removal: true,
+    })
+    const api = await world.api()
+    const remarks = ['No last snapshot was taken: postgres of north does not run']
+    expect((await api.showBox(north)).removal).toMatchObject({ state: 'kept', snapshotId: null, keepUntil: null, remarks })
+    await later(world)
+    expect(await runJob(world)).toContain('erasing 0 of 0 removed boxes')
+    await remove(world, { now: true })
+    await world.answer('host-1', 'tenant-box.remove', { removed: ['container north-synapse-1', 'left: container north-irc-1'] })
+    expect((await world.box(id)).removal).toBe('erased')
+    const entry = await world.db.selectFrom('audit').select('data').where('action', '=', 'box.removal.erased').executeTakeFirstOrThrow()
+    expect(JSON.parse(entry.data).remarks).toEqual([...remarks, 'left: container north-irc-1'])
+  })
+
+  test('--now of a box that its host has no record of erases what its folder shows; else it fails', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await remove(world)
+    await world.fail('host-1', 'NOT_FOUND')
+    expect((await world.box(id)).live).toBe(true)
+    await remove(world, { now: true })
+    await world.fail('host-1', 'NOT_FOUND')
+    await world.answer('host-1', 'tenant-box.remove')
+    expect((await world.box(id)).removal).toBe('erased')
+  })
+
+  test('of a box whose host is gone ends its record only with the name of that host, and a host that returns stops it', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    const gone = (hostIsDead: string) => remove(world, { hostIsDead })
+    expect([await code(gone('host-2')), await code(gone('host-1'))]).toEqual(['VALIDATION', 'CONFLICT'])
+    await world.silence('host-1')
+    expect(await gone('host-1')).toMatchObject({
+      state: 'erased',
+      error: { code: 'HOST_OFFLINE', message: expect.stringMatching(/may still be on it/) },
+    })
+    expect(await world.box(id)).toMatchObject({ live: false, removal: 'erased', ports: null })
+    const { disowned } = await world.hello('host-1')
+    expect(disowned).toEqual([{ slug: 'north', boxId: id, ownershipEpoch: 2 }])
+  })
+
   test('that the host refuses leaves the box unchanged', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
