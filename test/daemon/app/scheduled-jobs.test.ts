@@ -13,12 +13,14 @@ What each daemon does again and again. *One daemon* means that one at a time doe
 dies, another takes over.
 `
 
+const pauseText = (ms: number) => (ms % 3_600_000 === 0 ? `${ms / 3_600_000} h` : `${ms / 1000} s`)
+
 test('the page of scheduled jobs is made from the declarations', async () => {
   const composed = await composedDaemon()
   const crons = composed.crons.toSorted((a, b) => (a.key < b.key ? -1 : 1))
   const page = crons.map(({ key, expression, description }) => `\n- \`${key}\` (\`${expression}\`)\\\n  ${description}\n`)
   const loops = composed.loops.toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  const lines = loops.map(({ name, everyMs, lease }) => `- ${name}: every ${everyMs / 1000} s${lease ? ', one daemon' : ''}\n`)
+  const lines = loops.map(({ name, everyMs, lease }) => `- ${name}: every ${pauseText(everyMs)}${lease ? ', one daemon' : ''}\n`)
   await expect([head, ...page, headOfLoops, '\n', ...lines].join('')).toMatchFileSnapshot('../../../docs/scheduled-jobs.md')
 })
 
