@@ -25,8 +25,9 @@ export const databaseSql = `select json_build_object(
     select distinct pg_describe_object(used.classid, used.objid, used.objsubid) || ' uses the extension ' || extname as use
     from pg_depend used join pg_depend member on (member.classid, member.objid) = (used.refclassid, used.refobjid) and member.deptype = 'e'
     join pg_extension on pg_extension.oid = member.refobjid and member.refclassid = 'pg_extension'::regclass
-    where extname <> 'plpgsql' and used.deptype <> 'e' and not exists (select from pg_depend own
-      where (own.classid, own.objid) = (used.classid, used.objid) and own.deptype in ('e', 'i')) limit 20) uses),
+    where extname <> 'plpgsql' and used.deptype <> 'e' and used.classid in ('pg_class'::regclass, 'pg_attrdef'::regclass,
+      'pg_proc'::regclass, 'pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_trigger'::regclass) and not exists (select from pg_depend own
+      where (own.classid, own.objid) = (used.classid, used.objid) and own.deptype = 'e') limit 20) uses),
   'otherDatabases', (select coalesce(json_agg(datname order by datname), '[]') from pg_database
     where not datistemplate and datname not in ('postgres', current_database())),
   'dataFolder', (select setting from pg_settings where name = 'data_directory'));
