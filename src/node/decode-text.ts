@@ -39,11 +39,12 @@ function byteOrderOf(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | undefined {
   if (first === 0xff && second === 0xfe) return 'utf-16le'
   if (first === 0xfe && second === 0xff) return 'utf-16be'
   if (!bytes.includes(0)) return undefined
-  const zeros = bytes.reduce<[even: number, odd: number]>(
-    ([even, odd], byte, at) => (byte !== 0 ? [even, odd] : at % 2 === 0 ? [even + 1, odd] : [even, odd + 1]),
-    [0, 0],
-  )
-  return zeros[1] > zeros[0] ? 'utf-16le' : 'utf-16be'
+  let [even, odd] = [0, 0]
+  for (let at = bytes.indexOf(0); at >= 0; at = bytes.indexOf(0, at + 1)) {
+    if (at % 2 === 0) even += 1
+    else odd += 1
+  }
+  return odd > even ? 'utf-16le' : 'utf-16be'
 }
 
 /** Signs inside a word, and capitals of Windows-1252 before small letters in a word: files of DOS and old Macs read as Windows-1252 have them. */

@@ -47,11 +47,10 @@ const syncEveryParts = 16
  */
 export async function copyLiveFolder(from: string, into: string, { signal, isLeftOut, pace }: LiveCopy): Promise<number> {
   let bytes = 0
-  const files = await copyTree({ from, into }, { signal, isLeftOut: (path) => isLeftOut(relative(from, path)) })
+  const files = await copyTree({ from, into }, { signal, isLeftOut: (path) => isLeftOut(relative(from, path)), isLive: true })
   const copy = async ([source, target]: Pair) => {
     const copied = await copyInParts(source, target, { signal, pace })
     bytes += copied
-    await takeOwner(target, await lstat(source))
   }
   await forEach(files, { signal, concurrent: maxLiveConcurrent }, (file) => copy(file).catch(ifVanished))
   return bytes
@@ -62,6 +61,8 @@ async function copyInParts(source: string, target: string, { signal, pace }: Pic
   try {
     const output = await open(target, 'wx')
     try {
+      // Of the opened file: its name may vanish meanwhile, and recovery opens the copy as the server's user before it removes it again.
+      await takeOwner(target, await input.stat())
       const part = Buffer.allocUnsafe(partBytes)
       for (let at = 0, parts = 1; ; parts += 1) {
         signal.throwIfAborted()
@@ -145,27 +146,28 @@ type Pair = readonly [source: string, target: string]
 
 type Tree = Readonly<{ from: string; into: string }>
 
+/** `isLive`: folders below may vanish meanwhile, as those of temporary tables do. */
+type TreeOptions = Readonly<{ signal: AbortSignal; isLeftOut?: (path: string) => boolean; isLive?: boolean }>
+
 /** Makes folders and links, and returns the files to copy. */
-async function copyTree(
-  { from, into }: Tree,
-  options: Readonly<{ signal: AbortSignal; isLeftOut?: (path: string) => boolean }>,
-): Promise<Pair[]> {
-  const { signal, isLeftOut } = options
+async function copyTree({ from, into }: Tree, options: TreeOptions): Promise<Pair[]> {
+  const { signal, isLeftOut, isLive = false } = options
   signal.throwIfAborted()
+  const facts = await lstat(from)
   await mkdir(into, { recursive: true })
-  await copyOwner(from, into)
+  await takeOwner(into, facts)
   const files: Pair[] = []
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const [source, target] = [join(from, entry.name), join(into, entry.name)]
     if (isLeftOut?.(source)) continue
-    if (entry.isDirectory()) for (const file of await copyTree({ from: source, into: target }, options)) files.push(file)
-    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
+    if (entry.isDirectory()) {
+      const inside = copyTree({ from: source, into: target }, options)
+      for (const file of (await (isLive ? inside.catch(ifVanished) : inside)) ?? []) files.push(file)
+    } else if (entry.isSymbolicLink()) await symlink(await readlink(source), target)
     else if (entry.isFile()) files.push([source, target])
   }
   return files
 }
-
-const copyOwner = async (source: string, target: string): Promise<void> => takeOwner(target, await lstat(source))
 
 async function takeOwner(target: string, { uid, gid, mode }: Stats): Promise<void> {
   if (process.getuid?.() === 0) await chown(target, uid, gid)

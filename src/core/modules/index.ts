@@ -53,6 +53,7 @@ export {
   type RunEffects,
   type RunReads,
   type StoredDocument,
+  tooManyBytes,
 } from './run-buffer.ts'
 export { type Expected, readSamples, type SampleStep, type Samples, samplesFile, stepsOf } from './samples.ts'
 export { effectiveSettings, SettingsSchema, secretSettings, settingsValues } from './settings.ts'

@@ -48,12 +48,20 @@ type Options = Readonly<{
 }>
 
 export const sizeOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length
-const bytesIn = (text: string): number => new TextEncoder().encode(text).length
+export const bytesIn = (text: string): number => new TextEncoder().encode(text).length
 
 /** Bytes that count for a document. */
 export const documentBytes = ({ key, json }: Readonly<{ key: string; json: string }>): number => key.length + bytesIn(json)
 
 const bytesOf = (key: string, json: string | null | undefined): number => (json == null ? 0 : documentBytes({ key, json }))
+
+/** Documents as a call returns them. What is too much for its result is not even parsed: a run could keep the thread that way. */
+export function listed(documents: readonly (readonly [key: string, json: string])[]): unknown {
+  if (documents.reduce((sum, [, { length }]) => sum + length, 0) > runLimits.callBytes) throw tooManyBytes()
+  return documents.map(([key, json]) => ({ key, value: JSON.parse(json) }))
+}
+
+export const tooManyBytes = () => new CallRefused('TOO_LARGE', 'the documents have more than 256 KB together. fix: use a smaller limit')
 
 /**
  * Serves the calls of one run: writes stay in memory and later reads of the run see them. Nothing is stored before `effects` are applied, so a run
@@ -149,7 +157,7 @@ export class RunBuffer {
     if (this.keepsReads) this.ranges.push({ ...asked, seen: stored.map(({ key, version }) => [key, version] as const) })
     const all = new Map<string, string | null>([...stored.map(({ key, json }) => [key, json] as const), ...own])
     const found = [...all].filter((one): one is [string, string] => one[1] !== null).sort(([a], [b]) => (a < b ? -1 : 1))
-    return found.slice(0, limit).map(([key, json]) => ({ key, value: JSON.parse(json) }))
+    return listed(found.slice(0, limit))
   }
 
   private async publish({ name, payload, spaceId }: Parameters<SvcHandlers['events.publish']>[0]): Promise<void> {

@@ -10,7 +10,8 @@ const page = '/api/public/password'
 export const maxFormBytes = 8192
 
 const Token = z.string().min(1).max(200).meta({ description: 'The token of the link' })
-const perAddress = 1
+/** A class opens its links at once, from one address. A token cannot be guessed, but what a stranger asks for is mailed to others. */
+const perAddress = { link: 10, mail: 1 }
 
 /** Passwords without a login: by the link of a mail. */
 export const passwordContract = {
@@ -19,7 +20,7 @@ export const passwordContract = {
     audit: { none: 'nothing changes until the link is used' },
     path: `${base}/forgot`,
     auth: open,
-    perAddress,
+    perAddress: perAddress.mail,
     body: z.strictObject({
       tenant: z.string().min(1).max(255).meta({ description: 'Slug or chat domain' }),
       username: z.string().min(1).max(255).meta({ description: 'Localpart of the chat id, without @' }),
@@ -34,7 +35,7 @@ export const passwordContract = {
     audit: 'user.password-reset',
     path: `${base}/reset`,
     auth: open,
-    perAddress,
+    perAddress: perAddress.link,
     body: z.strictObject({
       token: Token,
       newPassword: NewPassword,
@@ -48,7 +49,7 @@ export const passwordContract = {
     method: 'GET',
     path: page,
     auth: open,
-    perAddress,
+    perAddress: perAddress.link,
     query: z.object({ token: Token }),
     returns: text('text/html; charset=utf-8'),
     problems: ['LINK_INVALID'],
@@ -60,7 +61,7 @@ export const passwordContract = {
     path: page,
     auth: open,
     cost: 'write',
-    perAddress,
+    perAddress: perAddress.link,
     query: z.object({ token: Token }),
     bodyLimit: maxFormBytes,
     returns: raw,

@@ -45,11 +45,18 @@ const rows = [
 
 const minRun = 3
 
+/** Every part of a row. A part without its last sign is a part too, so that the longest one is found sign by sign. */
+const rowParts = new Set(
+  rows.flatMap((row) =>
+    [...row].flatMap((_, from) => Array.from({ length: row.length - from }, (_, count) => row.slice(from, row.length - count))),
+  ),
+)
+
 /** True if the text consists of parts of rows alone: `qwertz123`, `abc12345`. */
 function isOfRows(text: string): boolean {
   for (let at = 0; at < text.length; ) {
-    let end = text.length
-    while (end - at >= minRun && !rows.some((row) => row.includes(text.slice(at, end)))) end -= 1
+    let end = at + 1
+    while (end < text.length && rowParts.has(text.slice(at, end + 1))) end += 1
     if (end - at < minRun) return false
     at = end
   }
@@ -82,13 +89,14 @@ function isWord(text: string): boolean {
   return false
 }
 
-/** Longer texts are refused as passwords anyway, and would take time. */
-const maxLength = 200
+/** Longer texts are refused as passwords anyway, and would take time: an import may bring ten thousand. Signs such as ﷺ become many letters. */
+const maxLength = 72
 
 /** True for passwords that a guesser tries first: well-known words, rows of the keyboard, repetitions. */
 export function isCommonPassword(password: string): boolean {
   if (password.length > maxLength) return false
   const text = foldName(password).replace(/\s+/g, '')
+  if (text.length > maxLength) return false
   const [, unit] = /^(.+?)\1+$/u.exec(text) ?? []
   if (new Set(text).size <= 2 || (unit !== undefined && unit.length <= 4)) return true
   return [text, ...(unit === undefined ? [] : [unit])].some((part) => words.has(part) || isWord(part) || isOfRows(part))

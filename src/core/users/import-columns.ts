@@ -25,7 +25,7 @@ const headersOf: Readonly<Record<Field, readonly string[]>> = {
 }
 
 /** `First Name [Required]` and `first_name` are one header, `Prénom` and `PRENOM` another. */
-const plainHeader = (header: string): string => foldName(header.replace(/\[.*?\]/g, '')).replace(/[^\p{L}\p{N}]+/gu, '')
+const plainHeader = (header: string): string => foldName(header.replace(/\[[^[\]]*\]/g, '')).replace(/[^\p{L}\p{N}]+/gu, '')
 
 /** The column of each field by its position, and the positions of columns without a field. */
 type ImportColumns = Readonly<{ of: Readonly<Partial<Record<Field, number>>>; others: readonly number[] }>

@@ -18,10 +18,10 @@ export function readCsv(csv: string, { ignoreColumns = false, emails = false }: 
   assertTable(csv)
   assertUndamaged(csv)
   const { text, delimiter } = separated(csv.normalize('NFC'))
+  assertSize(text, delimiter)
   const [head, ...rows] = parseRows(text, delimiter)
   if (!head) throw invalidCsv('the file is empty')
-  if (rows.length > importLimits.lines)
-    throw invalidCsv(`the file has ${rows.length} lines, the maximum is ${importLimits.lines}. fix: split it`)
+  if (rows.length > importLimits.lines) throw tooManyLines()
   const columns = importColumns(head.record, { emails })
   if (typeof columns === 'string') throw invalidCsv(columns)
   if (emails && columns.of.mail === undefined)
@@ -31,8 +31,8 @@ export function readCsv(csv: string, { ignoreColumns = false, emails = false }: 
     assertWidth(head.record, row)
     assertNoLines(head.record, row, delimiter)
   }
-  const isUsed = (column: number) => head.record[column] !== '' || records.some((record) => (record[column] ?? '') !== '')
-  const others = columns.others.filter(isUsed).map((column) => head.record[column] || `column ${column + 1}`)
+  const used = usedColumns([head.record, ...records])
+  const others = columns.others.filter((column) => used.has(column)).map((column) => head.record[column] || `column ${column + 1}`)
   if (others.length > 0 && !ignoreColumns)
     throw invalidCsv(
       `the import does not use the columns ${others.join(', ').slice(0, 1000)}. fix: pass --ignore-columns (ignoreColumns in the API), or delete them`,
@@ -43,6 +43,13 @@ export function readCsv(csv: string, { ignoreColumns = false, emails = false }: 
     rows: rows.map(({ record, line }) => ({ line, cells: importCells(columns, record, { domain, emails }) })),
     notes: [...columnNotes(columns, head.record, domain), ...ignored],
   }
+}
+
+/** The positions of columns that have a name or a cell. */
+function usedColumns(records: readonly (readonly string[])[]): ReadonlySet<number> {
+  const used = new Set<number>()
+  for (const record of records) for (let column = 0; column < record.length; column += 1) if (record[column] !== '') used.add(column)
+  return used
 }
 
 function assertTable(csv: string): void {
@@ -62,8 +69,30 @@ function assertUndamaged(csv: string): void {
 function separated(csv: string): { text: string; delimiter: string } {
   const named = /^\ufeff?sep=(.)(?=\r|\n)/i.exec(csv)
   const text = named ? csv.slice(named[0].length) : csv
-  return { text, delimiter: named?.[1] ?? delimiterOf(text) }
+  const delimiter = named?.[1] ?? delimiterOf(text)
+  // Spreadsheets fill a sheet up with lines of separators: a million of them takes minutes where the header has another number.
+  return { text: text.replace(new RegExp(`(?<=^|[\\r\\n])[ \\t${escaped(delimiter)}]+(?=[\\r\\n]|$)`, 'gu'), ''), delimiter }
 }
+
+const escaped = (sign: string) => `\\u{${sign.charCodeAt(0).toString(16)}}`
+
+/** A cell may have lines. */
+const maxTextLines = 2 * importLimits.lines
+const maxCells = 100 * importLimits.lines
+
+/** A record costs far more time and memory than its text: 5 MB may be millions of them, and the daemon serves nobody else meanwhile. */
+function assertSize(text: string, delimiter: string): void {
+  if (occursMoreThan(text, /[^\r\n]+/g, maxTextLines)) throw tooManyLines()
+  if (occursMoreThan(text, new RegExp(escaped(delimiter), 'gu'), maxCells))
+    throw invalidCsv(`the file has more than ${maxCells} cells. fix: delete the columns that are not needed`)
+}
+
+function occursMoreThan(text: string, part: RegExp, most: number): boolean {
+  for (let count = 0; count <= most; count += 1) if (!part.test(text)) return false
+  return true
+}
+
+const tooManyLines = () => invalidCsv(`the file has more than ${importLimits.lines} lines. fix: split it`)
 
 const maxLineLength = 20_000
 const lineEnd = /\r\n|\r|\n/

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -148,6 +149,28 @@ describe('the copy of a folder that a server writes to', () => {
     await copyLiveFolder(from, into, { signal, isLeftOut: () => false, pace })
     expect(await readdir(join(into, 'base'))).not.toContain('19')
     expect(await readdir(join(into, 'base'))).toHaveLength(19)
+  })
+
+  test('has the mode of a file that vanishes while it is copied: recovery could not open it otherwise', async () => {
+    const { from, into } = await aTree()
+    const path = join(from, 'base', '7')
+    await chmod(path, 0o600)
+    const pace = () => rm(path, { force: true })
+    await copyLiveFolder(join(from, 'base'), into, { signal, isLeftOut: (name) => name !== '7', pace })
+    expect((await stat(join(into, '7'))).mode & 0o777).toBe(0o600)
+  })
+
+  test('goes on without a folder that vanishes meanwhile, as that of temporary tables', async () => {
+    const { from, into } = await aTree()
+    await mkdir(join(from, 'base', 'pgsql_tmp'))
+    const isLeftOut = (path: string) => {
+      if (path === 'base/pgsql_tmp') rmSync(join(from, path), { recursive: true })
+      return false
+    }
+    await copyLiveFolder(from, into, { signal, isLeftOut, pace: async () => undefined })
+    expect(await readdir(join(into, 'base'))).toHaveLength(20)
+    const lost = copyLiveFolder(join(from, 'lost'), into, { signal, isLeftOut, pace: async () => undefined })
+    await expect(lost).rejects.toThrow('ENOENT')
   })
 
   test('ends with an abort, and with a failure of its pace', async () => {

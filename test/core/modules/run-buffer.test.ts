@@ -51,6 +51,13 @@ test('the size of documents is that of their last values', async () => {
   expect(await svc['data.get']({ key: 'b' })).toHaveLength(97)
 })
 
+test('a list of own documents that is too large for a result is refused before it is read', async () => {
+  const { put, list } = aRun()
+  for (const key of ['a', 'b']) await put(key, 'x'.repeat(150_000))
+  await expect(list()).rejects.toMatchObject({ code: 'TOO_LARGE' })
+  expect(await list({ limit: 1 })).toHaveLength(1)
+})
+
 describe('reads of a run see its own writes', () => {
   test('one document', async () => {
     const { svc, put, buffer } = aRun({ a: 1 })

@@ -38,6 +38,12 @@ test('a long text is refused without taking time', () => {
   expect(performance.now() - begun).toBeLessThan(500)
 })
 
+test('ten thousand long passwords of one import are refused in time', () => {
+  const before = process.cpuUsage()
+  for (let n = 0; n < 10_000; n++) NewPassword.safeParse(`${'abc'.repeat(66)}-`)
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(4000)
+})
+
 test('a password is not the name of its user or organisation', () => {
   const names = ['ben.lang', 'Ben Lang', 'anna-schule', null]
   expect(['benlang1', 'Ben Lang!', 'Anna-Schule2026', '2026benlang'].filter((text) => !isOwnName(text, names))).toEqual([])

@@ -205,6 +205,13 @@ onBothDialects('passwords of a tenant', (fresh) => {
     expect((await send({ password: mine, repeated: mine })).status).toBe(401)
   })
 
+  test('a class behind one address opens its links at once', async () => {
+    const world = await aPeopleWorld(await fresh())
+    const { token } = await aForgottenPassword(world)
+    const open = () => world.outcome(world.operator.showPasswordPage({ query: { token } }))
+    expect(new Set(await Promise.all(Array.from({ length: 15 }, open)))).toEqual(new Set(['done']))
+  })
+
   test('the administration ends a lock', async () => {
     const world = await aPeopleWorld(await fresh())
     const anna = await world.aUser('anna')

@@ -1,5 +1,5 @@
 import { isProblem, type PlatformPrincipal, utf8Text } from '../../../core/kit/index.ts'
-import { CallRefused, type RunReads, runLimits } from '../../../core/modules/index.ts'
+import { CallRefused, type RunReads, runLimits, tooManyBytes } from '../../../core/modules/index.ts'
 import { findFileOf, newestFiles, readContent } from '../../files/index.ts'
 import { authorizeSpace, findSpace, listAllSpaces, spacesOf } from '../../spaces/index.ts'
 import { bytesOfDocuments, documentsIn, findDocument } from '../documents.repo.ts'
@@ -27,7 +27,7 @@ export function tenantReads({ db, files }: Deps, { installation, caller }: Reade
     documents: async (range) => {
       const found = await documentsIn(db, place, { ...range, maxBytes: runLimits.callBytes })
       if (found) return found
-      throw new CallRefused('TOO_LARGE', 'the documents have more than 256 KB together. fix: use a smaller limit')
+      throw tooManyBytes()
     },
     bytesOf: (keys) => bytesOfDocuments(db, place, keys),
     spaces: async () => {
