@@ -25,6 +25,7 @@ import { privacyContract } from './privacy/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { operatorRunsContract, runsContract } from './runs/index.ts'
+import { schoolContract } from './school/index.ts'
 import { serviceContract } from './service/index.ts'
 import { sessionsContract } from './sessions/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
@@ -57,6 +58,7 @@ export const api = {
   privacy: privacyContract,
   homeserver: homeserverContract,
   sessions: sessionsContract,
+  school: schoolContract,
   limits: limitsContract,
   events: eventsContract,
   bootstrap: bootstrapContract,
