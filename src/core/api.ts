@@ -3,7 +3,7 @@ import { alertsContract } from './alerts/index.ts'
 import { auditContract, tenantRecordContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
 import { automationContract, automationKeysContract } from './automation/index.ts'
-import { billingContract } from './billing/index.ts'
+import { billingContract, ownBillingContract } from './billing/index.ts'
 import { boardsContract, bundleContract, operatorBoardsContract, triggersContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
@@ -71,7 +71,7 @@ export const api = {
   runs: { ...runsContract, ...operatorRunsContract },
   modules: { ...modulesContract, ...operatorModulesContract, ...moduleRunsContract },
   store: { ...storeContract, ...catalogueContract, ...storeInvitesContract },
-  billing: billingContract,
+  billing: { ...billingContract, ...ownBillingContract },
   marketplace: { ...marketplaceContract, ...marketplaceAdminContract, ...marketplacePublicContract, ...paymentsContract },
   support: supportContract,
   automation: { ...automationContract, ...automationKeysContract },
