@@ -18,7 +18,7 @@ const english = {
   next: 'Next:',
   request: 'request',
   detail: (path: string, reason: string) => `${path} ${reason}`,
-  /** What failed, why, and the next step. */
+  /** Title, cause and next step. */
   problem: ({ code, message }: Pick<Problem, 'code' | 'message'>): ProblemText => ({ title: catalogue[code].title, ...splitFix(message) }),
 }
 type ProblemText = Readonly<{ title: string; what: string; fix: string | undefined }>

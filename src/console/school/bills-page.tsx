@@ -200,7 +200,9 @@ function InvoiceTable({ invoices }: Readonly<{ invoices: readonly Invoice[] }>) 
               {title}
             </th>
           ))}
-          <th scope="col" aria-label={words.pdf} />
+          <th scope="col">
+            <span className="unseen">{words.pdf}</span>
+          </th>
         </tr>
       </thead>
       <tbody>

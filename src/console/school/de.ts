@@ -89,7 +89,7 @@ const capabilities: Readonly<Record<Capability, string>> = {
   reviewStore: 'Module prüfen',
 }
 
-/** What failed, and what to do; of all other problems the daemon's own words are shown. */
+/** Title and advice by code; other problems show the words of the daemon. */
 const problems: Readonly<Partial<Record<ProblemCode, Readonly<{ title: string; what?: string }>>>> = {
   VALIDATION: { title: 'Eine Angabe ist nicht gültig' },
   UNAUTHENTICATED: { title: 'Die Sitzung ist beendet', what: 'Melden Sie sich neu an.' },

@@ -52,7 +52,7 @@ export function useFormats() {
   return {
     moment: time({ dateStyle: 'medium', timeStyle: 'short' }),
     day: time({ dateStyle: 'medium' }),
-    /** Of a month such as `2026-11`. */
+    /** A month such as `2026-11`. */
     month: (month: string) => time({ month: 'long', year: 'numeric', timeZone: 'UTC' })(`${month}-01T00:00:00Z`),
     money: ({ cents, currency }: Readonly<{ cents: number; currency: string }>) =>
       new Intl.NumberFormat(locale, { style: 'currency', currency: currency.toUpperCase() }).format(cents / 100),

@@ -7,7 +7,7 @@ import { RoleChoice } from './parts.tsx'
 import { queryClient } from './queries.ts'
 import { useWords } from './words.tsx'
 
-/** What is asked about a person. */
+/** An action on a person. */
 export type Asked = 'edit' | 'disable' | 'enable' | 'unlock' | 'end-sessions' | 'reset' | 'invite' | 'export' | 'erase'
 
 type Props = Readonly<{ asked: Asked; person: PersonDetails; onPassword(password: string): void; onClose(): void }>

@@ -47,6 +47,7 @@ export const schoolContract = {
     path: `${base}/logout`,
     auth: platformSetup,
     returns: empty,
+    problems: ['FORBIDDEN', 'CONFIG'],
     summary: 'Log out of the page of a school; ends the session and deletes the cookie',
   }),
 } as const satisfies Contract

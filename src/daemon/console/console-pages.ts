@@ -38,7 +38,7 @@ export const consolePages = (baseUrl: string, folder = packageRoot('dist/console
   builtPages({ path: '/console', name: 'web console', folder, access: consoleAccess(baseUrl) })
 
 /** Serves `/school`, for the administration of a tenant. */
-const schoolPages = (baseUrl: string, folder = packageRoot('dist/school')): ((app: Express) => void) =>
+export const schoolPages = (baseUrl: string, folder = packageRoot('dist/school')): ((app: Express) => void) =>
   builtPages({ path: '/school', name: 'school page', folder, access: schoolAccess(baseUrl) })
 
 type Built = Readonly<{ path: `/${string}`; name: string; folder: string; access: PageAccess }>

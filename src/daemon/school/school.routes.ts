@@ -32,7 +32,8 @@ export const schoolRoutes = (deps: SchoolDeps) =>
       if (token !== undefined && header(backgroundHeader) === undefined) setCookie(deps.school.cookie(token, schoolIdleMs))
       return shown
     },
-    closeSchool: async ({ actor, setCookie }) => {
+    closeSchool: async ({ actor, header, setCookie }) => {
+      assertSchoolPage(deps, header)
       await revokeOwnSession(deps, actor, { id: actor.sessionId })
       setCookie(deps.school.deletedCookie)
       return undefined

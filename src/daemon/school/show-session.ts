@@ -7,7 +7,7 @@ import type { SchoolDeps } from './deps.ts'
 
 type Deps = Pick<SchoolDeps, 'db' | 'roles'>
 
-/** What the page shows of its user, and which roles it gives out. */
+/** The user of the page, and which roles it gives out. */
 export async function showSession({ db, roles: book }: Deps, actor: PlatformPrincipal): Promise<SchoolSession> {
   const { slug, name } = await existingTenant(db, actor.tenantSlug)
   const user = await findUserById(db, actor.userId)
