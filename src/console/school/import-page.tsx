@@ -46,7 +46,7 @@ export function Page() {
   const run = () => {
     if (!input) return
     attempt(async () => {
-      // What was created before a failure is shown: its passwords come once.
+      // Users that were created before a failure are shown: their passwords come once.
       await sendAll(input, false, setReport).finally(() => queryClient.invalidateQueries({ queryKey: ['people'] }))
     })
   }

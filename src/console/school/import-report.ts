@@ -16,7 +16,7 @@ export const joined = (first: ImportReport, second: ImportReport): ImportReport 
 const order: readonly ImportOutcome[] = ['refused', 'disabled', 'erased', 'adopted']
 const rank = ({ outcome }: ImportLine): number => (order.includes(outcome) ? order.indexOf(outcome) : order.length)
 
-/** The lines of a report to show, at most so many; within a rank in the order of the file. */
+/** The first `max` lines of a report to show; within a rank in the order of the file. */
 export const shownLines = (lines: readonly ImportLine[], max: number): readonly ImportLine[] =>
   [...lines].sort((one, other) => rank(one) - rank(other) || one.line - other.line).slice(0, max)
 

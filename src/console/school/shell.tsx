@@ -44,7 +44,7 @@ function useLoginRedirect(): () => void {
     const next = below(leave.href)
     if (next.startsWith('/login')) return
     const leaving = navigate({ to: '/login', search: { next } as never, replace: true })
-    // What another person may not see must not stay.
+    // Nothing stays for the next person.
     void leaving.then(() => queryClient.clear())
   })
   return redirect

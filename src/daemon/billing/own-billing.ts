@@ -5,6 +5,7 @@ import type { ListedInvoice } from '../../core/payments/index.ts'
 import { findItem, type SubscriptionRecord, subscriptionsOf } from '../marketplace/index.ts'
 import { orProblem } from '../payments/index.ts'
 import { existingTenant } from '../tenants/index.ts'
+import { billsUrlOf } from './bills-url.ts'
 import { createPaymentCustomer } from './customers.ts'
 import type { BillingDeps } from './deps.ts'
 import { previewOf } from './preview.ts'
@@ -75,6 +76,6 @@ export async function openPaymentPage(deps: Deps, actor: PlatformPrincipal, { bi
   const { tenantSlug: slug } = actor
   if (billingEmail === undefined && (await existingTenant(deps.db, slug)).billingEmail === null)
     throw problem('CONFLICT', 'Your organisation has no mail address for invoices. fix: send one as billingEmail')
-  const { setupUrl, expiresAt } = await createPaymentCustomer(deps, actor, { slug, billingEmail, returnUrl: `${deps.baseUrl}/school/bills` })
+  const { setupUrl, expiresAt } = await createPaymentCustomer(deps, actor, { slug, billingEmail, returnUrl: billsUrlOf(deps.baseUrl) })
   return { url: setupUrl, expiresAt }
 }
