@@ -28,7 +28,7 @@ export type KitTexts = Readonly<typeof english>
 const Texts = createContext<KitTexts>(english)
 
 /** A page in another language gives the kit its words. */
-export const KitTextsProvider = ({ texts, children }: Readonly<{ texts: KitTexts; children: ReactNode }>) => (
+export const KitTextsProvider = ({ texts = english, children }: Readonly<{ texts: KitTexts | undefined; children: ReactNode }>) => (
   <Texts value={texts}>{children}</Texts>
 )
 

@@ -1,10 +1,11 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import type { Language } from '../../core/kit/index.ts'
 import { api, Button, KeyValues, PageHeader, Section, Status, type Theme, themes, useTheme } from '../kit/index.ts'
 import { NewPassword } from './new-password.tsx'
 import { Select, useRoleTitles } from './parts.tsx'
 import { queryClient, useSession } from './queries.ts'
-import { type Language, useLanguage } from './words.tsx'
+import { useLanguage } from './words.tsx'
 
 export function Page() {
   const { words, language, choose } = useLanguage()

@@ -1,4 +1,5 @@
 import type { Capability, ProblemCode } from '../../core/kit/index.ts'
+import { germanReasons } from '../../core/users/index.ts'
 import type { KitTexts } from '../kit/index.ts'
 import type { Words } from './en.ts'
 
@@ -116,15 +117,6 @@ const problems: Readonly<Partial<Record<ProblemCode, Readonly<{ title: string; w
   PAYMENT_FAILED: { title: 'Die Zahlung wurde abgelehnt', what: 'Es wurde nichts berechnet. Hinterlegen Sie ein anderes Zahlungsmittel.' },
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  'must be at least 8 characters': 'muss mindestens 8 Zeichen haben',
-  'must be at most 72 bytes': 'ist zu lang',
-  'must not be a common password: a well-known word, a row of the keyboard or a repetition':
-    'darf kein bekanntes Passwort sein: kein übliches Wort, keine Tastenreihe, keine Wiederholung',
-  'must be lower-case letters, digits and . _ = / + -, not starting with _': 'darf nur Kleinbuchstaben, Ziffern und . _ = / + - haben',
-  'must not be digits alone: the chat server reserves such names': 'darf nicht nur aus Ziffern bestehen',
-}
-
 const fields: Readonly<Record<string, string>> = {
   newPassword: 'Neues Passwort',
   password: 'Passwort',
@@ -151,7 +143,7 @@ const kit: KitTexts = {
   tryAgain: 'Noch einmal versuchen',
   next: 'Weiter:',
   request: 'Anfrage',
-  detail: (path, reason) => `${fields[path] ?? path} ${reasons[reason] ?? reason}`,
+  detail: (path, reason) => `${fields[path] ?? path} ${germanReasons[reason] ?? reason}`,
   problem: ({ code, message }) => {
     const { title = 'Das hat nicht geklappt', what = message } = problems[code] ?? {}
     return { title, what, fix: undefined }

@@ -3,7 +3,7 @@ import { api, Button, Check, Field, Link, PageHeader } from '../kit/index.ts'
 import { RoleChoice, Select, ShownPassword, useFormats } from './parts.tsx'
 import { queryClient, useSession } from './queries.ts'
 import { Required, Sheet, useAttempt } from './sheet.tsx'
-import { useWords } from './words.tsx'
+import { useLanguage, useWords } from './words.tsx'
 
 type Created = Awaited<ReturnType<typeof api.people.createPerson>>
 
@@ -49,7 +49,8 @@ function NewPerson({ onCreated }: Readonly<{ onCreated(created: Created): void }
   const [localpart, setLocalpart] = useState('')
   const [displayName, setDisplayName] = useState('')
   const [email, setEmail] = useState('')
-  const [locale, setLocale] = useState('')
+  const { language } = useLanguage()
+  const [locale, setLocale] = useState<string>(language)
   const [invite, setInvite] = useState(false)
   const [roles, setRoles] = useState<readonly string[]>(() => [initialRole(book) ?? ''].filter(Boolean))
   const { busy, error, attempt } = useAttempt()

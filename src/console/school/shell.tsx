@@ -6,7 +6,7 @@ import { isProblem } from '../../core/kit/index.ts'
 import { Empty, Link, Loading, onSessionEnd, PageHeader, ProblemView } from '../kit/index.ts'
 import { opens, pageOf, pages } from './pages.ts'
 import { queryClient, sessionQuery, useSession } from './queries.ts'
-import { useWords } from './words.tsx'
+import { useLanguage, useWords } from './words.tsx'
 
 const base = '/school'
 const below = (pathname: string) => pathname.replace(new RegExp(`^${base}`), '') || '/'
@@ -16,7 +16,10 @@ export function Shell() {
   const session = useQuery(sessionQuery)
   const toLogin = useLoginRedirect()
   const isLoggedOut = isProblem(session.error, 'UNAUTHENTICATED') || session.data?.passwordChangeRequired === true
+  const { learnLocale } = useLanguage()
+  const locale = session.data?.user.locale ?? null
   useEffect(() => onSessionEnd(toLogin), [toLogin])
+  useEffect(() => learnLocale(locale), [learnLocale, locale])
   useEffect(() => {
     if (isLoggedOut) toLogin()
   }, [isLoggedOut, toLogin])

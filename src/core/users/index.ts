@@ -24,6 +24,7 @@ export {
 } from './csv.ts'
 export { csvCell, csvLines } from './csv-text.ts'
 export { foldName, searchWords } from './fold-name.ts'
+export { germanReasons } from './german-reasons.ts'
 export { columnNotes, commonDomain, importCells, importColumns } from './import-columns.ts'
 export {
   capabilitiesOf,
