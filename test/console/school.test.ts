@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { passwordsFile, reportFile, shownLines } from '../../src/console/school/import-report.ts'
 import { recordedActions } from '../../src/core/audit/index.ts'
 import type { ImportLine } from '../../src/core/users/index.ts'
+import { loadRoleBook } from '../../src/daemon/users/index.ts'
 
 const line = (at: number, outcome: ImportLine['outcome'], more: Partial<ImportLine> = {}): ImportLine => ({
   ...{ line: at, localpart: `user${at}`, displayName: null, outcome, reason: null },
@@ -27,4 +28,10 @@ test('files of an import run no formula in a spreadsheet', () => {
   const lines = [line(2, 'created', { localpart: 'ben', displayName: '=cmd()' })]
   expect(reportFile({ lines })).toBe(`line,username,displayName,outcome,reason\r\n2,ben,"'=cmd()",created,\r\n`)
   expect(passwordsFile({ lines, passwords: { ben: 'aaaa-bbbb' } })).toBe(`username,displayName,password\r\nben,"'=cmd()",aaaa-bbbb\r\n`)
+})
+
+test('each shipped role has a German title', async () => {
+  const file = '../../src/console/school/de.ts'
+  const { roles } = await loadRoleBook('config/roles.yaml')
+  expect(Object.keys((await import(file)).de.roleTitles)).toEqual(Object.values(roles).map(({ title }) => title))
 })

@@ -100,6 +100,8 @@ export const en = {
   noPages: 'Your roles open no page here. Your own password is under Account.',
   mayNot: (capability: Capability) => `You need a role that may ${capabilities[capability]}.`,
   capabilities,
+  /** By the title of a role that is shipped. */
+  roleTitles: {} as Readonly<Record<string, string>>,
   more: 'Show more',
   all: 'all',
   none: 'none',

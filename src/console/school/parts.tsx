@@ -1,5 +1,6 @@
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
+import type { SchoolSession } from '../../core/school/index.ts'
 import { Button, Check, CopyButton, ProblemView, useSearchState } from '../kit/index.ts'
 import { useSession } from './queries.ts'
 import { useWords } from './words.tsx'
@@ -59,9 +60,15 @@ export function useFormats() {
   }
 }
 
+/** All roles with their titles: those that are shipped in the language of the page, others as the operator named them. */
+export function useRoles(): SchoolSession['roles'] {
+  const { roleTitles } = useWords()
+  return useSession().roles.map((role) => ({ ...role, title: roleTitles[role.title] ?? role.title }))
+}
+
 /** Titles of roles by name. */
 export function useRoleTitles(): (names: readonly string[]) => string {
-  const { roles } = useSession()
+  const roles = useRoles()
   const titles = new Map(roles.map(({ name, title }) => [name, title]))
   return (names) => names.map((name) => titles.get(name) ?? name).join(', ')
 }
@@ -71,7 +78,7 @@ type RolesProps = Readonly<{ selected: readonly string[]; onChange(roles: readon
 /** Roles to give out. One that allows more than the user's own stays as it is, and says why. */
 export function RoleChoice({ selected, onChange }: RolesProps) {
   const words = useWords()
-  const { roles } = useSession()
+  const roles = useRoles()
   return (
     <fieldset className="field roles">
       <legend>{words.people.roles}</legend>

@@ -1,9 +1,8 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import type { Person } from '../../core/people/index.ts'
 import { api, Empty, Link, Loading, PageHeader, Status, TextFilter, useSearchState } from '../kit/index.ts'
-import { Pages, SelectFilter, useRoleTitles, useSettled } from './parts.tsx'
+import { Pages, SelectFilter, useRoles, useRoleTitles, useSettled } from './parts.tsx'
 import { passwordTones, statusTones } from './person-status.ts'
-import { useSession } from './queries.ts'
 import { useWords } from './words.tsx'
 
 const pageSize = 100
@@ -11,7 +10,7 @@ const statuses = ['active', 'disabled', 'erased'] as const
 
 export function Page() {
   const words = useWords().people
-  const { roles } = useSession()
+  const roles = useRoles()
   const [{ q = '', status, role }] = useSearchState()
   const search = useSettled(q.trim())
   const filter = { ...(search && { search }), ...(status && { status: status as Person['status'] }), ...(role && { role }) }
