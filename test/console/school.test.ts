@@ -12,7 +12,7 @@ const line = (at: number, outcome: ImportLine['outcome'], more: Partial<ImportLi
 test('each action of the record has words in each language', async () => {
   for (const language of ['en', 'de']) {
     // Through a variable: its types are those of a browser.
-    const file = `../../src/console/school/${language}.ts`
+    const file = `../../src/console/school/words/${language}.ts`
     const words = (await import(file))[language]
     expect(Object.keys(words.record.actions).sort()).toEqual(Object.keys(recordedActions).sort())
     expect(Object.values(words.record.actions).filter((text) => text === '')).toEqual([])
@@ -31,7 +31,7 @@ test('files of an import run no formula in a spreadsheet', () => {
 })
 
 test('each shipped role has a German title', async () => {
-  const file = '../../src/console/school/de.ts'
+  const file = '../../src/console/school/words/de.ts'
   const { roles } = await loadRoleBook('config/roles.yaml')
   expect(Object.keys((await import(file)).de.roleTitles)).toEqual(Object.values(roles).map(({ title }) => title))
 })

@@ -30,7 +30,7 @@ export function Page() {
             columns={[
               { title: words.name, cell: ({ id, name }) => <Link to={`/boards/${id}`}>{name}</Link> },
               { title: words.status, cell: ({ status }) => <Status tone={tones[status] ?? 'off'}>{words.statuses[status] ?? status}</Status> },
-              { title: words.changed, cell: ({ updatedAt }) => moment(updatedAt) },
+              { title: words.changed, isNamed: true, cell: ({ updatedAt }) => moment(updatedAt) },
             ]}
           />
         )}

@@ -36,6 +36,7 @@ function Installed() {
               { title: words.name, cell: ({ name }) => name },
               {
                 title: words.version,
+                isNamed: true,
                 cell: ({ version, updateAvailable }) => (updateAvailable ? `${version}; ${words.update(updateAvailable)}` : version),
               },
               {
@@ -72,6 +73,7 @@ function Items() {
               { title: words.name, cell: ({ name }) => name },
               {
                 title: words.version,
+                isNamed: true,
                 cell: ({ installedVersion, currentVersion, updateAvailable }) =>
                   updateAvailable ? `${installedVersion}; ${words.update(currentVersion)}` : installedVersion,
               },
@@ -84,7 +86,7 @@ function Items() {
                     <Status tone="off">{bills.cancelled}</Status>
                   ),
               },
-              { title: words.until, cell: ({ paidUntil }) => paidUntil && day(paidUntil) },
+              { title: words.until, isNamed: true, cell: ({ paidUntil }) => paidUntil && day(paidUntil) },
             ]}
           />
         )}

@@ -1,6 +1,6 @@
 import type { ComponentType } from 'react'
 import type { Capability } from '../../core/kit/index.ts'
-import type { Words } from './en.ts'
+import type { Words } from './words/en.ts'
 
 type SchoolPage = Readonly<{
   /** Below /school, in the form of the router. */

@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
 import { Empty } from '../kit/index.ts'
 
-type Column<Row> = Readonly<{ title: string; cell(row: Row): ReactNode }>
+/** `isNamed`: a card shows the title before the value, which does not speak for itself. */
+type Column<Row> = Readonly<{ title: string; isNamed?: boolean; cell(row: Row): ReactNode }>
 type PlainListProps<Row> = Readonly<{
   label: string
   rows: readonly Row[]
@@ -28,8 +29,10 @@ export function PlainList<Row>({ label, rows, rowKey, columns, empty }: PlainLis
       <tbody>
         {rows.map((row) => (
           <tr key={rowKey(row)}>
-            {columns.map(({ title, cell }) => (
-              <td key={title}>{cell(row)}</td>
+            {columns.map(({ title, isNamed, cell }) => (
+              <td key={title} data-label={isNamed ? title : undefined}>
+                {cell(row)}
+              </td>
             ))}
           </tr>
         ))}

@@ -38,7 +38,7 @@ export function Page() {
                 title: words.status,
                 cell: ({ status }) => <Status tone={tones[status] ?? 'off'}>{words.runStatuses[status] ?? status}</Status>,
               },
-              { title: words.ended, cell: ({ completedAt }) => completedAt && moment(completedAt) },
+              { title: words.ended, isNamed: true, cell: ({ completedAt }) => completedAt && moment(completedAt) },
             ]}
           />
         )}

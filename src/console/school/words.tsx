@@ -2,8 +2,8 @@ import { createContext, type ReactNode, useContext, useEffect, useMemo, useState
 import { I18nProvider } from 'react-aria-components'
 import { type Language, languageOf } from '../../core/kit/index.ts'
 import { KitTextsProvider } from '../kit/index.ts'
-import { de } from './de.ts'
-import { en, type Words } from './en.ts'
+import { de } from './words/de.ts'
+import { en, type Words } from './words/en.ts'
 
 const catalogues: Readonly<Record<Language, Words>> = { de, en }
 export const languages = Object.keys(catalogues) as Language[]
