@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../../core/kit/index.ts'
+import { type ProblemCode, splitFix } from '../../../core/kit/index.ts'
 import { germanReasons } from '../../../core/users/index.ts'
 import type { KitTexts } from '../../kit/index.ts'
 
@@ -58,7 +58,7 @@ export const deKit: KitTexts = {
   request: 'Anfrage',
   detail: (path, reason) => `${fields[path] ?? path} ${germanReasons[reason] ?? reason}`,
   problem: ({ code, message }) => {
-    const { title = 'Das hat nicht geklappt', what = message } = problems[code] ?? {}
-    return { title, what, fix: undefined }
+    const { title = 'Das hat nicht geklappt', what } = problems[code] ?? {}
+    return what === undefined ? { title, ...splitFix(message) } : { title, what, fix: undefined }
   },
 }
