@@ -19,7 +19,7 @@ let browser: Browser
 let url: string
 
 beforeAll(async () => {
-  const more = hasStripeMock
+  const more: Record<string, string> = hasStripeMock
     ? { TENANTRY_STRIPE_SECRET_KEY: 'sk_test_123', TENANTRY_STRIPE_API: await aStripeMock((close) => void closers.push(close)) }
     : {}
   ;[all, browser] = await Promise.all([simulatedTenants({ more }), openBrowser()])
@@ -121,7 +121,9 @@ test('on a phone: create a teacher, end a lock, import a list, read the record',
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Startpasswörter herunterladen' }).click(),
   ])
-  expect(await readFile(await file.path(), 'utf8')).toMatch(/^\ufeffusername,displayName,password\r\nmia\.kurz,Mia Kurz,\w{4}(-\w{4}){3}\r\n$/)
+  expect(await readFile(await file.path(), 'utf8')).toMatch(
+    /^\ufeffusername,displayName,password\r\nmia\.kurz,Mia Kurz,\w{4}(-\w{4}){3}\r\n$/,
+  )
   await look(page, 'imported')
 
   await page.getByRole('link', { name: 'Protokoll' }).click()
@@ -160,7 +162,7 @@ test('in English on a wide window: bills, lists, account and logout', async () =
     await page.getByRole('button', { name: 'Set the means of payment…' }).click()
     await page.getByLabel('Mail address for invoices').fill('office@linden.example')
     await look(page, 'payment-wide')
-    const asked = page.waitForResponse(({ url: at }) => at.endsWith('/billing/payment-method'))
+    const asked = page.waitForResponse((response) => response.url().endsWith('/billing/payment-method'))
     await page.route(/^https:/, (route) => route.fulfill({ body: 'the provider', contentType: 'text/html' }))
     await page.getByRole('alertdialog').getByRole('button', { name: 'Set the means of payment' }).click()
     expect((await asked).status()).toBe(200)

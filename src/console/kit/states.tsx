@@ -20,12 +20,12 @@ export const Empty = ({ title, children, tone = 'ok' }: Readonly<{ title: string
 export function Loading({ rows = 3, label }: Readonly<{ rows?: number; label?: string }>) {
   const texts = useKitTexts()
   return (
-  <div className="loading" role="status" aria-label={label ?? texts.loading}>
-    {Array.from({ length: rows }, (_, row) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: placeholders are all alike
-      <span key={row} className="placeholder" />
-    ))}
-  </div>
+    <div className="loading" role="status" aria-label={label ?? texts.loading}>
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: placeholders are all alike
+        <span key={row} className="placeholder" />
+      ))}
+    </div>
   )
 }
 
@@ -40,8 +40,7 @@ export function ProblemView({ error, onRetry }: Readonly<{ error: unknown; onRet
   return (
     <div className="problem" role="alert">
       <p className="problem-title">
-        <Icon tone={error.code === 'FORBIDDEN' ? 'off' : 'failed'} /> {title}{' '}
-        <code className="dim">{error.code}</code>
+        <Icon tone={error.code === 'FORBIDDEN' ? 'off' : 'failed'} /> {title} <code className="dim">{error.code}</code>
       </p>
       <p>{what}</p>
       <Details error={error} />
@@ -59,13 +58,13 @@ export function ProblemView({ error, onRetry }: Readonly<{ error: unknown; onRet
 function Bug({ error, onRetry }: Readonly<{ error: unknown; onRetry?: (() => void) | undefined }>) {
   const texts = useKitTexts()
   return (
-  <div className="problem" role="alert">
-    <p className="problem-title">
-      <Icon tone="failed" /> {texts.pageFailed}
-    </p>
-    <p>{error instanceof Error ? error.message : String(error)}</p>
-    <Footer onRetry={onRetry} />
-  </div>
+    <div className="problem" role="alert">
+      <p className="problem-title">
+        <Icon tone="failed" /> {texts.pageFailed}
+      </p>
+      <p>{error instanceof Error ? error.message : String(error)}</p>
+      <Footer onRetry={onRetry} />
+    </div>
   )
 }
 

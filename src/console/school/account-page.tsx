@@ -22,10 +22,7 @@ export function Page() {
   }
   return (
     <>
-      <PageHeader
-        title={user.displayName ?? user.username}
-        actions={<Button onPress={() => void logOut()}>{account.logout}</Button>}
-      />
+      <PageHeader title={user.displayName ?? user.username} actions={<Button onPress={() => void logOut()}>{account.logout}</Button>} />
       <KeyValues
         facts={[
           [account.user, user.username],

@@ -29,7 +29,10 @@ export function Page() {
             empty={words.empty}
             columns={[
               { title: words.name, cell: ({ id, name }) => <Link to={`/boards/${id}`}>{name}</Link> },
-              { title: words.status, cell: ({ status }) => <Status tone={tones[status] ?? 'off'}>{words.statuses[status] ?? status}</Status> },
+              {
+                title: words.status,
+                cell: ({ status }) => <Status tone={tones[status] ?? 'off'}>{words.statuses[status] ?? status}</Status>,
+              },
               { title: words.changed, isNamed: true, cell: ({ updatedAt }) => moment(updatedAt) },
             ]}
           />

@@ -83,7 +83,9 @@ function Login({ tenant, setTenant, onDone, onForgot }: LoginProps) {
   const { busy, error, attempt } = useAttempt()
   const submit = () =>
     attempt(async () => {
-      const { passwordChangeRequired } = await api.school.openSchool({ body: { tenant: tenant.trim(), username: username.trim(), password } })
+      const { passwordChangeRequired } = await api.school.openSchool({
+        body: { tenant: tenant.trim(), username: username.trim(), password },
+      })
       onDone(passwordChangeRequired, password)
     })
   return (

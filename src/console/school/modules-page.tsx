@@ -80,11 +80,7 @@ function Items() {
               {
                 title: words.status,
                 cell: ({ status }) =>
-                  status === 'active' ? (
-                    <Status tone="ok">{words.statuses.active}</Status>
-                  ) : (
-                    <Status tone="off">{bills.cancelled}</Status>
-                  ),
+                  status === 'active' ? <Status tone="ok">{words.statuses.active}</Status> : <Status tone="off">{bills.cancelled}</Status>,
               },
               { title: words.until, isNamed: true, cell: ({ paidUntil }) => paidUntil && day(paidUntil) },
             ]}

@@ -27,7 +27,9 @@ function Result({ created: { user, chat, password, invitedUntil }, onAnother }: 
     <div className="consequence">
       {chat === 'existed' && <p>{words.adopted}</p>}
       {invitedUntil !== null && <p>{words.invitedUntil(moment(invitedUntil))}</p>}
-      {password !== null && invitedUntil === null && <ShownPassword label={`${words.initial}: ${user.localpart}`}>{password}</ShownPassword>}
+      {password !== null && invitedUntil === null && (
+        <ShownPassword label={`${words.initial}: ${user.localpart}`}>{password}</ShownPassword>
+      )}
       <p className="page-actions">
         <Link to={`/people/${user.userId}`} className="button plain">
           {words.open}

@@ -35,7 +35,12 @@ function Shown({ person }: Readonly<{ person: PersonDetails }>) {
           [words.roles, titles(person.roles)],
           [words.email, person.email],
           [words.locale, person.locale],
-          [words.password, <Status key="p" tone={passwordTones[person.password]}>{words.passwords[person.password]}</Status>],
+          [
+            words.password,
+            <Status key="p" tone={passwordTones[person.password]}>
+              {words.passwords[person.password]}
+            </Status>,
+          ],
           [own.locked, lockedUntil && <Status tone="warning">{own.lockedUntil(moment(lockedUntil))}</Status>],
           [own.link, linkUntil && own.linkUntil(moment(linkUntil))],
           [own.sessions, String(person.openSessions)],

@@ -27,11 +27,7 @@ export function Page() {
       <div className="toolbar">
         <DayFilter label={words.from} name="from" />
         <DayFilter label={words.to} name="to" />
-        <SelectFilter
-          name="action"
-          label={words.action}
-          choices={actions.sort((one, other) => one.label.localeCompare(other.label))}
-        />
+        <SelectFilter name="action" label={words.action} choices={actions.sort((one, other) => one.label.localeCompare(other.label))} />
       </div>
       {userId && <OnlyPerson userId={userId} />}
       <Pages query={record}>{record.isPending ? <Loading rows={8} /> : <Entries entries={entries} />}</Pages>

@@ -20,7 +20,6 @@ const Chosen = createContext<Chosen>({ words: en, language: 'en', choose: () => 
 const key = 'school-language'
 const stored = () => languages.find((one) => one === localStorage.getItem(key))
 
-
 /** The language that was chosen in this browser, else that of the user, else that of the browser. */
 export function LanguageProvider({ children }: Readonly<{ children: ReactNode }>) {
   const [chosen, setChosen] = useState(stored)

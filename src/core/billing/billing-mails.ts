@@ -32,7 +32,9 @@ export const periodEndMail = (preview: Preview, { tenantName, isTaxed }: Announc
 const newMeans = (billsUrl: string): string =>
   `Users who manage bills store another one at ${billsUrl}. The operator of your platform can send you a link for it too.`
 
-type Failed = Readonly<{ tenantName: string; isUnpaid: boolean; isInstalled: boolean; billsUrl: string } & ({ itemName: string } | { plan: string })>
+type Failed = Readonly<
+  { tenantName: string; isUnpaid: boolean; isInstalled: boolean; billsUrl: string } & ({ itemName: string } | { plan: string })
+>
 
 /** A payment could not be collected; nothing was taken away. */
 export const paymentFailedMail = ({ tenantName, isUnpaid, isInstalled, billsUrl, ...of }: Failed): BillingMail => {
@@ -56,5 +58,5 @@ export const invoiceFailedMail = ({ tenantName, itemName, invoiceId, amount, has
     `Hello ${tenantName},`,
     `your invoice for ${itemName} over ${moneyText(amount)} (${invoiceId}) is not paid. ` +
       (hasEnded ? 'It is for the time until the subscription ended.' : 'Everything stays installed.'),
-    'Check your means of payment, or pay the invoice by the link in the mail of the payment provider. ' + newMeans(billsUrl),
+    `Check your means of payment, or pay the invoice by the link in the mail of the payment provider. ${newMeans(billsUrl)}`,
   ])

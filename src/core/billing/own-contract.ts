@@ -16,7 +16,9 @@ const PaidSubscription = z.object({
   priceModel: z.enum(['flat-monthly', 'per-active-user']),
   priceCents: z.int(),
   currency: z.string(),
-  periodEnd: Timestamp.nullable().meta({ description: 'End of the present period at the payment provider; of a cancelled one, until when it is paid' }),
+  periodEnd: Timestamp.nullable().meta({
+    description: 'End of the present period at the payment provider; of a cancelled one, until when it is paid',
+  }),
 })
 
 const OwnBilling = z.object({

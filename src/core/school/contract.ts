@@ -18,7 +18,9 @@ const SchoolSession = z.object({
   roles: z
     .array(z.object({ name: RoleName, title: z.string(), isGrantable: z.boolean() }))
     .meta({ description: 'All roles; you give out those whose capabilities you have' }),
-  passwordChangeRequired: z.boolean().meta({ description: 'The password is an initial one: until it is changed, all else answers SETUP_REQUIRED' }),
+  passwordChangeRequired: z
+    .boolean()
+    .meta({ description: 'The password is an initial one: until it is changed, all else answers SETUP_REQUIRED' }),
 })
 export type SchoolSession = Readonly<z.infer<typeof SchoolSession>>
 

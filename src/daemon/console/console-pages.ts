@@ -54,10 +54,17 @@ function builtPages({ path, name, folder, access }: Built): (app: Express) => vo
   const missing: RequestHandler = ({ originalUrl }) => {
     throw problem('NOT_FOUND', `${originalUrl} does not exist. fix: reload the page, the ${name} was updated`)
   }
-  const page = (file: string): RequestHandler => (_, response) => sendPage(response, { folder, file, name })
+  const page =
+    (file: string): RequestHandler =>
+    (_, response) =>
+      sendPage(response, { folder, file, name })
   return (app) => {
     app.use(path, guard)
-    app.use(`${path}/assets`, express.static(join(folder, 'assets'), { immutable: true, maxAge: '1y', index: false, redirect: false }), missing)
+    app.use(
+      `${path}/assets`,
+      express.static(join(folder, 'assets'), { immutable: true, maxAge: '1y', index: false, redirect: false }),
+      missing,
+    )
     for (const file of ['favicon.svg', 'reload.js']) app.get(`${path}/${file}`, page(file))
     app.get(`${path}{/*rest}`, page('index.html'))
   }
@@ -70,8 +77,7 @@ function sendPage(response: Response, { folder, file, name }: Page): Promise<voi
   return new Promise((sent, failed) => {
     response.sendFile(file, { root: folder }, (error) => {
       if (!error) sent()
-      else if ((error as { code?: string }).code === 'ENOENT')
-        failed(problem('NOT_FOUND', `The ${name} is not built. fix: npm run build`))
+      else if ((error as { code?: string }).code === 'ENOENT') failed(problem('NOT_FOUND', `The ${name} is not built. fix: npm run build`))
       else sent()
     })
   })

@@ -46,7 +46,11 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
   const share = anonymousShare({ clock, draining, metrics })
   const paceAddress = refusalPace(gates, limits.perAddress / 3)
   const all = addressGate(gates, perAddress)
-  const loginGate = addressGate(gates, { perSecond: limits.loginsPerAddress, atOnce: limits.loginsPerAddress, buffered: limits.loginBuffer })
+  const loginGate = addressGate(gates, {
+    perSecond: limits.loginsPerAddress,
+    atOnce: limits.loginsPerAddress,
+    buffered: limits.loginBuffer,
+  })
   // The files of the web console and of the page of schools: one page loads dozens.
   const assets = addressGate(gates, { ...perAddress, atOnce: 10 * limits.perAddress })
   return {

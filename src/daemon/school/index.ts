@@ -5,7 +5,7 @@ import type { SchoolDeps } from './deps.ts'
 import { schoolRoutes } from './school.routes.ts'
 
 export type { SchoolDeps } from './deps.ts'
-export { schoolAccess, schoolToken } from './school-access.ts'
 export { schoolRoutes } from './school.routes.ts'
+export { schoolAccess, schoolToken } from './school-access.ts'
 
 export const schoolFeature = feature<SchoolDeps>({ name: 'school', routes: schoolRoutes })

@@ -133,7 +133,10 @@ onBothDialects('bills of the own tenant', (fresh) => {
     const again = await as('tenant-admin').openPaymentPage()
     expect(again.url).not.toBe(url)
     const links = room.double.calls.filter(({ operation }) => operation === 'createSetupLink').map(({ input }) => input)
-    expect(links).toMatchObject([{ returnUrl: 'https://platform.example/school/bills' }, { returnUrl: 'https://platform.example/school/bills' }])
+    expect(links).toMatchObject([
+      { returnUrl: 'https://platform.example/school/bills' },
+      { returnUrl: 'https://platform.example/school/bills' },
+    ])
     const audit = room.db.selectFrom('audit').select(['actor', 'subject']).where('action', '=', 'payment.setup-link').orderBy('seq')
     expect(await audit.execute()).toEqual([
       { actor: 'user:@principal:acme.example', subject: 'acme' },

@@ -80,7 +80,9 @@ onBothDialects('passwords of a tenant', (fresh) => {
     const boss = await world.aUser('boss', ['tenant-admin'])
     await boss.api.createPerson({ body: { localpart: 'anna', email: 'anna@school.example', locale: 'de-AT', invite: true } })
     await world.work()
-    expect(world.mails).toMatchObject([{ subject: 'Ihr Konto bei School acme', text: expect.stringContaining('Ihr Anmeldename ist anna.') }])
+    expect(world.mails).toMatchObject([
+      { subject: 'Ihr Konto bei School acme', text: expect.stringContaining('Ihr Anmeldename ist anna.') },
+    ])
     const page = await world.operator.showPasswordPage({ query: { token: world.tokenOfMail() } })
     expect(page).toMatch(/<html lang="de">[\s\S]*Passwort wählen[\s\S]*Für anna bei School acme/)
     const address = `${world.url}/api/public/password?token=${encodeURIComponent(world.tokenOfMail())}`

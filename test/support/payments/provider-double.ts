@@ -38,7 +38,11 @@ const leastChargeCents = 50
 
 /** A draft has no page. */
 const unpublished = { number: null, pageUrl: null, pdfUrl: null } as const
-const published = (id: string) => ({ number: id.toUpperCase(), pageUrl: `https://pay.example/${id}`, pdfUrl: `https://pay.example/${id}.pdf` })
+const published = (id: string) => ({
+  number: id.toUpperCase(),
+  pageUrl: `https://pay.example/${id}`,
+  pdfUrl: `https://pay.example/${id}.pdf`,
+})
 
 /** A provider with state and money: charges, renews, finalises and pays as its clock moves. */
 export function paymentDouble(

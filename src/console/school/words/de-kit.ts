@@ -25,7 +25,10 @@ const problems: Readonly<Partial<Record<ProblemCode, Readonly<{ title: string; w
   UNREACHABLE: { title: 'Keine Verbindung', what: 'Die Plattform antwortet nicht. Prüfen Sie das Netz.' },
   UNAVAILABLE: { title: 'Zurzeit nicht möglich', what: 'Versuchen Sie es in einem Moment noch einmal.' },
   INTERNAL: { title: 'Fehler der Plattform', what: 'Melden Sie dem Betreiber die Nummer der Anfrage.' },
-  PAYMENTS_UNAVAILABLE: { title: 'Der Zahlungsanbieter antwortet nicht', what: 'Es wurde nichts berechnet. Versuchen Sie es später noch einmal.' },
+  PAYMENTS_UNAVAILABLE: {
+    title: 'Der Zahlungsanbieter antwortet nicht',
+    what: 'Es wurde nichts berechnet. Versuchen Sie es später noch einmal.',
+  },
   PAYMENT_FAILED: { title: 'Die Zahlung wurde abgelehnt', what: 'Es wurde nichts berechnet. Hinterlegen Sie ein anderes Zahlungsmittel.' },
 }
 

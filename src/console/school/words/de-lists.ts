@@ -24,7 +24,8 @@ export const deLists: Pick<Words, 'bills' | 'spaces' | 'boards' | 'modules'> = {
     noEmail: 'noch keine Adresse',
     noProvider: 'Diese Plattform zieht keine Zahlungen ein. Fragen Sie den Betreiber.',
     payment: 'Zahlungsmittel',
-    paymentText: 'Öffnet die Seite des Zahlungsanbieters. Dort hinterlegen Sie eine Karte oder ein Konto; die Plattform sieht die Nummern nie.',
+    paymentText:
+      'Öffnet die Seite des Zahlungsanbieters. Dort hinterlegen Sie eine Karte oder ein Konto; die Plattform sieht die Nummern nie.',
     paymentButton: 'Zahlungsmittel hinterlegen',
     paymentEmail: 'Mailadresse für Rechnungen',
     next: (month) => `Kosten im ${month}`,

@@ -74,7 +74,8 @@ export const dePeople: Pick<Words, 'people' | 'person' | 'import'> = {
     exportTitle: (name) => `Daten von ${name} exportieren?`,
     erase: 'Löschen',
     eraseTitle: (name) => `${name} endgültig löschen?`,
-    eraseText: 'Die Sitzungen enden sofort, die Daten der Person werden entfernt. Das lässt sich nicht rückgängig machen. Das Protokoll behält den Anmeldenamen.',
+    eraseText:
+      'Die Sitzungen enden sofort, die Daten der Person werden entfernt. Das lässt sich nicht rückgängig machen. Das Protokoll behält den Anmeldenamen.',
     reason: 'Grund',
   },
   import: {
@@ -114,7 +115,8 @@ export const dePeople: Pick<Words, 'people' | 'person' | 'import'> = {
     cut: (shown, all) => `${shown} von ${all} Zeilen sind zu sehen, abgelehnte zuerst. Die Datei hat alle.`,
     report: 'Bericht herunterladen',
     passwords: (many) => count(many, 'Startpasswort', 'Startpasswörter'),
-    passwordsHint: 'Sie werden nur jetzt angezeigt. Speichern Sie die Datei und geben Sie jedes Passwort persönlich oder auf Papier weiter.',
+    passwordsHint:
+      'Sie werden nur jetzt angezeigt. Speichern Sie die Datei und geben Sie jedes Passwort persönlich oder auf Papier weiter.',
     downloadPasswords: 'Startpasswörter herunterladen',
     again: 'Andere Datei wählen',
     tooLarge: 'Die Datei hat mehr als 5 MB. Teilen Sie sie.',
