@@ -36,9 +36,9 @@ const router = createRouter({
   defaultErrorComponent: ({ error }) => <ProblemView error={error} onRetry={() => location.reload()} />,
 })
 
-export const App = () => (
+export const App = ({ first }: Readonly<{ first: Parameters<typeof LanguageProvider>[0]['first'] }>) => (
   <QueryClientProvider client={queryClient}>
-    <LanguageProvider>
+    <LanguageProvider first={first}>
       <RouterProvider router={router} />
     </LanguageProvider>
   </QueryClientProvider>

@@ -28,7 +28,7 @@ async function sendAll({ file, emails, invite, names, ignoreColumns }: Input, dr
 
 export function Page() {
   const { import: words } = useWords()
-  const [options, setOptions] = useState<Options>({ emails: true, invite: false, names: false, ignoreColumns: false })
+  const [options, setOptions] = useState<Options>({ emails: false, invite: false, names: false, ignoreColumns: false })
   const [file, setFile] = useState<File>()
   const [input, setInput] = useState<Input>()
   const [report, setReport] = useState<ImportReport & { encoding?: string | null }>()

@@ -3,11 +3,14 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { applyTheme } from '../kit/index.ts'
 import { App } from './app.tsx'
+import { firstWords } from './words.tsx'
 
 applyTheme()
 
-createRoot(document.getElementById('root') as HTMLElement).render(
-  <StrictMode>
-    <App />
-  </StrictMode>,
+void firstWords().then((first) =>
+  createRoot(document.getElementById('root') as HTMLElement).render(
+    <StrictMode>
+      <App first={first} />
+    </StrictMode>,
+  ),
 )

@@ -34,7 +34,7 @@ function Shown({ person }: Readonly<{ person: PersonDetails }>) {
           [own.chat, <Id key="id">{matrixUserId}</Id>],
           [words.roles, titles(person.roles)],
           [words.email, person.email],
-          [words.locale, person.locale],
+          [words.locale, person.locale && (words.locales[person.locale] ?? person.locale)],
           [
             words.password,
             <Status key="p" tone={passwordTones[person.password]}>

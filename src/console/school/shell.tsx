@@ -59,6 +59,9 @@ function Frame() {
   const { pathname } = useLocation()
   const here = below(pathname)
   const page = pageOf(here)
+  // On a phone the navigation scrolls sideways.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page has another entry
+  useEffect(() => document.querySelector('.school-link[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [here])
   return (
     <div className="school">
       <a className="skip" href="#main">

@@ -15,7 +15,7 @@ export const enPeople = {
     password: 'Password',
     email: 'Mail address',
     locale: 'Language',
-    locales: { de: 'German', en: 'English' },
+    locales: { de: 'German', en: 'English' } as Readonly<Record<string, string>>,
     add: 'New person',
     import: 'Import a list',
     empty: 'No people yet',
