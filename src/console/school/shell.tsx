@@ -61,7 +61,9 @@ function Frame() {
   const page = pageOf(here)
   // On a phone the navigation scrolls sideways.
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page has another entry
-  useEffect(() => document.querySelector('.school-link[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [here])
+  useEffect(() => {
+    document.querySelector('.school-link[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [here])
   return (
     <div className="school">
       <a className="skip" href="#main">
