@@ -170,6 +170,11 @@ test('in English on a wide window: bills, lists, account and logout', async () =
     await page.getByText('the provider').waitFor()
     await page.goto(`${url}/school/bills`)
     await page.getByText('office@linden.example').waitFor()
+    await page.getByRole('status').waitFor({ state: 'detached' })
+    await look(page, 'invoices-wide')
+    await page.setViewportSize(phone.viewport)
+    await look(page, 'invoices')
+    await page.setViewportSize({ width: 1280, height: 800 })
   }
   for (const [link, heading] of [
     ['People', 'People'],

@@ -96,7 +96,7 @@ function Details({ details }: Readonly<{ details: RecordEntry['details'] }>) {
     if (value === true || value === false) return value ? words.yes : words.no
     if (isTime(value)) return moment(value)
     if (Array.isArray(value)) return titles(value.map(String))
-    return typeof value === 'object' ? JSON.stringify(value) : String(value)
+    return typeof value === 'object' ? JSON.stringify(value) : (words.values[String(value)] ?? String(value))
   }
   const shown = Object.entries(details).filter(([, value]) => value !== null && value !== '')
   return <>{shown.map(([field, value]) => `${words.fields[field] ?? field}: ${textOf(value)}`).join('; ')}</>

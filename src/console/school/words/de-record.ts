@@ -104,6 +104,7 @@ export const deRecord: Pick<Words, 'record'> = {
       amountCents: 'Cent',
       currency: 'Währung',
     },
+    values: { created: 'angelegt', existed: 'gab es schon', reset: 'zurückgesetzt' },
     yes: 'ja',
     no: 'nein',
     onlyPerson: 'Nur Einträge zu einer Person',

@@ -103,6 +103,7 @@ export const enRecord = {
       amountCents: 'cents',
       currency: 'currency',
     } as Readonly<Record<string, string>>,
+    values: { created: 'created', existed: 'existed', reset: 'reset' } as Readonly<Record<string, string>>,
     yes: 'yes',
     no: 'no',
     onlyPerson: 'Only entries about one person',
