@@ -7,6 +7,7 @@ import { authenticateAgent } from '../hosts/index.ts'
 import type { Authenticators, HttpMetrics, Served } from '../http/index.ts'
 import type { Limits } from '../limits/index.ts'
 import { authenticateDeveloper } from '../modules/index.ts'
+import { schoolToken } from '../school/index.ts'
 import { runLoops } from '../work/index.ts'
 import type { BaseDeps } from './base-deps.ts'
 import { type Declared, type Deps, openDeps } from './deps.ts'
@@ -41,6 +42,7 @@ export async function compose(base: BaseDeps): Promise<Composed> {
       automation: authenticateAutomation({ ...base, automation: base.config.automation }),
       developer: authenticateDeveloper(base),
       platform: deps.platform,
+      school: schoolToken(deps.school),
     },
     metrics: deps.metrics,
     limits: deps.limits,

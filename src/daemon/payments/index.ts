@@ -4,7 +4,7 @@
 // It changes nothing at the provider to remove a difference: it names it.
 import './billing/billing.tables.ts'
 import './payments.tables.ts'
-import { billingContract } from '../../core/billing/index.ts'
+import { billingContract, ownBillingContract } from '../../core/billing/index.ts'
 import { paymentsContract, webhooksContract } from '../../core/payments/index.ts'
 import { defineCron, feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
@@ -17,6 +17,7 @@ import { deleteOldStatements } from './billing/delete-old-statements.ts'
 import type { BillingDeps } from './billing/deps.ts'
 import { invoiceMailTopic, mailInvoiceFailed, mailPaymentFailed, paymentMailTopic } from './billing/failure-mails.ts'
 import { listPayouts, listUsage } from './billing/list-billing.ts'
+import { listOwnInvoices, openPaymentPage, showOwnBilling } from './billing/own-billing.ts'
 import { setDeveloperVendor } from './billing/pay-developers.ts'
 import { previewBilling } from './billing/preview.ts'
 import { reconcilePage } from './billing/reconcile.ts'
@@ -78,6 +79,11 @@ export const paymentsFeature = feature<Deps>({
       reconcileBilling: ({ query }) => reconcilePage(deps, query),
       showTenantBilling: ({ params }) => showTenantBilling(deps, params),
       createPaymentCustomer: ({ actor, params, body }) => createPaymentCustomer(deps, actor, { ...params, ...body }),
+    }),
+    ...serveContract(ownBillingContract, {
+      showOwnBilling: ({ actor }) => showOwnBilling(deps, actor),
+      listOwnInvoices: ({ actor, query }) => listOwnInvoices(deps, actor, query),
+      openPaymentPage: ({ actor, body }) => openPaymentPage(deps, actor, body),
     }),
   ],
   jobs: (deps) => ({
