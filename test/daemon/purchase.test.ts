@@ -165,7 +165,8 @@ test('a vendor sells, tenants pay each month, and each euro goes to whom it belo
   operator = await admin()
   for (let nth = 0; nth < 5; nth++) await trigger('marketplace-monthly-billing')
   await trigger('billing-usage-aggregation')
-  const waiting = async () => (await operator.jobs.listJobs({})).jobs.filter(({ topic }) => topic === 'cron' || topic.startsWith('billing.'))
+  const waiting = async () =>
+    (await operator.jobs.listJobs({})).jobs.filter(({ topic }) => topic === 'cron' || topic.startsWith('billing.'))
   await untilTrue(async () => (await waiting()).length === 0)
   expect(await preview('2026-03')).toMatchObject({ totalCents: 300 })
   moveTo('2026-04-06T00:00:00.000Z')

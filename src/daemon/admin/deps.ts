@@ -3,7 +3,7 @@ import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import type { ConsoleAccess } from './console-access.ts'
-import type { CompanyLogin } from './provider-login.ts'
+import type { CompanyLogin } from './login-provider.ts'
 
 export type AdminDeps = Readonly<{
   db: Db

@@ -16,8 +16,7 @@ export { cleanExpiredCredentials } from './clean-expired-credentials.ts'
 export { consoleAccess } from './console-access.ts'
 export { makeLoginLinks } from './console-sessions.ts'
 export type { AdminDeps, LoginLinks } from './deps.ts'
-export { openLoginProvider } from './login-provider.ts'
-export type { CompanyLogin } from './provider-login.ts'
+export { type CompanyLogin, openLoginProvider } from './login-provider.ts'
 export { resetTotp } from './totp.ts'
 
 export const adminFeature = feature<AdminDeps & CleanupDeps>({

@@ -1,5 +1,5 @@
 import type * as Oidc from 'openid-client'
-import { type ProviderClaims, provenAtMs } from '../../core/admin/index.ts'
+import { type ProviderClaims, provenAtMs, type RoleGroups, type SecondFactorValues } from '../../core/admin/index.ts'
 import { type Problem, problem, type Secret } from '../../core/kit/index.ts'
 
 /** The values that tie the answer of the provider to the browser that asked. */
@@ -16,6 +16,15 @@ export type LoginProvider = Readonly<{
   addressOf(attempt: LoginAttempt, prove: boolean): Promise<string>
   /** Checks the answer, which is the query of the address that the provider led to. Throws LOGIN_FAILED, LOGIN_PROVIDER_UNAVAILABLE. */
   personOf(query: string, attempt: LoginAttempt): Promise<ProviderLogin>
+}>
+
+/** The provider, and what its claims mean here. */
+export type CompanyLogin = Readonly<{
+  provider: LoginProvider
+  nameClaim: string
+  groupsClaim: string
+  roles: RoleGroups
+  secondFactor: SecondFactorValues
 }>
 
 type ProviderSettings = Readonly<{

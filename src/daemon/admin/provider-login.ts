@@ -1,15 +1,5 @@
 import { z } from 'zod'
-import {
-  AccountName,
-  proofMs,
-  providerLoginMs,
-  type RoleGroups,
-  requiresTotp,
-  roleOfGroups,
-  type SecondFactorValues,
-  textsOf,
-  usedSecondFactor,
-} from '../../core/admin/index.ts'
+import { AccountName, proofMs, providerLoginMs, requiresTotp, roleOfGroups, textsOf, usedSecondFactor } from '../../core/admin/index.ts'
 import type { AdminRole } from '../../core/contract/index.ts'
 import { type AdminActor, asJson, isoIn, isoNow, newId, problem, type SystemActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
@@ -19,18 +9,9 @@ import { seal, unseal } from '../sealed/index.ts'
 import { accountById, accountOfSubject, type ProviderIdentity, type StoredAccount } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
 import { shown } from './login.ts'
-import type { LoginProvider, ProviderLogin } from './login-provider.ts'
+import type { CompanyLogin, ProviderLogin } from './login-provider.ts'
 import { addSession, sessionExpiry, sessionMs } from './sessions.ts'
 import { tokenHash } from './tokens.ts'
-
-/** The provider, and what its claims mean here. */
-export type CompanyLogin = Readonly<{
-  provider: LoginProvider
-  nameClaim: string
-  groupsClaim: string
-  roles: RoleGroups
-  secondFactor: SecondFactorValues
-}>
 
 type Deps = AdminDeps
 type WithCompany = Deps & Readonly<{ company: CompanyLogin }>
