@@ -5,7 +5,7 @@ import { AccountId, AdminRoleName, SetupStep } from './account.ts'
 const base = '/api/admin/v1'
 
 /** Eight letters without vowels, in two groups: `WDJB-MJHT`. */
-export const UserCode = z
+const UserCode = z
   .string()
   .trim()
   .toUpperCase()
