@@ -48,7 +48,7 @@ export async function deleteOldRevocations(tx: Tx, clock: Clock): Promise<void> 
   await tx.deleteFrom('revocations').where('created_at', '<=', isoIn(clock, -retentionMs)).execute()
 }
 
-/** What was revoked, for this replica; the feature's loop reads on. While that fails, each request reads the database. */
+/** Opens the revocations of this replica, which the feature's loop reads. While that fails, each request reads the database. */
 export async function openRevocations({ db, clock }: Deps): Promise<Revocations> {
   const listeners = new Set<(revoked: Revoked | 'everything') => void>()
   const publish = (revoked: Revoked | 'everything') => {

@@ -4,11 +4,11 @@ import type { Lease } from '../db/index.ts'
 export type Round = Readonly<{ signal: AbortSignal; wake(): void }>
 
 type Repeated = Readonly<{
-  /** What it does, as the page of scheduled jobs has it. */
+  /** Its work in words, for the page of scheduled jobs. */
   name: string
   /** The pause after a round, also after one that failed. */
   everyMs: number
-  /** Gets the topics of commits, of all replicas on PostgreSQL. Some may be missing, so a round must find what was not heard of. */
+  /** Gets the topics of commits, of all replicas on PostgreSQL. Some may be missing, so a round must find those changes too. */
   onCommit?(topic: string): void
   /** Subscribes to what starts the next round at once. Returns how to end that. */
   listen?(wake: () => void): () => void

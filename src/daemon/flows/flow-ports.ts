@@ -18,7 +18,7 @@ type Ports = Pick<BoardsDeps, 'roomsOf' | 'ownRoomsOf' | 'triggerPlace' | 'repla
   Pick<RunsDeps, 'sendMessage' | 'storeReport' | 'storeFile' | 'eraseFiles'> &
   Pick<TriggersDeps, 'startRun' | 'unfinishedRun'>
 
-/** What the parts of flows use of each other, of spaces and of files. */
+/** Joins the parts of flows to each other, to spaces and to files. */
 export const flowPorts = (deps: Deps): Ports => ({
   ...triggersOfBoards(deps),
   roomsOf: roomsOfTenant,

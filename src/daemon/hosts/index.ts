@@ -44,7 +44,7 @@ export const hostsFeature = feature<HostsDeps & RegistryDeps & HousekeepingDeps 
   routes: (deps) => [...hostsRoutes(deps), ...agentRoutes(deps)],
   crons: hostsJobs,
   loops: (deps) => [
-    { name: 'tell agents of commands of other replicas', everyMs: 1000, run: () => deps.bus.poll(deps.db) },
+    { name: 'notify agents of commands of other replicas', everyMs: 1000, run: () => deps.bus.poll(deps.db) },
     commandSweep(deps),
     hostWatch(deps),
   ],

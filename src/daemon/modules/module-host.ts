@@ -6,7 +6,7 @@ import { activateService, queueCalls } from './services/life-cycle.ts'
 
 type Deps = Readonly<{ services: ServicesDeps; moduleRuns: Omit<ModuleRunsDeps, 'callService'> }>
 
-/** What an installation does before and with a change: documents of type A are migrated, services of type B are called. */
+/** Prepares and follows changes of installations: migrates documents of type A, and calls services of type B. */
 export const moduleHost = ({ services, moduleRuns }: Deps): Pick<ModulesDeps, 'prepare' | 'changed'> => ({
   prepare: async (preparation) =>
     preparation.manifest.type === 'B' ? activateService(services, preparation) : migrateDocuments(moduleRuns, preparation),

@@ -12,7 +12,7 @@ export function makeRolloutBus(): RolloutBus {
   const listeners = new Map<() => void, string | undefined>()
   return {
     changed: (rolloutId) => {
-      for (const [notify, heard] of listeners) if (heard === undefined || heard === rolloutId) notify()
+      for (const [notify, wanted] of listeners) if (wanted === undefined || wanted === rolloutId) notify()
     },
     listen: (notify, rolloutId) => {
       listeners.set(notify, rolloutId)

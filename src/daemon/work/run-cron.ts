@@ -14,7 +14,7 @@ type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; crons: () => readonly 
 
 const Payload = z.object({ cron: z.string(), runId: z.string() })
 
-/** A run that its daemons did not end so many times is over: it may be what ends them. */
+/** A run whose daemon died this often is over: it may be the cause. */
 const maxAttempts = 5
 
 /**

@@ -7,7 +7,7 @@ export type LoopDeps = Readonly<{ db: Db; clock: Clock; log: Logger; owner: stri
 
 /** Starts the loops. Each promise resolves once its loop has released its work, after the signal aborted. */
 export const runLoops = (deps: LoopDeps, loops: readonly Loop[], signal: AbortSignal): readonly Promise<void>[] =>
-  [...loops, hearCommits(deps, loops)].map((loop) => runLoop(deps, loop, signal))
+  [...loops, watchCommits(deps, loops)].map((loop) => runLoop(deps, loop, signal))
 
 /** A loop that fails each round is logged so often. */
 const logEveryMs = 60_000
@@ -51,8 +51,8 @@ async function endLoop({ db, clock, owner }: LoopDeps, { lease, atEnd }: Loop): 
 const reconnectMs = 5000
 
 /** Tells loops of commits, by one connection for all; a round lasts as long as the connection. */
-const hearCommits = ({ db }: LoopDeps, loops: readonly Loop[]): Loop => ({
-  name: 'hear of commits',
+const watchCommits = ({ db }: LoopDeps, loops: readonly Loop[]): Loop => ({
+  name: 'watch commits',
   everyMs: reconnectMs,
   run: async ({ signal }) => {
     const subscription = await listenForCommits(db, (topic) => {
