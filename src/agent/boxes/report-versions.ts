@@ -52,7 +52,7 @@ const patterns = {
 } as const satisfies Record<VersionedService, RegExp>
 
 /** The version from the server, else from the running image's tag, else `unknown`. */
-function installedVersion(service: VersionedService, said: string | undefined, runningImage: string | undefined): string {
+export function installedVersion(service: VersionedService, said: string | undefined, runningImage: string | undefined): string {
   const tag = runningImage === undefined ? undefined : parseImage(runningImage).tag
   return patterns[service].exec(said ?? '')?.[0] ?? patterns[service].exec(tag ?? '')?.[0] ?? 'unknown'
 }
