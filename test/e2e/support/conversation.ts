@@ -95,7 +95,7 @@ export async function converse(box: ReachableBox, messages: number): Promise<Con
 }
 
 /** A chat server lets a person send one message in five seconds; a test says more than that. */
-export async function liftMessageLimit(admin: ChatSession, userId: string): Promise<void> {
+async function liftMessageLimit(admin: ChatSession, userId: string): Promise<void> {
   const response = await fetch(`${admin.baseUrl}/_synapse/admin/v1/users/${encodeURIComponent(userId)}/override_ratelimit`, {
     method: 'POST',
     headers: { ...admin.headers, authorization: `Bearer ${admin.accessToken}`, 'content-type': 'application/json' },
