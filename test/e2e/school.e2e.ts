@@ -170,11 +170,6 @@ test('in English on a wide window: bills, lists, account and logout', async () =
     await page.getByText('the provider').waitFor()
     await page.goto(`${url}/school/bills`)
     await page.getByText('office@linden.example').waitFor()
-    await page.getByRole('status').waitFor({ state: 'detached' })
-    await look(page, 'invoices-wide')
-    await page.setViewportSize(phone.viewport)
-    await look(page, 'invoices')
-    await page.setViewportSize({ width: 1280, height: 800 })
   }
   for (const [link, heading] of [
     ['People', 'People'],
@@ -197,6 +192,44 @@ test('in English on a wide window: bills, lists, account and logout', async () =
   expect((await all.send('GET', users)).status).toBe(401)
   await page.goto(`${url}/school/people`)
   await page.getByRole('heading', { name: 'Anmelden' }).waitFor()
+  assertClean(page)
+})
+
+test('bills with charges, paid items and invoices fit a phone and a wide window', async () => {
+  const page = await openPage(browser, phone)
+  const at = '2026-11-02T09:00:00.000Z'
+  const price = { priceCents: 150, currency: 'eur', periodEnd: '2026-12-02T09:00:00.000Z' }
+  const item = { id: 'sub_1', itemId: 'item_1', name: 'Besuche planen', status: 'active', ...price }
+  const own = {
+    plan: { name: 'pro', subscription: { status: 'past_due', currentPeriodEnd: '2026-12-01T00:00:00.000Z' } },
+    ...{ billingEmail: 'office@linden.example', hasProvider: true },
+    next: {
+      ...{ month: '2026-11', totalCents: 6700, currency: 'eur', unbilled: [{ month: '2026-10', cents: 500, currency: 'eur' }] },
+      charges: [
+        { kind: 'users', subject: 'item_1', name: 'Besuche planen', quantity: 38, unitCents: 150, cents: 5700, currency: 'eur' },
+        { kind: 'module', subject: 'attendance', name: 'Anwesenheit', quantity: 1, unitCents: 1000, cents: 1000, currency: 'eur' },
+      ],
+    },
+    subscriptions: [
+      { ...item, paymentStatus: 'past_due', priceModel: 'per-active-user' },
+      { ...item, id: 'sub_2', name: 'Mensa', status: 'cancelled', paymentStatus: 'ok', priceModel: 'flat-monthly' },
+    ],
+  }
+  const amounts = { totalCents: 11_900, taxCents: 1900, paidCents: 0, currency: 'eur' }
+  const links = { pageUrl: 'https://pay.example/in_2', pdfUrl: 'https://pay.example/in_2.pdf' }
+  const invoices = [
+    { id: 'in_2', number: 'LIN-0002', status: 'open', createdAt: at, dueAt: '2026-11-16T09:00:00.000Z', ...amounts, ...links },
+    { id: 'in_1', number: 'LIN-0001', status: 'paid', createdAt: '2026-10-02T09:00:00.000Z', dueAt: null, ...amounts, ...links },
+  ]
+  await page.route('**/api/platform/v1/billing', (route) => route.fulfill({ json: own }))
+  await page.route('**/api/platform/v1/billing/invoices?**', (route) => route.fulfill({ json: { invoices, nextCursor: null } }))
+  await page.goto(`${url}/school/bills`)
+  await logIn(page, 'ida')
+  await page.getByRole('link', { name: 'PDF LIN-0002' }).waitFor()
+  await page.getByText('57,00').waitFor()
+  await look(page, 'bills')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await look(page, 'bills-full-wide')
   assertClean(page)
 })
 

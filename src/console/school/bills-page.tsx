@@ -103,19 +103,19 @@ function Next({ billing: { next } }: Readonly<{ billing: OwnBilling }>) {
                 <td>
                   {name} <span className="dim">{words.kinds[kind](quantity)}</span>
                 </td>
-                <td className="num">{money({ cents, currency: own })}</td>
+                <td className="num right">{money({ cents, currency: own })}</td>
               </tr>
             ))}
             <tr>
               <th scope="row">{words.total}</th>
-              <td className="num">
+              <td className="num right">
                 <strong>{money({ cents: totalCents, currency })}</strong>
               </td>
             </tr>
             {unbilled.map((earlier) => (
               <tr key={earlier.month}>
                 <td className="dim">{words.unbilled(month(earlier.month))}</td>
-                <td className="num">{money(earlier)}</td>
+                <td className="num right">{money(earlier)}</td>
               </tr>
             ))}
           </tbody>

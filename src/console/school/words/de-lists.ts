@@ -19,7 +19,7 @@ export const deLists: Pick<Words, 'bills' | 'spaces' | 'boards' | 'modules'> = {
       canceled: 'beendet',
     },
     noPlan: 'ohne Abonnement',
-    periodEnd: 'Bezahlt bis',
+    periodEnd: 'Zeitraum endet',
     email: 'Rechnungen gehen an',
     noEmail: 'noch keine Adresse',
     noProvider: 'Diese Plattform zieht keine Zahlungen ein. Fragen Sie den Betreiber.',

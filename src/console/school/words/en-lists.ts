@@ -18,7 +18,7 @@ export const enLists = {
       canceled: 'ended',
     } as Readonly<Record<string, string>>,
     noPlan: 'without a subscription',
-    periodEnd: 'Paid period ends',
+    periodEnd: 'Period ends',
     email: 'Invoices go to',
     noEmail: 'no address yet',
     noProvider: 'This platform collects no payments online. Ask the operator.',
