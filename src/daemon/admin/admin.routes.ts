@@ -1,6 +1,6 @@
 import { consoleHeader, adminContract as contract } from '../../core/admin/index.ts'
 import { isLoopback, isoNow, problem } from '../../core/kit/index.ts'
-import { serveContract } from '../http/index.ts'
+import { pageHeaders, serveContract } from '../http/index.ts'
 import { publicAccounts } from './accounts.repo.ts'
 import { changeAccountRole, createAccount, disableAccount, resetPassword } from './accounts.ts'
 import { openConsole, openConsoleByLink } from './console-sessions.ts'
@@ -20,8 +20,7 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
 type Header = (name: string) => string | undefined
 
 function assertConsolePage({ console }: AdminDeps, header: Header): void {
-  const names = ['host', 'origin', 'sec-fetch-site', consoleHeader]
-  const headers = Object.fromEntries(names.map((name) => [name, header(name)]))
+  const headers = pageHeaders(header, consoleHeader)
   console.assertServed()
   console.assertHost(headers)
   console.assertOwnPage(headers)
