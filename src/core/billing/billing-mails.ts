@@ -28,10 +28,16 @@ export const periodEndMail = (preview: Preview, { tenantName, isTaxed }: Announc
       'Its active users and modules of this month are still charged, and a monthly price that was paid is not paid back.',
   ])
 
-type Failed = Readonly<{ tenantName: string; isUnpaid: boolean; isInstalled: boolean } & ({ itemName: string } | { plan: string })>
+/** A user who cannot log in there asks the operator. */
+const newMeans = (billsUrl: string): string =>
+  `Users who manage bills store another one at ${billsUrl}. The operator of your platform can send you a link for it too.`
+
+type Failed = Readonly<
+  { tenantName: string; isUnpaid: boolean; isInstalled: boolean; billsUrl: string } & ({ itemName: string } | { plan: string })
+>
 
 /** A payment could not be collected; nothing was taken away. */
-export const paymentFailedMail = ({ tenantName, isUnpaid, isInstalled, ...of }: Failed): BillingMail => {
+export const paymentFailedMail = ({ tenantName, isUnpaid, isInstalled, billsUrl, ...of }: Failed): BillingMail => {
   const name = 'plan' in of ? `the plan ${of.plan}` : of.itemName
   const uninstalled = `${name} is uninstalled; the payment is for the time before.`
   const effect = 'plan' in of ? 'Your plan stays until its subscription ends.' : isInstalled ? `${name} stays installed.` : uninstalled
@@ -39,19 +45,18 @@ export const paymentFailedMail = ({ tenantName, isUnpaid, isInstalled, ...of }: 
     `Hello ${tenantName},`,
     `your payment for ${name} could not be collected. ${effect}`,
     isUnpaid
-      ? 'The payment is not tried again by itself. Ask the operator of your platform for a link to a new means of payment.'
-      : 'The payment is tried again in the next days. Check your means of payment, or ask the operator of your platform for a link to change it.',
+      ? `The payment is not tried again by itself. ${newMeans(billsUrl)}`
+      : `The payment is tried again in the next days. Check your means of payment. ${newMeans(billsUrl)}`,
   ])
 }
 
-type Unpaid = Readonly<{ tenantName: string; itemName: string; invoiceId: string; amount: Money; hasEnded: boolean }>
+type Unpaid = Readonly<{ tenantName: string; itemName: string; invoiceId: string; amount: Money; hasEnded: boolean; billsUrl: string }>
 
 /** An invoice for modules or late usage, or the last one of an ended subscription, was not paid; nothing was taken away for it. */
-export const invoiceFailedMail = ({ tenantName, itemName, invoiceId, amount, hasEnded }: Unpaid): BillingMail =>
+export const invoiceFailedMail = ({ tenantName, itemName, invoiceId, amount, hasEnded, billsUrl }: Unpaid): BillingMail =>
   mailOf(`Your invoice for ${itemName} is not paid`, [
     `Hello ${tenantName},`,
     `your invoice for ${itemName} over ${moneyText(amount)} (${invoiceId}) is not paid. ` +
       (hasEnded ? 'It is for the time until the subscription ended.' : 'Everything stays installed.'),
-    'Check your means of payment, or pay the invoice by the link in the mail of the payment provider. ' +
-      'The operator of your platform can send you a link to change the means of payment.',
+    `Check your means of payment, or pay the invoice by the link in the mail of the payment provider. ${newMeans(billsUrl)}`,
   ])

@@ -3,6 +3,7 @@
 export { invoiceFailedMail, paymentFailedMail, periodEndMail } from './billing-mails.ts'
 export { billingContract, type Difference, type TenantBilling } from './contract.ts'
 export { dayOf, invoiceTimeOf, Month, monthBefore, monthEnd, monthOf, monthsBetween, reportTimeOf } from './month.ts'
+export { type OwnBilling, type OwnInvoice, ownBillingContract } from './own-contract.ts'
 export { feeOf, payoutOf } from './payout.ts'
 export { planAfter, planOf } from './plan.ts'
 export { type Charge, type Preview, totalOf } from './preview.ts'

@@ -11,6 +11,7 @@ export const capabilities = [
   'manageBoards',
   'manageRuns',
   'manageUsers',
+  'manageBilling',
   'readAudit',
   'readContacts',
   'reviewStore',

@@ -59,6 +59,8 @@ export type ProviderSubscription = Readonly<{
 
 export type ProviderInvoice = Readonly<{
   id: string
+  /** On the invoice; null for a draft. */
+  number: string | null
   customerId: string
   subscriptionId: string | null
   status: 'draft' | 'open' | 'paid' | 'uncollectible' | 'void'
@@ -79,6 +81,9 @@ export type ProviderInvoice = Readonly<{
   dueAt: string | null
   periodStart: string
   periodEnd: string
+  /** The hosted page of a final invoice, and its PDF. */
+  pageUrl: string | null
+  pdfUrl: string | null
   metadata: Metadata
   lines: readonly Readonly<{
     id: string

@@ -21,13 +21,14 @@ export async function showTenantBilling({ db }: Pick<Deps, 'db'>, { slug }: Read
   return { tenant: slug, paymentCustomerId, billingEmail, plan: plan ?? null }
 }
 
-type Input = Readonly<{ slug: string; billingEmail?: string | undefined }>
+/** `returnUrl`: where the hosted page leads to when it is left. */
+type Input = Readonly<{ slug: string; billingEmail?: string | undefined; returnUrl?: string | undefined }>
 
 /**
  * Creates the customer of a tenant, or keeps the one it has, and makes a link to the hosted page for its means of payment. Throws NOT_FOUND, CONFLICT
  * without a billing address, PAYMENTS_UNAVAILABLE.
  */
-export async function createPaymentCustomer(deps: Deps, actor: Actor, { slug, billingEmail }: Input) {
+export async function createPaymentCustomer(deps: Deps, actor: Actor, { slug, billingEmail, returnUrl }: Input) {
   const { db, clock, provider, baseUrl } = deps
   const tenant = await existingTenant(db, slug)
   const email = billingEmail ?? tenant.billingEmail
@@ -37,7 +38,7 @@ export async function createPaymentCustomer(deps: Deps, actor: Actor, { slug, bi
     // A provider that refuses changes nothing here, the address included.
     const customerId = await ensureCustomer(deps, { tenant, email })
     await storeCustomer(deps, actor, { tenant, customerId, email })
-    return provider.createSetupLink({ customerId, returnUrl: returnUrlsOf({ baseUrl }).returnUrl })
+    return provider.createSetupLink({ customerId, returnUrl: returnUrl ?? returnUrlsOf({ baseUrl }).returnUrl })
   })
   await db
     .transaction()

@@ -6,6 +6,7 @@ import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { findItem } from '../marketplace/index.ts'
 import type { BillingHooks } from '../payments/index.ts'
 import { tenantById } from '../tenants/index.ts'
+import { billsUrlOf } from './bills-url.ts'
 import type { BillingDeps } from './deps.ts'
 import { beginSpan } from './plan-reports.ts'
 import { followPlan } from './plans.ts'
@@ -69,13 +70,13 @@ const Payload = z.object({
 
 /** The address is read now: the queue holds none. The operator of a tenant without one gets an alert. */
 export const mailPaymentFailed =
-  ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
+  ({ db, mailer, baseUrl }: Pick<BillingDeps, 'db' | 'mailer' | 'baseUrl'>): JobHandler =>
   async (payload, { signal }) => {
     const { id, tenantId, itemId = '', plan, ...failed } = Payload.parse(payload)
     const tenant = await tenantById(db, tenantId)
     if (!tenant?.billingEmail) return
     const of = plan === undefined ? { itemName: (await findItem(db, itemId))?.name ?? itemId } : { plan }
-    const mail = paymentFailedMail({ tenantName: tenant.name, ...failed, ...of })
+    const mail = paymentFailedMail({ tenantName: tenant.name, ...failed, ...of, billsUrl: billsUrlOf(baseUrl) })
     await mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }
 
@@ -91,11 +92,11 @@ const Failed = z.object({
 
 /** As for a failed payment. */
 export const mailInvoiceFailed =
-  ({ db, mailer }: Pick<BillingDeps, 'db' | 'mailer'>): JobHandler =>
+  ({ db, mailer, baseUrl }: Pick<BillingDeps, 'db' | 'mailer' | 'baseUrl'>): JobHandler =>
   async (payload, { signal }) => {
     const { id, tenantId, invoiceId, itemName, hasEnded, ...amount } = Failed.parse(payload)
     const tenant = await tenantById(db, tenantId)
     if (!tenant?.billingEmail) return
-    const mail = invoiceFailedMail({ tenantName: tenant.name, itemName, invoiceId, amount, hasEnded })
+    const mail = invoiceFailedMail({ tenantName: tenant.name, itemName, invoiceId, amount, hasEnded, billsUrl: billsUrlOf(baseUrl) })
     await mailer.send({ id, to: tenant.billingEmail, ...mail }, signal)
   }

@@ -2,7 +2,7 @@
 // Decides by core/billing. A month is counted once and reported with its count, so that repetition never adds.
 // It changes nothing at the provider to remove a difference: it names it.
 import './billing.tables.ts'
-import { billingContract } from '../../core/billing/index.ts'
+import { billingContract, ownBillingContract } from '../../core/billing/index.ts'
 import { defineCron, feature } from '../feature/index.ts'
 import { serveContract } from '../http/index.ts'
 import { billingAddressTopic } from '../tenants/index.ts'
@@ -13,6 +13,7 @@ import { deleteOldStatements } from './delete-old-statements.ts'
 import type { BillingDeps } from './deps.ts'
 import { invoiceMailTopic, mailInvoiceFailed, mailPaymentFailed, paymentMailTopic } from './hooks.ts'
 import { listPayouts, listUsage } from './list-billing.ts'
+import { listOwnInvoices, openPaymentPage, showOwnBilling } from './own-billing.ts'
 import { setDeveloperVendor } from './pay-developers.ts'
 import { previewBilling } from './preview.ts'
 import { reconcilePage } from './reconcile.ts'
@@ -29,8 +30,8 @@ type Deps = BillingDeps & Pick<Parameters<typeof createPaymentCustomer>[0], 'cha
 
 export const billingFeature = feature<Deps>({
   name: 'billing',
-  routes: (deps) =>
-    serveContract(billingContract, {
+  routes: (deps) => [
+    ...serveContract(billingContract, {
       previewBilling: ({ query }) => previewBilling(deps, query),
       listUsage: async ({ query }) => ({ ...(await listUsage(deps, query)), hasProvider: deps.provider.name !== 'none' }),
       waiveUsage: ({ actor, body }) => waiveUsage(deps, actor, body),
@@ -40,6 +41,12 @@ export const billingFeature = feature<Deps>({
       showTenantBilling: ({ params }) => showTenantBilling(deps, params),
       createPaymentCustomer: ({ actor, params, body }) => createPaymentCustomer(deps, actor, { ...params, ...body }),
     }),
+    ...serveContract(ownBillingContract, {
+      showOwnBilling: ({ actor }) => showOwnBilling(deps, actor),
+      listOwnInvoices: ({ actor, query }) => listOwnInvoices(deps, actor, query),
+      openPaymentPage: ({ actor, body }) => openPaymentPage(deps, actor, body),
+    }),
+  ],
   jobs: (deps) => ({
     [reportTopic]: reportEnded(deps),
     ...stepHandlers(deps),

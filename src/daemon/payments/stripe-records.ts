@@ -85,6 +85,7 @@ export const toInvoice = (
 export function toListedInvoice(invoice: Stripe.Invoice): ListedInvoice {
   return {
     id: invoice.id as string,
+    number: invoice.number ?? null,
     customerId: idOrNull(invoice.customer) ?? '',
     subscriptionId: idOrNull(invoice.parent?.subscription_details?.subscription),
     status: (invoice.status ?? 'draft') as ProviderInvoice['status'],
@@ -96,6 +97,8 @@ export function toListedInvoice(invoice: Stripe.Invoice): ListedInvoice {
     dueAt: isoOrNull(invoice.due_date),
     periodStart: isoOf(invoice.period_start),
     periodEnd: isoOf(invoice.period_end),
+    pageUrl: invoice.hosted_invoice_url ?? null,
+    pdfUrl: invoice.invoice_pdf ?? null,
     metadata: invoice.metadata ?? {},
     lines: invoice.lines.data.map((line) => ({
       id: line.id,

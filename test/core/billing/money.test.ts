@@ -67,7 +67,13 @@ test.each([
   [false, 'tried again in the next days'],
   [true, 'not tried again by itself'],
 ])('the mail of a failed payment (unpaid: %s) escapes names in HTML and says what follows', (isUnpaid, follows) => {
-  const mail = paymentFailedMail({ tenantName: 'Acme & <b>Co</b>', itemName: '"><script>', isUnpaid, isInstalled: true })
+  const mail = paymentFailedMail({
+    tenantName: 'Acme & <b>Co</b>',
+    itemName: '"><script>',
+    isUnpaid,
+    isInstalled: true,
+    billsUrl: 'https://platform.example/school/bills',
+  })
   expect(mail.html).toContain('<p>Hello Acme &amp; &lt;b&gt;Co&lt;/b&gt;,</p>')
   expect(mail.html).not.toMatch(/<script|<b>/)
   for (const text of [mail.html, mail.text]) expect(text).toContain(follows)

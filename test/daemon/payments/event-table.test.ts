@@ -153,6 +153,7 @@ function invoiceOf({ double, customer, clock }: Room, subscriptionId: string): s
       createdAt: at,
       finalizedAt: at,
       dueAt: null,
+      ...{ number: null, pageUrl: null, pdfUrl: null },
       periodStart: at,
       periodEnd: at,
       metadata: {},

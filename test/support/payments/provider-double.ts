@@ -36,6 +36,14 @@ const daysUntilDue = 14
 /** Of EUR. */
 const leastChargeCents = 50
 
+/** A draft has no page. */
+const unpublished = { number: null, pageUrl: null, pdfUrl: null } as const
+const published = (id: string) => ({
+  number: id.toUpperCase(),
+  pageUrl: `https://pay.example/${id}`,
+  pdfUrl: `https://pay.example/${id}.pdf`,
+})
+
 /** A provider with state and money: charges, renews, finalises and pays as its clock moves. */
 export function paymentDouble(
   clock: Clock,
@@ -115,6 +123,7 @@ export function paymentDouble(
         isLost: false,
         createdAt: at(),
         finalizedAt: null,
+        ...unpublished,
         dueAt: null,
         periodStart: sub.currentPeriodStart,
         periodEnd: sub.currentPeriodEnd,
@@ -149,7 +158,7 @@ export function paymentDouble(
     const tax = Math.round(invoice.total.cents * 0.19)
     // Tax is no line of an invoice.
     if (isTaxed && tax > 0) Object.assign(invoice, { taxCents: tax, total: { ...invoice.total, cents: invoice.total.cents + tax } })
-    invoice.finalizedAt = at()
+    Object.assign(invoice, { finalizedAt: at() }, published(invoice.id))
     invoice.status = 'open'
     if (collection === 'invoice') invoice.dueAt = new Date(Date.parse(at()) + daysUntilDue * 24 * hourMs).toISOString()
     emit('invoice.finalized', 'invoice', invoice.id)
@@ -435,6 +444,7 @@ export function paymentDouble(
             isLost: false,
             createdAt: at(),
             finalizedAt: null,
+            ...unpublished,
             dueAt: null,
             periodStart: at(),
             periodEnd: at(),
@@ -511,7 +521,7 @@ export function paymentDouble(
         }
         // A draft of a subscription cannot be deleted: it is finalised without collection, which pays one without an amount, and voided.
         if (invoice.status === 'draft') {
-          invoice.finalizedAt = at()
+          Object.assign(invoice, { finalizedAt: at() }, published(invoice.id))
           invoice.status = 'open'
           if (invoice.total.cents <= 0) pay(invoice)
         }
@@ -600,7 +610,7 @@ export function paymentDouble(
       const cents = quantity * priceOf(found.priceId).unit.cents
       addLine(invoice, { description: `${quantity} × usage`, cents, periodStart: found.currentPeriodStart, periodEnd: at() })
       end(found)
-      invoice.finalizedAt = at()
+      Object.assign(invoice, { finalizedAt: at() }, published(invoice.id))
       invoice.status = 'open'
       if (isPaid) pay(invoice)
       return invoice.id

@@ -57,6 +57,7 @@ export const objectOf = {
   })),
   invoice: orNull((invoice: ProviderInvoice) => ({
     ...{ id: invoice.id, object: 'invoice', customer: invoice.customerId, status: invoice.status, metadata: invoice.metadata },
+    ...{ number: invoice.number, hosted_invoice_url: invoice.pageUrl, invoice_pdf: invoice.pdfUrl },
     ...{ total: invoice.total.cents, currency: invoice.total.currency, total_taxes: [], amount_paid: invoice.paidCents },
     parent: invoice.subscriptionId === null ? null : { subscription_details: { subscription: invoice.subscriptionId } },
     ...{ created: seconds(invoice.createdAt), due_date: secondsOrNull(invoice.dueAt), collection_method: 'charge_automatically' },
