@@ -13,8 +13,6 @@ export {
 } from './contract.ts'
 export {
   countOutcomes,
-  csvCell,
-  csvLines,
   ImportBody,
   type ImportLine,
   ImportOutcome,
@@ -24,7 +22,9 @@ export {
   type PlannedUser,
   planImport,
 } from './csv.ts'
+export { csvCell, csvLines } from './csv-text.ts'
 export { foldName, searchWords } from './fold-name.ts'
+export { germanReasons } from './german-reasons.ts'
 export { columnNotes, commonDomain, importCells, importColumns } from './import-columns.ts'
 export {
   capabilitiesOf,

@@ -58,4 +58,4 @@ ${notes}`)
 const confirmed = '<h1>Address confirmed</h1>\n<p>Thank you. You can close this page.</p>'
 
 /** The form has no address of its own: it posts to the link, also behind a proxy with a path. */
-const pageOf = (body: string): string => htmlPage(body, 'Tenantry marketplace')
+const pageOf = (body: string): string => htmlPage(body, { title: 'Tenantry marketplace' })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isProblem } from '../../core/kit/index.ts'
+import { isProblem, languageOf } from '../../core/kit/index.ts'
 import { linkMail } from '../../core/people/index.ts'
 import type { JobHandler } from '../db/index.ts'
 import type { PeopleDeps } from './deps.ts'
@@ -20,5 +20,5 @@ export const mailLink =
     const { kind, user, tenant, email, expiresAt } = link
     const url = `${deps.baseUrl}/api/public/password?token=${encodeURIComponent(tokenOf(deps.keyring, linkId))}`
     const facts = { organisation: tenant.name.replace(/\s+/g, ' '), username: user.localpart, url, expiresAt }
-    await deps.mailer.send({ id: linkId, to: email, ...linkMail(kind, facts) }, signal)
+    await deps.mailer.send({ id: linkId, to: email, ...linkMail({ kind, language: languageOf(user.locale) }, facts) }, signal)
   }

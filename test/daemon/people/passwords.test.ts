@@ -75,6 +75,21 @@ onBothDialects('passwords of a tenant', (fresh) => {
     expect(await silent.outcome(silent.operator.forgotPassword({ body: { tenant: 'acme', username: 'anna' } }))).toBe('CONFIG')
   })
 
+  test('the mail and the page behind its link are in the language of the user', async () => {
+    const world = await aPeopleWorld(await fresh())
+    const boss = await world.aUser('boss', ['tenant-admin'])
+    await boss.api.createPerson({ body: { localpart: 'anna', email: 'anna@school.example', locale: 'de-AT', invite: true } })
+    await world.work()
+    expect(world.mails).toMatchObject([
+      { subject: 'Ihr Konto bei School acme', text: expect.stringContaining('Ihr Anmeldename ist anna.') },
+    ])
+    const page = await world.operator.showPasswordPage({ query: { token: world.tokenOfMail() } })
+    expect(page).toMatch(/<html lang="de">[\s\S]*Passwort wählen[\s\S]*Für anna bei School acme/)
+    const address = `${world.url}/api/public/password?token=${encodeURIComponent(world.tokenOfMail())}`
+    const sent = await fetch(address, { method: 'POST', body: new URLSearchParams({ password: 'kurz', repeated: 'kurz' }) })
+    expect([sent.status, await sent.text()]).toEqual([400, expect.stringContaining('Das Passwort muss mindestens 8 Zeichen haben.')])
+  })
+
   test('a forgotten password: the link ends nothing until it is used, then all sessions, and only once', async () => {
     const world = await aPeopleWorld(await fresh())
     const { anna, token } = await aForgottenPassword(world)
