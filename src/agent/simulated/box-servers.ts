@@ -52,6 +52,9 @@ export const simulatedServers = (world: World): BoxServers => ({
     return simulatedTemporaryAccount(world, box, registrationSecret)
   },
   beginBackup: (box, _name, signal) => backupSimulated({ world, box }, signal),
+  holdLog: async ({ slug }) => {
+    throw problem('SNAPSHOT_FAILED', `the simulated database of ${slug} keeps no log`)
+  },
   countRows: (box, _database, signal) => countSimulated(world, box, signal),
   databaseBytes: async (box) => factsOf(world, box)?.bytes,
   databaseFacts: async (box) => factsOf(world, box),

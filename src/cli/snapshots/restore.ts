@@ -5,6 +5,7 @@ import type { Snapshot } from '../../core/snapshots/index.ts'
 import { awaitWithProgress, followLine } from '../boxes/index.ts'
 import { type Context, clean, command, flag, lasted, required, type Style, sections, stamp, text } from '../kit/index.ts'
 import { findSnapshot, shortId } from './list.ts'
+import { planText, recover } from './recover.ts'
 
 type Started = Readonly<{ commandId: string; snapshotId: string; reopens: readonly ReintroducedVulnerability[] }>
 
@@ -13,21 +14,28 @@ const outcomeOf = (restored: CommandView | Started): RestoreResult | undefined =
 
 export const restore = command('restore <slug>', 'Restore a box from a snapshot', {
   options: {
-    snapshot: required(text('--snapshot <id>', 'id or prefix of it')),
+    snapshot: text('--snapshot <id>', 'id or prefix of it'),
+    to: text('--to <time>', 'a moment of the archive in UTC, or latest'),
     reason: required(text('--reason <text>', 'reason, for the audit log')),
     allowVulnerable: flag('--allow-vulnerable', 'restore even if it reintroduces a fixed vulnerability'),
     wait: flag('--wait', 'wait for the agent'),
   },
-  run: async (context, { slug, snapshot, reason, allowVulnerable, wait }): Promise<CommandView | Started> => {
-    const found = await findSnapshot(context, slug, snapshot)
-    if (!context.yes) await confirmRestore(context, slug, found)
+  run: async (context, { slug, snapshot, to, reason, allowVulnerable, wait }): Promise<CommandView | Started> => {
+    if ((snapshot === undefined) === (to === undefined)) throw problem('USAGE', 'pass either --snapshot <id> or --to <time>')
+    if (to !== undefined) await confirmRecovery(context, slug, to)
+    const found = await findSnapshot(context, slug, snapshot ?? (await recover(context, slug, to as string)).snapshotId)
+    if (!context.yes && to === undefined) await confirmRestore(context, slug, found)
     const started = await startRestore(context, slug, { body: { snapshotId: found.snapshotId, reason }, allowVulnerable })
     if (started.reopens.length > 0) context.notify(clean(reintroducedText(slug, started.reopens)))
     return wait ? awaitWithProgress(context, started.commandId, `${slug}: restoring`) : started
   },
   view: restoreView,
   exit: (restored) => (['restored', undefined].includes(outcomeOf(restored)?.outcome) ? 0 : 1),
-  examples: ["restore anna-schule --snapshot 3f2a91c0 --reason 'the import went wrong' --wait"],
+  examples: [
+    "restore anna-schule --snapshot 3f2a91c0 --reason 'the import went wrong' --wait",
+    "restore anna-schule --to latest --reason 'the disk failed' --wait",
+    "restore anna-schule --to '2026-11-27 14:03' --reason 'a room was purged' --wait",
+  ],
 })
 
 type Body = Readonly<{ snapshotId: string; reason: string }>
@@ -55,6 +63,17 @@ async function startRestore(
 async function confirmRestore({ ask, notify }: Context, slug: string, snapshot: Snapshot): Promise<void> {
   notify((style) => lossView(slug, snapshot, style))
   const typed = await ask.text(`Type ${slug} to restore it from ${shortId(snapshot.snapshotId)}:`, 'pass --yes')
+  if (typed.trim() !== slug) throw problem('CANCELLED', `confirmation does not match ${slug}; nothing was changed`)
+}
+
+/** Shows what will be missing and asks for the slug, before anything is made. */
+async function confirmRecovery(context: Context, slug: string, to: string): Promise<void> {
+  const text = await planText(context, slug, to)
+  context.notify((style) =>
+    [text(style), 'The box is offline during the restore. The current data is kept as a pre-restore snapshot.'].join('\n'),
+  )
+  if (context.yes) return
+  const typed = await context.ask.text(`Type ${slug} to restore it:`, 'pass --yes')
   if (typed.trim() !== slug) throw problem('CANCELLED', `confirmation does not match ${slug}; nothing was changed`)
 }
 

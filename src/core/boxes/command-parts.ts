@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ArchivePart } from './archive.ts'
 import { FenceMode, SnapshotMode } from './fences.ts'
 import { HotCopyFacts } from './hot-copy.ts'
 import { Digest, ImageRef } from './images.ts'
@@ -233,7 +234,7 @@ export const UpdateResult = z.object({
 export type UpdateResult = z.infer<typeof UpdateResult>
 
 /** The reason for a snapshot; retention counts per tier. */
-export const SnapshotTier = z.enum(['pre-update', 'daily', 'manual', 'pre-restore', 'final'])
+export const SnapshotTier = z.enum(['pre-update', 'daily', 'manual', 'pre-restore', 'final', 'recovered'])
 export type SnapshotTier = z.infer<typeof SnapshotTier>
 
 /** A complete snapshot, as reported by the agent that took it. */
@@ -296,6 +297,8 @@ export const RepositoryId = z.string().regex(/^[0-9a-f]{64}$/)
 export const RepositoryReport = z.object({
   forgotten: z.array(z.string()),
   present: z.array(ListedSnapshot).max(5_000),
+  /** The newest parts of archives; absent from older agents. */
+  archive: z.array(ArchivePart).max(10_000).optional(),
   freedBytes: z.number().min(0).nullable(),
   check: z.object({ ok: z.boolean(), error: AgentError.nullable() }).nullable(),
   repositoryId: RepositoryId,

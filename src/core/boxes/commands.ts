@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { RecoveryInput } from './archive.ts'
 import {
   AddressedBox,
   AgentError,
@@ -190,12 +191,18 @@ export const boxCommands = {
     result: DrillResult,
     secrets: ['snapshots', 'registries'],
   },
+  /** Makes a snapshot of an earlier moment from the archive. The box is not touched, and need not run. */
+  'tenant-box.recover': {
+    payload: z.object({ ...AddressedBox, ...RecoveryInput, deadlineMs }),
+    result: z.object({ snapshot: SnapshotTaken }),
+    secrets: ['snapshots', 'registries'],
+  },
   /** Only for repositories on the host itself; the daemon maintains buckets with a credential that agents lack. */
   'tenant-box.tend_snapshots': {
     payload: z.object({
       ...AddressedBox,
       /** Full ids, decided by the daemon. */
-      forget: z.array(z.string()).max(1_000),
+      forget: z.array(z.string()).max(3_000),
       prune: z.boolean(),
       check: z.enum(['none', 'structure', 'data']),
     }),

@@ -64,6 +64,8 @@ const IdPrefix = z.string().regex(/^[0-9a-f]{1,64}$/, 'must be the id of a snaps
 /** A full id: a restore must not match a prefix by accident. */
 const SnapshotId = z.string().regex(/^[0-9a-f]{8,64}$/, 'must be the full id of a snapshot. fix: tenantry snapshots list --json')
 
+const Moment = z.union([z.literal('latest'), Timestamp]).meta({ description: 'A moment of the archive, or `latest`' })
+
 const Accepted = z.object({ commandId: z.string(), snapshotId: z.string() })
 
 /** Endpoints of snapshots (spec 4.10; SAFETY, Snapshots and Restore). */
@@ -119,6 +121,33 @@ export const snapshotsContract = {
     status: 202,
     problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED', 'REINTRODUCES_CVE'],
     summary: 'Restore a box from a snapshot; the current data is kept as a pre-restore snapshot',
+  }),
+  planRecovery: endpoint({
+    method: 'GET',
+    path: `${ofBox}/recovery`,
+    auth: admin('viewer'),
+    params: bySlug,
+    query: z.strictObject({ to: Moment }),
+    returns: z.object({
+      at: Timestamp.meta({ description: 'All that was committed until then is recovered' }),
+      baseAt: Timestamp,
+      parts: z.number().int(),
+      bytes: z.number(),
+    }),
+    problems: ['NOT_FOUND', 'CONFLICT'],
+    summary: 'Show what a recovery from the archive to a moment would use',
+  }),
+  recoverBox: endpoint({
+    method: 'POST',
+    audit: 'snapshot.recover',
+    path: `${ofBox}/recovery`,
+    auth: admin('operator'),
+    params: bySlug,
+    body: z.strictObject({ to: Moment }),
+    returns: z.object({ commandId: z.string(), at: Timestamp }),
+    status: 202,
+    problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED'],
+    summary: 'Make a snapshot of an earlier moment from the archive; the box is not touched',
   }),
   abandonSnapshots: endpoint({
     method: 'POST',

@@ -17,6 +17,7 @@ import {
 import {
   assertSnapshotsConfigured,
   commandSecrets,
+  exchangeArchives,
   hasRecoveryKey,
   isStored,
   retentionRule,
@@ -56,7 +57,10 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     readerRestartListener(deps),
     chatRetryListener(deps),
   )
-  const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, owner }
+  const archive = { tiers: config.snapshots.archive, days: config.snapshots.archiveDays }
+  const archives = (hostId: string, body: Parameters<typeof exchangeArchives>[2]) =>
+    exchangeArchives({ db, clock, settings: config, archive, fetch: settlingFetch }, hostId, body)
+  const hosts = { archives, db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, owner }
   const rollouts = {
     ...boxes,
     log,
@@ -76,6 +80,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     owner,
     settings: config,
     rule: retentionRule(config),
+    archive,
     deadlineMs: config.snapshots.deadlineMs,
     references: [snapshotsOfRollouts, snapshotsOfLifecycle],
     ...vulnerabilities,

@@ -6,6 +6,7 @@ import type {
   CommandSecrets,
   VersionsReport,
 } from '../../core/boxes/index.ts'
+import type { ArchiveOrder, ArchiveReport } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
@@ -45,6 +46,8 @@ export type BoxPort = Readonly<{
   acceptOutputs(tx: Tx, command: Command, outputs: CommandOutputs): Promise<void>
 }>
 
+type ArchiveExchange = Readonly<{ reports: readonly ArchiveReport[]; secrets: boolean }>
+
 export type AgentTimes = Readonly<{ longPollMs: number; offlineAfterMs: number; requeueAfterMs: number; reapAfterMs: number }>
 
 export type HostsDeps = Readonly<{
@@ -56,6 +59,8 @@ export type HostsDeps = Readonly<{
   /** The public URL; part of the audience of agent tokens. */
   baseUrl: string
   agents: AgentTimes
+  /** Stores what a host archived, and returns the boxes whose archive it stores; absent: none. */
+  archives?: (hostId: string, body: ArchiveExchange) => Promise<{ boxes: ArchiveOrder[] }>
   /** Supported protocol versions; default: those of this program. */
   protocols?: readonly number[]
   boxes: BoxPort

@@ -11,16 +11,19 @@ import type { SnapshotsDeps } from './deps.ts'
 import { drillBox } from './drill-box.ts'
 import { listSnapshots } from './list-snapshots.ts'
 import { runStoreMaintenance } from './maintain-stores.ts'
+import { planRecovery, recoverBox } from './recover-box.ts'
 import { restoreBox } from './restore-box.ts'
 import { snapshotMetrics } from './snapshot-metrics.ts'
 import { runSnapshotTasks } from './snapshot-tasks.ts'
 import { snapshotsJobs } from './snapshots.jobs.ts'
 import { summarizeProofs } from './summarize-proofs.ts'
 import { takeSnapshot } from './take-snapshot.ts'
+import { archiveLease, watchArchives } from './watch-archives.ts'
 import { watchLease, watchSnapshots } from './watch-snapshots.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
 export { eraseSnapshots, snapshotsOnHosts } from './erase-snapshots.ts'
+export { exchangeArchives } from './exchange-archives.ts'
 export { storeListener } from './lost-stores.ts'
 export { snapshotForMove } from './move-snapshots.ts'
 export { snapshotsOfBox } from './proofs.ts'
@@ -50,6 +53,8 @@ export const snapshotsRoutes = (deps: SnapshotsDeps) =>
     restoreBox: ({ actor, params, body }) => restoreBox(deps, actor, { ...params, ...body }),
     abandonSnapshots: ({ actor, params, body }) => abandonSnapshots(deps, actor, { ...params, ...body }),
     drillBox: ({ actor, params, body }) => drillBox(deps, actor, { ...params, ...body }),
+    planRecovery: ({ params, query }) => planRecovery(deps, { ...params, ...query }),
+    recoverBox: ({ actor, params, body }) => recoverBox(deps, actor, { ...params, ...body }),
   })
 
 export const snapshotsFeature = feature<SnapshotsDeps>({
@@ -65,6 +70,12 @@ export const snapshotsFeature = feature<SnapshotsDeps>({
       run: () => watchSnapshots(deps),
       atEnd: () => releaseOwnLease(deps, { name: watchLease, owner: deps.owner }),
     }),
+    repeat(deps, {
+      everyMs: 60_000,
+      name: 'watching the archives',
+      run: () => watchArchives(deps),
+      atEnd: () => releaseOwnLease(deps, { name: archiveLease, owner: deps.owner }),
+    }),
   ],
-  metrics: ({ db, clock }, registry) => snapshotMetrics({ db, clock, registry }),
+  metrics: ({ db, clock, archive }, registry) => snapshotMetrics({ db, clock, archive, registry }),
 })

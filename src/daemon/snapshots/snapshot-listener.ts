@@ -4,6 +4,7 @@ import type { SnapshotsDeps } from './deps.ts'
 import { drillFailures, drillResults } from './drill-box.ts'
 import { maintenanceFailures, maintenanceResults } from './maintain-repository.ts'
 import { takeOverResults } from './move-snapshots.ts'
+import { recoverFailures, recoverResults } from './recover-box.ts'
 import { restoreFailures, restoreResults } from './restore-box.ts'
 import { snapshotFailures, snapshotResults } from './take-snapshot.ts'
 
@@ -15,6 +16,13 @@ export const snapshotListener = (deps: Readonly<{ clock: Clock }> & Pick<Snapsho
     ...takeOverResults(deps),
     ...drillResults(deps),
     ...maintenanceResults(deps),
+    ...recoverResults(deps),
   },
-  failureHandlers: { ...snapshotFailures(deps), ...restoreFailures(deps), ...drillFailures(deps), ...maintenanceFailures(deps) },
+  failureHandlers: {
+    ...snapshotFailures(deps),
+    ...restoreFailures(deps),
+    ...drillFailures(deps),
+    ...maintenanceFailures(deps),
+    ...recoverFailures(deps),
+  },
 })

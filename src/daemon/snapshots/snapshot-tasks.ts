@@ -18,6 +18,7 @@ const hourMs = 60 * 60_000
 /** A queued task expires after this; the next run of its job queues it again. */
 const expiryMs: Readonly<Record<SnapshotTask, number>> = {
   daily: 20 * hourMs,
+  thin: 20 * hourMs,
   prune: 6 * 24 * hourMs,
   check: 6 * 24 * hourMs,
   'check-data': 6 * 24 * hourMs,
@@ -103,7 +104,7 @@ export async function startDueTasks(deps: SnapshotsDeps): Promise<void> {
 
 /** The tasks that agents run; the daemon maintains repositories in a bucket itself. */
 const tasksOfAgents = ({ settings }: SnapshotsDeps): readonly SnapshotTask[] =>
-  reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'prune', 'check', 'check-data', 'drill']
+  reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'thin', 'prune', 'check', 'check-data', 'drill']
 
 const begin = (deps: SnapshotsDeps, { lease, item }: Readonly<{ lease: Lease; item: QueuedTask }>, box: BoxRecord): Promise<boolean> =>
   deps.db.transaction().execute(async (tx) => {
@@ -153,6 +154,7 @@ const startMaintenance =
 const starters: Readonly<Record<SnapshotTask, Starter>> = {
   daily: startDaily,
   drill: startDrill,
+  thin: startMaintenance('thin'),
   prune: startMaintenance('prune'),
   check: startMaintenance('check'),
   'check-data': startMaintenance('check-data'),

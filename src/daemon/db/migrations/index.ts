@@ -6,7 +6,8 @@ import { boxSizes } from './0005-box-sizes.ts'
 import { liveLogs } from './0006-live-logs.ts'
 import { people } from './0007-people.ts'
 import { boxImports } from './0008-box-imports.ts'
+import { archives } from './0009-archives.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
-export const migrations: readonly Migration[] = [baseline, health, notifyAlerts, failureLogs, boxSizes, liveLogs, people, boxImports]
+export const migrations: readonly Migration[] = [baseline, health, notifyAlerts, failureLogs, boxSizes, liveLogs, people, boxImports, archives]

@@ -1,0 +1,198 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ArchivePart, isBaseDue, lsnText, lsnValue } from '../../core/boxes/index.ts'
+import { type Clock, isoNow, problem, type Random, randomText } from '../../core/kit/index.ts'
+import { type DataFolder, type DiskSpace, reserveBytes } from '../backup/index.ts'
+import { fenceFile } from '../boxes/index.ts'
+import type { BoxServers, ContainerEngine, HeldLog, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
+import { type ArchiveFacts, describeBox, writeFacts } from './facts.ts'
+import { copyLog, dropStored, firstPosition, isThere, type Line, nextPosition, type Server, type Spool, segmentStart, spoolIn } from './spool.ts'
+import { takeBase } from './take-base.ts'
+
+export type ArchiveDeps = Readonly<{
+  engine: ContainerEngine
+  servers: BoxServers
+  snapshots: SnapshotStore
+  disk: Pick<DiskSpace, 'freeBytes'>
+  clock: Clock
+  random: Random
+  /** Spools are below it. */
+  folder: string
+}>
+
+/** What is new in the store. `covered`: the store has all that was committed until then. `error`: why there is no base of it. */
+export type Stored = Readonly<{
+  parts: readonly ArchivePart[]
+  covered: Readonly<{ line: string; at: string }>
+  error: Error | undefined
+}>
+
+/** The archive of one box, in the hands of this agent. */
+export type BoxArchive = Readonly<{
+  /** Stores what the box has written since the last call. Throws SNAPSHOT_FAILED and the errors of the store; the next call continues. */
+  store(box: LocalBox, repository: Repository, signal: AbortSignal): Promise<Stored>
+  /** Lets go of the log; the spool stays for the next agent. */
+  end(): Promise<void>
+}>
+
+/** A window is stored again each time it grows, and is a part of its own once a new one begins. */
+const windowMs = 60 * 60_000
+const windowBytes = 256n * 1024n * 1024n
+/** A base reads the whole database. */
+const baseRetryMs = 15 * 60_000
+/** Log that is kept for a store that does not answer; more would fill the disk. */
+const maxKeptBytes = 2n * 1024n * 1024n * 1024n
+
+/** The open archive: the session that keeps the log, and what it was opened on. */
+export type Opened = Readonly<{
+  log: HeldLog
+  server: Server
+  facts: ArchiveFacts
+  data: readonly DataFolder[]
+  box: LocalBox
+  volume: string
+}>
+
+export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
+  const folder = join(deps.folder, encodeURIComponent(slug))
+  const spool = spoolIn(folder)
+  let opened: Opened | undefined
+  let base: Promise<void> | undefined
+  let baseFailed: Readonly<{ error: Error; atMs: number }> | undefined
+  let made: ArchivePart[] = []
+  let parent: string | undefined
+  let windowSinceMs = deps.clock.monotonicMs()
+
+  const end = async () => {
+    const closing = opened
+    opened = undefined
+    await closing?.log.end()
+  }
+  const store: BoxArchive['store'] = async (box, repository, signal) => {
+    try {
+      opened ??= await open(deps, spool, { box, signal })
+      return await storeLog(opened, repository, signal)
+    } catch (error) {
+      // PostgreSQL may be stopped, restarted or replaced: the next call finds out what runs.
+      await end().catch(() => undefined)
+      throw error
+    }
+  }
+
+  const storeLog = async (now: Opened, repository: Repository, signal: AbortSignal): Promise<Stored> => {
+    const { log, server } = now
+    // Read before the position: all that was committed until then is before it.
+    const at = isoNow(deps.clock)
+    const { timeline, flushed } = await log.position()
+    if (timeline !== server.timeline) throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${slug} changed its timeline`)
+    const line = (await spool.line()) ?? (await beginLine(deps, spool, { ...now, from: log.from }))
+    await assertSpace(deps, { log, flushed, stored: lsnValue(line.stored) })
+    beginBase(now, { line, repository, signal })
+    const parts = flushed > lsnValue(line.stored) ? [await storePart(now, { line, flushed, at, repository, signal })] : []
+    const done = made
+    made = []
+    return { parts: [...done, ...parts], covered: { line: line.line, at }, error: baseFailed?.error }
+  }
+
+  type Storing = Readonly<{ line: Line; flushed: bigint; at: string; repository: Repository; signal: AbortSignal }>
+
+  const storePart = async (now: Opened, { line, flushed, at, repository, signal }: Storing): Promise<ArchivePart> => {
+    const { server, facts, data } = now
+    const next = (await nextPosition(spool, server)) ?? segmentStart(server, lsnValue(line.stored))
+    await copyLog(spool, server, { from: next, to: flushed, signal })
+    await writeFacts(spool.folder, facts)
+    const from = (await firstPosition(spool, server)) ?? next
+    const tags = { kind: 'log', line: line.line, from: lsnText(from), to: lsnText(flushed), at } as const
+    const paths = [spool.folder, now.box.project.folder, ...data.map((one) => one.folder)]
+    const taken = await deps.snapshots.takePart(repository, { slug, tags, paths, exclude: excluded(now), parent }, signal)
+    parent = taken.id
+    await spool.saveLine({ ...((await spool.line()) ?? line), stored: lsnText(flushed) })
+    await now.log.release(segmentStart(server, flushed))
+    if (deps.clock.monotonicMs() - windowSinceMs > windowMs || flushed - from > windowBytes) {
+      await dropStored(spool)
+      windowSinceMs = deps.clock.monotonicMs()
+    }
+    return { snapshotId: taken.id, addedBytes: taken.addedBytes, ...tags }
+  }
+
+  /** A base takes long for a large database, and the log must not wait for it. Without one the log restores nothing yet. */
+  const beginBase = (now: Opened, { line, repository, signal }: Pick<Storing, 'line' | 'repository' | 'signal'>) => {
+    const isWaiting = baseFailed !== undefined && deps.clock.monotonicMs() - baseFailed.atMs < baseRetryMs
+    if (base || isWaiting || !isBaseDue(line.baseAt, isoNow(deps.clock))) return
+    const take = async () => {
+      const part = await takeBase(deps, now, { line, repository, folder: join(folder, 'base'), signal })
+      made.push(part)
+      baseFailed = undefined
+      const present = await spool.line()
+      if (present?.line === line.line) await spool.saveLine({ ...present, baseAt: part.at })
+    }
+    base = take()
+      .catch((error) => {
+        baseFailed = { error, atMs: deps.clock.monotonicMs() }
+      })
+      .finally(() => {
+        base = undefined
+      })
+  }
+
+  return { store, end }
+}
+
+/** A recovered box must not come up fenced. Incomplete uploads of MinIO are useless. */
+const excluded = ({ box: { project }, data }: Opened): string[] => [
+  fenceFile(project),
+  ...data.filter(({ service }) => service === 'minio').map(({ folder }) => join(folder, '.minio.sys', 'tmp')),
+]
+
+type Opening = Readonly<{ box: LocalBox; signal: AbortSignal }>
+
+/** Keeps the log from now on, and continues the line of the spool if the log since then is complete. */
+async function open(deps: ArchiveDeps, spool: Spool, { box, signal }: Opening): Promise<Opened> {
+  const log = await deps.servers.holdLog(box, `tenantry_archive_${randomText(deps.random, 8)}`, signal)
+  try {
+    const { facts, volume, data } = await describeBox(deps, box, log.systemId)
+    const { timeline, flushed } = await log.position()
+    const server = { dataFolder: facts.paths.database, timeline, segmentBytes: log.segmentBytes }
+    const opened = { log, server, facts, data, box, volume }
+    if (!(await isContinued(spool, opened, flushed))) await beginLine(deps, spool, { ...opened, from: log.from })
+    return opened
+  } catch (error) {
+    await log.end()
+    throw error
+  }
+}
+
+async function isContinued(spool: Spool, { log, server, volume }: Opened, flushed: bigint): Promise<boolean> {
+  const line = await spool.line()
+  if (!line || line.systemId !== log.systemId || line.timeline !== server.timeline || line.volume !== volume) return false
+  if (flushed < lsnValue(line.stored)) return false
+  const next = (await nextPosition(spool, server)) ?? segmentStart(server, lsnValue(line.stored))
+  return next >= flushed || isThere(server, next)
+}
+
+type Beginning = Opened & Readonly<{ from: bigint }>
+
+/** A new line begins with the oldest log that is kept; its base follows. */
+async function beginLine({ random }: ArchiveDeps, spool: Spool, { log, server, volume, from }: Beginning): Promise<Line> {
+  await spool.clear()
+  const line = {
+    line: randomText(random, 20),
+    ...{ systemId: log.systemId, timeline: server.timeline, volume },
+    stored: lsnText(segmentStart(server, from)),
+  }
+  await spool.saveLine(line)
+  return line
+}
+
+type Kept = Readonly<{ log: HeldLog; flushed: bigint; stored: bigint }>
+
+/** Ends the archive rather than fill the disk of the box: the log goes, and a new line begins once the store answers again. */
+async function assertSpace({ disk, folder }: ArchiveDeps, { flushed, stored }: Kept): Promise<void> {
+  if (flushed - stored > maxKeptBytes) throw problem('SNAPSHOT_FAILED', 'the store has not answered for so long that the log is kept no more')
+  if ((await disk.freeBytes(folder)) < reserveBytes) throw problem('DISK_FULL', `less than 256 MB are free at ${folder}`)
+}
+
+export const removeSpool = ({ folder }: Pick<ArchiveDeps, 'folder'>, slug: string): Promise<void> =>
+  rm(join(folder, encodeURIComponent(slug)), { recursive: true, force: true })
+
+export const makeSpools = async ({ folder }: Pick<ArchiveDeps, 'folder'>): Promise<void> => void (await mkdir(folder, { recursive: true, mode: 0o700 }))

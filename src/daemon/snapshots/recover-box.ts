@@ -1,0 +1,94 @@
+import type { BoxCommandPayload, BoxSnapshots } from '../../core/boxes/index.ts'
+import { type Actor, type Clock, isoNow, newId, plural, problem } from '../../core/kit/index.ts'
+import { type Archive, type ArchiveChain, archiveRanges, chainTo } from '../../core/snapshots/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { type BoxRecord, existingBox } from '../boxes/index.ts'
+import { appendEvent, type DbOrTx } from '../db/index.ts'
+import { enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
+import { archiveOf, archiveState, errorOfState } from './archive.repo.ts'
+import type { SnapshotsDeps } from './deps.ts'
+import { recordSnapshot } from './snapshots.repo.ts'
+import { boxAddress, boxOf, getReadyBox, queueGraceMs, takenFacts } from './take-snapshot.ts'
+
+type Input = Readonly<{ slug: string; to: string }>
+type Planned = Readonly<{ at: string; baseAt: string; parts: number; bytes: number }>
+
+/** What a recovery to a moment would use, and what it would lack. Throws NOT_FOUND, and CONFLICT with the moments that can be restored. */
+export async function planRecovery({ db }: Pick<SnapshotsDeps, 'db'>, { slug, to }: Input): Promise<Planned> {
+  const { chain, at } = await chosen(db, await existingBox(db, slug), to)
+  const used = [chain.base, ...chain.logs]
+  return { at, baseAt: chain.base.at, parts: used.length, bytes: used.reduce((sum, { addedBytes }) => sum + addedBytes, 0) }
+}
+
+/** The archive of a box as its detail view shows it; null for a box without one. */
+export async function archiveView(db: DbOrTx, boxId: string): Promise<BoxSnapshots['archive']> {
+  const state = await archiveState(db, boxId)
+  if (!state) return null
+  const ranges = archiveRanges(await archiveOf(db, boxId))
+  return { from: ranges.at(-1)?.from ?? null, to: ranges[0]?.to ?? null, error: errorOfState(state.error) }
+}
+
+async function chosen(db: DbOrTx, { id, slug }: BoxRecord, to: string): Promise<Readonly<{ chain: ArchiveChain; at: string }>> {
+  const archive = await archiveOf(db, id)
+  const chain = chainTo(archive, to)
+  if (!chain) throw notArchived(slug, archive, to)
+  return { chain, at: to === 'latest' ? chain.at : to }
+}
+
+const moment = (at: string): string => at.replace('T', ' ').replace(/\.\d+Z$/, 'Z')
+
+function notArchived(slug: string, archive: Archive, to: string) {
+  const ranges = archiveRanges(archive)
+  const [newest] = ranges
+  if (!newest)
+    return problem('CONFLICT', `the archive of ${slug} has no moment that can be restored. fix: \`tenantry snapshots list --slug ${slug}\`, and restore one`)
+  const listed = ranges.slice(0, 5).map(({ from, to: end }) => `${moment(from)} to ${moment(end)}`)
+  const more = ranges.length > 5 ? `, and ${plural(ranges.length - 5, 'earlier range')}` : ''
+  return problem(
+    'CONFLICT',
+    `the archive of ${slug} does not have ${moment(to)}; it has ${listed.join(', ')}${more}. fix: choose one of these moments, or \`--to latest\``,
+  )
+}
+
+/** Starts a recovery, which makes a snapshot of an earlier moment. Throws CONFLICT and what `getReadyBox` throws. */
+export async function recoverBox(deps: SnapshotsDeps, actor: Actor, { slug, to }: Input): Promise<{ commandId: string; at: string }> {
+  const { db, clock, random, bus, deadlineMs } = deps
+  const commandId = newId(random, 'cmd')
+  const { hostId, at } = await db.transaction().execute(async (tx) => {
+    const box = await getReadyBox(deps, tx, slug)
+    const { chain, at } = await chosen(tx, box, to)
+    const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
+    const payload: BoxCommandPayload<'tenant-box.recover'> = {
+      ...boxAddress(box),
+      ...{ base: chain.base.snapshotId, logs: chain.logs.map(({ snapshotId }) => snapshotId), to: to === 'latest' ? null : to, deadlineMs },
+    }
+    await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.recover', payload })
+    await recordAudit(tx, clock, { actor, action: 'snapshot.recover', subject: slug, data: { commandId, at } })
+    return { hostId: box.hostId, at }
+  })
+  bus.queued(hostId)
+  return { commandId, at }
+}
+
+type Deps = Readonly<{ clock: Clock }>
+
+/** The moment of a recovered snapshot is before its command, and not after it. */
+export const recoverResults = ({ clock }: Deps): ResultHandlers => ({
+  'tenant-box.recover': async (tx, command, { snapshot }) => {
+    const box = await boxOf(tx, command)
+    if (!box) return
+    const takenAt = snapshot.takenAt > isoNow(clock) ? isoNow(clock) : snapshot.takenAt
+    const facts = { ...takenFacts(snapshot), tier: 'recovered' as const, takenAt, command_id: command.id }
+    if (!(await recordSnapshot({ tx, clock }, box, facts))) return
+    const payload = { boxId: box.id, slug: box.slug, snapshotId: snapshot.snapshotId, tier: 'recovered', commandId: command.id }
+    await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.taken', payload })
+  },
+})
+
+export const recoverFailures = ({ clock }: Deps): FailureHandlers => ({
+  'tenant-box.recover': async (tx, command) => {
+    const { slug } = command.payload as { slug: string }
+    const payload = { slug, tier: 'recovered', commandId: command.id, error: command.error }
+    await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.failed', payload })
+  },
+})

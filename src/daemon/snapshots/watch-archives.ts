@@ -1,0 +1,66 @@
+import { alertKey } from '../../core/alerts/index.ts'
+import { isoIn, isoNow } from '../../core/kit/index.ts'
+import { closeAlerts, openKeysOf, raiseAlert } from '../alerts/index.ts'
+import { acquireLease, type DbOrTx } from '../db/index.ts'
+import { archiveBehind } from './alerts.ts'
+import { errorOfState } from './archive.repo.ts'
+import type { SnapshotsDeps } from './deps.ts'
+import { archivedBoxes } from './exchange-archives.ts'
+
+type Deps = Pick<SnapshotsDeps, 'db' | 'clock' | 'owner' | 'archive'>
+
+export const archiveLease = 'snapshots.archives'
+const leaseMs = 60_000
+const behindMs = 5 * 60_000
+/** A new box first needs a repository and a base. */
+const graceMs = 30 * 60_000
+
+/** Raises `archive_behind` for boxes whose store lacks more than five minutes, and closes it once it has them. */
+export async function watchArchives(deps: Deps): Promise<void> {
+  const { db, clock, owner, archive } = deps
+  if (!(await acquireLease(deps, { name: archiveLease, owner, ttlMs: leaseMs }))) return
+  const boxes = await archivedBoxes(db, archive.tiers)
+  await deleteOthers(db, boxes)
+  const late = await behindBoxes(deps)
+  const open = await openKeysOf(db, 'archive_behind')
+  const keys = new Set(late.map(({ slug }) => alertKey('archive_behind', slug)))
+  const over = open.map(({ key }) => key).filter((key) => !keys.has(key))
+  const fresh = late.filter(({ slug }) => !open.some(({ key }) => key === alertKey('archive_behind', slug)))
+  if (over.length === 0 && fresh.length === 0) return
+  await db.transaction().execute(async (tx) => {
+    for (const box of fresh) await raiseAlert(tx, clock, archiveBehind(box))
+    if (over.length > 0) await closeAlerts(tx, clock, { keys: over, because: 'the store has the log of the box, or it has no archive any more' })
+  })
+}
+
+/** The archive of a box whose tier has none any more is not behind. Its parts expire. */
+async function deleteOthers(db: Deps['db'], boxes: readonly Readonly<{ id: string }>[]): Promise<void> {
+  const known = await db.selectFrom('archive_states').select('box_id').execute()
+  const ids = new Set(boxes.map(({ id }) => id))
+  for (const { box_id } of known) if (!ids.has(box_id)) await db.deleteFrom('archive_states').where('box_id', '=', box_id).execute()
+}
+
+type Behind = Readonly<{ slug: string; coveredUntil: string | null; error: ReturnType<typeof errorOfState> }>
+
+export async function behindBoxes({ db, clock, archive }: Pick<Deps, 'clock' | 'archive'> & Readonly<{ db: DbOrTx }>): Promise<readonly Behind[]> {
+  const boxes = await archivedBoxes(db, archive.tiers)
+  if (boxes.length === 0) return []
+  const states = new Map((await db.selectFrom('archive_states').selectAll().execute()).map((row) => [row.box_id, row]))
+  const [since, youngSince] = [isoIn(clock, -behindMs), isoIn(clock, -graceMs)]
+  return boxes.flatMap(({ id, slug, createdAt }) => {
+    const state = states.get(id)
+    const coveredUntil = state?.covered_until ?? null
+    const isLate = coveredUntil === null ? createdAt <= youngSince : coveredUntil <= since
+    return isLate ? [{ slug, coveredUntil, error: errorOfState(state?.error ?? null) }] : []
+  })
+}
+
+/** How far the archive that is furthest behind is behind, in seconds; zero without archives. */
+export async function archiveBehindSeconds({ db, clock, archive }: Pick<Deps, 'db' | 'clock' | 'archive'>): Promise<number> {
+  const boxes = await archivedBoxes(db, archive.tiers)
+  if (boxes.length === 0) return 0
+  const states = new Map((await db.selectFrom('archive_states').select(['box_id', 'covered_until']).execute()).map((row) => [row.box_id, row]))
+  const now = Date.parse(isoNow(clock))
+  const behind = boxes.map(({ id, createdAt }) => now - Date.parse(states.get(id)?.covered_until ?? createdAt))
+  return Math.max(0, ...behind) / 1000
+}
