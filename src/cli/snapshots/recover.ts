@@ -6,11 +6,14 @@ import { type Context, command, lasted, required, type Style, stamp, text } from
 import { shortId } from './list.ts'
 
 export const recoverCommand = command('recover <slug>', 'Make a snapshot of an earlier moment from the archive', {
-  options: { to: required(text('--to <time>', 'a moment of the archive in UTC, or latest')) },
-  run: async (context, { slug, to }) => {
+  options: {
+    to: required(text('--to <time>', 'a moment of the archive in UTC, or latest')),
+    host: text('--host <host>', 'another host, where that of the box is lost'),
+  },
+  run: async (context, { slug, to, host }) => {
     const view = await planText(context, slug, to)
     context.notify((style) => view(style))
-    return recover(context, slug, to)
+    return recover(context, slug, { to, host })
   },
   view: ({ snapshotId }, _, { slug }) =>
     `Recovered ${slug} into snapshot ${shortId(snapshotId)}. Restore it: tenantry snapshots restore ${slug} --snapshot ${shortId(snapshotId)} --reason '…'`,
@@ -34,8 +37,13 @@ export async function planText({ api }: Context, slug: string, to: string): Prom
 }
 
 /** Waits for the snapshot. The box is not touched. */
-export async function recover(context: Context, slug: string, to: string): Promise<Readonly<{ snapshotId: string; takenAt: string }>> {
-  const { commandId } = await context.api.snapshots.recoverBox({ params: { slug }, body: { to: momentOf(to) } })
+export async function recover(
+  context: Context,
+  slug: string,
+  { to, host }: Readonly<{ to: string; host: string | undefined }>,
+): Promise<Readonly<{ snapshotId: string; takenAt: string }>> {
+  const body = { to: momentOf(to), ...(host === undefined ? {} : { host }) }
+  const { commandId } = await context.api.snapshots.recoverBox({ params: { slug }, body })
   const ended = await awaitWithProgress(context, commandId, `${slug}: recovering`)
   const { snapshot } = ended.result as BoxCommandResult<'tenant-box.recover'>
   return { snapshotId: snapshot.snapshotId, takenAt: snapshot.takenAt }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DrilledMedia, InstalledVersions, ReintroducedVulnerability, Slug, SnapshotTier } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { HostName } from '../hosts/index.ts'
 
 const base = '/api/admin/v1/snapshots'
 const ofBox = '/api/admin/v1/boxes/:slug'
@@ -143,7 +144,10 @@ export const snapshotsContract = {
     path: `${ofBox}/recovery`,
     auth: admin('operator'),
     params: bySlug,
-    body: z.strictObject({ to: Moment }),
+    body: z.strictObject({
+      to: Moment,
+      host: HostName.optional().meta({ description: 'Another host, where that of the box is lost' }),
+    }),
     returns: z.object({ commandId: z.string(), at: Timestamp }),
     status: 202,
     problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED'],

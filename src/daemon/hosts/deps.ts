@@ -30,8 +30,8 @@ export type FailureHandlers = {
 
 /** Functions that hosts need from the boxes feature. Hosts know only ids and locations of boxes. */
 export type BoxPort = Readonly<{
-  /** True if the host may fetch commands of the box and report about it. */
-  mayAct(db: DbOrTx, boxId: string, hostId: string): Promise<boolean>
+  /** True if the host may fetch this command of the box and report about it. */
+  mayAct(db: DbOrTx, command: Pick<Command, 'boxId' | 'kind' | 'payload'>, hostId: string): Promise<boolean>
   /** Boxes that may still exist on the host but belong to another one now. */
   disowned(db: DbOrTx, hostId: string): Promise<{ slug: string; boxId: string; ownershipEpoch: number }[]>
   resultHandlers: ResultHandlers

@@ -1,20 +1,21 @@
-import type { BoxCommandPayload, BoxSnapshots } from '../../core/boxes/index.ts'
+import type { BoxCommandPayload, BoxId, BoxSnapshots, HostId } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoNow, newId, plural, problem } from '../../core/kit/index.ts'
 import { type Archive, type ArchiveChain, archiveRanges, chainTo } from '../../core/snapshots/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, existingBox } from '../boxes/index.ts'
-import { appendEvent, type DbOrTx } from '../db/index.ts'
-import { enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
+import { type BoxRecord, boxById, existingBox, readHost } from '../boxes/index.ts'
+import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
+import { enqueueCommand, type FailureHandlers, hostByName, type ResultHandlers } from '../hosts/index.ts'
 import { archiveOf, archiveState, errorOfState } from './archive.repo.ts'
 import type { SnapshotsDeps } from './deps.ts'
+import { assertSnapshotsConfigured } from './snapshot-store.ts'
 import { recordSnapshot } from './snapshots.repo.ts'
-import { boxAddress, boxOf, getReadyBox, queueGraceMs, takenFacts } from './take-snapshot.ts'
+import { boxAddress, getReadyBox, queueGraceMs, takenFacts } from './take-snapshot.ts'
 
-type Input = Readonly<{ slug: string; to: string }>
+type Input = Readonly<{ slug: string; to: string; host?: string | undefined }>
 type Planned = Readonly<{ at: string; baseAt: string; parts: number; bytes: number }>
 
 /** What a recovery to a moment would use, and what it would lack. Throws NOT_FOUND, and CONFLICT with the moments that can be restored. */
-export async function planRecovery({ db }: Pick<SnapshotsDeps, 'db'>, { slug, to }: Input): Promise<Planned> {
+export async function planRecovery({ db }: Pick<SnapshotsDeps, 'db'>, { slug, to }: Pick<Input, 'slug' | 'to'>): Promise<Planned> {
   const { chain, at } = await chosen(db, await existingBox(db, slug), to)
   const used = [chain.base, ...chain.logs]
   return { at, baseAt: chain.base.at, parts: used.length, bytes: used.reduce((sum, { addedBytes }) => sum + addedBytes, 0) }
@@ -50,24 +51,48 @@ function notArchived(slug: string, archive: Archive, to: string) {
   )
 }
 
-/** Starts a recovery, which makes a snapshot of an earlier moment. Throws CONFLICT and what `getReadyBox` throws. */
-export async function recoverBox(deps: SnapshotsDeps, actor: Actor, { slug, to }: Input): Promise<{ commandId: string; at: string }> {
+/**
+ * Starts a recovery, which makes a snapshot of an earlier moment: on the host of the box, or on another one where that is lost. Throws CONFLICT and
+ * what `getReadyBox` throws.
+ */
+export async function recoverBox(deps: SnapshotsDeps, actor: Actor, { slug, to, host }: Input): Promise<{ commandId: string; at: string }> {
   const { db, clock, random, bus, deadlineMs } = deps
   const commandId = newId(random, 'cmd')
   const { hostId, at } = await db.transaction().execute(async (tx) => {
-    const box = await getReadyBox(deps, tx, slug)
+    const { box, hostId } = host === undefined ? await onItsHost(deps, tx, slug) : await elsewhere(deps, tx, { slug, host })
     const { chain, at } = await chosen(tx, box, to)
-    const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
+    const command = { id: commandId, hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
     const payload: BoxCommandPayload<'tenant-box.recover'> = {
       ...boxAddress(box),
       ...{ base: chain.base.snapshotId, logs: chain.logs.map(({ snapshotId }) => snapshotId), to: to === 'latest' ? null : to, deadlineMs },
     }
     await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.recover', payload })
-    await recordAudit(tx, clock, { actor, action: 'snapshot.recover', subject: slug, data: { commandId, at } })
-    return { hostId: box.hostId, at }
+    await recordAudit(tx, clock, { actor, action: 'snapshot.recover', subject: slug, data: { commandId, at, ...(host === undefined ? {} : { host }) } })
+    return { hostId, at }
   })
   bus.queued(hostId)
   return { commandId, at }
+}
+
+type Place = Readonly<{ box: BoxRecord; hostId: HostId }>
+
+async function onItsHost(deps: SnapshotsDeps, tx: Tx, slug: string): Promise<Place> {
+  const box = await getReadyBox(deps, tx, slug)
+  return { box, hostId: box.hostId }
+}
+
+/** Any host may hold the data of a tenant only where the own one is lost. Throws CONFLICT, HOST_OFFLINE. */
+async function elsewhere(deps: SnapshotsDeps, tx: Tx, { slug, host }: Readonly<{ slug: string; host: string }>): Promise<Place> {
+  assertSnapshotsConfigured(deps.settings)
+  const box = await existingBox(tx, slug)
+  if (!box.managed) throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed. fix: \`tenantry boxes adopt ${slug} --complete\``)
+  const target = await hostByName(tx, host)
+  const [own, other] = [await readHost(deps, tx, box.hostId), await readHost(deps, tx, target.id)]
+  if (own?.status === 'online')
+    throw problem('CONFLICT', `host ${own.name} of ${slug} is online. fix: restore ${slug} there, without --host`)
+  if (other?.status !== 'online')
+    throw problem('HOST_OFFLINE', `host ${host} is ${other?.status ?? 'gone'}. fix: start its agent, or choose another host`)
+  return { box, hostId: target.id }
 }
 
 type Deps = Readonly<{ clock: Clock }>
@@ -75,7 +100,7 @@ type Deps = Readonly<{ clock: Clock }>
 /** The moment of a recovered snapshot is before its command, and not after it. */
 export const recoverResults = ({ clock }: Deps): ResultHandlers => ({
   'tenant-box.recover': async (tx, command, { snapshot }) => {
-    const box = await boxOf(tx, command)
+    const box = await boxById(tx, command.boxId as BoxId)
     if (!box) return
     const takenAt = snapshot.takenAt > isoNow(clock) ? isoNow(clock) : snapshot.takenAt
     const facts = { ...takenFacts(snapshot), tier: 'recovered' as const, takenAt, command_id: command.id }

@@ -6,9 +6,9 @@ import { aDrill, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snaps
 
 onBothDialects('metrics of snapshots', (fresh) => {
   test('report the box with the oldest snapshot, and the one with the oldest proof', async () => {
-    const { aBox, aSnapshot, api, answer, clock, heard, db } = await snapshotsWorld(await fresh())
+    const { aBox, aSnapshot, api, answer, clock, heard, db, deps } = await snapshotsWorld(await fresh())
     const registry = new Registry()
-    snapshotMetrics({ db, clock, registry })
+    snapshotMetrics({ ...deps, registry })
     const values = async () =>
       Object.fromEntries((await registry.metrics()).split('\n').flatMap((line) => (/^tenantry/.test(line) ? [line.split(' ')] : [])))
     expect(await values()).toMatchObject({ tenantry_snapshot_age_seconds: '0', tenantry_boxes_snapshot_late: '0' })
