@@ -22,41 +22,56 @@ const missingEveryMs = 5 * 60_000
 const parallel = 2
 const maxPartsPerReport = 100
 
-type Archived = { archive: BoxArchive; repository: Repository | undefined; order: ArchiveOrder; isPrepared: boolean; report: ArchiveReport }
+type Archived = {
+  archive: BoxArchive
+  repository: Repository | undefined
+  order: ArchiveOrder
+  isPrepared: boolean
+  isBusy: boolean
+  dueMs: number
+  report: ArchiveReport
+}
+
+const tickMs = 1_000
 
 /**
  * Stores the log of all boxes of this host that have an archive, once a minute, until the signal aborts. The daemon may be away: the repositories
  * are kept in memory, and what was stored is reported once it answers.
  */
 export async function runArchives(deps: LoopDeps, exchange: ExchangeArchives, signal: AbortSignal): Promise<void> {
-  const { clock, log } = deps
+  const { clock } = deps
   const archived = new Map<string, Archived>()
+  const asking = asker(deps, archived, exchange)
   await makeSpools(deps)
+  for (let dueMs = clock.monotonicMs(); !signal.aborted; await clock.sleep(tickMs, signal)) {
+    if (clock.monotonicMs() >= dueMs) dueMs = clock.monotonicMs() + (await asking(signal))
+    await storeDue(deps, archived, signal)
+  }
+  await Promise.allSettled([...archived.values()].map(({ archive }) => archive.end()))
+}
+
+/** Exchanges reports for orders. Returns the time until the next exchange. */
+function asker(deps: LoopDeps, archived: Map<string, Archived>, exchange: ExchangeArchives): (signal: AbortSignal) => Promise<number> {
+  const { clock, log } = deps
   let secretsMs = Number.NEGATIVE_INFINITY
-  for (;;) {
-    const begunMs = clock.monotonicMs()
-    let restMs = retryMs
+  return async (signal) => {
+    const nowMs = clock.monotonicMs()
     const areMissing = [...archived.values()].some(({ repository }) => repository === undefined)
-    const secrets = begunMs - secretsMs >= (areMissing ? missingEveryMs : secretsEveryMs)
+    const secrets = nowMs - secretsMs >= (areMissing ? missingEveryMs : secretsEveryMs)
     const reports = [...archived.values()].map(({ report }) => ({ ...report, parts: report.parts.slice(0, maxPartsPerReport) }))
     try {
       let { boxes } = await exchange({ reports, secrets }, signal)
       forgetReported(archived, reports)
       const isNew = boxes.some(({ boxId }) => !archived.has(boxId))
       if (isNew && !secrets) boxes = (await exchange({ reports: [], secrets: true }, signal)).boxes
-      if (isNew || secrets) secretsMs = begunMs
+      if (isNew || secrets) secretsMs = nowMs
       await follow(deps, archived, boxes)
-      restMs = archived.size === 0 ? idleEveryMs : everyMs
+      return archived.size === 0 ? idleEveryMs : everyMs
     } catch (err) {
       if (!signal.aborted) log.debug({ err }, 'cannot exchange the archives with the daemon')
+      return archived.size === 0 ? retryMs : everyMs
     }
-    if (signal.aborted) break
-    await storeAll(deps, archived, signal)
-    const restOfMinute = (archived.size > 0 ? everyMs : restMs) - (clock.monotonicMs() - begunMs)
-    await clock.sleep(Math.max(1_000, restOfMinute), signal)
-    if (signal.aborted) break
   }
-  await Promise.allSettled([...archived.values()].map(({ archive }) => archive.end()))
 }
 
 function forgetReported(archived: ReadonlyMap<string, Archived>, reports: readonly ArchiveReport[]): void {
@@ -84,7 +99,8 @@ async function follow(deps: LoopDeps, archived: Map<string, Archived>, orders: r
       continue
     }
     const report = { boxId, ownershipEpoch, covered: null, parts: [], error: null }
-    archived.set(boxId, { archive: boxArchive(deps, slug), repository: snapshots, order, isPrepared: false, report })
+    const fresh = { isPrepared: false, isBusy: false, dueMs: deps.clock.monotonicMs() }
+    archived.set(boxId, { archive: boxArchive(deps, slug), repository: snapshots, order, report, ...fresh })
     deps.log.info({ slug }, 'the archive of a box begins')
   }
   await removeOtherSpools(deps, orders)
@@ -95,25 +111,32 @@ async function removeOtherSpools(deps: LoopDeps, orders: readonly ArchiveOrder[]
   for (const name of await readdir(deps.folder).catch(() => [])) if (!needed.has(name)) await removeSpool(deps, decodeURIComponent(name))
 }
 
-async function storeAll(deps: LoopDeps, archived: ReadonlyMap<string, Archived>, signal: AbortSignal): Promise<void> {
+/** Begins with the boxes that wait longest. */
+async function storeDue(deps: LoopDeps, archived: ReadonlyMap<string, Archived>, signal: AbortSignal): Promise<void> {
+  const nowMs = deps.clock.monotonicMs()
+  const all = [...archived.values()]
+  const free = parallel - all.filter(({ isBusy }) => isBusy).length
+  const due = all.filter(({ isBusy, dueMs, repository }) => !isBusy && repository && dueMs <= nowMs).toSorted((a, b) => a.dueMs - b.dueMs)
+  if (free <= 0 || due.length === 0) return
   const boxes = new Map((await deps.boxes.list().catch(() => [])).map((box) => [box.boxId, box]))
-  const next = archived.values()
-  const work = async () => {
-    for (const one of next) {
-      const box = boxes.get(one.order.boxId)
-      if (!signal.aborted && box && one.repository) await storeOne(deps, one, { box, repository: one.repository, signal })
-    }
+  for (const one of due.slice(0, free)) {
+    const box = boxes.get(one.order.boxId)
+    one.dueMs = nowMs + everyMs
+    if (!box || !one.repository) continue
+    one.isBusy = true
+    void storeOne(deps, one, { box, repository: one.repository, signal }).finally(() => {
+      one.isBusy = false
+    })
   }
-  await Promise.all(Array.from({ length: parallel }, work))
 }
 
 type Storing = Readonly<{ box: LocalBox; repository: Repository; signal: AbortSignal }>
 
 /** A box that was handed over is no longer this host's. */
 async function storeOne({ snapshots, log }: LoopDeps, one: Archived, { box, repository, signal }: Storing): Promise<void> {
-  if (box.handedOver || box.ownershipEpoch > one.order.ownershipEpoch) return one.archive.end()
   const { ownershipEpoch } = one.order
   try {
+    if (box.handedOver || box.ownershipEpoch > ownershipEpoch) return await one.archive.end()
     if (!one.isPrepared) await snapshots.prepare(repository)
     one.isPrepared = true
     const { parts, covered, error } = await one.archive.store(box, repository, signal)

@@ -62,6 +62,7 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   let made: ArchivePart[] = []
   let parent: string | undefined
   let windowSinceMs = deps.clock.monotonicMs()
+  let isStoring = false
 
   const end = async () => {
     const closing = opened
@@ -69,12 +70,18 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
     await closing?.log.end()
   }
   const store: BoxArchive['store'] = async (box, repository, signal) => {
+    isStoring = false
     try {
-      opened ??= await open(deps, spool, { box, signal })
+      if (!opened) {
+        opened = await open(deps, spool, { box, signal })
+        const known = await partsOfLine(deps, spool, repository)
+        parent = known.findLast(({ kind }) => kind === 'log')?.snapshotId
+        made = [...known.filter(({ kind }) => kind === 'base'), ...known.filter(({ kind }) => kind === 'log').slice(-maxReportedAgain)]
+      }
       return await storeLog(opened, repository, signal)
     } catch (error) {
-      // PostgreSQL may be stopped, restarted or replaced: the next call finds out what runs.
-      await end().catch(() => undefined)
+      // PostgreSQL may be stopped, restarted or replaced: the next call finds out what runs. A store that fails is waited for.
+      if (!isStoring) await end().catch(() => undefined)
       throw error
     }
   }
@@ -85,12 +92,17 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
     const at = isoNow(deps.clock)
     const { timeline, flushed } = await log.position()
     if (timeline !== server.timeline) throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${slug} changed its timeline`)
-    const line = (await spool.line()) ?? (await beginLine(deps, spool, { ...now, from: log.from }))
+    const done = made
+    let line = (await spool.line()) ?? (await beginLine(deps, spool, { ...now, from: log.from }))
+    const newest = done.findLast((part) => part.kind === 'base' && part.line === line.line)
+    if (newest && newest.at > (line.baseAt ?? '')) {
+      line = { ...line, baseAt: newest.at }
+      await spool.saveLine(line)
+    }
     await assertSpace(deps, { log, flushed, stored: lsnValue(line.stored) })
     beginBase(now, { line, repository, signal })
     const parts = flushed > lsnValue(line.stored) ? [await storePart(now, { line, flushed, at, repository, signal })] : []
-    const done = made
-    made = []
+    made = made.slice(done.length)
     return { parts: [...done, ...parts], covered: { line: line.line, at }, error: baseFailed?.error }
   }
 
@@ -104,9 +116,11 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
     const from = (await firstPosition(spool, server)) ?? next
     const tags = { kind: 'log', line: line.line, from: lsnText(from), to: lsnText(flushed), at } as const
     const paths = [spool.folder, now.box.project.folder, ...data.map((one) => one.folder)]
+    isStoring = true
     const taken = await deps.snapshots.takePart(repository, { slug, tags, paths, exclude: excluded(now), parent }, signal)
+    isStoring = false
     parent = taken.id
-    await spool.saveLine({ ...((await spool.line()) ?? line), stored: lsnText(flushed) })
+    await spool.saveLine({ ...line, stored: lsnText(flushed) })
     await now.log.release(segmentStart(server, flushed))
     if (deps.clock.monotonicMs() - windowSinceMs > windowMs || flushed - from > windowBytes) {
       await dropStored(spool)
@@ -118,13 +132,11 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   /** A base takes long for a large database, and the log must not wait for it. Without one the log restores nothing yet. */
   const beginBase = (now: Opened, { line, repository, signal }: Pick<Storing, 'line' | 'repository' | 'signal'>) => {
     const isWaiting = baseFailed !== undefined && deps.clock.monotonicMs() - baseFailed.atMs < baseRetryMs
-    if (base || isWaiting || !isBaseDue(line.baseAt, isoNow(deps.clock))) return
+    if (base || isWaiting || made.some(({ kind }) => kind === 'base') || !isBaseDue(line.baseAt, isoNow(deps.clock))) return
     const take = async () => {
       const part = await takeBase(deps, now, { line, repository, folder: join(folder, 'base'), signal })
-      made.push(part)
+      made = [...made, part]
       baseFailed = undefined
-      const present = await spool.line()
-      if (present?.line === line.line) await spool.saveLine({ ...present, baseAt: part.at })
     }
     base = take()
       .catch((error) => {
@@ -165,9 +177,18 @@ async function open(deps: ArchiveDeps, spool: Spool, { box, signal }: Opening): 
 async function isContinued(spool: Spool, { log, server, volume }: Opened, flushed: bigint): Promise<boolean> {
   const line = await spool.line()
   if (!line || line.systemId !== log.systemId || line.timeline !== server.timeline || line.volume !== volume) return false
-  if (flushed < lsnValue(line.stored)) return false
-  const next = (await nextPosition(spool, server)) ?? segmentStart(server, lsnValue(line.stored))
+  const stored = lsnValue(line.stored)
+  if (flushed < stored || flushed - stored > maxKeptBytes) return false
+  const next = (await nextPosition(spool, server)) ?? segmentStart(server, stored)
   return next >= flushed || isThere(server, next)
+}
+
+/** An agent that died may not have reported its last parts. */
+const maxReportedAgain = 20
+
+async function partsOfLine({ snapshots }: ArchiveDeps, spool: Spool, repository: Repository): Promise<readonly ArchivePart[]> {
+  const line = await spool.line()
+  return (await snapshots.list(repository)).flatMap(({ archive }) => (archive && archive.line === line?.line ? archive : []))
 }
 
 type Beginning = Opened & Readonly<{ from: bigint }>

@@ -141,7 +141,8 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
   const { taken } = await takeBoxSnapshot(deps, {
     ...{ box: boxOf(facts), database: server, boxFolder, data, repository, tier: 'recovered', commandId: context.commandId },
     ...{ images: facts.images, installed: facts.installed, at: payload.to ?? (parts.last.archive?.at as string), signal },
-    foreign: !(await areOwn(run, parts)),
+    // What an archive says of itself can be forged by any host that writes to the store: only data is taken from it.
+    foreign: true,
     onWaiting: reportWaiting(context, 'store'),
   })
   return taken
@@ -189,9 +190,6 @@ async function reserve({ deps, context, payload, repository }: Run, { base, logs
     ...spaceForDump(deps.workFolder, repository, files),
   ])
 }
-
-const areOwn = async ({ deps, payload }: Run, { base, logs }: Parts): Promise<boolean> =>
-  (await Promise.all([base, ...logs].map(({ id }) => deps.snapshots.isOwn(payload.slug, id)))).every(Boolean)
 
 /** The box as it was archived; only its record in the snapshot is made of it. */
 const boxOf = ({ slug, boxId, migrationsHead, box: { project, composeFile, envFile, ...box }, paths }: ArchiveFacts): LocalBox => ({

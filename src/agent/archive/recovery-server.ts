@@ -81,7 +81,7 @@ async function replay({ engine, servers, clock }: Deps, server: LocalBox, signal
   const isOver = async () => {
     const database = (await engine.containers(server.project)).find(({ service }) => service === 'postgres')
     if (database && database.state !== 'running') said = await engine.logs(database.id, 100)
-    return said !== undefined || servers.databaseReady(server)
+    return said !== undefined || servers.databaseReady(server).catch(() => false)
   }
   if (!(await waitUntil({ clock, everyMs: 500, timeoutMs, signal }, isOver)))
     throw problem('RESTORE_FAILED', `the recovery of ${server.slug} took longer than six hours`)

@@ -76,11 +76,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
       if (!request.foreign) await own.record(request.slug, facts.id).catch(() => undefined)
       return facts
     },
-    takePart: async (repository, request, signal) => {
-      const facts = await takeArchivePart(options, repository, { ...request, signal })
-      await own.record(request.slug, facts.id).catch(() => undefined)
-      return facts
-    },
+    takePart: (repository, request, signal) => takeArchivePart(options, repository, { ...request, signal }),
     isOwn: (slug, id) => own.has(slug, id).catch(() => false),
     ofCommand: async (repository, commandId) => {
       const args = ['snapshots', '--json', '--no-lock', '--tag', commandTag(commandId)]

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { type ArchivePart, lsnText } from '../../../src/core/boxes/index.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
+import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { watchArchives } from '../../../src/daemon/snapshots/watch-archives.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
+import { aTended, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 const minuteMs = 60_000
 const on = { archive: { tiers: { free: true, pro: true, enterprise: true }, days: 14 } }
@@ -139,21 +140,16 @@ onBothDialects('archives', (fresh) => {
   })
 
   test('lose what retention does not need, and learn of what an agent could not report', async () => {
-    const forgotten: string[][] = []
-    const { api, deps, report, part, clock, db, at } = await setUp()
+    const { api, deps, report, part, answer, heard, db } = await setUp()
     await report([part('b', 'base', 100, 110), part('l1', 'log', 96, 120), part('l2', 'log', 96, 130), part('l3', 'log', 96, 140)])
-    const { planMaintenance, recordMaintenance } = await import('../../../src/daemon/snapshots/maintain-repository.ts')
-    const { boxBySlug } = await import('../../../src/daemon/boxes/index.ts')
-    const box = await boxBySlug(db, 'north')
-    if (!box) throw new Error('no box')
-    await db.transaction().execute(async (tx) => {
-      forgotten.push([...(await planMaintenance({ ...deps, tx }, box, 'thin')).forget])
-    })
-    expect(forgotten).toEqual([[idOf('l1'), idOf('l2')].sort()])
-    await clock.advance(hourMs)
-    const archive = [part('l4', 'log', 140, 150)]
-    const result = { forgotten: [], present: [], archive, freedBytes: null, check: null, repositoryId: idOf('repository') }
-    await db.transaction().execute((tx) => recordMaintenance(deps, tx, { owner: box, task: 'thin', begunAt: at(-1000), report: result }))
+    const [{ tenant_id: tenantId }] = await db.selectFrom('snapshots').select('tenant_id').execute() as [{ tenant_id: string }]
+    await enqueueTasks(deps, 'thin', [tenantId])
+    await heard()
+    await startDueTasks(deps)
+    const tended = { ...aTended(['first']), archive: [part('l4', 'log', 140, 150)] }
+    const { payload } = await answer('tenant-box.tend_snapshots', tended)
+    expect(payload).toMatchObject({ prune: false, check: 'none' })
+    expect([...(payload as { forget: string[] }).forget].sort()).toEqual([idOf('l1'), idOf('l2')].sort())
     await report([])
     expect((await api.planRecovery({ ...north, query: { to: 'latest' } })).parts).toBe(3)
   })
