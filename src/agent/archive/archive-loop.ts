@@ -10,6 +10,10 @@ import { type ArchiveDeps, type BoxArchive, boxArchive, makeSpools, removeSpool 
 type LoopDeps = ArchiveDeps & Readonly<{ boxes: Pick<LocalBoxes, 'list'>; log: Logger }>
 
 const everyMs = 60_000
+/** Less than a minute, so that a message is in the store a minute after it was sent. */
+const storeEveryMs = 45_000
+/** A part that the daemon does not know cannot be restored when this host is lost. */
+const reportMs = 3_000
 /** A host without archives learns of its first one within this time. */
 const idleEveryMs = 10 * 60_000
 /** Credentials of a store may last one hour only. */
@@ -43,8 +47,14 @@ export async function runArchives(deps: LoopDeps, exchange: ExchangeArchives, si
   const archived = new Map<string, Archived>()
   const asking = asker(deps, archived, exchange)
   await makeSpools(deps)
-  for (let dueMs = clock.monotonicMs(); !signal.aborted; await clock.sleep(tickMs, signal)) {
-    if (clock.monotonicMs() >= dueMs) dueMs = clock.monotonicMs() + (await asking(signal))
+  let dueMs = clock.monotonicMs()
+  for (let askedMs = dueMs; !signal.aborted; await clock.sleep(tickMs, signal)) {
+    const nowMs = clock.monotonicMs()
+    const isUnreported = [...archived.values()].some(({ report }) => report.parts.length > 0)
+    if (nowMs >= dueMs || (isUnreported && nowMs - askedMs >= reportMs)) {
+      askedMs = nowMs
+      dueMs = nowMs + (await asking(signal))
+    }
     await storeDue(deps, archived, signal)
   }
   await Promise.allSettled([...archived.values()].map(({ archive }) => archive.end()))
@@ -121,7 +131,7 @@ async function storeDue(deps: LoopDeps, archived: ReadonlyMap<string, Archived>,
   const boxes = new Map((await deps.boxes.list().catch(() => [])).map((box) => [box.boxId, box]))
   for (const one of due.slice(0, free)) {
     const box = boxes.get(one.order.boxId)
-    one.dueMs = nowMs + everyMs
+    one.dueMs = nowMs + storeEveryMs
     if (!box || !one.repository) continue
     one.isBusy = true
     void storeOne(deps, one, { box, repository: one.repository, signal }).finally(() => {

@@ -31,7 +31,9 @@ export async function runAgent(deps: AgentDeps): Promise<void> {
     finishKeyRotation(session, connection, deps.keys).catch((err) => deps.log.warn({ err }, 'the unfinished key rotation failed'))
   await runner.resume()
   try {
-    const archives = deps.archive?.((body, within) => client.archives({ body }, { signal: within }), signal)
+    const archives = deps
+      .archive?.((body, within) => client.archives({ body }, { signal: within }), signal)
+      .catch((err) => deps.log.error({ err }, 'archives are no longer stored'))
     await Promise.all([runSession(session), reportChanges(session), archives])
   } catch (error) {
     // A rejected agent may stay offline for days; an aborted update would leave its box fenced.

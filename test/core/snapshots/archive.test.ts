@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ArchivePart, lsnText } from '../../../src/core/boxes/index.ts'
+import { type ArchivePart, isBaseDue, lsnText } from '../../../src/core/boxes/index.ts'
 import { type Archive, archiveRanges, chainTo, expiredParts, readMoment } from '../../../src/core/snapshots/index.ts'
 
 const begin = Date.parse('2026-11-01T00:00:00.000Z')
@@ -134,4 +134,15 @@ test.each([
   ['yesterday', undefined],
 ] as const)('the moment %s is %s', (text, at) => {
   expect(readMoment(text)).toBe(at)
+})
+
+test.each([
+  [undefined, '2026-11-27T14:00:00Z', true],
+  ['2026-11-27T03:00:00Z', '2026-11-27T14:00:00Z', false],
+  ['2026-11-27T02:00:00Z', '2026-11-27T02:31:00Z', true],
+  ['2026-11-27T02:00:00Z', '2026-11-27T02:29:00Z', false],
+  ['2026-11-26T03:00:00Z', '2026-11-27T02:29:00Z', false],
+  ['2026-11-26T03:00:00Z', '2026-11-28T01:00:00Z', true],
+])('after a base of %s one is due at %s: %j', (last, now, due) => {
+  expect(isBaseDue(last, now)).toBe(due)
 })
