@@ -4,8 +4,6 @@ import {
   AddressedBox,
   AgentError,
   PrefetchTargets,
-  RepositoryId,
-  RepositoryReport,
   ResolvedImage,
   RestoreResult,
   SnapshotInput,
@@ -21,6 +19,7 @@ import { Digest, ImageRef } from './images.ts'
 import { importCommands } from './import-commands.ts'
 import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
+import { RepositoryId, RepositoryReport } from './repository-report.ts'
 import { LogLine, ServiceUsage } from './services.ts'
 
 // The commands between daemon and agent about boxes (spec 4.10). A closed set of typed values: the agent renders files from templates of its

@@ -35,10 +35,8 @@ export {
   Downtime,
   type ImageRollback,
   InstalledVersions,
-  type ListedSnapshot,
   maxKeptFiles,
   Progress,
-  type RepositoryReport,
   type ResolvedImage,
   RestoredDatabase,
   type RestoreOutcome,
@@ -163,6 +161,7 @@ export { ProbeComponent, ProbeResult, ProbeRule, quickRule, steadyFailureMsOf } 
 export type { PullSource } from './pull-sources.ts'
 export { pullFromSources } from './pull-sources.ts'
 export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'
+export type { ListedSnapshot, RepositoryReport } from './repository-report.ts'
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
 export { LogBatch, LogLine, ServiceUsage } from './services.ts'
 export { BoxSizes, sizesRetentionDays } from './sizes.ts'
