@@ -58,7 +58,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
   }
   const side = composeHandlers(
     boxPort({ ...room, secretsFor: secretsByKind({ snapshots: commandSecrets({ ...deps, fetch }), registries: async () => ({}) }) }),
-    snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
+    snapshotListener(deps),
     storeListener(deps),
   )
   const archives: HostsDeps['archives'] = (hostId, body) => exchangeArchives({ ...deps, fetch }, hostId, body)

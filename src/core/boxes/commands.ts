@@ -192,7 +192,13 @@ export const boxCommands = {
   },
   /** Makes a snapshot of an earlier moment from the archive. The box is not touched, and need not run. */
   'tenant-box.recover': {
-    payload: z.object({ ...AddressedBox, ...RecoveryInput, deadlineMs }),
+    payload: z.object({
+      ...AddressedBox,
+      ...RecoveryInput,
+      deadlineMs,
+      /** Its snapshot is then drilled; nobody asked for the moment. */
+      isDrill: z.boolean().optional(),
+    }),
     result: z.object({ snapshot: SnapshotTaken }),
     secrets: ['snapshots', 'registries'],
   },

@@ -36,6 +36,17 @@ export function archiveRanges(archive: Archive): ArchiveRange[] {
   return [...ranges.values()].map(({ from, to }) => ({ from, to })).sort((a, b) => (a.to < b.to ? 1 : -1))
 }
 
+/** A moment of the archive, each as likely as another; `fraction` from 0 to 1. Undefined where there is none. */
+export function momentAt(ranges: readonly ArchiveRange[], fraction: number): string | undefined {
+  const spans = ranges.map(({ from, to }) => ({ fromMs: Date.parse(from), ms: Date.parse(to) - Date.parse(from) }))
+  let left = fraction * spans.reduce((sum, { ms }) => sum + ms, 0)
+  for (const { fromMs, ms } of spans) {
+    if (left <= ms) return new Date(fromMs + Math.floor(left)).toISOString()
+    left -= ms
+  }
+  return undefined
+}
+
 const basesOf = ({ parts }: Archive): ArchivePart[] => parts.filter(({ kind }) => kind === 'base')
 
 /** Follows the log from a base up to the first part that has the moment, or as far as it goes. */

@@ -8,6 +8,7 @@ export {
   archiveRanges,
   chainTo,
   expiredParts,
+  momentAt,
   readMoment,
 } from './archive.ts'
 export { type ProofSummary, Snapshot, SnapshotStatus, snapshotsContract } from './contract.ts'

@@ -40,7 +40,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
   const { owner, config, db, clock, random, keyring, log, migrations } = deps
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
-  const snapshotsListen = snapshotListener({ clock, ...vulnerabilities })
+  const snapshotsListen = snapshotListener({ clock, random, deadlineMs: config.snapshots.deadlineMs, ...vulnerabilities })
   const onCommandAbandoned = (tx: Tx, command: Command) => notifyFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeDeps(config), onCommandAbandoned }
   const secretsFor = secretsByKind({

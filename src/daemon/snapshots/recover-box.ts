@@ -1,14 +1,18 @@
 import type { BoxCommandPayload, BoxId, BoxSnapshots, HostId } from '../../core/boxes/index.ts'
-import { type Actor, type Clock, isoNow, newId, plural, problem } from '../../core/kit/index.ts'
-import { type Archive, type ArchiveChain, archiveRanges, chainTo } from '../../core/snapshots/index.ts'
+import { type Actor, isoNow, newId, plural, problem } from '../../core/kit/index.ts'
+import { type Archive, type ArchiveChain, archiveRanges, chainTo, momentAt } from '../../core/snapshots/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, boxById, existingBox, readHost } from '../boxes/index.ts'
-import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
+import { appendEvent, type DbOrTx, type Tx, type WithTx } from '../db/index.ts'
 import { enqueueCommand, type FailureHandlers, hostByName, type ResultHandlers } from '../hosts/index.ts'
+import { drillFailed } from './alerts.ts'
 import { archiveOf, archiveState, errorOfState } from './archive.repo.ts'
 import type { SnapshotsDeps } from './deps.ts'
+import { enqueueDrill } from './drill-box.ts'
+import { isLost } from './lost-stores.ts'
 import { assertSnapshotsConfigured } from './snapshot-store.ts'
-import { recordSnapshot } from './snapshots.repo.ts'
+import { recordSnapshot, snapshotById } from './snapshots.repo.ts'
 import { boxAddress, getReadyBox, queueGraceMs, takenFacts } from './take-snapshot.ts'
 
 type Input = Readonly<{ slug: string; to: string; host?: string | undefined }>
@@ -95,10 +99,25 @@ async function elsewhere(deps: SnapshotsDeps, tx: Tx, { slug, host }: Readonly<{
   return { box, hostId: target.id }
 }
 
-type Deps = Readonly<{ clock: Clock }>
+/** Starts the recovery of a random moment, whose snapshot is drilled. False for a box whose archive has no moment yet. */
+export async function enqueueRecoveryDrill(deps: WithTx<Pick<SnapshotsDeps, 'clock' | 'random' | 'deadlineMs'>>, box: BoxRecord): Promise<boolean> {
+  const { tx, clock, random, deadlineMs } = deps
+  const archive = await archiveOf(tx, box.id)
+  const [high = 0, low = 0] = random.bytes(2)
+  const to = momentAt(archiveRanges(archive), (high * 256 + low) / 65_536)
+  const chain = to === undefined ? undefined : chainTo(archive, to)
+  if (!chain || to === undefined) return false
+  const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
+  const used = { base: chain.base.snapshotId, logs: chain.logs.map(({ snapshotId }) => snapshotId), to }
+  await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.recover', payload: { ...boxAddress(box), ...used, deadlineMs, isDrill: true } })
+  return true
+}
+
+type Deps = Pick<SnapshotsDeps, 'clock' | 'random' | 'deadlineMs'>
+type Payload = BoxCommandPayload<'tenant-box.recover'>
 
 /** The moment of a recovered snapshot is before its command, and not after it. */
-export const recoverResults = ({ clock }: Deps): ResultHandlers => ({
+export const recoverResults = ({ clock, ...deps }: Deps): ResultHandlers => ({
   'tenant-box.recover': async (tx, command, { snapshot }) => {
     const box = await boxById(tx, command.boxId as BoxId)
     if (!box) return
@@ -107,13 +126,16 @@ export const recoverResults = ({ clock }: Deps): ResultHandlers => ({
     if (!(await recordSnapshot({ tx, clock }, box, facts))) return
     const payload = { boxId: box.id, slug: box.slug, snapshotId: snapshot.snapshotId, tier: 'recovered', commandId: command.id }
     await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.taken', payload })
+    const stored = (command.payload as Payload).isDrill ? await snapshotById(tx, box.tenantId, snapshot.snapshotId) : undefined
+    if (stored) await enqueueDrill({ ...deps, clock, tx }, box, stored)
   },
 })
 
-export const recoverFailures = ({ clock }: Deps): FailureHandlers => ({
+export const recoverFailures = ({ clock }: Pick<Deps, 'clock'>): FailureHandlers => ({
   'tenant-box.recover': async (tx, command) => {
-    const { slug } = command.payload as { slug: string }
+    const { slug, base, isDrill } = command.payload as Payload
     const payload = { slug, tier: 'recovered', commandId: command.id, error: command.error }
     await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.failed', payload })
+    if (isDrill && !isLost(command.error)) await raiseAlert(tx, clock, drillFailed({ slug, snapshotId: base, error: command.error }))
   },
 })

@@ -1,4 +1,3 @@
-import type { Clock } from '../../core/kit/index.ts'
 import type { CommandListener } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { drillFailures, drillResults } from './drill-box.ts'
@@ -9,7 +8,7 @@ import { restoreFailures, restoreResults } from './restore-box.ts'
 import { snapshotFailures, snapshotResults } from './take-snapshot.ts'
 
 /** Handlers for the results and failures of snapshot commands. */
-export const snapshotListener = (deps: Readonly<{ clock: Clock }> & Pick<SnapshotsDeps, 'versionsBefore'>): CommandListener => ({
+export const snapshotListener = (deps: Pick<SnapshotsDeps, 'clock' | 'random' | 'deadlineMs' | 'versionsBefore'>): CommandListener => ({
   resultHandlers: {
     ...snapshotResults(deps),
     ...restoreResults(deps),

@@ -7,6 +7,7 @@ import type { SnapshotsDeps } from './deps.ts'
 import { enqueueDrill } from './drill-box.ts'
 import { isFreeNow, readAvailability } from './free-boxes.ts'
 import { type MaintenanceTask, planMaintenance } from './maintain-repository.ts'
+import { enqueueRecoveryDrill } from './recover-box.ts'
 import { reachesStore } from './snapshot-store.ts'
 import { lockRepository, newestReported } from './snapshots.repo.ts'
 import type { SnapshotTaskTable } from './snapshots.tables.ts'
@@ -134,7 +135,10 @@ const startDaily: Starter = async (deps, tx, box) => {
   return true
 }
 
+/** Every other drill of a box with an archive is of a random moment of it. */
 const startDrill: Starter = async (deps, tx, box) => {
+  const isOfArchive = deps.archive.tiers[box.tier] && ((deps.random.bytes(1)[0] ?? 0) & 1) === 1
+  if (isOfArchive && (await enqueueRecoveryDrill({ ...deps, tx }, box))) return true
   const newest = await newestReported(tx, box)
   if (newest) await enqueueDrill({ ...deps, tx }, box, newest)
   return newest !== undefined

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ArchivePart, isBaseDue, lsnText } from '../../../src/core/boxes/index.ts'
-import { type Archive, archiveRanges, chainTo, expiredParts, readMoment } from '../../../src/core/snapshots/index.ts'
+import { type Archive, archiveRanges, chainTo, expiredParts, momentAt, readMoment } from '../../../src/core/snapshots/index.ts'
 
 const begin = Date.parse('2026-11-01T00:00:00.000Z')
 const minute = (n: number) => new Date(begin + n * 60_000).toISOString()
@@ -145,4 +145,13 @@ test.each([
   ['2026-11-26T03:00:00Z', '2026-11-28T01:00:00Z', true],
 ])('after a base of %s one is due at %s: %j', (last, now, due) => {
   expect(isBaseDue(last, now)).toBe(due)
+})
+
+test('each moment of the ranges is as likely as another', () => {
+  const ranges = [
+    { from: minute(100), to: minute(130) },
+    { from: minute(0), to: minute(10) },
+  ]
+  expect([0, 0.5, 0.75, 0.8, 1].map((fraction) => momentAt(ranges, fraction))).toEqual([100, 120, 130, 2, 10].map(minute))
+  expect(momentAt([], 0.5)).toBeUndefined()
 })

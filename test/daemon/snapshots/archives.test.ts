@@ -4,7 +4,7 @@ import { isProblem } from '../../../src/core/kit/index.ts'
 import { enqueueTasks, startDueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { watchArchives } from '../../../src/daemon/snapshots/watch-archives.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aTended, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
+import { aDrill, aTended, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 const minuteMs = 60_000
 const on = { archive: { tiers: { free: true, pro: true, enterprise: true }, days: 14 } }
@@ -120,6 +120,27 @@ onBothDialects('archives', (fresh) => {
       expect((await take('host-2')).kind).toBe('tenant-box.recover')
       expect(room).toBeDefined()
     })
+  })
+
+  test('are drilled at a random moment, and a recovery that fails raises the alert of a failed drill', async () => {
+    const { report, part, clock, heard, deps, db, answer, taken, take, post } = await setUp()
+    await report([part('b', 'base', 100, 110), part('l1', 'log', 96, 120)])
+    await clock.advance(10 * minuteMs)
+    await report([part('l2', 'log', 120, 150)])
+    const [{ tenant_id: tenantId }] = (await db.selectFrom('snapshots').select('tenant_id').execute()) as [{ tenant_id: string }]
+    const drilling = { ...deps, random: { bytes: (count: number) => new Uint8Array(count).fill(129).map((byte, n) => (byte + n) & 255) } }
+    const begin = async () => {
+      await enqueueTasks(drilling, 'drill', [tenantId])
+      await heard()
+      await startDueTasks(drilling)
+    }
+    await begin()
+    const { payload } = await answer('tenant-box.recover', taken('r', { tier: 'recovered' }))
+    expect(payload).toMatchObject({ isDrill: true, base: idOf('b'), to: expect.any(String) })
+    expect((await answer('tenant-box.drill', aDrill())).payload).toMatchObject({ snapshotId: idOf('r') })
+    await begin()
+    await post(await take(), { ok: false, error: { code: 'RESTORE_FAILED', message: 'no such part' } })
+    expect(await db.selectFrom('alerts').select(['kind', 'subject']).execute()).toEqual([{ kind: 'snapshot_damaged', subject: 'north' }])
   })
 
   test('that are five minutes behind raise an alert, which names the error and is closed once they are not', async () => {
