@@ -44,7 +44,9 @@ export async function writeRecovery({ dataFolder, owner, to }: Target): Promise<
   const [signal, conf] = [join(dataFolder, 'recovery.signal'), join(dataFolder, 'postgresql.auto.conf')]
   await writeFile(signal, '')
   await takeOwner(signal, { ...owner, mode: 0o600 })
-  await appendFile(conf, `\n${[...settings, `recovery_target_time = '${to ?? ''}'`].join('\n')}\n`)
+  // PostgreSQL refuses the zone `Z` here, which it takes everywhere else.
+  const target = `recovery_target_time = '${to?.replace('Z', '+00') ?? ''}'`
+  await appendFile(conf, `\n${[...settings, target].join('\n')}\n`)
   await takeOwner(conf, { ...owner, mode: 0o600 })
 }
 

@@ -31,9 +31,8 @@ export async function takeBase(deps: ArchiveDeps, opened: Opened, { line, reposi
     await writeFile(join(folder, 'backup_label'), await backup.finishCopy(), { mode: 0o600 })
     await writeFacts(folder, facts)
     const { flushed } = await log.position()
-    const tags = {
-      ...{ kind: 'base', line: line.line, from: backup.fromLsn, to: lsnText(flushed), at: isoNow(deps.clock), data: data.id },
-    } as const
+    const range = { from: backup.fromLsn, to: lsnText(flushed), at: isoNow(deps.clock) }
+    const tags = { kind: 'base', line: line.line, ...range, data: data.id } as const
     const taken = await deps.snapshots.takePart(repository, { slug, tags, paths: [folder], exclude: [] }, signal)
     return { snapshotId: taken.id, addedBytes: data.addedBytes + taken.addedBytes, ...tags }
   } finally {

@@ -105,7 +105,7 @@ const isMove = (restored: CommandView | Started | BoxMove): restored is BoxMove 
 
 function restoreView(restored: CommandView | Started | BoxMove, style: Style, { slug }: { slug: string }): string {
   const { paint } = style
-  if (isMove(restored)) return moveView(restored, style)
+  if (isMove(restored)) return moveView(restored, style, { slug })
   if ('commandId' in restored)
     return `Restore started; ${slug} is on hold until it finishes. Follow it: ${followLine(slug, restored.commandId)}`
   const result = outcomeOf(restored)

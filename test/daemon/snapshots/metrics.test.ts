@@ -52,7 +52,7 @@ onBothDialects('metrics of snapshots', (fresh) => {
   })
 
   test('query proofs and snapshots once per scrape, with one row per tenant', async () => {
-    const { aBox, clock, db } = await snapshotsWorld(await fresh())
+    const { aBox, clock, db, deps } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
     const drills = ['1', '2', '3'].map((command_id) => ({
       command_id,
@@ -73,7 +73,7 @@ onBothDialects('metrics of snapshots', (fresh) => {
       },
     })
     const registry = new Registry()
-    snapshotMetrics({ db: watching, clock, registry })
+    snapshotMetrics({ ...deps, db: watching, registry })
     for (const scrapes of [1, 2]) {
       const age = clock.now().getTime() - Date.parse('2026-01-02T00:00:00.000Z')
       expect(await registry.metrics()).toContain(`tenantry_proven_restore_age_seconds ${age / 1000}\n`)

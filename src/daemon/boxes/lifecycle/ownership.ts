@@ -13,7 +13,7 @@ export async function mayAct(db: DbOrTx, { boxId, kind, payload }: AnyCommand, h
   const box = await db.selectFrom('boxes').select(['host_id', 'ownership_epoch']).where('id', '=', boxId).executeTakeFirst()
   if (!box) return false
   if (kind === 'tenant-box.recover') return (payload as { ownershipEpoch: number }).ownershipEpoch === box.ownership_epoch
-  const move = await openMove(db, boxId)
+  const move = await openMove(db, boxId as BoxId)
   if (move?.state === 'taking_over' && move.toHostId === hostId) return true
   if (move?.state === 'removing' && move.fromHostId === hostId) return true
   return box.host_id === hostId && !(move?.oldHostIsDead && move.state === 'taking_over')
