@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { boxArchive, recover } from '../../src/agent/archive/index.ts'
@@ -182,7 +181,6 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
     const { nextBatch } = await sync(talk.ben)
     await archive.end()
     await engine.removeProject((await agent.localBox()).project.name)
-    await rm(join(agent.folder, 'boxes'), { recursive: true })
 
     next = await realHost('pitr-b-', join(agent.folder, 'repository'))
     const there = await next.agent()
@@ -190,7 +188,14 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
     const ports = boxPorts()
     const wanted = { chatDomain: `${slug}.test`, publicUrl: `http://127.0.0.1:${ports.public}`, ports, probe: soon, deadlineMs: 600_000 }
     const { snapshotId, snapshotSha256 } = taken
-    const result = await takeOver(there)(next.contextOf('take-over'), { slug, boxId, ownershipEpoch: 2, snapshotId, snapshotSha256, ...wanted })
+    const result = await takeOver(there)(next.contextOf('take-over'), {
+      slug,
+      boxId,
+      ownershipEpoch: 2,
+      snapshotId,
+      snapshotSha256,
+      ...wanted,
+    })
     expect(result).toMatchObject({ outcome: 'restored', error: null })
     talk.follow(reachableBox(slug, join(next.folder, 'boxes', slug), ports).publicUrl)
     await talk.say('on the other host')

@@ -6,7 +6,18 @@ import { type DataFolder, type DiskSpace, reserveBytes } from '../backup/index.t
 import { fenceFile } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, HeldLog, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
 import { type ArchiveFacts, describeBox, writeFacts } from './facts.ts'
-import { copyLog, dropStored, firstPosition, isThere, type Line, nextPosition, type Server, type Spool, segmentStart, spoolIn } from './spool.ts'
+import {
+  copyLog,
+  dropStored,
+  firstPosition,
+  isThere,
+  type Line,
+  nextPosition,
+  type Server,
+  type Spool,
+  segmentStart,
+  spoolIn,
+} from './spool.ts'
 import { takeBase } from './take-base.ts'
 
 export type ArchiveDeps = Readonly<{
@@ -209,11 +220,13 @@ type Kept = Readonly<{ log: HeldLog; flushed: bigint; stored: bigint }>
 
 /** Ends the archive rather than fill the disk of the box: the log goes, and a new line begins once the store answers again. */
 async function assertSpace({ disk, folder }: ArchiveDeps, { flushed, stored }: Kept): Promise<void> {
-  if (flushed - stored > maxKeptBytes) throw problem('SNAPSHOT_FAILED', 'the store has not answered for so long that the log is kept no more')
+  if (flushed - stored > maxKeptBytes)
+    throw problem('SNAPSHOT_FAILED', 'the store has not answered for so long that the log is kept no more')
   if ((await disk.freeBytes(folder)) < reserveBytes) throw problem('DISK_FULL', `less than 256 MB are free at ${folder}`)
 }
 
 export const removeSpool = ({ folder }: Pick<ArchiveDeps, 'folder'>, slug: string): Promise<void> =>
   rm(join(folder, encodeURIComponent(slug)), { recursive: true, force: true })
 
-export const makeSpools = async ({ folder }: Pick<ArchiveDeps, 'folder'>): Promise<void> => void (await mkdir(folder, { recursive: true, mode: 0o700 }))
+export const makeSpools = async ({ folder }: Pick<ArchiveDeps, 'folder'>): Promise<void> =>
+  void (await mkdir(folder, { recursive: true, mode: 0o700 }))

@@ -15,7 +15,16 @@ import {
 } from '../backup/index.ts'
 import { fenceFile, type LocalBoxes, pullImages } from '../boxes/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
-import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox, Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
+import type {
+  BoxServers,
+  CommandContext,
+  CommandExecutor,
+  ContainerEngine,
+  LocalBox,
+  Repository,
+  SnapshotStore,
+  StoredSnapshot,
+} from '../ports/index.ts'
 import { runOnce } from '../saga/index.ts'
 import { type ArchiveFacts, readFacts } from './facts.ts'
 import { recoveryProject, serverText, startRecovery, volumeKey } from './recovery-server.ts'
@@ -58,18 +67,34 @@ export const recover =
 const storedEarlier = ({ entries }: CommandRecord): SnapshotTaken | undefined =>
   entries.find(({ step, mark }) => step === 'store' && mark === 'done')?.data as SnapshotTaken | undefined
 
-type Run = Readonly<{ deps: RecoverDeps; context: CommandContext; payload: Payload; repository: Repository; folder: string; project: string; begunMs: number }>
+type Run = Readonly<{
+  deps: RecoverDeps
+  context: CommandContext
+  payload: Payload
+  repository: Repository
+  folder: string
+  project: string
+  begunMs: number
+}>
 
 async function perform(deps: RecoverDeps, context: CommandContext, payload: Payload): Promise<SnapshotTaken> {
   const { commandId, signal } = context
   const repository = await fetchRepository(context)
   await deps.snapshots.prepare(repository)
   const folder = `${dumpFolderOf(deps.workFolder, commandId)}.restored`
-  const run = { deps, context, payload, repository, folder, project: recoveryProject(deps.stateFolder, commandId), begunMs: deps.clock.monotonicMs() }
+  const run = {
+    deps,
+    context,
+    payload,
+    repository,
+    folder,
+    project: recoveryProject(deps.stateFolder, commandId),
+    begunMs: deps.clock.monotonicMs(),
+  }
   await clear(run)
   try {
     const taken = await recoverSnapshot(run)
-    await write(run, 'store', 'done', taken)
+    await deps.journal.append(commandId, { elapsedMs: deps.clock.monotonicMs() - run.begunMs, step: 'store', mark: 'done', data: taken })
     return taken
   } finally {
     if (!signal.aborted) await clear(run)
@@ -77,10 +102,9 @@ async function perform(deps: RecoverDeps, context: CommandContext, payload: Payl
 }
 
 /** Every step begins with an entry of the journal and a progress report. */
-async function write({ deps, context, begunMs }: Run, step: string, mark: 'intent' | 'done', data?: unknown): Promise<void> {
-  const entry = { elapsedMs: deps.clock.monotonicMs() - begunMs, step, mark, ...(data === undefined ? {} : { data }) }
-  await deps.journal.append(context.commandId, entry)
-  if (mark === 'intent') context.progress({ step })
+async function begin({ deps, context, begunMs }: Run, step: 'fetch' | 'replay' | 'store'): Promise<void> {
+  await deps.journal.append(context.commandId, { elapsedMs: deps.clock.monotonicMs() - begunMs, step, mark: 'intent' })
+  context.progress({ step })
 }
 
 async function clear({ deps, context, folder, project }: Run): Promise<void> {
@@ -97,7 +121,10 @@ async function findParts({ deps, payload, repository }: Run): Promise<Parts> {
   const find = (id: string) => {
     const found = stored.get(id)
     if (found?.archive) return found
-    throw problem('RESTORE_FAILED', `the repository ${repository.repository} has no part ${id.slice(0, 8)} of the archive of ${payload.slug}`)
+    throw problem(
+      'RESTORE_FAILED',
+      `the repository ${repository.repository} has no part ${id.slice(0, 8)} of the archive of ${payload.slug}`,
+    )
   }
   const logs = payload.logs.map(find)
   return { base: find(payload.base), logs, last: logs.at(-1) as StoredSnapshot }
@@ -106,7 +133,7 @@ async function findParts({ deps, payload, repository }: Run): Promise<Parts> {
 async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
   const { deps, context, payload, folder, repository } = run
   const { signal } = context
-  await write(run, 'fetch', 'intent')
+  await begin(run, 'fetch')
   const parts = await findParts(run)
   await reserve(run, parts)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -121,7 +148,13 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
   if (other) throw problem('RESTORE_FAILED', `the archive is of the box ${other.slug} (${other.boxId}) and not of ${payload.slug}`)
   const { postgres } = baseFacts
   const image = Object.values(baseFacts.images).find((one) => one.image === postgres.image)
-  await pullImages(deps, { images: { postgres: { image: postgres.image, digest: image?.digest } }, pin: run.project, step: 'images', context, signal })
+  await pullImages(deps, {
+    images: { postgres: { image: postgres.image, digest: image?.digest } },
+    pin: run.project,
+    step: 'images',
+    context,
+    signal,
+  })
   const dataFolder = await fetchDatabase(run, parts, baseFacts)
   for (const log of parts.logs) {
     const into = await fetch(log.id, join(spoolPath(log, 'log'), 'wal'), join(folder, 'wal'))
@@ -131,13 +164,18 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
   const boxFolder = await fetch(parts.last.id, facts.paths.boxFolder, join(folder, 'box'))
   await rm(fenceFile({ name: '', folder: boxFolder, composeFile: '' }), { force: true })
   const data = await Promise.all(
-    facts.paths.data.map(async (one, n): Promise<DataFolder> => ({ ...one, folder: await fetch(parts.last.id, one.folder, join(folder, `data-${n}`, '_data')) })),
+    facts.paths.data.map(
+      async (one, n): Promise<DataFolder> => ({
+        ...one,
+        folder: await fetch(parts.last.id, one.folder, join(folder, `data-${n}`, '_data')),
+      }),
+    ),
   )
-  await write(run, 'replay', 'intent')
+  await begin(run, 'replay')
   const server = serverOf(run, facts)
   const text = serverText(postgres, run.project, volumeOf(run))
   await startRecovery(deps, { server, text, target: { dataFolder, owner: postgres.owner, to: payload.to }, signal })
-  await write(run, 'store', 'intent')
+  await begin(run, 'store')
   const { taken } = await takeBoxSnapshot(deps, {
     ...{ box: boxOf(facts), database: server, boxFolder, data, repository, tier: 'recovered', commandId: context.commandId },
     ...{ images: facts.images, installed: facts.installed, at: payload.to ?? (parts.last.archive?.at as string), signal },

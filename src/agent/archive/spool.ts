@@ -87,7 +87,8 @@ export async function copyLog(spool: Spool, server: Server, { from, to, signal }
   for (const name of segmentsBetween(nameOf(server, from), nameOf(server, to - 1n), server.segmentBytes)) {
     signal.throwIfAborted()
     const start = startOf(server, name)
-    if (!(await isThere(server, start))) throw problem('SNAPSHOT_FAILED', `PostgreSQL has removed the segment ${name} of its write-ahead log`)
+    if (!(await isThere(server, start)))
+      throw problem('SNAPSHOT_FAILED', `PostgreSQL has removed the segment ${name} of its write-ahead log`)
     const source = join(server.dataFolder, 'pg_wal', name)
     const target = join(spool.folder, 'wal', name)
     if (start + BigInt(server.segmentBytes) <= to) {

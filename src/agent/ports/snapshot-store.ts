@@ -54,11 +54,11 @@ export type SnapshotStore = RepositoryMaintenance &
     /** Takes a snapshot and, unless it is warm, verifies it in the store. One that is not whole is deleted and throws SNAPSHOT_FAILED. */
     take(repository: Repository, request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotFacts>
     /**
-   * Takes a part of an archive; files may vanish meanwhile. A base is verified in the store, the log by the checks of the repository: it is
-   * stored every minute. Throws SNAPSHOT_FAILED.
-   */
-  takePart(repository: Repository, request: ArchivePartRequest, signal?: AbortSignal): Promise<SnapshotFacts>
-  /** The full (not warm) snapshot of a command, if any. */
+     * Takes a part of an archive; files may vanish meanwhile. A base is verified in the store, the log by the checks of the repository: it is
+     * stored every minute. Throws SNAPSHOT_FAILED.
+     */
+    takePart(repository: Repository, request: ArchivePartRequest, signal?: AbortSignal): Promise<SnapshotFacts>
+    /** The full (not warm) snapshot of a command, if any. */
     ofCommand(repository: Repository, commandId: string): Promise<SnapshotFacts | undefined>
     /** True for a full id that this host took itself: other hosts may be compromised, so files of their snapshots are not put in place. */
     isOwn(slug: string, id: string): Promise<boolean>

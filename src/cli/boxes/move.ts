@@ -61,7 +61,11 @@ async function startMove(
 }
 
 /** Rebuilds a box of a lost host on another one, from its newest snapshot. */
-export async function moveFromLostHost(context: Context, slug: string, { to, reason }: Readonly<{ to: string; reason: string }>): Promise<BoxMove> {
+export async function moveFromLostHost(
+  context: Context,
+  slug: string,
+  { to, reason }: Readonly<{ to: string; reason: string }>,
+): Promise<BoxMove> {
   const { host } = await getBox(context, slug)
   const flags = { to, reason, oldHostIsDead: host, newHostIsDead: undefined, confirm: false, back: false, stoppedOnNewHost: false }
   const begun = await startMove(context, slug, flags)

@@ -22,7 +22,8 @@ export const recoverCommand = command('recover <slug>', 'Make a snapshot of an e
 
 function momentOf(to: string): string {
   const at = to === 'latest' ? to : readMoment(to)
-  if (at === undefined) throw problem('VALIDATION', `${JSON.stringify(to)} is no moment. fix: --to '2026-11-27 14:03' (UTC), or --to latest`)
+  if (at === undefined)
+    throw problem('VALIDATION', `${JSON.stringify(to)} is no moment. fix: --to '2026-11-27 14:03' (UTC), or --to latest`)
   return at
 }
 

@@ -23,7 +23,8 @@ export const restore = command('restore <slug>', 'Restore a box from a snapshot'
   },
   run: async (context, { slug, snapshot, to, host, reason, allowVulnerable, wait }): Promise<CommandView | Started | BoxMove> => {
     if ((snapshot === undefined) === (to === undefined)) throw problem('USAGE', 'pass either --snapshot <id> or --to <time>')
-    if (host !== undefined && to !== 'latest') throw problem('USAGE', '--host needs --to latest; a moment before is restored on the new host')
+    if (host !== undefined && to !== 'latest')
+      throw problem('USAGE', '--host needs --to latest; a moment before is restored on the new host')
     if (to !== undefined) await confirmRecovery(context, slug, to)
     const id = snapshot ?? (await recover(context, slug, { to: to as string, host })).snapshotId
     if (host !== undefined) return moveFromLostHost(context, slug, { to: host, reason })
@@ -34,7 +35,8 @@ export const restore = command('restore <slug>', 'Restore a box from a snapshot'
     return wait ? awaitWithProgress(context, started.commandId, `${slug}: restoring`) : started
   },
   view: restoreView,
-  exit: (restored) => (isMove(restored) ? (restored.state === 'done' ? 0 : 1) : ['restored', undefined].includes(outcomeOf(restored)?.outcome) ? 0 : 1),
+  exit: (restored) =>
+    isMove(restored) ? (restored.state === 'done' ? 0 : 1) : ['restored', undefined].includes(outcomeOf(restored)?.outcome) ? 0 : 1,
   examples: [
     "restore anna-schule --snapshot 3f2a91c0 --reason 'the import went wrong' --wait",
     "restore anna-schule --to latest --reason 'the disk failed' --wait",

@@ -78,7 +78,7 @@ function chainFrom({ parts, covered }: Archive, base: ArchivePart, until: string
 
 const reachesFurther = (one: ArchivePart, other: ArchivePart): boolean => lsnValue(one.to) > lsnValue(other.to)
 
-type ArchiveRule = Readonly<{ days: number; /** ISO. */ now: string }>
+type ArchiveRule = Readonly<{ days: number /** ISO. */; now: string }>
 
 const dayMs = 24 * 60 * 60_000
 
@@ -98,9 +98,13 @@ function expiredOfLine(parts: readonly ArchivePart[], since: string): ArchivePar
   const bases = parts.filter(({ kind }) => kind === 'base')
   const logs = parts.filter(({ kind }) => kind === 'log')
   const isUsed = logs.some(({ at }) => at > since)
-  const oldest = bases.filter(({ at }) => at <= since).reduce<ArchivePart | undefined>((last, one) => (last && last.at >= one.at ? last : one), undefined)
+  const oldest = bases
+    .filter(({ at }) => at <= since)
+    .reduce<ArchivePart | undefined>((last, one) => (last && last.at >= one.at ? last : one), undefined)
   const keptBases = bases.filter((base) => base.at > since || (isUsed && base === oldest))
-  const first = keptBases.map(({ from }) => lsnValue(from)).reduce<bigint | undefined>((least, one) => (least === undefined || one < least ? one : least), undefined)
+  const first = keptBases
+    .map(({ from }) => lsnValue(from))
+    .reduce<bigint | undefined>((least, one) => (least === undefined || one < least ? one : least), undefined)
   // The first base of a line may still be on its way.
   const isNeeded = ({ to, at }: ArchivePart) => (first === undefined ? at > since : lsnValue(to) > first)
   const expired = logs.filter((log) => !isNeeded(log) || logs.some((other) => replaces(other, log)))
@@ -116,7 +120,8 @@ function replaces(other: ArchivePart, log: ArchivePart): boolean {
 
 /** `2026-11-27 14:03` and the like, in UTC; undefined for what is no moment. */
 export function readMoment(text: string): string | undefined {
-  const [, day, time, seconds = ':00', zone = 'Z'] = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})(:\d{2}(?:\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.exec(text.trim()) ?? []
+  const [, day, time, seconds = ':00', zone = 'Z'] =
+    /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})(:\d{2}(?:\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.exec(text.trim()) ?? []
   if (day === undefined) return undefined
   const at = new Date(`${day}T${time}${seconds}${zone}`)
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString()

@@ -87,7 +87,13 @@ function archives(config: Config): Check[] {
   if (tiers.length === 0) return []
   const name = 'archives'
   if (reachesStore(config)) return [passed(name, `on for ${tiers.join(', ')}`)]
-  return [warning(name, `on for ${tiers.join(', ')}, but the store is on the host of each box and is lost with it`, 'set TENANTRY_SNAPSHOT_STORE to a bucket')]
+  return [
+    warning(
+      name,
+      `on for ${tiers.join(', ')}, but the store is on the host of each box and is lost with it`,
+      'set TENANTRY_SNAPSHOT_STORE to a bucket',
+    ),
+  ]
 }
 
 const recovery = ({ recoveryKey, backupKey }: Config): Check => {

@@ -13,7 +13,11 @@ const partOf = (row: Selectable<ArchivePartTable>): ArchivePart => ({
 })
 
 /** Registers parts of a box; a known one stays as it is. */
-export async function recordParts(tx: Tx, { id, tenantId }: Pick<SnapshotOwner, 'id' | 'tenantId'>, parts: readonly ArchivePart[]): Promise<void> {
+export async function recordParts(
+  tx: Tx,
+  { id, tenantId }: Pick<SnapshotOwner, 'id' | 'tenantId'>,
+  parts: readonly ArchivePart[],
+): Promise<void> {
   for (const { snapshotId, kind, line, from, to, at, data, addedBytes } of parts)
     await tx
       .insertInto('archive_parts')
@@ -51,12 +55,17 @@ export async function archiveOf(db: DbOrTx, boxId: string): Promise<Archive> {
 export const archiveState = (db: DbOrTx, boxId: string): Promise<Selectable<ArchiveStateTable> | undefined> =>
   db.selectFrom('archive_states').selectAll().where('box_id', '=', boxId).executeTakeFirst()
 
-export const errorOfState = (error: string | null): AgentError | null => (error === null ? null : ((asJson(error) as AgentError | undefined) ?? null))
+export const errorOfState = (error: string | null): AgentError | null =>
+  error === null ? null : ((asJson(error) as AgentError | undefined) ?? null)
 
 type State = Readonly<{ covered: Archive['covered']; error: AgentError | null }>
 
 /** A report without a moment leaves the last one. */
-export async function recordState({ tx, clock }: Readonly<{ tx: Tx; clock: Clock }>, box: Pick<SnapshotOwner, 'id' | 'tenantId'>, { covered, error }: State) {
+export async function recordState(
+  { tx, clock }: Readonly<{ tx: Tx; clock: Clock }>,
+  box: Pick<SnapshotOwner, 'id' | 'tenantId'>,
+  { covered, error }: State,
+) {
   const moment = covered === null ? {} : { line: covered.line, covered_until: plausible(clock, covered.at) }
   const facts = { ...moment, reported_at: isoNow(clock), error: error && JSON.stringify(error) }
   await tx

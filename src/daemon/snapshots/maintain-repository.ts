@@ -92,7 +92,12 @@ export async function recordMaintenance({ clock }: { clock: Clock }, tx: Tx, { o
   const { check } = report
   if (check) await recordCheck(tx, tenantId, check.ok)
   const now = isoNow(clock)
-  const times = { thin: {}, prune: { pruned_at: now }, check: { checked_at: now }, 'check-data': { checked_at: now, data_checked_at: now } }[task]
+  const times = {
+    thin: {},
+    prune: { pruned_at: now },
+    check: { checked_at: now },
+    'check-data': { checked_at: now, data_checked_at: now },
+  }[task]
   await tx
     .updateTable('snapshot_repositories')
     .set({ tended_at: now, ...times })

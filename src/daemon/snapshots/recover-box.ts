@@ -46,7 +46,10 @@ function notArchived(slug: string, archive: Archive, to: string) {
   const ranges = archiveRanges(archive)
   const [newest] = ranges
   if (!newest)
-    return problem('CONFLICT', `the archive of ${slug} has no moment that can be restored. fix: \`tenantry snapshots list --slug ${slug}\`, and restore one`)
+    return problem(
+      'CONFLICT',
+      `the archive of ${slug} has no moment that can be restored. fix: \`tenantry snapshots list --slug ${slug}\`, and restore one`,
+    )
   const listed = ranges.slice(0, 5).map(({ from, to: end }) => `${moment(from)} to ${moment(end)}`)
   const more = ranges.length > 5 ? `, and ${plural(ranges.length - 5, 'earlier range')}` : ''
   return problem(
@@ -71,7 +74,12 @@ export async function recoverBox(deps: SnapshotsDeps, actor: Actor, { slug, to, 
       ...{ base: chain.base.snapshotId, logs: chain.logs.map(({ snapshotId }) => snapshotId), to: to === 'latest' ? null : to, deadlineMs },
     }
     await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.recover', payload })
-    await recordAudit(tx, clock, { actor, action: 'snapshot.recover', subject: slug, data: { commandId, at, ...(host === undefined ? {} : { host }) } })
+    await recordAudit(tx, clock, {
+      actor,
+      action: 'snapshot.recover',
+      subject: slug,
+      data: { commandId, at, ...(host === undefined ? {} : { host }) },
+    })
     return { hostId, at }
   })
   bus.queued(hostId)
@@ -100,7 +108,10 @@ async function elsewhere(deps: SnapshotsDeps, tx: Tx, { slug, host }: Readonly<{
 }
 
 /** Starts the recovery of a random moment, whose snapshot is drilled. False for a box whose archive has no moment yet. */
-export async function enqueueRecoveryDrill(deps: WithTx<Pick<SnapshotsDeps, 'clock' | 'random' | 'deadlineMs'>>, box: BoxRecord): Promise<boolean> {
+export async function enqueueRecoveryDrill(
+  deps: WithTx<Pick<SnapshotsDeps, 'clock' | 'random' | 'deadlineMs'>>,
+  box: BoxRecord,
+): Promise<boolean> {
   const { tx, clock, random, deadlineMs } = deps
   const archive = await archiveOf(tx, box.id)
   const [high = 0, low = 0] = random.bytes(2)
@@ -109,7 +120,11 @@ export async function enqueueRecoveryDrill(deps: WithTx<Pick<SnapshotsDeps, 'clo
   if (!chain || to === undefined) return false
   const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + queueGraceMs }
   const used = { base: chain.base.snapshotId, logs: chain.logs.map(({ snapshotId }) => snapshotId), to }
-  await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.recover', payload: { ...boxAddress(box), ...used, deadlineMs, isDrill: true } })
+  await enqueueCommand(tx, clock, {
+    ...command,
+    kind: 'tenant-box.recover',
+    payload: { ...boxAddress(box), ...used, deadlineMs, isDrill: true },
+  })
   return true
 }
 

@@ -29,7 +29,8 @@ export async function watchArchives(deps: Deps): Promise<void> {
   if (over.length === 0 && fresh.length === 0) return
   await db.transaction().execute(async (tx) => {
     for (const box of fresh) await raiseAlert(tx, clock, archiveBehind(box))
-    if (over.length > 0) await closeAlerts(tx, clock, { keys: over, because: 'the store has the log of the box, or it has no archive any more' })
+    if (over.length > 0)
+      await closeAlerts(tx, clock, { keys: over, because: 'the store has the log of the box, or it has no archive any more' })
   })
 }
 
@@ -42,7 +43,11 @@ async function deleteOthers(db: Deps['db'], boxes: readonly Readonly<{ id: strin
 
 type Behind = Readonly<{ slug: string; coveredUntil: string | null; error: ReturnType<typeof errorOfState> }>
 
-export async function behindBoxes({ db, clock, archive }: Pick<Deps, 'clock' | 'archive'> & Readonly<{ db: DbOrTx }>): Promise<readonly Behind[]> {
+export async function behindBoxes({
+  db,
+  clock,
+  archive,
+}: Pick<Deps, 'clock' | 'archive'> & Readonly<{ db: DbOrTx }>): Promise<readonly Behind[]> {
   const boxes = await archivedBoxes(db, archive.tiers)
   if (boxes.length === 0) return []
   const states = new Map((await db.selectFrom('archive_states').selectAll().execute()).map((row) => [row.box_id, row]))
@@ -59,7 +64,9 @@ export async function behindBoxes({ db, clock, archive }: Pick<Deps, 'clock' | '
 export async function archiveBehindSeconds({ db, clock, archive }: Pick<Deps, 'db' | 'clock' | 'archive'>): Promise<number> {
   const boxes = await archivedBoxes(db, archive.tiers)
   if (boxes.length === 0) return 0
-  const states = new Map((await db.selectFrom('archive_states').select(['box_id', 'covered_until']).execute()).map((row) => [row.box_id, row]))
+  const states = new Map(
+    (await db.selectFrom('archive_states').select(['box_id', 'covered_until']).execute()).map((row) => [row.box_id, row]),
+  )
   const now = Date.parse(isoNow(clock))
   const behind = boxes.map(({ id, createdAt }) => now - Date.parse(states.get(id)?.covered_until ?? createdAt))
   return Math.max(0, ...behind) / 1000

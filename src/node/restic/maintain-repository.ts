@@ -144,7 +144,10 @@ export async function maintainRepository(
   const stored = await care.list(repository)
   const ids = new Set(stored.map(({ id }) => id))
   const forgotten = forget.filter((id) => !ids.has(id))
-  const present = stored.filter(({ archive }) => !archive).slice(-maxListed).map(listed)
+  const present = stored
+    .filter(({ archive }) => !archive)
+    .slice(-maxListed)
+    .map(listed)
   const archive = stored.flatMap((one) => one.archive ?? []).slice(-maxParts)
   return { forgotten, present, archive, freedBytes, check: checked, repositoryId }
 }

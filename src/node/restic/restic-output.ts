@@ -80,7 +80,16 @@ const tagOf = (tags: readonly string[], name: string): string | null =>
 function readArchive(snapshotId: string, tags: readonly string[], addedBytes: number): ArchivePart | null {
   const of = (name: string) => tagOf(tags, name)
   const data = of('data')
-  const facts = { snapshotId, ...(data === null ? {} : { data }), kind: of('archive'), line: of('line'), from: of('from'), to: of('to'), at: of('at'), addedBytes }
+  const facts = {
+    snapshotId,
+    ...(data === null ? {} : { data }),
+    kind: of('archive'),
+    line: of('line'),
+    from: of('from'),
+    to: of('to'),
+    at: of('at'),
+    addedBytes,
+  }
   return ArchivePart.safeParse(facts).data ?? null
 }
 

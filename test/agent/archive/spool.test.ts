@@ -2,7 +2,16 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { copyLog, dropStored, firstPosition, nextPosition, putSegments, type Server, type Spool, spoolIn } from '../../../src/agent/archive/spool.ts'
+import {
+  copyLog,
+  dropStored,
+  firstPosition,
+  nextPosition,
+  putSegments,
+  type Server,
+  type Spool,
+  spoolIn,
+} from '../../../src/agent/archive/spool.ts'
 import { isOnlyVanished } from '../../../src/agent/snapshots/take-archive-part.ts'
 
 const segmentBytes = 1024 * 1024
@@ -82,5 +91,7 @@ test.each([
   [[], false],
 ])('an incomplete backup with the errors %j may be kept: %j', (messages, isKept) => {
   const lines = messages.map((message) => JSON.stringify({ message_type: 'error', error: { message }, during: 'archival', item: '/a/b' }))
-  expect(isOnlyVanished({ exitCode: 3, stdout: '', stderr: ['Warning: at least one source file could not be read', ...lines].join('\n') })).toBe(isKept)
+  expect(
+    isOnlyVanished({ exitCode: 3, stdout: '', stderr: ['Warning: at least one source file could not be read', ...lines].join('\n') }),
+  ).toBe(isKept)
 })

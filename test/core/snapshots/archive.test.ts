@@ -65,7 +65,9 @@ const lineArbitrary = fc
   .record({
     line: fc.constantFrom('one', 'two'),
     start: fc.integer({ min: 0, max: 40_000 }),
-    steps: fc.array(fc.record({ grows: fc.integer({ min: 0, max: 3 }), minutes: fc.integer({ min: 1, max: 900 }), kind: fc.nat(9) }), { maxLength: 60 }),
+    steps: fc.array(fc.record({ grows: fc.integer({ min: 0, max: 3 }), minutes: fc.integer({ min: 1, max: 900 }), kind: fc.nat(9) }), {
+      maxLength: 60,
+    }),
   })
   .map(({ line, start, steps }) => {
     const parts: ArchivePart[] = []
@@ -93,8 +95,7 @@ describe('retention', () => {
         const left = parts.filter(({ snapshotId }) => !expired.has(snapshotId))
         expect(expiredParts(left, rule)).toEqual([])
         const moments = [...minutes.map((n) => minute(60 * 24 * 16 + n)), ...parts.map(({ at }) => at)].filter((at) => at > since)
-        for (const to of moments)
-          expect(chainTo(only(left), to) !== undefined).toBe(chainTo(only(parts), to) !== undefined)
+        for (const to of moments) expect(chainTo(only(left), to) !== undefined).toBe(chainTo(only(parts), to) !== undefined)
         const latest = chainTo(only(parts), 'latest')
         if (latest && latest.at > since) expect(chainTo(only(left), 'latest')?.at).toBe(latest.at)
       }),
