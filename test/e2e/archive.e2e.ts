@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { boxArchive, recover } from '../../src/agent/archive/index.ts'
+import { boxArchive, recover, runArchives } from '../../src/agent/archive/index.ts'
 import { takeOver } from '../../src/agent/move/index.ts'
 import type { ContainerEngine, Repository } from '../../src/agent/ports/index.ts'
 import { type RestoreDeps, restore } from '../../src/agent/restore/index.ts'
 import type { ArchivePart, SnapshotTaken } from '../../src/core/boxes/index.ts'
 import { type Archive, chainTo, expiredParts } from '../../src/core/snapshots/index.ts'
-import { systemClock, systemRandom } from '../../src/node/index.ts'
+import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
 import { readMessages, sendMessage, sync } from '../testbed/matrix-client.ts'
 import { testbedExists } from '../testbed/testbed.ts'
 import { agentOnBox } from './support/agent-on-box.ts'
@@ -117,6 +117,29 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
     const [part] = await store()
     expect(part?.line).toBe(parts[0]?.line)
     expect(chainTo({ parts, covered }, 'latest')?.logs.at(-1)).toEqual(part)
+  })
+
+  test('the loop of an agent stores and reports what the daemon orders, and leaves no slot', async () => {
+    await archive.end()
+    await talk.say('to the loop')
+    const { slug, boxId, ownershipEpoch } = agent.addressed
+    const over = new AbortController()
+    const reported: ArchivePart[] = []
+    const loop = runArchives(
+      { ...deps, clock: systemClock, random: systemRandom, log: silentLogger(), folder: join(agent.folder, 'archive') },
+      async ({ reports, secrets }) => {
+        reported.push(...reports.flatMap((report) => report.parts))
+        covered = reports[0]?.covered ?? covered
+        return { boxes: [{ slug, boxId, ownershipEpoch, ...(secrets ? { snapshots: { ...repository, env: {} } } : {}) }] }
+      },
+      over.signal,
+    )
+    await expect.poll(() => reported.length, { timeout: 60_000 }).toBeGreaterThan(0)
+    over.abort()
+    await loop
+    parts.push(...reported.filter(({ snapshotId }) => !parts.some((part) => part.snapshotId === snapshotId)))
+    expect(await psql('select count(*) from pg_replication_slots', 'postgres')).toBe('0')
+    archive = newArchive()
   })
 
   test('what was deleted by mistake is in a snapshot of the moment before, beside the box', async () => {
