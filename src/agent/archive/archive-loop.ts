@@ -5,7 +5,8 @@ import type { Logger } from '../../node/index.ts'
 import type { LocalBoxes } from '../boxes/index.ts'
 import type { ExchangeArchives } from '../channel/index.ts'
 import type { LocalBox, Repository } from '../ports/index.ts'
-import { type ArchiveDeps, type BoxArchive, boxArchive, makeSpools, removeSpool } from './box-archive.ts'
+import type { ArchiveDeps } from './archive.types.ts'
+import { type BoxArchive, boxArchive, makeSpools, removeSpool } from './box-archive.ts'
 
 type LoopDeps = ArchiveDeps & Readonly<{ boxes: Pick<LocalBoxes, 'list'>; log: Logger }>
 

@@ -1,35 +1,14 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ArchivePart, isBaseDue, lsnText, lsnValue } from '../../core/boxes/index.ts'
-import { type Clock, isoNow, problem, type Random, randomText } from '../../core/kit/index.ts'
-import { type DataFolder, type DiskSpace, reserveBytes } from '../backup/index.ts'
+import { isoNow, problem, randomText } from '../../core/kit/index.ts'
+import { reserveBytes } from '../backup/index.ts'
 import { fenceFile } from '../boxes/index.ts'
-import type { BoxServers, ContainerEngine, HeldLog, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
-import { type ArchiveFacts, describeBox, writeFacts } from './facts.ts'
-import {
-  copyLog,
-  dropStored,
-  firstPosition,
-  isThere,
-  type Line,
-  nextPosition,
-  type Server,
-  type Spool,
-  segmentStart,
-  spoolIn,
-} from './spool.ts'
+import type { HeldLog, LocalBox, Repository } from '../ports/index.ts'
+import type { ArchiveDeps, Opened } from './archive.types.ts'
+import { describeBox, writeFacts } from './facts.ts'
+import { copyLog, dropStored, firstPosition, isThere, type Line, nextPosition, type Spool, segmentStart, spoolIn } from './spool.ts'
 import { takeBase } from './take-base.ts'
-
-export type ArchiveDeps = Readonly<{
-  engine: ContainerEngine
-  servers: BoxServers
-  snapshots: SnapshotStore
-  disk: Pick<DiskSpace, 'freeBytes'>
-  clock: Clock
-  random: Random
-  /** Spools are below it. */
-  folder: string
-}>
 
 /** What is new in the store. `covered`: the store has all that was committed until then. `error`: why there is no base of it. */
 export type Stored = Readonly<{
@@ -53,16 +32,6 @@ const windowBytes = 256n * 1024n * 1024n
 const baseRetryMs = 15 * 60_000
 /** Log that is kept for a store that does not answer; more would fill the disk. */
 const maxKeptBytes = 2n * 1024n * 1024n * 1024n
-
-/** The open archive: the session that keeps the log, and what it was opened on. */
-export type Opened = Readonly<{
-  log: HeldLog
-  server: Server
-  facts: ArchiveFacts
-  data: readonly DataFolder[]
-  box: LocalBox
-  volume: string
-}>
 
 export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   const folder = join(deps.folder, encodeURIComponent(slug))

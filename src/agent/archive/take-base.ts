@@ -4,7 +4,7 @@ import { type ArchivePart, lsnText } from '../../core/boxes/index.ts'
 import { isoNow, randomText } from '../../core/kit/index.ts'
 import type { Repository } from '../ports/index.ts'
 import { stableControl } from '../update/index.ts'
-import type { ArchiveDeps, Opened } from './box-archive.ts'
+import type { ArchiveDeps, Opened } from './archive.types.ts'
 import { writeFacts } from './facts.ts'
 import type { Line } from './spool.ts'
 

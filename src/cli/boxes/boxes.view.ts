@@ -113,7 +113,7 @@ const sizeWords = ({ bytes, days, totalBytes }: NonNullable<BoxDetail['growth']>
 
 /** How far the store is, and the earliest moment that can be restored. */
 const archiveWords = ({ from, to, error }: NonNullable<BoxDetail['archive']>, now: Date): string => {
-  const covered = from === null || to === null ? 'no base yet' : `up to ${stamp(to, now)}, from ${stamp(from, now)}`
+  const covered = from === null || to === null ? 'no moment yet' : `up to ${stamp(to, now)}, from ${stamp(from, now)}`
   return error ? `${covered}: ${clean(error.message)} [${clean(error.code)}]` : covered
 }
 

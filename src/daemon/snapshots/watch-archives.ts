@@ -17,10 +17,8 @@ const graceMs = 30 * 60_000
 
 /** Raises `archive_behind` for boxes whose store lacks more than five minutes, and closes it once it has them. */
 export async function watchArchives(deps: Deps): Promise<void> {
-  const { db, clock, owner, archive } = deps
+  const { db, clock, owner } = deps
   if (!(await acquireLease(deps, { name: archiveLease, owner, ttlMs: leaseMs }))) return
-  const boxes = await archivedBoxes(db, archive.tiers)
-  await deleteOthers(db, boxes)
   const late = await behindBoxes(deps)
   const open = await openKeysOf(db, 'archive_behind')
   const keys = new Set(late.map(({ slug }) => alertKey('archive_behind', slug)))
@@ -32,13 +30,6 @@ export async function watchArchives(deps: Deps): Promise<void> {
     if (over.length > 0)
       await closeAlerts(tx, clock, { keys: over, because: 'the store has the log of the box, or it has no archive any more' })
   })
-}
-
-/** The archive of a box whose tier has none any more is not behind. Its parts expire. */
-async function deleteOthers(db: Deps['db'], boxes: readonly Readonly<{ id: string }>[]): Promise<void> {
-  const known = await db.selectFrom('archive_states').select('box_id').execute()
-  const ids = new Set(boxes.map(({ id }) => id))
-  for (const { box_id } of known) if (!ids.has(box_id)) await db.deleteFrom('archive_states').where('box_id', '=', box_id).execute()
 }
 
 type Behind = Readonly<{ slug: string; coveredUntil: string | null; error: ReturnType<typeof errorOfState> }>
