@@ -15,14 +15,12 @@ const everyMs = 60_000
 const storeEveryMs = 45_000
 /** A part that the daemon does not know cannot be restored when this host is lost. */
 const reportMs = 3_000
-/** A host without archives learns of its first one within this time. */
-const idleEveryMs = 10 * 60_000
 /** Credentials of a store may last one hour only. */
 const secretsEveryMs = 40 * 60_000
 /** A daemon answers only after the hello of the agent. */
 const retryMs = 15_000
 /** The first snapshot of a box makes its repository. */
-const missingEveryMs = 5 * 60_000
+const missingEveryMs = 60_000
 /** At once: each is a restic, which takes a core. */
 const parallel = 2
 const maxPartsPerReport = 100
@@ -77,7 +75,7 @@ function asker(deps: LoopDeps, archived: Map<string, Archived>, exchange: Exchan
       if (isNew && !secrets) boxes = (await exchange({ reports: [], secrets: true }, signal)).boxes
       if (isNew || secrets) secretsMs = nowMs
       await follow(deps, archived, boxes)
-      return archived.size === 0 ? idleEveryMs : everyMs
+      return everyMs
     } catch (err) {
       if (!signal.aborted) log.debug({ err }, 'cannot exchange the archives with the daemon')
       return archived.size === 0 ? retryMs : everyMs
