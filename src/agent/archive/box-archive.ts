@@ -10,8 +10,8 @@ import { describeBox, writeFacts } from './facts.ts'
 import { copyLog, dropStored, firstPosition, isThere, type Line, nextPosition, type Spool, segmentStart, spoolIn } from './spool.ts'
 import { takeBase } from './take-base.ts'
 
-/** What is new in the store. `covered`: the store has all that was committed until then. `error`: why there is no base of it. */
-export type Stored = Readonly<{
+/** The parts that are new in the store. `covered`: the store has all that was committed until then. `error`: why there is no base of it. */
+type Stored = Readonly<{
   parts: readonly ArchivePart[]
   covered: Readonly<{ line: string; at: string }>
   error: Error | undefined

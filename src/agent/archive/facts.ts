@@ -14,7 +14,7 @@ const variables = ['PGDATA', 'POSTGRES_USER', 'POSTGRES_DB', 'TENANTRY_DATABASE'
 
 const PlainText = z.string().regex(/^[\w./-]{0,200}$/)
 
-/** What a recovery must know of a box, on any host. It may be of a host that is compromised: images are checked against the allowed ones. */
+/** The facts of a box that a recovery needs on any host. It may be of a host that is compromised: images are checked against the allowed ones. */
 const ArchiveFacts = z.object({
   format: z.literal(1),
   slug: PlainText,

@@ -179,7 +179,7 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
   const { taken } = await takeBoxSnapshot(deps, {
     ...{ box: boxOf(facts), database: server, boxFolder, data, repository, tier: 'recovered', commandId: context.commandId },
     ...{ images: facts.images, installed: facts.installed, at: payload.to ?? (parts.last.archive?.at as string), signal },
-    // What an archive says of itself can be forged by any host that writes to the store: only data is taken from it.
+    // Any host that writes to the store can forge the facts of an archive: only data is taken from it.
     foreign: true,
     onWaiting: reportWaiting(context, 'store'),
   })

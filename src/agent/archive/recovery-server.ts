@@ -40,7 +40,7 @@ const settings = [
   ...['archive_mode = off', "synchronous_standby_names = ''"],
 ]
 
-export async function writeRecovery({ dataFolder, owner, to }: Target): Promise<void> {
+async function writeRecovery({ dataFolder, owner, to }: Target): Promise<void> {
   const [signal, conf] = [join(dataFolder, 'recovery.signal'), join(dataFolder, 'postgresql.auto.conf')]
   await writeFile(signal, '')
   await takeOwner(signal, { ...owner, mode: 0o600 })
@@ -76,7 +76,7 @@ const failed = ({ slug }: LocalBox, said: string) => {
   return problem('RESTORE_FAILED', `PostgreSQL could not recover the archive of ${slug}: ${line.slice(0, 300)}`)
 }
 
-/** What the server wrote before it ended; undefined once it accepts connections. */
+/** The log of a server that ended; undefined once it accepts connections. */
 async function replay({ engine, servers, clock }: Deps, server: LocalBox, signal: AbortSignal): Promise<string | undefined> {
   await engine.up(server.project, ['postgres'], signal)
   let said: string | undefined

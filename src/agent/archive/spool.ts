@@ -8,7 +8,7 @@ import { isUnusedSegment, segmentOf, segmentsBetween } from '../update/index.ts'
 
 // The log of a box between its database and the store: the segments since the last window, and the written part of the one that is not full.
 
-/** The line of an archive goes on only on the same database in the same volume: a copy of it goes on at the same position with other content. */
+/** The line of an archive continues only on the same database in the same volume: a copy has other content from the same position on. */
 const Line = z.object({
   line: z.string(),
   systemId: z.string(),

@@ -48,7 +48,7 @@ export async function takeArchivePart(options: ResticOptions, repository: Reposi
   return facts
 }
 
-/** Users are on the same processors, and nobody waits for a part. */
+/** Users are on the same processors, and no user waits for a part. */
 const oneCore = (repository: Repository): Repository => ({ ...repository, env: { ...repository.env, GOMAXPROCS: '1' } })
 
 type ErrorLine = Readonly<{ message_type?: string; error?: Readonly<{ message?: string }> }>

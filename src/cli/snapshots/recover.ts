@@ -27,7 +27,7 @@ function momentOf(to: string): string {
   return at
 }
 
-/** What a recovery to a moment contains, and what it lacks. */
+/** The moment that a recovery contains, and the time that it lacks. */
 export async function planText({ api }: Context, slug: string, to: string): Promise<(style: Style) => string> {
   const plan = await api.snapshots.planRecovery({ params: { slug }, query: { to: momentOf(to) } })
   return ({ now, paint }) =>

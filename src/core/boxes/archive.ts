@@ -29,7 +29,7 @@ export type ArchivePart = z.infer<typeof ArchivePart>
 /** Parts that a recovery needs, in the order of the log. A base a day and a part an hour are far fewer. */
 const maxChain = 2_000
 
-/** What is recovered: a base, the log after it, and the moment; null for all of the log. */
+/** The input of a recovery: a base, the log after it, and the moment; null for all of the log. */
 export const RecoveryInput = { base: FullId, logs: z.array(FullId).min(1).max(maxChain), to: z.iso.datetime().nullable() }
 
 /** The value of a position. */

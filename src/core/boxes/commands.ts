@@ -196,7 +196,7 @@ export const boxCommands = {
       ...AddressedBox,
       ...RecoveryInput,
       deadlineMs,
-      /** Its snapshot is then drilled; nobody asked for the moment. */
+      /** Its snapshot is then drilled; the moment is a random one. */
       isDrill: z.boolean().optional(),
     }),
     result: z.object({ snapshot: SnapshotTaken }),

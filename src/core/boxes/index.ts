@@ -2,7 +2,7 @@
 // It decides what is valid for one box. It never orders boxes (rollouts do) and never changes one (the agent does).
 // Everything here is pure: no clock, no database, no Docker.
 
-export { ArchivePart, isBaseDue, Lsn, lsnText, lsnValue, RecoveryInput } from './archive.ts'
+export { ArchivePart, isBaseDue, Lsn, lsnText, lsnValue } from './archive.ts'
 export {
   AppliedMigration,
   assertKnownHeads,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ArchivePart, CommandSecrets } from '../boxes/index.ts'
 
-/** What an agent stored of the archive of a box since its last report. */
+/** The parts of an archive that an agent stored since its last report. */
 export const ArchiveReport = z.object({
   boxId: z.string().max(100),
   ownershipEpoch: z.number().int().min(1),

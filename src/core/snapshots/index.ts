@@ -4,7 +4,6 @@
 export {
   type Archive,
   type ArchiveChain,
-  type ArchiveRange,
   archiveRanges,
   chainTo,
   expiredParts,

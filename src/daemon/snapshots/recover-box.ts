@@ -18,7 +18,7 @@ import { boxAddress, getReadyBox, queueGraceMs, takenFacts } from './take-snapsh
 type Input = Readonly<{ slug: string; to: string; host?: string | undefined }>
 type Planned = Readonly<{ at: string; baseAt: string; parts: number; bytes: number }>
 
-/** What a recovery to a moment would use, and what it would lack. Throws NOT_FOUND, and CONFLICT with the moments that can be restored. */
+/** The parts that a recovery to a moment would use, and the moment that it would reach. Throws NOT_FOUND, and CONFLICT with the moments that can be restored. */
 export async function planRecovery({ db }: Pick<SnapshotsDeps, 'db'>, { slug, to }: Pick<Input, 'slug' | 'to'>): Promise<Planned> {
   const { chain, at } = await chosen(db, await existingBox(db, slug), to)
   const used = [chain.base, ...chain.logs]

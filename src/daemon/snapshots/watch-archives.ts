@@ -34,11 +34,7 @@ export async function watchArchives(deps: Deps): Promise<void> {
 
 type Behind = Readonly<{ slug: string; coveredUntil: string | null; error: ReturnType<typeof errorOfState> }>
 
-export async function behindBoxes({
-  db,
-  clock,
-  archive,
-}: Pick<Deps, 'clock' | 'archive'> & Readonly<{ db: DbOrTx }>): Promise<readonly Behind[]> {
+async function behindBoxes({ db, clock, archive }: Pick<Deps, 'clock' | 'archive'> & Readonly<{ db: DbOrTx }>): Promise<readonly Behind[]> {
   const boxes = await archivedBoxes(db, archive.tiers)
   if (boxes.length === 0) return []
   const states = new Map((await db.selectFrom('archive_states').selectAll().execute()).map((row) => [row.box_id, row]))

@@ -41,5 +41,5 @@ export type StoredSnapshot = SnapshotFacts &
     archive: ArchivePart | null
   }>
 
-/** What the tags of a part of an archive say. */
+/** The facts in the tags of a part of an archive. */
 export type ArchiveTags = Omit<ArchivePart, 'snapshotId' | 'addedBytes'>

@@ -10,4 +10,14 @@ import { archives } from './0009-archives.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
-export const migrations: readonly Migration[] = [baseline, health, notifyAlerts, failureLogs, boxSizes, liveLogs, people, boxImports, archives]
+export const migrations: readonly Migration[] = [
+  baseline,
+  health,
+  notifyAlerts,
+  failureLogs,
+  boxSizes,
+  liveLogs,
+  people,
+  boxImports,
+  archives,
+]
