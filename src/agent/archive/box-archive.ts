@@ -28,6 +28,9 @@ export type BoxArchive = Readonly<{
 /** A window is stored again each time it grows, and is a part of its own once a new one begins. */
 const windowMs = 60 * 60_000
 const windowBytes = 256n * 1024n * 1024n
+/** A box that is not used writes some hundred bytes a minute, and a message writes more. So little waits, but not until it counts as behind. */
+const quietBytes = 1024n
+const maxQuietMs = 4 * 60_000
 /** A base reads the whole database. */
 const baseRetryMs = 15 * 60_000
 /** Log that is kept for a store that does not answer; more would fill the disk. */
@@ -43,6 +46,7 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   let parent: string | undefined
   let windowSinceMs = deps.clock.monotonicMs()
   let isStoring = false
+  let last: Readonly<{ covered: Stored['covered']; ms: number }> | undefined
 
   const end = async () => {
     const closing = opened
@@ -81,9 +85,16 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
     }
     await assertSpace(deps, { log, flushed, stored: lsnValue(line.stored) })
     beginBase(now, { line, repository, signal })
-    const parts = flushed > lsnValue(line.stored) ? [await storePart(now, { line, flushed, at, repository, signal })] : []
+    const covered = { line: line.line, at }
+    const newBytes = flushed - lsnValue(line.stored)
+    if (newBytes > 0n && newBytes < quietBytes && last?.covered.line === line.line && deps.clock.monotonicMs() - last.ms < maxQuietMs) {
+      made = made.slice(done.length)
+      return { parts: done, covered: last.covered, error: baseFailed?.error }
+    }
+    const parts = newBytes > 0n ? [await storePart(now, { line, flushed, at, repository, signal })] : []
+    last = { covered, ms: deps.clock.monotonicMs() }
     made = made.slice(done.length)
-    return { parts: [...done, ...parts], covered: { line: line.line, at }, error: baseFailed?.error }
+    return { parts: [...done, ...parts], covered, error: baseFailed?.error }
   }
 
   type Storing = Readonly<{ line: Line; flushed: bigint; at: string; repository: Repository; signal: AbortSignal }>
