@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DrilledMedia, InstalledVersions, ReintroducedVulnerability, Slug, SnapshotTier } from '../boxes/index.ts'
-import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, Paging, TimeInput, Timestamp } from '../contract/index.ts'
 import { HostName } from '../hosts/index.ts'
 
 const base = '/api/admin/v1/snapshots'
@@ -65,7 +65,7 @@ const IdPrefix = z.string().regex(/^[0-9a-f]{1,64}$/, 'must be the id of a snaps
 /** A full id: a restore must not match a prefix by accident. */
 const SnapshotId = z.string().regex(/^[0-9a-f]{8,64}$/, 'must be the full id of a snapshot. fix: tenantry snapshots list --json')
 
-const Moment = z.union([z.literal('latest'), Timestamp]).meta({ description: 'A moment of the archive, or `latest`' })
+const Moment = z.union([z.literal('latest'), TimeInput]).meta({ description: 'A moment of the archive, or `latest`' })
 
 const Accepted = z.object({ commandId: z.string(), snapshotId: z.string() })
 

@@ -22,8 +22,8 @@ export async function recordParts(
     await tx
       .insertInto('archive_parts')
       .values({
-        ...{ tenant_id: tenantId, snapshot_id: snapshotId, box_id: id, kind, line, from_lsn: from, to_lsn: to, at },
-        ...{ data: data ?? null, added_bytes: Math.round(addedBytes) },
+        ...{ tenant_id: tenantId, snapshot_id: snapshotId, box_id: id, kind, line, from_lsn: from, to_lsn: to },
+        ...{ at: new Date(at).toISOString(), data: data ?? null, added_bytes: Math.round(addedBytes) },
       })
       .onConflict((c) => c.columns(['tenant_id', 'snapshot_id']).doNothing())
       .execute()
