@@ -24,7 +24,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
     async () => (await import('./boxes/index.ts')).boxes,
   ],
   ['manifest', 'show history diff resolve apply rollback', async () => (await import('./boxes/index.ts')).manifest],
-  ['snapshots', 'list take restore drill proofs abandon', async () => (await import('./snapshots/index.ts')).snapshots],
+  ['snapshots', 'list take restore recover drill proofs abandon', async () => (await import('./snapshots/index.ts')).snapshots],
   [
     'rollouts',
     'plan rehearse create start watch pause resume promote abort rollback show list emergency',

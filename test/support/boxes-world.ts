@@ -38,7 +38,8 @@ export async function aBoxesWorld(db: Db): Promise<BoxesWorld> {
     assertSnapshotsConfigured: () => undefined,
     newestSnapshot: async () => undefined,
     isStored: async () => true,
-    onCommandAbandoned: (tx, { id }) => notifyFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
+    onCommandAbandoned: (tx, { id }) =>
+      notifyFailures(tx, snapshotListener({ clock, random: systemRandom, deadlineMs: 1, versionsBefore: async () => null }), [id]),
     snapshotsOfBox,
     snapshots: { free: 'hot', pro: 'hot', enterprise: 'hot' },
     windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },

@@ -65,7 +65,7 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
     baseUrl,
     agents: shortTimes,
     boxes: {
-      mayAct: async (_, boxId, hostId) => told.hostOf.get(boxId) === hostId,
+      mayAct: async (_, { boxId }, hostId) => told.hostOf.get(boxId) === hostId,
       disowned: async () => told.disowned,
       reportHandler: async (_, hostId, reports) => void told.reports.push({ hostId, reports }),
       secretsFor: async () => told.secrets,

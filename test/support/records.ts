@@ -84,6 +84,7 @@ export const aBoxDetail = (given: Partial<BoxDetail> = {}): BoxDetail => ({
   setUp: { commandId: 'cmd_1', attempt: 1, error: null },
   lastSnapshot: null,
   lastProvenRestore: null,
+  archive: null,
   updateCopy: null,
   fence: null,
   move: null,

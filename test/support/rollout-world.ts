@@ -92,7 +92,7 @@ function worldOf(room: BoxesWorld, boxes: readonly BoxSpec[], settings: Partial<
   const taken = new Map<string, number>()
   const side = composeHandlers(
     boxPort({ ...room, secretsFor: async () => ({}) }),
-    snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
+    snapshotListener({ ...room, deadlineMs: 1, versionsBefore: versionsBeforeUpdate }),
     lateResults(room),
   )
   const engine = makeRolloutEngine(deps)

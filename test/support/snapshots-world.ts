@@ -19,6 +19,7 @@ import { agentRoutes, commandById, commandSweep, composeHandlers, type HostsDeps
 import { fixesOfEmergencies, snapshotsOfRollouts, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
 import {
   commandSecrets,
+  exchangeArchives,
   retentionRule,
   type SnapshotsDeps,
   snapshotListener,
@@ -46,7 +47,8 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
     log: silentLogger(),
     owner: 'replica-1',
     settings: { backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
-    rule: retentionRule({ snapshots: rule }),
+    rule: retentionRule({ snapshots: { ...rule, archive: noTiers, archiveDays: 14 } }),
+    archive: { tiers: noTiers, days: 14 },
     deadlineMs: 6 * hourMs,
     references: [snapshotsOfRollouts],
     fixes: fixesOfEmergencies,
@@ -57,10 +59,11 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
   }
   const side = composeHandlers(
     boxPort({ ...room, secretsFor: secretsByKind({ snapshots: commandSecrets({ ...deps, fetch }), registries: async () => ({}) }) }),
-    snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
+    snapshotListener(deps),
     storeListener(deps),
   )
-  const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsDeps
+  const archives: HostsDeps['archives'] = (hostId, body) => exchangeArchives({ ...deps, fetch }, hostId, body)
+  const hosts = { ...room, archives, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsDeps
   const { url } = await servedApp([...boxesRoutes(room), ...snapshotsRoutes(deps), ...agentRoutes(hosts)], {
     authenticate: {
       admin: async () => anOperator,
@@ -149,6 +152,8 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}
     },
   }
 }
+
+const noTiers = { free: false, pro: false, enterprise: false }
 
 const rule = {
   keepDaily: 7,

@@ -41,6 +41,10 @@ export type BoxSnapshotRequest = Readonly<{
   /** Another server with the data of an earlier moment, and the folder with the box's files of then; default: the box's own. */
   database?: LocalBox
   boxFolder?: string
+  /** Folders with media and objects of an earlier moment; default: the box's own volumes. */
+  data?: readonly DataFolder[]
+  /** Its files may be of another host. */
+  foreign?: boolean
   /** The moment of the data; default: now. */
   at?: string
   /** Read before the box was stopped; default: read now, while users may be waiting. */
@@ -102,7 +106,7 @@ async function readFacts(
   former: Dumped | undefined,
 ): Promise<Reading> {
   const [data, databaseBytes] = await Promise.all([
-    dataFolders(engine, box, known.volumeKeys),
+    known.data ?? dataFolders(engine, box, known.volumeKeys),
     former ? former.manifest.databaseBytes : (known.databaseBytes ?? servers.databaseBytes(database).catch(failDump)),
   ])
   return { data, databaseBytes }
@@ -125,7 +129,7 @@ async function stored(
     repository,
     {
       ...{ tier, commandId, slug: box.slug, paths: pathsOf(deps, request, data), exclude: excluded(box, data), live },
-      ...{ sample, onWaiting },
+      ...{ sample, onWaiting, foreign: request.foreign ?? false },
       ...(databaseBytes === undefined ? {} : { databaseBytes }),
     },
     signal,

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream'
+import { lsnText, lsnValue } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { DatabaseBackup, ExecResult } from '../ports/index.ts'
+import type { DatabaseBackup, ExecResult, HeldLog } from '../ports/index.ts'
 import { type EngineBox, inspectBox } from './box-view.ts'
 import { asSuperuser, databaseLogin, errorLine, literal, psql, type SqlRun } from './sql.ts'
 
@@ -54,7 +55,46 @@ export async function beginBackup({ engine, box }: EngineBox, name: string, sign
   }
 }
 
-/** A session that answers one line to each question. */
+const holdSql = (
+  name: string,
+) => `${preparedSql}select slot_name from pg_create_physical_replication_slot(${literal(name)}, true, true) \\gset
+select system_identifier || ' ' || pg_size_bytes(current_setting('wal_segment_size')) || ' ' ||
+  (select restart_lsn from pg_replication_slots where slot_name = ${literal(name)}) from pg_control_system();
+`
+const positionSql = `select pg_walfile_name(lsn) || ' ' || lsn from pg_current_wal_flush_lsn() as lsn;
+`
+const releaseSql = (name: string, before: bigint) =>
+  `select end_lsn from pg_replication_slot_advance(${literal(name)}, ${literal(lsnText(before))});
+`
+
+/** The slot is temporary, as that of a backup: it can never fill a disk whose agent is gone. */
+export async function holdLog({ engine, box }: EngineBox, name: string, signal: AbortSignal): Promise<HeldLog> {
+  const view = await inspectBox(engine, box)
+  const session = openSession({ engine, view, login: asSuperuser(await databaseLogin(engine, view, signal)), signal })
+  try {
+    const [systemId, segmentBytes, from] = (await session.ask(holdSql(name))).split(' ')
+    if (systemId === undefined || from === undefined) throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${box.slug} keeps no log`)
+    let kept = lsnValue(from)
+    return {
+      ...{ systemId, segmentBytes: Number(segmentBytes), from: kept },
+      position: async () => {
+        const [segment = '', flushed = ''] = (await session.ask(positionSql)).split(' ')
+        return { timeline: Number.parseInt(segment.slice(0, 8), 16), flushed: lsnValue(flushed) }
+      },
+      release: async (before) => {
+        if (before <= kept) return
+        await session.ask(releaseSql(name, before))
+        kept = before
+      },
+      end: session.end,
+    }
+  } catch (error) {
+    await session.end()
+    throw error
+  }
+}
+
+/** A session that answers one line to each question, one question after the other. */
 function openSession(run: SqlRun & Readonly<{ signal: AbortSignal }>) {
   const stdin = new PassThrough()
   stdin.on('error', () => undefined) // the session reports its end
@@ -64,13 +104,19 @@ function openSession(run: SqlRun & Readonly<{ signal: AbortSignal }>) {
   const died = session.then((ended) => Promise.reject(sessionEnded(run, ended)))
   died.catch(() => undefined)
   let isAsking = false
+  let before: Promise<unknown> = Promise.resolve()
+  const askNow = async (sql: string): Promise<string> => {
+    isAsking = true
+    stdin.write(sql)
+    const answer = await Promise.race([answers.next(), died])
+    isAsking = false
+    return answer
+  }
   return {
-    ask: async (sql: string): Promise<string> => {
-      isAsking = true
-      stdin.write(sql)
-      const answer = await Promise.race([answers.next(), died])
-      isAsking = false
-      return answer
+    ask: (sql: string): Promise<string> => {
+      const asked = before.then(() => askNow(sql))
+      before = asked.catch(() => undefined)
+      return asked
     },
     end: async (): Promise<void> => {
       stdin.end()

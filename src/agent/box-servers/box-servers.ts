@@ -1,6 +1,6 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoxServers, LocalBox } from '../ports/index.ts'
-import { beginBackup } from './backup.ts'
+import { beginBackup, holdLog } from './backup.ts'
 import { type BoxView, inspectBox, runningId } from './box-view.ts'
 import { chatVersion, isListening, makeAccount, makeTemporaryAccount } from './chat.ts'
 import { chatMark, writtenSince } from './chat-mark.ts'
@@ -40,6 +40,7 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
     createTemporaryAccount: (box, registrationSecret, signal) =>
       withChat({ ...deps, box, signal }, 'a temporary user', (chat) => makeTemporaryAccount({ ...deps, signal }, chat, registrationSecret)),
     beginBackup: (box, name, signal) => beginBackup({ engine, box }, name, signal),
+    holdLog: (box, name, signal) => holdLog({ engine, box }, name, signal),
     databaseBytes: async (box) => {
       const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined

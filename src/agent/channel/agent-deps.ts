@@ -1,5 +1,5 @@
 import type { VersionsReport } from '../../core/boxes/index.ts'
-import type { DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
+import type { ArchiveOrder, ArchiveReport, DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { CommandExecutors } from '../ports/index.ts'
@@ -8,6 +8,12 @@ import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
 
 /** `rotateAfterMs`: maximum age of the key; absent: no automatic rotation. `asked`: an operator requested a rotation. */
 export type AgentKeys = KeyStore & Readonly<{ rotateAfterMs?: number; asked?(): Promise<boolean> }>
+
+/** Reports what was stored of archives, and returns the boxes that have one; with `secrets` also their repositories. */
+export type ExchangeArchives = (
+  body: Readonly<{ reports: ArchiveReport[]; secrets: boolean }>,
+  signal: AbortSignal,
+) => Promise<Readonly<{ boxes: readonly ArchiveOrder[] }>>
 
 /** Dependencies of one agent, all injected, so that one process can simulate thousands of agents. */
 export type AgentDeps = Readonly<{
@@ -38,6 +44,8 @@ export type AgentDeps = Readonly<{
   changes?(signal: AbortSignal): AsyncIterable<unknown>
   /** Looks at the boxes until the signal aborts; calls back when what `reports` says of one changed. */
   watch?(onChange: () => void, signal: AbortSignal): Promise<void>
+  /** Stores the archives of boxes until the signal aborts. */
+  archive?(exchange: ExchangeArchives, signal: AbortSignal): Promise<void>
   /** Maximum number of boxes changed at once; default 4. */
   slots?: number
   /** Time for running commands after the signal, default 30 s; unfinished ones resume at the next start. */

@@ -31,7 +31,10 @@ export async function runAgent(deps: AgentDeps): Promise<void> {
     finishKeyRotation(session, connection, deps.keys).catch((err) => deps.log.warn({ err }, 'the unfinished key rotation failed'))
   await runner.resume()
   try {
-    await Promise.all([runSession(session), reportChanges(session)])
+    const archives = deps
+      .archive?.((body, within) => client.archives({ body }, { signal: within }), signal)
+      .catch((err) => deps.log.error({ err }, 'archives are no longer stored'))
+    await Promise.all([runSession(session), reportChanges(session), archives])
   } catch (error) {
     // A rejected agent may stay offline for days; an aborted update would leave its box fenced.
     if (isFatal(error)) await finishChanges(session, deps.signal, error)

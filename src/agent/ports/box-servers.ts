@@ -51,6 +51,21 @@ export type DatabaseBackup = Readonly<{
   end(): Promise<void>
 }>
 
+/**
+ * The write-ahead log of a database that runs, kept since `from` until it is released. The server keeps nothing of it once the session is over,
+ * also where the agent died. Its calls throw SNAPSHOT_FAILED.
+ */
+export type HeldLog = Readonly<{
+  systemId: string
+  segmentBytes: number
+  from: bigint
+  /** Up to where the log is on the disk. */
+  position(): Promise<Readonly<{ timeline: number; flushed: bigint }>>
+  /** Log before it is needed no more. */
+  release(before: bigint): Promise<void>
+  end(): Promise<void>
+}>
+
 /** Media of a database. */
 export type MediaSample = Readonly<{
   /** Rows that name no file of their own: previews of links, and uploads that never came. */
@@ -143,6 +158,8 @@ export type BoxServers = Readonly<{
   createTemporaryAccount(box: LocalBox, registrationSecret: Secret, signal?: AbortSignal): Promise<ProbeAccount>
   /** Begins a backup, after a checkpoint. `name`: letters, digits and `_`. Throws SNAPSHOT_FAILED. */
   beginBackup(box: LocalBox, name: string, signal: AbortSignal): Promise<DatabaseBackup>
+  /** Keeps the log from now on. `name`: letters, digits and `_`. Throws SNAPSHOT_FAILED. */
+  holdLog(box: LocalBox, name: string, signal: AbortSignal): Promise<HeldLog>
   /** Size of the database on disk in bytes; undefined when it does not answer. */
   databaseBytes(box: LocalBox): Promise<number | undefined>
   /** Facts for the preflight; undefined when the database does not answer. */

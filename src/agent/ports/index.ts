@@ -8,6 +8,7 @@ export type {
   DatabaseFacts,
   ForeignDatabase,
   ForeignStack,
+  HeldLog,
   ImportedFrom,
   LocalBox,
   MediaSample,
@@ -37,4 +38,12 @@ export type {
   PullProgress,
   ResolveOptions,
 } from './container-engine.ts'
-export type { OnWaiting, Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from './snapshot-store.ts'
+export type {
+  ArchivePartRequest,
+  OnWaiting,
+  Repository,
+  SnapshotFacts,
+  SnapshotRequest,
+  SnapshotStore,
+  StoredSnapshot,
+} from './snapshot-store.ts'

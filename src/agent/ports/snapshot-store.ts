@@ -1,5 +1,5 @@
 import type { SnapshotTier } from '../../core/boxes/index.ts'
-import type { OnWaiting, Repository, RepositoryMaintenance, SnapshotFacts, StoredSnapshot } from '../../node/restic/index.ts'
+import type { ArchiveTags, OnWaiting, Repository, RepositoryMaintenance, SnapshotFacts, StoredSnapshot } from '../../node/restic/index.ts'
 
 export type { OnWaiting, Repository, SnapshotFacts, StoredSnapshot }
 
@@ -23,6 +23,22 @@ export type SnapshotRequest = Readonly<{
   /** A warm snapshot (media and objects of a running box) shortens the later one under the fence. */
   warm?: boolean
   onWaiting?: OnWaiting | undefined
+  /** Its files may be of another host: it never counts as this host's own. */
+  foreign?: boolean
+}>
+
+/** One part of the archive of a box that serves. */
+export type ArchivePartRequest = Readonly<{
+  slug: string
+  /** The files of a base have none: what its log is, is known after them. */
+  tags: ArchiveTags | 'files of a base'
+  paths: readonly string[]
+  /** Left out with all that they contain. */
+  exclude: readonly string[]
+  /** Folders that are stored empty. */
+  emptied?: readonly string[]
+  /** The part before, whose unchanged files need not be read; the files of a base are always read. */
+  parent?: string | undefined
 }>
 
 /** Snapshots of one host: restic, or simulated. Problems: RESTIC_UNUSABLE, BACKUP_KEY_INVALID, SNAPSHOT_STORE_LOST, SNAPSHOT_STORE_UNAVAILABLE, SNAPSHOT_FAILED, DISK_FULL. */
@@ -37,6 +53,11 @@ export type SnapshotStore = RepositoryMaintenance &
     prepare(repository: Repository): Promise<Readonly<{ repositoryId: string }>>
     /** Takes a snapshot and, unless it is warm, verifies it in the store. One that is not whole is deleted and throws SNAPSHOT_FAILED. */
     take(repository: Repository, request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotFacts>
+    /**
+     * Takes a part of an archive; files may vanish meanwhile. A base is verified in the store, the log by the checks of the repository: it is
+     * stored every minute. Throws SNAPSHOT_FAILED.
+     */
+    takePart(repository: Repository, request: ArchivePartRequest, signal?: AbortSignal): Promise<SnapshotFacts>
     /** The full (not warm) snapshot of a command, if any. */
     ofCommand(repository: Repository, commandId: string): Promise<SnapshotFacts | undefined>
     /** True for a full id that this host took itself: other hosts may be compromised, so files of their snapshots are not put in place. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
+import { recover } from '../archive/index.ts'
 import { type DiskSpace, maintainSnapshots, type SpaceLedger, snapshot, spaceLedger } from '../backup/index.ts'
 import {
   adopt,
@@ -86,6 +87,7 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     'tenant-box.tend_snapshots': maintainSnapshots(changes),
     'tenant-box.restore': restore(changes),
     'tenant-box.drill': drill(changes),
+    'tenant-box.recover': recover(changes),
     'tenant-box.hand_over': handOver(changes),
     'tenant-box.take_over': takeOver(changes),
     'tenant-box.take_back': takeBack(changes),

@@ -3,6 +3,7 @@ import { boxCommands, type VersionsReport } from '../../core/boxes/index.ts'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { installLastResort, type Logger, makeLogger } from '../../node/index.ts'
 import { buildVersion } from '../../node/package.ts'
+import { runArchives, sweepRecoveries } from '../archive/index.ts'
 import { hostDisk } from '../backup/index.ts'
 import {
   type BoxWatcher,
@@ -112,6 +113,8 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
     },
     changes: (aborted) => seenBy(watcher, host.engine.events(aborted)),
     watch: watcher.run,
+    archive: (exchange, aborted) =>
+      runArchives({ ...host, disk: hostDisk, clock, random, log, folder: join(host.owner, 'archive') }, exchange, aborted),
     slots: settings.parallel,
     drainMs: settings.drainMs,
     signal,
@@ -166,6 +169,7 @@ async function resume({ machine, host, journal, store, log }: ResumeDeps): Promi
     if (projects.length > 0) log.info({ projects }, `removed leftovers of ${what}`)
   }
   await sweep('drills', () => sweepDrills({ ...host, journal, stateFolder: host.owner }))
+  await sweep('recoveries', () => sweepRecoveries({ ...host, journal, stateFolder: host.owner }))
   await sweep('updates', () => sweepDumpServers({ ...host, journal, workFolder }))
   await sweep('copies of databases', () => sweepCopies({ ...host, journal }))
   if (survivors > 0) log.warn({ survivors }, 'ended processes left running by an earlier agent')

@@ -42,6 +42,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   await assertNotScaled(deps, box, text)
   await assertRestorable(deps, box, text)
   const compose = await resolvedFacts(deps, box, text)
+  await createLost(run)
   const before = await observeBefore(run, text, compose)
   // A box in quarantine does not return to its former volumes.
   if (before.quarantinedBy === null) await assertMountsAsWritten(deps.engine, box, 'restoring')
@@ -78,6 +79,12 @@ async function keepProbeAccountOnly(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { mode: 0o700 })
   if (probe) await writeProbeAccount({ name: '', folder, composeFile: '' }, probe)
+}
+
+/** A host that lost all containers and volumes of the box gets empty ones, which the restore replaces. */
+async function createLost({ deps, box, signal }: RestoreRun): Promise<void> {
+  if ((await deps.engine.containers(box.project)).length > 0) return
+  await deps.engine.create(box.project, Service.options, signal)
 }
 
 type Observed = Omit<Before, 'data' | 'snapshot' | 'room'>

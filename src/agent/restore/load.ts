@@ -4,7 +4,7 @@ import { writeFileAtomic } from '../../node/index.ts'
 import { fetchDumpAgain } from '../backup/index.ts'
 import { readBoxSecrets } from '../boxes/index.ts'
 import { readComposeText, resultOf, startDatabaseOn } from '../change/index.ts'
-import type { LocalBox } from '../ports/index.ts'
+import type { LocalBox, StreamPositions } from '../ports/index.ts'
 import { fetchedSnapshot, whileVerified } from '../rebuild/index.ts'
 import { databaseVolumes, type RestoreRun, snapshotFiles, withRestored } from './restore-run.ts'
 
@@ -35,9 +35,14 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
     await deps.engine.removeVolume(volume)
   }
   await whileVerified(fetched, loadInto, { again, signal })
-  await deps.servers.raiseStreams(box, streams, signal)
+  const isSuccessor = streams !== 'unknown' && !isBehind(streams, await deps.servers.streamPositions(box, signal))
+  await deps.servers.raiseStreams(box, isSuccessor ? streams : 'unknown', signal)
   return { volume }
 }
+
+/** The present database is an empty one if it is behind the snapshot: clients know positions that it never had. */
+const isBehind = (present: StreamPositions, loaded: StreamPositions): boolean =>
+  Object.entries(loaded.sequences).some(([name, value]) => (present.sequences[name] ?? 0) < value)
 
 /** The role of the database gets the password that the box has after the switch, which may be that of the snapshot. */
 async function withLaterSecrets(run: RestoreRun, box: LocalBox): Promise<LocalBox> {

@@ -88,7 +88,8 @@ async function softenLogouts({ deps, box, context }: RestoreRun): Promise<{ soft
 async function startAll(run: RestoreRun, edgeImage: string | undefined): Promise<Baseline> {
   const { deps, box } = run
   const edge = (await deps.engine.containers(box.project)).find(({ service }) => service === 'edge')
-  const isReplaced = edge?.image !== edgeImage
+  // The edge of a box that had lost its containers was only created.
+  const isReplaced = edge?.image !== edgeImage || edge?.state !== 'running'
   const rulesChanged = run.evidence().switch?.edge ?? run.facts().begun.has('switch')
   if (rulesChanged && !isReplaced) {
     await deps.engine.stop(box.project, ['edge'])

@@ -19,17 +19,20 @@ export async function runOnce<Result>(
   once: OnceOnly,
   {
     context,
+    lock,
     ...command
   }: Readonly<{
     context: Pick<CommandContext, 'commandId' | 'signal'>
     kind: string
     payload: Readonly<{ slug: string }>
+    /** Default: the box. */
+    lock?: string
   }>,
   { admit, perform }: Work<Result>,
 ): Promise<Result> {
   const { commandId, signal } = context
   const ended = await once<EndedCommand<Result>>(
-    { commandId, slug: command.payload.slug, ...command },
+    { commandId, slug: lock ?? command.payload.slug, ...command },
     {
       admit: async () => void (await admit()),
       perform: (record) =>

@@ -51,6 +51,9 @@ export const simulatedServers = (world: World): BoxServers => ({
     return simulatedTemporaryAccount(world, box, registrationSecret)
   },
   beginBackup: (box, _name, signal) => backupSimulated({ world, box }, signal),
+  holdLog: async ({ slug }) => {
+    throw problem('SNAPSHOT_FAILED', `the simulated database of ${slug} keeps no log`)
+  },
   databaseBytes: async (box) => factsOf(world, box)?.bytes,
   databaseFacts: async (box) => factsOf(world, box),
   applyMigration: (box, migration, signal) => applySimulated({ world, box }, migration, signal),

@@ -47,6 +47,9 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
       own.add(snapshot.facts.id)
       return snapshot.facts
     },
+    takePart: async () => {
+      throw problem('SNAPSHOT_FAILED', 'simulated stores have no archives')
+    },
     ofCommand: async (repository, commandId) => {
       const taken = vaultOf(repository).snapshots
       return taken.findLast(({ request }) => request.commandId === commandId && request.warm !== true)?.facts
@@ -118,6 +121,7 @@ const storedSnapshot = ({ facts, takenAt, request, files }: Snapshot): StoredSna
   commandId: request.commandId,
   slug: request.slug,
   warm: request.warm ?? false,
+  archive: null,
 })
 
 async function readFiles({ paths, exclude = [] }: SnapshotRequest): Promise<Map<string, Buffer>> {

@@ -25,9 +25,7 @@ import { ownedEnvironment } from '../journal/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
 import { ownSnapshots } from './own-snapshots.ts'
 import { behindGate } from './start-gate.ts'
-
-/** Every snapshot has the same host name, so that any machine finds and continues it. */
-const hostName = 'tenantry'
+import { asPattern, hostName, takeArchivePart } from './take-archive-part.ts'
 
 /** `owner`: the agent's data folder, by which the next agent finds the children of a killed one. */
 type Options = Omit<ResticOptions, 'childEnvironment'> & Readonly<{ owner: string; sync?: SyncDisk }>
@@ -75,9 +73,10 @@ export function resticSnapshots({ owner, sync = syncDisk, ...input }: Options): 
     take: async (repository, request, signal) => {
       const facts = await take(options, repository, { ...request, signal })
       // A snapshot without a record is restored without its files; it is still complete.
-      await own.record(request.slug, facts.id).catch(() => undefined)
+      if (!request.foreign) await own.record(request.slug, facts.id).catch(() => undefined)
       return facts
     },
+    takePart: (repository, request, signal) => takeArchivePart(options, repository, { ...request, signal }),
     isOwn: (slug, id) => own.has(slug, id).catch(() => false),
     ofCommand: async (repository, commandId) => {
       const args = ['snapshots', '--json', '--no-lock', '--tag', commandTag(commandId)]
@@ -166,9 +165,7 @@ const dropPartial = async (options: ResticOptions, repository: Repository, ids: 
 
 const tagArguments = (request: SnapshotRequest): string[] => tagsOf(request).flatMap((tag) => ['--tag', tag])
 
-// Escapes pattern characters: these are names.
-const excludes = ({ exclude = [] }: SnapshotRequest): string[] =>
-  exclude.flatMap((path) => ['--exclude', path.replaceAll(/[\\*?[\]]/g, '\\$&')])
+const excludes = ({ exclude = [] }: SnapshotRequest): string[] => exclude.flatMap((path) => ['--exclude', asPattern(path)])
 
 type RestoreInput = Readonly<{ id: string; path: string; into: string; signal?: AbortSignal | undefined }>
 

@@ -53,7 +53,3 @@ export async function dataFolderIn(root: string, systemId: string | undefined): 
   for (const folder of files) if ((await controlOf(folder)).systemId === systemId) return folder
   throw problem('CONFLICT', `${root} has no data folder of the database that runs`)
 }
-
-/** A position in the write-ahead log, as PostgreSQL writes it. */
-export const lsnText = (lsn: bigint): string =>
-  `${(lsn >> 32n).toString(16).toUpperCase()}/${(lsn & 0xffffffffn).toString(16).toUpperCase()}`

@@ -1,11 +1,12 @@
 import { chown, lstat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { lsnText, lsnValue } from '../../core/boxes/index.ts'
 import { type Clock, duration, isoNow, type ProblemCode, problem, sha256Hex } from '../../core/kit/index.ts'
 import { reserveBytes, unreservedBytes } from '../backup/index.ts'
 import { stopAll } from '../change/index.ts'
 import type { CommandContext, DatabaseBackup, LocalBox, StreamPositions } from '../ports/index.ts'
 import { assertStoppedCleanly, copyToDump, dropColdCopy, forgetColdCopy, lastRunOf, writeMark } from './cold-copy.ts'
-import { controlOf, dataFolderIn, lsnText, stableControl } from './control-file.ts'
+import { controlOf, dataFolderIn, stableControl } from './control-file.ts'
 import { copyLiveFolder, linkToOutside, syncTree } from './copy-folder.ts'
 import { stageBoxFolder } from './dump-server.ts'
 import { copySegments, segmentBytesOf, segmentOf, segmentsBetween } from './log-segments.ts'
@@ -223,7 +224,7 @@ export async function assertRecovered(run: UpdateRun, { code, database }: Recove
   const { endLsn, positions } = run.evidence()['cold-copy'] ?? {}
   if (endLsn === undefined) return
   const { redo } = await controlOf(await dataFolderOf(run, coldVolume(run), beforeOf(run).systemId))
-  if (redo <= lsnOf(endLsn))
+  if (redo <= lsnValue(endLsn))
     throw problem(code, `the copy of ${run.box.slug} recovered to ${lsnText(redo)}, and the database had written up to ${endLsn}`)
   const differing = positions && firstDifference(positions, await run.deps.servers.streamPositions(database, run.signal))
   if (differing !== undefined) throw problem(code, `the copy of ${run.box.slug} differs from the database: ${differing}`)
@@ -237,9 +238,4 @@ export function firstDifference(left: StreamPositions, copied: StreamPositions):
   const writers = new Map(copied.writers.map((writer) => [key(writer), writer.position]))
   const writer = left.writers.find((one) => writers.get(key(one)) !== one.position)
   return writer && `the stream ${key(writer)} is at ${writers.get(key(writer)) ?? 'no position'} instead of ${writer.position}`
-}
-
-function lsnOf(text: string): bigint {
-  const [high = '0', low = '0'] = text.split('/')
-  return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`)
 }

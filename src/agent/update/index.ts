@@ -2,8 +2,11 @@
 // what updates leave on a host. Core decides the next step (`updateSaga`); every step can be repeated after a kill at any point.
 // After the fence is raised the update needs nothing from the daemon. It never restores after a commit and never lifts a foreign fence.
 export type { ChangeDeps as UpdateDeps } from '../change/index.ts'
+export { dataFolderIn, stableControl } from './control-file.ts'
 export { sweepDumpServers } from './dump-server.ts'
+export { segmentOf, segmentsBetween } from './log-segments.ts'
 export { prefetch } from './prefetch.ts'
 export { imageRemovals, imageSweeper } from './sweep-images.ts'
 export { pinSweeper, sweepCopies, sweepWork } from './sweep-leftovers.ts'
+export { isUnusedSegment } from './unused-wal.ts'
 export { type UpdateSteps, update, updateSteps } from './update.ts'

@@ -73,6 +73,7 @@ export function boxView(box: BoxDetail, style: Style): string {
     ['last report', stamp(box.reportedAt, now) ?? 'never'],
     ['last check', stamp(box.last_drift_check_at, now), 'detail'],
     ['last snapshot', box.live ? snapshotWords(box, now) : undefined],
+    ['archive', box.archive && archiveWords(box.archive, now)],
     ['last drill', box.live ? proofWords(box, now) : undefined],
     ['next update', box.updateCopy && snapshotChoiceText(box.updateCopy)],
     ['size', box.growth && sizeWords(box.growth)],
@@ -109,6 +110,12 @@ const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
 
 const sizeWords = ({ bytes, days, totalBytes }: NonNullable<BoxDetail['growth']>) =>
   `${bytesText(totalBytes)}, ${growthText({ bytes, days })}`
+
+/** How far the store is, and the earliest moment that can be restored. */
+const archiveWords = ({ from, to, error }: NonNullable<BoxDetail['archive']>, now: Date): string => {
+  const covered = from === null || to === null ? 'no moment yet' : `up to ${stamp(to, now)}, from ${stamp(from, now)}`
+  return error ? `${covered}: ${clean(error.message)} [${clean(error.code)}]` : covered
+}
 
 /** The last drill, or restore of the box itself, and its duration. */
 const proofWords = ({ lastProvenRestore: proof }: BoxDetail, now: Date) =>

@@ -19,7 +19,9 @@ import { list, show } from './show.ts'
 export { awaitCommand, awaitWithProgress } from './await-command.ts'
 export { healthLine } from './boxes.view.ts'
 export { followLine } from './follow.ts'
+export { moveView } from './lifecycle.view.ts'
 export { logLine } from './logs.ts'
+export { moveFromLostHost } from './move.ts'
 export { getBox, listAllBoxes } from './show.ts'
 
 export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, object store)', [

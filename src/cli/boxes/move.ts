@@ -60,6 +60,18 @@ async function startMove(
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
 }
 
+/** Rebuilds a box of a lost host on another one, from its newest snapshot. */
+export async function moveFromLostHost(
+  context: Context,
+  slug: string,
+  { to, reason }: Readonly<{ to: string; reason: string }>,
+): Promise<BoxMove> {
+  const { host } = await getBox(context, slug)
+  const flags = { to, reason, oldHostIsDead: host, newHostIsDead: undefined, confirm: false, back: false, stoppedOnNewHost: false }
+  const begun = await startMove(context, slug, flags)
+  return followCommands(context, slug, { begun, again: () => latest(context, slug, begun) })
+}
+
 async function confirmMove(context: Context, slug: string): Promise<BoxMove> {
   await assertConfirmedOf(context, lifecycleQuestions.confirmMove(slug), () => getBox(context, slug))
   return context.api.boxes.confirmMove({ params: { slug } })

@@ -5,7 +5,8 @@ import { abandon } from './abandon.ts'
 import { drill } from './drill.ts'
 import { list } from './list.ts'
 import { proofs } from './proofs.ts'
+import { recoverCommand } from './recover.ts'
 import { restore } from './restore.ts'
 import { take } from './take.ts'
 
-export const snapshots = noun('snapshots', 'Manage box snapshots', [list, take, restore, drill, proofs, abandon])
+export const snapshots = noun('snapshots', 'Manage box snapshots', [list, take, restore, recoverCommand, drill, proofs, abandon])

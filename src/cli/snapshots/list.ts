@@ -6,7 +6,7 @@ import { ago, type Column, type Context, command, count, oneOf, type Paint, type
 export const list = command('list', 'List snapshots, newest first', {
   options: {
     slug: text('--slug <slug>', 'filter by box'),
-    kind: oneOf('--kind <kind>', 'filter by kind', ['pre-update', 'daily', 'manual', 'pre-restore', 'final']),
+    kind: oneOf('--kind <kind>', 'filter by kind', ['pre-update', 'daily', 'manual', 'pre-restore', 'final', 'recovered']),
     status: oneOf('--status <status>', 'filter by status', ['present', 'forgotten', 'missing', 'damaged']),
     limit: count('--limit <count>', 'max results'),
     cursor: text('--cursor <cursor>', 'pagination cursor'),

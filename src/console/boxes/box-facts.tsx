@@ -55,6 +55,7 @@ export const factsOf = (box: BoxDetail): readonly Fact[] => [
   ['On hold', box.heldBy?.replace(':', ' ')],
   ['Fence', box.fence && <Ago at={box.fence.since} />],
   ['Last report', <Ago at={box.reportedAt} />],
+  ['Archive', box.archive && (box.archive.to === null ? 'no moment yet' : <Ago at={box.archive.to} />)],
   ['Last drill', box.lastProvenRestore ? <Ago at={box.lastProvenRestore.at} /> : box.live && 'never'],
   ['Next update', box.updateCopy && snapshotChoiceText(box.updateCopy)],
   ['Created', <Ago at={box.createdAt} />],

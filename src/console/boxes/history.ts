@@ -141,6 +141,7 @@ const texts: Readonly<Record<string, string>> = {
   'box.maintenance.on': 'Maintenance entered',
   'box.maintenance.off': 'Maintenance ended',
   'box.maintenance.failed': 'Maintenance failed',
+  'snapshot.recover': 'Recovery requested',
   'snapshot.take': 'Snapshot requested',
 }
 

@@ -28,7 +28,7 @@ import { words } from './words.ts'
 import './snapshots.css'
 
 const tones = { present: 'ok', forgotten: 'off', missing: 'failed', damaged: 'failed' } as const satisfies Record<SnapshotStatus, Tone>
-const kinds = ['pre-update', 'daily', 'manual', 'pre-restore', 'final'] as const
+const kinds = ['pre-update', 'daily', 'manual', 'pre-restore', 'final', 'recovered'] as const
 const statuses = ['present', 'forgotten', 'missing', 'damaged'] as const
 
 type Opened = Readonly<{ action: 'drill' | 'restore'; snapshot: Snapshot } | { action: 'take' }>

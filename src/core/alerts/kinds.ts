@@ -125,6 +125,12 @@ export const alertKinds = {
       'checked weekly. One alert for all boxes',
     closed: 'every box has one, within a minute, or all were checked',
   },
+  archive_behind: {
+    severity: 'warning',
+    about: 'box',
+    raised: 'The store lacks more than five minutes of the log of a box whose tier has an archive',
+    closed: 'the store has it, or the box has no archive any more',
+  },
   snapshot_store_lost: {
     severity: 'critical',
     about: null,

@@ -81,6 +81,7 @@ export const recordedActions: Readonly<Record<string, readonly string[]>> = {
   'box.move.done': [],
   'box.removal.handing_over': [],
   'box.removal.kept': [],
+  'snapshot.recover': [],
   'snapshot.take': [],
   'snapshots.abandoned': [],
 }

@@ -235,7 +235,7 @@ export const UpdateResult = z.object({
 export type UpdateResult = z.infer<typeof UpdateResult>
 
 /** The reason for a snapshot; retention counts per tier. */
-export const SnapshotTier = z.enum(['pre-update', 'daily', 'manual', 'pre-restore', 'final'])
+export const SnapshotTier = z.enum(['pre-update', 'daily', 'manual', 'pre-restore', 'final', 'recovered'])
 export type SnapshotTier = z.infer<typeof SnapshotTier>
 
 /** A complete snapshot, as reported by the agent that took it. */
@@ -279,27 +279,3 @@ export const RestoreResult = z.object({
   error: AgentError.nullable(),
 })
 export type RestoreResult = z.infer<typeof RestoreResult>
-
-/** A snapshot as the repository lists it. */
-export const ListedSnapshot = z.object({
-  snapshotId: z.string(),
-  tier: SnapshotTier.nullable(),
-  commandId: z.string().nullable(),
-  slug: z.string().nullable(),
-  takenAt: z.string(),
-  addedBytes: z.number().min(0),
-})
-export type ListedSnapshot = z.infer<typeof ListedSnapshot>
-
-/** restic's id of a repository; it never changes. */
-export const RepositoryId = z.string().regex(/^[0-9a-f]{64}$/)
-
-/** Result of repository maintenance. */
-export const RepositoryReport = z.object({
-  forgotten: z.array(z.string()),
-  present: z.array(ListedSnapshot).max(5_000),
-  freedBytes: z.number().min(0).nullable(),
-  check: z.object({ ok: z.boolean(), error: AgentError.nullable() }).nullable(),
-  repositoryId: RepositoryId,
-})
-export type RepositoryReport = z.infer<typeof RepositoryReport>

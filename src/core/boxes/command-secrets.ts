@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RepositoryId } from './command-parts.ts'
+import { RepositoryId } from './repository-report.ts'
 
 /** Fetched per command by its lease owner, stored in memory only. */
 export const CommandSecrets = z.object({

@@ -1,10 +1,9 @@
 import { z } from 'zod'
+import { RecoveryInput } from './archive.ts'
 import {
   AddressedBox,
   AgentError,
   PrefetchTargets,
-  RepositoryId,
-  RepositoryReport,
   ResolvedImage,
   RestoreResult,
   SnapshotInput,
@@ -20,6 +19,7 @@ import { Digest, ImageRef } from './images.ts'
 import { importCommands } from './import-commands.ts'
 import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
+import { RepositoryId, RepositoryReport } from './repository-report.ts'
 import { LogLine, ServiceUsage } from './services.ts'
 
 // The commands between daemon and agent about boxes (spec 4.10). A closed set of typed values: the agent renders files from templates of its
@@ -164,12 +164,24 @@ export const boxCommands = {
     result: DrillResult,
     secrets: ['snapshots', 'registries'],
   },
+  /** Makes a snapshot of an earlier moment from the archive. The box is not touched, and need not run. */
+  'tenant-box.recover': {
+    payload: z.object({
+      ...AddressedBox,
+      ...RecoveryInput,
+      deadlineMs,
+      /** Its snapshot is then drilled; the moment is a random one. */
+      isDrill: z.boolean().optional(),
+    }),
+    result: z.object({ snapshot: SnapshotTaken }),
+    secrets: ['snapshots', 'registries'],
+  },
   /** Only for repositories on the host itself; the daemon maintains buckets with a credential that agents lack. */
   'tenant-box.tend_snapshots': {
     payload: z.object({
       ...AddressedBox,
       /** Full ids, decided by the daemon. */
-      forget: z.array(z.string()).max(1_000),
+      forget: z.array(z.string()).max(3_000),
       prune: z.boolean(),
       check: z.enum(['none', 'structure', 'data']),
     }),

@@ -68,6 +68,14 @@ export const BoxSnapshots = z.object({
   lastSnapshot: z.object({ snapshotId: z.string(), tier: SnapshotTier, takenAt: Timestamp }).nullable(),
   /** The last successful drill, restore or move, and its duration. */
   lastProvenRestore: z.object({ at: Timestamp, durationMs: z.number().nullable(), snapshotId: z.string() }).nullable(),
+  /** Null for a box without one. Times are null before its first base. */
+  archive: z
+    .object({
+      from: Timestamp.nullable().meta({ description: 'The earliest moment that can be restored' }),
+      to: Timestamp.nullable().meta({ description: 'The store has all that was committed until then' }),
+      error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    })
+    .nullable(),
 })
 export type BoxSnapshots = z.infer<typeof BoxSnapshots>
 

@@ -2,6 +2,7 @@
 // It decides what is valid for one box. It never orders boxes (rollouts do) and never changes one (the agent does).
 // Everything here is pure: no clock, no database, no Docker.
 
+export { ArchivePart, isBaseDue, Lsn, lsnText, lsnValue } from './archive.ts'
 export {
   AppliedMigration,
   assertKnownHeads,
@@ -32,10 +33,8 @@ export {
   Downtime,
   type ImageRollback,
   InstalledVersions,
-  type ListedSnapshot,
   maxKeptFiles,
   Progress,
-  type RepositoryReport,
   type ResolvedImage,
   RestoredDatabase,
   type RestoreOutcome,
@@ -170,6 +169,7 @@ export { ProbeComponent, ProbeResult, ProbeRule, quickRule, steadyFailureMsOf } 
 export type { PullSource } from './pull-sources.ts'
 export { pullFromSources } from './pull-sources.ts'
 export { BoxRemoval, isRemovalFinished, type RemovalEvent, RemovalState, removalCommands, transitionRemoval } from './removal.ts'
+export type { ListedSnapshot, RepositoryReport } from './repository-report.ts'
 export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
 export { LogBatch, LogLine, ServiceUsage } from './services.ts'
 export { BoxSizes, sizesRetentionDays } from './sizes.ts'

@@ -33,6 +33,8 @@ const stepWords: Readonly<Record<string, string>> = {
   fill: 'load database',
   prove: 'verify',
   clear: 'clean up',
+  // A step of a recovery.
+  replay: 'replay the log',
   start: 'start services',
   // Steps of an import and of its undo.
   survey: 'read the stack',

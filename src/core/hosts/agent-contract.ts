@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { BoxMigration, CommandOutputs, CommandSecrets, LogBatch, Progress, VersionsReport } from '../boxes/index.ts'
 import { agent, type Contract, Counter, empty, endpoint, open } from '../contract/index.ts'
+import { ArchiveOrder, ArchiveReport } from './archive-exchange.ts'
 import { CommandError, CommandId, CommandStatus } from './command.ts'
 import { EngineInfo, HostName, HostResources } from './host.ts'
 import { channelLimits } from './protocol.ts'
@@ -210,6 +211,20 @@ export const agentContract = {
     returns: z.object({ migrations: z.array(BoxMigration) }),
     summary: 'List box migrations in order, with SQL and checksum',
     spec: '4.10',
+  }),
+  archives: endpoint({
+    method: 'POST',
+    audit: { none: 'what an agent reports is stored as events and evidence; its results are audited by the feature they concern' },
+    path: '/api/agent/v1/archives',
+    auth: agent,
+    bodyLimit: channelLimits.reportsBytes,
+    body: z.strictObject({
+      reports: z.array(ArchiveReport).max(channelLimits.reports),
+      secrets: z.boolean().meta({ description: 'Also return the repositories; keep them in memory only' }),
+    }),
+    returns: z.object({ boxes: z.array(ArchiveOrder).max(channelLimits.reports) }),
+    problems: ['CONFIG', 'SNAPSHOT_STORE_UNAVAILABLE'],
+    summary: 'Report what was archived, and list the boxes whose archive this host stores',
   }),
   postReports: endpoint({
     method: 'POST',

@@ -160,6 +160,8 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   command_lines: { tenant: viaBox, internal: true },
   box_restores: { tenant: ofTenant, internal: true },
   snapshots: { tenant: ofTenant, internal: true },
+  archive_parts: { tenant: ofTenant, internal: true },
+  archive_states: { tenant: ofTenant, internal: true },
   snapshot_drills: { tenant: ofTenant, internal: true },
   snapshot_repositories: { tenant: ofTenant, internal: true },
   snapshot_tasks: { tenant: ofTenant, internal: true },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DrilledMedia, InstalledVersions, ReintroducedVulnerability, Slug, SnapshotTier } from '../boxes/index.ts'
-import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, Paging, TimeInput, Timestamp } from '../contract/index.ts'
+import { HostName } from '../hosts/index.ts'
 
 const base = '/api/admin/v1/snapshots'
 const ofBox = '/api/admin/v1/boxes/:slug'
@@ -64,6 +65,8 @@ const IdPrefix = z.string().regex(/^[0-9a-f]{1,64}$/, 'must be the id of a snaps
 /** A full id: a restore must not match a prefix by accident. */
 const SnapshotId = z.string().regex(/^[0-9a-f]{8,64}$/, 'must be the full id of a snapshot. fix: tenantry snapshots list --json')
 
+const Moment = z.union([z.literal('latest'), TimeInput]).meta({ description: 'A moment of the archive, or `latest`' })
+
 const Accepted = z.object({ commandId: z.string(), snapshotId: z.string() })
 
 /** Endpoints of snapshots (spec 4.10; SAFETY, Snapshots and Restore). */
@@ -119,6 +122,36 @@ export const snapshotsContract = {
     status: 202,
     problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED', 'REINTRODUCES_CVE'],
     summary: 'Restore a box from a snapshot; the current data is kept as a pre-restore snapshot',
+  }),
+  planRecovery: endpoint({
+    method: 'GET',
+    path: `${ofBox}/recovery`,
+    auth: admin('viewer'),
+    params: bySlug,
+    query: z.strictObject({ to: Moment }),
+    returns: z.object({
+      at: Timestamp.meta({ description: 'All that was committed until then is recovered' }),
+      baseAt: Timestamp,
+      parts: z.number().int(),
+      bytes: z.number(),
+    }),
+    problems: ['NOT_FOUND', 'CONFLICT'],
+    summary: 'Show what a recovery from the archive to a moment would use',
+  }),
+  recoverBox: endpoint({
+    method: 'POST',
+    audit: 'snapshot.recover',
+    path: `${ofBox}/recovery`,
+    auth: admin('operator'),
+    params: bySlug,
+    body: z.strictObject({
+      to: Moment,
+      host: HostName.optional().meta({ description: 'Another host, where that of the box is lost' }),
+    }),
+    returns: z.object({ commandId: z.string(), at: Timestamp }),
+    status: 202,
+    problems: ['NOT_FOUND', 'CONFLICT', 'CONFIG', 'HOST_OFFLINE', 'BOX_HELD', 'BOX_NOT_MANAGED'],
+    summary: 'Make a snapshot of an earlier moment from the archive; the box is not touched',
   }),
   abandonSnapshots: endpoint({
     method: 'POST',

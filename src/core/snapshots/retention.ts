@@ -106,6 +106,7 @@ const daysOf = (tier: SnapshotTier, rule: RetentionRule): number | undefined =>
     'pre-restore': rule.preRestoreDays,
     manual: rule.manualDays,
     final: rule.finalDays,
+    recovered: rule.manualDays,
   })[tier]
 
 const dayMs = 24 * 60 * 60_000

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** The scheduled tasks, the most urgent first: a missing snapshot costs most. */
-export const SnapshotTask = z.enum(['daily', 'prune', 'check', 'check-data', 'drill'])
+export const SnapshotTask = z.enum(['daily', 'thin', 'prune', 'check', 'check-data', 'drill'])
 export type SnapshotTask = z.infer<typeof SnapshotTask>
 
 /** A queued task of a tenant, and the current state of its box. */

@@ -17,6 +17,7 @@ import {
 import {
   assertSnapshotsConfigured,
   commandSecrets,
+  exchangeArchives,
   hasRecoveryKey,
   isStored,
   retentionRule,
@@ -39,7 +40,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
   const { owner, config, db, clock, random, keyring, log, migrations } = deps
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
-  const snapshotsListen = snapshotListener({ clock, ...vulnerabilities })
+  const snapshotsListen = snapshotListener({ clock, random, deadlineMs: config.snapshots.deadlineMs, ...vulnerabilities })
   const onCommandAbandoned = (tx: Tx, command: Command) => notifyFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeDeps(config), onCommandAbandoned }
   const secretsFor = secretsByKind({
@@ -56,7 +57,10 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     readerRestartListener(deps),
     chatRetryListener(deps),
   )
-  const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, owner }
+  const archive = { tiers: config.snapshots.archive, days: config.snapshots.archiveDays }
+  const archives = (hostId: string, body: Parameters<typeof exchangeArchives>[2]) =>
+    exchangeArchives({ db, clock, settings: config, archive, fetch: settlingFetch }, hostId, body)
+  const hosts = { archives, db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, owner }
   const rollouts = {
     ...boxes,
     log,
@@ -76,6 +80,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     owner,
     settings: config,
     rule: retentionRule(config),
+    archive,
     deadlineMs: config.snapshots.deadlineMs,
     references: [snapshotsOfRollouts, snapshotsOfLifecycle],
     ...vulnerabilities,

@@ -27,7 +27,7 @@ type BoxPortDeps = LifecycleRules &
 
 /** The box side of the agent channel: ownership, results, failures, reports and secrets. */
 export const boxPort = (deps: BoxPortDeps): BoxPort => ({
-  mayAct: (db, boxId, hostId) => mayAct(db, boxId as BoxId, hostId as HostId),
+  mayAct: (db, command, hostId) => mayAct(db, command, hostId as HostId),
   disowned: (db, hostId) => disownedBy(db, hostId as HostId),
   resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps), ...importResultHandlers(deps) },
   failureHandlers: { ...lifeFailureHandlers(deps), ...importFailureHandlers(deps) },

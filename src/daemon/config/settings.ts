@@ -27,6 +27,7 @@ const Base64Key = z
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
 const FenceOfTier = RequestedFence.default('auto')
 const SnapshotOfTier = SnapshotMode.default('hot')
+const OnOff = z.union([z.boolean(), z.stringbool()]).default(false)
 const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
@@ -103,6 +104,9 @@ export const Settings = z.strictObject({
       preRestoreDays: Count.default(30),
       manualDays: Count.default(90),
       finalDays: Count.default(365),
+      /** Whether the log of boxes is stored every minute, so that every moment can be restored. */
+      archive: z.strictObject({ free: OnOff, pro: OnOff, enterprise: OnOff }).prefault({}),
+      archiveDays: Count.max(365).default(14),
       /** For one snapshot, restore or drill, from the moment its agent begins. */
       deadlineMs: Ms.default(6 * 60 * 60_000),
     })

@@ -6,6 +6,7 @@ import type {
   CommandSecrets,
   VersionsReport,
 } from '../../core/boxes/index.ts'
+import type { ArchiveOrder, ArchiveReport } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
@@ -29,8 +30,8 @@ export type FailureHandlers = {
 
 /** Functions that hosts need from the boxes feature. Hosts know only ids and locations of boxes. */
 export type BoxPort = Readonly<{
-  /** True if the host may fetch commands of the box and report about it. */
-  mayAct(db: DbOrTx, boxId: string, hostId: string): Promise<boolean>
+  /** True if the host may fetch this command of the box and report about it. */
+  mayAct(db: DbOrTx, command: Pick<Command, 'boxId' | 'kind' | 'payload'>, hostId: string): Promise<boolean>
   /** Boxes that may still exist on the host but belong to another one now. */
   disowned(db: DbOrTx, hostId: string): Promise<{ slug: string; boxId: string; ownershipEpoch: number }[]>
   resultHandlers: ResultHandlers
@@ -45,6 +46,8 @@ export type BoxPort = Readonly<{
   acceptOutputs(tx: Tx, command: Command, outputs: CommandOutputs): Promise<void>
 }>
 
+type ArchiveExchange = Readonly<{ reports: readonly ArchiveReport[]; secrets: boolean }>
+
 export type AgentTimes = Readonly<{ longPollMs: number; offlineAfterMs: number; requeueAfterMs: number; reapAfterMs: number }>
 
 export type HostsDeps = Readonly<{
@@ -56,6 +59,8 @@ export type HostsDeps = Readonly<{
   /** The public URL; part of the audience of agent tokens. */
   baseUrl: string
   agents: AgentTimes
+  /** Stores what a host archived, and returns the boxes whose archive it stores; absent: none. */
+  archives?: (hostId: string, body: ArchiveExchange) => Promise<{ boxes: ArchiveOrder[] }>
   /** Supported protocol versions; default: those of this program. */
   protocols?: readonly number[]
   boxes: BoxPort

@@ -27,7 +27,8 @@ async function findLeased(
     .where('lease_token', '=', held.leaseToken)
   if (lock) query = query.modifyEnd(forUpdate(db))
   const row = await query.executeTakeFirst()
-  return row && (await boxes.mayAct(db, row.box_id, hostId)) ? commandOf(row) : undefined
+  const command = row && commandOf(row)
+  return command && (await boxes.mayAct(db, command, hostId)) ? command : undefined
 }
 
 /** Throws NOT_FOUND. */

@@ -59,7 +59,7 @@ async function lease(deps: HostsDeps, agent: AgentActor, poll: Poll): Promise<Le
     assertNotBlocked(await lockHost(tx, agent.hostId))
     await renewLeases({ ...deps, tx }, agent, poll.holding)
     for (const command of await offered({ ...deps, tx }, agent, poll)) {
-      if (await deps.boxes.mayAct(tx, command.boxId, agent.hostId)) return handOut(tx, deps, command)
+      if (await deps.boxes.mayAct(tx, command, agent.hostId)) return handOut(tx, deps, command)
     }
     return undefined
   })

@@ -23,6 +23,7 @@ export async function machineChecks(machine: Machine, config: Config, options: G
     snapshots(config),
     recovery(config),
     ...(await upkeep(config)),
+    ...archives(config),
     ...(await snapshotStore(machine, config)),
     ...(await storeSessions(machine, config)),
     emergencies(config),
@@ -78,6 +79,21 @@ function snapshots(config: Config): Check {
     const [says, fix = 'correct this setting'] = error.message.split(' fix: ')
     return warning('snapshots', `rollouts cannot be started: ${says}`, fix)
   }
+}
+
+/** A store on the host of the box is lost with it. */
+function archives(config: Config): Check[] {
+  const tiers = Object.entries(config.snapshots.archive).flatMap(([tier, isOn]) => (isOn ? [tier] : []))
+  if (tiers.length === 0) return []
+  const name = 'archives'
+  if (reachesStore(config)) return [passed(name, `on for ${tiers.join(', ')}`)]
+  return [
+    warning(
+      name,
+      `on for ${tiers.join(', ')}, but the store is on the host of each box and is lost with it`,
+      'set TENANTRY_SNAPSHOT_STORE to a bucket',
+    ),
+  ]
 }
 
 const recovery = ({ recoveryKey, backupKey }: Config): Check => {

@@ -71,3 +71,16 @@ export const drillFailed = (of: Readonly<{ slug: string; snapshotId: string; err
 })
 
 export const drillKey = (slug: string): string => alertKey('snapshot_damaged', `drill:${slug}`)
+
+export const archiveBehind = (of: Readonly<{ slug: string; coveredUntil: string | null; error: AlertError }>): NewAlert => ({
+  kind: 'archive_behind',
+  key: alertKey('archive_behind', of.slug),
+  subject: of.slug,
+  title: `${of.slug}: the archive is behind`,
+  body:
+    `The store has its data up to ${of.coveredUntil === null ? 'no moment yet' : humanTime(of.coveredUntil)}.\n` +
+    (of.error ? `${reasonText(of.error)}\n` : '') +
+    'The box serves its users. If its disk fails now, what was written since is lost.',
+  command: `tenantry boxes show ${of.slug}`,
+  standing: true,
+})

@@ -1,4 +1,4 @@
-import type { Fix, InstalledVersions, ProbeRule, RepositoryReport } from '../../core/boxes/index.ts'
+import type { Fix, InstalledVersions, ProbeRule, RepositoryReport, Tier } from '../../core/boxes/index.ts'
 import type { Random } from '../../core/kit/index.ts'
 import type { RetentionRule } from '../../core/snapshots/index.ts'
 import type { Logger } from '../../node/index.ts'
@@ -31,6 +31,7 @@ export type SnapshotsDeps = FleetDeps &
     owner: string
     settings: SnapshotSettings
     rule: RetentionRule
+    archive: Readonly<{ tiers: Readonly<Record<Tier, boolean>>; days: number }>
     /** For one snapshot, restore or drill, counted from its start. */
     deadlineMs: number
     probe: ProbeRule

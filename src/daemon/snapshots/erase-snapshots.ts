@@ -55,8 +55,8 @@ async function forgetAll(
   let ids = known
   for (let round = 0; round < maxRounds; round++) {
     const forget = ids.slice(0, maxForgotten)
-    const { present } = await deps.maintain(repository, { forget, prune: ids.length <= maxForgotten, check: 'none' }, signal)
-    ids = present.map(({ snapshotId }) => snapshotId)
+    const { present, archive = [] } = await deps.maintain(repository, { forget, prune: ids.length <= maxForgotten, check: 'none' }, signal)
+    ids = [...present, ...archive].map(({ snapshotId }) => snapshotId)
     if (ids.length === 0) return
   }
   throw problem('SNAPSHOT_FAILED', `${plural(ids.length, 'snapshot')} of ${slug} could not be deleted; the deletion is retried`)
@@ -69,13 +69,13 @@ async function mayHaveRepository(db: Db, tenantId: string): Promise<boolean> {
 }
 
 async function idsOf(db: Db, tenantId: string): Promise<readonly string[]> {
-  const of = <Table extends 'snapshots' | 'snapshot_warm_copies'>(table: Table) =>
+  const of = <Table extends 'snapshots' | 'snapshot_warm_copies' | 'archive_parts'>(table: Table) =>
     db
       .selectFrom(table as 'snapshots')
       .select('snapshot_id')
       .where('tenant_id', '=', tenantId)
       .execute()
-  const rows = [...(await of('snapshots')), ...(await of('snapshot_warm_copies'))]
+  const rows = [...(await of('snapshots')), ...(await of('snapshot_warm_copies')), ...(await of('archive_parts'))]
   return rows.map(({ snapshot_id }) => snapshot_id).filter((one) => one.length === 64)
 }
 

@@ -10,16 +10,19 @@ import type { SnapshotsDeps } from './deps.ts'
 import { drillBox } from './drill-box.ts'
 import { listSnapshots } from './list-snapshots.ts'
 import { maintainStores } from './maintain-stores.ts'
+import { planRecovery, recoverBox } from './recover-box.ts'
 import { restoreBox } from './restore-box.ts'
 import { snapshotMetrics } from './snapshot-metrics.ts'
 import { taskLoop } from './snapshot-tasks.ts'
 import { snapshotsJobs } from './snapshots.jobs.ts'
 import { summarizeProofs } from './summarize-proofs.ts'
 import { takeSnapshot } from './take-snapshot.ts'
+import { archiveWatch } from './watch-archives.ts'
 import { ageWatch } from './watch-snapshots.ts'
 
 export type { SnapshotsDeps } from './deps.ts'
 export { eraseSnapshots, snapshotsOnHosts } from './erase-snapshots.ts'
+export { exchangeArchives } from './exchange-archives.ts'
 export { storeListener } from './lost-stores.ts'
 export { snapshotForMove } from './move-snapshots.ts'
 export { snapshotsOfBox } from './proofs.ts'
@@ -49,6 +52,8 @@ export const snapshotsRoutes = (deps: SnapshotsDeps) =>
     restoreBox: ({ actor, params, body }) => restoreBox(deps, actor, { ...params, ...body }),
     abandonSnapshots: ({ actor, params, body }) => abandonSnapshots(deps, actor, { ...params, ...body }),
     drillBox: ({ actor, params, body }) => drillBox(deps, actor, { ...params, ...body }),
+    planRecovery: ({ params, query }) => planRecovery(deps, { ...params, ...query }),
+    recoverBox: ({ actor, params, body }) => recoverBox(deps, actor, { ...params, ...body }),
   })
 
 export const snapshotsFeature = feature<SnapshotsDeps>({
@@ -59,6 +64,7 @@ export const snapshotsFeature = feature<SnapshotsDeps>({
     taskLoop(deps),
     { name: 'maintain repositories in a bucket', everyMs: 30_000, run: ({ signal }) => maintainStores(deps, signal) },
     ageWatch(deps),
+    archiveWatch(deps),
   ],
-  metrics: ({ db, clock }, registry) => snapshotMetrics({ db, clock, registry }),
+  metrics: ({ db, clock, archive }, registry) => snapshotMetrics({ db, clock, archive, registry }),
 })

@@ -1,11 +1,13 @@
 import { alertKey } from '../../core/alerts/index.ts'
 import type { AgentError, BoxCommandPayload, RepositoryReport } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isoNow, type SystemActor } from '../../core/kit/index.ts'
+import { expiredParts } from '../../core/snapshots/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { appendEvent, type Tx, type WithTx } from '../db/index.ts'
 import type { FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import { snapshotDamaged } from './alerts.ts'
+import { partsOfTenant, recordParts, removeParts } from './archive.repo.ts'
 import type { MaintenancePlan, SnapshotsDeps } from './deps.ts'
 import { recordRepositoryId, recordStoreBack } from './lost-stores.ts'
 import { evaluateSnapshots } from './retention.ts'
@@ -20,13 +22,16 @@ import {
 } from './snapshots.repo.ts'
 import { boxOf } from './take-snapshot.ts'
 
-export type MaintenanceTask = 'prune' | 'check' | 'check-data'
+/** `thin`: only removes what is expired; the space is freed by the next prune. */
+export type MaintenanceTask = 'thin' | 'prune' | 'check' | 'check-data'
 
 const actor: SystemActor = { kind: 'system', name: 'snapshots' }
 /** A warm copy only speeds up the next snapshot; after two days it is of no use. */
 const warmMs = 48 * 60 * 60_000
 /** Half of the limit of one command. */
 const maxExpired = 500
+/** A box that is always written to makes 1,440 a day. */
+const maxExpiredParts = 2_000
 /** A shorter id could match another snapshot when deleting. */
 const isFullId = (id: string) => id.length === 64
 /** A listing of this size may be truncated: a snapshot that is not in it may exist. */
@@ -37,28 +42,40 @@ const maxListed = 5_000
  * is still listed afterwards becomes `present` again.
  */
 export async function planMaintenance(
-  deps: WithTx<Pick<SnapshotsDeps, 'clock' | 'rule' | 'references'>>,
+  deps: WithTx<Pick<SnapshotsDeps, 'clock' | 'rule' | 'references' | 'archive'>>,
   owner: SnapshotOwner,
   task: MaintenanceTask,
 ): Promise<MaintenancePlan> {
   const { tx } = deps
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
-  if (task !== 'prune') return { forget: [], prune: false, check: task === 'check' ? 'structure' : 'data' }
+  if (task !== 'prune' && task !== 'thin') return { forget: [], prune: false, check: task === 'check' ? 'structure' : 'data' }
   const expired = ((await evaluateSnapshots(deps, tx, [tenantId])).verdicts.get(tenantId)?.forget ?? [])
     .filter(isFullId)
     .slice(0, maxExpired)
   const forgotten = await setSnapshotStatus(tx, { tenantId, ids: expired, from: ['present'] }, { status: 'forgotten', damaged_by: null })
   if (forgotten.length > 0)
     await recordAudit(tx, deps.clock, { actor, action: 'snapshots.given_up', subject: owner.slug, data: { ids: forgotten } })
+  const parts = await expiredArchive(deps, tx, tenantId)
   // A repository with damage is not pruned: a prune could delete data that can still be saved.
   const isDamaged = (await snapshotsOf(tx, [tenantId])).some(({ status, damaged_by }) => status === 'damaged' || damaged_by !== null)
-  return { forget: [...forgotten, ...(await oldWarmCopies(deps, tx, tenantId))], prune: !isDamaged, check: 'none' }
+  const forget = [...forgotten, ...(await oldWarmCopies(deps, tx, tenantId)), ...parts]
+  return { forget, prune: task === 'prune' && !isDamaged, check: 'none' }
 }
 
+/** The files of a base look like a warm copy. */
 async function oldWarmCopies({ clock }: { clock: Clock }, tx: Tx, tenantId: string): Promise<string[]> {
   const query = tx.selectFrom('snapshot_warm_copies').select('snapshot_id').where('tenant_id', '=', tenantId)
-  return (await query.where('taken_at', '<=', isoIn(clock, -warmMs)).limit(maxExpired).execute()).map(({ snapshot_id }) => snapshot_id)
+  const inUse = new Set((await partsOfTenant(tx, tenantId)).map(({ data }) => data))
+  const old = (await query.where('taken_at', '<=', isoIn(clock, -warmMs)).execute()).map(({ snapshot_id }) => snapshot_id)
+  return old.filter((id) => !inUse.has(id)).slice(0, maxExpired)
+}
+
+/** Their rows go first, so that no recovery can use them; one that is still listed afterwards is registered again. */
+async function expiredArchive({ clock, archive }: Pick<SnapshotsDeps, 'clock' | 'archive'>, tx: Tx, tenantId: string): Promise<string[]> {
+  const expired = expiredParts(await partsOfTenant(tx, tenantId), { days: archive.days, now: isoNow(clock) }).slice(0, maxExpiredParts)
+  await removeParts(tx, tenantId, expired)
+  return expired
 }
 
 type Maintained = Readonly<{ owner: SnapshotOwner; task: MaintenanceTask; begunAt: string; report: RepositoryReport }>
@@ -75,7 +92,12 @@ export async function recordMaintenance({ clock }: { clock: Clock }, tx: Tx, { o
   const { check } = report
   if (check) await recordCheck(tx, tenantId, check.ok)
   const now = isoNow(clock)
-  const times = { prune: { pruned_at: now }, check: { checked_at: now }, 'check-data': { checked_at: now, data_checked_at: now } }[task]
+  const times = {
+    thin: {},
+    prune: { pruned_at: now },
+    check: { checked_at: now },
+    'check-data': { checked_at: now, data_checked_at: now },
+  }[task]
   await tx
     .updateTable('snapshot_repositories')
     .set({ tended_at: now, ...times })
@@ -104,9 +126,11 @@ async function updateAlerts(
 async function recordListed(
   { clock, tx }: WithTx<{ clock: Clock }>,
   owner: SnapshotOwner,
-  { present, forgotten }: RepositoryReport,
+  { present, forgotten, archive = [] }: RepositoryReport,
 ): Promise<void> {
   const { tenantId } = owner
+  // Also what an agent could not report.
+  await recordParts(tx, owner, archive)
   const known = new Map((await snapshotsOf(tx, [tenantId])).map((row) => [row.snapshot_id, row]))
   const notBefore = await lastTended(tx, tenantId)
   await tx.deleteFrom('snapshot_warm_copies').where('tenant_id', '=', tenantId).execute()
@@ -174,7 +198,8 @@ export async function alertUnreadable({ tx, clock }: WithTx<{ clock: Clock }>, s
 type Deps = Readonly<{ clock: Clock }>
 type Payload = BoxCommandPayload<'tenant-box.tend_snapshots'>
 
-const taskOf = ({ check }: Payload): MaintenanceTask => (check === 'none' ? 'prune' : check === 'structure' ? 'check' : 'check-data')
+const taskOf = ({ check, prune }: Payload): MaintenanceTask =>
+  check === 'none' ? (prune ? 'prune' : 'thin') : check === 'structure' ? 'check' : 'check-data'
 
 /** Stores the result of maintenance that an agent ran on its own host. */
 export const maintenanceResults = (deps: Deps): ResultHandlers => ({

@@ -9,7 +9,7 @@ import { knownRepository, maintenanceRepository, reachesStore } from './snapshot
 import { isWaiting, type QueuedTask, removeTask, waitingTasks } from './snapshot-tasks.ts'
 import { lockRepository, type SnapshotOwner } from './snapshots.repo.ts'
 
-const tasks: readonly SnapshotTask[] = ['prune', 'check', 'check-data']
+const tasks: readonly SnapshotTask[] = ['thin', 'prune', 'check', 'check-data']
 export const leaseMs = 60_000
 const checkEveryMs = 10_000
 

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { BoxSnapshots } from '../../core/boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { archiveView } from './recover-box.ts'
 import { newestReported, type SnapshotOwner } from './snapshots.repo.ts'
 import type { SnapshotDrillTable } from './snapshots.tables.ts'
 
@@ -83,6 +84,7 @@ export async function snapshotsOfBox(db: DbOrTx, box: Pick<SnapshotOwner, 'id' |
   const [proof] = await proofsOf(db, [box.tenantId])
   return {
     lastSnapshot: newest ? { snapshotId: newest.snapshot_id, tier: newest.tier, takenAt: newest.taken_at } : null,
+    archive: await archiveView(db, box.id),
     lastProvenRestore: proof ? { at: proof.at, durationMs: proof.durationMs, snapshotId: proof.snapshotId } : null,
   }
 }

@@ -8,6 +8,7 @@ import type { SnapshotsDeps } from './deps.ts'
 import { enqueueDrill } from './drill-box.ts'
 import { isFreeNow, readAvailability } from './free-boxes.ts'
 import { type MaintenanceTask, planMaintenance } from './maintain-repository.ts'
+import { enqueueRecoveryDrill } from './recover-box.ts'
 import { reachesStore } from './snapshot-store.ts'
 import { lockRepository, newestReported } from './snapshots.repo.ts'
 import type { SnapshotTaskTable } from './snapshots.tables.ts'
@@ -19,6 +20,7 @@ const hourMs = 60 * 60_000
 /** A queued task expires after this; the next run of its job queues it again. */
 const expiryMs: Readonly<Record<SnapshotTask, number>> = {
   daily: 20 * hourMs,
+  thin: 20 * hourMs,
   prune: 6 * 24 * hourMs,
   check: 6 * 24 * hourMs,
   'check-data': 6 * 24 * hourMs,
@@ -95,7 +97,7 @@ async function startDueTasks(deps: SnapshotsDeps, lease: Lease): Promise<void> {
 
 /** The tasks that agents run; the daemon maintains repositories in a bucket itself. */
 const tasksOfAgents = ({ settings }: SnapshotsDeps): readonly SnapshotTask[] =>
-  reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'prune', 'check', 'check-data', 'drill']
+  reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'thin', 'prune', 'check', 'check-data', 'drill']
 
 const begin = (deps: SnapshotsDeps, { lease, item }: Readonly<{ lease: Lease; item: QueuedTask }>, box: BoxRecord): Promise<boolean> =>
   deps.db.transaction().execute(async (tx) => {
@@ -125,7 +127,10 @@ const startDaily: Starter = async (deps, tx, box) => {
   return true
 }
 
+/** Every other drill of a box with an archive is of a random moment of it. */
 const startDrill: Starter = async (deps, tx, box) => {
+  const isOfArchive = deps.archive.tiers[box.tier] && ((deps.random.bytes(1)[0] ?? 0) & 1) === 1
+  if (isOfArchive && (await enqueueRecoveryDrill({ ...deps, tx }, box))) return true
   const newest = await newestReported(tx, box)
   if (newest) await enqueueDrill({ ...deps, tx }, box, newest)
   return newest !== undefined
@@ -145,6 +150,7 @@ const startMaintenance =
 const starters: Readonly<Record<SnapshotTask, Starter>> = {
   daily: startDaily,
   drill: startDrill,
+  thin: startMaintenance('thin'),
   prune: startMaintenance('prune'),
   check: startMaintenance('check'),
   'check-data': startMaintenance('check-data'),

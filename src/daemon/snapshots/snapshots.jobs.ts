@@ -34,6 +34,7 @@ export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
       },
       daily,
     ),
+    job({ key: 'archive-thin', expression: '30 5 * * *', description: 'Remove parts of archives that no moment to restore needs' }, thin),
     job({ key: 'snapshot-prune', expression: '45 4 * * 6', description: 'Delete expired snapshots and free their space' }, prune),
     job(
       {
@@ -84,6 +85,13 @@ async function prune(deps: SnapshotsDeps): Promise<string> {
   await enqueueTasks(deps, 'prune', tenants)
   const deleted = await deleteHistory(deps)
   return `${plural(tenants.length, 'repository', 'repositories')} queued for pruning; ${plural(deleted, 'old record')} deleted`
+}
+
+async function thin(deps: SnapshotsDeps): Promise<string> {
+  const rows = await deps.db.selectFrom('archive_parts').select('tenant_id').distinct().execute()
+  const tenants = rows.map(({ tenant_id }) => tenant_id).sort()
+  await enqueueTasks(deps, 'thin', tenants)
+  return `${plural(tenants.length, 'archive')} queued`
 }
 
 /** A check is due weekly and a verified restore within four weeks: later than this, several were missed. */

@@ -1,4 +1,4 @@
-import type { SnapshotTier } from '../../core/boxes/index.ts'
+import type { ArchivePart, SnapshotTier } from '../../core/boxes/index.ts'
 import type { SnapshotStatus, SnapshotTask } from '../../core/snapshots/index.ts'
 
 /** A repository belongs to a tenant, so a snapshot's id is unique within one. */
@@ -75,8 +75,35 @@ export type SnapshotTaskTable = { tenant_id: string; task: SnapshotTask; asked_a
 /** A warm copy of media and objects that an update took while its box was online; deleted after two days. */
 type WarmCopyTable = { tenant_id: string; snapshot_id: string; taken_at: string }
 
+/** A part of an archive. A repository belongs to a tenant, so a snapshot's id is unique within one. */
+export type ArchivePartTable = {
+  tenant_id: string
+  snapshot_id: string
+  box_id: string
+  kind: ArchivePart['kind']
+  line: string
+  from_lsn: string
+  to_lsn: string
+  at: string
+  data: string | null
+  added_bytes: number
+}
+
+/** `covered_until`: the store has all that the box committed until then. */
+export type ArchiveStateTable = {
+  box_id: string
+  tenant_id: string
+  line: string | null
+  covered_until: string | null
+  reported_at: string
+  /** JSON. */
+  error: string | null
+}
+
 declare module '../db/database.ts' {
   interface Tables {
+    archive_parts: ArchivePartTable
+    archive_states: ArchiveStateTable
     snapshots: SnapshotTable
     snapshot_drills: SnapshotDrillTable
     box_restores: BoxRestoreTable

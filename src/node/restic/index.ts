@@ -4,8 +4,8 @@
 // Never decides what is retained or when anything runs.
 
 export { maintainRepository, type RepositoryMaintenance, resticMaintenance, type Tending } from './maintain-repository.ts'
-export type { OnWaiting, Repository, SnapshotFacts, StoredSnapshot } from './repository.ts'
-export { commandTag, missingPath, readCurrentKey, readSnapshots, readSummary, tagsOf } from './restic-output.ts'
+export type { ArchiveTags, OnWaiting, Repository, SnapshotFacts, StoredSnapshot } from './repository.ts'
+export { archiveTags, baseFilesTags, commandTag, missingPath, readCurrentKey, readSnapshots, readSummary, tagsOf } from './restic-output.ts'
 export { resticProblem } from './restic-problem.ts'
 export {
   type Ended,

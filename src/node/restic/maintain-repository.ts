@@ -125,8 +125,8 @@ export type Tending = Readonly<{
   check: 'none' | CheckDepth
 }>
 
-/** Limit of the contract; the newest snapshots are returned. */
-const maxListed = 5_000
+/** Limits of the contract; the newest snapshots are returned. */
+const [maxListed, maxParts] = [5_000, 10_000]
 
 /**
  * Removes snapshots, prunes, checks and lists, in this order. Idempotent. Throws VALIDATION for a partial id and the errors of
@@ -141,10 +141,15 @@ export async function maintainRepository(
   if (forget.length > 0) await care.forget(repository, forget, signal)
   const freedBytes = prune ? await care.prune(repository, signal) : null
   const checked = check === 'none' ? null : await care.check(repository, check, signal)
-  const present = await care.list(repository)
-  const ids = new Set(present.map(({ id }) => id))
+  const stored = await care.list(repository)
+  const ids = new Set(stored.map(({ id }) => id))
   const forgotten = forget.filter((id) => !ids.has(id))
-  return { forgotten, present: present.slice(-maxListed).map(listed), freedBytes, check: checked, repositoryId }
+  const present = stored
+    .filter(({ archive }) => !archive)
+    .slice(-maxListed)
+    .map(listed)
+  const archive = stored.flatMap((one) => one.archive ?? []).slice(-maxParts)
+  return { forgotten, present, archive, freedBytes, check: checked, repositoryId }
 }
 
 /** A warm copy has no tier, so that retention ignores it. */

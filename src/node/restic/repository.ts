@@ -1,4 +1,4 @@
-import type { SnapshotTier } from '../../core/boxes/index.ts'
+import type { ArchivePart, SnapshotTier } from '../../core/boxes/index.ts'
 
 /** Receives the reason of a wait, and undefined once it is over. */
 export type OnWaiting = (reason: string | undefined) => void
@@ -37,4 +37,9 @@ export type StoredSnapshot = SnapshotFacts &
     slug: string | null
     /** Contains only media and objects of a running box; never restored. */
     warm: boolean
+    /** Part of an archive; its box is by its slug. */
+    archive: ArchivePart | null
   }>
+
+/** The facts in the tags of a part of an archive. */
+export type ArchiveTags = Omit<ArchivePart, 'snapshotId' | 'addedBytes'>

@@ -1,6 +1,6 @@
-import { SnapshotTier } from '../../core/boxes/index.ts'
+import { ArchivePart, SnapshotTier } from '../../core/boxes/index.ts'
 import { asJson, problem } from '../../core/kit/index.ts'
-import type { SnapshotFacts, StoredSnapshot } from './repository.ts'
+import type { ArchiveTags, SnapshotFacts, StoredSnapshot } from './repository.ts'
 import type { Ended } from './run-restic.ts'
 
 const warmTag = 'warm'
@@ -17,6 +17,16 @@ export const tagsOf = ({ tier, commandId, slug, warm, databaseBytes }: Tagged): 
   ...(databaseBytes === undefined ? [] : [`database:${databaseBytes}`]),
   ...(warm ? [warmTag] : []),
 ]
+
+/** Tags of a part of an archive. It has neither tier nor command: what lists or restores snapshots of boxes ignores it. */
+export const archiveTags = (slug: string, { kind, line, from, to, at, data }: ArchiveTags): string[] => [
+  `slug:${slug}`,
+  ...[`archive:${kind}`, `line:${line}`, `from:${from}`, `to:${to}`, `at:${at}`],
+  ...(data === undefined ? [] : [`data:${data}`]),
+]
+
+/** The files of a base that is not complete yet. One that never is expires like other warm copies. */
+export const baseFilesTags = (slug: string): string[] => [`slug:${slug}`, commandTag('archive'), warmTag]
 
 type Summary = { message_type?: string; snapshot_id?: string; data_added?: number; total_files_processed?: number }
 
@@ -60,11 +70,31 @@ export function readSnapshots(stdout: string): StoredSnapshot[] {
     paths,
     tags,
     ...readTags(tags),
+    archive: readArchive(id, tags, summary?.data_added ?? 0),
   }))
 }
 
+const tagOf = (tags: readonly string[], name: string): string | null =>
+  tags.find((tag) => tag.startsWith(`${name}:`))?.slice(name.length + 1) ?? null
+
+function readArchive(snapshotId: string, tags: readonly string[], addedBytes: number): ArchivePart | null {
+  const of = (name: string) => tagOf(tags, name)
+  const data = of('data')
+  const facts = {
+    snapshotId,
+    ...(data === null ? {} : { data }),
+    kind: of('archive'),
+    line: of('line'),
+    from: of('from'),
+    to: of('to'),
+    at: of('at'),
+    addedBytes,
+  }
+  return ArchivePart.safeParse(facts).data ?? null
+}
+
 function readTags(tags: readonly string[]): Pick<StoredSnapshot, 'tier' | 'commandId' | 'slug' | 'warm' | 'databaseBytes'> {
-  const of = (name: string) => tags.find((tag) => tag.startsWith(`${name}:`))?.slice(name.length + 1) ?? null
+  const of = (name: string) => tagOf(tags, name)
   const tier = SnapshotTier.safeParse(of('tier'))
   return {
     tier: tier.success ? tier.data : null,

@@ -3,10 +3,11 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { controlOf, dataFolderIn, lsnText, readControl, stableControl } from '../../../src/agent/update/control-file.ts'
+import { controlOf, dataFolderIn, readControl, stableControl } from '../../../src/agent/update/control-file.ts'
 import { copyLiveFolder } from '../../../src/agent/update/copy-folder.ts'
 import { firstDifference, pacer } from '../../../src/agent/update/hot-copy.ts'
 import { copySegments, segmentOf, segmentsBetween } from '../../../src/agent/update/log-segments.ts'
+import { lsnText } from '../../../src/core/boxes/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 
 const signal = new AbortController().signal

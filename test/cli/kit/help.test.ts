@@ -15,7 +15,7 @@ const promised = {
   users: 'list show create update roles disable enable erase reset-password sessions end-session import',
   boxes: 'list show provision adopt import scan check follow services logs restart maintenance canary move remove release reconcile',
   manifest: 'show history diff resolve apply rollback',
-  snapshots: 'list take restore drill proofs abandon',
+  snapshots: 'list take restore recover drill proofs abandon',
   rollouts: 'plan rehearse create start watch pause resume promote abort rollback show list emergency',
   modules: 'init check test pack register submit list show health audit withdraw restore upstream',
   reviews: 'list show approve reject invite verify',

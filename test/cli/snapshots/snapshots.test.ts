@@ -361,3 +361,43 @@ test('proofs names the box with the oldest verified restore', async () => {
   expect(stdout).toMatch(/oldest drill +anna-schule, 2026-01-05 01:00:00 UTC \(1 h ago\)/)
   expect(await show(null, 3)).not.toContain('Oldest')
 })
+
+describe('restore of a moment', () => {
+  const recovery = '/api/admin/v1/boxes/anna-schule/recovery'
+  const plan = { at: at('01:30:00'), baseAt: at('01:00:00'), parts: 3, bytes: 4_100_000 }
+  const snapshot = aSnapshot({ snapshotId: id('cc'), tier: 'recovered' })
+  const answers = {
+    [`GET ${recovery}`]: plan,
+    [`POST ${recovery}`]: { commandId: 'cmd_1', at: plan.at },
+    [command]: aCommand({ kind: 'tenant-box.recover', status: 'succeeded', result: { snapshot } }),
+    [listed]: page(snapshot),
+    'POST /api/admin/v1/boxes/anna-schule/restore': { commandId: 'cmd_2', snapshotId: id('cc'), reopens: [] },
+  }
+  const line = ['snapshots', 'restore', 'anna-schule', '--reason', 'a purge', '--yes']
+
+  test('shows what will be missing, then recovers and restores its snapshot', async () => {
+    const ran = await tenantry([...line, '--to', '2026-01-05 01:30'], { answers })
+    expect(ran.stderr).toMatch(/Recovers anna-schule as of .*a base of .* and 2 parts of the log \(4\.1 MB\)/)
+    expect(ran.stderr).toContain('DATA LOSS: everything of the last 30 min')
+    expect(ran.asked.map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)).toEqual([
+      'GET recovery',
+      'POST recovery',
+      'GET cmd_1',
+      'GET snapshots',
+      'POST restore',
+    ])
+    expect(ran.asked[1]?.body).toEqual({ to: '2026-01-05T01:30:00.000Z' })
+    expect(ran.exit).toBe(0)
+  })
+
+  test.each([
+    [['--to', 'yesterday'], /is no moment/],
+    [[], /either --snapshot <id> or --to <time>/],
+    [['--to', 'latest', '--snapshot', 'cc'], /either --snapshot <id> or --to <time>/],
+    [['--to', '2026-01-05 01:30', '--host', 'host-2'], /--host needs --to latest/],
+  ])('%j is refused before anything is asked', async (flags, message) => {
+    const ran = await tenantry([...line, ...flags], { answers })
+    expect(ran.stderr).toMatch(message)
+    expect(ran.asked.filter(({ method }) => method === 'POST')).toEqual([])
+  })
+})

@@ -249,8 +249,8 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(JSON.stringify(stored)).not.toContain('hunter2')
     expect((await boxSecret({ ...room, db: room.db }, id, 'edgeSecret'))?.reveal()).toBe('hunter2')
     expect(await boxSecret({ ...room, db: room.db }, 'box_other' as BoxId, 'edgeSecret')).toBeUndefined()
-    expect(await side.mayAct(room.db, id, 'hst_host-1')).toBe(true)
-    expect(await side.mayAct(room.db, 'box_other', 'hst_host-1')).toBe(false)
+    expect(await side.mayAct(room.db, { boxId: id, kind: 'tenant-box.report_versions', payload: {} }, 'hst_host-1')).toBe(true)
+    expect(await side.mayAct(room.db, { boxId: 'box_other', kind: 'tenant-box.report_versions', payload: {} }, 'hst_host-1')).toBe(false)
   })
 })
 

@@ -6,9 +6,9 @@ import { aDrill, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snaps
 
 onBothDialects('metrics of snapshots', (fresh) => {
   test('report the box with the oldest snapshot, and the one with the oldest proof', async () => {
-    const { aBox, aSnapshot, api, answer, clock, heard, db } = await snapshotsWorld(await fresh())
+    const { aBox, aSnapshot, api, answer, clock, heard, db, deps } = await snapshotsWorld(await fresh())
     const registry = new Registry()
-    snapshotMetrics({ db, clock, registry })
+    snapshotMetrics({ ...deps, registry })
     const values = async () =>
       Object.fromEntries((await registry.metrics()).split('\n').flatMap((line) => (/^tenantry/.test(line) ? [line.split(' ')] : [])))
     expect(await values()).toMatchObject({ tenantry_snapshot_age_seconds: '0', tenantry_boxes_snapshot_late: '0' })
@@ -52,7 +52,7 @@ onBothDialects('metrics of snapshots', (fresh) => {
   })
 
   test('query proofs and snapshots once per scrape, with one row per tenant', async () => {
-    const { aBox, clock, db } = await snapshotsWorld(await fresh())
+    const { aBox, clock, db, deps } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
     const drills = ['1', '2', '3'].map((command_id) => ({
       command_id,
@@ -73,7 +73,7 @@ onBothDialects('metrics of snapshots', (fresh) => {
       },
     })
     const registry = new Registry()
-    snapshotMetrics({ db: watching, clock, registry })
+    snapshotMetrics({ ...deps, db: watching, registry })
     for (const scrapes of [1, 2]) {
       const age = clock.now().getTime() - Date.parse('2026-01-02T00:00:00.000Z')
       expect(await registry.metrics()).toContain(`tenantry_proven_restore_age_seconds ${age / 1000}\n`)

@@ -38,7 +38,7 @@ onBothDialects('a take-over', (fresh) => {
     }
     const late = async () => {
       const registry = new Registry()
-      snapshotMetrics({ db: world.db, clock: world.clock, registry })
+      snapshotMetrics({ ...world.deps, registry })
       return /^tenantry_boxes_proof_late (\d+)$/m.exec(await registry.metrics())?.[1]
     }
     return { ...world, goesOn, handOver, proof, late }

@@ -147,7 +147,7 @@ onBothDialects('a restore', (fresh) => {
     await take()
     await pass(7 * hourMs)
     expect(await status()).toBe('unheard')
-    const listener = snapshotListener({ ...room, versionsBefore: async () => null })
+    const listener = snapshotListener({ ...room, deadlineMs: hourMs, versionsBefore: async () => null })
     await db.transaction().execute((tx) => notifyLost(tx, listener, [commandId]))
     expect([await heldBy(), await status()]).toEqual([null, 'failed'])
     expect((await events()).map(({ eventType }) => eventType).slice(1)).toEqual(['box.restore_failed', 'box.restore_failed'])

@@ -2,14 +2,18 @@ import type { BoxId, HostId } from '../../../core/boxes/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { openMove } from './procedures.repo.ts'
 
+type AnyCommand = Readonly<{ boxId: string; kind: string; payload: unknown }>
+
 /**
  * True if an agent of the host may fetch commands of the box and report their results: the host that has the box; during a move also the new host, or
- * the old host that deletes its copy; never a host that was declared dead.
+ * the old host that deletes its copy; never a host that was declared dead. A recovery reads the store alone, on the host that it was given to,
+ * until the box moves.
  */
-export async function mayAct(db: DbOrTx, boxId: BoxId, hostId: HostId): Promise<boolean> {
-  const box = await db.selectFrom('boxes').select('host_id').where('id', '=', boxId).executeTakeFirst()
+export async function mayAct(db: DbOrTx, { boxId, kind, payload }: AnyCommand, hostId: HostId): Promise<boolean> {
+  const box = await db.selectFrom('boxes').select(['host_id', 'ownership_epoch']).where('id', '=', boxId).executeTakeFirst()
   if (!box) return false
-  const move = await openMove(db, boxId)
+  if (kind === 'tenant-box.recover') return (payload as { ownershipEpoch: number }).ownershipEpoch === box.ownership_epoch
+  const move = await openMove(db, boxId as BoxId)
   if (move?.state === 'taking_over' && move.toHostId === hostId) return true
   if (move?.state === 'removing' && move.fromHostId === hostId) return true
   return box.host_id === hostId && !(move?.oldHostIsDead && move.state === 'taking_over')

@@ -9,6 +9,7 @@ import { boxImports } from './0008-box-imports.ts'
 import { cronsAsJobs } from './0009-crons-as-jobs.ts'
 import { companyLogins } from './0010-company-logins.ts'
 import { removalRemarks } from './0011-removal-remarks.ts'
+import { archives } from './0012-archives.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   cronsAsJobs,
   companyLogins,
   removalRemarks,
+  archives,
 ]

@@ -1,0 +1,212 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ArchivePart, isBaseDue, lsnText, lsnValue } from '../../core/boxes/index.ts'
+import { isoNow, problem, randomText } from '../../core/kit/index.ts'
+import { reserveBytes } from '../backup/index.ts'
+import { fenceFile } from '../boxes/index.ts'
+import type { HeldLog, LocalBox, Repository } from '../ports/index.ts'
+import type { ArchiveDeps, Opened } from './archive.types.ts'
+import { describeBox, writeFacts } from './facts.ts'
+import { copyLog, dropStored, firstPosition, isThere, type Line, nextPosition, type Spool, segmentStart, spoolIn } from './spool.ts'
+import { takeBase } from './take-base.ts'
+
+/** The parts that are new in the store. `covered`: the store has all that was committed until then. `error`: why there is no base of it. */
+type Stored = Readonly<{
+  parts: readonly ArchivePart[]
+  covered: Readonly<{ line: string; at: string }>
+  error: Error | undefined
+}>
+
+/** The archive of one box, in the hands of this agent. */
+export type BoxArchive = Readonly<{
+  /** Stores what the box has written since the last call. Throws SNAPSHOT_FAILED and the errors of the store; the next call continues. */
+  store(box: LocalBox, repository: Repository, signal: AbortSignal): Promise<Stored>
+  /** Lets go of the log; the spool stays for the next agent. */
+  end(): Promise<void>
+}>
+
+/** A window is stored again each time it grows, and is a part of its own once a new one begins. */
+const windowMs = 60 * 60_000
+const windowBytes = 256n * 1024n * 1024n
+/** A box that is not used writes some hundred bytes a minute, and a message writes more. So little waits, but not until it counts as behind. */
+const quietBytes = 1024n
+const maxQuietMs = 4 * 60_000
+/** A base reads the whole database. */
+const baseRetryMs = 15 * 60_000
+/** Log that is kept for a store that does not answer; more would fill the disk. */
+const maxKeptBytes = 2n * 1024n * 1024n * 1024n
+
+export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
+  const folder = join(deps.folder, encodeURIComponent(slug))
+  const spool = spoolIn(folder)
+  let opened: Opened | undefined
+  let base: Promise<void> | undefined
+  let baseFailed: Readonly<{ error: Error; atMs: number }> | undefined
+  let made: ArchivePart[] = []
+  let parent: string | undefined
+  let windowSinceMs = deps.clock.monotonicMs()
+  let isStoring = false
+  let last: Readonly<{ covered: Stored['covered']; ms: number }> | undefined
+
+  const end = async () => {
+    const closing = opened
+    opened = undefined
+    await closing?.log.end()
+  }
+  const store: BoxArchive['store'] = async (box, repository, signal) => {
+    isStoring = false
+    try {
+      if (!opened) {
+        opened = await open(deps, spool, { box, signal })
+        const known = await partsOfLine(deps, spool, repository)
+        parent = known.findLast(({ kind }) => kind === 'log')?.snapshotId
+        made = [...known.filter(({ kind }) => kind === 'base'), ...known.filter(({ kind }) => kind === 'log').slice(-maxReportedAgain)]
+      }
+      return await storeLog(opened, repository, signal)
+    } catch (error) {
+      // PostgreSQL may be stopped, restarted or replaced: the next call finds out what runs. A store that fails is waited for.
+      if (!isStoring) await end().catch(() => undefined)
+      throw error
+    }
+  }
+
+  const storeLog = async (now: Opened, repository: Repository, signal: AbortSignal): Promise<Stored> => {
+    const { log, server } = now
+    // Read before the position: all that was committed until then is before it.
+    const at = isoNow(deps.clock)
+    const { timeline, flushed } = await log.position()
+    if (timeline !== server.timeline) throw problem('SNAPSHOT_FAILED', `PostgreSQL of ${slug} changed its timeline`)
+    const done = made
+    let line = (await spool.line()) ?? (await beginLine(deps, spool, { ...now, from: log.from }))
+    const newest = done.findLast((part) => part.kind === 'base' && part.line === line.line)
+    if (newest && newest.at > (line.baseAt ?? '')) {
+      line = { ...line, baseAt: newest.at }
+      await spool.saveLine(line)
+    }
+    await assertSpace(deps, { log, flushed, stored: lsnValue(line.stored) })
+    beginBase(now, { line, repository, signal })
+    const covered = { line: line.line, at }
+    const newBytes = flushed - lsnValue(line.stored)
+    if (newBytes > 0n && newBytes < quietBytes && last?.covered.line === line.line && deps.clock.monotonicMs() - last.ms < maxQuietMs) {
+      made = made.slice(done.length)
+      return { parts: done, covered: last.covered, error: baseFailed?.error }
+    }
+    const parts = newBytes > 0n ? [await storePart(now, { line, flushed, at, repository, signal })] : []
+    last = { covered, ms: deps.clock.monotonicMs() }
+    made = made.slice(done.length)
+    return { parts: [...done, ...parts], covered, error: baseFailed?.error }
+  }
+
+  type Storing = Readonly<{ line: Line; flushed: bigint; at: string; repository: Repository; signal: AbortSignal }>
+
+  const storePart = async (now: Opened, { line, flushed, at, repository, signal }: Storing): Promise<ArchivePart> => {
+    const { server, facts, data } = now
+    const next = (await nextPosition(spool, server)) ?? segmentStart(server, lsnValue(line.stored))
+    await copyLog(spool, server, { from: next, to: flushed, signal })
+    await writeFacts(spool.folder, facts)
+    const from = (await firstPosition(spool, server)) ?? next
+    const tags = { kind: 'log', line: line.line, from: lsnText(from), to: lsnText(flushed), at } as const
+    const paths = [spool.folder, now.box.project.folder, ...data.map((one) => one.folder)]
+    isStoring = true
+    const taken = await deps.snapshots.takePart(repository, { slug, tags, paths, exclude: excluded(now), parent }, signal)
+    isStoring = false
+    parent = taken.id
+    await spool.saveLine({ ...line, stored: lsnText(flushed) })
+    await now.log.release(segmentStart(server, flushed))
+    if (deps.clock.monotonicMs() - windowSinceMs > windowMs || flushed - from > windowBytes) {
+      await dropStored(spool)
+      windowSinceMs = deps.clock.monotonicMs()
+    }
+    return { snapshotId: taken.id, addedBytes: taken.addedBytes, ...tags }
+  }
+
+  /** A base takes long for a large database, and the log must not wait for it. Without one the log restores nothing yet. */
+  const beginBase = (now: Opened, { line, repository, signal }: Pick<Storing, 'line' | 'repository' | 'signal'>) => {
+    const isWaiting = baseFailed !== undefined && deps.clock.monotonicMs() - baseFailed.atMs < baseRetryMs
+    if (base || isWaiting || made.some(({ kind }) => kind === 'base') || !isBaseDue(line.baseAt, isoNow(deps.clock))) return
+    const take = async () => {
+      const part = await takeBase(deps, now, { line, repository, folder: join(folder, 'base'), signal })
+      made = [...made, part]
+      baseFailed = undefined
+    }
+    base = take()
+      .catch((error) => {
+        baseFailed = { error, atMs: deps.clock.monotonicMs() }
+      })
+      .finally(() => {
+        base = undefined
+      })
+  }
+
+  return { store, end }
+}
+
+/** A recovered box must not come up fenced. Incomplete uploads of MinIO are useless. */
+const excluded = ({ box: { project }, data }: Opened): string[] => [
+  fenceFile(project),
+  ...data.filter(({ service }) => service === 'minio').map(({ folder }) => join(folder, '.minio.sys', 'tmp')),
+]
+
+type Opening = Readonly<{ box: LocalBox; signal: AbortSignal }>
+
+/** Keeps the log from now on, and continues the line of the spool if the log since then is complete. */
+async function open(deps: ArchiveDeps, spool: Spool, { box, signal }: Opening): Promise<Opened> {
+  const log = await deps.servers.holdLog(box, `tenantry_archive_${randomText(deps.random, 8)}`, signal)
+  try {
+    const { facts, volume, data } = await describeBox(deps, box, log.systemId)
+    const { timeline, flushed } = await log.position()
+    const server = { dataFolder: facts.paths.database, timeline, segmentBytes: log.segmentBytes }
+    const opened = { log, server, facts, data, box, volume }
+    if (!(await isContinued(spool, opened, flushed))) await beginLine(deps, spool, { ...opened, from: log.from })
+    return opened
+  } catch (error) {
+    await log.end()
+    throw error
+  }
+}
+
+async function isContinued(spool: Spool, { log, server, volume }: Opened, flushed: bigint): Promise<boolean> {
+  const line = await spool.line()
+  if (!line || line.systemId !== log.systemId || line.timeline !== server.timeline || line.volume !== volume) return false
+  const stored = lsnValue(line.stored)
+  if (flushed < stored || flushed - stored > maxKeptBytes) return false
+  const next = (await nextPosition(spool, server)) ?? segmentStart(server, stored)
+  return next >= flushed || isThere(server, next)
+}
+
+/** An agent that died may not have reported its last parts. */
+const maxReportedAgain = 20
+
+async function partsOfLine({ snapshots }: ArchiveDeps, spool: Spool, repository: Repository): Promise<readonly ArchivePart[]> {
+  const line = await spool.line()
+  return (await snapshots.list(repository)).flatMap(({ archive }) => (archive && archive.line === line?.line ? archive : []))
+}
+
+type Beginning = Opened & Readonly<{ from: bigint }>
+
+/** A new line begins with the oldest log that is kept; its base follows. */
+async function beginLine({ random }: ArchiveDeps, spool: Spool, { log, server, volume, from }: Beginning): Promise<Line> {
+  await spool.clear()
+  const line = {
+    line: randomText(random, 20),
+    ...{ systemId: log.systemId, timeline: server.timeline, volume },
+    stored: lsnText(segmentStart(server, from)),
+  }
+  await spool.saveLine(line)
+  return line
+}
+
+type Kept = Readonly<{ log: HeldLog; flushed: bigint; stored: bigint }>
+
+/** Ends the archive rather than fill the disk of the box: the log goes, and a new line begins once the store answers again. */
+async function assertSpace({ disk, folder }: ArchiveDeps, { flushed, stored }: Kept): Promise<void> {
+  if (flushed - stored > maxKeptBytes)
+    throw problem('SNAPSHOT_FAILED', 'the store has not answered for so long that the log is kept no more')
+  if ((await disk.freeBytes(folder)) < reserveBytes) throw problem('DISK_FULL', `less than 256 MB are free at ${folder}`)
+}
+
+export const removeSpool = ({ folder }: Pick<ArchiveDeps, 'folder'>, slug: string): Promise<void> =>
+  rm(join(folder, encodeURIComponent(slug)), { recursive: true, force: true })
+
+export const makeSpools = async ({ folder }: Pick<ArchiveDeps, 'folder'>): Promise<void> =>
+  void (await mkdir(folder, { recursive: true, mode: 0o700 }))

@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest'
+import { type ArchivePart, lsnText } from '../../../src/core/boxes/index.ts'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { enqueueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
+import { watchArchives } from '../../../src/daemon/snapshots/watch-archives.ts'
+import { aHost } from '../../support/boxes-world.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { startDueTasks } from '../../support/snapshot-tasks.ts'
+import { aDrill, aTended, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
+
+const minuteMs = 60_000
+const on = { archive: { tiers: { free: true, pro: true, enterprise: true }, days: 14 } }
+const north = { params: { slug: 'north' } }
+
+onBothDialects('archives', (fresh) => {
+  async function setUp(change = on) {
+    const world = await snapshotsWorld(await fresh(), change)
+    const { id: boxId } = await world.aBox('north')
+    await world.aSnapshot('north', 'first')
+    await aHost(world.room, 'host-2')
+    await world.db.updateTable('hosts').set({ instance_id: 'one' }).execute()
+    const [{ tenant_id: tenantId }] = (await world.db.selectFrom('snapshots').select('tenant_id').execute()) as [{ tenant_id: string }]
+    const repository = { tenant_id: tenantId, repository_id: idOf('repository') }
+    await world.db
+      .insertInto('snapshot_repositories')
+      .values(repository)
+      .onConflict((c) => c.column('tenant_id').doUpdateSet(repository))
+      .execute()
+    const at = (ms = 0) => new Date(world.clock.now().getTime() + ms).toISOString()
+    const part = (word: string, kind: ArchivePart['kind'], from: number, to: number, ms = 0): ArchivePart => ({
+      ...{ snapshotId: idOf(word), kind, line: 'one', from: lsnText(BigInt(from)), to: lsnText(BigInt(to)), at: at(ms), addedBytes: 10 },
+      ...(kind === 'base' ? { data: idOf(`files of ${word}`) } : {}),
+    })
+    const report = async (
+      parts: readonly ArchivePart[],
+      { error = null, host = 'host-1', covered = at() as string | null, secrets = false, epoch = 1 } = {},
+    ) =>
+      (
+        await world.agentOf(host).archives({
+          body: {
+            secrets,
+            reports: [
+              {
+                ...{ boxId, ownershipEpoch: epoch, parts: [...parts], error },
+                covered: covered === null ? null : { line: 'one', at: covered },
+              },
+            ],
+          },
+        })
+      ).boxes
+    const shown = async () => (await world.api.showBox(north)).archive
+    return { ...world, boxId, tenantId, at, part, report, shown }
+  }
+  const refused = (asked: Promise<unknown>) =>
+    asked.then(
+      () => 'done',
+      (error) => (isProblem(error) ? `${error.code}: ${error.message}` : String(error)),
+    )
+
+  test('are ordered from the host of a box whose tier has one, with its repository on request', async () => {
+    const { report, boxId, db } = await setUp()
+    const order = { slug: 'north', boxId, ownershipEpoch: 1 }
+    expect(await report([])).toEqual([order])
+    const [full] = await report([], { secrets: true })
+    expect(full?.snapshots).toMatchObject({ mayCreate: false, repositoryId: idOf('repository'), password: expect.any(String) })
+    expect(await report([], { host: 'host-2', secrets: true })).toEqual([])
+    await db.updateTable('snapshot_repositories').set({ repository_id: null }).execute()
+    expect(await report([], { secrets: true })).toEqual([order])
+    const off = await setUp({ archive: { tiers: { free: false, pro: false, enterprise: false }, days: 14 } })
+    expect(await off.report([], { secrets: true })).toEqual([])
+  })
+
+  test('are shown with the moments that can be restored, and ignored from other hosts and former epochs', async () => {
+    const { report, shown, part, at, clock } = await setUp()
+    expect(await shown()).toBeNull()
+    await report([part('b', 'base', 100, 110), part('l', 'log', 96, 120)], { host: 'host-2' })
+    await report([part('b', 'base', 100, 110), part('l', 'log', 96, 120)], { epoch: 2 })
+    expect(await shown()).toBeNull()
+    const from = at()
+    await report([part('b', 'base', 100, 110), part('l', 'log', 96, 120)])
+    await clock.advance(10 * minuteMs)
+    await report([])
+    expect(await shown()).toEqual({ from, to: at(), error: null })
+  })
+
+  describe('a recovery', () => {
+    const archived = async () => {
+      const world = await setUp()
+      const { report, part, clock, at, heard } = world
+      const begun = at()
+      await report([part('b', 'base', 100, 110), part('l1', 'log', 96, 120)])
+      await clock.advance(10 * minuteMs)
+      await report([part('l2', 'log', 120, 150)])
+      const ended = at()
+      await clock.advance(10 * minuteMs)
+      await heard()
+      return { ...world, begun, ended }
+    }
+
+    test('is given the base and the log of its moment, and registers a snapshot of that moment', async () => {
+      const { api, answer, taken, ended } = await archived()
+      const to = new Date(Date.parse(ended) - 5 * minuteMs).toISOString()
+      expect(await api.planRecovery({ ...north, query: { to } })).toEqual({ at: to, baseAt: expect.any(String), parts: 3, bytes: 30 })
+      await api.recoverBox({ ...north, body: { to } })
+      const command = await answer('tenant-box.recover', taken('r', { tier: 'recovered', takenAt: to }))
+      expect(command.payload).toMatchObject({ base: idOf('b'), logs: [idOf('l1'), idOf('l2')], to })
+      const { snapshots } = await api.listSnapshots({ query: { slug: 'north', tier: 'recovered' } })
+      expect(snapshots).toMatchObject([{ snapshotId: idOf('r'), takenAt: to, keptBecause: 'newest snapshot of the box' }])
+    })
+
+    test('of the latest moment needs no time', async () => {
+      const { api, answer, taken, ended } = await archived()
+      expect(await api.recoverBox({ ...north, body: { to: 'latest' } })).toMatchObject({ at: ended })
+      expect((await answer('tenant-box.recover', taken('r', { tier: 'recovered' }))).payload).toMatchObject({ to: null })
+    })
+
+    test('of a moment that the archive lacks is refused with those that it has', async () => {
+      const { api, begun, ended, open } = await archived()
+      const text = (iso: string) => iso.replace('T', ' ').replace(/\.\d+Z$/, 'Z')
+      const range = `${text(begun)} to ${text(ended)}`
+      for (const to of [new Date(Date.parse(begun) - 1000).toISOString(), new Date(Date.parse(ended) + 1000).toISOString()])
+        expect(await refused(api.recoverBox({ ...north, body: { to } }))).toContain(`it has ${range}. fix:`)
+      expect(await open()).toEqual([])
+    })
+
+    test('on another host needs one that is lost, and is lost itself once the box moves', async () => {
+      const { api, db, take, post, taken } = await archived()
+      expect(await refused(api.recoverBox({ ...north, body: { to: 'latest', host: 'host-2' } }))).toMatch(
+        /^CONFLICT: host host-1 of north is online/,
+      )
+      await db.updateTable('hosts').set({ last_seen_at: '2020-01-01T00:00:00.000Z' }).where('name', '=', 'host-1').execute()
+      await api.recoverBox({ ...north, body: { to: 'latest', host: 'host-2' } })
+      const command = await take('host-2')
+      expect(command.kind).toBe('tenant-box.recover')
+      await db.updateTable('boxes').set({ ownership_epoch: 2 }).execute()
+      expect(await refused(post(command, { ok: true, result: taken('r') }, 'host-2'))).toMatch(/^NOT_FOUND: .* not leased to this agent/)
+    })
+  })
+
+  test('are drilled at a random moment, and a recovery that fails raises the alert of a failed drill', async () => {
+    const { report, part, clock, heard, deps, db, answer, taken, take, post, tenantId } = await setUp()
+    await report([part('b', 'base', 100, 110), part('l1', 'log', 96, 120)])
+    await clock.advance(10 * minuteMs)
+    await report([part('l2', 'log', 120, 150)])
+    const bytes = (count: number) => (count > 2 ? deps.random.bytes(count) : new Uint8Array(count).fill(129))
+    const drilling = { ...deps, random: { ...deps.random, bytes } }
+    const begin = async () => {
+      await enqueueTasks(drilling, 'drill', [tenantId])
+      await heard()
+      await startDueTasks(drilling)
+    }
+    await begin()
+    const { payload } = await answer('tenant-box.recover', taken('r', { tier: 'recovered' }))
+    expect(payload).toMatchObject({ isDrill: true, base: idOf('b'), to: expect.any(String) })
+    expect((await answer('tenant-box.drill', aDrill())).payload).toMatchObject({ snapshotId: idOf('r') })
+    await begin()
+    await post(await take(), { ok: false, error: { code: 'RESTORE_FAILED', message: 'no such part' } })
+    expect(await db.selectFrom('alerts').select(['kind', 'subject']).execute()).toEqual([{ kind: 'snapshot_damaged', subject: 'north' }])
+  })
+
+  test('that are five minutes behind raise an alert, which names the error and is closed once they are not', async () => {
+    const { deps, db, report, at, clock } = await setUp()
+    const alerts = () =>
+      db.selectFrom('alerts').select(['kind', 'subject', 'body', 'closed_at']).where('kind', '=', 'archive_behind').execute()
+    await report([])
+    await watchArchives(deps)
+    expect(await alerts()).toEqual([])
+    const error = { code: 'SNAPSHOT_STORE_UNAVAILABLE', message: 'the store does not answer' }
+    await report([], { covered: null, error: error as never })
+    await clock.advance(6 * minuteMs)
+    await watchArchives(deps)
+    expect(await alerts()).toMatchObject([
+      { subject: 'north', body: expect.stringContaining('the store does not answer'), closed_at: null },
+    ])
+    await report([], { covered: at() })
+    await clock.advance(1000)
+    await watchArchives(deps)
+    expect(await alerts()).toMatchObject([{ closed_at: expect.any(String) }])
+  })
+
+  test('lose what retention does not need, and learn of what an agent could not report', async () => {
+    const { api, deps, report, part, answer, heard, tenantId } = await setUp()
+    await report([part('b', 'base', 100, 110), part('l1', 'log', 96, 120), part('l2', 'log', 96, 130), part('l3', 'log', 96, 140)])
+    await enqueueTasks(deps, 'thin', [tenantId])
+    await heard()
+    await startDueTasks(deps)
+    const tended = { ...aTended(['first']), archive: [part('l4', 'log', 140, 150)] }
+    const { payload } = await answer('tenant-box.tend_snapshots', tended)
+    expect(payload).toMatchObject({ prune: false, check: 'none' })
+    expect([...(payload as { forget: string[] }).forget].sort()).toEqual([idOf('l1'), idOf('l2')].sort())
+    await report([])
+    expect((await api.planRecovery({ ...north, query: { to: 'latest' } })).parts).toBe(3)
+  })
+})
