@@ -181,7 +181,7 @@ test('in English on a wide window: bills, lists, account and logout', async () =
   ] as const) {
     await page.getByRole('link', { name: link, exact: true }).click()
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
-    await page.getByRole('status').waitFor({ state: 'detached' })
+    await expect.poll(() => page.getByRole('status').count(), { timeout: 20_000 }).toBe(0)
     await look(page, `${link.toLowerCase()}-wide`)
   }
   await page.getByLabel('Language').selectOption('de')
