@@ -14,29 +14,40 @@ type Shape = Readonly<{
 const root = import.meta.dirname
 const name = 'virtual:endpoints'
 
+/** A page that is built: the console for operators, or with `--mode school` the page of schools. Neither has an endpoint of the other. */
+type Page = Readonly<{
+  root: string
+  base: string
+  outDir: string
+  locales: string[]
+  /** Features of the contract; absent: all. */
+  features?: readonly string[]
+  has(shape: Shape): boolean
+}>
+
 /**
- * `virtual:endpoints`: method, path, lowest role and kind of answer of each admin endpoint, read from the contract when the console is built. The
+ * `virtual:endpoints`: method, path, lowest role and kind of answer of each endpoint of the page, read from the contract when it is built. The
  * schemas stay out of the browser: they are most of the contract's size, and the daemon validates.
  */
-function endpoints(): Plugin {
+function endpoints({ features, has }: Page): Plugin {
   return {
     name: 'endpoints',
     resolveId: (id) => (id === name ? `\0${name}` : undefined),
     async load(id) {
       if (id !== `\0${name}`) return undefined
       const { module } = await runnerImport<{ api: Record<string, Record<string, Shape>> }>(resolve(root, '../core/api.ts'))
-      const features = Object.entries(module.api).map(([feature, contract]) => [
-        feature,
-        Object.fromEntries(
-          Object.entries(contract)
-            .filter(isForAdmins)
-            .map(([called, shape]) => [called, slim(shape)]),
-        ),
-      ])
-      return `export const endpoints = ${JSON.stringify(Object.fromEntries(features))}`
+      const found = Object.entries(module.api)
+        .filter(([feature]) => features?.includes(feature) ?? true)
+        .map(([feature, contract]) => [feature, Object.fromEntries(endpointsOf(contract, has))])
+      return `export const endpoints = ${JSON.stringify(Object.fromEntries(found))}`
     },
   }
 }
+
+const endpointsOf = (contract: Record<string, Shape>, has: Page['has']) =>
+  Object.entries(contract)
+    .filter(([, shape]) => has(shape))
+    .map(([called, shape]) => [called, slim(shape)])
 
 /** A page that keeps a schema loads zod, which compiles code at run time: the content security policy of the console reports that. */
 function withoutZod(): Plugin {
@@ -54,9 +65,6 @@ function withoutZod(): Plugin {
   }
 }
 
-const isForAdmins = ([, { auth, path }]: [string, Shape]) =>
-  auth.kind === 'admin' || auth.orAdmin !== undefined || path.startsWith('/api/admin/v1/console/') || path === '/readyz'
-
 /** A tuple keeps the first load small: method, path, lowest role, and where it is not JSON the kind of the answer and the part of an upload. */
 const slim = ({ method, path, auth, returns, multipart }: Shape) => [
   ...[method, path, lowestRole(auth)],
@@ -66,27 +74,46 @@ const slim = ({ method, path, auth, returns, multipart }: Shape) => [
 
 const lowestRole = ({ kind, role, orAdmin }: Shape['auth']) => (kind === 'admin' ? role : kind === 'platform' && orAdmin) || 'admin'
 
-export default defineConfig({
-  root,
-  base: '/console/',
-  logLevel: 'warn',
-  plugins: [endpoints(), withoutZod(), react(), { ...optimizeLocales.vite({ locales: ['en-US'] }), enforce: 'pre' }],
-  build: {
-    outDir: resolve(root, '../../dist/console'),
-    emptyOutDir: true,
-    modulePreload: { polyfill: false },
-    assetsInlineLimit: 0,
-    // A module of the contract or of zod does nothing when it is imported: what a page does not use is left out.
-    rolldownOptions: {
-      treeshake: {
-        moduleSideEffects: [
-          {
-            test: /\/src\/(core|console\/kit)\/|\/node_modules\/(zod|react-aria|react-stately|react-aria-components|@react-aria|@internationalized)\//,
-            sideEffects: false,
-          },
-        ],
+const operators: Page = {
+  ...{ root, base: '/console/', outDir: '../../dist/console', locales: ['en-US'] },
+  has: ({ auth, path }) =>
+    auth.kind === 'admin' || auth.orAdmin !== undefined || path.startsWith('/api/admin/v1/console/') || path === '/readyz',
+}
+
+const school: Page = {
+  ...{ root: resolve(root, 'school'), base: '/school/', outDir: '../../dist/school', locales: ['en-US', 'de-DE'] },
+  features: ['school', 'sessions', 'passwords', 'people', 'audit', 'billing', 'spaces', 'boards', 'runs', 'modules', 'marketplace'],
+  has: ({ auth, path }) =>
+    (auth.kind === 'platform' && auth.developer === undefined && auth.orAdmin === undefined) ||
+    path === '/api/auth/v1/school/login' ||
+    path === '/api/auth/v1/password/forgot',
+}
+
+export default defineConfig(({ mode }) => {
+  const page = mode === 'school' ? school : operators
+  return {
+    root: page.root,
+    base: page.base,
+    publicDir: resolve(root, 'public'),
+    logLevel: 'warn',
+    plugins: [endpoints(page), withoutZod(), react(), { ...optimizeLocales.vite({ locales: page.locales }), enforce: 'pre' }],
+    build: {
+      outDir: resolve(root, page.outDir),
+      emptyOutDir: true,
+      modulePreload: { polyfill: false },
+      assetsInlineLimit: 0,
+      // A module of the contract or of zod does nothing when it is imported: what a page does not use is left out.
+      rolldownOptions: {
+        treeshake: {
+          moduleSideEffects: [
+            {
+              test: /\/src\/(core|console\/kit)\/|\/node_modules\/(zod|react-aria|react-stately|react-aria-components|@react-aria|@internationalized)\//,
+              sideEffects: false,
+            },
+          ],
+        },
       },
     },
-  },
-  server: { proxy: { '/api': 'http://127.0.0.1:8440', '/admin': 'http://127.0.0.1:8440', '/readyz': 'http://127.0.0.1:8440' } },
+    server: { proxy: { '/api': 'http://127.0.0.1:8440', '/admin': 'http://127.0.0.1:8440', '/readyz': 'http://127.0.0.1:8440' } },
+  }
 })

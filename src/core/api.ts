@@ -3,7 +3,7 @@ import { alertsContract } from './alerts/index.ts'
 import { auditContract, tenantRecordContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
 import { automationContract, automationKeysContract } from './automation/index.ts'
-import { billingContract } from './billing/index.ts'
+import { billingContract, ownBillingContract } from './billing/index.ts'
 import { boardsContract, bundleContract, operatorBoardsContract, triggersContract } from './boards/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
@@ -25,6 +25,7 @@ import { privacyContract } from './privacy/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { operatorRunsContract, runsContract } from './runs/index.ts'
+import { schoolContract } from './school/index.ts'
 import { serviceContract } from './service/index.ts'
 import { sessionsContract } from './sessions/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
@@ -57,6 +58,7 @@ export const api = {
   privacy: privacyContract,
   homeserver: homeserverContract,
   sessions: sessionsContract,
+  school: schoolContract,
   limits: limitsContract,
   events: eventsContract,
   bootstrap: bootstrapContract,
@@ -69,7 +71,7 @@ export const api = {
   runs: { ...runsContract, ...operatorRunsContract },
   modules: { ...modulesContract, ...operatorModulesContract, ...moduleRunsContract },
   store: { ...storeContract, ...catalogueContract, ...storeInvitesContract },
-  billing: billingContract,
+  billing: { ...billingContract, ...ownBillingContract },
   marketplace: { ...marketplaceContract, ...marketplaceAdminContract, ...marketplacePublicContract, ...paymentsContract },
   support: supportContract,
   automation: { ...automationContract, ...automationKeysContract },

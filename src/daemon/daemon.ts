@@ -8,7 +8,7 @@ import type { LoginLinks } from './admin/index.ts'
 import { compose } from './app/index.ts'
 import { importManifest } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
-import { consolePages } from './console/index.ts'
+import { webPages } from './console/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
 import { buildApp, capConnections, sharedAddresses } from './http/index.ts'
 import { assertCurrency } from './payments/index.ts'
@@ -84,7 +84,7 @@ export async function startDaemon({
       metrics,
       limits,
       outermost,
-      pages: consolePages(config.baseUrl),
+      pages: webPages(config.baseUrl),
       draining: stopping.signal,
       trustedProxies,
       validateAnswers,

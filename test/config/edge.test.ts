@@ -216,6 +216,7 @@ describe('how often an address may come', () => {
       '/api/auth/v1/%6cogin',
       '/api//auth/./v1/login?a=b',
       '/api/x/../auth/v1/login',
+      '/api/auth/v1/school/login',
     ]
     const logins = async (target: string) => {
       const from = aClient()
@@ -307,6 +308,7 @@ describe('bodies', () => {
   const of = (bytes: number) => 'x'.repeat(bytes)
   test.each([
     ['/api/auth/v1/login', 60_000, 70_000],
+    ['/api/auth/v1/school/login', 60_000, 70_000],
     ['/api/platform/v1/tasks', 900_000, 1_100_000],
     ['/api/auth/v1/refresh', 900_000, 1_100_000],
     ['/api/agent/v1/reports', 1_100_000, 13_000_000],

@@ -3,6 +3,7 @@ import { Dialog, Form, Heading, Input, Label, Modal, ModalOverlay, TextArea, Tex
 import { reasonLength } from '../../core/kit/index.ts'
 import { Button, CliLine } from './controls.tsx'
 import { ProblemView } from './states.tsx'
+import { useKitTexts } from './texts.tsx'
 
 export type ActionInput = Readonly<{ reason: string }>
 
@@ -31,6 +32,7 @@ type ActionDialogProps = Readonly<{
 /** Asks before an action: its consequence in words, a reason, and its command. Rendered only while it is open. */
 export function ActionDialog(props: ActionDialogProps) {
   const { run, onClose } = props
+  const texts = useKitTexts()
   const [reason, setReason] = useState('')
   const [answer, setAnswer] = useState('')
   const [{ asked, error }, setState] = useState<Readonly<{ asked?: ActionDialogProps; error?: unknown }>>({})
@@ -71,14 +73,16 @@ export function ActionDialog(props: ActionDialogProps) {
                 maxLength={reasonLength.max}
                 autoFocus
               >
-                <Label>Reason{wants === 'optional' ? ' (optional)' : ''}, for the audit log</Label>
+                <Label>{wants === 'optional' ? texts.optionalReason : texts.reason}</Label>
                 <TextArea rows={2} />
               </TextField>
             )}
             {typed && (
               <TextField className="field" value={answer} onChange={setAnswer} autoComplete="off">
                 <Label>
-                  Type <code>{typed}</code> to confirm
+                  {texts.confirm[0]}
+                  <code>{typed}</code>
+                  {texts.confirm[1]}
                 </Label>
                 <Input />
               </TextField>
@@ -87,7 +91,7 @@ export function ActionDialog(props: ActionDialogProps) {
             {cli && <CliLine>{cli({ reason: reason.trim() || '…' })}</CliLine>}
             <div className="dialog-actions">
               <Button onPress={onClose} isDisabled={isBusy}>
-                Cancel
+                {texts.cancel}
               </Button>
               <Button type="submit" look={danger ? 'danger' : 'primary'} isDisabled={!isReady}>
                 {isBusy ? `${confirm}…` : confirm}

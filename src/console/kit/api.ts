@@ -3,6 +3,7 @@ import { backgroundHeader, consoleHeader } from '../../core/admin/index.ts'
 import type { api as contracts } from '../../core/api.ts'
 import { type AdminRole, type Client, type EndpointShape, makeClient, roleAtLeast } from '../../core/contract/index.ts'
 import { isProblem, type Problem } from '../../core/kit/index.ts'
+import { schoolHeader } from '../../core/school/index.ts'
 import { callKeys } from './call-keys.ts'
 import { learnServerTime } from './clock.ts'
 
@@ -44,6 +45,9 @@ const isAttended = () => performance.now() - lastActiveMs < attendedMs
 
 const withKey = callKeys({ newKey: () => crypto.randomUUID(), nowMs: () => performance.now() })
 
+/** The kit is built into two pages, each with a cookie of its own. */
+const pageHeader = import.meta.env.BASE_URL === '/school/' ? schoolHeader : consoleHeader
+
 type Invoked = (call?: unknown, options?: Options) => Promise<unknown>
 
 function caller(shape: EndpointShape) {
@@ -56,7 +60,7 @@ function caller(shape: EndpointShape) {
       return response
     }
     const headers = () => ({
-      [consoleHeader]: '1',
+      [pageHeader]: '1',
       ...(isAttended() && kindOf(shape) !== 'sse' ? {} : { [backgroundHeader]: '1' }),
     })
     const client = makeClient({ one: shape }, { baseUrl: location.origin, headers, fetch: send }).one as Invoked
@@ -77,7 +81,7 @@ function caller(shape: EndpointShape) {
 
 const kindOf = ({ returns }: EndpointShape) => (returns as { kind?: string }).kind
 
-/** The daemon's admin API by the cookie of this session: one function per endpoint, named as in the contract. */
+/** The daemon's API of this page by the cookie of its session: one function per endpoint, named as in the contract. */
 export const api = Object.fromEntries(
   Object.entries(endpoints).map(([feature, contract]) => [
     feature,

@@ -1,6 +1,7 @@
 import { type ButtonHTMLAttributes, type ReactNode, useId, useRef, useState } from 'react'
 import { Hint } from './hint.tsx'
 import { Icon } from './status.tsx'
+import { useKitTexts } from './texts.tsx'
 
 type Look = 'plain' | 'primary' | 'danger' | 'quiet'
 
@@ -44,7 +45,8 @@ function RefusedButton({ why, ...more }: RefusedProps) {
 }
 
 /** Copies a text; says that it did. */
-export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; label?: string }>) {
+export function CopyButton({ text, label }: Readonly<{ text: string; label?: string }>) {
+  const texts = useKitTexts()
   const [state, setState] = useState<'idle' | 'copied' | 'refused'>('idle')
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const copy = async () => {
@@ -60,7 +62,7 @@ export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; la
     <button
       type="button"
       className="copy"
-      aria-label={state === 'idle' ? label : state === 'copied' ? 'Copied' : 'Not copied: select the text'}
+      aria-label={state === 'idle' ? (label ?? texts.copy) : state === 'copied' ? texts.copied : texts.notCopied}
       onClick={() => void copy()}
     >
       {state === 'copied' ? (
@@ -76,12 +78,15 @@ export function CopyButton({ text, label = 'Copy' }: Readonly<{ text: string; la
 }
 
 /** An id, version or digest, with its copy button; `short` is what is shown of it. */
-export const Id = ({ children, short }: Readonly<{ children: string; short?: string }>) => (
-  <span className="id">
-    <code title={short ? children : undefined}>{short ?? children}</code>
-    <CopyButton text={children} label={`Copy ${children}`} />
-  </span>
-)
+export function Id({ children, short }: Readonly<{ children: string; short?: string }>) {
+  const texts = useKitTexts()
+  return (
+    <span className="id">
+      <code title={short ? children : undefined}>{short ?? children}</code>
+      <CopyButton text={children} label={texts.copyOf(children)} />
+    </span>
+  )
+}
 
 /** The command that does the same, to copy. */
 export const CliLine = ({ children }: Readonly<{ children: string }>) => (

@@ -1,29 +1,14 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
-import { api, Button, queryClient, useWhoAmI } from '../kit/index.ts'
+import { api, applyTheme, Button, queryClient, type Theme, themes, useTheme, useWhoAmI } from '../kit/index.ts'
 import { words } from './words.ts'
 
-const themes = ['system', 'light', 'dark'] as const
-type Theme = (typeof themes)[number]
-
-const stored = (): Theme => themes.find((theme) => theme === localStorage.getItem('theme')) ?? 'system'
-
-function apply(theme: Theme): void {
-  if (theme === 'system') delete document.documentElement.dataset.theme
-  else document.documentElement.dataset.theme = theme
-}
-apply(stored())
+applyTheme()
 
 export function ThemeButton() {
-  const [theme, setTheme] = useState(stored)
+  const [theme, change] = useTheme()
   const next = themes[(themes.indexOf(theme) + 1) % themes.length] as Theme
-  const change = () => {
-    localStorage.setItem('theme', next)
-    apply(next)
-    setTheme(next)
-  }
   return (
-    <Button look="quiet" onPress={change} aria-label={`Theme: ${words[theme]}. Change to ${words[next]}`}>
+    <Button look="quiet" onPress={() => change(next)} aria-label={`Theme: ${words[theme]}. Change to ${words[next]}`}>
       {`Theme: ${words[theme]}`}
     </Button>
   )

@@ -7,7 +7,14 @@ import type { Bound } from '../contract/index.ts'
  */
 export const anonymousBounds = {
   page: { work: 'needs no login', perCaller: 64, parallel: 2, waiting: 500, maxWaitSeconds: 10, restMs: 40 },
-  console: { work: 'loads a file of the console', perCaller: 300, parallel: 40, waiting: 500, maxWaitSeconds: 10, restMs: 800 },
+  console: {
+    work: 'loads a file of the console or of the page of schools',
+    perCaller: 300,
+    parallel: 40,
+    waiting: 500,
+    maxWaitSeconds: 10,
+    restMs: 800,
+  },
   health: { work: 'checks the health of the daemon', perCaller: 20, parallel: 2, waiting: 100, maxWaitSeconds: 5, restMs: 100 },
   signed: { work: 'delivers an event of the payment provider', perCaller: 64, parallel: 2, waiting: 200, maxWaitSeconds: 10, restMs: 100 },
   login: { work: 'logs in', perCaller: 64, parallel: 10, waiting: 500, maxWaitSeconds: 10, restMs: 200 },
@@ -18,7 +25,15 @@ export const anonymousBounds = {
 export type AnonymousClass = keyof typeof anonymousBounds
 
 /** A chat server hashes the password that a link sets. */
-const logins = ['/api/auth/v1/login', '/api/auth/v1/password/', '/api/admin/v1/login', '/api/admin/v1/console/']
+const logins = [
+  '/api/auth/v1/login',
+  '/api/auth/v1/school/login',
+  '/api/auth/v1/password/',
+  '/api/admin/v1/login',
+  '/api/admin/v1/console/',
+]
+/** Served with their files by the daemon. */
+const pages = ['/console', '/school']
 const healthPaths = ['/healthz', '/readyz', '/metrics']
 
 /** The class of a call to the route of an endpoint that needs no login. */
@@ -28,5 +43,5 @@ export function anonymousClassOf(route: string): Exclude<AnonymousClass, 'refusa
   if (isBelow('/api/auth/')) return 'session'
   if (healthPaths.includes(route)) return 'health'
   if (isBelow('/api/webhooks/')) return 'signed'
-  return route === '/console' || isBelow('/console/') ? 'console' : 'page'
+  return pages.some((page) => route === page || isBelow(`${page}/`)) ? 'console' : 'page'
 }

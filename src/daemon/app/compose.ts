@@ -6,6 +6,7 @@ import type { Cron } from '../feature/index.ts'
 import { authenticateAgent } from '../hosts/index.ts'
 import type { Authenticators, HttpMetrics, Served } from '../http/index.ts'
 import type { Limits } from '../limits/index.ts'
+import { schoolToken } from '../school/index.ts'
 import { authenticateDeveloper } from '../store/index.ts'
 import type { BaseDeps } from './base-deps.ts'
 import { type Declared, type Deps, openDeps } from './deps.ts'
@@ -37,6 +38,7 @@ export async function compose(base: BaseDeps): Promise<Composed> {
       automation: authenticateAutomation({ ...base, automation: base.config.automation }),
       developer: authenticateDeveloper(base),
       platform: deps.platform,
+      school: schoolToken(deps.school),
     },
     metrics: deps.metrics,
     limits: deps.limits,

@@ -38,6 +38,7 @@ import { profileFeature } from '../profile/index.ts'
 import { storeReport } from '../reports/index.ts'
 import { commandsOfRollouts, rolloutsFeature } from '../rollouts/index.ts'
 import { runsFeature, runTasks, sendRunMessage, startBoardRun, unfinishedRun } from '../runs/index.ts'
+import { schoolFeature } from '../school/index.ts'
 import { serviceFeature } from '../service/index.ts'
 import { sessionsFeature } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsFeature } from '../snapshots/index.ts'
@@ -73,6 +74,7 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(boxesFeature, ({ boxes, log, owner }: Deps) => ({ ...boxes, log, owner })),
   withDeps(snapshotsFeature, ({ snapshots }: Deps) => snapshots),
   withDeps(sessionsFeature, ({ sessions }: Deps) => sessions),
+  withDeps(schoolFeature, ({ sessions, school }: Deps) => ({ ...sessions, school })),
   withDeps(eventsFeature, ({ events }: Deps) => events),
   withDeps(tasksFeature, (deps: Deps) => ({ ...deps, runTasks: runTasks(withTimeZone(deps)) })),
   withDeps(boardsFeature, (deps: Deps) => ({

@@ -8,6 +8,7 @@ import type { HttpMetrics } from '../http/index.ts'
 import { openLimits } from '../limits/index.ts'
 import { openObjectStore } from '../objects/index.ts'
 import { enqueueApproverCheck, enqueueStalledCheck } from '../runs/index.ts'
+import { schoolAccess } from '../school/index.ts'
 import { authenticateUser, endUserSessions, loginWaiters, unlockLogin } from '../sessions/index.ts'
 import { enqueueTenantSync, membersOf, privateOf } from '../spaces/index.ts'
 import { enqueueTaskReturn } from '../tasks/index.ts'
@@ -60,6 +61,7 @@ export async function tenantDeps(deps: Shared) {
     },
     sessions,
     platform,
+    school: schoolAccess(config.baseUrl),
     activeUsers,
     limits,
     budgets: { db, clock, owner, store: limits.store, budgets: config.limits },

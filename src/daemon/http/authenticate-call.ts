@@ -26,6 +26,8 @@ export type Authenticators = Readonly<{
   automation?(key: string | undefined, address: string | undefined): Promise<TenantOfCall>
   /** The developer account of a user, by the header `X-Developer-Id`. Throws FORBIDDEN. */
   developer?(user: PlatformPrincipal, developerId: string | undefined): Promise<DeveloperActor>
+  /** The platform token of a user in the cookie of the page of a school; undefined for a call without one. */
+  school?(headers: IncomingHttpHeaders): string | undefined
   /** Throws INVALID_MATRIX_TOKEN for a chat token, SETUP_REQUIRED for an initial password unless `setup`. */
   platform?(authorization: string | undefined, access?: Readonly<{ setup?: boolean }>): Promise<PlatformPrincipal>
 }>
@@ -111,9 +113,10 @@ function permitted(auth: Extract<Auth, { kind: 'admin' }>, actor: AdminActor | T
 
 export async function userOf(
   request: Request,
-  { platform }: Authenticators,
+  { platform, school }: Authenticators,
   access?: Readonly<{ setup?: boolean }>,
 ): Promise<PlatformPrincipal> {
   if (!platform) throw problem('UNAUTHENTICATED', 'This daemon has no login for users of tenants.')
-  return platform(request.get('authorization'), access)
+  const token = school?.(request.headers)
+  return platform(token === undefined ? request.get('authorization') : `Bearer ${token}`, access)
 }

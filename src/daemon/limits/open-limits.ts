@@ -30,7 +30,7 @@ export type Limits = BudgetGate &
     close(): Promise<void>
   }>
 
-const login = '/api/auth/v1/login'
+const logins = ['/api/auth/v1/login', '/api/auth/v1/school/login']
 
 /** Connects to the configured store and creates the limits. An unavailable Redis lets all requests through. */
 export async function openLimits({ config, db, clock, log, registry, draining }: Deps): Promise<Limits> {
@@ -46,8 +46,12 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
   const share = anonymousShare({ clock, draining, metrics })
   const paceAddress = refusalPace(gates, limits.perAddress / 3)
   const all = addressGate(gates, perAddress)
-  const logins = addressGate(gates, { perSecond: limits.loginsPerAddress, atOnce: limits.loginsPerAddress, buffered: limits.loginBuffer })
-  // The files of the web console: one page loads dozens.
+  const loginGate = addressGate(gates, {
+    perSecond: limits.loginsPerAddress,
+    atOnce: limits.loginsPerAddress,
+    buffered: limits.loginBuffer,
+  })
+  // The files of the web console and of the page of schools: one page loads dozens.
   const assets = addressGate(gates, { ...perAddress, atOnce: 10 * limits.perAddress })
   return {
     ...budgetGate({ store, budgetOf: tenantBudgets({ db, clock, budgets: limits }), delays, shares: userShares(clock), metrics }),
@@ -55,8 +59,8 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
     addresses: (app) => {
       // Paths of operators and agents have no address limit.
       app.use([...clientPaths], all)
-      app.use('/console', assets, share.handle)
-      app.post(login, logins)
+      app.use(['/console', '/school'], assets, share.handle)
+      app.post(logins, loginGate)
     },
     anonymous: addressGate(gates, perAddress),
     share: share.handle,

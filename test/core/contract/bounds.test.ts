@@ -19,7 +19,7 @@ const callers = (auth: Auth): string => {
 
 /** Per second of one address. The settings have those of logins and of open paths. */
 const perAddress = ({ auth, path, perAddress: own }: EndpointShape): string => {
-  if (path === '/api/auth/v1/login') return '5'
+  if (['/api/auth/v1/login', '/api/auth/v1/school/login'].includes(path)) return '5'
   const isGated = auth.kind === 'none' || clientPaths.some((prefix) => path.startsWith(`${prefix}/`))
   return String(own ?? (isGated ? 30 : '–'))
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { consolePages } from '../../../src/daemon/console/index.ts'
+import { consolePages, schoolPages } from '../../../src/daemon/console/index.ts'
 import { servedApp } from '../../support/served-app.ts'
 
 async function built() {
@@ -16,8 +16,8 @@ async function built() {
   return folder
 }
 
-async function aConsole(folder: string, baseUrl = 'http://127.0.0.1:8440') {
-  const { url } = await servedApp([], { clock: manualClock(), authenticate: {}, pages: consolePages(baseUrl, folder) })
+async function aConsole(folder: string, baseUrl = 'http://127.0.0.1:8440', pages = consolePages) {
+  const { url } = await servedApp([], { clock: manualClock(), authenticate: {}, pages: pages(baseUrl, folder) })
   return async (path: string, headers: Record<string, string> = {}) => {
     const call = request(`${url}${path}`, { headers: { connection: 'close', ...headers } }).end()
     const [response] = (await once(call, 'response')) as [IncomingMessage]
@@ -27,9 +27,12 @@ async function aConsole(folder: string, baseUrl = 'http://127.0.0.1:8440') {
   }
 }
 
-test('every address of the console answers its page, in no frame and with nothing from elsewhere', async () => {
-  const get = await aConsole(await built())
-  for (const path of ['/console', '/console/', '/console/boxes/linden?q=x']) {
+test.each([
+  ['/console', consolePages],
+  ['/school', schoolPages],
+] as const)('every address below %s answers its page, in no frame and with nothing from elsewhere', async (base, pages) => {
+  const get = await aConsole(await built(), undefined, pages)
+  for (const path of [base, `${base}/`, `${base}/boxes/linden?q=x`]) {
     const { status, headers, body } = await get(path)
     expect([status, body]).toEqual([200, expect.stringContaining('Tenantry')])
     expect(headers['content-security-policy']).toBe(

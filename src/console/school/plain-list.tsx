@@ -1,0 +1,42 @@
+import type { ReactNode } from 'react'
+import { Empty } from '../kit/index.ts'
+
+/** `isNamed`: a card shows the title before the value, which does not speak for itself. */
+type Column<Row> = Readonly<{ title: string; isNamed?: boolean; cell(row: Row): ReactNode }>
+type PlainListProps<Row> = Readonly<{
+  label: string
+  rows: readonly Row[]
+  rowKey(row: Row): string
+  /** The first one is the title of a card on a phone. */
+  columns: readonly Column<Row>[]
+  empty: string
+}>
+
+/** A list that is read: a table, or on a phone a card for each row. */
+export function PlainList<Row>({ label, rows, rowKey, columns, empty }: PlainListProps<Row>) {
+  if (rows.length === 0) return <Empty title={empty} tone="off" />
+  return (
+    <table className="plain-table stack" aria-label={label}>
+      <thead>
+        <tr>
+          {columns.map(({ title }) => (
+            <th key={title} scope="col">
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={rowKey(row)}>
+            {columns.map(({ title, isNamed, cell }) => (
+              <td key={title} data-label={isNamed ? title : undefined}>
+                {cell(row)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

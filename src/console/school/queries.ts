@@ -1,0 +1,31 @@
+import { QueryClient, useQuery } from '@tanstack/react-query'
+import { isProblem } from '../../core/kit/index.ts'
+import type { SchoolSession } from '../../core/school/index.ts'
+import { api } from '../kit/index.ts'
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2000,
+      retry: (count, error) => count < 2 && isProblem(error) && error.retryable && error.code !== 'UNREACHABLE',
+    },
+    mutations: { retry: false },
+  },
+})
+
+/** A call of a person prolongs the session, so it is made as long as somebody is at the page. */
+const prolongMs = 4 * 60_000
+
+/** Whose session this is, and what it may do. */
+export const sessionQuery = {
+  queryKey: ['session'],
+  queryFn: () => api.school.showSchool(),
+  ...{ staleTime: 60_000, refetchInterval: prolongMs, retry: false },
+} as const
+
+/** The session of a page below the shell, which shows none without one. */
+export function useSession(): SchoolSession {
+  const { data } = useQuery(sessionQuery)
+  if (!data) throw new Error('a page without a session')
+  return data
+}

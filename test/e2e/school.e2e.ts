@@ -1,0 +1,251 @@
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { assertAccessible, assertClean, type ConsolePage, openBrowser, openPage, screenshots } from '../console/support.ts'
+import { aStripeMock, hasStripeMock } from '../support/payments/stripe-mock.ts'
+import { type Simulated, simulatedTenants } from './support/simulated-tenants.ts'
+
+// docs/school.md as an administrator of a school does it, on a phone first: a real daemon, a simulated chat server, Debian's Chromium.
+
+const phone = { viewport: { width: 390, height: 844 }, locale: 'de-DE', hasTouch: true }
+const password = 'correct horse battery'
+const closers: (() => void)[] = []
+
+let all: Simulated
+let browser: Browser
+let url: string
+
+beforeAll(async () => {
+  const more: Record<string, string> = hasStripeMock
+    ? { TENANTRY_STRIPE_SECRET_KEY: 'sk_test_123', TENANTRY_STRIPE_API: await aStripeMock((close) => void closers.push(close)) }
+    : {}
+  ;[all, browser] = await Promise.all([simulatedTenants({ more }), openBrowser()])
+  url = all.daemons[0]?.url ?? ''
+  await all.tenant('linden', { ida: 'tenant-admin', mara: 'member' })
+}, 180_000)
+afterAll(async () => {
+  await browser?.close()
+  await all?.end()
+  for (const close of closers) close()
+})
+afterEach(({ task }) => {
+  if (task.result?.state === 'fail') for (const { output } of all.daemons) console.error(output().slice(-3000))
+})
+
+const words = {
+  de: { tenant: 'Schule', username: 'Anmeldename', password: 'Passwort', login: 'Anmelden', pages: 'Seiten' },
+  en: { tenant: 'School', username: 'Login name', password: 'Password', login: 'Log in', pages: 'Pages' },
+}
+
+async function logIn(page: Page, username: string, secret = password, language: keyof typeof words = 'de'): Promise<void> {
+  const text = words[language]
+  await page.getByLabel(text.tenant).fill('linden')
+  await page.getByLabel(text.username).fill(username)
+  await page.getByLabel(text.password).fill(secret)
+  await page.getByRole('button', { name: text.login, exact: true }).click()
+}
+
+/** No wider than the window: nothing is cut, and nothing scrolls sideways. */
+const assertFits = async (page: Page) =>
+  expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
+
+async function look(page: ConsolePage, name: string): Promise<void> {
+  await assertFits(page)
+  await assertAccessible(page)
+  await screenshots(page, `school-${name}`)
+}
+
+const users = '/api/platform/v1/users'
+
+test('on a phone: create a teacher, end a lock, import a list, read the record', async () => {
+  const page = await openPage(browser, { ...phone, acceptDownloads: true })
+  await page.goto(`${url}/school/people`)
+  await page.getByRole('heading', { name: 'Anmelden' }).waitFor()
+  await look(page, 'login')
+  await logIn(page, 'ida', 'a wrong password')
+  await page.getByText('Schule, Anmeldename oder Passwort stimmen nicht.').waitFor()
+  await logIn(page, 'ida')
+  await page.getByRole('table', { name: 'Personen' }).waitFor()
+  expect(page.url()).toBe(`${url}/school/people`)
+  await look(page, 'people')
+
+  await page.getByRole('link', { name: 'Neue Person' }).click()
+  await page.getByLabel('Anmeldename').fill('t.berg')
+  await page.getByLabel('Name', { exact: true }).fill('Tom Berg')
+  await page.getByText('Lehrkraft', { exact: true }).click()
+  await page.getByText('Mitglied', { exact: true }).click()
+  await look(page, 'new')
+  await page.getByRole('button', { name: 'Anlegen' }).click()
+  await page.getByRole('heading', { name: 'Tom Berg ist angelegt' }).waitFor()
+  const initial = (await page.locator('.password code').textContent()) ?? ''
+  expect(initial).toMatch(/^\w{4}(-\w{4}){3}$/)
+  await look(page, 'created')
+  await page.getByRole('link', { name: 'Person öffnen' }).click()
+  await page.getByText('Startpasswort', { exact: true }).waitFor()
+
+  const wrong = { tenant: 'linden', username: 't.berg', password: 'not this one' }
+  await Promise.all(Array.from({ length: 10 }, () => all.send('POST', '/api/auth/v1/login', { body: wrong })))
+  await page.reload()
+  await page.getByText('nach falschen Passwörtern').waitFor()
+  await look(page, 'person')
+  await page.getByRole('button', { name: 'Anmeldesperre beenden…' }).click()
+  await look(page, 'dialog')
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Anmeldesperre beenden' }).click()
+  await page.getByText('nach falschen Passwörtern').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Sperren…' }).click()
+  await page.getByLabel('Grund, für das Protokoll').fill('Elternzeit')
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Sperren' }).click()
+  await page.getByText('gesperrt', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Entsperren…' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Entsperren' }).click()
+  await page.getByText('aktiv', { exact: true }).waitFor()
+
+  const list = join(await mkdtemp(join(tmpdir(), 'tenantry-school-')), 'liste.csv')
+  await writeFile(list, 'Benutzername;Vorname;Nachname;Rollen\nmia.kurz;Mia;Kurz;student\nJörg Lang;Jörg;Lang;student\nida;Ida;Alt;\n')
+  await page.getByRole('link', { name: 'Personen' }).click()
+  await page.getByRole('link', { name: 'Liste importieren' }).click()
+  await page.getByLabel('CSV-Datei').setInputFiles(list)
+  await look(page, 'import')
+  await page.getByRole('button', { name: 'Datei prüfen' }).click()
+  await page.getByRole('heading', { name: 'Ergebnis der Prüfung' }).waitFor()
+  await page.getByText('fix: write it as joerg.lang').waitFor()
+  await look(page, 'checked')
+  const names = async () => (await all.user('linden', 'ida')).ask<{ users: { localpart: string }[] }>('GET', '/users')
+  expect((await names()).body.users.map(({ localpart }) => localpart)).not.toContain('mia.kurz')
+  await page.getByRole('button', { name: '1 Person anlegen' }).click()
+  await page.getByRole('heading', { name: 'Ergebnis des Imports' }).waitFor()
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Startpasswörter herunterladen' }).click(),
+  ])
+  expect(await readFile(await file.path(), 'utf8')).toMatch(
+    /^\ufeffusername,displayName,password\r\nmia\.kurz,Mia Kurz,\w{4}(-\w{4}){3}\r\n$/,
+  )
+  await look(page, 'imported')
+
+  await page.getByRole('link', { name: 'Protokoll' }).click()
+  const record = page.getByRole('table', { name: 'Protokoll' })
+  await record.getByText('Person entsperrt').waitFor()
+  await record.getByText('Grund: Elternzeit').waitFor()
+  await look(page, 'record')
+  await page.getByLabel('Aktion').selectOption('user.unlocked')
+  // The heads of columns are not there on a phone.
+  await expect.poll(() => record.getByRole('row').count(), { timeout: 20_000 }).toBe(1)
+  expect(page.url()).toContain('action=user.unlocked')
+  assertClean(page)
+
+  const tom = await openPage(browser, phone)
+  await tom.goto(`${url}/school`)
+  await logIn(tom, 't.berg', initial)
+  await tom.getByRole('heading', { name: 'Passwort wählen' }).waitFor()
+  await tom.getByLabel('Neues Passwort', { exact: true }).fill('ein Satz den nur Tom kennt')
+  await tom.getByLabel('Neues Passwort noch einmal').fill('ein Satz den nur Tom kennt')
+  await look(tom, 'password')
+  await tom.getByRole('button', { name: 'Passwort ändern' }).click()
+  await tom.getByRole('heading', { name: 'Räume' }).waitFor()
+  expect(await tom.getByRole('navigation').getByRole('link').allTextContents()).toEqual(['Räume', 'Boards', 'Konto'])
+  await tom.goto(`${url}/school/people`)
+  await tom.getByText('Dafür brauchen Sie eine Rolle mit dem Recht: Personen verwalten.').waitFor()
+  assertClean(tom)
+})
+
+test('in English on a wide window: bills, lists, account and logout', async () => {
+  const page = await openPage(browser, { locale: 'en-GB' })
+  await page.goto(`${url}/school/bills`)
+  await logIn(page, 'ida', password, 'en')
+  await page.getByRole('heading', { name: 'Bills' }).waitFor()
+  await page.getByText('Nothing is charged this month.').waitFor()
+  await look(page, 'bills-wide')
+  if (hasStripeMock) {
+    await page.getByRole('button', { name: 'Set the means of payment…' }).click()
+    await page.getByLabel('Mail address for invoices').fill('office@linden.example')
+    await look(page, 'payment-wide')
+    const asked = page.waitForResponse((response) => response.url().endsWith('/billing/payment-method'))
+    await page.route(/^https:/, (route) => route.fulfill({ body: 'the provider', contentType: 'text/html' }))
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Set the means of payment' }).click()
+    expect((await asked).status()).toBe(200)
+    await page.getByText('the provider').waitFor()
+    await page.goto(`${url}/school/bills`)
+    await page.getByText('office@linden.example').waitFor()
+  }
+  for (const [link, heading] of [
+    ['People', 'People'],
+    ['Record', 'Record'],
+    ['Spaces', 'Spaces'],
+    ['Boards', 'Boards'],
+    ['Modules', 'Modules'],
+    ['Account', 'ida'],
+  ] as const) {
+    await page.getByRole('link', { name: link, exact: true }).click()
+    await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+    await expect.poll(() => page.getByRole('status').count(), { timeout: 20_000 }).toBe(0)
+    await look(page, `${link.toLowerCase()}-wide`)
+  }
+  await page.getByLabel('Language').selectOption('de')
+  await page.getByRole('heading', { name: 'Passwort ändern' }).waitFor()
+  expect(await page.evaluate('document.documentElement.lang')).toBe('de')
+  await page.getByRole('button', { name: 'Abmelden' }).click()
+  await page.getByRole('heading', { name: 'Anmelden' }).waitFor()
+  expect((await all.send('GET', users)).status).toBe(401)
+  await page.goto(`${url}/school/people`)
+  await page.getByRole('heading', { name: 'Anmelden' }).waitFor()
+  assertClean(page)
+})
+
+test('bills with charges, paid items and invoices fit a phone and a wide window', async () => {
+  const page = await openPage(browser, phone)
+  const at = '2026-11-02T09:00:00.000Z'
+  const price = { priceCents: 150, currency: 'eur', periodEnd: '2026-12-02T09:00:00.000Z' }
+  const item = { id: 'sub_1', itemId: 'item_1', name: 'Besuche planen', status: 'active', ...price }
+  const own = {
+    plan: { name: 'pro', subscription: { status: 'past_due', currentPeriodEnd: '2026-12-01T00:00:00.000Z' } },
+    ...{ billingEmail: 'office@linden.example', hasProvider: true },
+    next: {
+      ...{ month: '2026-11', totalCents: 6700, currency: 'eur', unbilled: [{ month: '2026-10', cents: 500, currency: 'eur' }] },
+      charges: [
+        { kind: 'users', subject: 'item_1', name: 'Besuche planen', quantity: 38, unitCents: 150, cents: 5700, currency: 'eur' },
+        { kind: 'module', subject: 'attendance', name: 'Anwesenheit', quantity: 1, unitCents: 1000, cents: 1000, currency: 'eur' },
+      ],
+    },
+    subscriptions: [
+      { ...item, paymentStatus: 'past_due', priceModel: 'per-active-user' },
+      { ...item, id: 'sub_2', name: 'Mensa', status: 'cancelled', paymentStatus: 'ok', priceModel: 'flat-monthly' },
+    ],
+  }
+  const amounts = { totalCents: 11_900, taxCents: 1900, paidCents: 0, currency: 'eur' }
+  const links = { pageUrl: 'https://pay.example/in_2', pdfUrl: 'https://pay.example/in_2.pdf' }
+  const invoices = [
+    { id: 'in_2', number: 'LIN-0002', status: 'open', createdAt: at, dueAt: '2026-11-16T09:00:00.000Z', ...amounts, ...links },
+    { id: 'in_1', number: 'LIN-0001', status: 'paid', createdAt: '2026-10-02T09:00:00.000Z', dueAt: null, ...amounts, ...links },
+  ]
+  await page.route('**/api/platform/v1/billing', (route) => route.fulfill({ json: own }))
+  await page.route('**/api/platform/v1/billing/invoices?**', (route) => route.fulfill({ json: { invoices, nextCursor: null } }))
+  await page.goto(`${url}/school/bills`)
+  await logIn(page, 'ida')
+  await page.getByRole('link', { name: 'PDF LIN-0002' }).waitFor()
+  await page.getByText('57,00').waitFor()
+  await look(page, 'bills')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await look(page, 'bills-full-wide')
+  assertClean(page)
+})
+
+test('the first load has at most 150 KB of compressed JavaScript, and no address of operators', async () => {
+  const page = await openPage(browser, phone)
+  const scripts = new Map<string, Buffer>()
+  const reading: Promise<unknown>[] = []
+  page.on('response', (response) => {
+    if (response.url().endsWith('.js')) reading.push(response.body().then((body) => scripts.set(response.url(), body)))
+  })
+  await page.goto(`${url}/school/people`)
+  await logIn(page, 'ida')
+  await page.getByRole('table', { name: 'Personen' }).waitFor()
+  await Promise.all(reading)
+  const bytes = [...scripts.values()].reduce((sum, body) => sum + gzipSync(body).length, 0)
+  console.log(`first load: ${Math.round(bytes / 1000)} KB in ${scripts.size} files`)
+  expect(bytes).toBeLessThanOrEqual(150_000)
+  for (const body of scripts.values()) expect(body.toString('utf8')).not.toContain('/api/admin/')
+})
