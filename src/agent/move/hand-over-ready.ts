@@ -22,7 +22,7 @@ export type Ready = Reserved &
   Readonly<{
     images: Record<string, { image: string; digest: string | null }>
     installed: InstalledVersions
-    /** Of a box that is removed and not whole: its last snapshot may fail, or is not tried, with the reason. */
+    /** A removed box that is not whole: its last snapshot may fail, or is not tried, with the reason. */
     isBroken?: boolean
     noSnapshot?: string
   }>

@@ -149,7 +149,7 @@ export type ContainerEngine = Readonly<{
   /** The digest that a pull of `repository:tag` would return now; nothing is pulled. */
   resolve(image: string, options: ResolveOptions): Promise<string>
   /**
-   * Why an image does not run on the processor of this host; undefined where it does, or where nobody says. Asks its registry for an image that
+   * Why an image does not run on the processor of this host; undefined where it does, or where that is unknown. Asks its registry for an image that
    * is not here.
    */
   misfit(image: string, options: ResolveOptions): Promise<string | undefined>

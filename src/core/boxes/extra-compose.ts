@@ -1,7 +1,7 @@
 import { Service } from './names.ts'
 import { isRecord } from './portable-homeserver.ts'
 
-// What an operator may add to a box in a compose file of its own, which compose merges. The images, volumes and networks of the four services
+// The additions of an operator to a box, in a compose file of their own that compose merges. The images, volumes and networks of the four services
 // stay those of the box template: updates, snapshots and restores rely on them.
 
 /** Beside compose.yaml in the folder of the box. */
@@ -74,7 +74,7 @@ function networkFindings(networks: unknown): string[] {
   return names.includes('default') ? [] : [`${extraFileName}: the edge must stay in the network default. fix: add default to its networks`]
 }
 
-/** Settings that say where the data and connections are, or that give up data at a crash. */
+/** Settings that say where the data and connections are, or that lose data at a crash. */
 const fixedSettings = [
   ...['data_directory', 'config_file', 'hba_file', 'ident_file', 'external_pid_file', 'listen_addresses', 'port'],
   ...['unix_socket_directories', 'fsync', 'full_page_writes', 'wal_level'],

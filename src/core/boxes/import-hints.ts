@@ -28,7 +28,7 @@ export const isInPlace = ({ managed, folder }: Readonly<{ managed: boolean; fold
 export const inPlaceText = (slug: string): string =>
   `${slug} runs in files that its former owner wrote, beside the box template. fix: tenantry boxes import ${slug} --plan`
 
-/** What is left to do about an adopted stack. */
+/** The next command for an adopted stack. */
 export const adoptedFindings = (box: Readonly<{ slug: string; managed: boolean; folder: string | null }>): string[] => [
   ...(box.managed ? [] : [observedText(box.slug)]),
   ...(isInPlace(box) ? [inPlaceText(box.slug)] : []),

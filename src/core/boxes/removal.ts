@@ -50,7 +50,7 @@ export const BoxRemoval = z.object({
   state: RemovalState,
   /** The last snapshot of the box. */
   snapshotId: z.string().nullable(),
-  /** What it left on the host, and why it has no last snapshot. */
+  /** Objects that it left on the host, and the reason why it has no last snapshot. */
   remarks: z.array(z.string()),
   reason: z.string(),
   by: z.string(),

@@ -39,7 +39,7 @@ export type Removal = Procedure<RemovalState> &
     snapshotId: string | null
     /** Its data is not retained. */
     eraseNow: boolean
-    /** What it left on the host, and why it has no last snapshot. */
+    /** Objects that it left on the host, and the reason why it has no last snapshot. */
     remarks: readonly string[]
   }>
 

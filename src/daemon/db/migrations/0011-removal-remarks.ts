@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
-/** What a removal left on the host, and why it has no last snapshot. */
+/** Objects that a removal left on the host, and the reason why it has no last snapshot. */
 export const removalRemarks: Migration = {
   name: '0011-removal-remarks',
   async up(db) {
