@@ -39,7 +39,7 @@ describe.skipIf(!testbedExists())('an operator', () => {
   afterAll(async () => {
     if (!fleet) return
     await docker('rm', '-f', `${slug}-stranger`, `box-${slug}-irc-1`)
-    await docker('network', 'rm', proxy, `box-${slug}_default`)
+    await docker('network', 'rm', proxy, `box-${slug}_default`, `${slug}_default`)
     await fleet.end()
     // Finishing leaves the volumes of the stack.
     await docker('volume', 'rm', ...['db', 'media', 'objects'].map((key) => `${slug}_${key}`))
