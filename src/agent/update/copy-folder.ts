@@ -61,7 +61,7 @@ async function copyInParts(source: string, target: string, { signal, pace }: Pic
   try {
     const output = await open(target, 'wx')
     try {
-      // Of the opened file: its name may vanish meanwhile, and recovery opens the copy as the server's user before it removes it again.
+      // The opened file: its name may vanish meanwhile, and recovery opens the copy as the server's user before it removes it again.
       await takeOwner(target, await input.stat())
       const part = Buffer.allocUnsafe(partBytes)
       for (let at = 0, parts = 1; ; parts += 1) {

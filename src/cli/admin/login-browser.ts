@@ -7,7 +7,7 @@ export const bearer = (token: string) => ({ headers: { authorization: `Bearer ${
 /** How often the daemon is asked whether somebody approved the login. */
 const everyMs = 2000
 
-/** Logs in as whoever approves it in the web console: with a company account, a password, or from another machine. Throws LOGIN_FAILED. */
+/** Logs in as the account that approves it in the web console, on any machine. Throws LOGIN_FAILED. */
 export async function loginByBrowser({ api, logins, url, byToken, notify, clock, signal }: Context) {
   const { deviceCode, userCode, page, expiresAt } = await api.admin.beginCliLogin()
   notify(`Open this page, log in there and compare the code:\n\n  ${page}\n  code: ${userCode}\n`)
@@ -21,6 +21,6 @@ export async function loginByBrowser({ api, logins, url, byToken, notify, clock,
       return api.admin.whoAmI({}, bearer(session.token))
     }
     if (clock.now().toISOString() > expiresAt)
-      throw problem('LOGIN_FAILED', 'Nobody approved the login within ten minutes. fix: run `tenantry login --browser` again')
+      throw problem('LOGIN_FAILED', 'No account approved the login within ten minutes. fix: run `tenantry login --browser` again')
   }
 }

@@ -7,7 +7,7 @@ import { CallRefused, type SvcHandlers } from './svc.ts'
 export type Published = Readonly<{ name: string; payload: unknown; spaceId?: string }>
 type File = Samples['files'][number]
 
-/** The daemon reads all of them in each list, and serves nobody else meanwhile. */
+/** The daemon reads all of them in each list, and serves no other call meanwhile. */
 const maxDocuments = 10_000
 const maxFiles = 1000
 
@@ -19,7 +19,7 @@ export class MemoryTenant {
   private documents = new Map<string, string>()
   private bytes = 0
   private files: readonly File[]
-  /** Of the files that the module wrote. */
+  /** The files that the module wrote. */
   private fileBytes = 0
   private readonly spaces: Samples['spaces']
   private readonly declared: ReadonlySet<string>

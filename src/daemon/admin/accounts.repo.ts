@@ -24,7 +24,7 @@ export type StoredAccount = Readonly<{
   createdBy: string
 }>
 
-/** Who a person is at the provider: names and mail addresses may change, these do not. */
+/** A person at the provider: names and mail addresses may change, these do not. */
 export type ProviderIdentity = Readonly<{ issuer: string; subject: string }>
 
 export async function accountByName(db: DbOrTx, name: string): Promise<StoredAccount | undefined> {

@@ -45,7 +45,7 @@ type CliLoginTable = {
   address: string
   created_at: string
   expires_at: string
-  /** Who approved it, and when that person had proven who they are. */
+  /** The account that approved it, and when its person had given password and code. */
   account_id: string | null
   proven_at: string | null
 }

@@ -12,7 +12,7 @@ import { tokenHash } from './tokens.ts'
 type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random'>
 
 /** Strangers may begin logins: no more than these wait at once. */
-const mostWaiting = 1000
+const maxWaiting = 1000
 /** Letters without vowels: they form no words, and look like nothing else. */
 const letters = 'BCDFGHJKLMNPQRSTVWXZ'
 
@@ -23,7 +23,7 @@ export async function beginCliLogin({ db, clock, random }: Deps, { address, base
     .select(({ fn }) => fn.countAll<number>().as('waiting'))
     .where('expires_at', '>', isoNow(clock))
     .executeTakeFirstOrThrow()
-  if (Number(waiting) >= mostWaiting)
+  if (Number(waiting) >= maxWaiting)
     throw problem('UNAVAILABLE', 'Too many logins of command lines wait for their approval. fix: log in with name and password')
   const deviceCode = Buffer.from(random.bytes(32)).toString('base64url')
   const drawn = Array.from(random.bytes(8), (byte) => letters[byte % letters.length]).join('')

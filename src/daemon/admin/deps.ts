@@ -16,9 +16,9 @@ export type AdminDeps = Readonly<{
   /** Operators and admins must use TOTP. */
   totpRequired: boolean
   console: ConsoleAccess
-  /** Of this daemon, without a slash at the end. */
+  /** The daemon's address, without a slash at the end. */
   baseUrl: string
-  /** Absent: nobody logs in by an account elsewhere. */
+  /** Absent: no account logs in at a provider. */
   company?: CompanyLogin | undefined
   /** Only in a demo. */
   loginLinks?: LoginLinks | undefined

@@ -5,7 +5,7 @@ import { type Problem, problem, type Secret } from '../../core/kit/index.ts'
 /** The values that tie the answer of the provider to the browser that asked. */
 type LoginAttempt = Readonly<{ state: string; nonce: string; verifier: string; maxAgeSeconds: number }>
 
-/** Who logged in at the provider. */
+/** A person who logged in at the provider. */
 export type ProviderLogin = Readonly<{ issuer: string; subject: string; claims: ProviderClaims; provenAtMs: number | undefined }>
 
 /** A provider of OpenID Connect. */

@@ -21,7 +21,7 @@ export function assertCompanyLogin<D extends Deps>(deps: D): asserts deps is D &
   if (!deps.company) throw problem('CONFIG', 'This daemon has no provider of logins. fix: set admin.oidc.issuer')
 }
 
-/** What the browser keeps, sealed, while its person is at the provider. */
+/** The browser keeps it, sealed, while its person is at the provider. */
 const Attempt = z.strictObject({
   state: z.string(),
   nonce: z.string(),

@@ -23,7 +23,7 @@ const fields = {
   issuer: Issuer.optional(),
   clientId: z.string().min(1).max(300).optional(),
   clientSecret: z.string().min(1).max(1000).transform(secret).optional(),
-  /** What the button of the login page calls it. */
+  /** Its name on the button of the login page. */
   name: z.string().trim().min(1).max(40, 'must have at most 40 characters').default('company account'),
   scopes: Texts.default(['openid', 'profile', 'email']),
   /** The claim that is the name of the account. */

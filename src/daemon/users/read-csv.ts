@@ -80,7 +80,7 @@ const escaped = (sign: string) => `\\u{${sign.charCodeAt(0).toString(16)}}`
 const maxTextLines = 2 * importLimits.lines
 const maxCells = 100 * importLimits.lines
 
-/** A record costs far more time and memory than its text: 5 MB may be millions of them, and the daemon serves nobody else meanwhile. */
+/** A record costs far more time and memory than its text: 5 MB may be millions of them, and the daemon serves no other call meanwhile. */
 function assertSize(text: string, delimiter: string): void {
   if (occursMoreThan(text, /[^\r\n]+/g, maxTextLines)) throw tooManyLines()
   if (occursMoreThan(text, new RegExp(escaped(delimiter), 'gu'), maxCells))

@@ -79,7 +79,7 @@ describe('login', () => {
     )
     const late = { ...cli, 'POST /api/admin/v1/cli-logins/finish': { session: null } }
     const nobody = await tenantry(['login', '--browser'], { answers: { ...answers, ...late }, clock })
-    expect([nobody.exit, nobody.stderr]).toEqual([4, expect.stringContaining('Nobody approved the login')])
+    expect([nobody.exit, nobody.stderr]).toEqual([4, expect.stringContaining('No account approved the login')])
   })
 
   test('a file that others can read is refused', async () => {
