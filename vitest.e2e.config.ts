@@ -5,7 +5,8 @@ import { slowestFirst } from './test/support/slowest-first.ts'
 // By their last durations.
 const slowest = [
   'crashes',
-  'stacks',
+  'import-story',
+  'archive',
   'story',
   'benches',
   'update',
@@ -17,9 +18,9 @@ const slowest = [
   'homeserver',
   'n8n',
   'units',
-  'stacks-refused',
   'daemon-killed',
-  'adoption',
+  'archive-story',
+  'school',
   'restore-box',
   'engine',
   'move',
