@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api, Button, Id, Loading, PageHeader, ProblemView, queryClient } from '../kit/index.ts'
+import { api, Button, Id, Loading, PageHeader, ProblemView, useAttempt } from '../kit/index.ts'
 import { titles } from './titles.ts'
 import { words } from './words.ts'
 
@@ -24,20 +24,16 @@ export function Page() {
 
 function Approval({ userCode }: Readonly<{ userCode: string }>) {
   const login = useQuery(cliLoginQuery(userCode))
-  const [state, setState] = useState<Readonly<{ busy: boolean; isDone?: true; error?: unknown }>>({ busy: false })
-  if (state.isDone) return <p role="status">{words.cliDone}</p>
+  const [isDone, setDone] = useState(false)
+  const { busy, error, attempt } = useAttempt()
+  if (isDone) return <p role="status">{words.cliDone}</p>
   if (login.error) return <ProblemView error={login.error} onRetry={() => void login.refetch()} />
   if (!login.data) return <Loading />
-  const approve = () => {
-    setState({ busy: true })
-    api.admin.approveCliLogin({ params: { userCode } }).then(
-      () => {
-        setState({ busy: false, isDone: true })
-        queryClient.removeQueries({ queryKey: ['admin', 'cli-login'] })
-      },
-      (error: unknown) => setState({ busy: false, error }),
-    )
-  }
+  const approve = () =>
+    attempt(async () => {
+      await api.admin.approveCliLogin({ params: { userCode } })
+      setDone(true)
+    })
   return (
     <>
       <p>{words.cliHint}</p>
@@ -47,8 +43,8 @@ function Approval({ userCode }: Readonly<{ userCode: string }>) {
       <p>
         {words.cliFrom(login.data.address)} {words.cliWarning}
       </p>
-      {state.error !== undefined && <ProblemView error={state.error} />}
-      <Button look="primary" onPress={approve} isDisabled={state.busy}>
+      {error !== undefined && <ProblemView error={error} />}
+      <Button look="primary" onPress={approve} isDisabled={busy}>
         {words.cliApprove}
       </Button>
     </>

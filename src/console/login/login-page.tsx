@@ -1,8 +1,8 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type ReactNode, useEffect, useState } from 'react'
-import { Form, Input, Label, Text, TextField } from 'react-aria-components'
+import { useEffect, useState } from 'react'
+import { Input, Label, Text, TextField } from 'react-aria-components'
 import { isProblem } from '../../core/kit/index.ts'
-import { api, Brand, Button, Id, ProblemView, queryClient, usePageTitle } from '../kit/index.ts'
+import { api, Brand, Button, Id, ProblemView, queryClient, Sheet, useAttempt, usePageTitle } from '../kit/index.ts'
 import { safe, targetOf, useProviderName } from './target.ts'
 import { words } from './words.ts'
 
@@ -50,19 +50,6 @@ export function LoginPage() {
 
 const linkToken = () => /^#token=([A-Za-z0-9_-]{20,100})$/.exec(location.hash)?.[1]
 
-/** One attempt at a time; its problem stays until the next. */
-function useAttempt() {
-  const [state, setState] = useState<Readonly<{ busy: boolean; error?: unknown }>>({ busy: false })
-  const attempt = (work: () => Promise<void>) => {
-    setState({ busy: true })
-    work().then(
-      () => setState({ busy: false }),
-      (error: unknown) => setState({ busy: false, error }),
-    )
-  }
-  return { ...state, attempt }
-}
-
 type FieldProps = Readonly<{
   label: string
   value: string
@@ -80,33 +67,6 @@ const Field = ({ label, hint, autoFocus = false, type = 'text', ...more }: Field
     {hint && <Text slot="description">{hint}</Text>}
   </TextField>
 )
-
-function Sheet({
-  title,
-  hint,
-  error,
-  children,
-  onSubmit,
-  submit,
-  busy,
-}: Readonly<{ title: string; hint?: string; error?: unknown; children?: ReactNode; onSubmit(): void; submit: string; busy: boolean }>) {
-  return (
-    <Form
-      onSubmit={(event) => {
-        event.preventDefault()
-        onSubmit()
-      }}
-    >
-      <h1>{title}</h1>
-      {hint && <p className="dim">{hint}</p>}
-      {children}
-      {error !== undefined && <ProblemView error={error} />}
-      <Button type="submit" look="primary" isDisabled={busy}>
-        {submit}
-      </Button>
-    </Form>
-  )
-}
 
 function Login({ onDone }: Readonly<{ onDone(setup: Setup, password: string): void }>) {
   const [name, setName] = useState('')

@@ -1,11 +1,10 @@
 import { useState } from 'react'
 import type { ImportReport } from '../../core/users/index.ts'
-import { api, Button, Check, PageHeader, ProblemView } from '../kit/index.ts'
+import { api, Button, Check, PageHeader, ProblemView, Sheet, useAttempt } from '../kit/index.ts'
 import { asBase64 } from './download.ts'
 import { joined } from './import-report.ts'
 import { ImportResult } from './import-result.tsx'
 import { queryClient } from './queries.ts'
-import { Sheet, useAttempt } from './sheet.tsx'
 import { useWords } from './words.tsx'
 
 type Options = Readonly<{ emails: boolean; invite: boolean; names: boolean; ignoreColumns: boolean }>

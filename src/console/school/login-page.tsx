@@ -1,9 +1,9 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { api, Button, parseSearch, usePageTitle } from '../kit/index.ts'
+import { api, Button, parseSearch, Sheet, useAttempt, usePageTitle } from '../kit/index.ts'
 import { NewPassword } from './new-password.tsx'
 import { queryClient, sessionQuery } from './queries.ts'
-import { Required, Sheet, useAttempt } from './sheet.tsx'
+import { Required } from './required.tsx'
 import { languages, useLanguage } from './words.tsx'
 
 type Step = 'login' | 'forgot' | 'password' | 'done'

@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import { api } from '../kit/index.ts'
-import { Required, Sheet, useAttempt } from './sheet.tsx'
+import { api, Sheet, useAttempt } from '../kit/index.ts'
+import { Required } from './required.tsx'
 import { useWords } from './words.tsx'
 
 type Props = Readonly<{ title?: string; hint?: string; submit: string; current?: string; onDone(): void }>

@@ -1,8 +1,8 @@
 import { useState } from 'react'
-import { api, Button, Check, Field, Link, PageHeader } from '../kit/index.ts'
+import { api, Button, Check, Field, Link, PageHeader, Sheet, useAttempt } from '../kit/index.ts'
 import { RoleChoice, Select, ShownPassword, useFormats } from './parts.tsx'
 import { queryClient, useSession } from './queries.ts'
-import { Required, Sheet, useAttempt } from './sheet.tsx'
+import { Required } from './required.tsx'
 import { useLanguage, useWords } from './words.tsx'
 
 type Created = Awaited<ReturnType<typeof api.people.createPerson>>

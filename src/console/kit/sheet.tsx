@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react'
 import { useState } from 'react'
 import { Form } from 'react-aria-components'
-import { Button, Field, ProblemView } from '../kit/index.ts'
+import { Button } from './controls.tsx'
+import { ProblemView } from './states.tsx'
 
 /** One attempt at a time; its problem stays until the next. */
 export function useAttempt() {
@@ -42,20 +43,4 @@ export const Sheet = ({ title, hint, error, children, onSubmit, submit, busy }: 
       {submit}
     </Button>
   </Form>
-)
-
-type InputProps = Readonly<{
-  label: string
-  value: string
-  onChange(value: string): void
-  autoComplete: string
-  type?: string
-  hint?: string
-  error?: string | undefined
-  autoFocus?: boolean
-}>
-
-/** A field that must be filled. */
-export const Required = ({ autoFocus = false, ...more }: InputProps) => (
-  <Field {...more} isRequired validationBehavior="aria" {...(autoFocus ? { autoFocus } : {})} />
 )
