@@ -87,7 +87,6 @@ describe('a new box', () => {
     const key = await readFile(join(box.project.folder, 'synapse', 'signing.key'), 'utf8')
     expect(key).toMatch(/^ed25519 a_[0-9a-z]{6} [A-Za-z0-9+/]{43}\n$/)
     expect(readCompose(await readFile(box.project.composeFile, 'utf8'), box.project.name)).toMatchObject({
-      findings: [],
       otherServices: [],
     })
     expect(JSON.stringify(box)).not.toContain((await readBoxSecrets(box.project))!.edgeSecret)
