@@ -97,7 +97,8 @@ async function onItsHost(deps: SnapshotsDeps, tx: Tx, slug: string): Promise<Pla
 async function elsewhere(deps: SnapshotsDeps, tx: Tx, { slug, host }: Readonly<{ slug: string; host: string }>): Promise<Place> {
   assertSnapshotsConfigured(deps.settings)
   const box = await existingBox(tx, slug)
-  if (!box.managed) throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed. fix: \`tenantry boxes adopt ${slug} --complete\``)
+  if (!box.managed)
+    throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed. fix: import it: \`tenantry boxes import ${slug} --plan\``)
   const target = await hostByName(tx, host)
   const [own, other] = [await readHost(deps, tx, box.hostId), await readHost(deps, tx, target.id)]
   if (own?.status === 'online')
