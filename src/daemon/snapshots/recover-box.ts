@@ -1,4 +1,4 @@
-import type { BoxCommandPayload, BoxId, BoxSnapshots, HostId } from '../../core/boxes/index.ts'
+import { type BoxCommandPayload, type BoxId, type BoxSnapshots, type HostId, observedText } from '../../core/boxes/index.ts'
 import { type Actor, isoNow, newId, plural, problem } from '../../core/kit/index.ts'
 import { type Archive, type ArchiveChain, archiveRanges, chainTo, momentAt } from '../../core/snapshots/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
@@ -97,8 +97,7 @@ async function onItsHost(deps: SnapshotsDeps, tx: Tx, slug: string): Promise<Pla
 async function elsewhere(deps: SnapshotsDeps, tx: Tx, { slug, host }: Readonly<{ slug: string; host: string }>): Promise<Place> {
   assertSnapshotsConfigured(deps.settings)
   const box = await existingBox(tx, slug)
-  if (!box.managed)
-    throw problem('BOX_NOT_MANAGED', `box ${slug} is only observed. fix: import it: \`tenantry boxes import ${slug} --plan\``)
+  if (!box.managed) throw problem('BOX_NOT_MANAGED', observedText(slug))
   const target = await hostByName(tx, host)
   const [own, other] = [await readHost(deps, tx, box.hostId), await readHost(deps, tx, target.id)]
   if (own?.status === 'online')
