@@ -178,6 +178,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   manifests: records,
   // the platform
   admin_accounts: operators,
+  admin_cli_logins: operators,
   admin_recovery_codes: operators,
   admin_sessions: operators,
   api_tokens: operators,

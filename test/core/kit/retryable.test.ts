@@ -19,6 +19,7 @@ const retryable: readonly ProblemCode[] = [
   'DOCKER_UNAVAILABLE',
   'UNREACHABLE',
   'PAYMENTS_UNAVAILABLE',
+  'LOGIN_PROVIDER_UNAVAILABLE',
 ]
 
 test.each(Object.keys(catalogue) as ProblemCode[])('%s says whether a call may be repeated', (code) => {

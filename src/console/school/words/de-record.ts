@@ -68,6 +68,7 @@ const actions: Readonly<Record<string, string>> = {
   'box.move.done': 'Chatserver umgezogen',
   'box.removal.handing_over': 'Entfernung des Chatservers begonnen',
   'box.removal.kept': 'Entfernung des Chatservers gestoppt',
+  'snapshot.recover': 'Zeitpunkt wiederhergestellt',
   'snapshot.take': 'Sicherung erstellt',
   'snapshots.abandoned': 'Sicherungen aufgegeben',
 }

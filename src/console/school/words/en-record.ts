@@ -67,6 +67,7 @@ const actions: Readonly<Record<string, string>> = {
   'box.move.done': 'Chat server moved',
   'box.removal.handing_over': 'Removal of the chat server started',
   'box.removal.kept': 'Removal of the chat server stopped',
+  'snapshot.recover': 'Moment recovered',
   'snapshot.take': 'Snapshot taken',
   'snapshots.abandoned': 'Snapshots abandoned',
 }
