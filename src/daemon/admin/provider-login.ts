@@ -131,6 +131,11 @@ async function insertAccount(
   role: AdminRole,
 ) {
   const [claimed = ''] = textsOf(person.claims[company.nameClaim])
+  if (company.nameClaim === 'email' && person.claims.email_verified === false)
+    throw problem(
+      'FORBIDDEN',
+      `The ${company.provider.name} has not verified the mail address ${claimed.slice(0, 70)}. fix: verify it there`,
+    )
   const name = AccountName.safeParse(claimed).data
   if (name === undefined)
     throw problem(
@@ -151,7 +156,7 @@ async function insertAccount(
       if (!isUniqueViolation(error)) throw error
       throw problem(
         'CONFLICT',
-        `An account ${name} with a password exists already. fix: set admin.oidc.nameClaim to a claim whose values are no names of such accounts`,
+        `An account ${name} exists already, and is another one. fix: set admin.oidc.nameClaim to a claim whose values are no names of other accounts`,
       )
     })
   await recordAudit(tx, clock, { actor: provider, action: 'account.created', subject: name, data: { role } })

@@ -69,7 +69,8 @@ onBothDialects('login by the company account', (fresh) => {
     ['groups of another form', { groups: { admin: 'tenantry-admins' } }, 'FORBIDDEN', /None of your groups/],
     ['no name', { email: undefined }, 'FORBIDDEN', /claim email .* no name of an account: ""/],
     ['a name that is none', { email: 'Anna <anna@school.example>' }, 'FORBIDDEN', /no name of an account/],
-    ['the name of an account with a password', { email: 'bruno' }, 'CONFLICT', /bruno with a password exists/],
+    ['a mail address that is not verified', { email_verified: false }, 'FORBIDDEN', /has not verified .*anna@school/i],
+    ['the name of an account with a password', { email: 'bruno' }, 'CONFLICT', /bruno exists already/],
   ])('%s is refused with the reason, and no account is made', async (_, claims, code, message) => {
     const { world, comes } = await aCompany(await fresh())
     await anAccount(world, 'bruno')
