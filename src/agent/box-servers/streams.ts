@@ -14,7 +14,7 @@ const Positions = z.object({
 
 /** Covers numbers that were allocated but not recorded. */
 const knownMargin = 1_000
-/** More than a box uses in years, but small for a 64-bit number. */
+/** More than a box uses in years, but small for a 64-bit number. A 32-bit sequence gets half of what it has left, however often a box is restored. */
 const unknownMargin = 1_000_000_000
 
 /** Counts downwards and is not part of a token. */
@@ -49,9 +49,10 @@ const nothingKnown: StreamPositions = { sequences: {}, writers: [] }
 
 // The server refuses to start when a recorded position is beyond its sequence, so sequences advance first and further.
 const raiseSql = ({ sequences, writers }: StreamPositions, margin: number) => `begin;
-select setval(format('public.%I', own.sequencename)::regclass, greatest(own.last_value, past.value::bigint, 1) + ${margin})
+select setval(format('public.%I', own.sequencename)::regclass, base.value + least(${margin}, (own.max_value - base.value) / 2))
 from pg_sequences own
 left join json_each_text(${literal(JSON.stringify(sequences))}::json) past on past.key = own.sequencename
+cross join lateral (select greatest(own.last_value, past.value::bigint, 1) as value) base
 where own.schemaname = 'public' and own.sequencename <> '${backfill}';
 update public.stream_positions own set stream_id = past.position
 from json_to_recordset(${literal(JSON.stringify(writers))}::json) as past(stream text, instance text, position bigint)
