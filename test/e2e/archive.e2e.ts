@@ -143,8 +143,8 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
   })
 
   test('what was deleted by mistake is in a snapshot of the moment before, beside the box', async () => {
-    const before = new Date().toISOString()
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    // The clock of the database, whose commits the moment is compared with.
+    const before = await psql(`select to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
     await psql("delete from event_json where json like '%message 3 of%'")
     await talk.say('after the mistake')
     await store()

@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { Slug, SnapshotMode } from '../../core/boxes/index.ts'
 import { defaultNativeOrigins, wrongNativeOrigin } from '../../core/edge/index.ts'
 import { RequestedFence } from '../../core/rollouts/index.ts'
-import { readStoreAddress, sessionsAddressError } from '../../core/snapshots/index.ts'
+import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { AlertChannels, AlertRules, checkChannelNames } from './alert-channels.ts'
 import { Oidc } from './oidc.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
 import { Payments, Stripe } from './payments.ts'
 import { ProxyAddress } from './proxy-address.ts'
+import { SnapshotSessions } from './snapshot-sessions.ts'
 import { TierWindow } from './tier-window.ts'
 
 const List = z.union([
@@ -33,10 +34,6 @@ const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
 const NativeOrigin = z.string().superRefine((text, { addIssue }) => {
   const message = wrongNativeOrigin(text)
-  if (message) addIssue({ code: 'custom', message })
-})
-const SessionsAddress = z.string().superRefine((text, { addIssue }) => {
-  const message = sessionsAddressError(text)
   if (message) addIssue({ code: 'custom', message })
 })
 const StoreAddress = z.string().superRefine((text, { addIssue }) => {
@@ -78,20 +75,7 @@ export const Settings = z.strictObject({
   /** Sent to agents; best a key that cannot delete. */
   snapshotStoreCredentials: AccessKey.optional(),
   /** STS endpoint for temporary credentials per command and tenant; default: agents get the key itself. */
-  snapshotSessions: z
-    .strictObject({
-      endpoint: SessionsAddress,
-      roleArn: z
-        .string()
-        .regex(/^arn:[!-~]{1,200}$/, 'must be the ARN of a role')
-        .optional(),
-      region: z
-        .string()
-        .regex(/^[a-z0-9-]{1,40}$/, 'must be a region such as eu-central-1')
-        .default('us-east-1'),
-      hours: z.coerce.number().int().min(1).max(36).default(12),
-    })
-    .optional(),
+  snapshotSessions: SnapshotSessions.optional(),
   /** Used by the daemon to delete old snapshots, never sent to agents. Default: the agents' own. */
   snapshotUpkeep: AccessKey.optional(),
   /** How long snapshots are kept, and how long one may take. */

@@ -60,7 +60,7 @@ function notArchived(slug: string, archive: Archive, to: string) {
 
 /**
  * Starts a recovery, which makes a snapshot of an earlier moment: on the host of the box, or on another one where that is lost. Throws CONFLICT and
- * what `getReadyBox` throws.
+ * every error of `getReadyBox`.
  */
 export async function recoverBox(deps: SnapshotsDeps, actor: Actor, { slug, to, host }: Input): Promise<{ commandId: string; at: string }> {
   const { db, clock, random, bus, deadlineMs } = deps
