@@ -40,9 +40,12 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   return { volume }
 }
 
-/** The present database is an empty one if it is behind the snapshot: clients know positions that it never had. */
+/** Only grows. Synapse sets others back when it starts, such as that of transactions of application services. */
+const events = 'events_stream_seq'
+
+/** The present database is an empty one if its events are behind those of the snapshot: clients know positions that it never had. */
 const isBehind = (present: StreamPositions, loaded: StreamPositions): boolean =>
-  Object.entries(loaded.sequences).some(([name, value]) => (present.sequences[name] ?? 0) < value)
+  (present.sequences[events] ?? 0) < (loaded.sequences[events] ?? 0)
 
 /** The role of the database gets the password that the box has after the switch, which may be that of the snapshot. */
 async function withLaterSecrets(run: RestoreRun, box: LocalBox): Promise<LocalBox> {
