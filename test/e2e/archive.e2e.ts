@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { boxArchive, recover, runArchives } from '../../src/agent/archive/index.ts'
+import { boxArchive, recover, recoveryProjects, runArchives } from '../../src/agent/archive/index.ts'
 import { takeOver } from '../../src/agent/move/index.ts'
 import type { ContainerEngine, Repository } from '../../src/agent/ports/index.ts'
 import { type RestoreDeps, restore } from '../../src/agent/restore/index.ts'
@@ -89,7 +89,7 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
     const run = recover({ ...(there?.deps ?? deps), stateFolder: agent.folder })
     const { snapshot } = await run(there?.context ?? agent.contextOf(`recover-${++recoveries}`), payload)
     process.stdout.write(`recovered ${logs.length} parts in ${Math.round(performance.now() - begunMs)} ms\n`)
-    expect(await engine.projects('recover-')).toEqual([])
+    expect(await engine.projects(recoveryProjects(agent.folder))).toEqual([])
     return snapshot
   }
   const restored = async (taken: SnapshotTaken, commandId: string) => {

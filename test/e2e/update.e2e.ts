@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fenceFile, readCompose } from '../../src/agent/boxes/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { restore } from '../../src/agent/restore/index.ts'
-import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
+import { dumpProjects, prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import type { BoxCommandPayload, ProbeResult } from '../../src/core/boxes/index.ts'
 import { problem } from '../../src/core/kit/index.ts'
 import { readIfThere } from '../../src/node/index.ts'
@@ -200,7 +200,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     })
     process.stdout.write(`fenced for ${ms(result.fencedMs)}: ${JSON.stringify(result.downtime)}\n`)
     await talk.expectComplete()
-    expect(await engine.projects('dump-')).toEqual([])
+    expect(await engine.projects(dumpProjects(deps.workFolder))).toEqual([])
 
     const { slug, boxId, ownershipEpoch, probe, deadlineMs } = payload
     const { snapshotId, snapshotSha256 } = result

@@ -4,4 +4,4 @@
 export { runArchives } from './archive-loop.ts'
 export { boxArchive } from './box-archive.ts'
 export { recover } from './recover.ts'
-export { sweepRecoveries } from './recovery-server.ts'
+export { recoveryProjects, sweepRecoveries } from './recovery-server.ts'

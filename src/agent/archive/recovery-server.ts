@@ -11,9 +11,10 @@ import { takeOwner } from './spool.ts'
 // A PostgreSQL of the archived version on the recovered files, without a network. Its compose file is made here: nothing of the archive is mounted
 // but its data, because the archive may be of a host that is compromised.
 
-const prefixOf = (stateFolder: string): string => `recover-${sha256Hex(stateFolder).slice(0, 8)}-`
+/** What the names of all recovery servers of one agent begin with. */
+export const recoveryProjects = (stateFolder: string): string => `recover-${sha256Hex(stateFolder).slice(0, 8)}-`
 export const recoveryProject = (stateFolder: string, commandId: string): string =>
-  `${prefixOf(stateFolder)}${sha256Hex(commandId).slice(0, 12)}`
+  `${recoveryProjects(stateFolder)}${sha256Hex(commandId).slice(0, 12)}`
 
 export const volumeKey = 'recovered'
 
@@ -95,7 +96,7 @@ type SweepDeps = Readonly<{ engine: ContainerEngine; journal: CommandJournal; st
 /** Removes what recoveries left when the agent starts; open commands remove their own. Returns the projects. */
 export async function sweepRecoveries({ engine, journal, stateFolder }: SweepDeps): Promise<readonly string[]> {
   const open = new Set((await journal.open()).map(({ commandId }) => recoveryProject(stateFolder, commandId)))
-  const leftover = (await engine.projects(prefixOf(stateFolder))).filter((name) => !open.has(name))
+  const leftover = (await engine.projects(recoveryProjects(stateFolder))).filter((name) => !open.has(name))
   for (const name of leftover) {
     await engine.removeProject(name)
     await engine.unpin(name)

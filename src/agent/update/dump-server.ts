@@ -75,8 +75,9 @@ function render(run: UpdateRun, { containers, database }: Before, whole: Readonl
   })
 }
 
-const prefixOf = (workFolder: string): string => `dump-${sha256Hex(workFolder).slice(0, 8)}-`
-const nameOf = (workFolder: string, commandId: string): string => `${prefixOf(workFolder)}${sha256Hex(commandId).slice(0, 12)}`
+/** What the names of all dump servers of one agent begin with. */
+export const dumpProjects = (workFolder: string): string => `dump-${sha256Hex(workFolder).slice(0, 8)}-`
+const nameOf = (workFolder: string, commandId: string): string => `${dumpProjects(workFolder)}${sha256Hex(commandId).slice(0, 12)}`
 const projectOf = ({ deps, context }: UpdateRun): string => nameOf(deps.workFolder, context.commandId)
 
 /** The text of its file has what the operator's extra file says about PostgreSQL. */
@@ -121,7 +122,7 @@ type SweepDeps = Readonly<{ engine: ContainerEngine; journal: CommandJournal; wo
 /** Removes the servers of commands that are over or unknown when the agent starts. Returns their projects. */
 export async function sweepDumpServers({ engine, journal, workFolder }: SweepDeps): Promise<readonly string[]> {
   const open = new Set((await journal.open()).map(({ commandId }) => nameOf(workFolder, commandId)))
-  const leftover = (await engine.projects(prefixOf(workFolder))).filter((name) => !open.has(name))
+  const leftover = (await engine.projects(dumpProjects(workFolder))).filter((name) => !open.has(name))
   for (const name of leftover) await engine.removeProject(name)
   return leftover
 }

@@ -3,7 +3,7 @@
 // After the fence is raised the update needs nothing from the daemon. It never restores after a commit and never lifts a foreign fence.
 export type { ChangeDeps as UpdateDeps } from '../change/index.ts'
 export { dataFolderIn, stableControl } from './control-file.ts'
-export { sweepDumpServers } from './dump-server.ts'
+export { dumpProjects, sweepDumpServers } from './dump-server.ts'
 export { segmentOf, segmentsBetween } from './log-segments.ts'
 export { prefetch } from './prefetch.ts'
 export { imageRemovals, imageSweeper } from './sweep-images.ts'

@@ -118,7 +118,7 @@ onBothDialects('the audit log', (fresh) => {
     const clock = manualClock('2026-01-04T23:59:59.999Z')
     for (const ms of [1, 86_399_999, 1]) {
       await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: `at.${clock.now().toISOString()}` }))
-      clock.advance(ms)
+      await clock.advance(ms)
     }
     await db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action: 'next day' }))
     const day = { since: '2026-01-05T00:00:00.000Z', until: '2026-01-06T00:00:00.000Z' }

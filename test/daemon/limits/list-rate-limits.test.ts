@@ -20,9 +20,9 @@ onBothDialects('the overview of budgets', (fresh) => {
     } as const
     for (const [slug, [plan, used]] of Object.entries(uses)) {
       const id = await aTenant(db, clock, slug, plan)
-      for (let n = 0; n < used; n++) store.take(id, 100_000)
+      for (let n = 0; n < used; n++) await store.take(id, 100_000)
     }
-    store.take('ten_gone', 5)
+    await store.take('ten_gone', 5)
     const deps = { db, store, budgets: defaultBudgets }
     const list = (query: Parameters<typeof listRateLimits>[1]) => listRateLimits(deps, query)
     return { list, slugs: async (query: Parameters<typeof listRateLimits>[1]) => (await list(query)).tenants.map(({ slug }) => slug) }

@@ -192,7 +192,7 @@ onBothDialects('an emergency beside a rollback of boxes', (fresh) => {
     await startRollout(deps, anAdmin, { id })
     await settle()
     await rollBack(id, 'none')
-    clock.advance(60_000)
+    await clock.advance(60_000)
     fates.clear()
     fates.set('dora', ['pull-fails'])
     const staged = await started()
