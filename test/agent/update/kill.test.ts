@@ -4,9 +4,9 @@ import { type UpdateDeps, type UpdateSteps, updateSteps } from '../../../src/age
 import { UpdateStep } from '../../../src/core/boxes/index.ts'
 import { composeText, images } from '../simulated/boxes.ts'
 import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutDaemon, wrapped } from './an-update.ts'
-import { type Mortal, mortal, storeWhileAlive, type When } from './mortal.ts'
+import { type Mortal, mortal, mortalAtChange, storeWhileAlive, type When } from './mortal.ts'
 
-// An agent is killed at every place where it touches the world, before and after the touch; the next one knows only what is on disk.
+// An agent is killed at every place where it changes the world, before and after the touch; the next one knows only what is on disk.
 // Whatever the place, the end is that of an agent that lived.
 
 type World = Awaited<ReturnType<typeof aWorld>>
@@ -82,13 +82,13 @@ describe.each(paths)('%s', (path) => {
     },
   )
 
-  // Every call of the engine, the box and the snapshot store: also those in the midst of a step.
+  // Every change by a call of the engine, the box and the snapshot store: also those in the midst of a step.
   test.each(['before', 'after'] as const)(
-    'killed at every single touch of the host, %s its effect',
+    'killed at every single change of the host, %s its effect',
     async (when) => {
       for (let place = 1; ; place++) {
         const world = await started(path)
-        const life = mortal((touch) => touch === place, when)
+        const life = mortalAtChange(place, when)
         const around = (ports: Ports) => wrapped(ports, life.touch)
         const result = await killedOnce(world, life, await world.agent(around, storeWhileAlive(world.fileStore, life)))
         if (!life.died()) return
