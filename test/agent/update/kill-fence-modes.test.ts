@@ -151,7 +151,11 @@ async function atTheStop({ fence, targets }: Case): Promise<{ change: number; li
       if (name === 'beginBackup' || name === 'stop') at ??= { change: changes.length, line }
       return act()
     })
-  const counted: FileStore = { ...world.fileStore, write: (name, text) => (line++, world.fileStore.write(name, text)) }
+  const write: FileStore['write'] = (name, text) => {
+    line++
+    return world.fileStore.write(name, text)
+  }
+  const counted = { ...world.fileStore, write }
   await world.run(aPayload({ fence, ...(targets ? { targets } : {}) }), { deps: await world.agent(around, counted) })
   if (!at) throw new Error('the box was neither copied nor stopped')
   return at
