@@ -79,6 +79,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     const createVolume = () => Promise.reject(problem('DOCKER_UNAVAILABLE', 'no volume today'))
     const result = await update({ ...deps, engine: { ...engine, createVolume } })(contextOf('dies'), payloadOf('synapse-dies'))
     expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
+    expect(result.fencedMs).toBeLessThan(payloadOf('synapse-dies').probe.timeoutMs)
     expect(readCompose(await readFile(composeFile, 'utf8'), projectName).database!.volume).toMatch(/-r[0-9a-f]{8}-1$/)
     await talk.expectComplete()
     const [copied, cold, dump] = [
