@@ -10,7 +10,8 @@ import { type BoxArchive, boxArchive, makeSpools, removeSpool } from './box-arch
 
 type LoopDeps = ArchiveDeps & Readonly<{ boxes: Pick<LocalBoxes, 'list'>; log: Logger }>
 
-const everyMs = 60_000
+/** The daemon failed to answer. */
+const againMs = 60_000
 /** Less than a minute, so that a message is in the store a minute after it was sent. */
 const storeEveryMs = 45_000
 /** A part that the daemon does not know cannot be restored when this host is lost. */
@@ -69,16 +70,16 @@ function asker(deps: LoopDeps, archived: Map<string, Archived>, exchange: Exchan
     const secrets = nowMs - secretsMs >= (areMissing ? missingEveryMs : secretsEveryMs)
     const reports = [...archived.values()].map(({ report }) => ({ ...report, parts: report.parts.slice(0, maxPartsPerReport) }))
     try {
-      let { boxes } = await exchange({ reports, secrets }, signal)
+      let { boxes, nextInMs } = await exchange({ reports, secrets }, signal)
       forgetReported(archived, reports)
       const isNew = boxes.some(({ boxId }) => !archived.has(boxId))
-      if (isNew && !secrets) boxes = (await exchange({ reports: [], secrets: true }, signal)).boxes
+      if (isNew && !secrets) ({ boxes, nextInMs } = await exchange({ reports: [], secrets: true }, signal))
       if (isNew || secrets) secretsMs = nowMs
       await follow(deps, archived, boxes)
-      return everyMs
+      return nextInMs
     } catch (err) {
       if (!signal.aborted) log.debug({ err }, 'cannot exchange the archives with the daemon')
-      return archived.size === 0 ? retryMs : everyMs
+      return archived.size === 0 ? retryMs : againMs
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { VersionsReport } from '../../core/boxes/index.ts'
-import type { ArchiveOrder, ArchiveReport, DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
+import type { ArchiveOrders, ArchiveReport, DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { CommandExecutors } from '../ports/index.ts'
@@ -13,7 +13,7 @@ export type AgentKeys = KeyStore & Readonly<{ rotateAfterMs?: number; asked?(): 
 export type ExchangeArchives = (
   body: Readonly<{ reports: ArchiveReport[]; secrets: boolean }>,
   signal: AbortSignal,
-) => Promise<Readonly<{ boxes: readonly ArchiveOrder[] }>>
+) => Promise<Readonly<ArchiveOrders>>
 
 /** Dependencies of one agent, all injected, so that one process can simulate thousands of agents. */
 export type AgentDeps = Readonly<{
