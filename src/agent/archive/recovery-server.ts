@@ -37,6 +37,8 @@ type Target = Readonly<{ dataFolder: string; owner: ArchiveFacts['postgres']['ow
 
 /** No connection before the end of the recovery; nothing is sent or waited for elsewhere. */
 const settings = [
+  // The end of the recovery is known by what the server says.
+  "lc_messages = 'C'",
   ...["restore_command = 'false'", "recovery_target_timeline = 'current'", "recovery_target_action = 'promote'", 'hot_standby = off'],
   ...['archive_mode = off', "synchronous_standby_names = ''"],
 ]
