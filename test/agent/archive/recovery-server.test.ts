@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { startRecovery } from '../../../src/agent/archive/recovery-server.ts'
 import type { BoxServers, ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
 import { systemClock } from '../../../src/node/index.ts'
@@ -67,34 +67,58 @@ async function aGermanCopy() {
   return { folder, copy, start, run, isReady }
 }
 
-test.skipIf(version === undefined)(
-  'a moment after the last commit is reached, whatever the language of the database',
-  async () => {
-    const { folder, copy, start, run, isReady } = await aGermanCopy()
-    const isAlive = () => {
-      try {
-        run('pg_ctl', ['-D', copy, 'status'])
-        return true
-      } catch {
-        return false
-      }
+/** The ports of a recovery over the programs of this machine. */
+async function aRecovery() {
+  const { folder, copy, start, run, isReady } = await aGermanCopy()
+  const isAlive = () => {
+    try {
+      run('pg_ctl', ['-D', copy, 'status'])
+      return true
+    } catch {
+      return false
     }
-    const said: string[] = []
-    const engine = {
-      up: async () => start(copy),
-      containers: async () => [{ id: 'one', service: 'postgres', state: isAlive() ? 'running' : 'exited' }],
-      logs: async () => {
-        said.push(await readFile(join(copy, 'server.log'), 'utf8'))
-        return said.at(-1)
-      },
-      discard: async () => rm(join(copy, 'server.log'), { force: true }),
-    } as unknown as ContainerEngine
-    const servers = { databaseReady: async () => isReady() } as unknown as BoxServers
-    const server = { slug: 'north', project: { name: 'north', folder, composeFile: join(folder, 'recovery.yaml') } } as LocalBox
-    const target = { dataFolder: copy, owner, to: new Date(Date.now() + 3_600_000).toISOString() }
-    await startRecovery({ engine, servers, clock: systemClock }, { server, text: '{}', target, signal: new AbortController().signal })
+  }
+  const said: string[] = []
+  const engine = {
+    up: async () => start(copy),
+    containers: async () => [{ id: 'one', service: 'postgres', state: isAlive() ? 'running' : 'exited' }],
+    logs: async () => {
+      said.push(await readFile(join(copy, 'server.log'), 'utf8'))
+      return said.at(-1)
+    },
+    discard: async () => rm(join(copy, 'server.log'), { force: true }),
+  } as unknown as ContainerEngine
+  const servers = { databaseReady: async () => isReady() } as unknown as BoxServers
+  const server = { slug: 'north', project: { name: 'north', folder, composeFile: join(folder, 'recovery.yaml') } } as LocalBox
+  const recover = (target: Readonly<{ to: string | null; logEnd: bigint }>) =>
+    startRecovery(
+      { engine, servers, clock: systemClock },
+      { server, text: '{}', target: { ...target, dataFolder: copy, owner }, signal: new AbortController().signal },
+    )
+  return { recover, said, isReady }
+}
+
+const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString()
+const firstLog = 16n * 1024n * 1024n
+
+describe.skipIf(version === undefined)('a recovery by a real server whose messages are German', () => {
+  test('reaches a moment after the last commit', async () => {
+    const { recover, said, isReady } = await aRecovery()
+    await recover({ to: inAnHour(), logEnd: firstLog })
     expect(said.join()).toContain('FATAL')
     expect(isReady()).toBe(true)
-  },
-  60_000,
-)
+  }, 60_000)
+
+  test.each([['latest'], ['a moment after the last commit']])(
+    'fails where the log of the archive goes further than what could be replayed: %s',
+    async (to) => {
+      const { recover } = await aRecovery()
+      const ended = recover({ to: to === 'latest' ? null : inAnHour(), logEnd: 64n * firstLog })
+      await expect(ended).rejects.toMatchObject({
+        code: 'RESTORE_FAILED',
+        message: expect.stringMatching(/up to 0\/[0-9A-F]+, and its log goes to 0\/40000000/),
+      })
+    },
+    60_000,
+  )
+})

@@ -45,7 +45,11 @@ async function surveyOf(answers: Answers = {}, containers: readonly HostContaine
   const exec: ContainerEngine['exec'] = async (id, argv, options) => {
     const sql = String(options?.stdin ?? '')
     if (id === chat.id && argv[0] === 'python3')
-      return say(argv.at(-1) === '/data/media_store' ? { bytes: 0, missing: [], damaged: [], links: [], ...answers.media } : { ...chatFacts, ...answers.chat })
+      return say(
+        argv.at(-1) === '/data/media_store'
+          ? { bytes: 0, missing: [], damaged: [], links: [], ...answers.media }
+          : { ...chatFacts, ...answers.chat },
+      )
     if (id !== postgres.id || argv[0] !== 'psql') return { exitCode: 127, stdout: '', stderr: '' }
     if (sql === 'select 1;') return say('1')
     if (sql.includes('pg_stat_activity')) return say(answers.backends ?? [backend])
