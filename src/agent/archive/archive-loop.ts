@@ -25,6 +25,8 @@ const missingEveryMs = 60_000
 /** At once: each is a restic, which takes a core. */
 const parallel = 2
 const maxPartsPerReport = 100
+/** Of all boxes: a daemon that was away for hours takes no larger body. The others follow seconds later. */
+const maxPartsPerExchange = 2_000
 
 type Archived = {
   archive: BoxArchive
@@ -68,7 +70,7 @@ function asker(deps: LoopDeps, archived: Map<string, Archived>, exchange: Exchan
     const nowMs = clock.monotonicMs()
     const areMissing = [...archived.values()].some(({ repository }) => repository === undefined)
     const secrets = nowMs - secretsMs >= (areMissing ? missingEveryMs : secretsEveryMs)
-    const reports = [...archived.values()].map(({ report }) => ({ ...report, parts: report.parts.slice(0, maxPartsPerReport) }))
+    const reports = nextReports([...archived.values()].map(({ report }) => report))
     try {
       let { boxes, nextInMs } = await exchange({ reports, secrets }, signal)
       forgetReported(archived, reports)
@@ -82,6 +84,16 @@ function asker(deps: LoopDeps, archived: Map<string, Archived>, exchange: Exchan
       return archived.size === 0 ? retryMs : againMs
     }
   }
+}
+
+/** As much of the reports as one exchange takes. */
+export function nextReports(reports: readonly ArchiveReport[]): ArchiveReport[] {
+  let left = maxPartsPerExchange
+  return reports.map((report) => {
+    const parts = report.parts.slice(0, Math.min(maxPartsPerReport, left))
+    left -= parts.length
+    return { ...report, parts }
+  })
 }
 
 function forgetReported(archived: ReadonlyMap<string, Archived>, reports: readonly ArchiveReport[]): void {
