@@ -130,7 +130,7 @@ describe.skipIf(!testbedExists())('the archive of a real box', () => {
       async ({ reports, secrets }) => {
         reported.push(...reports.flatMap((report) => report.parts))
         covered = reports[0]?.covered ?? covered
-        return { boxes: [{ slug, boxId, ownershipEpoch, ...(secrets ? { snapshots: { ...repository, env: {} } } : {}) }] }
+        return { boxes: [{ slug, boxId, ownershipEpoch, ...(secrets ? { snapshots: { ...repository, env: {} } } : {}) }], nextInMs: 60_000 }
       },
       over.signal,
     )

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readCompose } from '../../src/agent/boxes/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
@@ -7,7 +8,7 @@ import { type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import { type BoxCommandPayload, whyNoHotCopy } from '../../src/core/boxes/index.ts'
 import { sha256Hex } from '../../src/core/kit/index.ts'
 import { synapseSchemas } from '../support/synapse-schemas.ts'
-import { type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
+import { dockerEnvironment, readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
 import { agentOnBox } from './support/agent-on-box.ts'
 import { type Conversation, converse } from './support/conversation.ts'
 
@@ -89,11 +90,14 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
     const lacks = async () =>
       whyNoHotCopy({ facts: (await deps.servers.databaseFacts(box))?.hotCopy, databaseBytes: null, freeDiskBytes: null }) ?? 'nothing'
     const admin = (text: string) => sql(text, 'postgres')
+    const start = async () => {
+      await engine.start(box.project, ['postgres'])
+      await expect.poll(() => deps.servers.databaseReady(box).catch(() => false), { timeout: 60_000 }).toBe(true)
+    }
     const restart = async (change: string) => {
       expect(await engine.exec(await databaseId(), ['sh', '-c', change])).toMatchObject({ exitCode: 0 })
       await engine.stop(box.project, ['postgres'])
-      await engine.start(box.project, ['postgres'])
-      await expect.poll(() => deps.servers.databaseReady(box).catch(() => false), { timeout: 60_000 }).toBe(true)
+      await start()
     }
     expect(await lacks()).toBe('nothing')
     await admin('alter system set full_page_writes = off')
@@ -124,6 +128,22 @@ describe.skipIf(!testbedExists())('an update of a real box from a hot copy', () 
     await admin('alter system reset all')
     await restart('true')
     expect(await lacks()).toBe('nothing')
+
+    await admin('create table damaged as select n from generate_series(1, 1000) n')
+    const file = await admin(`select pg_relation_filepath('damaged')`)
+    const postgres = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')!
+    await engine.stop(box.project, ['postgres'])
+    const damage = `pg_checksums --enable >/dev/null && printf 'damage' | dd "of=$PGDATA/${file}" bs=1 seek=5000 conv=notrunc status=none`
+    const testbed = readTestbed()
+    const inVolumes = ['--user', 'postgres', '--volumes-from', postgres.id, '--entrypoint', 'sh', postgres.image]
+    await execa(testbed.docker, ['run', '--rm', ...inVolumes, '-c', damage], { env: dockerEnvironment(testbed), extendEnv: false })
+    await start()
+    expect(await lacks()).toBe('nothing')
+    expect((await psql(await databaseId(), 'select count(*) from damaged', 'postgres')).stderr).toMatch(/invalid page/)
+    await expect.poll(lacks).toMatch(/PostgreSQL found 1 damaged page/)
+    await admin('drop table damaged')
+    await admin('select pg_stat_reset()')
+    await expect.poll(lacks).toBe('nothing')
   })
 
   test('a box that dies at its start is rolled back to the copy, with each row that was acknowledged', async () => {

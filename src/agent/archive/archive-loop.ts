@@ -10,7 +10,8 @@ import { type BoxArchive, boxArchive, makeSpools, removeSpool } from './box-arch
 
 type LoopDeps = ArchiveDeps & Readonly<{ boxes: Pick<LocalBoxes, 'list'>; log: Logger }>
 
-const everyMs = 60_000
+/** The daemon failed to answer. */
+const againMs = 60_000
 /** Less than a minute, so that a message is in the store a minute after it was sent. */
 const storeEveryMs = 45_000
 /** A part that the daemon does not know cannot be restored when this host is lost. */
@@ -24,6 +25,8 @@ const missingEveryMs = 60_000
 /** At once: each is a restic, which takes a core. */
 const parallel = 2
 const maxPartsPerReport = 100
+/** Of all boxes: a daemon that was away for hours takes no larger body. The others follow seconds later. */
+const maxPartsPerExchange = 2_000
 
 type Archived = {
   archive: BoxArchive
@@ -67,20 +70,30 @@ function asker(deps: LoopDeps, archived: Map<string, Archived>, exchange: Exchan
     const nowMs = clock.monotonicMs()
     const areMissing = [...archived.values()].some(({ repository }) => repository === undefined)
     const secrets = nowMs - secretsMs >= (areMissing ? missingEveryMs : secretsEveryMs)
-    const reports = [...archived.values()].map(({ report }) => ({ ...report, parts: report.parts.slice(0, maxPartsPerReport) }))
+    const reports = nextReports([...archived.values()].map(({ report }) => report))
     try {
-      let { boxes } = await exchange({ reports, secrets }, signal)
+      let { boxes, nextInMs } = await exchange({ reports, secrets }, signal)
       forgetReported(archived, reports)
       const isNew = boxes.some(({ boxId }) => !archived.has(boxId))
-      if (isNew && !secrets) boxes = (await exchange({ reports: [], secrets: true }, signal)).boxes
+      if (isNew && !secrets) ({ boxes, nextInMs } = await exchange({ reports: [], secrets: true }, signal))
       if (isNew || secrets) secretsMs = nowMs
       await follow(deps, archived, boxes)
-      return everyMs
+      return nextInMs
     } catch (err) {
       if (!signal.aborted) log.debug({ err }, 'cannot exchange the archives with the daemon')
-      return archived.size === 0 ? retryMs : everyMs
+      return archived.size === 0 ? retryMs : againMs
     }
   }
+}
+
+/** As much of the reports as one exchange takes. */
+export function nextReports(reports: readonly ArchiveReport[]): ArchiveReport[] {
+  let left = maxPartsPerExchange
+  return reports.map((report) => {
+    const parts = report.parts.slice(0, Math.min(maxPartsPerReport, left))
+    left -= parts.length
+    return { ...report, parts }
+  })
 }
 
 function forgetReported(archived: ReadonlyMap<string, Archived>, reports: readonly ArchiveReport[]): void {

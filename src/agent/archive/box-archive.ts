@@ -7,7 +7,18 @@ import { fenceFile } from '../boxes/index.ts'
 import type { HeldLog, LocalBox, Repository } from '../ports/index.ts'
 import type { ArchiveDeps, Opened } from './archive.types.ts'
 import { describeBox, writeFacts } from './facts.ts'
-import { copyLog, dropStored, firstPosition, isThere, type Line, nextPosition, type Spool, segmentStart, spoolIn } from './spool.ts'
+import {
+  copyLog,
+  dropStored,
+  firstPosition,
+  hasSameLog,
+  isThere,
+  type Line,
+  nextPosition,
+  type Spool,
+  segmentStart,
+  spoolIn,
+} from './spool.ts'
 import { takeBase } from './take-base.ts'
 
 /** The parts that are new in the store. `covered`: the store has all that was committed until then. `error`: why there is no base of it. */
@@ -57,8 +68,10 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
     isStoring = false
     try {
       if (!opened) {
-        opened = await open(deps, spool, { box, signal })
         const known = await partsOfLine(deps, spool, repository)
+        const { isContinued, ...now } = await open(deps, spool, { box, known, signal })
+        opened = now
+        if (!isContinued) known.length = 0
         parent = known.findLast(({ kind }) => kind === 'log')?.snapshotId
         made = [...known.filter(({ kind }) => kind === 'base'), ...known.filter(({ kind }) => kind === 'log').slice(-maxReportedAgain)]
       }
@@ -107,11 +120,14 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
     const from = (await firstPosition(spool, server)) ?? next
     const tags = { kind: 'log', line: line.line, from: lsnText(from), to: lsnText(flushed), at } as const
     const paths = [spool.folder, now.box.project.folder, ...data.map((one) => one.folder)]
+    const { storing: _, ...former } = line
+    // Killed from here on, the store may have more than was recorded.
+    await spool.saveLine({ ...former, storing: lsnText(flushed) })
     isStoring = true
     const taken = await deps.snapshots.takePart(repository, { slug, tags, paths, exclude: excluded(now), parent }, signal)
     isStoring = false
     parent = taken.id
-    await spool.saveLine({ ...line, stored: lsnText(flushed) })
+    await spool.saveLine({ ...former, stored: lsnText(flushed) })
     await now.log.release(segmentStart(server, flushed))
     if (deps.clock.monotonicMs() - windowSinceMs > windowMs || flushed - from > windowBytes) {
       await dropStored(spool)
@@ -147,37 +163,50 @@ const excluded = ({ box: { project }, data }: Opened): string[] => [
   ...data.filter(({ service }) => service === 'minio').map(({ folder }) => join(folder, '.minio.sys', 'tmp')),
 ]
 
-type Opening = Readonly<{ box: LocalBox; signal: AbortSignal }>
+type Opening = Readonly<{ box: LocalBox; known: readonly ArchivePart[]; signal: AbortSignal }>
 
 /** Keeps the log from now on, and continues the line of the spool if the log since then is complete. */
-async function open(deps: ArchiveDeps, spool: Spool, { box, signal }: Opening): Promise<Opened> {
+async function open(
+  deps: ArchiveDeps,
+  spool: Spool,
+  { box, known, signal }: Opening,
+): Promise<Opened & Readonly<{ isContinued: boolean }>> {
   const log = await deps.servers.holdLog(box, `tenantry_archive_${randomText(deps.random, 8)}`, signal)
   try {
     const { facts, volume, data } = await describeBox(deps, box, log.systemId)
     const { timeline, flushed } = await log.position()
     const server = { dataFolder: facts.paths.database, timeline, segmentBytes: log.segmentBytes }
     const opened = { log, server, facts, data, box, volume }
-    if (!(await isContinued(spool, opened, flushed))) await beginLine(deps, spool, { ...opened, from: log.from })
-    return opened
+    const isContinued = await canContinue(spool, opened, { flushed, known })
+    if (!isContinued) await beginLine(deps, spool, { ...opened, from: log.from })
+    return { ...opened, isContinued }
   } catch (error) {
     await log.end()
     throw error
   }
 }
 
-async function isContinued(spool: Spool, { log, server, volume }: Opened, flushed: bigint): Promise<boolean> {
+type Reached = Readonly<{ flushed: bigint; known: readonly ArchivePart[] }>
+
+/**
+ * False also where host or volume were put back to an earlier state: the positions of the log are used again then, with other content. The store
+ * has log that this spool never stored, or the database has other log than the spool.
+ */
+async function canContinue(spool: Spool, { log, server, volume }: Opened, { flushed, known }: Reached): Promise<boolean> {
   const line = await spool.line()
   if (!line || line.systemId !== log.systemId || line.timeline !== server.timeline || line.volume !== volume) return false
   const stored = lsnValue(line.stored)
   if (flushed < stored || flushed - stored > maxKeptBytes) return false
+  const reached = lsnValue(line.storing ?? line.stored)
+  if (known.some(({ kind, to }) => kind === 'log' && lsnValue(to) > reached && lsnValue(to) > stored)) return false
   const next = (await nextPosition(spool, server)) ?? segmentStart(server, stored)
-  return next >= flushed || isThere(server, next)
+  return (next >= flushed || (await isThere(server, next))) && hasSameLog(spool, server, stored)
 }
 
 /** An agent that died may not have reported its last parts. */
 const maxReportedAgain = 20
 
-async function partsOfLine({ snapshots }: ArchiveDeps, spool: Spool, repository: Repository): Promise<readonly ArchivePart[]> {
+async function partsOfLine({ snapshots }: ArchiveDeps, spool: Spool, repository: Repository): Promise<ArchivePart[]> {
   const line = await spool.line()
   return (await snapshots.list(repository)).flatMap(({ archive }) => (archive && archive.line === line?.line ? archive : []))
 }

@@ -1,6 +1,6 @@
 import { copyFile, mkdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { BoxCommandPayload, SnapshotTaken } from '../../core/boxes/index.ts'
+import { type BoxCommandPayload, lsnValue, type SnapshotTaken } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import {
   clearDump,
@@ -174,7 +174,8 @@ async function recoverSnapshot(run: Run): Promise<SnapshotTaken> {
   await begin(run, 'replay')
   const server = serverOf(run, facts)
   const text = serverText(postgres, run.project, volumeOf(run))
-  await startRecovery(deps, { server, text, target: { dataFolder, owner: postgres.owner, to: payload.to }, signal })
+  const target = { dataFolder, owner: postgres.owner, to: payload.to, logEnd: positions(parts).to }
+  await startRecovery(deps, { server, text, target, signal })
   await begin(run, 'store')
   const { taken } = await takeBoxSnapshot(deps, {
     ...{ box: boxOf(facts), database: server, boxFolder, data, repository, tier: 'recovered', commandId: context.commandId },
@@ -217,13 +218,24 @@ async function fetchDatabase(run: Run, { base }: Parts, { paths, postgres }: Arc
   return dataFolder
 }
 
+/** Of the log from the base on. */
+const positions = ({ base, last }: Parts) => ({
+  from: lsnValue(base.archive?.from ?? '0/0'),
+  to: lsnValue(last.archive?.to ?? '0/0'),
+})
+
+/** Parts overlap by a segment, and a base begins within one. */
+const overlapBytes = 64 * 1024 * 1024
+
 /** The base and all log on the disk of the volumes; dump, media and objects in the work folder. */
-async function reserve({ deps, context, payload, repository }: Run, { base, logs, last }: Parts): Promise<void> {
+async function reserve({ deps, context, payload, repository }: Run, parts: Parts): Promise<void> {
+  const { base, last } = parts
+  const { from, to } = positions(parts)
   const files = (await deps.snapshots.find(repository, base.archive?.data ?? ''))?.totalBytes ?? 0
-  const segments = logs.length * 64 * 1024 * 1024
+  const log = Number(to - from) + overlapBytes
   const volumes = (await deps.engine.volumesFolder()) ?? deps.workFolder
   await reserveDiskSpace(deps.disk, { commandId: context.commandId, what: `recovering ${payload.slug}` }, [
-    { path: volumes, bytes: files + segments },
+    { path: volumes, bytes: files + log },
     { path: deps.workFolder, bytes: last.totalBytes ?? 0 },
     ...spaceForDump(deps.workFolder, repository, files),
   ])

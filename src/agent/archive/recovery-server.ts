@@ -1,5 +1,6 @@
-import { appendFile, writeFile } from 'node:fs/promises'
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { lsnText, lsnValue } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { waitUntil } from '../boxes/index.ts'
@@ -33,10 +34,18 @@ export function serverText({ image, environment, target }: ArchiveFacts['postgre
   })
 }
 
-type Target = Readonly<{ dataFolder: string; owner: ArchiveFacts['postgres']['owner']; to: string | null }>
+type Target = Readonly<{
+  dataFolder: string
+  owner: ArchiveFacts['postgres']['owner']
+  to: string | null
+  /** Where the last part of the log ends. */
+  logEnd: bigint
+}>
 
 /** No connection before the end of the recovery; nothing is sent or waited for elsewhere. */
 const settings = [
+  // The end of the recovery is known by what the server says.
+  "lc_messages = 'C'",
   ...["restore_command = 'false'", "recovery_target_timeline = 'current'", "recovery_target_action = 'promote'", 'hot_standby = off'],
   ...['archive_mode = off', "synchronous_standby_names = ''"],
 ]
@@ -64,12 +73,32 @@ export async function startRecovery(deps: Deps, { server, text, target, signal }
   await writeFileAtomic(server.project.composeFile, text)
   await writeRecovery(target)
   const said = await replay(deps, server, signal)
-  if (said === undefined) return
+  if (said === undefined) return target.to === null ? assertWhole(server, target) : undefined
   if (target.to === null || !notReached.test(said)) throw failed(server, said)
   await deps.engine.discard(server.project, ['postgres'])
   await writeRecovery({ ...target, to: null })
   const again = await replay(deps, server, signal)
   if (again !== undefined) throw failed(server, again)
+  await assertWhole(server, target)
+}
+
+/** The log may be on the disk up to the middle of a record, which is not replayed. */
+const maxRecordBytes = 1024n * 1024n
+
+/** The end of valid log looks like the end of all log. Throws RESTORE_FAILED where the archive has more. */
+async function assertWhole({ slug }: LocalBox, { dataFolder, logEnd }: Target): Promise<void> {
+  const log = join(dataFolder, 'pg_wal')
+  const newest = (await readdir(log))
+    .filter((name) => /^[0-9A-F]{8}\.history$/.test(name))
+    .sort()
+    .at(-1)
+  const text = newest === undefined ? '' : await readFile(join(log, newest), 'utf8')
+  const [, end] = /^\d+\t([0-9A-F]+\/[0-9A-F]+)/.exec(text.trim().split('\n').at(-1) ?? '') ?? []
+  if (end !== undefined && lsnValue(end) + maxRecordBytes >= logEnd) return
+  throw problem(
+    'RESTORE_FAILED',
+    `the archive of ${slug} could be replayed up to ${end ?? 'no known position'}, and its log goes to ${lsnText(logEnd)}. fix: an earlier moment, or a snapshot`,
+  )
 }
 
 const failed = ({ slug }: LocalBox, said: string) => {

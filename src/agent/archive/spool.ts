@@ -1,4 +1,4 @@
-import { chmod, chown, copyFile, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, chown, copyFile, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Lsn } from '../../core/boxes/index.ts'
@@ -15,6 +15,8 @@ const Line = z.object({
   timeline: z.number().int(),
   volume: z.string(),
   stored: Lsn,
+  /** What is about to be stored, or was when the agent died. */
+  storing: Lsn.optional(),
   baseAt: z.string().optional(),
 })
 export type Line = z.infer<typeof Line>
@@ -77,6 +79,18 @@ export async function isThere(server: Server, lsn: bigint): Promise<boolean> {
   const path = join(server.dataFolder, 'pg_wal', nameOf(server, lsn))
   const facts = await lstat(path).catch(() => undefined)
   return facts !== undefined && !(await isUnusedSegment(path, facts.size))
+}
+
+/** Whether the database still has the log that the spool has of its last segment, up to a position. True where one of them has none. */
+export async function hasSameLog(spool: Spool, server: Server, until: bigint): Promise<boolean> {
+  const last = (await segmentsIn(spool)).at(-1)
+  if (last === undefined) return true
+  const bytes = Number(until - startOf(server, last))
+  const there = join(server.dataFolder, 'pg_wal', last.replace(partial, ''))
+  if (bytes <= 0 || !(await isThere(server, startOf(server, last)))) return true
+  const read = async (path: string) => (await readFile(path)).subarray(0, Math.min(bytes, server.segmentBytes))
+  const [own, now] = await Promise.all([read(join(spool.folder, 'wal', last)), read(there)])
+  return own.equals(now)
 }
 
 type Range = Readonly<{ from: bigint; to: bigint; signal: AbortSignal }>

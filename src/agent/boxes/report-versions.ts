@@ -10,6 +10,8 @@ export type ReportDeps = Readonly<{ engine: ContainerEngine; servers: BoxServers
 
 /** Reports what runs in a box: digests from the engine; versions, migrations and size from the servers. Never reads them from the compose file. */
 export async function reportVersions({ engine, servers, clock, findFacts }: ReportDeps, box: LocalBox): Promise<VersionsReport> {
+  // Of two reports, the one that began later knows more.
+  const at = isoNow(clock)
   const [containers, said, database, fence] = await Promise.all([
     engine.containers(box.project),
     servers.serverVersions(box),
@@ -20,7 +22,7 @@ export async function reportVersions({ engine, servers, clock, findFacts }: Repo
   const running = (service: Service) => (of(service)?.state === 'running' ? of(service)?.image : undefined)
   return {
     slug: box.slug,
-    at: isoNow(clock),
+    at,
     installed: {
       migrationsHead: database ? headOf(database.migrations) : 'unknown',
       postgres: installedVersion('postgres', said.postgres, running('postgres')),

@@ -22,7 +22,7 @@ export type BoxWatcher = Readonly<{
    * Checks every open box once a minute until the signal aborts. Calls back each time a part of a box fails, or works again, and once when all
    * boxes were checked first: what an earlier agent reported may be over.
    */
-  run(onChange: () => void, signal: AbortSignal): Promise<void>
+  run(onChange: (project?: string) => void, signal: AbortSignal): Promise<void>
 }>
 
 const everyMs = 60_000
@@ -123,7 +123,7 @@ async function refresh({ boxes, clock }: WatchDeps, watched: Map<string, Watched
   }
 }
 
-type Look = Readonly<{ onChange: () => void; signal: AbortSignal }>
+type Look = Readonly<{ onChange: (project: string) => void; signal: AbortSignal }>
 
 async function look(deps: WatchDeps, one: Watched, { onChange, signal }: Look): Promise<void> {
   const { clock } = deps
@@ -145,7 +145,7 @@ async function look(deps: WatchDeps, one: Watched, { onChange, signal }: Look): 
     one.isKnown = true
     one.isClosed = !check
     one.found = check && { check, restarts: one.restarts.recent(clock.monotonicMs()) }
-    if (one.found && outcomeOf(one.found) !== before) onChange()
+    if (one.found && outcomeOf(one.found) !== before) onChange(one.box.project.name)
   } catch {
     // The engine or a file of the box cannot be read now: the report says so too.
     one.isKnown = true

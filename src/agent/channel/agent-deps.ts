@@ -1,5 +1,5 @@
 import type { VersionsReport } from '../../core/boxes/index.ts'
-import type { ArchiveOrder, ArchiveReport, DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
+import type { ArchiveOrders, ArchiveReport, DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { CommandExecutors } from '../ports/index.ts'
@@ -13,7 +13,7 @@ export type AgentKeys = KeyStore & Readonly<{ rotateAfterMs?: number; asked?(): 
 export type ExchangeArchives = (
   body: Readonly<{ reports: ArchiveReport[]; secrets: boolean }>,
   signal: AbortSignal,
-) => Promise<Readonly<{ boxes: readonly ArchiveOrder[] }>>
+) => Promise<Readonly<ArchiveOrders>>
 
 /** Dependencies of one agent, all injected, so that one process can simulate thousands of agents. */
 export type AgentDeps = Readonly<{
@@ -31,8 +31,8 @@ export type AgentDeps = Readonly<{
   acknowledge?(commandId: string): Promise<void>
   /** Stops a box that now belongs to another host. Returns whether it was here; throws when it cannot be stopped, and then no command is accepted. */
   disown?(box: DisownedBox): Promise<boolean>
-  /** Reports of all boxes or of one. */
-  reports(boxId?: string): Promise<readonly VersionsReport[]>
+  /** Reports of all boxes, or of those asked for. */
+  reports(of?: ReportsOf): Promise<readonly VersionsReport[]>
   machine(): Promise<{ engine: EngineInfo | null; resources: HostResources | null }>
   /** Current resource usage; called once a minute, so it must be cheap. */
   resources?(): Promise<HostResources | null>
@@ -40,10 +40,10 @@ export type AgentDeps = Readonly<{
   keys?: AgentKeys
   /** Protocol versions of this agent; default: those of this program. */
   speaks?: SpokenProtocols
-  /** Emits an event for each change of a box's containers. */
-  changes?(signal: AbortSignal): AsyncIterable<unknown>
-  /** Looks at the boxes until the signal aborts; calls back when what `reports` says of one changed. */
-  watch?(onChange: () => void, signal: AbortSignal): Promise<void>
+  /** Emits an event for each change of a container, also of stacks that are no boxes. */
+  changes?(signal: AbortSignal): AsyncIterable<Readonly<{ project: string }>>
+  /** Looks at the boxes until the signal aborts; calls back when what `reports` says of the box of a project, or of any, changed. */
+  watch?(onChange: (project?: string) => void, signal: AbortSignal): Promise<void>
   /** Stores the archives of boxes until the signal aborts. */
   archive?(exchange: ExchangeArchives, signal: AbortSignal): Promise<void>
   /** Maximum number of boxes changed at once; default 4. */
@@ -53,6 +53,9 @@ export type AgentDeps = Readonly<{
   /** SIGTERM: accept no new commands and drain. */
   signal: AbortSignal
 }>
+
+/** One box, or the one of a compose project. */
+export type ReportsOf = Readonly<{ boxId: string } | { project: string }>
 
 /** Key storage of the agent. The next key is stored before it is announced, so after a crash one stored key is always valid. */
 export type KeyStore = Readonly<{

@@ -181,7 +181,7 @@ export class CommandRunner {
     this.#inHand.delete(id)
     await store.remove(id).catch((err) => log.warn({ err, commandId: id }, 'cannot remove a finished command from the store'))
     if (isReadOnly(kind)) return // it changed nothing
-    const sendReport = async () => client.postReports({ body: { reports: [...(await reports(boxId))] } })
+    const sendReport = async () => client.postReports({ body: { reports: [...(await reports({ boxId }))] } })
     await sendReport().catch((err) => log.debug({ err }, 'could not report after a command')) // hello reports all boxes anyway
   }
 

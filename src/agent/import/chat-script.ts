@@ -232,12 +232,15 @@ for line in sys.stdin:
             damaged.append(path)
     except OSError:
         missing.append(path)
-total = 0
-for folder, _, files in os.walk(base):
+total, links = 0, []
+for folder, folders, files in os.walk(base):
+    if folder == base:
+        folders[:] = [name for name in folders if name not in ('url_cache', 'url_cache_thumbnails')]
+    links += [path for path in (os.path.join(folder, name) for name in folders + files) if os.path.islink(path)]
     for name in files:
         try:
             total += os.lstat(os.path.join(folder, name)).st_size
         except OSError:
             pass
-print(json.dumps({'bytes': total, 'missing': missing, 'damaged': damaged}))
+print(json.dumps({'bytes': total, 'missing': missing, 'damaged': damaged, 'links': links[:10]}))
 `

@@ -1,6 +1,7 @@
 import { constants, type Stats } from 'node:fs'
 import { chmod, chown, copyFile, link, lstat, mkdir, readdir, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { problem } from '../../core/kit/index.ts'
 
 /** User id and group id of the chat server in the box template. */
 const chatUser = { uid: 991, gid: 991 }
@@ -20,16 +21,16 @@ export type Mirrored = Readonly<{ linked: number; copied: number }>
 
 /**
  * Makes a folder like those of the stack, without a change of theirs. It may run again and then takes only what is new: a file that vanished
- * there vanishes here. A shared file is never changed here: where its owner or mode would have to be, it is copied.
+ * there vanishes here. A shared file is never changed here: where its owner or mode would have to be, it is copied. Throws FOLDER_UNSAFE for a
+ * symbolic link: what it names would be left behind.
  */
 export async function mirrorFiles({ sources, into, isMedia, leaveOut = [], signal }: Mirror): Promise<Mirrored> {
   const count = { linked: 0, copied: 0 }
   const present = new Set<string>()
   const owner = isMedia ? chatUser : undefined
   for (const { from, inside } of sources)
-    for (const path of await filesIn(from, signal)) {
+    for (const path of await filesIn(from, { signal, skip: (below) => leaveOut.includes(join(inside, below).split('/')[0] as string) })) {
       const at = join(inside, path)
-      if (leaveOut.includes(at.split('/')[0] as string)) continue
       const facts = await lstat(join(from, path)).catch(ifGone)
       if (!facts?.isFile()) continue
       signal.throwIfAborted()
@@ -40,17 +41,22 @@ export async function mirrorFiles({ sources, into, isMedia, leaveOut = [], signa
       count[result] += 1
       present.add(at)
     }
-  for (const path of await filesIn(into, signal)) if (!present.has(path)) await rm(join(into, path), { force: true })
+  for (const path of await filesIn(into, { signal, skip: () => false })) if (!present.has(path)) await rm(join(into, path), { force: true })
   return count
 }
 
-async function filesIn(folder: string, signal: AbortSignal): Promise<string[]> {
+type Walk = Readonly<{ signal: AbortSignal; skip: (below: string) => boolean }>
+
+async function filesIn(folder: string, { signal, skip }: Walk): Promise<string[]> {
   const found: string[] = []
   const walk = async (below: string): Promise<void> => {
     signal.throwIfAborted()
     const entries = (await readdir(join(folder, below), { withFileTypes: true }).catch(ifGone)) ?? []
     for (const entry of entries) {
       const path = join(below, entry.name)
+      if (skip(path)) continue
+      if (entry.isSymbolicLink())
+        throw problem('FOLDER_UNSAFE', `${join(folder, path)} is a symbolic link. fix: replace it by what it names, or mount that there`)
       if (entry.isDirectory()) await walk(path)
       else if (entry.isFile()) found.push(path)
     }
@@ -83,6 +89,9 @@ async function makeFolders({ from, into, inside }: Tree, below: string, owner: O
   }
 }
 
+/** A time that was set is exact to about a microsecond, whatever the file system stores. */
+const timePrecisionMs = 0.01
+
 type Pair = Readonly<{ source: string; target: string }>
 
 /** A file that vanished meanwhile is undefined. */
@@ -94,7 +103,7 @@ async function putFile(
   const { source, target } = pair
   const former = await lstat(target).catch(ifGone)
   if (former && former.ino === facts.ino && former.dev === facts.dev) return 'linked'
-  if (former && former.size === facts.size && former.mtimeMs === facts.mtimeMs) return 'copied'
+  if (former && former.size === facts.size && Math.abs(former.mtimeMs - facts.mtimeMs) < timePrecisionMs) return 'copied'
   if (former) await rm(target, { force: true })
   if (isShared) {
     const linked = await link(source, target).then(
@@ -113,7 +122,7 @@ async function putFile(
 
 /** Complete under its name, or not there: a copy that was cut off never counts as one. */
 async function copyOf({ source, target }: Pair, facts: Stats, owner: Owner): Promise<boolean> {
-  const part = `${target}.part`
+  const part = `${target}.tenantry-part`
   try {
     await copyFile(source, part, constants.COPYFILE_FICLONE)
   } catch (error) {

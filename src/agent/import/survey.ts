@@ -101,7 +101,7 @@ const found = async <Part>(find: () => Promise<Part>): Promise<Part | Failure> =
 
 const serverNameOf = ({ evidence }: RunningChat): string => String(effectiveSettings(evidence.config).get('server_name')?.value ?? '')
 
-const Checked = z.object({ bytes: z.number(), missing: z.array(z.string()), damaged: z.array(z.string()) })
+const Checked = z.object({ bytes: z.number(), missing: z.array(z.string()), damaged: z.array(z.string()), links: z.array(z.string()) })
 
 const Listed = z.object({ named: z.number().int(), sample: z.array(z.string()) })
 
@@ -126,9 +126,15 @@ async function mediaEvidence(
   const checked = exitCode === 0 ? Checked.safeParse(asJson(stdout)) : undefined
   if (!checked?.success)
     throw problem('BOX_UNHEALTHY', `The media in ${mediaPath} of ${container.name} cannot be read: exit code ${exitCode}`)
+  const { links, ...state } = checked.data
+  if (links.length > 0)
+    throw problem(
+      'BOX_UNHEALTHY',
+      `Media of ${container.name} are symbolic links, and what they name would be left behind: ${links.slice(0, 3).join(', ')}. fix: replace them by what they name, or mount that there`,
+    )
   return {
     path: mediaPath,
-    ...checked.data,
+    ...state,
     named,
     checked: sample.length,
     isLinkable: await isLinkable(folder, await engine.volumesFolder()),

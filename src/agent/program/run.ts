@@ -15,7 +15,7 @@ import {
   readFence,
   reportVersions,
 } from '../boxes/index.ts'
-import { type CommandStore, commandStore, runAgent } from '../channel/index.ts'
+import { type CommandStore, commandStore, type ReportsOf, runAgent } from '../channel/index.ts'
 import { sweepDrills } from '../drill/index.ts'
 import {
   type BoxLock,
@@ -100,7 +100,7 @@ async function serve(machine: Machine, { settings, host, log }: Served) {
       const hardened = await endSoftLogouts({ ...host, ...here, clock }).catch(() => [])
       if (hardened.length > 0) log.info({ boxes: hardened }, 'logins of before a restore are over: the edge passes logouts on as they are')
     },
-    reports: async (boxId) => (await reportBoxes({ host, machine, log }, boxId)).map((report) => withWatch(watcher, report)),
+    reports: async (of) => (await reportBoxes({ host, machine, log }, of)).map((report) => withWatch(watcher, report)),
     machine: () => describeMachine(host, settings),
     resources: async () => {
       const resources = await hostResources(host, settings)
@@ -196,10 +196,10 @@ function withWatch(watcher: BoxWatcher, report: VersionsReport): VersionsReport 
 /** Skips boxes that cannot be read. */
 async function reportBoxes(
   { host, machine, log }: { host: LocalHost; machine: Machine; log: Logger },
-  boxId?: string,
+  of?: ReportsOf,
 ): Promise<VersionsReport[]> {
   for (const slug of await host.boxes.unreadable()) log.error({ slug }, 'box record is damaged: move it away and adopt the box again')
-  const boxes = (await host.boxes.list()).filter((box) => boxId === undefined || box.boxId === boxId)
+  const boxes = (await host.boxes.list()).filter((box) => !of || ('boxId' in of ? box.boxId === of.boxId : box.project.name === of.project))
   const reports = await Promise.allSettled(boxes.map((box) => reportVersions({ ...host, clock: machine.clock }, box)))
   for (const [at, one] of reports.entries())
     if (one.status === 'rejected') log.warn({ slug: boxes[at]?.slug, err: one.reason }, 'cannot read a box')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { BoxMigration, CommandOutputs, CommandSecrets, LogBatch, Progress, VersionsReport } from '../boxes/index.ts'
 import { agent, type Contract, Counter, empty, endpoint, open } from '../contract/index.ts'
-import { ArchiveOrder, ArchiveReport } from './archive-exchange.ts'
+import { ArchiveOrders, ArchiveReport } from './archive-exchange.ts'
 import { CommandError, CommandId, CommandStatus } from './command.ts'
 import { EngineInfo, HostName, HostResources } from './host.ts'
 import { channelLimits } from './protocol.ts'
@@ -222,7 +222,7 @@ export const agentContract = {
       reports: z.array(ArchiveReport).max(channelLimits.reports),
       secrets: z.boolean().meta({ description: 'Also return the repositories; keep them in memory only' }),
     }),
-    returns: z.object({ boxes: z.array(ArchiveOrder).max(channelLimits.reports) }),
+    returns: ArchiveOrders,
     problems: ['CONFIG', 'SNAPSHOT_STORE_UNAVAILABLE'],
     summary: 'Report what was archived, and list the boxes whose archive this host stores',
   }),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ArchivePart, CommandSecrets } from '../boxes/index.ts'
+import { channelLimits } from './protocol.ts'
 
 /** The parts of an archive that an agent stored since its last report. */
 export const ArchiveReport = z.object({
@@ -20,3 +21,10 @@ export const ArchiveOrder = z.object({
   snapshots: CommandSecrets.shape.snapshots,
 })
 export type ArchiveOrder = z.infer<typeof ArchiveOrder>
+
+export const ArchiveOrders = z.object({
+  boxes: z.array(ArchiveOrder).max(channelLimits.reports),
+  /** Until the agent asks again: longer while no tier has an archive. */
+  nextInMs: z.number().int().min(1000).max(3_600_000),
+})
+export type ArchiveOrders = z.infer<typeof ArchiveOrders>

@@ -8,7 +8,7 @@ export {
   type HeldCommand,
   type LeasedCommand,
 } from './agent-contract.ts'
-export { ArchiveOrder, ArchiveReport } from './archive-exchange.ts'
+export { ArchiveOrder, ArchiveOrders, ArchiveReport } from './archive-exchange.ts'
 export { addSteps, type CommandError, type CommandStatus, type CommandView, type FirstReport, isFinal } from './command.ts'
 export { type HostView, hostsContract } from './contract.ts'
 export { type DiskSample, fullAt, isDiskShort, isDiskUrgent, withSample } from './disk-forecast.ts'

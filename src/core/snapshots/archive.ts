@@ -13,27 +13,30 @@ export type ArchiveRange = Readonly<{ from: string; to: string }>
  * The base and the log to restore a moment; undefined where no chain reaches it. Of several the newest base is taken: it needs the least log.
  */
 export function chainTo(archive: Archive, to: string | 'latest'): ArchiveChain | undefined {
-  const chains = basesOf(archive).flatMap((base) => {
-    if (to !== 'latest' && base.at > to) return []
-    const chain = chainFrom(archive, base, to === 'latest' ? undefined : to)
-    return chain && (to === 'latest' || chain.at >= to) ? [chain] : []
+  const until = to === 'latest' ? undefined : to
+  const chains = linesOf(archive.parts).flatMap((line) => {
+    const bases = until === undefined ? line.bases : line.bases.filter(({ at }) => at <= until)
+    return bases.flatMap((base) => chainFrom(line, base, { covered: archive.covered, until }) ?? [])
   })
   const isBetter = (one: ArchiveChain, best: ArchiveChain) =>
     to === 'latest' && one.at !== best.at ? one.at > best.at : one.base.at > best.base.at
-  return chains.reduce<ArchiveChain | undefined>((best, one) => (best && !isBetter(one, best) ? best : one), undefined)
+  return chains
+    .filter(({ at }) => until === undefined || at >= until)
+    .reduce<ArchiveChain | undefined>((best, one) => (best && !isBetter(one, best) ? best : one), undefined)
 }
 
 /** The moments that can be restored, the newest first; ranges that meet on one line are one. */
-export function archiveRanges(archive: Archive): ArchiveRange[] {
-  const ranges = new Map<string, ArchiveRange & Readonly<{ line: string }>>()
-  for (const base of basesOf(archive)) {
-    const chain = chainFrom(archive, base, undefined)
-    if (!chain) continue
-    const end = `${base.line} ${chain.at}`
-    const known = ranges.get(end)
-    ranges.set(end, { line: base.line, from: known && known.from < base.at ? known.from : base.at, to: chain.at })
-  }
-  return [...ranges.values()].map(({ from, to }) => ({ from, to })).sort((a, b) => (a.to < b.to ? 1 : -1))
+export function archiveRanges({ parts, covered }: Archive): ArchiveRange[] {
+  const ranges = new Map<string, ArchiveRange>()
+  for (const line of linesOf(parts))
+    for (const base of line.bases) {
+      const chain = chainFrom(line, base, { covered, until: undefined })
+      if (!chain) continue
+      const end = `${base.line} ${chain.at}`
+      const known = ranges.get(end)
+      ranges.set(end, { from: known && known.from < base.at ? known.from : base.at, to: chain.at })
+    }
+  return [...ranges.values()].sort((a, b) => (a.to < b.to ? 1 : -1))
 }
 
 /** A moment of the archive, each as likely as another; `fraction` from 0 to 1. Undefined where there is none. */
@@ -47,36 +50,61 @@ export function momentAt(ranges: readonly ArchiveRange[], fraction: number): str
   return undefined
 }
 
-const basesOf = ({ parts }: Archive): ArchivePart[] => parts.filter(({ kind }) => kind === 'base')
+type Log = Readonly<{ part: ArchivePart; from: bigint; to: bigint }>
 
-/** Follows the log from a base up to the first part that has the moment, or as far as it goes. */
-function chainFrom({ parts, covered }: Archive, base: ArchivePart, until: string | undefined): ArchiveChain | undefined {
-  const ofLine = parts.filter(({ kind, line }) => kind === 'log' && line === base.line)
-  const newest = ofLine.reduce<ArchivePart | undefined>((last, one) => (last && !reachesFurther(one, last) ? last : one), undefined)
-  // An idle box writes nothing, so its last part also has the later moments.
-  const atOf = (part: ArchivePart) => (part === newest && covered?.line === part.line && covered.at > part.at ? covered.at : part.at)
-  const logs: ArchivePart[] = []
-  let position = lsnValue(base.from)
-  const isComplete = () => position >= lsnValue(base.to)
-  for (;;) {
-    const next = ofLine.filter(({ from, to }) => lsnValue(from) <= position && lsnValue(to) > position)
-    const best = next.reduce<ArchivePart | undefined>((found, one) => (found && !isPreferred(one, found) ? found : one), undefined)
-    if (!best) break
-    logs.push(best)
-    position = lsnValue(best.to)
-    if (until !== undefined && isComplete() && atOf(best) >= until) break
-  }
-  const last = logs.at(-1)
-  return last && isComplete() ? { base, logs, at: atOf(last) } : undefined
+/** The parts of one line. A busy box makes about 2,000 a day: their positions are read once, and nothing compares each with each. */
+type Line = Readonly<{
+  bases: readonly ArchivePart[]
+  /** By their beginning. */
+  logs: readonly Log[]
+  newest: ArchivePart | undefined
+}>
 
-  function isPreferred(one: ArchivePart, found: ArchivePart): boolean {
-    const [has, had] = [one, found].map((part) => until !== undefined && atOf(part) >= until)
-    if (has !== had) return has === true
-    return has ? reachesFurther(found, one) : reachesFurther(one, found)
+function linesOf(parts: readonly ArchivePart[]): Line[] {
+  const lines = new Map<string, { bases: ArchivePart[]; logs: Log[] }>()
+  for (const part of parts) {
+    const line = lines.get(part.line) ?? { bases: [], logs: [] }
+    lines.set(part.line, line)
+    if (part.kind === 'base') line.bases.push(part)
+    else line.logs.push({ part, from: lsnValue(part.from), to: lsnValue(part.to) })
   }
+  return [...lines.values()].map(({ bases, logs }) => ({
+    ...{ bases, newest: furthestOf(logs)?.part },
+    logs: logs.sort((a, b) => compared(a.from, b.from)),
+  }))
 }
 
-const reachesFurther = (one: ArchivePart, other: ArchivePart): boolean => lsnValue(one.to) > lsnValue(other.to)
+const compared = <Value extends bigint | string>(a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const furthestOf = (logs: readonly Log[]): Log | undefined =>
+  logs.reduce<Log | undefined>((last, one) => (last && one.to <= last.to ? last : one), undefined)
+
+type Reach = Readonly<{ covered: Archive['covered']; until: string | undefined }>
+
+/** Follows the log from a base up to the first part that has the moment, or as far as it goes. */
+function chainFrom({ logs, newest }: Line, base: ArchivePart, { covered, until }: Reach): ArchiveChain | undefined {
+  // An idle box writes nothing, so its last part also has the later moments.
+  const atOf = (part: ArchivePart) => (part === newest && covered?.line === part.line && covered.at > part.at ? covered.at : part.at)
+  const complete = lsnValue(base.to)
+  const ends = ({ part, to }: Log) => until !== undefined && to >= complete && atOf(part) >= until
+  const chain: ArchivePart[] = []
+  let position = lsnValue(base.from)
+  let [furthest, last]: [Log | undefined, Log | undefined] = [undefined, undefined]
+  for (let next = 0; ; ) {
+    for (let log = logs[next]; log && log.from <= position; log = logs[++next]) {
+      if (log.to <= position) continue
+      if (!furthest || log.to > furthest.to) furthest = log
+      if (ends(log) && (!last || log.to < last.to)) last = log
+    }
+    const found = last ?? furthest
+    if (!found || found.to <= position) break
+    chain.push(found.part)
+    position = found.to
+    if (last) break
+  }
+  const end = chain.at(-1)
+  return end && position >= complete ? { base, logs: chain, at: atOf(end) } : undefined
+}
 
 type ArchiveRule = Readonly<{ days: number /** ISO. */; now: string }>
 
@@ -88,16 +116,13 @@ const dayMs = 24 * 60 * 60_000
  */
 export function expiredParts(parts: readonly ArchivePart[], { days, now }: ArchiveRule): string[] {
   const since = new Date(Date.parse(now) - days * dayMs).toISOString()
-  return [...new Set(parts.map(({ line }) => line))].flatMap((line) => {
-    const ofLine = parts.filter((part) => part.line === line)
-    return expiredOfLine(ofLine, since).flatMap(({ snapshotId, data }) => (data === undefined ? [snapshotId] : [snapshotId, data]))
-  })
+  return linesOf(parts).flatMap((line) =>
+    expiredOfLine(line, since).flatMap(({ snapshotId, data }) => (data === undefined ? [snapshotId] : [snapshotId, data])),
+  )
 }
 
-function expiredOfLine(parts: readonly ArchivePart[], since: string): ArchivePart[] {
-  const bases = parts.filter(({ kind }) => kind === 'base')
-  const logs = parts.filter(({ kind }) => kind === 'log')
-  const isUsed = logs.some(({ at }) => at > since)
+function expiredOfLine({ bases, logs }: Line, since: string): ArchivePart[] {
+  const isUsed = logs.some(({ part }) => part.at > since)
   const oldest = bases
     .filter(({ at }) => at <= since)
     .reduce<ArchivePart | undefined>((last, one) => (last && last.at >= one.at ? last : one), undefined)
@@ -106,23 +131,38 @@ function expiredOfLine(parts: readonly ArchivePart[], since: string): ArchivePar
     .map(({ from }) => lsnValue(from))
     .reduce<bigint | undefined>((least, one) => (least === undefined || one < least ? one : least), undefined)
   // The first base of a line may still be on its way.
-  const isNeeded = ({ to, at }: ArchivePart) => (first === undefined ? at > since : lsnValue(to) > first)
-  const expired = logs.filter((log) => !isNeeded(log) || logs.some((other) => replaces(other, log)))
-  return [...bases.filter((base) => !keptBases.includes(base)), ...expired]
+  const isNeeded = ({ to, part }: Log) => (first === undefined ? part.at > since : to > first)
+  const kept = unreplaced(logs.filter(isNeeded))
+  return [...bases.filter((base) => !keptBases.includes(base)), ...logs.filter((log) => !kept.has(log)).map(({ part }) => part)]
 }
 
-/** All log of the one is in the other too. Of equal parts one stays. */
-function replaces(other: ArchivePart, log: ArchivePart): boolean {
-  if (other === log || lsnValue(other.from) > lsnValue(log.from) || lsnValue(other.to) < lsnValue(log.to) || other.at < log.at) return false
-  const isEqual = other.from === log.from && other.to === log.to && other.at === log.at
-  return !isEqual || other.snapshotId > log.snapshotId
+/** The parts without the log that a later part has as well. */
+export function partsInUse(parts: readonly ArchivePart[]): ReadonlySet<ArchivePart> {
+  const lines = linesOf(parts)
+  return new Set(lines.flatMap(({ bases, logs }) => [...bases, ...[...unreplaced(logs)].map(({ part }) => part)]))
+}
+
+/** The log of which no other part has all. Of equal parts one stays. */
+function unreplaced(logs: readonly Log[]): ReadonlySet<Log> {
+  const kept: Log[] = []
+  const furthestFirst = (a: Log, b: Log) =>
+    compared(b.to, a.to) || compared(a.from, b.from) || compared(b.part.at, a.part.at) || compared(b.part.snapshotId, a.part.snapshotId)
+  for (const log of logs.toSorted(furthestFirst))
+    if (!kept.some((other) => other.from <= log.from && other.part.at >= log.part.at)) kept.push(log)
+  return new Set(kept)
 }
 
 /** `2026-11-27 14:03` and the like, in UTC; undefined for what is no moment. */
 export function readMoment(text: string): string | undefined {
   const [, day, time, seconds = ':00', zone = 'Z'] =
     /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2})(:\d{2}(?:\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.exec(text.trim()) ?? []
-  if (day === undefined) return undefined
+  if (day === undefined || !isDay(day)) return undefined
   const at = new Date(`${day}T${time}${seconds}${zone}`)
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString()
+}
+
+/** JavaScript takes 30 February for 2 March. */
+function isDay(day: string): boolean {
+  const at = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day)
 }

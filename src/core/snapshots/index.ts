@@ -8,6 +8,7 @@ export {
   chainTo,
   expiredParts,
   momentAt,
+  partsInUse,
   readMoment,
 } from './archive.ts'
 export { type ProofSummary, Snapshot, SnapshotStatus, snapshotsContract } from './contract.ts'

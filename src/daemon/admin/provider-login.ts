@@ -10,7 +10,7 @@ import { accountById, accountOfSubject, type ProviderIdentity, type StoredAccoun
 import type { AdminDeps } from './deps.ts'
 import { shown } from './login.ts'
 import type { CompanyLogin, ProviderLogin } from './login-provider.ts'
-import { addSession, sessionExpiry, sessionMs } from './sessions.ts'
+import { addSession, endSessions, sessionExpiry, sessionMs } from './sessions.ts'
 import { tokenHash } from './tokens.ts'
 
 type Deps = AdminDeps
@@ -107,7 +107,7 @@ function roleOf({ company, totpRequired }: WithCompany, { claims }: ProviderLogi
 const listed = (claim: unknown): string => textsOf(claim).join(', ').slice(0, 100) || 'none'
 
 async function accountFor(deps: WithTx<WithCompany>, person: ProviderLogin, role: AdminRole): Promise<StoredAccount> {
-  const { tx, clock } = deps
+  const { tx, clock, totpRequired } = deps
   const found = await accountOfSubject(tx, person)
   const account = found ?? (await insertAccount(deps, person, role))
   if (!account.active) throw problem('LOGIN_FAILED', `Account ${account.name} is disabled.`)
@@ -118,7 +118,9 @@ async function accountFor(deps: WithTx<WithCompany>, person: ProviderLogin, role
     .where('id', '=', account.id)
     .execute()
   if (account.role === role) return account
-  await publishRevocation(tx, clock, { kind: 'admin-account', subject: account.id })
+  // Sessions of the former role may have been opened without a second factor.
+  if (requiresTotp(role, totpRequired) && !requiresTotp(account.role, totpRequired)) await endSessions(deps, account.id)
+  else await publishRevocation(tx, clock, { kind: 'admin-account', subject: account.id })
   const data = { from: account.role, to: role }
   await recordAudit(tx, clock, { actor: provider, action: 'account.role-changed', subject: account.name, data })
   return { ...account, role }

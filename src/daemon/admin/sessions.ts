@@ -73,7 +73,7 @@ async function endSession(tx: Tx, clock: Clock, id: string): Promise<boolean> {
   return true
 }
 
-/** Ends all sessions of an account, except one if given. */
+/** Ends all sessions of an account, except one if given, and the logins of command lines that it approved. */
 export async function endSessions({ tx, clock }: Readonly<{ tx: Tx; clock: Clock }>, accountId: string, except?: string): Promise<void> {
   await tx
     .updateTable('admin_sessions')
@@ -82,6 +82,7 @@ export async function endSessions({ tx, clock }: Readonly<{ tx: Tx; clock: Clock
     .where('revoked_at', 'is', null)
     .$if(except !== undefined, (query) => query.where('id', '!=', except as string))
     .execute()
+  await tx.deleteFrom('admin_cli_logins').where('account_id', '=', accountId).execute()
   await publishRevocation(tx, clock, { kind: 'admin-account', subject: accountId })
 }
 

@@ -44,7 +44,7 @@ export function agentRoutes(deps: HostsDeps) {
       await storeOutputs(deps, { agent: actor, held: { ...params, leaseToken: body.leaseToken } }, body.outputs)
       return undefined
     }),
-    archives: known(async ({ actor, body }) => (await deps.archives?.(actor.hostId, body)) ?? { boxes: [] }),
+    archives: known(async ({ actor, body }) => (await deps.archives?.(actor.hostId, body)) ?? { boxes: [], nextInMs: 300_000 }),
     boxMigrations: known(async () => ({ migrations: [...boxes.migrations] })),
     postReports: known(async ({ actor, body }) => {
       await db.transaction().execute((tx) => boxes.reportHandler(tx, actor.hostId, body.reports))

@@ -6,7 +6,7 @@ import type {
   CommandSecrets,
   VersionsReport,
 } from '../../core/boxes/index.ts'
-import type { ArchiveOrder, ArchiveReport } from '../../core/hosts/index.ts'
+import type { ArchiveOrders, ArchiveReport } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
@@ -60,7 +60,7 @@ export type HostsDeps = Readonly<{
   baseUrl: string
   agents: AgentTimes
   /** Stores what a host archived, and returns the boxes whose archive it stores; absent: none. */
-  archives?: (hostId: string, body: ArchiveExchange) => Promise<{ boxes: ArchiveOrder[] }>
+  archives?: (hostId: string, body: ArchiveExchange) => Promise<ArchiveOrders>
   /** Supported protocol versions; default: those of this program. */
   protocols?: readonly number[]
   boxes: BoxPort

@@ -1,5 +1,5 @@
 import { type Plan, type Tier, tierOf } from '../../core/boxes/index.ts'
-import type { ArchiveOrder, ArchiveReport } from '../../core/hosts/index.ts'
+import type { ArchiveOrder, ArchiveOrders, ArchiveReport } from '../../core/hosts/index.ts'
 import type { TenantId } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { recordParts, recordState } from './archive.repo.ts'
@@ -36,7 +36,7 @@ type Body = Readonly<{ reports: readonly ArchiveReport[]; secrets: boolean }>
  * Registers what a host stored, and returns the boxes whose archive it stores. Reports about boxes of other hosts are ignored. A box without a
  * known repository gets none: its first snapshot makes it.
  */
-export async function exchangeArchives(deps: Deps, hostId: string, { reports, secrets }: Body): Promise<{ boxes: ArchiveOrder[] }> {
+export async function exchangeArchives(deps: Deps, hostId: string, { reports, secrets }: Body): Promise<ArchiveOrders> {
   const { db, clock, archive } = deps
   const boxes = await archivedBoxes(db, archive.tiers, hostId)
   const byId = new Map(boxes.map((box) => [box.id, box]))
@@ -51,7 +51,8 @@ export async function exchangeArchives(deps: Deps, hostId: string, { reports, se
         await recordState({ tx, clock }, box, report)
       }
     })
-  return { boxes: await Promise.all(boxes.map(async (box) => orderOf(deps, box, secrets))) }
+  const isUsed = Object.values(archive.tiers).some(Boolean)
+  return { boxes: await Promise.all(boxes.map(async (box) => orderOf(deps, box, secrets))), nextInMs: isUsed ? 60_000 : 300_000 }
 }
 
 async function orderOf(deps: Deps, { id: boxId, slug, ownershipEpoch, tenantId }: ArchivedBox, secrets: boolean): Promise<ArchiveOrder> {

@@ -1,7 +1,8 @@
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AgentError, type ListedSnapshot, type RepositoryReport, SnapshotTaken } from '../../core/boxes/index.ts'
+import { type AgentError, type ArchivePart, type ListedSnapshot, type RepositoryReport, SnapshotTaken } from '../../core/boxes/index.ts'
 import { asJson, plural, problem } from '../../core/kit/index.ts'
+import { partsInUse } from '../../core/snapshots/index.ts'
 import type { Repository, StoredSnapshot } from './repository.ts'
 import { namesDamage, readBrokenPacks, readFreedBytes, readSnapshots } from './restic-output.ts'
 import { lostRepository, resticProblem } from './restic-problem.ts'
@@ -125,8 +126,10 @@ export type Tending = Readonly<{
   check: 'none' | CheckDepth
 }>
 
-/** Limits of the contract; the newest snapshots are returned. */
-const [maxListed, maxParts] = [5_000, 10_000]
+/** Limit of the contract; the newest snapshots are returned. */
+const maxListed = 5_000
+/** So many fit into the result of a command beside the snapshots. */
+const maxParts = 3_000
 
 /**
  * Removes snapshots, prunes, checks and lists, in this order. Idempotent. Throws VALIDATION for a partial id and the errors of
@@ -148,8 +151,15 @@ export async function maintainRepository(
     .filter(({ archive }) => !archive)
     .slice(-maxListed)
     .map(listed)
-  const archive = stored.flatMap((one) => one.archive ?? []).slice(-maxParts)
+  const archive = reportedParts(stored.flatMap((one) => one.archive ?? []))
   return { forgotten, present, archive, freedBytes, check: checked, repositoryId }
+}
+
+/** The newest, and before all those that a recovery may use: of the others more are listed each time some are removed. */
+function reportedParts(parts: readonly ArchivePart[]): ArchivePart[] {
+  if (parts.length <= maxParts) return [...parts]
+  const inUse = partsInUse(parts)
+  return [...parts.filter((part) => !inUse.has(part)), ...inUse].slice(-maxParts)
 }
 
 /** A warm copy has no tier, so that retention ignores it. */

@@ -36,17 +36,17 @@ async function anAgent(change: Partial<AgentDeps> = {}) {
   const identity = await world.enrol('host-1')
   const leaving = new AbortController()
   const wakers = new Set<() => void>()
-  let happened = 0
+  const happened: string[] = []
   let broken = false
   const wake = () => {
     for (const one of wakers) one()
     wakers.clear()
   }
-  const happen = () => {
-    happened += 1
+  const happen = (project = 'box-north') => {
+    happened.push(project)
     wake()
   }
-  const reports: { boxId: string | undefined; atMs: number; saw: number }[] = []
+  const reports: { of: unknown; atMs: number; saw: number }[] = []
   const deps: AgentDeps = {
     clock: world.clock,
     random: systemRandom,
@@ -55,17 +55,17 @@ async function anAgent(change: Partial<AgentDeps> = {}) {
     agentVersion: '0.1.0',
     executors: new Proxy({}, { get: () => async () => ({ report: aReport() }) }) as CommandExecutors,
     store: commandStore(memoryStore()),
-    reports: async (boxId) => {
-      reports.push({ boxId, atMs: world.clock.monotonicMs(), saw: happened })
-      return [aReport()]
+    reports: async (of) => {
+      reports.push({ of, atMs: world.clock.monotonicMs(), saw: happened.length })
+      return of && 'project' in of && of.project === 'kitchen' ? [] : [aReport()]
     },
     machine: async () => ({ engine: null, resources: null }),
     changes: async function* (signal) {
-      let seen = happened
+      let seen = happened.length
       signal.addEventListener('abort', () => wake(), { once: true })
       while (!signal.aborted) {
         if (broken) throw new Error('the engine went away')
-        for (; seen < happened; seen++) yield seen
+        for (; seen < happened.length; seen++) yield { project: happened[seen] as string }
         await new Promise<void>((resolve) => wakers.add(resolve))
       }
     },
@@ -91,7 +91,7 @@ async function anAgent(change: Partial<AgentDeps> = {}) {
 
 test('an agent reports every box when it connects', async () => {
   const { reports } = await anAgent()
-  expect(reports.map(({ boxId }) => boxId)).toEqual([undefined])
+  expect(reports.map(({ of }) => of)).toEqual([undefined])
   expect(world.told.reports[0]).toMatchObject({ reports: [aReport()] })
 })
 
@@ -101,7 +101,7 @@ test('after each command the box that it was for is reported, except after a que
   await until(() => world.told.results.length === 1)
   await world.enqueue({ id: 'r1.b1.1.check', hostId: identity.hostId, kind: 'tenant-box.healthcheck' } as never)
   await until(() => world.told.reports.length === 2)
-  expect(reports.map(({ boxId }) => boxId)).toEqual([undefined, 'box_1'])
+  expect(reports.map(({ of }) => of)).toEqual([undefined, { boxId: 'box_1' }])
 })
 
 test('the death of a container is reported within seconds', async () => {
@@ -109,7 +109,26 @@ test('the death of a container is reported within seconds', async () => {
   const diedMs = world.clock.monotonicMs()
   happen()
   await until(() => world.told.reports.length === 2)
-  expect(reports.at(-1)!.atMs - diedMs).toBeLessThan(5_000)
+  expect(reports.at(-1)!.atMs - diedMs).toBeLessThan(1_500)
+})
+
+test('a change is reported of its box alone, at once whatever was reported before, and of a foreign stack not at all', async () => {
+  let onChange: (project?: string) => void = () => {}
+  const { reports, happen } = await anAgent({
+    watch: async (change) => {
+      onChange = change
+    },
+  })
+  onChange()
+  await until(() => world.told.reports.length === 2)
+  happen('box-south')
+  happen('kitchen')
+  happen('box-south')
+  await until(() => world.told.reports.length === 3)
+  for (let second = 0; second < 60; second++) await turn(1_000)
+  expect(reports.map(({ of }) => of)).toEqual([undefined, undefined, { project: 'box-south' }, { project: 'kitchen' }])
+  expect(reports.at(-1)!.atMs - reports[1]!.atMs).toBeLessThan(1_500)
+  expect(world.told.reports).toHaveLength(3)
 })
 
 test('a container that exits every second for ten minutes causes few reports, and its last exit is reported', async () => {

@@ -718,22 +718,20 @@ test('a command file that cannot be read is set aside, and the agent starts all 
 })
 
 test('what happens to containers is reported once for many events', async () => {
-  const asked: (string | undefined)[] = []
+  const asked: unknown[] = []
   let [isFollowed, happen] = [false, () => {}]
   const happened = new Promise<void>((resolve) => {
     happen = resolve
   })
   await anAgent(answer, {
-    reports: async (boxId) => {
-      asked.push(boxId)
+    reports: async (of) => {
+      asked.push(of)
       return [aReport()]
     },
     changes: async function* () {
       isFollowed = true
       await happened
-      yield 1
-      yield 2
-      yield 3
+      for (let n = 0; n < 3; n++) yield { project: 'box-north' }
       await new Promise(() => undefined)
     },
   })

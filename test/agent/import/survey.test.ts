@@ -8,7 +8,7 @@ import { isFound } from '../../../src/core/boxes/index.ts'
 
 // Stacks as people have them, by the recorded answers of their programs: what is found, and what an import would stop.
 
-type Answers = Readonly<{ chat?: object; backends?: readonly object[]; database?: object; rows?: object }>
+type Answers = Readonly<{ media?: object; chat?: object; backends?: readonly object[]; database?: object; rows?: object }>
 
 const aContainer = (name: string, address: string, change: Partial<HostContainer> = {}): HostContainer => ({
   ...{ id: `id-${name}`, name: `linden-${name}-1`, project: 'linden', service: name, image: `${name}:1`, command: [] },
@@ -45,7 +45,11 @@ async function surveyOf(answers: Answers = {}, containers: readonly HostContaine
   const exec: ContainerEngine['exec'] = async (id, argv, options) => {
     const sql = String(options?.stdin ?? '')
     if (id === chat.id && argv[0] === 'python3')
-      return say(argv.at(-1) === '/data/media_store' ? { bytes: 0, missing: [], damaged: [] } : { ...chatFacts, ...answers.chat })
+      return say(
+        argv.at(-1) === '/data/media_store'
+          ? { bytes: 0, missing: [], damaged: [], links: [], ...answers.media }
+          : { ...chatFacts, ...answers.chat },
+      )
     if (id !== postgres.id || argv[0] !== 'psql') return { exitCode: 127, stdout: '', stderr: '' }
     if (sql === 'select 1;') return say('1')
     if (sql.includes('pg_stat_activity')) return say(answers.backends ?? [backend])
@@ -102,4 +106,9 @@ test('a role that may not read all is found before the chat is asked for its row
 test('extensions stay behind, and the dump leaves them out', async () => {
   expect((await surveyOf({ database: { extensions: ['pg_trgm'] } })).stack?.database.hasExtensions).toBe(true)
   expect((await surveyOf()).stack?.database.hasExtensions).toBe(false)
+})
+
+test('media behind symbolic links are refused before anything stops', async () => {
+  const { evidence } = await surveyOf({ media: { links: ['/data/media_store/local_content'] } })
+  expect(evidence.media).toMatchObject({ failure: expect.stringContaining('/data/media_store/local_content. fix:') })
 })

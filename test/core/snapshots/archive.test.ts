@@ -60,6 +60,28 @@ describe('the chain to a moment', () => {
   })
 })
 
+describe('an archive of a week that was never thinned', () => {
+  const segment = 16 * 1024 * 1024
+  /** A part each 45 seconds, and a new window each hour. */
+  const parts = Array.from({ length: 7 * 1900 }, (_, n) => {
+    const window = Math.floor((n - (n % 80)) * 12_345)
+    return log({ from: window - (window % segment), to: (n + 1) * 12_345, at: n * 0.75 })
+  })
+  const bases = Array.from({ length: 7 }, (_, n) => base({ from: n * 1900 * 12_345, to: n * 1900 * 12_345 + 100, at: n * 1425 }))
+  const whole = only([...bases, ...parts])
+
+  test('is worked out without stopping the daemon', () => {
+    const began = performance.now()
+    const expired = new Set(expiredParts(whole.parts, { days: 14, now: minute(7 * 1425) }))
+    expect(whole.parts.length - expired.size).toBeLessThan(7 * 40)
+    expect(archiveRanges(whole)).toEqual([{ from: minute(0), to: parts.at(-1)?.at }])
+    expect(chainTo(whole, minute(5000))?.base).toBe(bases[3])
+    expect(chainTo(whole, 'latest')?.base).toBe(bases[6])
+    // Comparing each part with each takes ten minutes.
+    expect(performance.now() - began).toBeLessThan(20_000)
+  }, 30_000)
+})
+
 /** A line as an agent makes it: hourly windows that are stored again while they grow, and a base now and then, each part perhaps lost. */
 const lineArbitrary = fc
   .record({
@@ -132,6 +154,8 @@ test.each([
   ['2026-11-27T14:03:05Z', '2026-11-27T14:03:05.000Z'],
   ['2026-11-27 15:03+01:00', '2026-11-27T14:03:00.000Z'],
   ['2026-13-27 14:03', undefined],
+  ['2026-02-30 14:03', undefined],
+  ['2028-02-29 14:03', '2028-02-29T14:03:00.000Z'],
   ['yesterday', undefined],
 ] as const)('the moment %s is %s', (text, at) => {
   expect(readMoment(text)).toBe(at)

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminContract } from '../../../src/core/admin/index.ts'
-import { isoNow, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { type Clock, isoIn, isoNow, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { changeAccountRole, disableAccount, resetPassword } from '../../../src/daemon/admin/accounts.ts'
 import { approveCliLogin, beginCliLogin, finishCliLogin, showCliLogin } from '../../../src/daemon/admin/cli-logins.ts'
 import { adminRoutes, authenticateConsole, type CompanyLogin, openLoginProvider } from '../../../src/daemon/admin/index.ts'
 import { login } from '../../../src/daemon/admin/login.ts'
+import { changePassword } from '../../../src/daemon/admin/passwords.ts'
 import { beginProviderLogin, finishProviderLogin } from '../../../src/daemon/admin/provider-login.ts'
 import { reauthenticate } from '../../../src/daemon/admin/reauthenticate.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
@@ -121,18 +122,61 @@ onBothDialects('login by the company account', (fresh) => {
     await expect(finishCliLogin(deps, 'unknown')).rejects.toMatchObject({ code: 'LOGIN_FAILED' })
   })
 
-  test('no more than 1,000 strangers wait', async () => {
-    const { deps } = await aCompany(await fresh())
-    const [created_at, expires_at] = [isoNow(deps.clock), new Date(deps.clock.now().getTime() + 1000).toISOString()]
-    const rows = Array.from({ length: 1000 }, (_, n) => ({ device_hash: `${n}`, user_code: `${n}`, address, created_at, expires_at }))
-    await deps.db
+  /** Logins that wait, one of each address. */
+  const strangers = (db: Db, clock: Clock, addresses: readonly string[]) => {
+    const [created_at, expires_at] = [isoNow(clock), isoIn(clock, 1000)]
+    const rows = addresses.map((from, n) => ({ device_hash: `${n}`, user_code: `${n}`, address: from, created_at, expires_at }))
+    return db
       .insertInto('admin_cli_logins')
       .values(rows.map((row) => ({ ...row, account_id: null, proven_at: null })))
       .execute()
+  }
+  const numbered = (count: number, from: (n: number) => string) => Array.from({ length: count }, (_, n) => from(n))
+
+  test('no more than 1,000 strangers wait', async () => {
+    const { deps } = await aCompany(await fresh())
+    await strangers(
+      deps.db,
+      deps.clock,
+      numbered(1000, (n) => `198.51.${Math.floor(n / 200)}.${n % 200}`),
+    )
     const begin = () => beginCliLogin(deps, { address, baseUrl: deps.baseUrl })
     await expect(begin()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
     await deps.clock.advance(1000)
     await begin()
+  })
+
+  test.each([
+    ['an address', numbered(20, () => '198.51.100.1'), '198.51.100.1', '198.51.100.2'],
+    ['an IPv6 network', numbered(20, (n) => `2001:db8::${n + 1}`), '2001:db8::ffff', '2001:db8:0:1::1'],
+  ])('one stranger takes no place of others: of %s at most 20 wait', async (_, waiting, own, other) => {
+    const { deps } = await aCompany(await fresh())
+    await strangers(deps.db, deps.clock, waiting)
+    const begin = (from: string) => beginCliLogin(deps, { address: from, baseUrl: deps.baseUrl })
+    await expect(begin(own)).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    await begin(other)
+  })
+
+  test('what ends the sessions of an account ends its approved logins too', async () => {
+    const { deps, world } = await aCompany(await fresh())
+    await anAccount(world, 'bruno')
+    const { actor } = await aSession(world, 'bruno')
+    const begun = await beginCliLogin(deps, { address, baseUrl: deps.baseUrl })
+    await approveCliLogin(deps, actor, begun.userCode)
+    await changePassword(deps, actor, { currentPassword: aPassword, newPassword: 'another horse battery staple', address })
+    await expect(finishCliLogin(deps, begun.deviceCode)).rejects.toMatchObject({ code: 'LOGIN_FAILED' })
+  })
+
+  test('a session without a second factor does not get a role that needs one', async () => {
+    const { deps, comes } = await aCompany(await fresh(), { totpRequired: true })
+    const authenticate = authenticateConsole(deps)
+    const headers = { 'x-tenantry-console': '1', 'sec-fetch-site': 'same-origin', host: new URL(deps.baseUrl).host }
+    const callerOf = (cookie: string) => authenticate({ ...headers, cookie: deps.console.cookie(cookie).split(';')[0] ?? '' }, {})
+    const { cookie: viewer } = await comes({ ...anna, groups: ['staff'] })
+    expect(await callerOf(viewer)).toMatchObject({ role: 'viewer' })
+    const { cookie: operator } = await comes({ ...anna, amr: ['mfa'] })
+    expect(await callerOf(operator)).toMatchObject({ role: 'operator' })
+    await expect(callerOf(viewer)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
   test('the console gets its cookies, and the session counts', async () => {

@@ -68,6 +68,9 @@ onBothDialects('archives', (fresh) => {
     expect(await report([], { secrets: true })).toEqual([order])
     const off = await setUp({ archive: { tiers: { free: false, pro: false, enterprise: false }, days: 14 } })
     expect(await off.report([], { secrets: true })).toEqual([])
+    const nextInMs = async (world: typeof off) =>
+      (await world.agentOf('host-1').archives({ body: { reports: [], secrets: false } })).nextInMs
+    expect([await nextInMs(await setUp()), await nextInMs(off)]).toEqual([minuteMs, 5 * minuteMs])
   })
 
   test('are shown with the moments that can be restored, and ignored from other hosts and former epochs', async () => {

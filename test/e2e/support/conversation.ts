@@ -128,14 +128,15 @@ export function pollEdge(box: ReachableBox, conversation: Conversation): { stop(
   }
 }
 
-type Sync = Readonly<{ timeoutMs: number; since: string; signal: AbortSignal | undefined }>
+type Sync = Readonly<{ timeoutMs: number; since: string; signal: AbortSignal | undefined; again?: boolean }>
 
 /** One question for what is new, and in a word what came: a status, `fenced`, or why nothing did. */
-async function sync(box: ReachableBox, { accessToken }: ChatSession, { timeoutMs, since, signal }: Sync) {
+async function sync(box: ReachableBox, session: ChatSession, asked: Sync): Promise<{ kind: string; nextBatch?: string | undefined }> {
+  const { timeoutMs, since, signal, again } = asked
   const query = new URLSearchParams({ timeout: String(timeoutMs), ...(since ? { since } : {}) })
   try {
     const response = await fetch(`${box.publicUrl}/_matrix/client/v3/sync?${query}`, {
-      headers: { authorization: `Bearer ${accessToken}` },
+      headers: { authorization: `Bearer ${session.accessToken}` },
       ...(signal ? { signal } : {}),
     })
     const body = (await response.json().catch(() => undefined)) as { errcode?: string; next_batch?: string } | undefined
@@ -148,6 +149,8 @@ async function sync(box: ReachableBox, { accessToken }: ChatSession, { timeoutMs
   } catch (error) {
     if (signal?.aborted) return { kind: 'stopped' }
     const { message, cause } = error as Error
+    // An edge that reads its rules again closes idle connections. Like every app, it asks once more when that met its question.
+    if (!again && (cause as { code?: string } | undefined)?.code === 'UND_ERR_SOCKET') return sync(box, session, { ...asked, again: true })
     return { kind: `no answer: ${(cause as Error | undefined)?.message ?? message}` }
   }
 }
