@@ -15,6 +15,7 @@ const changed = process.env.CHANGED_AREAS ?? (isWhole ? undefined : '')
 const leftOut = testsOfUnchangedAreas(changed).filter((file) => !process.argv.includes(file))
 
 const slowest = [
+  'update/kill-fence-modes.test.ts',
   'daemon/strange-requests.test.ts',
   'isolation/streams.test.ts',
   'isolation/other-tenants.test.ts',

@@ -1,6 +1,6 @@
 // Prints what changed since everything was tested, for CHANGED_AREAS: areas of test/areas.json, and features of the daemon whose SQL or tests
 // changed as `daemon/<name>`. The commit that was tested is TESTED_COMMIT, or else the one in `.ci/tested`. Prints all where that commit is
-// unknown, or where a file changed on which all tests depend.
+// unknown, and all but the rare areas where a file changed on which all tests depend.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
@@ -42,7 +42,9 @@ const foldersOf = (path) =>
     .map(({ name }) => name)
 const features = [...new Set([...foldersOf('src/daemon'), ...foldersOf('test/daemon')])].toSorted()
 const changedAreas = Object.entries(areas)
-  .filter(([, { uses, changes, tests }]) => changesAny([...shared, ...(areas[uses]?.changes ?? []), ...changes, ...tests]))
+  .filter(([, { rare, uses, changes, tests }]) =>
+    changesAny([...(rare ? [] : shared), ...(areas[uses]?.changes ?? []), ...changes, ...tests]),
+  )
   .map(([name]) => name)
 const changedFeatures = features.filter((name) => changesDatabase || changesSqlOf(name)).map((name) => `daemon/${name}`)
 console.log([...changedAreas, ...changedFeatures].join(','))

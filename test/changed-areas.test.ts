@@ -9,7 +9,9 @@ import { areas, isOfChangedFeature, testsOfUnchangedAreas } from './support/chan
 // What CI tests thoroughly because it changed: scripts/changed-areas.js and test/areas.json.
 
 const root = resolve(import.meta.dirname, '..')
-const all = [...Object.keys(areas), 'daemon/db', 'daemon/isolation', 'daemon/tasks', 'daemon/users'].join(',')
+const features = ['daemon/db', 'daemon/isolation', 'daemon/tasks', 'daemon/users']
+const all = [...Object.keys(areas), ...features].join(',')
+const often = [...Object.keys(areas).filter((name) => !areas[name]?.rare), ...features].join(',')
 
 let folder: string
 let tested: string
@@ -51,15 +53,17 @@ test.each([
   ['test/daemon/users/users.test.ts', 'daemon/users'],
   ['src/daemon/db/dialects.ts', 'replicas,daemon/db,daemon/isolation,daemon/tasks,daemon/users'],
   ['src/daemon/db/migrations/0001-baseline.ts', 'replicas,daemon/db', 'sql`create table t (id text)`'],
-  ['src/agent/update/index.ts', 'updates'],
+  ['src/agent/update/index.ts', 'updates,crashes'],
+  ['src/agent/update/hot-copy.ts', 'updates,crashes,hot-copies'],
+  ['test/e2e/import-box.e2e.ts', 'imports'],
   ['test/e2e/rollback.e2e.ts', 'updates'],
   ['config/box-template/compose.yaml', 'updates,adoption,snapshots,containers,edge,chat'],
   ['src/daemon/spaces/chat-rooms.ts', 'automation,chat'],
-  ['test/testbed/n8n.sh', 'updates,adoption,snapshots,automation,containers,chat'],
+  ['test/testbed/n8n.sh', 'updates,adoption,snapshots,containers,chat,n8n'],
   ['bench/run.js', 'benches'],
   ['src/console/pages.ts', 'console'],
-  ['package-lock.json', all],
-  ['vitest.e2e.config.ts', all],
+  ['package-lock.json', often.replace('school,', 'school,installation,')],
+  ['vitest.e2e.config.ts', often],
 ])('after a change of %s CI tests these areas thoroughly: %j', async (file, expected, text = 'changed') => {
   await write(file, text)
   expect(await changed()).toBe(expected)
@@ -81,7 +85,7 @@ test('the tested commit is the one in .ci/tested', async () => {
   await commit('src/agent/update/index.ts')
   expect(await changed({})).toBe(all)
   await write('.ci/tested', `${tested}\n`)
-  expect(await changed({})).toBe('updates')
+  expect(await changed({})).toBe('updates,crashes')
 })
 
 test.each([

@@ -21,6 +21,11 @@ describe.skipIf(!testbedExists())('an operator restores a moment of a box', () =
   logOnFailure(() => fleet)
   afterAll(() => fleet?.end())
 
+  /** An agent that starts asks for its orders and stores what is new at once; the one that runs does so once a minute, or less often. */
+  const nextAgent = async () => {
+    await fleet.agent.kill()
+    fleet.agent.start()
+  }
   const archive = async () => (await fleet.api.boxes.showBox({ params: { slug } })).archive
   const stored = (at: string) =>
     eventually('the store has all until then', async () => {
@@ -54,6 +59,7 @@ describe.skipIf(!testbedExists())('an operator restores a moment of a box', () =
   test('what was said after the moment is gone, and what was there before is back', async () => {
     const mistake = 'said by mistake'
     await talk.say(mistake)
+    await nextAgent()
     await stored(new Date().toISOString())
     const ran = await fleet.must('snapshots', 'restore', slug, '--to', before, '--reason', 'a mistake', '--yes', '--wait')
     expect(ran.stderr).toMatch(/Recovers .*: a base of .* parts? of the log/)

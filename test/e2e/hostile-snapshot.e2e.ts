@@ -83,7 +83,7 @@ describe.skipIf(!testbedExists())('a snapshot of a compromised host', () => {
   }
 
   const nothingLeft = async () => {
-    expect(await next.engine.projects('mv-f-')).toEqual([])
+    expect(await next.engine.projects(next.prefix)).toEqual([])
     expect(await readdir(join(next.folder, 'boxes')).catch(() => [])).toEqual([])
     expect(await readdir(victim)).toEqual(['box.conf'])
     expect(await readFile(join(victim, 'box.conf'), 'utf8')).toBe('of the host\n')

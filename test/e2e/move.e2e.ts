@@ -60,8 +60,8 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
     return run(await host.agent(), host.contextOf(commandId))
   }
 
-  const nothingOf = async (host: RealHost, prefix: string) => {
-    expect(await host.engine.projects(prefix)).toEqual([])
+  const nothingOf = async (host: RealHost) => {
+    expect(await host.engine.projects(host.prefix)).toEqual([])
     expect(await host.boxes.list()).toEqual([])
     expect(await readdir(join(host.folder, 'boxes')).catch(() => [])).toEqual([])
   }
@@ -106,7 +106,7 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
       remove(deps)(context, { ...address, ownershipEpoch: 3 }),
     )
     expect(removed).toEqual(expect.arrayContaining([`folder ${old.folder}/boxes/${slug}`, `record ${slug}`]))
-    await nothingOf(old, 'mv-a-')
+    await nothingOf(old)
     expect((await next.boxes.find(slug))?.ownershipEpoch).toBe(3)
     await expect(remove(await next.agent())(next.contextOf('no'), { ...address, ownershipEpoch: 3 })).rejects.toMatchObject({
       code: 'CONFLICT',
@@ -124,6 +124,6 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
     const probe = { ...soon, timeoutMs: 3_000 }
     const result = await takeOver({ ...deps, servers: sick })(old.contextOf('sick'), { ...payload, ports: oldPorts, probe, deadlineMs })
     expect(result).toMatchObject({ outcome: 'failed', error: { code: 'PROBE_FAILED' } })
-    await nothingOf(old, 'mv-a-')
+    await nothingOf(old)
   })
 })

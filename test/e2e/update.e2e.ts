@@ -77,7 +77,9 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     expect(edited).toContain('  postgres: *database\n')
     await writeFile(composeFile, edited)
     const createVolume = () => Promise.reject(problem('DOCKER_UNAVAILABLE', 'no volume today'))
-    const result = await update({ ...deps, engine: { ...engine, createVolume } })(contextOf('dies'), payloadOf('synapse-dies'))
+    // At once: nobody waits for this time-out.
+    const payload = { ...payloadOf('synapse-dies'), probe: { consecutive: 3, spacingMs: 500, timeoutMs: 3_600_000 } }
+    const result = await update({ ...deps, engine: { ...engine, createVolume } })(contextOf('dies'), payload)
     expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
     expect(readCompose(await readFile(composeFile, 'utf8'), projectName).database!.volume).toMatch(/-r[0-9a-f]{8}-1$/)
     await talk.expectComplete()

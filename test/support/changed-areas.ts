@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs'
 
 // CHANGED_AREAS, which scripts/changed-areas.js prints, says what is tested thoroughly. Where it is not set, everything is.
 
-/** `tests` run in CI when a file below one of `changes` changed, or below those of the area that it `uses`. */
-type Area = Readonly<{ uses?: string; changes: readonly string[]; tests: readonly string[] }>
+/**
+ * `tests` run in CI when a file below one of `changes` changed, or below those of the area that it `uses`. Those of a `rare` area take minutes
+ * for what other tests prove in part: they run after their own changes and before a release, not after a change on which all tests depend.
+ */
+type Area = Readonly<{ rare?: boolean; uses?: string; changes: readonly string[]; tests: readonly string[] }>
 
 export const areas: Readonly<Record<string, Area>> = JSON.parse(readFileSync(new URL('../areas.json', import.meta.url), 'utf8'))
 

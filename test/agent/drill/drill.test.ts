@@ -5,10 +5,10 @@ import { drill, drillProjects, sweepDrills } from '../../../src/agent/drill/inde
 import type { MediaSample } from '../../../src/agent/ports/index.ts'
 import type { DrillResult, SnapshotTaken } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
-import { aContext, address, around, type Deps, type MovingHost, mortalAtChange, running, twoHosts } from '../move/a-move.ts'
+import { aContext, address, around, type Deps, type MovingHost, running, twoHosts } from '../move/a-move.ts'
 import { snapshotOfBox } from '../move/a-snapshot.ts'
 import { moving } from '../simulated/boxes.ts'
-import { mortal, storeWhileAlive } from '../update/mortal.ts'
+import { mortal, mortalAtChange, storeWhileAlive } from '../update/mortal.ts'
 
 const commandId = 'drill-1'
 

@@ -9,10 +9,10 @@ import { seededRandom } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
 import { anEvidence } from '../../core/boxes/import-evidence.ts'
 import { anAgent, aProvision, aContext as provisionContext, templateFolder } from '../boxes/provisioning.ts'
-import { around, mortalAtChange } from '../move/a-move.ts'
+import { around } from '../move/a-move.ts'
 import { images, moving } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
-import { type Mortal, storeWhileAlive } from '../update/mortal.ts'
+import { type Mortal, mortalAtChange, storeWhileAlive } from '../update/mortal.ts'
 
 // A foreign stack on a simulated host becomes a box. Wherever its agent is killed, and whatever fails, either the stack runs as before with
 // everything in it, or the box does.

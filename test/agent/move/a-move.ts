@@ -13,7 +13,6 @@ import { aProvision, aContext as provisionContext, templateFolder } from '../box
 import { moving } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
 import { type Ports, wrapped } from '../update/an-update.ts'
-import { type Mortal, mortal, type When } from '../update/mortal.ts'
 
 export const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 30 * 60_000 }
 /** Time passes freely while files are written, so what is to end well is given plenty of it. */
@@ -115,24 +114,3 @@ export const around =
   (touch: (name: string, act: () => Promise<unknown>) => Promise<unknown>) =>
   (ports: Ports): Ports =>
     wrapped(ports, touch)
-
-const looks = new Set([
-  'containers',
-  'databaseBytes',
-  'databaseReady',
-  'find',
-  'localDigest',
-  'logs',
-  'probe',
-  'projects',
-  'serverVersions',
-  'streamPositions',
-  'volumePath',
-  'volumesFolder',
-])
-
-/** A life that ends at its `place`-th change of the world: a kill while one only looks leaves what the kill before it left. */
-export function mortalAtChange(place: number, when: When): Mortal {
-  let changes = 0
-  return mortal((_, name) => !looks.has(name) && ++changes === place, when)
-}

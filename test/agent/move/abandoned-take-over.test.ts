@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { handOver, takeOver } from '../../../src/agent/move/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { moving } from '../simulated/boxes.ts'
-import { storeWhileAlive } from '../update/mortal.ts'
-import { aContext, around, handOverPayload, type MovingHost, mortalAtChange, takeOverPayload, twoHosts } from './a-move.ts'
+import { mortalAtChange, storeWhileAlive } from '../update/mortal.ts'
+import { aContext, around, handOverPayload, type MovingHost, takeOverPayload, twoHosts } from './a-move.ts'
 
 // The new host was away, the daemon gave the take-over up and the box back to its old host; then the new host's agent starts again.
 

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import { moving } from '../simulated/boxes.ts'
-import { storeWhileAlive } from '../update/mortal.ts'
+import { mortalAtChange, storeWhileAlive } from '../update/mortal.ts'
 import {
   aContext,
   address,
@@ -10,7 +10,6 @@ import {
   type Deps,
   handOverPayload,
   type MovingHost,
-  mortalAtChange,
   patient,
   running,
   takeOverPayload,

@@ -4,10 +4,10 @@ import { type RestoreStep, restoreSteps } from '../../../src/core/boxes/index.ts
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText } from '../simulated/boxes.ts'
 import { aContext, type Ports, withoutDaemon, wrapped } from '../update/an-update.ts'
-import { type Mortal, mortal, storeWhileAlive } from '../update/mortal.ts'
+import { type Mortal, mortal, mortalAtChange, storeWhileAlive } from '../update/mortal.ts'
 import { aLivedOnBox, asInSnapshot, asItLivedOn, type LivedOn } from './a-restore.ts'
 
-// An agent is killed at every place where it touches the world, before and after the touch; the next one knows only what is on disk.
+// An agent is killed at every place where it changes the world, before and after the change; the next one knows only what is on disk.
 // Whatever the place, the end is that of an agent that lived.
 
 const paths = ['a restore that proves healthy', 'a restore that cannot be loaded'] as const
@@ -67,13 +67,13 @@ describe.each(paths)('%s', (path) => {
     },
   )
 
-  // Every call of the engine, the box and the snapshot store: also those in the midst of a step.
+  // Every change by a call of the engine, the box and the snapshot store: also those in the midst of a step.
   test.each(['before', 'after'] as const)(
-    'killed at every single touch of the host, %s its effect',
+    'killed at every single change of the host, %s its effect',
     async (when) => {
       for (let place = 1; ; place++) {
         const world = await started(path)
-        const life = mortal((touch) => touch === place, when)
+        const life = mortalAtChange(place, when)
         const around = (ports: Ports) => wrapped(ports, life.touch)
         const { outcome } = await killedOnce(world, life, await world.agent(around, storeWhileAlive(world.fileStore, life)))
         if (!life.died()) return

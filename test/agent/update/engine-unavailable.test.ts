@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { FileStore } from '../../../src/agent/journal/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText, images } from '../simulated/boxes.ts'
 import { aPayload, aWorld, newSynapse, type Ports, wrapped } from './an-update.ts'
@@ -8,20 +9,29 @@ import { aPayload, aWorld, newSynapse, type Ports, wrapped } from './an-update.t
 
 type When = 'before' | 'after'
 
-/** Fails the n-th call of the engine; `failed` names it. */
-function failingOnce(place: number, when: When) {
-  let calls = 0
+/**
+ * Fails the n-th call of the engine; `failed` names it. A call that was made since the last line of the journal is not counted again: it is made
+ * in a loop.
+ */
+function failingOnce(place: number, when: When, fileStore: FileStore) {
+  const calls = new Set<string>()
+  let line = 0
   let failed: string | undefined
+  const write: FileStore['write'] = (name, text) => {
+    line++
+    return fileStore.write(name, text)
+  }
   const around = (ports: Ports): Ports => {
     const { engine } = wrapped(ports, async (name, act) => {
-      if (++calls !== place) return act()
+      const isNew = calls.size !== calls.add(`${line} ${name}`).size
+      if (!isNew || calls.size !== place) return act()
       failed = name
       if (when === 'after') await act()
       throw problem('DOCKER_UNAVAILABLE', 'The container engine does not answer (ECONNRESET)')
     })
     return { ...ports, engine }
   }
-  return { around, failed: () => failed }
+  return { around, files: { ...fileStore, write }, failed: () => failed }
 }
 
 test.each([
@@ -38,8 +48,8 @@ test.each([
       const world = await aWorld()
       if (!isGood) world.inject({ kind: 'probe-fails', image: newSynapse })
       const before = await world.host.engine.containers(world.box.project)
-      const { around, failed } = failingOnce(place, when)
-      const result = await world.run(aPayload(), { deps: await world.agent(around) })
+      const { around, files, failed } = failingOnce(place, when, world.fileStore)
+      const result = await world.run(aPayload(), { deps: await world.agent(around, files) })
       const { outcome, error } = result
       const at = `call ${place}, ${failed()}, ${outcome}, ${error?.message}`
       if (failed() === undefined) break

@@ -32,3 +32,31 @@ export const storeWhileAlive = (fileStore: FileStore, { whileAlive }: Mortal): F
   ...fileStore,
   write: (name, text) => whileAlive(() => fileStore.write(name, text)),
 })
+
+const looks = new Set([
+  'chatAnswers',
+  'chatMark',
+  'containers',
+  'databaseBytes',
+  'databaseFacts',
+  'databaseReady',
+  'find',
+  'imageLibc',
+  'localDigest',
+  'logs',
+  'probe',
+  'projects',
+  'resolveCompose',
+  'serverVersions',
+  'streamPositions',
+  'volumePath',
+  'volumesFolder',
+])
+/** Whether a call of the ports changes anything. Whoever is killed while one only looks leaves what a kill at the change before leaves. */
+export const isChange = (name: string): boolean => !looks.has(name)
+
+/** A life that ends at its `place`-th change of the world. */
+export function mortalAtChange(place: number, when: When): Mortal {
+  let changes = 0
+  return mortal((_, name) => isChange(name) && ++changes === place, when)
+}

@@ -33,9 +33,9 @@ test.each([
 })
 
 test('a long text is refused without taking time', () => {
-  const begun = performance.now()
+  const before = process.cpuUsage()
   expect(NewPassword.safeParse('ab'.repeat(120_000)).success).toBe(false)
-  expect(performance.now() - begun).toBeLessThan(500)
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(500)
 })
 
 test('ten thousand long passwords of one import are refused in time', () => {

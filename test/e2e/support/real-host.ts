@@ -22,7 +22,9 @@ export type RealDeps = MoveDeps & DrillDeps
 export const soon = { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 }
 
 /** One host on this machine's engine, with its own prefix of project names; `end()` removes everything. */
-export async function realHost(prefix: string, repository: string) {
+export async function realHost(name: string, repository: string) {
+  // Of this process alone: another run of the same test may use the same engine.
+  const prefix = `${name}${process.pid}-`
   const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${prefix}`)))
   const engine = dockerEngine({ dockerHost, dockerConfig, docker })
@@ -80,6 +82,6 @@ export async function realHost(prefix: string, repository: string) {
     for (const project of await engine.projects(prefix)) await engine.removeProject(project)
     await rm(folder, { recursive: true, force: true })
   }
-  return { folder, engine, ports, boxes, fileStore, agent, make, contextOf, end }
+  return { folder, prefix, engine, ports, boxes, fileStore, agent, make, contextOf, end }
 }
 export type RealHost = Awaited<ReturnType<typeof realHost>>
