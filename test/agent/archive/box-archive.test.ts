@@ -99,8 +99,13 @@ async function aBox() {
       isKilled = false
       const archive = boxArchive({ ...deps, folder: spools }, 'north')
       return async () =>
-        (await archive.store({ ...box, managed: true, chatDomain: 'north.test', ownershipEpoch: 1, ports: null }, { repositoryId } as Repository, signal))
-          .parts
+        (
+          await archive.store(
+            { ...box, managed: true, chatDomain: 'north.test', ownershipEpoch: 1, ports: null },
+            { repositoryId } as Repository,
+            signal,
+          )
+        ).parts
     },
     /** The newest log part of the store. */
     last: () =>
