@@ -25,7 +25,7 @@ const missingEveryMs = 60_000
 /** At once: each is a restic, which takes a core. */
 const parallel = 2
 const maxPartsPerReport = 100
-/** Of all boxes: a daemon that was away for hours takes no larger body. The others follow seconds later. */
+/** For all boxes: a daemon that was away for hours takes no larger body. The others follow seconds later. */
 const maxPartsPerExchange = 2_000
 
 type Archived = {

@@ -51,6 +51,7 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   const folder = join(deps.folder, encodeURIComponent(slug))
   const spool = spoolIn(folder)
   let opened: Opened | undefined
+  let openedFor: string | undefined
   let base: Promise<void> | undefined
   let baseFailed: Readonly<{ error: Error; atMs: number }> | undefined
   let made: ArchivePart[] = []
@@ -67,7 +68,10 @@ export function boxArchive(deps: ArchiveDeps, slug: string): BoxArchive {
   const store: BoxArchive['store'] = async (box, repository, signal) => {
     isStoring = false
     try {
+      // A repository in the place of a lost one has no base.
+      if (openedFor !== repository.repositoryId) await end()
       if (!opened) {
+        openedFor = repository.repositoryId
         const known = await partsOfLine(deps, spool, repository)
         const { isContinued, ...now } = await open(deps, spool, { box, known, signal })
         opened = now
@@ -198,6 +202,8 @@ async function canContinue(spool: Spool, { log, server, volume }: Opened, { flus
   const stored = lsnValue(line.stored)
   if (flushed < stored || flushed - stored > maxKeptBytes) return false
   const reached = lsnValue(line.storing ?? line.stored)
+  // Its base went with a repository that was lost.
+  if (line.baseAt !== undefined && !known.some(({ kind }) => kind === 'base')) return false
   if (known.some(({ kind, to }) => kind === 'log' && lsnValue(to) > reached && lsnValue(to) > stored)) return false
   const next = (await nextPosition(spool, server)) ?? segmentStart(server, stored)
   return (next >= flushed || (await isThere(server, next))) && hasSameLog(spool, server, stored)

@@ -218,7 +218,7 @@ async function fetchDatabase(run: Run, { base }: Parts, { paths, postgres }: Arc
   return dataFolder
 }
 
-/** Of the log from the base on. */
+/** The range of the log from the base on. */
 const positions = ({ base, last }: Parts) => ({
   from: lsnValue(base.archive?.from ?? '0/0'),
   to: lsnValue(last.archive?.to ?? '0/0'),

@@ -12,7 +12,7 @@ import { takeOwner } from './spool.ts'
 // A PostgreSQL of the archived version on the recovered files, without a network. Its compose file is made here: nothing of the archive is mounted
 // but its data, because the archive may be of a host that is compromised.
 
-/** What the names of all recovery servers of one agent begin with. */
+/** The names of all recovery servers of one agent begin with it. */
 export const recoveryProjects = (stateFolder: string): string => `recover-${sha256Hex(stateFolder).slice(0, 8)}-`
 export const recoveryProject = (stateFolder: string, commandId: string): string =>
   `${recoveryProjects(stateFolder)}${sha256Hex(commandId).slice(0, 12)}`
@@ -82,7 +82,7 @@ export async function startRecovery(deps: Deps, { server, text, target, signal }
   await assertWhole(server, target)
 }
 
-/** The log may be on the disk up to the middle of a record, which is not replayed. */
+/** The last record of the log may be on the disk in part, and is not replayed then. */
 const maxRecordBytes = 1024n * 1024n
 
 /** The end of valid log looks like the end of all log. Throws RESTORE_FAILED where the archive has more. */

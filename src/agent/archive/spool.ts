@@ -15,7 +15,7 @@ const Line = z.object({
   timeline: z.number().int(),
   volume: z.string(),
   stored: Lsn,
-  /** What is about to be stored, or was when the agent died. */
+  /** The position that is about to be stored, or was when the agent died. */
   storing: Lsn.optional(),
   baseAt: z.string().optional(),
 })

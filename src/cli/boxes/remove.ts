@@ -20,8 +20,10 @@ export const remove = command('remove <slug>', 'Remove a box after a last snapsh
   },
   view: removalView,
   // A record that ends without its host says that data may be left there.
-  exit: ({ state, error }, { undo, wait, hostIsDead }) =>
-    wait && !((undo ? state === 'undone' : ended.includes(state)) && (error === null || hostIsDead !== undefined)) ? 1 : 0,
+  exit: ({ state, error }, { undo, now, wait, hostIsDead }) =>
+    wait && !((undo ? state === 'undone' : (now ? ['erased'] : ended).includes(state)) && (error === null || hostIsDead !== undefined))
+      ? 1
+      : 0,
   examples: [
     'remove anna-schule --reason "the school has left"',
     'remove anna-schule --undo',

@@ -2,6 +2,7 @@ import { type Actor, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { boxBySlug, existingBox } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
+import { forgetArchives } from './archive.repo.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { recordStoreBack } from './lost-stores.ts'
 import { lockRepository, repositoryRow, type SnapshotOwner, setSnapshotStatus, snapshotsOf } from './snapshots.repo.ts'
@@ -9,7 +10,7 @@ import { lockRepository, repositoryRow, type SnapshotOwner, setSnapshotStatus, s
 type Input = Readonly<{ slug: string; reason: string }>
 
 /**
- * Abandons the snapshots of a box whose repository is gone for good, so that the next snapshot may create a new one, and so that the tenant of
+ * Abandons the snapshots and the archive of a box whose repository is gone for good, so that the next snapshot may create a new one, and so that the tenant of
  * an erased box can be deleted. Throws NOT_FOUND, and CONFLICT unless all of them are missing.
  */
 export async function abandonSnapshots(
@@ -33,6 +34,7 @@ export async function abandonSnapshots(
           : `${slug} has no missing snapshots`,
       )
     await setSnapshotStatus(tx, { tenantId, ids: missing, from: ['missing'] }, { status: 'forgotten', damaged_by: null })
+    await forgetArchives(tx, tenantId)
     await recordStoreBack({ tx, clock }, box, `the snapshots of ${slug} were abandoned`)
     await tx.updateTable('snapshot_repositories').set({ repository_id: null }).where('tenant_id', '=', tenantId).execute()
     await recordAudit(tx, clock, { actor, action: 'snapshots.abandoned', subject: slug, data: { ids: missing, reason } })

@@ -43,6 +43,46 @@ export async function removeParts(tx: Tx, tenantId: string, ids: readonly string
       .execute()
 }
 
+/** Their repository is gone for good, with all parts. */
+export async function forgetArchives(tx: Tx, tenantId: string): Promise<void> {
+  await tx.deleteFrom('archive_parts').where('tenant_id', '=', tenantId).execute()
+  await tx.deleteFrom('archive_states').where('tenant_id', '=', tenantId).execute()
+}
+
+/** The time of the first part of each current line that has no base: nothing of it can be restored. By box. */
+export async function linesWithoutBase(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
+  const states = await db
+    .selectFrom('archive_states')
+    .select(['box_id', 'line', 'covered_until'])
+    .where('line', 'is not', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('archive_parts')
+            .select('snapshot_id')
+            .whereRef('archive_parts.box_id', '=', 'archive_states.box_id')
+            .whereRef('archive_parts.line', '=', 'archive_states.line')
+            .where('kind', '=', 'base'),
+        ),
+      ),
+    )
+    .execute()
+  const begun = await Promise.all(
+    states.map(async ({ box_id, line, covered_until }) => {
+      const first = await db
+        .selectFrom('archive_parts')
+        .select('at')
+        .where('box_id', '=', box_id)
+        .where('line', '=', line)
+        .orderBy('at')
+        .limit(1)
+        .executeTakeFirst()
+      return [box_id, first?.at ?? covered_until ?? ''] as const
+    }),
+  )
+  return new Map(begun)
+}
+
 /** Below the parameter limit of both dialects. */
 const chunkSize = 500
 

@@ -4,7 +4,7 @@ import { closeAlerts, openKeysOf, raiseAlert } from '../alerts/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { LeasedLoop } from '../feature/index.ts'
 import { archiveBehind } from './alerts.ts'
-import { errorOfState } from './archive.repo.ts'
+import { errorOfState, linesWithoutBase } from './archive.repo.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { archivedBoxes } from './exchange-archives.ts'
 
@@ -21,7 +21,7 @@ export const archiveWatch = (deps: Deps): LeasedLoop => ({
   run: () => watchArchives(deps),
 })
 
-/** Raises `archive_behind` for boxes whose store lacks more than five minutes, and closes it once it has them. */
+/** Raises `archive_behind` for boxes whose store lacks more than five minutes, or a base, and closes it once it has them. */
 export async function watchArchives(deps: Deps): Promise<void> {
   const { db, clock } = deps
   const late = await behindBoxes(deps)
@@ -43,12 +43,15 @@ async function behindBoxes({ db, clock, archive }: Pick<Deps, 'clock' | 'archive
   const boxes = await archivedBoxes(db, archive.tiers)
   if (boxes.length === 0) return []
   const states = new Map((await db.selectFrom('archive_states').selectAll().execute()).map((row) => [row.box_id, row]))
+  const withoutBase = await linesWithoutBase(db)
   const [since, youngSince] = [isoIn(clock, -behindMs), isoIn(clock, -graceMs)]
   return boxes.flatMap(({ id, slug, createdAt }) => {
     const state = states.get(id)
     const coveredUntil = state?.covered_until ?? null
-    const isLate = coveredUntil === null ? createdAt <= youngSince : coveredUntil <= since
-    return isLate ? [{ slug, coveredUntil, error: errorOfState(state?.error ?? null) }] : []
+    const lineBegun = withoutBase.get(id)
+    const hasNoBase = lineBegun !== undefined && lineBegun <= youngSince
+    const isLate = hasNoBase || (coveredUntil === null ? createdAt <= youngSince : coveredUntil <= since)
+    return isLate ? [{ slug, coveredUntil: hasNoBase ? null : coveredUntil, error: errorOfState(state?.error ?? null) }] : []
   })
 }
 
@@ -59,7 +62,8 @@ export async function archiveBehindSeconds({ db, clock, archive }: Pick<Deps, 'd
   const states = new Map(
     (await db.selectFrom('archive_states').select(['box_id', 'covered_until']).execute()).map((row) => [row.box_id, row]),
   )
+  const withoutBase = await linesWithoutBase(db)
   const now = Date.parse(isoNow(clock))
-  const behind = boxes.map(({ id, createdAt }) => now - Date.parse(states.get(id)?.covered_until ?? createdAt))
+  const behind = boxes.map(({ id, createdAt }) => now - Date.parse(withoutBase.get(id) ?? states.get(id)?.covered_until ?? createdAt))
   return Math.max(0, ...behind) / 1000
 }

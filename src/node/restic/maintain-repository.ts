@@ -128,7 +128,7 @@ export type Tending = Readonly<{
 
 /** Limit of the contract; the newest snapshots are returned. */
 const maxListed = 5_000
-/** So many fit into the result of a command beside the snapshots. */
+/** The number that fits into the result of a command beside the snapshots. */
 const maxParts = 3_000
 
 /**

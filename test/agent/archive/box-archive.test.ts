@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -90,16 +90,22 @@ async function aBox() {
   const spools = join(folder, 'archive')
   return {
     ...{ data, spools, write },
+    loseStore: () => stored.splice(0),
     killNext: () => {
       isKilled = true
     },
     /** A new agent. */
-    agent: () => {
+    agent: (repositoryId = 'one') => {
       isKilled = false
       const archive = boxArchive({ ...deps, folder: spools }, 'north')
       return async () =>
-        (await archive.store({ ...box, managed: true, chatDomain: 'north.test', ownershipEpoch: 1, ports: null }, {} as Repository, signal))
-          .parts
+        (
+          await archive.store(
+            { ...box, managed: true, chatDomain: 'north.test', ownershipEpoch: 1, ports: null },
+            { repositoryId } as Repository,
+            signal,
+          )
+        ).parts
     },
     /** The newest log part of the store. */
     last: () =>
@@ -159,5 +165,18 @@ test('a volume that was put back to an earlier state begins a new line, although
   const { line } = last()
   await write(size + 9_000n, 2)
   await agent()()
+  expect(last().line).not.toBe(line)
+})
+
+test('a repository in the place of a lost one begins a new line, which needs a base of its own', async () => {
+  const { write, agent, last, spools, loseStore } = await aBox()
+  await write(size + 5_000n, 1)
+  await agent()()
+  const { line } = last()
+  const spooled = join(spools, 'north', 'line.json')
+  await writeFile(spooled, JSON.stringify({ ...JSON.parse(await readFile(spooled, 'utf8')), baseAt: '2026-11-30T02:30:00.000Z' }))
+  loseStore()
+  await write(size + 9_000n, 1)
+  await agent('two')()
   expect(last().line).not.toBe(line)
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type ArchivePart, lsnText } from '../../../src/core/boxes/index.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { enqueueTasks } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
-import { watchArchives } from '../../../src/daemon/snapshots/watch-archives.ts'
+import { archiveBehindSeconds, watchArchives } from '../../../src/daemon/snapshots/watch-archives.ts'
 import { aHost } from '../../support/boxes-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { startDueTasks } from '../../support/snapshot-tasks.ts'
@@ -179,6 +179,36 @@ onBothDialects('archives', (fresh) => {
     await clock.advance(1000)
     await watchArchives(deps)
     expect(await alerts()).toMatchObject([{ closed_at: expect.any(String) }])
+  })
+
+  test('without a base for half an hour raise an alert too: their log restores nothing', async () => {
+    const { deps, db, report, part, clock } = await setUp()
+    const alerts = () => db.selectFrom('alerts').select(['subject', 'body', 'closed_at']).where('kind', '=', 'archive_behind').execute()
+    const error = { code: 'SNAPSHOT_FAILED', message: 'no walsender is free' } as never
+    await report([part('l1', 'log', 96, 120)], { error })
+    await watchArchives(deps)
+    expect(await alerts()).toEqual([])
+    expect(await archiveBehindSeconds(deps)).toBe(0)
+    await clock.advance(31 * minuteMs)
+    await report([part('l2', 'log', 96, 130)], { error })
+    await watchArchives(deps)
+    expect(await alerts()).toMatchObject([
+      { subject: 'north', body: expect.stringMatching(/no moment yet.*\n.*no walsender is free/), closed_at: null },
+    ])
+    expect(await archiveBehindSeconds(deps)).toBe(31 * 60)
+    await report([part('b', 'base', 100, 110), part('l3', 'log', 96, 140)])
+    await watchArchives(deps)
+    expect(await alerts()).toMatchObject([{ closed_at: expect.any(String) }])
+  })
+
+  test('end with a repository that is abandoned: nothing of them can be restored', async () => {
+    const { api, db, report, part, shown } = await setUp()
+    await report([part('b', 'base', 100, 110), part('l', 'log', 96, 120)])
+    expect((await api.planRecovery({ ...north, query: { to: 'latest' } })).parts).toBe(2)
+    await db.updateTable('snapshots').set({ status: 'missing' }).execute()
+    await api.abandonSnapshots({ ...north, body: { reason: 'the disk burned' } })
+    expect(await shown()).toBeNull()
+    await expect(api.planRecovery({ ...north, query: { to: 'latest' } })).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
   test('lose what retention does not need, and learn of what an agent could not report', async () => {

@@ -109,13 +109,19 @@ async function recordRemovalError({ deps: { clock }, tx, box, removal }: Removal
   await publishRemoval(tx, clock, { box, removal: changed, actor: boxesActor })
 }
 
-/** The box is stopped and removed now. Without a last snapshot its data are the only copy of their time: they never expire. */
-export async function finishRemovalHandOver(step: RemovalTx, { snapshot, noSnapshot }: BoxCommandResult<'tenant-box.hand_over'>) {
+type HandedOver = Pick<BoxCommandResult<'tenant-box.hand_over'>, 'snapshot' | 'noSnapshot'> & Readonly<{ isUnrecorded?: boolean }>
+
+/**
+ * The box is stopped and removed now. Without a last snapshot its data are the only copy of their time: they never expire, and are erased only by
+ * a person who knows that. `isUnrecorded`: its host has no record of the box, so that no later try finds more.
+ */
+export async function finishRemovalHandOver(step: RemovalTx, { snapshot, noSnapshot, isUnrecorded = false }: HandedOver) {
   const { deps, tx, box, removal } = step
   const keepUntil = snapshot ? retentionEnd(deps) : null
   const remarks = snapshot ? [] : [`No last snapshot was taken: ${noSnapshot ?? 'unknown reason'}`]
-  const stopped = { event: 'handed_over', change: { snapshotId: snapshot?.snapshotId ?? null, keepUntil, remarks } } as const
-  if (!removal.eraseNow) return stepRemoval(step, stopped)
+  const eraseNow = removal.eraseNow && (snapshot !== null || isUnrecorded)
+  const stopped = { event: 'handed_over', change: { snapshotId: snapshot?.snapshotId ?? null, keepUntil, remarks, eraseNow } } as const
+  if (!eraseNow) return stepRemoval(step, stopped)
   const kept = await stepRemovalQuietly(step, stopped)
   return stepRemoval({ ...step, box: await reread(tx, box), removal: kept }, { event: 'erase_asked', change: { keepUntil } })
 }
@@ -152,7 +158,7 @@ export async function failRemovalCommand(step: RemovalTx, { command, ending: { r
   if (reported && removal.state === 'erasing' && error.code === 'NOT_FOUND') return finishErase(step)
   // The agent lost its record: files and containers are found by their folder.
   if (reported && removal.state === 'handing_over' && removal.eraseNow && error.code === 'NOT_FOUND')
-    return finishRemovalHandOver(step, { snapshot: null, noSnapshot: error.message, fencedAt: '', durationMs: 0 })
+    return finishRemovalHandOver(step, { snapshot: null, noSnapshot: error.message, isUnrecorded: true })
   const keepUntil = removal.state === 'handing_over' ? null : (removal.keepUntil ?? retentionEnd(deps))
   return stepRemoval(step, { event: 'refused', change: { error, keepUntil, eraseNow: false } })
 }

@@ -158,6 +158,20 @@ onBothDialects('a removal', (fresh) => {
     expect(JSON.parse(entry.data).remarks).toEqual([...remarks, 'left: container north-irc-1'])
   })
 
+  test('--now without a last snapshot erases nothing until it is given again: the store may only be away', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await remove(world, { now: true })
+    await world.answer('host-1', 'tenant-box.hand_over', { snapshot: null, noSnapshot: 'the store does not answer' })
+    const remarks = ['No last snapshot was taken: the store does not answer']
+    expect((await (await world.api()).showBox(north)).removal).toMatchObject({ state: 'kept', keepUntil: null, remarks })
+    await later(world)
+    expect(await runJob(world)).toContain('erasing 0 of 0 removed boxes')
+    await remove(world, { now: true })
+    await world.answer('host-1', 'tenant-box.remove')
+    expect((await world.box(id)).removal).toBe('erased')
+  })
+
   test('--now of a box that its host has no record of erases what its folder shows; else it fails', async () => {
     const world = await lifeWorld(await fresh())
     const { id } = await world.aBox('north')
