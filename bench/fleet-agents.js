@@ -58,7 +58,7 @@ const agent = async ({ identity, slugs, boxIds }, nth) => {
     agentVersion: '0.1.0',
     executors: /** @type {any} others are never ordered */ (executors),
     store: commandStore(memoryStore()),
-    reports: async (of) => slugs.filter((_, at) => !of || boxIds[at] === of.boxId).map(report),
+    reports: async (of) => slugs.filter((_, at) => !of || ('boxId' in of && boxIds[at] === of.boxId)).map(report),
     machine: async () => ({ engine: { engine: '27.1', compose: '2.29', restic: '0.18.0' }, resources: machine }),
     resources: async () => machine,
     drainMs: 0,

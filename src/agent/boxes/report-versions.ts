@@ -10,7 +10,7 @@ export type ReportDeps = Readonly<{ engine: ContainerEngine; servers: BoxServers
 
 /** Reports what runs in a box: digests from the engine; versions, migrations and size from the servers. Never reads them from the compose file. */
 export async function reportVersions({ engine, servers, clock, findFacts }: ReportDeps, box: LocalBox): Promise<VersionsReport> {
-  // Of two reports, the one that began later knows more.
+  // The report that began later knows more.
   const at = isoNow(clock)
   const [containers, said, database, fence] = await Promise.all([
     engine.containers(box.project),

@@ -15,7 +15,7 @@ const maxRestMs = 60_000
 const parallel = 4
 
 /** Asks for a report of the box of a project; without one, of all boxes. */
-export type RequestReport = (project?: string) => void
+type RequestReport = (project?: string) => void
 
 /** Reports a box after any change of its containers or of what a check found. Hello and every command report too. */
 export async function reportChanges(session: Session): Promise<void> {
