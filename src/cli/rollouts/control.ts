@@ -1,5 +1,5 @@
 import { plural, problem } from '../../core/kit/index.ts'
-import { gateOf, statusWord, whyOf } from '../../core/rollouts/index.ts'
+import { promotablePast, statusWord, whyOf } from '../../core/rollouts/index.ts'
 import { assertConfirmed, assertConfirmedOf, command, flag, many, required, text } from '../kit/index.ts'
 import { queue, startBody } from './create.ts'
 import { exitOfRollout } from './exit.ts'
@@ -46,7 +46,7 @@ export const promote = command('promote <id>', 'Continue a rollout past its hold
   options: { ...followOptions },
   run: async (context, { id, ...how }) => {
     const rollout = await context.api.rollouts.getRollout({ params: { id } })
-    const gate = gateOf(rollout)
+    const gate = promotablePast(rollout)
     const { status, pauseReason, counts } = rollout
     if (gate === undefined)
       throw problem(

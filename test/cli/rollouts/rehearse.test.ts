@@ -39,6 +39,7 @@ const aRehearsal = (given: Partial<Rehearsal> = {}): Rehearsal => ({
   ],
   boxes: [aRehearsedBox('oak')],
   pauses: [],
+  gates: [],
   findings: [],
   ...given,
 })
