@@ -56,6 +56,17 @@ test('faults are sent as typed, and --json prints the response', async () => {
   })
 })
 
+test('gates are shown as not asked', async () => {
+  const gates = [
+    { name: 'errors', query: 'sum(errors)\u001b[2J', atMost: 0.5, atLeast: null, forMs: 600_000, onNoAnswer: 'pause' as const },
+  ]
+  const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: aRehearsal({ gates }) } })
+  expect(stdout).toContain(
+    'Gates (not asked in a rehearsal, which takes them as passed after their time)\n' +
+      '  errors: at most 0.5 for 10 min; pauses without an answer\n    sum(errors)\ufffd[2J\n',
+  )
+})
+
 test('pauses come first, without the commands of a paused rollout', async () => {
   const reason = 'canary stopped: oak failed and was restored (PROBE_FAILED: \u001b[2Jsick). Next: resume the rollout to try it again.'
   const played = aRehearsal({

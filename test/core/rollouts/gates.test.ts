@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   afterAnswer,
+  type Bake,
   type GateState,
   gatesMs,
   gatesOf,
@@ -167,7 +168,7 @@ describe('a gate', () => {
 
 describe('a complete phase with gates', () => {
   const baked = { until: at(0), now: at(1), failing: [], isRestarting: false }
-  const steps = (gates: readonly GateState[], change: Partial<typeof baked & { until: null }> = {}) =>
+  const steps = (gates: readonly GateState[], change: Partial<Bake> = {}) =>
     planSteps(
       {
         rollout: { kind: 'staged', status: 'canary', failureThreshold: 1 },
@@ -222,8 +223,8 @@ describe('a complete phase with gates', () => {
   })
 
   test('may be promoted when a gate stopped it', () => {
-    const [{ reason }] = steps([failed]) as [{ reason: string }]
-    expect(isBaking({ bakeUntil: at(0), pauseReason: reason })).toBe(true)
+    const [stop] = steps([failed])
+    expect(isBaking({ bakeUntil: at(0), pauseReason: stop?.do === 'stop-bake' ? stop.reason : '' })).toBe(true)
   })
 })
 
