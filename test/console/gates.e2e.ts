@@ -57,7 +57,7 @@ test('gates are in the plan, with limits and query', async () => {
   assertClean(page)
 })
 
-test('a rollout shows each gate with its value and time, and is promoted past one that stopped it', async () => {
+test('a rollout shows each gate with its value and time, and asks anew when it is resumed', async () => {
   const { id } = await stage.api.rollouts.createRollout({ body: { targetSlugs: stage.fleet.boxes.slice(0, 3).map(({ slug }) => slug) } })
   await page.goto(`${stage.url}/console/rollouts/${id}`)
   const gates = page.getByRole('region', { name: 'Gates' })

@@ -1,5 +1,6 @@
 import type { ManifestRevision } from '../../core/boxes/index.ts'
 import { fold, plural, problem } from '../../core/kit/index.ts'
+import { gatesOf, limitsText } from '../../core/rollouts/index.ts'
 import {
   assertConfirmed,
   type Column,
@@ -139,6 +140,10 @@ function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevi
       Object.entries(manifest.tiers),
     ),
     fields(style, Object.entries(manifest.images)),
+    fields(
+      style,
+      gatesOf('staged', manifest).map((gate, n) => [n === 0 ? 'gates' : '', `${gate.name}: ${limitsText(gate)}: ${clean(gate.query)}`]),
+    ),
   )
 }
 

@@ -42,19 +42,19 @@ export const resume = command('resume <id>', 'Resume a paused rollout and retry 
   exit: resultExit,
 })
 
-export const promote = command('promote <id>', 'Continue a rollout past its hold or the rest of its bake', {
+export const promote = command('promote <id>', 'Continue a rollout past its hold, its bake or its gates', {
   options: { ...followOptions },
   run: async (context, { id, ...how }) => {
     const rollout = await context.api.rollouts.getRollout({ params: { id } })
-    const gate = promotablePast(rollout)
+    const past = promotablePast(rollout)
     const { status, pauseReason, counts } = rollout
-    if (gate === undefined)
+    if (past === undefined)
       throw problem(
         'INVALID_TRANSITION',
         `Rollout ${id} is neither held after a phase nor baking: it is ${statusWord(status)}${whyPaused(pauseReason)}`,
       )
     if (counts.pending > 0)
-      await assertConfirmed(context.ask, `Continue ${id} past its ${gate}? ${plural(counts.pending, 'box', 'boxes')} left.`)
+      await assertConfirmed(context.ask, `Continue ${id} past its ${past}? ${plural(counts.pending, 'box', 'boxes')} left.`)
     return followIfRequested(context, await context.api.rollouts.promoteRollout({ params: { id } }), how)
   },
   view: resultView,

@@ -141,13 +141,14 @@ export function nextSteps(
 /** `stillAsked` is unknown of a rollout that is only listed. */
 type Stepping = Pick<Rollout, 'id' | 'status'> & Promotable & Readonly<{ stillAsked?: StillAsked | null }>
 
-type Promotable = Pick<Rollout, 'status' | 'previousStatus' | 'holdAfter' | 'pauseReason' | 'bakeUntil'>
+type Promotable = Pick<Rollout, 'status' | 'previousStatus' | 'holdAfter' | 'pauseReason' | 'bakeUntil'> & Partial<Pick<Rollout, 'gates'>>
 
 /** `promote` skips a hold, or the bake and the gates of a phase; undefined in every other state. */
 export function promotablePast(rollout: Promotable): string | undefined {
-  const { status, previousStatus, holdAfter } = rollout
+  const { status, previousStatus, holdAfter, gates = [] } = rollout
   if (status === 'paused' && isHeld(rollout)) return `hold after ${holdAfter}`
-  return isBaking(rollout) ? `bake after ${status === 'paused' ? previousStatus : status}` : undefined
+  const watching = gates.some(({ at }) => at !== null) ? 'gates' : 'bake'
+  return isBaking(rollout) ? `${watching} after ${status === 'paused' ? previousStatus : status}` : undefined
 }
 
 const manifestStep = ({ stillAsked }: Pick<Stepping, 'stillAsked'>): NextStep[] =>
