@@ -1,5 +1,5 @@
 import { answerText, type Gate, type GateState, gateTint, limitsText, onNoAnswerText } from '../../core/rollouts/index.ts'
-import { Ago, Section, Status } from '../kit/index.ts'
+import { Ago, Breakable, Section, Status } from '../kit/index.ts'
 import { toneOfTint } from './tones.ts'
 import { words } from './words.ts'
 
@@ -15,7 +15,9 @@ export function PlannedGates({ gates = [], note = text.planNote }: Readonly<{ ga
           <li key={gate.name}>
             <b>{gate.name}</b>
             <span>{limitsText(gate)}</span>
-            <code className="grow">{gate.query}</code>
+            <code className="grow">
+              <Breakable>{gate.query}</Breakable>
+            </code>
             <span className="dim">{onNoAnswerText(gate)}</span>
           </li>
         ))}
@@ -37,7 +39,9 @@ export function Gates({ gates }: Readonly<{ gates: readonly GateState[] }>) {
             <span>{answerText(gate)}</span>
             {gate.at && <Ago at={gate.at} />}
             <span className="dim">{limitsText(gate)}</span>
-            <code className="grow">{gate.query}</code>
+            <code className="grow">
+              <Breakable>{gate.query}</Breakable>
+            </code>
           </li>
         ))}
       </ul>

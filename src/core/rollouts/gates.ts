@@ -73,7 +73,7 @@ export const limitsText = ({ atMost, atLeast, forMs }: Gate): string =>
 export const onNoAnswerText = ({ onNoAnswer }: Gate): string => `${onNoAnswer === 'pause' ? 'pauses' : 'goes on'} without an answer`
 
 /** Digits beyond these are noise; evidence has them all. */
-const shortValue = (value: string): string => {
+export const valueText = (value: string): string => {
   const number = numberOf(value)
   return Number.isFinite(number) ? String(Number(number.toPrecision(4))) : value
 }
@@ -81,7 +81,7 @@ const shortValue = (value: string): string => {
 /** The last answer: `0.2`, `no answer (UNREACHABLE: …)`. Null before the first question. */
 export const answerText = ({ at, value, noAnswer }: GateState): string | null => {
   if (noAnswer) return `no answer (${noAnswer.code}: ${noAnswer.message})`
-  return at === null || value === null ? null : shortValue(value)
+  return at === null || value === null ? null : valueText(value)
 }
 
 const stateWords = {

@@ -78,6 +78,7 @@ export {
   limitsText,
   onNoAnswerText,
   unaskedGates,
+  valueText,
 } from './gates.ts'
 export type { KnownBox } from './known-box.ts'
 export { movedImages } from './moved-images.ts'

@@ -1,4 +1,4 @@
-import { answerText, type Gate, gatesOf, limitsText, type NoAnswer, unaskedGates } from '../../core/rollouts/index.ts'
+import { type Gate, gatesOf, limitsText, type NoAnswer, valueText } from '../../core/rollouts/index.ts'
 import { type Check, failed, passed, warning } from '../../node/command-line.ts'
 import { newestManifest } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
@@ -32,8 +32,7 @@ async function gateCheck(ask: AskPrometheus, gate: Gate): Promise<Check> {
     const { code, message } = answer.noAnswer
     return (code === 'REFUSED' ? failed : warning)('gates', `${gate.name}: no answer (${code}: ${message})`, fixes[code])
   }
-  const [asked] = unaskedGates([gate]).map((state) => answerText({ ...state, ...answer, at: '' }))
-  return passed('gates', `${gate.name}: ${asked} now; must be ${limitsText(gate)}`)
+  return passed('gates', `${gate.name}: ${valueText(answer.value)} now; must be ${limitsText(gate)}`)
 }
 
 const fixes = {

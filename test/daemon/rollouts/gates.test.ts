@@ -248,6 +248,19 @@ onBothDialects('a rollout with gates', (fresh) => {
     expect(await show(id)).toMatchObject({ status: 'canary', gates: [{ state: 'waiting', at: null }] })
   })
 
+  test('a question that the end of the daemon interrupts counts for nothing', async () => {
+    const { started, deps, clock, show } = await world()
+    const id = await started()
+    await clock.advance(30_000)
+    const leaving = new AbortController()
+    const prometheus = async () => {
+      leaving.abort(new Error('leaving'))
+      throw leaving.signal.reason
+    }
+    await askGates({ ...deps, prometheus }, leaving.signal)
+    expect((await show(id)).gates).toMatchObject([{ state: 'holding', missed: 0 }])
+  })
+
   test('two replicas that ask at the same time count one answer', async () => {
     const { started, deps, clock, signal, show } = await world()
     const id = await started()

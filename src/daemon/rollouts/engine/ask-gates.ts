@@ -23,7 +23,9 @@ export const gatesLoop = (deps: Deps): LeasedLoop => ({
 export async function askGates(deps: Deps, signal: AbortSignal): Promise<void> {
   for (const rollout of await rolloutsAtGates(deps.db, isoNow(deps.clock))) {
     if (signal.aborted) return
-    await askRollout(deps, rollout, signal)
+    await askRollout(deps, rollout, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error // questions end with the daemon, and are asked by the next one
+    })
   }
 }
 
