@@ -78,10 +78,11 @@ export const valueText = (value: string): string => {
   return Number.isFinite(number) ? String(Number(number.toPrecision(4))) : value
 }
 
-/** The last answer: `0.2`, `no answer (UNREACHABLE: …)`. Null before the first question. */
-export const answerText = ({ at, value, noAnswer }: GateState): string | null => {
+/** The last answer: `0.2`, `no answer (UNREACHABLE: …)`. Null before the first question. A value that failed has all its digits: it may be just outside. */
+export const answerText = ({ state, at, value, noAnswer }: GateState): string | null => {
   if (noAnswer) return `no answer (${noAnswer.code}: ${noAnswer.message})`
-  return at === null || value === null ? null : valueText(value)
+  if (at === null || value === null) return null
+  return state === 'failed' ? value : valueText(value)
 }
 
 const stateWords = {

@@ -195,7 +195,7 @@ describe('a complete phase with gates', () => {
           do: 'stop-bake',
           from: 'canary',
           reason:
-            'gates after canary stopped: latency must be at most 0.5 for 10 min and is 0.7322. Next: resume the rollout, which bakes and asks ' +
+            'gates after canary stopped: latency must be at most 0.5 for 10 min and is 0.73219. Next: resume the rollout, which bakes and asks ' +
             'again, promote it to continue without, or abort it.',
         },
       ],
@@ -231,6 +231,7 @@ describe('a complete phase with gates', () => {
 test.each<[GateState, string, string]>([
   [aGate(), 'errors: at most 0.5 for 10 min', 'dim'],
   [answers(aGate(), [0, '0.012345678']), 'errors: 0.01235 at 02:00:00 UTC, holds so far (at most 0.5 for 10 min)', 'cyan'],
+  [answers(aGate(), [0, '0.500001']), 'errors: 0.500001 at 02:00:00 UTC, failed (at most 0.5 for 10 min)', 'red'],
   [answers(aGate({ forMs: 0 }), [0, '0']), 'errors: 0 at 02:00:00 UTC, passed (at most 0.5)', 'green'],
   [answers(aGate(), [0, '+Inf']), 'errors: +Inf at 02:00:00 UTC, failed (at most 0.5 for 10 min)', 'red'],
   [
