@@ -1,6 +1,5 @@
-import type { ManifestRevision } from '../../core/boxes/index.ts'
+import type { ManifestGates, ManifestRevision } from '../../core/boxes/index.ts'
 import { fold, plural, problem } from '../../core/kit/index.ts'
-import { gatesOf, limitsText } from '../../core/rollouts/index.ts'
 import {
   assertConfirmed,
   type Column,
@@ -142,9 +141,15 @@ function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevi
     fields(style, Object.entries(manifest.images)),
     fields(
       style,
-      gatesOf('staged', manifest).map((gate, n) => [n === 0 ? 'gates' : '', `${gate.name}: ${limitsText(gate)}: ${clean(gate.query)}`]),
+      Object.entries(manifest.gates ?? {}).map(([name, gate], n) => [n === 0 ? 'gates' : '', `${name}: ${gateText(gate)}`]),
     ),
   )
+}
+
+/** `at most 0.5 for 10m: sum(errors)` */
+const gateText = ({ query, atMost, atLeast, for: period }: ManifestGates[string]): string => {
+  const limits = [atLeast !== undefined && `at least ${atLeast}`, atMost !== undefined && `at most ${atMost}`].filter(Boolean).join(' and ')
+  return `${limits}${period === undefined ? '' : ` for ${period}`}: ${clean(query)}`
 }
 
 type Change = Readonly<{ path: string; from: string | null; to: string | null }>

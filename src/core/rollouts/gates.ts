@@ -43,7 +43,7 @@ export function afterAnswer(gate: GateState, answer: GateAnswer, at: string): Ga
 }
 
 /** Numbers of Prometheus: `+Inf` is one, in JavaScript it is not. */
-export const numberOf = (value: string): number => Number(value.replace('Inf', 'Infinity'))
+const numberOf = (value: string): number => Number(value.replace('Inf', 'Infinity'))
 
 const isWithin = ({ atMost, atLeast }: Gate, value: number): boolean =>
   value <= (atMost ?? Number.POSITIVE_INFINITY) && value >= (atLeast ?? Number.NEGATIVE_INFINITY)

@@ -42,7 +42,7 @@ test('manifest show lists gates with their limits and query', async () => {
   const { manifest, ...others } = revision(6, '1.157.1')
   const shown = { [revisions]: { revisions: [{ ...others, manifest: { ...manifest, gates } }], nextCursor: null } }
   const { stdout } = await tenantry(['manifest', 'show', '--revision', '6'], { answers: shown })
-  expect(stdout).toMatch(/^gates +errors: at most 0\.5 for 10 min: sum\(errors\)\ufffd\[2J\n +boxes: at least 3: sum\(up\)$/m)
+  expect(stdout).toMatch(/^gates +errors: at most 0\.5 for 10m: sum\(errors\)\ufffd\[2J\n +boxes: at least 3: sum\(up\)$/m)
 })
 
 test('manifest rollback applies the content of that revision again', async () => {
