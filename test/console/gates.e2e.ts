@@ -50,7 +50,7 @@ test('gates are in the plan, with limits and query', async () => {
   await gates.getByText('at most 0.5 for 10 min').waitFor()
   expect(await gates.getByRole('listitem').allInnerTexts()).toEqual([
     expect.stringMatching(/errors\s+at most 0\.5 for 10 min\s+sum\(rate\(errors_total\[5m\]\)\)\s+pauses without an answer/),
-    expect.stringMatching(/boxes\s+at least 0\s+sum\(tenantry_box_up\) > 0\s+goes on without an answer/),
+    expect.stringMatching(/boxes\s+at least 0\s+sum\(tenantry_box_up\) > 0\s+continues without an answer/),
   ])
   await assertAccessible(page)
   await screenshots(page, 'rollout-plan-gates', { narrow: true })
@@ -76,7 +76,7 @@ test('a rollout shows each gate with its value and time, and asks anew when it i
   value = '0.25'
   await page.getByRole('button', { name: 'Promote' }).waitFor()
   await stage.api.rollouts.resumeRollout({ params: { id }, body: {} })
-  await gates.getByText('holds so far').waitFor()
+  await gates.getByText('holding').waitFor()
   await page.getByText(/waiting for gates after canary: errors: 0\.25 at/).waitFor()
   assertClean(page)
 })

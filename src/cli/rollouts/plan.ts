@@ -77,7 +77,7 @@ export const activeText = (active: readonly ActiveRollout[]): string[] =>
     return `rollout ${clean(rolloutId)} (${rolloutWord(status)}) has not finished and includes ${some}`
   })
 
-/** What is asked of Prometheus before each next phase. */
+/** Queries of Prometheus before each next phase. */
 export const gatesView = (gates: readonly Gate[] = [], { paint }: Style, title = 'Gates (asked after each phase)'): string =>
   gates.length === 0
     ? ''

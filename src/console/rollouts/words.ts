@@ -249,7 +249,7 @@ export const words = {
     title: 'Gates',
     planNote: 'Asked of Prometheus after each phase, before the next one begins',
     rehearsalNote: 'Not asked in a rehearsal, which takes them as passed after their time',
-    states: { waiting: 'not asked', holding: 'holds so far', passed: 'passed', failed: 'failed', unanswered: 'not answered' },
+    states: { waiting: 'not asked', holding: 'holding', passed: 'passed', failed: 'failed', unanswered: 'not answered' },
   },
 } as const
 

@@ -25,7 +25,7 @@ const ManifestGate = z
     atLeast: z.number().optional(),
     /** How long the value must stay within its limits; without it one answer is enough. */
     for: GateFor.optional(),
-    /** Whether the rollout pauses, which is the default, or goes on where Prometheus has no answer. */
+    /** Whether the rollout pauses, which is the default, or continues where Prometheus has no answer. */
     onNoAnswer: z.enum(['pause', 'continue']).optional(),
   })
   .refine(({ atMost, atLeast }) => atMost !== undefined || atLeast !== undefined, {

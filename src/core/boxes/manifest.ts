@@ -30,7 +30,7 @@ export const Manifest = z.strictObject({
   tiers: z.strictObject({ free: TierVersions, pro: TierVersions, enterprise: TierVersions }),
   /** Digest by image with tag: what rollouts pull, whatever the tag points to. Entries of other images are ignored. */
   digests: z.record(ImageRef, Digest).optional(),
-  /** What staged rollouts ask Prometheus before each next phase. */
+  /** Questions of staged rollouts to Prometheus before each next phase. */
   gates: ManifestGates.optional(),
 })
 export type Manifest = z.infer<typeof Manifest>

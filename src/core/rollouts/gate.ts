@@ -9,7 +9,7 @@ export const Gate = z.object({
   atLeast: z.number().nullable(),
   /** How long; 0: one answer is enough. */
   forMs: z.number().int(),
-  /** What happens where Prometheus has no answer. */
+  /** Where Prometheus has no answer, the rollout pauses or continues. */
   onNoAnswer: z.enum(['pause', 'continue']),
 })
 export type Gate = z.infer<typeof Gate>

@@ -22,7 +22,7 @@ export const unaskedGates = (gates: readonly Gate[]): GateState[] => gates.map((
 /** The least time that the gates take: they are asked side by side. */
 export const gatesMs = (gates: readonly Gate[]): number => Math.max(0, ...gates.map(({ forMs }) => forMs))
 
-/** Prometheus may restart: only so many questions without an answer, one after the other, count. */
+/** Prometheus may restart: after this number of questions without an answer, one after the other, it counts as away. */
 const maxMissed = 3
 const askAgainMs = 10_000
 /** Questions over the time of a gate, unless they would follow each other faster. */
@@ -70,7 +70,7 @@ export const limitsText = ({ atMost, atLeast, forMs }: Gate): string =>
   (forMs > 0 ? ` for ${duration(forMs)}` : '')
 
 /** `pauses without an answer` */
-export const onNoAnswerText = ({ onNoAnswer }: Gate): string => `${onNoAnswer === 'pause' ? 'pauses' : 'goes on'} without an answer`
+export const onNoAnswerText = ({ onNoAnswer }: Gate): string => `${onNoAnswer === 'pause' ? 'pauses' : 'continues'} without an answer`
 
 /** Digits beyond these are noise; evidence has them all. */
 export const valueText = (value: string): string => {
@@ -87,13 +87,13 @@ export const answerText = ({ state, at, value, noAnswer }: GateState): string | 
 
 const stateWords = {
   waiting: '',
-  holding: 'holds so far',
+  holding: 'holding',
   passed: 'passed',
   failed: 'failed',
   unanswered: 'not answered',
 } as const satisfies Record<GateState['state'], string>
 
-/** `errors: 0.2 at 21:58:43 UTC, holds so far (at most 0.5 for 10 min)` */
+/** `errors: 0.2 at 21:58:43 UTC, holding (at most 0.5 for 10 min)` */
 export const gateText = (gate: GateState): string => {
   const answer = answerText(gate)
   if (answer === null) return `${gate.name}: ${limitsText(gate)}`

@@ -74,7 +74,7 @@ export const RolloutPlan = z.object({
   parallel: z.number().int(),
   /** Watching time after each phase that is followed by further updates; absent without one. */
   bakeMs: z.number().int().optional(),
-  /** What is asked of Prometheus before each next phase; absent without gates. */
+  /** Queries of Prometheus before each next phase; absent without gates. */
   gates: z.array(Gate).optional(),
   phases: z.array(PlannedPhase),
   boxes: z.array(PlannedBox),

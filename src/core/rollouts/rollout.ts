@@ -137,7 +137,7 @@ export const Rollout = RolloutSummary.extend({
   targets: TierTargets,
   digests: PinnedDigests,
   skipRefused: z.boolean(),
-  /** What is asked of Prometheus before each next phase, and the answers in this one; empty without gates, as in every emergency. */
+  /** Queries of Prometheus before each next phase, and the answers in this one; empty without gates, as in every emergency. */
   gates: z.array(GateState),
   /** Null while the manifest asks for none of the versions that boxes were rolled back from. */
   stillAsked: StillAsked.nullable(),

@@ -30,7 +30,7 @@ function changes(rollout: RolloutState, move: RolloutMove): Partial<RolloutState
   }
 }
 
-/** Gates are asked anew in each phase, and after each pause. */
+/** Gates are asked again in each phase, and after each pause. */
 const unasked = ({ gates }: RolloutState): Pick<RolloutState, 'gates'> => ({ gates: unaskedGates(gates) })
 
 function advance({ kind, status }: RolloutState, at: string): Partial<RolloutState> {

@@ -120,7 +120,7 @@ export const Settings = z.strictObject({
       maxBoxes: z.coerce.number().int().min(0).max(100_000).default(10_000),
     })
     .prefault({}),
-  /** What gates of rollouts ask. */
+  /** The server that gates of rollouts ask. */
   prometheus: Prometheus.prefault({}),
   log: z.enum(['pretty', 'json']).optional(),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),

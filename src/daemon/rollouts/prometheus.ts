@@ -42,7 +42,7 @@ export const prometheusAt = ({ url, tokenFile }: Settings): AskPrometheus | unde
 
 const none = (code: NoAnswer['code'], message: string): GateAnswer => ({ noAnswer: { code, message } })
 
-/** What a gate gets where the daemon has no `prometheus.url`. */
+/** The answer to a gate where the daemon has no `prometheus.url`. */
 export const askNobody: AskPrometheus = async () => none('NOT_CONFIGURED', 'the daemon has no prometheus.url')
 
 type Call = Readonly<{ query: string; tokenFile: string | undefined; signal: AbortSignal | undefined }>

@@ -55,7 +55,7 @@ test('gates are listed with their limits and their query, in the plan and in its
     expect(view(aPlan([aPlannedBox('ash')], { gates }), style)).toContain(
       'Gates (asked after each phase)\n' +
         '  errors: at most 0.5 for 10 min; pauses without an answer\n    sum(errors)\n' +
-        '  boxes: at least 3; goes on without an answer\n    sum(errors)\n',
+        '  boxes: at least 3; continues without an answer\n    sum(errors)\n',
     )
   expect(planView(aPlan([aPlannedBox('ash')]), style)).not.toContain('Gates')
 })

@@ -47,7 +47,7 @@ const asked = (state: 'holding' | 'failed', value: string) => [{ ...gate, state,
 test('a rollout that asks its gates shows each with value and time', async () => {
   const answers = answersFor({ status: 'canary', previousStatus: null, bakeUntil, gates: asked('holding', '0.123456') })
   const { stdout } = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], { answers })
-  const text = 'errors: 0.1235 at 02:33:10 UTC, holds so far \\(at most 0.5 for 10 min\\)'
+  const text = 'errors: 0.1235 at 02:33:10 UTC, holding \\(at most 0.5 for 10 min\\)'
   expect(stdout).toMatch(new RegExp(`waiting +for gates after canary: ${text}\n`))
   expect(stdout).toMatch(new RegExp(`gates +${text}\n`))
   const reported = await tenantry(['rollouts', 'show', rolloutId], {

@@ -184,7 +184,7 @@ describe('a complete phase with gates', () => {
 
   test.each<[string, GateState[], unknown[]]>([
     ['advances when all passed', [passed, passed], [{ do: 'advance', from: 'canary' }]],
-    ['waits for one that holds so far', [passed, answers(aGate(), [0, '0'])], []],
+    ['waits for one that holding', [passed, answers(aGate(), [0, '0'])], []],
     ['waits for one that was not asked', [passed, aGate()], []],
     ['advances without an answer where the gate says so', [passed, given('continue')], [{ do: 'advance', from: 'canary' }]],
     [
@@ -230,7 +230,7 @@ describe('a complete phase with gates', () => {
 
 test.each<[GateState, string, string]>([
   [aGate(), 'errors: at most 0.5 for 10 min', 'dim'],
-  [answers(aGate(), [0, '0.012345678']), 'errors: 0.01235 at 02:00:00 UTC, holds so far (at most 0.5 for 10 min)', 'cyan'],
+  [answers(aGate(), [0, '0.012345678']), 'errors: 0.01235 at 02:00:00 UTC, holding (at most 0.5 for 10 min)', 'cyan'],
   [answers(aGate(), [0, '0.500001']), 'errors: 0.500001 at 02:00:00 UTC, failed (at most 0.5 for 10 min)', 'red'],
   [answers(aGate({ forMs: 0 }), [0, '0']), 'errors: 0 at 02:00:00 UTC, passed (at most 0.5)', 'green'],
   [answers(aGate(), [0, '+Inf']), 'errors: +Inf at 02:00:00 UTC, failed (at most 0.5 for 10 min)', 'red'],

@@ -42,7 +42,7 @@ async function askRollout(deps: Deps, rollout: StoredRollout, signal: AbortSigna
 
 type Answers = Readonly<{ rollout: StoredRollout; asked: readonly Asked[]; at: string }>
 
-/** Nothing is stored where the rollout was paused, or bakes anew, or another replica asked meanwhile. */
+/** Nothing is stored where the rollout was paused, or bakes again, or another replica asked meanwhile. */
 const storeAnswers = ({ db, clock }: Deps, { rollout: before, asked, at }: Answers): Promise<boolean> =>
   db.transaction().execute(async (tx) => {
     const rollout = await lockRollout(tx, before.id)
