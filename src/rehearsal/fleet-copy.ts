@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
+import type { Manifest } from '../core/boxes/index.ts'
 import { type FieldReason, problem } from '../core/kit/index.ts'
-import type { RehearsedFaults } from '../core/rollouts/index.ts'
+import { type Gate, gatesOf, type RehearsedFaults } from '../core/rollouts/index.ts'
 import { type Db, migrate, openDatabase } from '../daemon/db/index.ts'
 
 // Copies whole rows, so that new columns need no change here.
@@ -37,6 +38,17 @@ const rowsOf = async (db: Db, query: ReturnType<typeof sql<Row>>): Promise<Row[]
 /** The simulated registry has its own digests; next to real ones every tag would look moved. */
 const withoutDigests = (row: Row): Row =>
   typeof row.last_report === 'string' ? { ...row, last_report: row.last_report.replace(/"digest":"[^"]*"/g, '"digest":null') } : row
+
+/** Takes the gates out of the manifest: there is no Prometheus in virtual time. */
+export function withoutGates(copy: FleetCopy): Readonly<{ fleet: FleetCopy; gates: readonly Gate[] }> {
+  const [row] = copy.find(([table]) => table === 'manifests')?.[1] ?? []
+  if (!row) return { fleet: copy, gates: [] }
+  const { gates, ...manifest }: Manifest = JSON.parse(String(row.content))
+  const fleet = copy.map(([table, rows]): FleetCopy[number] =>
+    table === 'manifests' ? [table, [{ ...row, content: JSON.stringify(manifest) }]] : [table, rows],
+  )
+  return { fleet, gates: gatesOf('staged', { gates }) }
+}
 
 const maxValuesPerInsert = 20_000
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seededRandom } from '../agent/simulated/index.ts'
 import type { Actor } from '../core/kit/index.ts'
-import { Phase, type Rehearsal, type RehearsalInput, type RehearsalSettings } from '../core/rollouts/index.ts'
+import { gatesMs, Phase, type Rehearsal, type RehearsalInput, type RehearsalSettings } from '../core/rollouts/index.ts'
 import { makeCommandBus } from '../daemon/hosts/index.ts'
 import {
   createRollout,
@@ -17,7 +17,7 @@ import {
 } from '../daemon/rollouts/index.ts'
 import { silentLogger, type VirtualClock, virtualClock } from '../node/index.ts'
 import { nextChangeMs } from './commands.ts'
-import { assertKnownNames, type FleetCopy, fleetDatabase } from './fleet-copy.ts'
+import { assertKnownNames, type FleetCopy, fleetDatabase, withoutGates } from './fleet-copy.ts'
 import { play } from './play.ts'
 import { openSimulation } from './simulation.ts'
 import { type Played, summarize } from './summary.ts'
@@ -44,14 +44,16 @@ export async function rehearse(input: Input): Promise<Rehearsal> {
   return summarize({ request: input.request, startIso: input.startIso, settings: input.settings }, runs)
 }
 
-async function playOnce({ fleet, settings, request, startIso, signal, scratch = tmpdir() }: Input, seed: string): Promise<Played> {
+async function playOnce({ fleet: whole, settings, request, startIso, signal, scratch = tmpdir() }: Input, seed: string): Promise<Played> {
+  const { fleet, gates } = withoutGates(whole)
   const { db, close } = await fleetDatabase(fleet)
   const folder = await mkdtemp(join(scratch, 'tenantry-rehearsal-'))
   try {
     const clock = virtualClock(startIso)
     // The same rollout id in every run, because it decides which boxes go first.
     const deps = depsOf(settings, { db, clock, random: seededRandom(`${request.seed}/rollout`) })
-    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, snapshotMode, failureThreshold, parallel, bakeMs } = request
+    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, snapshotMode, failureThreshold, parallel } = request
+    const bakeMs = gates.length > 0 ? (request.bakeMs ?? 0) + gatesMs(gates) : request.bakeMs
     const options = { allowLongFence, ignoreWindows, fenceMode, snapshotMode, failureThreshold, parallel, bakeMs, skipRefused: true }
     const { id, plan } = await createRollout(deps, actor, { ...options, ...(targetSlugs ? { targetSlugs } : {}) })
     await startRollout(deps, actor, { id })
@@ -70,7 +72,7 @@ async function playOnce({ fleet, settings, request, startIso, signal, scratch = 
     }
     const engine = makeRolloutEngine(deps)
     await play({ db, clock, engine, signal, perform: simulation.perform, nextChangeMs: () => nextChangeMs(db, clock, id), shouldContinue })
-    return { rollout: await showRollout(deps, id), pauses, endMs: clock.monotonicMs(), startIso }
+    return { rollout: await showRollout(deps, id), gates, pauses, endMs: clock.monotonicMs(), startIso }
   } finally {
     await close()
     await rm(folder, { recursive: true, force: true })

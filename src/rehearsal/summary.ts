@@ -1,6 +1,7 @@
 import { elapsedMs } from '../core/kit/index.ts'
 import {
   bakesMs,
+  type Gate,
   isOver,
   limitsOf,
   makespanMs,
@@ -17,7 +18,13 @@ import {
 } from '../core/rollouts/index.ts'
 
 /** The result of one run. */
-export type Played = Readonly<{ rollout: RolloutDetail; pauses: readonly RehearsedPause[]; endMs: number; startIso: string }>
+export type Played = Readonly<{
+  rollout: RolloutDetail
+  gates: readonly Gate[]
+  pauses: readonly RehearsedPause[]
+  endMs: number
+  startIso: string
+}>
 
 /** Details come from the first run; downtimes and the total duration also as quantiles over all runs. */
 export function summarize(
@@ -49,6 +56,7 @@ export function summarize(
     phases: plan.phases.map(({ phase }) => phaseOf(phase, boxes)),
     boxes,
     pauses: [...first.pauses],
+    gates: [...first.gates],
     findings: plan.boxes.flatMap(({ tenantSlug, findings }) => findings.map((finding) => ({ ...finding, tenantSlug }))),
   }
 }

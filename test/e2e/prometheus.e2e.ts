@@ -1,10 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { copyFile, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { dashboards, queriesOf, rules, rulesFile, scrapeExample } from '../support/prometheus.ts'
-import { aFolder } from '../support/running-daemon.ts'
+import { dashboards, queriesOf, rules } from '../support/prometheus.ts'
+import { startPrometheus } from '../support/running-prometheus.ts'
 import { aSimulatedFleet } from '../support/simulated-fleet.ts'
 import { freePorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
@@ -14,43 +10,12 @@ import { eventually } from './support/programs.ts'
 let fleet: Awaited<ReturnType<typeof aSimulatedFleet>>
 let prometheus: Awaited<ReturnType<typeof startPrometheus>>
 
-async function startPrometheus({ url, tokenFile }: Pick<typeof fleet, 'url' | 'tokenFile'>) {
-  const folder = await aFolder('prometheus')
-  await copyFile(rulesFile, join(folder, 'tenantry.rules.yml'))
-  await copyFile(tokenFile, join(folder, 'tenantry.token'))
-  const example = (await readFile(scrapeExample, 'utf8'))
-    .replaceAll('/etc/prometheus/', `${folder}/`)
-    .replaceAll('127.0.0.1:8440', new URL(url).host)
-    .replace(/(scrape_interval|scrape_timeout|evaluation_interval): \d+s/g, '$1: 1s')
-  await writeFile(join(folder, 'prometheus.yml'), example)
-  const address = `127.0.0.1:${await freePorts(1)}`
-  const storage = [`--storage.tsdb.path=${join(folder, 'data')}`, `--config.file=${join(folder, 'prometheus.yml')}`]
-  const child = spawn('prometheus', [...storage, `--web.listen-address=${address}`], { stdio: ['ignore', 'ignore', 'pipe'] })
-  let log = ''
-  child.stderr.setEncoding('utf8').on('data', (text) => (log += text))
-  const ended = once(child, 'exit')
-  /** The data of an answer of its API. Throws its error. */
-  const ask = async (path: string, query: Record<string, string> = {}) => {
-    const answer = await fetch(`http://${address}/api/v1/${path}?${new URLSearchParams(query)}`).catch((error) => {
-      throw new Error(`${error}; Prometheus logged: ${log.slice(-2000)}`)
-    })
-    const { status, data, error } = (await answer.json()) as { status: string; data: never; error?: string }
-    if (status !== 'success') throw new Error(`${JSON.stringify(query)}: ${error}`)
-    return data as unknown
-  }
-  const close = async () => {
-    child.kill('SIGTERM')
-    await ended
-  }
-  return { ask, close }
-}
-
 type Sample = Readonly<{ metric: Record<string, string>; value: [time: number, value: string] }>
 const query = async (expr: string) => ((await prometheus.ask('query', { query: expr })) as { result: Sample[] }).result
 
 beforeAll(async () => {
   fleet = await aSimulatedFleet()
-  prometheus = await startPrometheus(fleet)
+  prometheus = await startPrometheus(await freePorts(1), fleet)
   const target = async () => ((await prometheus.ask('targets')) as { activeTargets: { health: string; lastError: string }[] }).activeTargets
   await eventually('the daemon is scraped', async () => (await target().catch(() => []))[0]?.health === 'up')
   // Rates need two samples.

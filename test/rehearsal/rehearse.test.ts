@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { quickRule } from '../../src/core/boxes/index.ts'
 import { isoNow } from '../../src/core/kit/index.ts'
 import { Rehearsal } from '../../src/core/rollouts/index.ts'
+import { applyManifest } from '../../src/daemon/boxes/index.ts'
 import { readFleet } from '../../src/rehearsal/index.ts'
+import { aManifest } from '../support/boxes.ts'
+import { anOperator } from '../support/boxes-world.ts'
 import { digestOf, newImage } from '../support/rollout-world.ts'
 import { aFleet, playedBy } from './a-fleet.ts'
 
@@ -52,6 +55,20 @@ describe('a rehearsal', () => {
     }
     expect([widthOf(plain), widthOf(paced)]).toEqual([2, 1])
     expect(paced.worstMs).toBeGreaterThanOrEqual(plain.worstMs + 4 * bakeMs)
+  })
+
+  test('asks no gate of the manifest, and takes each as passed after its time', async () => {
+    const { world, settings } = await aFleet(fleet)
+    const gates = { errors: { query: 'sum(errors)', atMost: 1, for: '2h' }, boxes: { query: 'boxes', atLeast: 3 } }
+    await applyManifest(world.deps, anOperator, { ...aManifest({ synapse: '1.163.2' }), gates })
+    const given = { settings, fleet: await readFleet(world.deps.db), startIso: isoNow(world.clock) }
+    const played = await playedBy(given)
+    expect(Rehearsal.parse(played)).toEqual(played)
+    expect(played).toMatchObject({ ended: 'done', pauses: [], gates: [{ name: 'errors', forMs: 7_200_000 }, { name: 'boxes' }] })
+    const [canary, early] = played.phases
+    expect((early?.beginsMs ?? 0) - (canary?.endsMs ?? 0)).toBeGreaterThanOrEqual(7_200_000)
+    const baked = await playedBy(given, { bakeMs: 3_600_000 })
+    expect((baked.phases[1]?.beginsMs ?? 0) - (baked.phases[0]?.endsMs ?? 0)).toBeGreaterThanOrEqual(3 * 3_600_000)
   })
 
   test('ends with probes of any spacing', async () => {

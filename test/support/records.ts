@@ -217,6 +217,7 @@ export const aRollout = (given: Partial<Rollout> = {}): Rollout => ({
   parallel: null,
   bakeMs: null,
   bakeUntil: null,
+  gates: [],
   waitingUntil: null,
   queuedBehind: [],
   createdAt: at('01:59:00'),
@@ -262,6 +263,7 @@ export const anEvent = (given: Partial<RolloutEvent> = {}): RolloutEvent => ({
   status: 'canary',
   previousStatus: null,
   bakeUntil: null,
+  gates: null,
   reason: null,
   action: null,
   progress: null,
@@ -270,7 +272,7 @@ export const anEvent = (given: Partial<RolloutEvent> = {}): RolloutEvent => ({
 
 /** The course of a rollout of these boxes, from canary on. */
 export const aReport = (actions: readonly RolloutAction[], given: Partial<RolloutReport> = {}): RolloutReport => {
-  const { targets, digests, skipRefused, stillAsked, auditLog, ...rollout } = aRollout()
+  const { targets, digests, skipRefused, gates, stillAsked, auditLog, ...rollout } = aRollout()
   return {
     rollout,
     madeAt: at('02:30:00'),
@@ -279,6 +281,7 @@ export const aReport = (actions: readonly RolloutAction[], given: Partial<Rollou
     fence: null,
     rollback: null,
     stillAsked,
+    gates,
     timeline: [
       { at: at('01:59:00'), actor: 'admin:anna', action: 'rollout.created', phase: null, reason: 'weekly round' },
       { at: at('02:00:00'), actor: 'admin:anna', action: 'rollout.started', phase: 'canary', reason: null },

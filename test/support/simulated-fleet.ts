@@ -14,7 +14,7 @@ const boxes = [
 ] as const
 
 /** The daemon of the demo with a token for its metrics, and a small simulated fleet with a snapshot. */
-export async function aSimulatedFleet() {
+export async function aSimulatedFleet(env: Readonly<Record<string, string>> = {}) {
   const token = 'a'.repeat(64)
   const tokenFile = join(await aFolder('metrics'), 'token')
   await writeFile(tokenFile, `${token}\n`)
@@ -22,7 +22,7 @@ export async function aSimulatedFleet() {
   const fleet: Fleet = { ...simulatedFleet, hosts, boxes }
   const leaving = new AbortController()
   setMaxListeners(0, leaving.signal)
-  const stage = await openStage(await freePort(), { ...fleet.env, TENANTRY_METRICS_TOKEN_FILE: tokenFile })
+  const stage = await openStage(await freePort(), { ...fleet.env, TENANTRY_METRICS_TOKEN_FILE: tokenFile, ...env })
   const agents: Promise<void>[] = []
   const start = simulatedAgents(fleet)
   const startAgent: StartAgent = (agent) => {

@@ -12,7 +12,7 @@ import { takeOwner } from './spool.ts'
 // A PostgreSQL of the archived version on the recovered files, without a network. Its compose file is made here: nothing of the archive is mounted
 // but its data, because the archive may be of a host that is compromised.
 
-/** The names of all recovery servers of one agent begin with it. */
+/** The prefix of the names of all recovery servers of one agent. */
 export const recoveryProjects = (stateFolder: string): string => `recover-${sha256Hex(stateFolder).slice(0, 8)}-`
 export const recoveryProject = (stateFolder: string, commandId: string): string =>
   `${recoveryProjects(stateFolder)}${sha256Hex(commandId).slice(0, 12)}`

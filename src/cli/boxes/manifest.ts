@@ -1,4 +1,4 @@
-import type { ManifestRevision } from '../../core/boxes/index.ts'
+import type { ManifestGates, ManifestRevision } from '../../core/boxes/index.ts'
 import { fold, plural, problem } from '../../core/kit/index.ts'
 import {
   assertConfirmed,
@@ -139,7 +139,17 @@ function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevi
       Object.entries(manifest.tiers),
     ),
     fields(style, Object.entries(manifest.images)),
+    fields(
+      style,
+      Object.entries(manifest.gates ?? {}).map(([name, gate], n) => [n === 0 ? 'gates' : '', `${name}: ${gateText(gate)}`]),
+    ),
   )
+}
+
+/** `at most 0.5 for 10m: sum(errors)` */
+const gateText = ({ query, atMost, atLeast, for: period }: ManifestGates[string]): string => {
+  const limits = [atLeast !== undefined && `at least ${atLeast}`, atMost !== undefined && `at most ${atMost}`].filter(Boolean).join(' and ')
+  return `${limits}${period === undefined ? '' : ` for ${period}`}: ${clean(query)}`
 }
 
 type Change = Readonly<{ path: string; from: string | null; to: string | null }>

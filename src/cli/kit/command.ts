@@ -1,4 +1,4 @@
-import type { ExitCode } from '../../core/kit/index.ts'
+import { type ExitCode, periodMs } from '../../core/kit/index.ts'
 import type { Context } from './context.ts'
 import type { Style } from './style.ts'
 
@@ -126,17 +126,15 @@ export const share = (flags: string, summary: string): OptionSpec<number | undef
   },
 })
 
-const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-
 /** A duration such as `90s`, `30m`, `2h` or `1d`, in milliseconds. */
 export const period = (flags: string, summary: string): OptionSpec<number | undefined> => ({
   flags,
   summary,
   mandatory: false,
   parse: (input) => {
-    const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(input) ?? []
-    if (!unit || Number(amount) === 0) throw new Error('must be a duration, such as 90s, 30m, 2h or 1d')
-    return Number(amount) * unitMs[unit as keyof typeof unitMs]
+    const ms = periodMs(input)
+    if (ms === undefined) throw new Error('must be a duration, such as 90s, 30m, 2h or 1d')
+    return ms
   },
 })
 

@@ -1,5 +1,5 @@
 import { plural, problem } from '../../core/kit/index.ts'
-import { gateOf, statusWord, whyOf } from '../../core/rollouts/index.ts'
+import { promotablePast, statusWord, whyOf } from '../../core/rollouts/index.ts'
 import { assertConfirmed, assertConfirmedOf, command, flag, many, required, text } from '../kit/index.ts'
 import { queue, startBody } from './create.ts'
 import { exitOfRollout } from './exit.ts'
@@ -42,19 +42,19 @@ export const resume = command('resume <id>', 'Resume a paused rollout and retry 
   exit: resultExit,
 })
 
-export const promote = command('promote <id>', 'Continue a rollout past its hold or the rest of its bake', {
+export const promote = command('promote <id>', 'Continue a rollout past its hold, its bake or its gates', {
   options: { ...followOptions },
   run: async (context, { id, ...how }) => {
     const rollout = await context.api.rollouts.getRollout({ params: { id } })
-    const gate = gateOf(rollout)
+    const past = promotablePast(rollout)
     const { status, pauseReason, counts } = rollout
-    if (gate === undefined)
+    if (past === undefined)
       throw problem(
         'INVALID_TRANSITION',
         `Rollout ${id} is neither held after a phase nor baking: it is ${statusWord(status)}${whyPaused(pauseReason)}`,
       )
     if (counts.pending > 0)
-      await assertConfirmed(context.ask, `Continue ${id} past its ${gate}? ${plural(counts.pending, 'box', 'boxes')} left.`)
+      await assertConfirmed(context.ask, `Continue ${id} past its ${past}? ${plural(counts.pending, 'box', 'boxes')} left.`)
     return followIfRequested(context, await context.api.rollouts.promoteRollout({ params: { id } }), how)
   },
   view: resultView,

@@ -5,8 +5,11 @@ import {
   fenceEndText,
   fenceModes,
   findingsByKind,
+  type Gate,
   imageSource,
   inPhaseOrder,
+  limitsText,
+  onNoAnswerText,
   type PlannedBox,
   type RolloutPlan,
   rolloutWord,
@@ -58,6 +61,7 @@ export function planView(plan: RolloutPlan, style: Style): string {
           ? 'No box to update.'
           : 'All boxes are up to date with the manifest.',
     imagesView(plan, style),
+    gatesView(plan.gates, style),
     activeView(plan, style),
     warnings(plan.boxes, style),
     totals(plan, moving),
@@ -73,6 +77,15 @@ export const activeText = (active: readonly ActiveRollout[]): string[] =>
     return `rollout ${clean(rolloutId)} (${rolloutWord(status)}) has not finished and includes ${some}`
   })
 
+/** Queries of Prometheus before each next phase. */
+export const gatesView = (gates: readonly Gate[] = [], { paint }: Style, title = 'Gates (asked after each phase)'): string =>
+  gates.length === 0
+    ? ''
+    : [
+        paint.bold(title),
+        ...gates.flatMap((gate) => [`  ${gate.name}: ${limitsText(gate)}; ${onNoAnswerText(gate)}`, `    ${clean(gate.query)}`]),
+      ].join('\n')
+
 const activeView = ({ activeRollouts = [] }: RolloutPlan, { paint }: Style): string =>
   activeRollouts.length === 0
     ? ''
@@ -87,6 +100,7 @@ export function planSummary(plan: RolloutPlan, style: Style): string {
   return sections(
     refusals(plan, style),
     imagesView(plan, style),
+    gatesView(plan.gates, style),
     activeView(plan, style),
     warnings(plan.boxes, style),
     totals(plan, moving),

@@ -1,7 +1,7 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import { type Rehearsal, type RehearsedBox, type RequestedFence, type RequestedSnapshot, refusalsOf } from '../../core/rollouts/index.ts'
 import { type Column, clean, command, count, many, type Style, sections, share, table } from '../kit/index.ts'
-import { allowLongFence, ignoreWindows, pace } from './plan.ts'
+import { allowLongFence, gatesView, ignoreWindows, pace } from './plan.ts'
 
 export const rehearse = command('rehearse', 'Simulate a rollout on a copy of the fleet (read-only)', {
   options: {
@@ -71,6 +71,7 @@ function rehearsalView(rehearsal: Rehearsal, style: Style): string {
     slowest.length > 0
       ? `Longest downtime\n${table(style, rehearsal.runs > 1 ? [...fenceColumns, ...spread] : fenceColumns, slowest)}`
       : '',
+    gatesView(rehearsal.gates, style, 'Gates (not asked in a rehearsal, which takes them as passed after their time)'),
     totals(rehearsal),
   )
 }

@@ -24,7 +24,7 @@ import {
 } from '../../core/rollouts/index.ts'
 import { type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
 import { planView } from './plan.ts'
-import { actionColumns, nextStepsView, termsOf, waitingText } from './rollout.view.ts'
+import { actionColumns, gateFields, nextStepsView, termsOf, waitingText } from './rollout.view.ts'
 
 type Report = RolloutReport & Readonly<{ plan?: RolloutPlan }>
 
@@ -55,11 +55,12 @@ function factsOf(report: Report, style: Style): string {
     ['status', `${paint[stateTint(rollout)](rolloutState(rollout))}${pausedPhase(rollout)}`],
     ['reason', clean(reasonWithout(whyOf(rollout) ?? '', boxes.filter(hasFailed).map(errorOf)))],
     ['boxes', countsText(rollout.counts)],
-    ['waiting', waitingText(rollout, now)],
+    ['waiting', waitingText({ ...rollout, gates: report.gates }, now)],
     ['comment', rollout.reason && clean(rollout.reason)],
     ['manifest', `revision ${rollout.manifestRevision}`],
     ['', stillAsked && stillAskedText(stillAsked)],
     ...termsOf(rollout),
+    ...gateFields(report, style),
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['triggered by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['started', stamp(rollout.startedAt, now)],

@@ -6,6 +6,8 @@ import {
   errorOf,
   failuresIn,
   fenceModeText,
+  gateText,
+  gateTint,
   isOpenFailure,
   lastMoveText,
   listedState,
@@ -46,6 +48,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): str
     ['manifest', `revision ${rollout.manifestRevision}`],
     ['', rollout.stillAsked && stillAskedText(rollout.stillAsked)],
     ...termsOf(rollout),
+    ...gateFields(rollout, style),
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['started', stamp(rollout.startedAt, now)],
     ['finished', stamp(rollout.finishedAt, now)],
@@ -69,9 +72,13 @@ export const termsOf = ({ holdAfter, parallel, bakeMs, failureThreshold, ...roll
   ['snapshot mode', snapshotModeText(rollout.snapshotMode)],
 ]
 
-type Waiting = Pick<Rollout, 'waitingUntil' | 'queuedBehind' | 'bakeUntil' | 'status'>
+/** Each gate with its last answer; the label stands once. */
+export const gateFields = ({ gates }: Pick<Rollout, 'gates'>, { paint }: Style): [string, string][] =>
+  gates.map((gate, n) => [n === 0 ? 'gates' : '', paint[gateTint(gate)](clean(gateText(gate)))])
 
-/** Unfinished rollouts, the end of a bake, or the next opening of a maintenance window when all boxes wait for one. */
+type Waiting = Pick<Rollout, 'waitingUntil' | 'queuedBehind' | 'bakeUntil' | 'status'> & Partial<Pick<Rollout, 'gates'>>
+
+/** Unfinished rollouts, the end of a bake or its gates, or the next opening of a maintenance window when all boxes wait for one. */
 export const waitingText = (rollout: Waiting, now: Date): string | undefined =>
   queuedText(rollout) ?? bakeText(rollout) ?? windowText(rollout, now)
 

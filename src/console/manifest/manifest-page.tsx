@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { diffManifests, type ManifestRevision } from '../../core/boxes/index.ts'
+import { gatesOf, limitsText } from '../../core/rollouts/index.ts'
 import { fleetQuery } from '../boxes/index.ts'
 import {
   Ago,
@@ -114,6 +115,7 @@ type RevisionProps = Readonly<{
 function Revision({ found, before, current, why }: RevisionProps) {
   const { revision, manifest, appliedAt, appliedBy } = found
   const isCurrent = revision === current.revision
+  const gates = gatesOf('staged', manifest)
   return (
     <>
       <Section
@@ -136,6 +138,18 @@ function Revision({ found, before, current, why }: RevisionProps) {
           ])}
         />
       </Section>
+      {gates.length > 0 && (
+        <Section title={words.gates}>
+          <KeyValues
+            facts={gates.map((gate) => [
+              gate.name,
+              <span key={gate.name}>
+                {limitsText(gate)}: <code>{gate.query}</code>
+              </span>,
+            ])}
+          />
+        </Section>
+      )}
       <Section title={words.changesFrom(before?.revision ?? 0)}>
         {before ? (
           <Changes changes={diffManifests(before.manifest, manifest)} label={words.changesFrom(before.revision)} />

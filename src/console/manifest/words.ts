@@ -11,6 +11,7 @@ export const words = {
   toCurrent: 'Show the current manifest',
   versions: 'Versions',
   images: 'Images',
+  gates: 'Gates of rollouts',
   digests: 'Pinned digests',
   history: 'History',
   changesFrom: (revision: number) => `Changes from revision ${revision}`,

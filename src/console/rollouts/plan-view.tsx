@@ -11,6 +11,7 @@ import {
   rolloutWord,
 } from '../../core/rollouts/index.ts'
 import { Ago, DataTable, Empty, Id, Link, Section, Status, type TableColumn, useNow } from '../kit/index.ts'
+import { PlannedGates } from './gates.tsx'
 import { statusTone } from './tones.ts'
 import { words } from './words.ts'
 
@@ -25,6 +26,7 @@ export const PlanView = ({ plan }: Readonly<{ plan: RolloutPlan }>) => (
     <Fences plan={plan} />
     <Findings title={text.warnings} kinds={findingsByKind(plan.boxes, 'warn')} tone="warning" />
     <Images plan={plan} />
+    <PlannedGates gates={plan.gates} />
   </>
 )
 

@@ -5,6 +5,7 @@ import { duration } from '../../core/kit/index.ts'
 import { type Rehearsal, type RehearsedBox, type RolloutPlan, statusWord, whyOf } from '../../core/rollouts/index.ts'
 import { api, Button, CliLine, Field, Loading, ProblemView, Section, Status, useMay } from '../kit/index.ts'
 import { courseOf } from './expected-course.ts'
+import { PlannedGates } from './gates.tsx'
 import { planOptions } from './plan-words.ts'
 import type { PlanInput } from './queries.ts'
 import { rehearsalWords as text } from './rehearsal-words.ts'
@@ -130,6 +131,7 @@ function Rehearsed({ rehearsal }: Readonly<{ rehearsal: Rehearsal }>) {
         </table>
         <Longest boxes={boxes} />
       </div>
+      <PlannedGates gates={rehearsal.gates} note={words.gates.rehearsalNote} />
       {refused.length > 0 && (
         <>
           <h3>{text.skipped}</h3>

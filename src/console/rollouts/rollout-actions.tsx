@@ -3,9 +3,9 @@ import {
   allBoxes,
   type BoardState,
   boardModel,
-  gateOf,
   isOpenFailure,
   isOver,
+  promotablePast,
   type RolloutReport,
   skippedBoxes,
 } from '../../core/rollouts/index.ts'
@@ -75,7 +75,7 @@ function actionsOf(state: BoardState): readonly Action[] {
   if (status === 'queued') return ['start', 'abort']
   const rolling = rollbackActions(state)
   if (rolling) return rolling
-  const promote: readonly Action[] = gateOf(rollout) ? ['promote'] : []
+  const promote: readonly Action[] = promotablePast(rollout) ? ['promote'] : []
   if (status === 'paused') return ['resume', ...promote, 'abort', 'rollback']
   if (!isOver(status)) return ['pause', ...promote, 'abort', 'rollback']
   return allBoxes(state.actions).some((action) => action.status === 'succeeded') ? ['rollback'] : []

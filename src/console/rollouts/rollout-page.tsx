@@ -8,12 +8,14 @@ import {
   boardModel,
   currentRollout,
   isBoardOver,
+  isOver,
   pausedPhase,
   type RolloutReport,
   rolloutState,
   updatedText,
 } from '../../core/rollouts/index.ts'
 import { Empty, Icon, Link, Loading, PageHeader, ProblemView, queryClient, Status, useSeconds } from '../kit/index.ts'
+import { Gates } from './gates.tsx'
 import { reportQuery } from './queries.ts'
 import { RolloutActions } from './rollout-actions.tsx'
 import { Boxes, InFlight } from './rollout-boxes.tsx'
@@ -54,7 +56,7 @@ function Board({ state }: Readonly<{ state: BoardState }>) {
   // Events carry no manifest: the report, which is read again at each change, does.
   const stillAsked = report.data?.stillAsked ?? null
   const model = boardModel({ ...state, rollout: { ...rollout, stillAsked } }, seconds.getTime())
-  const changes = `${rollout.status} ${rollout.bakeUntil} ${rollout.finishedAt} ${model.failures.length} ${model.rollback?.ended}`
+  const changes = `${rollout.status} ${rollout.bakeUntil} ${rollout.gates.map((gate) => gate.state)} ${rollout.finishedAt} ${model.failures.length} ${model.rollback?.ended}`
   // biome-ignore lint/correctness/useExhaustiveDependencies: the time line changes with the state
   useEffect(() => void queryClient.invalidateQueries({ queryKey: reportQuery(rollout.id).queryKey }), [changes])
   return (
@@ -70,6 +72,7 @@ function Board({ state }: Readonly<{ state: BoardState }>) {
         </p>
       )}
       <Phases state={state} model={model} />
+      {!isOver(rollout.status) && <Gates gates={rollout.gates} />}
       <Attention state={state} model={model} stillAsked={stillAsked} />
       <InFlight model={model} />
       <Boxes rollout={rollout} actions={state.actions} />

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { allBoxes, gateOf, isOpenFailure, mustSkipFailures } from '../../core/rollouts/index.ts'
+import { allBoxes, isOpenFailure, mustSkipFailures, promotablePast } from '../../core/rollouts/index.ts'
 import { ActionDialog, api, Check, Choices } from '../kit/index.ts'
 import { Changed, left, type RolloutDialogProps, refreshRollouts, SimpleDialog } from './dialog-frame.tsx'
 import { words } from './words.ts'
@@ -100,7 +100,7 @@ export function PromoteDialog(props: RolloutDialogProps) {
       {...props}
       title={act.promoteTitle(id)}
       confirm={act.promote}
-      what={act.promoteWhat(gateOf(state.rollout) ?? gateOf(before.rollout) ?? '', left(state))}
+      what={act.promoteWhat(promotablePast(state.rollout) ?? promotablePast(before.rollout) ?? '', left(state))}
       cli={() => `tenantry rollouts promote ${id}`}
       send={() => api.rollouts.promoteRollout({ params: { id } })}
     />

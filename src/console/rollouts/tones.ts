@@ -9,19 +9,22 @@ import {
 } from '../../core/rollouts/index.ts'
 import type { Tone } from '../kit/index.ts'
 
-const tones = { green: 'ok', red: 'failed', cyan: 'working', yellow: 'warning', dim: 'off' } as const satisfies Record<Tint, Tone>
+export const toneOfTint = { green: 'ok', red: 'failed', cyan: 'working', yellow: 'warning', dim: 'off' } as const satisfies Record<
+  Tint,
+  Tone
+>
 
 /** A paused rollout wants an operator, as a failure does. */
 export const rolloutTone = (rollout: Pick<RolloutSummary, 'status' | 'counts'>): Tone =>
-  rollout.status === 'paused' ? 'failed' : rollout.status === 'queued' ? 'waiting' : tones[stateTint(rollout)]
+  rollout.status === 'paused' ? 'failed' : rollout.status === 'queued' ? 'waiting' : toneOfTint[stateTint(rollout)]
 
 /** The tone of an unfinished rollout by its status alone. */
 export const statusTone = (status: RolloutSummary['status']): Tone =>
   status === 'paused' ? 'failed' : status === 'queued' ? 'waiting' : 'working'
 
-export const outcomeTone = (action: Pick<RolloutAction, 'status' | 'rollback'>): Tone => tones[outcomeTint(action)]
+export const outcomeTone = (action: Pick<RolloutAction, 'status' | 'rollback'>): Tone => toneOfTint[outcomeTint(action)]
 
-export const attemptTone = (status: RolloutAction['status']): Tone => tones[actionTint(status)]
+export const attemptTone = (status: RolloutAction['status']): Tone => toneOfTint[actionTint(status)]
 
 export const phaseTones = {
   done: 'ok',

@@ -245,6 +245,12 @@ export const words = {
     queued: (id: string) => `Rollout ${id} stays queued.`,
     see: 'Review it',
   },
+  gates: {
+    title: 'Gates',
+    planNote: 'Asked of Prometheus after each phase, before the next one begins',
+    rehearsalNote: 'Not asked in a rehearsal, which takes them as passed after their time',
+    states: { waiting: 'not asked', holding: 'holding', passed: 'passed', failed: 'failed', unanswered: 'not answered' },
+  },
 } as const
 
 /** Rounds an estimate to its precision. */

@@ -134,6 +134,7 @@ export {
   targetImage,
 } from './manifest.ts'
 export { diffManifests } from './manifest-diff.ts'
+export type { ManifestGates } from './manifest-gates.ts'
 export {
   BoxMove,
   eventOfFailure,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { admin, type Contract, CounterText, endpoint, fieldReasons, Paging, Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
 import { Digest, ImagePattern, ImageRef, imageOf } from './images.ts'
+import { ManifestGates } from './manifest-gates.ts'
 import { Tier, VersionedService } from './names.ts'
 
 /** YAML reads 15.18 without quotes as a number, and 17.10 as 17.1. */
@@ -29,6 +30,8 @@ export const Manifest = z.strictObject({
   tiers: z.strictObject({ free: TierVersions, pro: TierVersions, enterprise: TierVersions }),
   /** Digest by image with tag: what rollouts pull, whatever the tag points to. Entries of other images are ignored. */
   digests: z.record(ImageRef, Digest).optional(),
+  /** Questions of staged rollouts to Prometheus before each next phase. */
+  gates: ManifestGates.optional(),
 })
 export type Manifest = z.infer<typeof Manifest>
 

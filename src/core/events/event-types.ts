@@ -106,6 +106,7 @@ export const eventTypes = {
   'rollout.started': stored('rolloutId'),
   'rollout.phase': stored('rolloutId'),
   'rollout.baking': stored('rolloutId'),
+  'rollout.gates': stored('rolloutId'),
   'rollout.paused': stored('rolloutId'),
   'rollout.resumed': stored('rolloutId'),
   'rollout.action': stored('rolloutId'),

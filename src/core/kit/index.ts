@@ -41,7 +41,19 @@ export {
 export { reasonLength } from './reason.ts'
 export { doubledMs, retryUntilDone } from './retry.ts'
 export { Secret, secret } from './secret.ts'
-export { asJson, bytesText, duration, isVisible, plural, printable, quoted, shortDigests, trimmedPattern, visiblePattern } from './text.ts'
+export {
+  asJson,
+  bytesText,
+  duration,
+  isVisible,
+  periodMs,
+  plural,
+  printable,
+  quoted,
+  shortDigests,
+  trimmedPattern,
+  visiblePattern,
+} from './text.ts'
 export { notUtf8, utf8Text } from './utf8-text.ts'
 export { makeWatcher } from './watcher.ts'
 export { withoutSecrets } from './without-secrets.ts'

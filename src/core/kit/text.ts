@@ -31,6 +31,14 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`
 }
 
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+/** A duration as people write it, `90s`, `30m`, `2h` or `1d`, in milliseconds; undefined for anything else, and for none. */
+export function periodMs(text: string): number | undefined {
+  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  return unit && Number(amount) > 0 ? Number(amount) * unitMs[unit as keyof typeof unitMs] : undefined
+}
+
 /** Parses JSON; undefined for invalid JSON. */
 export function asJson(text: string): unknown {
   try {

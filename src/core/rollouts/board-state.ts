@@ -44,13 +44,14 @@ export function reduce(state: BoardState, message: BoardMessage): BoardState {
   }
 }
 
-function afterEvent(rollout: Rollout, { type, status, previousStatus, bakeUntil = null, reason, at }: RolloutEvent): Rollout {
+function afterEvent(rollout: Rollout, { type, status, previousStatus, bakeUntil = null, gates = null, reason, at }: RolloutEvent): Rollout {
   const ended = isOver(status)
   return {
     ...rollout,
     status,
     previousStatus,
     bakeUntil,
+    gates: gates ?? rollout.gates,
     pauseReason: status === 'paused' ? (reason ?? rollout.pauseReason) : null,
     error: ended ? (reason ?? rollout.error) : null,
     startedAt: rollout.startedAt ?? (type === 'rollout.started' ? at : null),

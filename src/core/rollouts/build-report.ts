@@ -22,7 +22,7 @@ export function buildTimeline({ kind, lines, boxes, now }: Input): { timeline: T
 
 function timelineOf(kind: RolloutKind, lines: readonly AuditEntry[]): TimelineEntry[] {
   let phase: Phase | null = null
-  return lines.map(({ at, actor, action, data }) => {
+  return lines.filter(isTold).map(({ at, actor, action, data }) => {
     const known = (typeof data === 'object' && data !== null ? data : {}) as Partial<
       Record<'to' | 'reason' | 'boxes' | 'cancelled', unknown>
     >
@@ -34,6 +34,10 @@ function timelineOf(kind: RolloutKind, lines: readonly AuditEntry[]): TimelineEn
     return { at, actor, action, phase, reason, ...(boxes && { boxes }), ...(cancelled && { cancelled }) }
   })
 }
+
+/** The questions before the last one of a gate are in the audit log alone. */
+const isTold = ({ action, data }: AuditEntry): boolean =>
+  action !== 'rollout.gate' || !['waiting', 'holding'].includes((data as { state?: string } | null)?.state ?? '')
 
 function pausesOf(timeline: readonly TimelineEntry[], now: string): Pause[] {
   return timeline.flatMap(({ at, actor, action, phase, reason }, index) => {

@@ -222,7 +222,7 @@ export const rolloutsContract = {
     params: one,
     returns: Rollout,
     problems: ['INVALID_TRANSITION', 'CONFIG', 'CONFLICT'],
-    summary: 'Continue a rollout past its hold, or begin its next phase without the rest of the bake',
+    summary: 'Continue a rollout past its hold, or begin its next phase without the rest of the bake and its gates',
   }),
   abortRollout: endpoint({
     method: 'POST',

@@ -66,6 +66,20 @@ export {
   type TierFences,
 } from './fence-choice.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
+export type { Gate, GateState, NoAnswer } from './gate.ts'
+export {
+  afterAnswer,
+  answerText,
+  type GateAnswer,
+  gatesMs,
+  gatesOf,
+  gateText,
+  isGateDue,
+  limitsText,
+  onNoAnswerText,
+  unaskedGates,
+  valueText,
+} from './gates.ts'
 export type { KnownBox } from './known-box.ts'
 export { movedImages } from './moved-images.ts'
 export type { PastRollback } from './past-rollback.ts'
@@ -163,13 +177,14 @@ export {
   fenceEndText,
   fenceModes,
   fenceModeText,
-  gateOf,
+  gateTint,
   hasFailed,
   isInProgress,
   isRollingBack,
   type NextStep,
   outcomeTint,
   outcomeWord,
+  promotablePast,
   queuedText,
   rolloutState,
   rolloutWord,

@@ -2,6 +2,8 @@ import { holdText } from '../boxes/index.ts'
 import { duration, printable, shortDigests } from '../kit/index.ts'
 import { momentText } from '../wall-clock/index.ts'
 import type { ActionError, ActionStatus } from './action.ts'
+import type { GateState } from './gate.ts'
+import { answerText, limitsText } from './gates.ts'
 import type { Phase } from './rollout.ts'
 
 // Why a rollout or a box waits, as operators read it: one sentence with the boxes and the reason, and one that begins with "Next:" and
@@ -52,9 +54,9 @@ export const explainHold = (phase: Phase): string =>
 export const isHeld = ({ holdAfter, pauseReason }: Readonly<{ holdAfter: Phase | null; pauseReason: string | null }>): boolean =>
   holdAfter !== null && pauseReason === explainHold(holdAfter)
 
-/** True while the rollout watches a phase, and where a failing box has stopped that. */
+/** True while the rollout watches a phase, and where a failing box or a gate has stopped that. */
 export const isBaking = ({ bakeUntil, pauseReason }: Readonly<{ bakeUntil: string | null; pauseReason: string | null }>): boolean =>
-  bakeUntil !== null && (pauseReason === null || pauseReason.startsWith('bake after '))
+  bakeUntil !== null && (pauseReason === null || /^(bake|gates) after /.test(pauseReason))
 
 /** An updated box that does not stay well, and why. */
 export type Failing = Readonly<{ slug: string; why: string }>
@@ -68,6 +70,13 @@ export function explainBakeStop(phase: Phase, failing: readonly Failing[]): stri
     'promote it to continue without, or abort it.'
   )
 }
+
+/** Why a rollout pauses at gates that failed, or that have no answer. */
+export const explainGateStop = (phase: Phase, gates: readonly GateState[]): string =>
+  `gates after ${phase} stopped: ${gates.map((gate) => `${gate.name} must be ${limitsText(gate)} ${oneLine(answerOf(gate))}`).join('; ')}. ` +
+  'Next: resume the rollout, which bakes and asks again, promote it to continue without, or abort it.'
+
+const answerOf = (gate: GateState): string => `${gate.noAnswer ? 'but has' : 'and is'} ${answerText(gate)}`
 
 /** Why a staged rollout pauses when an emergency starts. */
 export const explainEmergencyPause = (emergencyId: string, cveId: string | null): string =>

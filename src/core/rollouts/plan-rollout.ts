@@ -18,6 +18,7 @@ import {
   requestedSnapshot,
   type TierFences,
 } from './fence-choice.ts'
+import { gatesMs, gatesOf } from './gates.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 import { type PastRollback, pastRollbackFindings } from './past-rollback.ts'
 import { phaseOrder } from './phases.ts'
@@ -92,7 +93,9 @@ export function planRollout(input: PlanInput): RolloutPlan {
   const boxes = examined
     .map(({ box, ...examined }) => planBox({ input, imageOf }, box, { ...examined, phase: phases.get(box.slug) as Phase }))
     .toSorted(bySlug)
-  const planned = planPhases(input, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
+  const gates = gatesOf(input.kind, input.manifest)
+  const watchMs = (input.bakeMs ?? 0) + gatesMs(gates)
+  const planned = planPhases({ ...input, bakeMs: watchMs }, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
   const findings = boxes.flatMap((box) => box.findings)
   return {
     kind: input.kind,
@@ -102,13 +105,14 @@ export function planRollout(input: PlanInput): RolloutPlan {
     targetSlugs: input.targetSlugs && [...input.targetSlugs],
     parallel: input.limits.parallel,
     ...(input.bakeMs === undefined ? {} : { bakeMs: input.bakeMs }),
+    ...(gates.length > 0 ? { gates } : {}),
     phases: planned,
     boxes,
     images: imagesOf(boxes, imageOf),
     updates: boxes.filter(({ does }) => does === 'update').length,
     refusals: boxes.filter(({ does }) => does === 'refuse').length,
     warnings: findings.filter(({ severity }) => severity === 'warn').length,
-    expectedMs: planned.reduce((sum, { expectedMs }) => sum + expectedMs, 0) + bakesMs(planned, input.bakeMs),
+    expectedMs: planned.reduce((sum, { expectedMs }) => sum + expectedMs, 0) + bakesMs(planned, watchMs),
   }
 }
 
@@ -220,6 +224,6 @@ function planPhases(
   })
 }
 
-/** The watching times between phases with updates; the last one has none. */
+/** The watching times between phases with updates, gates included; the last one has none. */
 export const bakesMs = (phases: readonly Pick<PlannedPhase, 'expectedMs'>[], bakeMs = 0): number =>
   Math.max(0, phases.filter(({ expectedMs }) => expectedMs > 0).length - 1) * bakeMs

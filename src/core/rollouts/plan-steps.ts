@@ -1,7 +1,9 @@
 import type { Progress, UpdateStep } from '../boxes/index.ts'
 import type { CommandStatus } from '../hosts/index.ts'
 import type { ActionError, ActionRollback, ActionStatus } from './action.ts'
-import { explainBakeStop, explainPause, explainWait, type Failing, type Held } from './pause-reason.ts'
+import type { GateState } from './gate.ts'
+import { letsPass, stopsRollout } from './gates.ts'
+import { explainBakeStop, explainGateStop, explainPause, explainWait, type Failing, type Held } from './pause-reason.ts'
 import { phaseOf } from './phases.ts'
 import type { Phase, RolloutState } from './rollout.ts'
 import { assignSlots, type Parallelism, type Slot, slowestFirst } from './scheduling.ts'
@@ -74,9 +76,15 @@ export const isFailure = ({ status, waived }: Pick<EngineAction, 'status' | 'wai
 
 /**
  * The watching time after a phase with updated boxes, before the next box may begin. `until` is null before it begins; `failing` are boxes that
- * the rollout has updated. `isRestarting`: an operator restarts one of them, and the bake waits for the end.
+ * the rollout has updated. `isRestarting`: an operator restarts one of them, and the bake waits for the end. `gates` are asked from `until` on.
  */
-export type Bake = Readonly<{ until: string | null; now: string; failing: readonly Failing[]; isRestarting: boolean }>
+export type Bake = Readonly<{
+  until: string | null
+  now: string
+  failing: readonly Failing[]
+  isRestarting: boolean
+  gates: readonly GateState[]
+}>
 
 type Observed = Readonly<{
   rollout: EngineRollout
@@ -158,7 +166,9 @@ function stepsOfBake(from: Phase, bake: Bake | undefined): Step[] {
   if (!bake) return [{ do: 'advance', from }]
   if (bake.until === null) return [{ do: 'begin-bake', from }]
   if (bake.failing.length > 0) return [{ do: 'stop-bake', from, reason: explainBakeStop(from, bake.failing.toSorted(bySlug)) }]
-  return bake.until <= bake.now && !bake.isRestarting ? [{ do: 'advance', from }] : []
+  const stopping = bake.gates.filter(stopsRollout)
+  if (stopping.length > 0) return [{ do: 'stop-bake', from, reason: explainGateStop(from, stopping) }]
+  return bake.until <= bake.now && !bake.isRestarting && bake.gates.every(letsPass) ? [{ do: 'advance', from }] : []
 }
 
 /** The reason names only some boxes: always the same ones, whatever the order in which the database finds them. */

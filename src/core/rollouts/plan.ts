@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Component, Digest, FenceMode, InstalledVersions, SnapshotMode, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
+import { Gate } from './gate.ts'
 import { Phase, RolloutId, RolloutKind, RolloutStatus, TierTargets } from './rollout.ts'
 
 /** The planned change of one box. `skip`: already up to date. */
@@ -73,6 +74,8 @@ export const RolloutPlan = z.object({
   parallel: z.number().int(),
   /** Watching time after each phase that is followed by further updates; absent without one. */
   bakeMs: z.number().int().optional(),
+  /** Queries of Prometheus before each next phase; absent without gates. */
+  gates: z.array(Gate).optional(),
   phases: z.array(PlannedPhase),
   boxes: z.array(PlannedBox),
   /** Each image that a box would get, once. */

@@ -5,6 +5,7 @@ import type { WindowRules } from '../windows/index.ts'
 import { ActionError, ActionStatus } from './action.ts'
 import { RequestedFence, RequestedSnapshot, type TierFences } from './fence-choice.ts'
 import { Finding } from './finding.ts'
+import { Gate } from './gate.ts'
 import { BakeMs, Parallel, Phase } from './rollout.ts'
 import type { Parallelism } from './scheduling.ts'
 
@@ -101,6 +102,8 @@ export const Rehearsal = z.object({
   phases: z.array(RehearsedPhase),
   boxes: z.array(RehearsedBox),
   pauses: z.array(RehearsedPause),
+  /** The gates of the manifest, which are not asked: each is taken as passed after its time. */
+  gates: z.array(Gate),
   /** Findings of the plan; boxes that it refuses are skipped. */
   findings: z.array(Finding.extend({ tenantSlug: z.string() })),
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
 import { AttemptEvidence, RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
-import { Phase, RolloutId, RolloutSummary, StillAsked } from './rollout.ts'
+import { Phase, Rollout, RolloutId, RolloutSummary, StillAsked } from './rollout.ts'
 
 /** One audit entry about the rollout. */
 export const TimelineEntry = z.object({
@@ -81,6 +81,7 @@ export const RolloutReport = z.object({
   rollback: RollbackSpan.nullable(),
   /** Null while the manifest asks for none of the versions that boxes were rolled back from. */
   stillAsked: StillAsked.nullable(),
+  gates: Rollout.shape.gates,
   timeline: z.array(TimelineEntry),
   phases: z.array(PhaseSpan),
   pauses: z.array(Pause),

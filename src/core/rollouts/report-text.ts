@@ -34,6 +34,7 @@ export function timelineText(entry: TimelineEntry, { phases, pauses, rollback, r
   const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
   if (action === 'rollout.phase') return span ? [phaseText(span)] : []
   if (action === 'rollout.started') return [`started by ${actorName(actor)}`, ...(span ? [phaseText(span)] : [])]
+  if (action === 'rollout.gate') return [`gate ${oneLine(reason ?? '')}`]
   const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
   const isAbort = action === 'rollout.failed' && !actor.startsWith('system:')
   const isNamed = reason === null || (isAbort && reason === `aborted by ${actor}`)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Progress } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { RolloutAction } from './action.ts'
+import { GateState } from './gate.ts'
 import { RolloutId, RolloutStatus } from './rollout.ts'
 
 export const RolloutEventType = z.enum([
@@ -9,6 +10,7 @@ export const RolloutEventType = z.enum([
   'rollout.started',
   'rollout.phase',
   'rollout.baking',
+  'rollout.gates',
   'rollout.paused',
   'rollout.resumed',
   'rollout.action',
@@ -27,6 +29,8 @@ export const RolloutEvent = z.object({
   previousStatus: RolloutStatus.nullable(),
   /** Until then the complete phase is watched. */
   bakeUntil: Timestamp.nullable(),
+  /** The gates where the event changes them; null in every other. */
+  gates: z.array(GateState).nullable(),
   /** Why it paused or ended. */
   reason: z.string().nullable(),
   action: RolloutAction.nullable(),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Digest, ImageRef, Tier, TierVersions } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
+import { GateState } from './gate.ts'
 
 /** `ro_…` for a staged rollout, `cve-YYYYMMDD-<random8>` for an emergency (spec 2.10). */
 export const RolloutId = z
@@ -113,7 +114,7 @@ export const RolloutSummary = z.object({
   parallel: z.number().int().nullable(),
   /** Watching time after each phase; null without one. */
   bakeMs: z.number().int().nullable(),
-  /** The phase is complete, and its boxes are watched until then. */
+  /** The phase is complete, and its boxes are watched until then. Gates are asked after that. */
   bakeUntil: Timestamp.nullable(),
   /** `auto`: the mode of each box is chosen by what its rollback would lose. */
   fenceMode: RequestedFence,
@@ -136,6 +137,8 @@ export const Rollout = RolloutSummary.extend({
   targets: TierTargets,
   digests: PinnedDigests,
   skipRefused: z.boolean(),
+  /** Queries of Prometheus before each next phase, and the answers in this one; empty without gates, as in every emergency. */
+  gates: z.array(GateState),
   /** Null while the manifest asks for none of the versions that boxes were rolled back from. */
   stillAsked: StillAsked.nullable(),
   auditLog: z.array(AuditLine),
@@ -150,6 +153,7 @@ export type RolloutState = Readonly<{
   pauseReason: string | null
   error: string | null
   bakeUntil: string | null
+  gates: GateState[]
   startedAt: string | null
   finishedAt: string | null
 }>

@@ -1,4 +1,5 @@
 import { problem } from '../kit/index.ts'
+import { unaskedGates } from './gates.ts'
 import { phaseOf, phaseOrder } from './phases.ts'
 import type { RolloutState, RolloutStatus } from './rollout.ts'
 
@@ -15,19 +16,22 @@ function changes(rollout: RolloutState, move: RolloutMove): Partial<RolloutState
     case 'start':
       return { status: first, startedAt: move.at }
     case 'bake':
-      return { bakeUntil: move.until }
+      return { bakeUntil: move.until, ...unasked(rollout) }
     case 'advance':
-      return { ...advance(rollout, move.at), bakeUntil: null }
+      return { ...advance(rollout, move.at), bakeUntil: null, ...unasked(rollout) }
     case 'pause':
       return { status: 'paused', previousStatus: rollout.status, pauseReason: move.reason }
     case 'resume':
-      return { status: rollout.previousStatus ?? first, ...unpaused }
+      return { status: rollout.previousStatus ?? first, ...unpaused, ...unasked(rollout) }
     case 'fail':
       return { status: 'failed', error: move.error, finishedAt: move.at, ...unpaused }
     case 'rollback':
       return { status: 'rolled_back', error: move.reason, finishedAt: move.at, ...unpaused }
   }
 }
+
+/** Gates are asked again in each phase, and after each pause. */
+const unasked = ({ gates }: RolloutState): Pick<RolloutState, 'gates'> => ({ gates: unaskedGates(gates) })
 
 function advance({ kind, status }: RolloutState, at: string): Partial<RolloutState> {
   const phases: readonly RolloutStatus[] = phaseOrder[kind]

@@ -3,6 +3,8 @@ import { bytesText, duration, shortDigests } from '../kit/index.ts'
 import type { ActionStatus, RolloutAction } from './action.ts'
 import { manifestCommand, rollbackState, type SkippedBoxes, updateSkippedCommand } from './after-rollback.ts'
 import type { RequestedFence, RequestedSnapshot } from './fence-choice.ts'
+import type { GateState } from './gate.ts'
+import { gateText } from './gates.ts'
 import { isBaking, isHeld } from './pause-reason.ts'
 import { phaseOrder } from './phases.ts'
 import { isRollbackStalled } from './plan-rollback-steps.ts'
@@ -130,33 +132,50 @@ export function nextSteps(
   const abort = { label: 'abort', command: `tenantry rollouts abort ${id}` }
   const resume = `tenantry rollouts resume ${id}`
   const retry = failures.some(({ status }) => status === 'rollback_failed') ? [] : [{ label: 'retry', command: resume }]
-  if (gateOf(rollout)) return [...promoteStep(rollout), { label: 'resume', command: resume }, abort]
+  if (promotablePast(rollout)) return [...promoteStep(rollout), { label: 'resume', command: resume }, abort]
   const proceed =
     failures.length > 0 ? [...retry, { label: 'skip', command: `${resume} --skip-failed` }] : [{ label: 'resume', command: resume }]
   return [...details, ...proceed, abort]
 }
 
 /** `stillAsked` is unknown of a rollout that is only listed. */
-type Stepping = Pick<Rollout, 'id' | 'status'> & Gated & Readonly<{ stillAsked?: StillAsked | null }>
+type Stepping = Pick<Rollout, 'id' | 'status'> & Promotable & Readonly<{ stillAsked?: StillAsked | null }>
 
-type Gated = Pick<Rollout, 'status' | 'previousStatus' | 'holdAfter' | 'pauseReason' | 'bakeUntil'>
+type Promotable = Pick<Rollout, 'status' | 'previousStatus' | 'holdAfter' | 'pauseReason' | 'bakeUntil'> & Partial<Pick<Rollout, 'gates'>>
 
-/** `promote` skips a hold or the bake of a phase; undefined in every other state. */
-export function gateOf(rollout: Gated): string | undefined {
-  const { status, previousStatus, holdAfter } = rollout
+/** `promote` skips a hold, or the bake and the gates of a phase; undefined in every other state. */
+export function promotablePast(rollout: Promotable): string | undefined {
+  const { status, previousStatus, holdAfter, gates = [] } = rollout
   if (status === 'paused' && isHeld(rollout)) return `hold after ${holdAfter}`
-  return isBaking(rollout) ? `bake after ${status === 'paused' ? previousStatus : status}` : undefined
+  const watching = gates.some(({ at }) => at !== null) ? 'gates' : 'bake'
+  return isBaking(rollout) ? `${watching} after ${status === 'paused' ? previousStatus : status}` : undefined
 }
 
 const manifestStep = ({ stillAsked }: Pick<Stepping, 'stillAsked'>): NextStep[] =>
   stillAsked ? [{ label: 'manifest', command: manifestCommand(stillAsked) }] : []
 
-const promoteStep = (rollout: Gated & Pick<Rollout, 'id'>): NextStep[] =>
-  gateOf(rollout) ? [{ label: 'promote', command: `tenantry rollouts promote ${rollout.id}` }] : []
+const promoteStep = (rollout: Promotable & Pick<Rollout, 'id'>): NextStep[] =>
+  promotablePast(rollout) ? [{ label: 'promote', command: `tenantry rollouts promote ${rollout.id}` }] : []
 
-/** The end of the bake of a phase. */
-export const bakeText = ({ status, bakeUntil }: Pick<Rollout, 'status' | 'bakeUntil'>): string | undefined =>
-  bakeUntil && isRunningPhase(status) ? `until ${bakeUntil.slice(0, 19).replace('T', ' ')} UTC: bake after ${status}` : undefined
+/** Lists of rollouts carry no gates. */
+type Watched = Pick<Rollout, 'status' | 'bakeUntil'> & Partial<Pick<Rollout, 'gates'>>
+
+/** The end of the bake of a phase, then its gates. */
+export function bakeText({ status, bakeUntil, gates = [] }: Watched): string | undefined {
+  if (!bakeUntil || !isRunningPhase(status)) return undefined
+  const asked = gates.filter(({ at }) => at !== null)
+  if (asked.length > 0) return `for gates after ${status}: ${asked.map(gateText).join('; ')}`
+  return `until ${bakeUntil.slice(0, 19).replace('T', ' ')} UTC: bake after ${status}${gates.length > 0 ? ', then gates' : ''}`
+}
+
+/** Red where the gate stops the rollout, or would. */
+export const gateTint = ({ state, onNoAnswer }: GateState): Tint =>
+  state === 'unanswered' ? (onNoAnswer === 'pause' ? 'red' : 'yellow') : gateTints[state]
+
+const gateTints = { waiting: 'dim', holding: 'cyan', passed: 'green', failed: 'red' } as const satisfies Record<
+  Exclude<GateState['state'], 'unanswered'>,
+  Tint
+>
 
 /** `nextSteps` for views without a board: adds watch and pause while the rollout runs. */
 export function stepsWhenNotWatching(

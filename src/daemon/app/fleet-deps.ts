@@ -11,6 +11,7 @@ import {
   fixesOfEmergencies,
   lateResults,
   makeRolloutBus,
+  prometheusAt,
   snapshotsOfRollouts,
   versionsBeforeUpdate,
 } from '../rollouts/index.ts'
@@ -71,6 +72,7 @@ export function fleetDeps(deps: BaseDeps & Readonly<{ owner: string }>) {
     approvalTokenSha256: config.approvalTokenSha256,
     hasRecoveryKey: hasRecoveryKey(config),
     askRegistries: askRegistries({ ...boxes, log }),
+    prometheus: prometheusAt(config.prometheus),
     rehearse: deps.rehearse,
   }
   const care = resticMaintenance({ cacheFolder: join(config.dataDir, 'restic-cache') })

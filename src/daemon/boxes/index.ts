@@ -37,6 +37,7 @@ export {
   loadBoxMigrations,
   manifestByRevision,
   manifestsBefore,
+  newestManifest,
 } from './manifests.ts'
 export { assertLive, deleteOldAnswers } from './query-boxes.ts'
 export { boxesToErase } from './tenant-boxes.ts'

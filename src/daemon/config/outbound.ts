@@ -30,3 +30,23 @@ export const MailServer = z.url({ protocol: /^smtps?$/, error: 'must be smtps://
 export const MailSender = z
   .string()
   .regex(/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/, 'must be a mail address such as Tenantry <tenantry@school.example>')
+
+/** Encrypted where there is a token, unless it is this machine. */
+export const Prometheus = z
+  .strictObject({
+    /** Its address up to `/api/v1`. */
+    url: z.url({ protocol: /^https?$/ }).optional(),
+    /** A file with its bearer token. */
+    tokenFile: z.string().min(1).optional(),
+  })
+  .superRefine(({ url, tokenFile }, { addIssue }) => {
+    if (url === undefined) return
+    const address = new URL(url)
+    const { protocol, username, password, search } = address
+    const wrong = (message: string) => addIssue({ code: 'custom', path: ['url'], message })
+    if (username + password + search !== '') wrong('must contain neither a user name nor a query; a token goes into prometheus.tokenFile')
+    if (tokenFile && protocol === 'http:' && !isLoopback(address))
+      wrong('must begin with https: where a token is sent, unless it is on loopback')
+    const never = forbiddenPort(address)
+    if (never) wrong(never)
+  })

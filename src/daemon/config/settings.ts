@@ -6,7 +6,7 @@ import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { AlertChannels, AlertRules, checkChannelNames } from './alert-channels.ts'
 import { Oidc } from './oidc.ts'
-import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
+import { MailSender, MailServer, Prometheus, WebhookSecret, WebhookUrl } from './outbound.ts'
 import { Payments, Stripe } from './payments.ts'
 import { ProxyAddress } from './proxy-address.ts'
 import { SnapshotSessions } from './snapshot-sessions.ts'
@@ -120,6 +120,8 @@ export const Settings = z.strictObject({
       maxBoxes: z.coerce.number().int().min(0).max(100_000).default(10_000),
     })
     .prefault({}),
+  /** The server that gates of rollouts ask. */
+  prometheus: Prometheus.prefault({}),
   log: z.enum(['pretty', 'json']).optional(),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** Addresses of proxies whose forwarding header is believed. */

@@ -10,6 +10,7 @@ import type { Config } from '../config/index.ts'
 import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase, refusalOf } from '../db/index.ts'
 import { type Keyring, loadKeyring, opensAll } from '../sealed/index.ts'
 import { fleetChecks } from './doctor-fleet.ts'
+import { gateChecks } from './doctor-prometheus.ts'
 
 /** Checks the database: reachable, schema version, secret key, accounts, clock, abandoned work and the fleet. */
 export async function databaseChecks(machine: Machine, config: Config): Promise<Check[]> {
@@ -29,6 +30,7 @@ export async function databaseChecks(machine: Machine, config: Config): Promise<
             ...(await abandonedWork(opened.db)),
             ...(await alertChannels({ db: opened.db, clock: machine.clock }, config)),
             ...(await fleetChecks({ db: opened.db, clock: machine.clock }, config.redis)),
+            ...(await gateChecks(opened.db, config)),
           ]
         : []
     const opens = schema.state === 'ok' && keys.keyring ? await secretsOpen(opened.db, keys.keyring) : keys.check

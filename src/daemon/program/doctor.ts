@@ -6,6 +6,7 @@ import { companyLoginCheck } from './doctor-company-login.ts'
 import { databaseChecks } from './doctor-database.ts'
 import { redisCheck } from './doctor-fleet.ts'
 import { machineChecks } from './doctor-machine.ts'
+import { prometheusCheck } from './doctor-prometheus.ts'
 import { settingsOf } from './installation.ts'
 
 /** Checks everything the daemon depends on; read-only. Exit code 1 when a check failed. */
@@ -27,6 +28,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
     ...(await machineChecks(machine, config, options)),
     ...(await databaseChecks(machine, config)),
     ...(await companyLoginCheck(config, machine.clock)),
+    ...(await prometheusCheck(config)),
     ...(await redisCheck(machine.clock, config.redis)),
   ]
 }

@@ -2,6 +2,7 @@ import type { NewAlert } from '../../core/alerts/index.ts'
 import type { Fix } from '../../core/boxes/index.ts'
 import { type Actor, actorLabel, type Clock, canonicalJson, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
 import {
+  gatesOf,
   IdempotencyKey,
   type Phase,
   type PlannedBox,
@@ -10,6 +11,7 @@ import {
   type RequestedSnapshot,
   type RolloutDetail,
   type RolloutPlan,
+  unaskedGates,
 } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { type Db, isUniqueViolation } from '../db/index.ts'
@@ -108,6 +110,7 @@ export const newRollout = (
   parallel: null,
   bakeMs: null,
   bakeUntil: null,
+  gates: unaskedGates(gatesOf(plan.kind, manifest)),
   queuedBehind: [],
   ...options,
 })

@@ -5,6 +5,7 @@ import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 import type { CommandBus } from '../hosts/index.ts'
+import type { AskPrometheus } from './prometheus.ts'
 import type { AskRegistries } from './resolve-images.ts'
 import type { RolloutBus } from './rollout-bus.ts'
 
@@ -45,6 +46,8 @@ export type RolloutsDeps = Readonly<{
   migrations: readonly BoxMigration[]
   /** Resolves the tags of a plan. Undefined in a rehearsal: then the first pull decides. */
   askRegistries?: AskRegistries | undefined
+  /** Answers gates; undefined without `prometheus.url`, and in a rehearsal, which has no gates. */
+  prometheus?: AskPrometheus | undefined
   /** Runs a rehearsal in a worker; undefined where the daemon has none. */
   rehearse?: Rehearse | undefined
   /** The hash of the approval token for emergencies; undefined where none is configured. */

@@ -7,6 +7,7 @@ import { feature } from '../feature/index.ts'
 import { cleanUpRollouts } from './clean-up-rollouts.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { downtimeMetrics } from './downtime-metrics.ts'
+import { gatesLoop } from './engine/ask-gates.ts'
 import { rolloutLoop } from './engine/engine.ts'
 import { rolloutsRoutes } from './rollouts.routes.ts'
 
@@ -21,6 +22,7 @@ export { makeRolloutEngine, type RolloutEngine, rolloutLoop } from './engine/eng
 export { lateResults } from './engine/late-result.ts'
 export { commandsOfRollouts, snapshotsOfRollouts } from './open-rollouts.repo.ts'
 export { loadSynapseSchemas } from './plan-rollout.ts'
+export { type AskPrometheus, prometheusAt } from './prometheus.ts'
 export { publishSignedHead } from './publish.ts'
 export { askRegistries } from './resolve-images.ts'
 export { makeRolloutBus } from './rollout-bus.ts'
@@ -32,7 +34,7 @@ export { startRollout } from './start-rollout.ts'
 export const rolloutsFeature = feature<RolloutsDeps>({
   name: 'rollouts',
   routes: (deps) => rolloutsRoutes(deps),
-  loops: (deps) => [rolloutLoop(deps)],
+  loops: (deps) => [rolloutLoop(deps), gatesLoop(deps)],
   cleanup: (deps) => [(signal) => cleanUpRollouts(deps, signal)],
   metrics: (deps, registry) => downtimeMetrics(deps, registry),
 })

@@ -36,6 +36,8 @@ export async function updateAction(step: RolloutTx, before: StoredAction, after:
   await publishEvent(step, { type: 'rollout.action', action: after })
 }
 
+const changesGates: ReadonlySet<RolloutEventType> = new Set(['rollout.gates', 'rollout.baking', 'rollout.phase', 'rollout.resumed'])
+
 function eventOf(clock: Clock, rollout: StoredRollout, { type, action, reason = null }: Change) {
   const payload: RolloutEvent = {
     type,
@@ -44,6 +46,7 @@ function eventOf(clock: Clock, rollout: StoredRollout, { type, action, reason = 
     status: rollout.status,
     previousStatus: rollout.previousStatus,
     bakeUntil: rollout.bakeUntil,
+    gates: changesGates.has(type) ? rollout.gates : null,
     reason,
     action: action ? publicAction(action) : null,
     progress: action?.progress ?? null,

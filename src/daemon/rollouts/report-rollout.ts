@@ -59,6 +59,7 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
       now,
     }),
     stillAsked: await manifestStillAsking(db, id),
+    gates: stored.gates,
     ...{ timeline, phases, pauses },
     steps: await stepsOf(db, id, times),
     boxes: boxes.map(publicAction),

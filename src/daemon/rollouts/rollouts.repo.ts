@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Fix, Manifest } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { isOver, type Rollout, type RolloutKind, type RolloutPlan, RolloutStatus } from '../../core/rollouts/index.ts'
+import { isOver, Phase, type Rollout, type RolloutKind, type RolloutPlan, RolloutStatus } from '../../core/rollouts/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import { withRollbacks } from './open-rollouts.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
@@ -32,6 +32,7 @@ const columns = [
   'parallel',
   'bake_ms',
   'bake_until',
+  'gates',
   'fence_mode',
   'snapshot_mode',
   'ignore_windows',
@@ -64,6 +65,7 @@ const rolloutOf = (row: Row): StoredRollout => ({
   parallel: row.parallel,
   bakeMs: row.bake_ms,
   bakeUntil: row.bake_until,
+  gates: row.gates === null ? [] : JSON.parse(row.gates),
   fenceMode: row.fence_mode,
   snapshotMode: row.snapshot_mode,
   ignoreWindows: row.ignore_windows === 1,
@@ -131,6 +133,7 @@ const stateColumns = (rollout: StoredRollout) => ({
   previous_status: rollout.previousStatus,
   pause_reason: rollout.pauseReason,
   bake_until: rollout.bakeUntil,
+  gates: rollout.gates.length > 0 ? JSON.stringify(rollout.gates) : null,
   error: rollout.error,
   digests: JSON.stringify(rollout.digests),
   queued_behind: rollout.queuedBehind.length > 0 ? JSON.stringify(rollout.queuedBehind) : null,
@@ -185,6 +188,12 @@ export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind, sin
       ]),
     )
   return (await query.execute()).map(rolloutOf)
+}
+
+/** Rollouts whose boxes are baked, and that have gates. */
+export async function rolloutsAtGates(db: DbOrTx, now: string): Promise<StoredRollout[]> {
+  const rows = await stored(db).where('gates', 'is not', null).where('bake_until', '<=', now).where('status', 'in', Phase.options).execute()
+  return rows.map(rolloutOf)
 }
 
 const overStatuses = RolloutStatus.options.filter(isOver)

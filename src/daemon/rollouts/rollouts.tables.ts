@@ -39,6 +39,8 @@ export type RolloutTable = {
   bake_ms: number | null
   /** The end of the bake of the current phase; null outside a bake. */
   bake_until: string | null
+  /** JSON: the gates with the answers in this phase; null in rollouts from before there were any. */
+  gates: string | null
   fence_mode: RequestedFence
   snapshot_mode: RequestedSnapshot
   ignore_windows: number

@@ -34,7 +34,7 @@ const maxAuditLines = 1000
 type Waits = Pick<RolloutSummary, 'waitingUntil' | 'queuedBehind'>
 
 export function summaryOf(stored: StoredRollout, counts: ActionCounts, waits: Waits): RolloutSummary {
-  const { manifest, digests, skipRefused, ...summary } = stored
+  const { manifest, digests, skipRefused, gates, ...summary } = stored
   return { ...summary, ...waits, counts }
 }
 
@@ -42,12 +42,13 @@ export function summaryOf(stored: StoredRollout, counts: ActionCounts, waits: Wa
 export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promise<Rollout> {
   const counts = await countActions(db, [stored.id])
   const waits = await waitsOf(db, [stored], counts)
-  const { manifest, digests, skipRefused } = stored
+  const { manifest, digests, skipRefused, gates } = stored
   return {
     ...summaryOf(stored, counts(stored.id), waits(stored.id)),
     targets: manifest.tiers,
     digests,
     skipRefused,
+    gates,
     stillAsked: await manifestStillAsking(db, stored.id),
     auditLog: await auditLogOf(db, stored.id),
   }

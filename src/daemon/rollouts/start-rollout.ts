@@ -15,7 +15,7 @@ import { closeRolloutAlerts, publishEvent, recordRolloutAudit, updateAction } fr
 
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
 
-type Deps = VerbDeps & PlanDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured'>
+type Deps = VerbDeps & PlanDeps & Pick<RolloutsDeps, 'assertSnapshotsConfigured' | 'prometheus'>
 type Input = Readonly<{ id: string; skipRefused?: boolean; queue?: boolean }>
 
 /** An older plan says too little about the fleet of today. */
@@ -41,6 +41,7 @@ const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = fa
     if (isEmergency) assertEmergencyRole(actor)
     transition(queued, { type: 'start', at })
     deps.assertSnapshotsConfigured()
+    assertGatesAnswerable(deps, queued)
     assertPlanIsFresh(queued, at)
     assertNoEmergencyBeside(queued, others)
     const { rollout, takenIn, recordManifest } = planned
@@ -65,6 +66,15 @@ const startAs = (deps: Deps, actor: Actor, { id, skipRefused = false, queue = fa
     await recordManifest?.()
     return first ? [...first.paused, ...first.stoppedRollbacks] : []
   })
+
+function assertGatesAnswerable({ prometheus }: Pick<RolloutsDeps, 'prometheus'>, { gates }: StoredRollout): void {
+  if (gates.length === 0 || prometheus) return
+  throw problem(
+    'CONFIG',
+    `the manifest has gates (${gates.map(({ name }) => name).join(', ')}), but the daemon has no prometheus.url. ` +
+      'fix: set it and restart the daemon, or apply a manifest without gates and create a new rollout',
+  )
+}
 
 /** All other rollouts yield to an emergency. Answers what goes into its audit entry. */
 async function preemptOtherRollouts(started: AmongOthersTx, actor: Actor, behind: readonly string[]) {

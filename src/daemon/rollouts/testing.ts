@@ -3,6 +3,7 @@ export { actionsOf, insertActions, pastUpdates, type StoredAction, untried } fro
 export { abortRollout, pauseRollout, resumeRollout } from './control-rollout.ts'
 export { createRollout } from './create-rollout.ts'
 export { createEmergency } from './emergency/create-emergency.ts'
+export { askGates } from './engine/ask-gates.ts'
 export { actionsToUpdate, type ClosedWindows, noWindows } from './engine/engine-actions.repo.ts'
 export { beginUpdate } from './engine/preflight-update.ts'
 export { runRollout } from './engine/run-rollout.ts'

@@ -37,6 +37,14 @@ test('manifest show --revision shows an earlier one', async () => {
   expect([gone.exit, gone.stderr.includes('manifest revision 5 does not exist')]).toEqual([3, true])
 })
 
+test('manifest show lists gates with their limits and query', async () => {
+  const gates = { errors: { query: 'sum(errors)\u001b[2J', atMost: 0.5, for: '10m' }, boxes: { query: 'sum(up)', atLeast: 3 } }
+  const { manifest, ...others } = revision(6, '1.157.1')
+  const shown = { [revisions]: { revisions: [{ ...others, manifest: { ...manifest, gates } }], nextCursor: null } }
+  const { stdout } = await tenantry(['manifest', 'show', '--revision', '6'], { answers: shown })
+  expect(stdout).toMatch(/^gates +errors: at most 0\.5 for 10m: sum\(errors\)\ufffd\[2J\n +boxes: at least 3: sum\(up\)$/m)
+})
+
 test('manifest rollback applies the content of that revision again', async () => {
   const earlier = { ...answers, [revisions]: { revisions: [revision(6, '1.157.1')], nextCursor: null } }
   const ran = await tenantry(['manifest', 'rollback', '6', '--yes'], { answers: earlier })

@@ -40,6 +40,32 @@ describe('the reducer', () => {
     expect(reduce(two(), message(event)).rollout).toMatchObject(expected)
   })
 
+  const gate = {
+    name: 'errors',
+    query: 'q',
+    atMost: 0.5,
+    atLeast: null,
+    forMs: 0,
+    onNoAnswer: 'pause',
+    since: null,
+    noAnswer: null,
+    missed: 0,
+  } as const
+  const gates = [{ ...gate, state: 'failed' as const, value: '0.75', at: at('02:06:10') }]
+  const baking = { status: 'canary' as const, bakeUntil: at('02:06:00') }
+
+  test('gates stay as they were until an event changes them, and a line says what changed', () => {
+    const before = two({ ...baking, gates: [{ ...gate, state: 'waiting', value: null, at: null }] })
+    const asked = message({ type: 'rollout.gates', ...baking, gates })
+    const after = reduce(before, asked)
+    expect(after.rollout.gates).toEqual(gates)
+    expect(linesOf(before, asked, after)).toEqual(['02:00:10  gate errors: 0.75 at 02:06:10 UTC, failed (at most 0.5)'])
+    expect(linesOf(after, asked, reduce(after, asked))).toEqual([])
+    expect(reduce(after, message({ ...baking, action: anAction('a') })).rollout.gates).toEqual(gates)
+    const complete = { ...after, actions: boxesOf([anAction('a', { status: 'succeeded' }), anAction('b', { phase: 'pro' })]) }
+    expect(boardModel(complete, now).queued).toBe('for gates after canary: errors: 0.75 at 02:06:10 UTC, failed (at most 0.5)')
+  })
+
   test('an action of a paused rollout keeps the reason of the pause', () => {
     const paused = reduce(two(), message({ type: 'rollout.paused', status: 'paused', previousStatus: 'canary', reason: 'a failed' }))
     expect(reduce(paused, message({ status: 'paused', previousStatus: 'canary', action: anAction('b') })).rollout.pauseReason).toBe(

@@ -45,6 +45,21 @@ test('the longest slug stays whole on 80 columns', () => {
   expect(shown).toMatch(new RegExp(`^enterprise +${slug} +synapse 1\\.157`, 'm'))
 })
 
+test('gates are listed with their limits and their query, in the plan and in its summary', () => {
+  const gate = { query: 'sum(errors)', atMost: 0.5, atLeast: null, forMs: 600_000, onNoAnswer: 'pause' } as const
+  const gates = [
+    { ...gate, name: 'errors' },
+    { ...gate, name: 'boxes', atMost: null, atLeast: 3, forMs: 0, onNoAnswer: 'continue' as const },
+  ]
+  for (const view of [planView, planSummary])
+    expect(view(aPlan([aPlannedBox('ash')], { gates }), style)).toContain(
+      'Gates (asked after each phase)\n' +
+        '  errors: at most 0.5 for 10 min; pauses without an answer\n    sum(errors)\n' +
+        '  boxes: at least 3; continues without an answer\n    sum(errors)\n',
+    )
+  expect(planView(aPlan([aPlannedBox('ash')]), style)).not.toContain('Gates')
+})
+
 test('images are listed once each with the source of the digest or why it is unresolved', () => {
   const digest = `sha256:${'a'.repeat(64)}`
   const images = [

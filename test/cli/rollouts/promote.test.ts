@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Answers, tenantry } from '../../support/command-line.ts'
-import { anAction, aRollout, aRolloutDetail, rolloutId } from '../../support/records.ts'
+import { anAction, aReport, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 
 const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
 const answersFor = (paused: object): Answers => ({
@@ -30,6 +30,40 @@ test('a rollout that bakes shows until when, and how to continue', async () => {
   expect(stdout).toMatch(/waiting +until 2026-01-05 02:30:00 UTC: bake after canary/)
   expect(stdout).toMatch(/bake +30 min after each phase/)
   expect(stdout).toContain(`tenantry rollouts promote ${rolloutId}`)
+})
+
+const gate = {
+  name: 'errors',
+  query: 'q',
+  atMost: 0.5,
+  atLeast: null,
+  forMs: 600_000,
+  onNoAnswer: 'pause',
+  noAnswer: null,
+  missed: 0,
+} as const
+const asked = (state: 'holding' | 'failed', value: string) => [{ ...gate, state, value, since: at('02:30:00'), at: at('02:33:10') }]
+
+test('a rollout that asks its gates shows each with value and time', async () => {
+  const answers = answersFor({ status: 'canary', previousStatus: null, bakeUntil, gates: asked('holding', '0.123456') })
+  const { stdout } = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], { answers })
+  const text = 'errors: 0.1235 at 02:33:10 UTC, holding \\(at most 0.5 for 10 min\\)'
+  expect(stdout).toMatch(new RegExp(`waiting +for gates after canary: ${text}\n`))
+  expect(stdout).toMatch(new RegExp(`gates +${text}\n`))
+  const reported = await tenantry(['rollouts', 'show', rolloutId], {
+    answers: { [`GET ${path}/report`]: aReport([anAction('a')], { gates: asked('holding', '0.123456') }) },
+  })
+  expect(reported.stdout).toMatch(new RegExp(`gates +${text}\n`))
+})
+
+test('a gate that stopped a rollout is named, and promote continues past it', async () => {
+  const pauseReason = 'gates after free_5 stopped: errors must be at most 0.5 for 10 min and is 0.75. Next: …'
+  const answers = answersFor({ bakeUntil, pauseReason, gates: asked('failed', '0.75') })
+  const { stdout } = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], { answers })
+  expect(stdout).toMatch(/reason +gates after free_5 stopped: errors must be at most 0\.5 for 10 min and is 0\.75\n/)
+  expect(stdout).toContain(`tenantry rollouts promote ${rolloutId}`)
+  const ran = await tenantry(['rollouts', 'promote', rolloutId, '-y'], { answers })
+  expect([ran.exit, ran.asked.at(-1)?.path]).toEqual([0, `${path}/promote`])
 })
 
 test.each([

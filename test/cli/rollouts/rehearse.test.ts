@@ -39,6 +39,7 @@ const aRehearsal = (given: Partial<Rehearsal> = {}): Rehearsal => ({
   ],
   boxes: [aRehearsedBox('oak')],
   pauses: [],
+  gates: [],
   findings: [],
   ...given,
 })
@@ -53,6 +54,17 @@ test('faults are sent as typed, and --json prints the response', async () => {
     seed: 7,
     faults: { probeFailRate: 0.02, failProbes: ['oak'], failPulls: [], offlineHosts: ['host-3'] },
   })
+})
+
+test('gates are shown as not asked', async () => {
+  const gates = [
+    { name: 'errors', query: 'sum(errors)\u001b[2J', atMost: 0.5, atLeast: null, forMs: 600_000, onNoAnswer: 'pause' as const },
+  ]
+  const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: aRehearsal({ gates }) } })
+  expect(stdout).toContain(
+    'Gates (not asked in a rehearsal, which takes them as passed after their time)\n' +
+      '  errors: at most 0.5 for 10 min; pauses without an answer\n    sum(errors)\ufffd[2J\n',
+  )
 })
 
 test('pauses come first, without the commands of a paused rollout', async () => {

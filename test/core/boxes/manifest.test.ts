@@ -7,6 +7,8 @@ import { aManifest } from '../../support/boxes.ts'
 
 const withFree = (change: object) => ({ ...aManifest(), tiers: { ...aManifest().tiers, free: { ...aManifest().tiers.free, ...change } } })
 
+const withGate = (gate: object) => ({ ...aManifest(), gates: { errors: gate } })
+
 test.each([
   ['an unknown tier', { ...aManifest(), tiers: { ...aManifest().tiers, gold: aManifest().tiers.free } }, 'tiers.gold'],
   ['a missing tier', { ...aManifest(), tiers: { free: aManifest().tiers.free, pro: aManifest().tiers.pro } }, 'tiers.enterprise'],
@@ -22,6 +24,22 @@ test.each([
     'a digest that is none',
     { ...aManifest(), digests: { 'registry.example/synapse:v1': 'sha256:0' } },
     'digests.registry.example/synapse:v1',
+  ],
+  ['a gate without a limit', withGate({ query: 'up' }), 'gates.errors.atMost'],
+  ['a gate whose limits no value meets', withGate({ query: 'up', atLeast: 2, atMost: 1 }), 'gates.errors.atLeast'],
+  ['a gate without a query', withGate({ query: ' ', atMost: 1 }), 'gates.errors.query'],
+  ['a query that is too long', withGate({ query: 'a'.repeat(1001), atMost: 1 }), 'gates.errors.query'],
+  ['a query with control characters', withGate({ query: 'up\u001b[2J', atMost: 1 }), 'gates.errors.query'],
+  ['a limit that is text', withGate({ query: 'up', atMost: '1' }), 'gates.errors.atMost'],
+  ['a duration that is none', withGate({ query: 'up', atMost: 1, for: '10 minutes' }), 'gates.errors.for'],
+  ['a duration above a day', withGate({ query: 'up', atMost: 1, for: '25h' }), 'gates.errors.for'],
+  ['an unknown answer to no answer', withGate({ query: 'up', atMost: 1, onNoAnswer: 'abort' }), 'gates.errors.onNoAnswer'],
+  ['an unknown field of a gate', withGate({ query: 'up', atMost: 1, every: '1m' }), 'gates.errors.every'],
+  ['the name of a gate with a space', { ...aManifest(), gates: { 'my errors': { query: 'up', atMost: 1 } } }, 'gates.my errors'],
+  [
+    'eleven gates',
+    { ...aManifest(), gates: Object.fromEntries(Array.from('abcdefghijk', (n) => [n, { query: 'up', atMost: 1 }])) },
+    'gates',
   ],
   ['nothing at all', null, '(whole)'],
 ])('a manifest with %s is refused, naming the field', (_, manifest, path) => {
@@ -47,6 +65,21 @@ test('every invalid field is named at once', () => {
 
 test('the manifest in config/ is valid', () => {
   expect(() => parseManifest(parse(readFileSync('config/manifest.yaml', 'utf8')))).not.toThrow()
+})
+
+test('gates are read as they are written', () => {
+  const written = parse(`
+    errors: { query: 'sum(rate(errors_total[5m]))', atMost: 0.5, for: 10m }
+    boxes: { query: sum(tenantry_box_up), atLeast: 3, onNoAnswer: continue }
+    latency:
+      query: |
+        histogram_quantile(0.99,
+          sum by (le) (rate(seconds_bucket[5m])))
+      atLeast: -1
+      atMost: 1e3
+      for: 24h`)
+  const { gates } = parseManifest({ ...aManifest(), gates: written })
+  expect(gates).toEqual({ ...written, latency: { ...written.latency, query: written.latency.query.trim() } })
 })
 
 test('a difference has a path and both values', () => {

@@ -30,6 +30,7 @@ const aState = (kind: RolloutKind, status: RolloutStatus): RolloutState => ({
   pauseReason: status === 'paused' ? 'lunch' : null,
   error: null,
   bakeUntil: null,
+  gates: [],
   startedAt: null,
   finishedAt: null,
 })

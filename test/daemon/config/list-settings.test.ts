@@ -34,7 +34,13 @@ const secrets: Record<string, string> = {
   TENANTRY_PUBLIC_URL: `https://user:${mark}@tenantry.example`,
 }
 /** Named like a secret, and none. */
-const harmless = ['TENANTRY_METRICS_TOKEN_FILE', 'TENANTRY_AUTOMATION_REQUIRE_KEY', 'TENANTRY_ADMIN_REQUIRE_TOTP']
+const harmless = [
+  'TENANTRY_METRICS_TOKEN_FILE',
+  'TENANTRY_PROMETHEUS_URL',
+  'TENANTRY_PROMETHEUS_TOKEN_FILE',
+  'TENANTRY_AUTOMATION_REQUIRE_KEY',
+  'TENANTRY_ADMIN_REQUIRE_TOTP',
+]
 
 test('no secret is listed, whichever setting holds it', () => {
   const settings = listSettings(loadConfig({ env: secrets }))

@@ -153,6 +153,22 @@ test('a webhook secret that was cut is refused for its length, not for its form'
   expect(refused('other=whsec_12345678')).toThrow('must be <endpoint>=whsec_…')
 })
 
+test.each([
+  ['http://127.0.0.1:9090', undefined, []],
+  ['http://prometheus.internal:9090/prefix', undefined, []],
+  ['https://prometheus.example', '/etc/tenantry/prometheus.token', []],
+  ['http://localhost:9090', '/etc/tenantry/prometheus.token', []],
+  ['http://prometheus.internal:9090', '/etc/tenantry/prometheus.token', ['prometheus.url']], // the token would be readable on the way
+  ['https://tenantry:secret@prometheus.example', undefined, ['prometheus.url']],
+  ['https://prometheus.example/?team=a', undefined, ['prometheus.url']],
+  ['http://127.0.0.1:10080', undefined, ['prometheus.url']],
+  ['ftp://prometheus.example', undefined, ['prometheus.url']],
+])('the address %s of Prometheus with the token file %s: refused are %j', (url, tokenFile, refused) => {
+  expect(
+    refusedPaths(undefined, { TENANTRY_PROMETHEUS_URL: url, ...(tokenFile && { TENANTRY_PROMETHEUS_TOKEN_FILE: tokenFile }) }),
+  ).toEqual(refused)
+})
+
 test('a provider of logins needs a client, the scope openid, and a group for a role', () => {
   const issuer = { TENANTRY_ADMIN_OIDC_ISSUER: 'https://id.example' }
   const wrong = () => loadConfig({ env: { ...issuer, TENANTRY_ADMIN_OIDC_SCOPES: 'email' } })

@@ -9,6 +9,8 @@ import {
   currentRollout,
   errorOf,
   fenceEndText,
+  type GateState,
+  gateText,
   hasFailed,
   isInProgress,
   isOver,
@@ -75,9 +77,17 @@ function eventLine(before: BoardState, event: RolloutEvent, after: BoardState): 
   if (event.type === 'rollout.resumed') return `resumed in ${event.status}`
   if (event.type === 'rollout.phase') return phaseLine(after, event)
   if (event.type === 'rollout.created') return undefined
+  if (event.type === 'rollout.gates') return gatesLine(before.rollout.gates, after.rollout.gates)
   if (event.type === 'rollout.baking') return `waiting ${bakeText(after.rollout)}`
   if (event.type === 'rollout.rolled_back') return stopText('rolled_back', why && clean(why)) // also of a finished rollout
   return stopText(event.status, why && clean(why))
+}
+
+/** Gates whose state is another than before; further answers within the limits add no line. */
+function gatesLine(before: readonly GateState[], after: readonly GateState[]): string | undefined {
+  const states = new Map(before.map(({ name, state, missed }) => [name, `${state} ${missed}`]))
+  const changed = after.filter(({ name, state, missed }) => states.get(name) !== `${state} ${missed}`)
+  return changed.length > 0 ? `gate ${changed.map((gate) => clean(gateText(gate))).join('; gate ')}` : undefined
 }
 
 /** Undefined for a phase without boxes. */

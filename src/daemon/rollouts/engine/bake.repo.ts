@@ -13,15 +13,16 @@ export async function readBake(
   actions: readonly EngineAction[],
 ): Promise<Bake | undefined> {
   const phase = phaseOf(rollout)
-  if (!phase || rollout.bakeMs === null) return undefined
+  const { gates } = rollout
+  if (!phase || (rollout.bakeMs === null && gates.length === 0)) return undefined
   if (actions.some((action) => isInFlight(action.status) || (action.status === 'pending' && action.phase === phase))) return undefined
   const now = isoNow(clock)
-  if (rollout.bakeUntil !== null) return { until: rollout.bakeUntil, now, ...(await healthOf({ db, clock }, rollout.id)) }
+  if (rollout.bakeUntil !== null) return { until: rollout.bakeUntil, now, gates, ...(await healthOf({ db, clock }, rollout.id)) }
   const order: readonly string[] = phaseOrder[rollout.kind]
   const later = await phasesWith(db, rollout.id, 'pending')
   const isFollowed = later.some((other) => order.indexOf(other) > order.indexOf(phase))
   if (!isFollowed || !(await phasesWith(db, rollout.id, 'succeeded')).includes(phase)) return undefined
-  return { until: null, now, failing: [], isRestarting: false }
+  return { until: null, now, failing: [], isRestarting: false, gates }
 }
 
 async function phasesWith(db: DbOrTx, rolloutId: string, status: 'pending' | 'succeeded'): Promise<string[]> {

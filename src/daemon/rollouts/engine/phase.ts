@@ -42,12 +42,12 @@ export const pausePhase = (leased: LeasedRollout, reason: string): Promise<void>
     return undefined
   })
 
-/** The boxes of a complete phase are watched before the next one begins. */
+/** The boxes of a complete phase are watched before the next one begins. With gates alone the watching is over at once, and they are asked. */
 export const beginBake = (leased: LeasedRollout, from: Phase): Promise<void> =>
   underLease(leased, async (step) => {
     const { tx, clock, rollout } = step
-    if (phaseOf(rollout) !== from || rollout.bakeMs === null || rollout.bakeUntil !== null) return undefined
-    const baking = transition(rollout, { type: 'bake', at: isoNow(clock), until: isoIn(clock, rollout.bakeMs) })
+    if (phaseOf(rollout) !== from || rollout.bakeUntil !== null) return undefined
+    const baking = transition(rollout, { type: 'bake', at: isoNow(clock), until: isoIn(clock, rollout.bakeMs ?? 0) })
     await replaceRollout(tx, rollout, baking)
     await publishEvent({ ...step, rollout: baking }, { type: 'rollout.baking' })
     return undefined
