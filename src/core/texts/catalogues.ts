@@ -1,6 +1,7 @@
 import { ar } from './ar.ts'
 import { de } from './de.ts'
 import { en, type TextKey, type Texts } from './en.ts'
+import { durationText, timeText } from './format.ts'
 import { fr } from './fr.ts'
 import { tr } from './tr.ts'
 
@@ -28,14 +29,6 @@ export function textLanguageOf(locale: string | null): TextLanguage {
 export const textIn = (language: TextLanguage, key: TextKey, values: Readonly<Record<string, string>> = {}): string =>
   catalogues[language][key].replace(/\{(\w+)\}/g, (whole, name: string) => values[name]?.replace(/\s+/g, ' ') ?? whole)
 
-/** `Montag, 30. März 2026 um 02:00 (Europe/Berlin)`. */
-export function timeIn(language: TextLanguage, iso: string, timeZone: string): string {
-  const format = new Intl.DateTimeFormat(formats[language], { timeZone, dateStyle: 'full', timeStyle: 'short' })
-  return `${format.format(new Date(iso))} (${timeZone})`
-}
+export const timeIn = (language: TextLanguage, iso: string, timeZone: string): string => timeText(formats[language], iso, timeZone)
 
-/** `40 Sekunden`, `4 Minuten`: seconds up to a minute and a half. */
-export function durationIn(language: TextLanguage, ms: number): string {
-  const [value, unit] = ms <= 90_000 ? [Math.max(1, Math.round(ms / 1000)), 'second'] : [Math.ceil(ms / 60_000), 'minute']
-  return new Intl.NumberFormat(formats[language], { style: 'unit', unit, unitDisplay: 'long' }).format(value)
-}
+export const durationIn = (language: TextLanguage, ms: number): string => durationText(formats[language], ms)

@@ -49,7 +49,7 @@ onBothDialects('maintenance, as schools are told of it', (fresh) => {
     const [mail, ...more] = world.mails.filter(({ to }) => to.endsWith('@acme.example'))
     expect([mail?.to, mail?.subject, more]).toEqual(['ida@acme.example', 'Wartung des Chats von acme', []])
     expect(mail?.text).toMatch(/zwischen Dienstag, 6\. Januar 2026.* 02:00 \(Europe\/Berlin\) und .* 05:00 \(Europe\/Berlin\)/)
-    expect(mail?.text).toMatch(/etwa \d+ Minuten nicht erreichbar; das ist eine Schätzung/)
+    expect(mail?.text).toMatch(/etwa \d+ Sekunden nicht erreichbar; das ist eine Schätzung/)
     expect(mail?.text).toContain('https://platform.example/school')
     // The other school has no window: its box may begin as soon as its phase does.
     expect(await shownTo(other)).toMatchObject([{ status: 'planned', startsAt: '2026-01-05T12:00:00.000Z', endsBy: null }])

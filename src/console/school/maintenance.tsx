@@ -1,0 +1,35 @@
+import type { Maintenance } from '../../core/maintenance/index.ts'
+import { durationText, timeText } from '../../core/texts/index.ts'
+import { Icon, type Tone } from '../kit/index.ts'
+import { maintenanceWords } from './words/maintenance.ts'
+import { useLanguage } from './words.tsx'
+
+type Shown = Readonly<{ timeZone: string; maintenance: readonly Maintenance[] }>
+
+/** What is to come, and what has just been, in the time of the school. */
+export function MaintenanceNotice({ timeZone, maintenance }: Shown) {
+  const { language, words } = useLanguage()
+  const said = maintenanceWords[language]
+  const at = (iso: string) => timeText(words.locale, iso, timeZone)
+  const lasted = (ms: number) => durationText(words.locale, ms)
+  const lines: Readonly<Record<Maintenance['status'], (one: Maintenance) => string>> = {
+    planned: ({ startsAt, endsBy, expectedDowntimeMs, isMeasured }) =>
+      startsAt === null
+        ? said.putOff
+        : `${said.planned({ from: at(startsAt), to: endsBy && at(endsBy) })}. ${said.away({ duration: lasted(expectedDowntimeMs), isMeasured })}`,
+    done: ({ endedAt, downtimeMs }) => said.done(at(endedAt ?? ''), downtimeMs === null ? null : lasted(downtimeMs)),
+    undone: () => said.undone,
+    cancelled: () => said.cancelled,
+  }
+  return (
+    <section className="school-notice" aria-label={said.title}>
+      {maintenance.map((one) => (
+        <p key={one.maintenanceId}>
+          <Icon tone={tones[one.status]} /> {lines[one.status](one)}
+        </p>
+      ))}
+    </section>
+  )
+}
+
+const tones: Readonly<Record<Maintenance['status'], Tone>> = { planned: 'waiting', done: 'ok', undone: 'warning', cancelled: 'off' }

@@ -1,0 +1,36 @@
+import type { Language } from '../../../core/kit/index.ts'
+
+type When = Readonly<{ from: string; to: string | null }>
+type Lasted = Readonly<{ duration: string; isMeasured: boolean }>
+
+/** Loaded with the notice alone: most days have none. */
+export const maintenanceWords = {
+  en: {
+    title: 'Maintenance',
+    planned: ({ from, to }: When) =>
+      to === null ? `Maintenance of the chat on ${from} at the earliest` : `Maintenance of the chat between ${from} and ${to}`,
+    putOff: 'Maintenance of the chat was put off. The new time is not known yet.',
+    away: ({ duration, isMeasured }: Lasted) =>
+      isMeasured
+        ? `The chat is away for about ${duration}, as measured last time.`
+        : `The chat is away for about ${duration}; this is an estimate.`,
+    done: (at: string, duration: string | null) =>
+      `Maintenance of the chat on ${at} is over${duration === null ? '.' : `: it was away for ${duration}.`}`,
+    undone: 'The last maintenance of the chat is taken back: it is away for a short time once more.',
+    cancelled: 'Maintenance of the chat that was announced does not take place.',
+  },
+  de: {
+    title: 'Wartung',
+    planned: ({ from, to }: When) =>
+      to === null ? `Wartung des Chats frühestens am ${from}` : `Wartung des Chats zwischen ${from} und ${to}`,
+    putOff: 'Die Wartung des Chats ist verschoben. Der neue Zeitpunkt steht noch nicht fest.',
+    away: ({ duration, isMeasured }: Lasted) =>
+      isMeasured
+        ? `Der Chat ist etwa ${duration} nicht erreichbar, wie beim letzten Mal gemessen.`
+        : `Der Chat ist etwa ${duration} nicht erreichbar; das ist eine Schätzung.`,
+    done: (at: string, duration: string | null) =>
+      `Die Wartung des Chats am ${at} ist beendet${duration === null ? '.' : `: Er war ${duration} nicht erreichbar.`}`,
+    undone: 'Die letzte Wartung des Chats wird zurückgenommen: Er ist noch einmal kurz nicht erreichbar.',
+    cancelled: 'Die angekündigte Wartung des Chats findet nicht statt.',
+  },
+} as const satisfies Readonly<Record<Language, unknown>>
