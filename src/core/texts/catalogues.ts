@@ -19,6 +19,9 @@ const formats: Readonly<Record<TextLanguage, string>> = {
   ar: 'ar-u-nu-latn-ca-gregory',
 }
 
+/** In which direction it is read. A mail of text alone needs none: each line goes by its first letter. */
+export const directionOf = (language: TextLanguage): 'ltr' | 'rtl' => (language === 'ar' ? 'rtl' : 'ltr')
+
 /** The catalogue for a user's locale (`tr-TR`, `fr_CA`); English for one that has none, and without a locale. */
 export function textLanguageOf(locale: string | null): TextLanguage {
   const [language = ''] = (locale ?? '').toLowerCase().split(/[-_]/)
@@ -29,6 +32,7 @@ export function textLanguageOf(locale: string | null): TextLanguage {
 export const textIn = (language: TextLanguage, key: TextKey, values: Readonly<Record<string, string>> = {}): string =>
   catalogues[language][key].replace(/\{(\w+)\}/g, (whole, name: string) => values[name]?.replace(/\s+/g, ' ') ?? whole)
 
+/** A time in the words of the language, by that clock. */
 export const timeIn = (language: TextLanguage, iso: string, timeZone: string): string => timeText(formats[language], iso, timeZone)
 
 export const durationIn = (language: TextLanguage, ms: number): string => durationText(formats[language], ms)
