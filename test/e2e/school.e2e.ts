@@ -111,7 +111,11 @@ test('on a phone: create a teacher, end a lock, import a list, read the record',
   await look(page, 'import')
   await page.getByRole('button', { name: 'Datei prüfen' }).click()
   await page.getByRole('heading', { name: 'Ergebnis der Prüfung' }).waitFor()
-  await page.getByText('fix: write it as joerg.lang').waitFor()
+  await page
+    .getByText(
+      'Der Anmeldename darf nur Kleinbuchstaben, Ziffern und . _ = / + - haben und nicht mit _ beginnen. Abhilfe: joerg.lang schreiben',
+    )
+    .waitFor()
   await look(page, 'checked')
   const names = async () => (await all.user('linden', 'ida')).ask<{ users: { localpart: string }[] }>('GET', '/users')
   expect((await names()).body.users.map(({ localpart }) => localpart)).not.toContain('mia.kurz')
