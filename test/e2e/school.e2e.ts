@@ -253,7 +253,7 @@ test('maintenance of the chat stands above each page, in the language and the ti
   await page.goto(`${url}/school/people`)
   await logIn(page, 'mara')
   const notice = page.getByRole('region', { name: 'Wartung' })
-  await notice.getByText(/Wartung des Chats zwischen Dienstag, 1. Dezember 2026.* 02:00 .Europe.Berlin. und .* 05:00/).waitFor()
+  await notice.getByText(/Wartung des Chats: Dienstag, 1\. Dezember 2026.* 02:00.*05:00.* .Europe.Berlin.\. Der Chat/).waitFor()
   await notice.getByText('Der Chat ist etwa 3 Sekunden nicht erreichbar, wie beim letzten Mal gemessen.').waitFor()
   await notice.getByText('Der Chat ist etwa 4 Minuten nicht erreichbar; das ist eine Schätzung.').waitFor()
   await notice.getByText('Die Wartung des Chats ist verschoben. Der neue Zeitpunkt steht noch nicht fest.').waitFor()

@@ -10,13 +10,13 @@ type Shown = Readonly<{ timeZone: string; maintenance: readonly Maintenance[] }>
 export function MaintenanceNotice({ timeZone, maintenance }: Shown) {
   const { language, words } = useLanguage()
   const said = maintenanceWords[language]
-  const at = (iso: string) => timeText(words.locale, iso, timeZone)
+  const at = (from: string, to: string | null = null) => timeText(words.locale, { from, to, timeZone })
   const lasted = (ms: number) => durationText(words.locale, ms)
   const lines: Readonly<Record<Maintenance['status'], (one: Maintenance) => string>> = {
     planned: ({ startsAt, endsBy, expectedDowntimeMs, isMeasured }) =>
       startsAt === null
         ? said.putOff
-        : `${said.planned({ from: at(startsAt), to: endsBy && at(endsBy) })}. ${said.away({ duration: lasted(expectedDowntimeMs), isMeasured })}`,
+        : `${said.planned(at(startsAt, endsBy), endsBy === null)}. ${said.away({ duration: lasted(expectedDowntimeMs), isMeasured })}`,
     done: ({ endedAt, downtimeMs }) => said.done(at(endedAt ?? ''), downtimeMs === null ? null : lasted(downtimeMs)),
     undone: () => said.undone,
     cancelled: () => said.cancelled,
@@ -25,7 +25,8 @@ export function MaintenanceNotice({ timeZone, maintenance }: Shown) {
     <section className="school-notice" aria-label={said.title}>
       {maintenance.map((one) => (
         <p key={one.maintenanceId}>
-          <Icon tone={tones[one.status]} /> {lines[one.status](one)}
+          <Icon tone={tones[one.status]} />
+          <span>{lines[one.status](one)}</span>
         </p>
       ))}
     </section>

@@ -18,8 +18,7 @@ export function maintenanceMail(kind: MailKind, language: TextLanguage, facts: F
   const { organisation, startsAt, endsBy, timeZone, expectedDowntimeMs, isMeasured, url } = facts
   const values = {
     ...{ organisation, url, duration: durationIn(language, expectedDowntimeMs) },
-    from: startsAt === null ? '' : timeIn(language, startsAt, timeZone),
-    to: endsBy === null ? '' : timeIn(language, endsBy, timeZone),
+    when: startsAt === null ? '' : timeIn(language, { from: startsAt, to: endsBy, timeZone }),
   }
   const say = (key: Parameters<typeof textIn>[1]) => textIn(language, key, values)
   const lines = {

@@ -32,7 +32,7 @@ export function textLanguageOf(locale: string | null): TextLanguage {
 export const textIn = (language: TextLanguage, key: TextKey, values: Readonly<Record<string, string>> = {}): string =>
   catalogues[language][key].replace(/\{(\w+)\}/g, (whole, name: string) => values[name]?.replace(/\s+/g, ' ') ?? whole)
 
-/** A time in the words of the language, by that clock. */
-export const timeIn = (language: TextLanguage, iso: string, timeZone: string): string => timeText(formats[language], iso, timeZone)
+/** A time, or the time between two, in the words of the language and by that clock. */
+export const timeIn = (language: TextLanguage, time: Parameters<typeof timeText>[1]): string => timeText(formats[language], time)
 
 export const durationIn = (language: TextLanguage, ms: number): string => durationText(formats[language], ms)

@@ -1,8 +1,12 @@
 // Without a catalogue: the page of schools loads these alone.
 
-/** `Montag, 30. März 2026 um 02:00 (Europe/Berlin)`. */
-export function timeText(format: string, iso: string, timeZone: string): string {
-  const text = new Intl.DateTimeFormat(format, { timeZone, dateStyle: 'full', timeStyle: 'short' }).format(new Date(iso))
+/** `Montag, 30. März 2026 um 02:00–05:00 (Europe/Berlin)`; `to` null: a moment. Two days are written out both. */
+export function timeText(
+  format: string,
+  { from, to = null, timeZone }: Readonly<{ from: string; to?: string | null; timeZone: string }>,
+): string {
+  const times = new Intl.DateTimeFormat(format, { timeZone, dateStyle: 'full', timeStyle: 'short' })
+  const text = to === null ? times.format(new Date(from)) : times.formatRange(new Date(from), new Date(to))
   return `${text} (${timeZone})`
 }
 

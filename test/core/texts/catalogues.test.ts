@@ -47,9 +47,12 @@ test('a value is filled in once, in one line, whatever is in it', () => {
 
 test('times go by the clock of the organisation, durations are rounded for people', () => {
   const at = '2026-03-30T00:05:00.000Z'
-  expect(timeIn('de', at, 'Europe/Berlin')).toMatch(/^Montag, 30\. März 2026.* 02:05 \(Europe\/Berlin\)$/)
-  expect(timeIn('ar', at, 'UTC')).toMatch(/30 .*2026.*12:05.*\(UTC\)$/)
-  expect(timeIn('tr', at, 'UTC')).toMatch(/^30 Mart 2026 .*00:05 \(UTC\)$/)
+  expect(timeIn('de', { from: at, timeZone: 'Europe/Berlin' })).toMatch(/^Montag, 30\. März 2026.* 02:05 \(Europe\/Berlin\)$/)
+  expect(timeIn('ar', { from: at, timeZone: 'UTC' })).toMatch(/30 .*2026.*12:05.*\(UTC\)$/)
+  expect(timeIn('tr', { from: at, timeZone: 'UTC' })).toMatch(/^30 Mart 2026 .*00:05 \(UTC\)$/)
+  const night = { from: at, to: '2026-03-30T03:05:00.000Z', timeZone: 'Europe/Berlin' }
+  expect(timeIn('de', night)).toMatch(/^Montag, 30\. März 2026.* 02:05.*05:05.* \(Europe\/Berlin\)$/)
+  expect(timeIn('de', { ...night, to: '2026-03-31T03:05:00.000Z' })).toMatch(/^Montag.*Dienstag, 31\. März/)
   expect([400, 3_400, 90_000, 90_001, 200_000].map((ms) => durationIn('de', ms))).toEqual([
     '1 Sekunde',
     '3 Sekunden',

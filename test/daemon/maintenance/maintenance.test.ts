@@ -48,7 +48,7 @@ onBothDialects('maintenance, as schools are told of it', (fresh) => {
     expect(await world.events('acme')).toEqual([changed])
     const [mail, ...more] = world.mails.filter(({ to }) => to.endsWith('@acme.example'))
     expect([mail?.to, mail?.subject, more]).toEqual(['ida@acme.example', 'Wartung des Chats von acme', []])
-    expect(mail?.text).toMatch(/zwischen Dienstag, 6\. Januar 2026.* 02:00 \(Europe\/Berlin\) und .* 05:00 \(Europe\/Berlin\)/)
+    expect(mail?.text).toMatch(/in dieser Zeit aktualisiert: Dienstag, 6\. Januar 2026.* 02:00.*05:00.* \(Europe\/Berlin\)\./)
     expect(mail?.text).toMatch(/etwa \d+ Sekunden nicht erreichbar; das ist eine Schätzung/)
     expect(mail?.text).toContain('https://platform.example/school')
     // The other school has no window: its box may begin as soon as its phase does.

@@ -1,14 +1,12 @@
 import type { Language } from '../../../core/kit/index.ts'
 
-type When = Readonly<{ from: string; to: string | null }>
 type Lasted = Readonly<{ duration: string; isMeasured: boolean }>
 
 /** Loaded with the notice alone: most days have none. */
 export const maintenanceWords = {
   en: {
     title: 'Maintenance',
-    planned: ({ from, to }: When) =>
-      to === null ? `Maintenance of the chat on ${from} at the earliest` : `Maintenance of the chat between ${from} and ${to}`,
+    planned: (when: string, isOpen: boolean) => `Maintenance of the chat${isOpen ? ', at the earliest' : ''}: ${when}`,
     putOff: 'Maintenance of the chat was put off. The new time is not known yet.',
     away: ({ duration, isMeasured }: Lasted) =>
       isMeasured
@@ -21,8 +19,7 @@ export const maintenanceWords = {
   },
   de: {
     title: 'Wartung',
-    planned: ({ from, to }: When) =>
-      to === null ? `Wartung des Chats frühestens am ${from}` : `Wartung des Chats zwischen ${from} und ${to}`,
+    planned: (when: string, isOpen: boolean) => `Wartung des Chats${isOpen ? ', frühestens' : ''}: ${when}`,
     putOff: 'Die Wartung des Chats ist verschoben. Der neue Zeitpunkt steht noch nicht fest.',
     away: ({ duration, isMeasured }: Lasted) =>
       isMeasured
