@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Maintenance, PlannedMaintenance } from '../../core/maintenance/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { MaintenanceNoticeTable } from './maintenance.tables.ts'
@@ -43,8 +43,9 @@ export async function nextMaintenance(db: DbOrTx, tenantId: string): Promise<Pla
 export const noticeById = (db: DbOrTx, id: string): Promise<Notice | undefined> =>
   db.selectFrom('maintenance_notices').selectAll().where('id', '=', id).executeTakeFirst()
 
+/** The status is written out: SQLite would not use the index of planned ones for a parameter. */
 export const plannedNotices = (db: DbOrTx): Promise<Notice[]> =>
-  db.selectFrom('maintenance_notices').selectAll().where('status', '=', 'planned').orderBy('id').execute()
+  db.selectFrom('maintenance_notices').selectAll().where('status', '=', sql.lit('planned')).orderBy('id').execute()
 
 const idsPerQuery = 500
 
