@@ -266,7 +266,7 @@ test('maintenance of the chat stands above each page, in the language and the ti
   await page.getByLabel('Sprache').selectOption('en')
   await page
     .getByRole('region', { name: 'Maintenance' })
-    .getByText('The chat is away for about 3 seconds, as measured last time.')
+    .getByText('The chat is unavailable for about 3 seconds, as measured last time.')
     .waitFor()
   await look(page, 'maintenance-english')
   assertClean(page)

@@ -18,7 +18,7 @@ export function MaintenanceNotice({ timeZone, maintenance }: Shown) {
         ? said.putOff
         : `${said.planned(at(startsAt, endsBy), endsBy === null)}. ${said.away({ duration: lasted(expectedDowntimeMs), isMeasured })}`,
     done: ({ endedAt, downtimeMs }) => said.done(at(endedAt ?? ''), downtimeMs === null ? null : lasted(downtimeMs)),
-    undone: () => said.undone,
+    reverted: () => said.reverted,
     cancelled: () => said.cancelled,
   }
   return (
@@ -33,4 +33,4 @@ export function MaintenanceNotice({ timeZone, maintenance }: Shown) {
   )
 }
 
-const tones: Readonly<Record<Maintenance['status'], Tone>> = { planned: 'waiting', done: 'ok', undone: 'warning', cancelled: 'off' }
+const tones: Readonly<Record<Maintenance['status'], Tone>> = { planned: 'waiting', done: 'ok', reverted: 'warning', cancelled: 'off' }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type Contract, endpoint, platform, Timestamp } from '../contract/index.ts'
 
-/** `undone`: the update took place and is taken back. */
-export const MaintenanceStatus = z.enum(['planned', 'done', 'cancelled', 'undone'])
+/** `reverted`: the update took place and is taken back. */
+export const MaintenanceStatus = z.enum(['planned', 'done', 'cancelled', 'reverted'])
 export type MaintenanceStatus = z.infer<typeof MaintenanceStatus>
 
 /** Maintenance that is to come, as the bootstrap document has it too. */
@@ -10,7 +10,7 @@ export const PlannedMaintenance = z.object({
   maintenanceId: z.string(),
   startsAt: Timestamp.nullable().meta({ description: 'At the earliest; null: it was put off, and the new time is not known' }),
   endsBy: Timestamp.nullable().meta({ description: 'The end of the maintenance window; null without one' }),
-  expectedDowntimeMs: z.int().meta({ description: 'How long the chat is away meanwhile' }),
+  expectedDowntimeMs: z.int().meta({ description: 'How long the chat is unavailable meanwhile' }),
   isMeasured: z.boolean().meta({ description: 'Measured at the last update of this chat server; false: an estimate' }),
 })
 export type PlannedMaintenance = z.infer<typeof PlannedMaintenance>

@@ -1,6 +1,6 @@
 import { durationIn, type TextLanguage, textIn, timeIn } from '../texts/index.ts'
 
-export type MailKind = 'announced' | 'cancelled' | 'undone'
+export type MailKind = 'announced' | 'cancelled' | 'reverted'
 
 type Facts = Readonly<{
   organisation: string
@@ -29,7 +29,7 @@ export function maintenanceMail(kind: MailKind, language: TextLanguage, facts: F
       say('maintenance.moved'),
     ],
     cancelled: () => [say('maintenance.cancelled.what'), '', url],
-    undone: () => [`${say('maintenance.undone.what')} ${say('maintenance.kept')}`, '', url],
+    reverted: () => [`${say('maintenance.reverted.what')} ${say('maintenance.kept')}`, '', url],
   }
   return { subject: say(`maintenance.${kind}.subject`), text: `${[say('hello'), '', ...lines[kind]()].join('\n')}\n` }
 }

@@ -2,7 +2,7 @@ import type { ActionStatus, Phase, RolloutState } from '../rollouts/index.ts'
 import { isInFlight, phaseOf, phaseOrder, updateNeedsMs } from '../rollouts/index.ts'
 import { asTimes, type WindowCalendar, type ZonedWindow } from '../wall-clock/index.ts'
 
-// When a school is disturbed, from what a rollout says now. A time is told as the earliest one: a box may begin later in its window, and never before.
+// When a school is disturbed, from what a rollout says now. A time is notified as the earliest one: a box may begin later in its window, and never before.
 
 /** A rollout that runs. `phases`: those in which boxes still wait. */
 export type Running = Pick<RolloutState, 'kind' | 'status'> &
@@ -16,7 +16,7 @@ export type Beginning = Readonly<{ startsAt: string; endsBy: string | null }>
 
 type Now = Readonly<{ now: string; calendarOf: (window: ZonedWindow) => WindowCalendar }>
 
-/** When the box begins at the earliest; undefined where nobody can say: a person has to go on first, or a phase of unknown length and a bake come before. */
+/** When the box begins at the earliest; undefined where no one can say: a person has to continue it first, or a phase of unknown length and a bake come before. */
 export function beginningOf(rollout: Running, box: WaitingBox, { now, calendarOf }: Now): Beginning | undefined {
   const earliest = earliestOf(rollout, box.phase, Date.parse(now))
   if (!earliest) return undefined
@@ -40,16 +40,17 @@ function earliestOf({ kind, status, bakeMs, bakeUntil, holdAfter, phases }: Runn
   return { ms: endOfCurrent + between * bakeMs, isKnown: bakeUntil !== null && between === 0 }
 }
 
-/** What was told before, where it is another time by now; undefined: it still holds. */
+/** The beginning that was announced, where it is another time by now; undefined: it still holds. */
 export function changedBeginning(
-  told: Readonly<{ startsAt: string | null; endsBy: string | null }>,
+  notified: Readonly<{ startsAt: string | null; endsBy: string | null }>,
   now: string,
   next: Beginning | undefined,
 ) {
   const wanted = next ?? { startsAt: null, endsBy: null }
   const hasBegun = (startsAt: string | null) => startsAt !== null && startsAt <= now
-  const isSameTime = told.startsAt === wanted.startsAt || (wanted.endsBy === null && hasBegun(told.startsAt) && hasBegun(wanted.startsAt))
-  return isSameTime && told.endsBy === wanted.endsBy ? undefined : wanted
+  const isSameTime =
+    notified.startsAt === wanted.startsAt || (wanted.endsBy === null && hasBegun(notified.startsAt) && hasBegun(wanted.startsAt))
+  return isSameTime && notified.endsBy === wanted.endsBy ? undefined : wanted
 }
 
 /** An update as its rollout shows it. */
@@ -70,8 +71,8 @@ export function outcomeOf({
   isTakenBack,
   isOver,
   fencedMs,
-}: UpdateState): 'done' | 'cancelled' | 'undone' | 'waits' | undefined {
-  if (isTakenBack) return 'undone'
+}: UpdateState): 'done' | 'cancelled' | 'reverted' | 'waits' | undefined {
+  if (isTakenBack) return 'reverted'
   if (isInFlight(status)) return undefined
   if (status === 'succeeded') return 'done'
   if (status === 'skipped' || status === 'cancelled') return 'cancelled'

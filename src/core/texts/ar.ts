@@ -33,6 +33,6 @@ export const ar: Texts = {
   'maintenance.moved': 'إذا تغيّر الموعد فستراه هنا: {url}',
   'maintenance.cancelled.subject': 'لا صيانة لمحادثة {organisation}',
   'maintenance.cancelled.what': 'لن يجري التحديث المعلن لخادم محادثة {organisation}.',
-  'maintenance.undone.subject': 'تعود محادثة {organisation} إلى إصدارها السابق',
-  'maintenance.undone.what': 'يُتراجع عن تحديث خادم محادثة {organisation}. لن تكون المحادثة متاحة لوقت قصير مرة أخرى.',
+  'maintenance.reverted.subject': 'تعود محادثة {organisation} إلى إصدارها السابق',
+  'maintenance.reverted.what': 'يُتراجع عن تحديث خادم محادثة {organisation}. لن تكون المحادثة متاحة لوقت قصير مرة أخرى.',
 }

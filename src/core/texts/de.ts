@@ -33,7 +33,7 @@ export const de: Texts = {
   'maintenance.moved': 'Ändert sich die Zeit, sehen Sie es hier: {url}',
   'maintenance.cancelled.subject': 'Keine Wartung des Chats von {organisation}',
   'maintenance.cancelled.what': 'die angekündigte Aktualisierung des Chat-Servers von {organisation} findet nicht statt.',
-  'maintenance.undone.subject': 'Der Chat von {organisation} kehrt zur vorigen Version zurück',
-  'maintenance.undone.what':
+  'maintenance.reverted.subject': 'Der Chat von {organisation} kehrt zur vorigen Version zurück',
+  'maintenance.reverted.what':
     'die Aktualisierung des Chat-Servers von {organisation} wird zurückgenommen. Der Chat ist dafür noch einmal kurz nicht erreichbar.',
 }

@@ -26,14 +26,15 @@ export const en = {
   'maintenance.announced.subject': 'Maintenance of the chat of {organisation}',
   'maintenance.announced.within': 'The chat server of {organisation} gets an update in this time: {when}.',
   'maintenance.announced.from': 'The chat server of {organisation} gets an update, at the earliest: {when}.',
-  'maintenance.measured': 'The chat is away for about {duration} then, as measured at the last update.',
-  'maintenance.estimated': 'The chat is away for about {duration} then; this is an estimate.',
+  'maintenance.measured': 'The chat is unavailable for about {duration} then, as measured at the last update.',
+  'maintenance.estimated': 'The chat is unavailable for about {duration} then; this is an estimate.',
   'maintenance.kept': 'No message is lost, and apps connect again by themselves.',
   'maintenance.moved': 'If the time changes, you see it here: {url}',
   'maintenance.cancelled.subject': 'No maintenance of the chat of {organisation}',
   'maintenance.cancelled.what': 'The update of the chat server of {organisation} that was announced does not take place.',
-  'maintenance.undone.subject': 'The chat of {organisation} returns to its former version',
-  'maintenance.undone.what': 'The update of the chat server of {organisation} is taken back. The chat is away for a short time once more.',
+  'maintenance.reverted.subject': 'The chat of {organisation} returns to its former version',
+  'maintenance.reverted.what':
+    'The update of the chat server of {organisation} is taken back. The chat is unavailable for a short time again.',
 }
 
 export type TextKey = keyof typeof en

@@ -33,7 +33,7 @@ export const fr: Texts = {
   'maintenance.moved': 'Si l’horaire change, vous le verrez ici : {url}',
   'maintenance.cancelled.subject': 'Pas de maintenance de la messagerie de {organisation}',
   'maintenance.cancelled.what': 'La mise à jour annoncée du serveur de messagerie de {organisation} n’aura pas lieu.',
-  'maintenance.undone.subject': 'La messagerie de {organisation} revient à sa version précédente',
-  'maintenance.undone.what':
+  'maintenance.reverted.subject': 'La messagerie de {organisation} revient à sa version précédente',
+  'maintenance.reverted.what':
     'La mise à jour du serveur de messagerie de {organisation} est annulée. La messagerie sera encore une fois indisponible un court instant.',
 }

@@ -33,6 +33,6 @@ export const tr: Texts = {
   'maintenance.moved': 'Zaman değişirse burada görürsünüz: {url}',
   'maintenance.cancelled.subject': '{organisation} sohbetinin bakımı yapılmayacak',
   'maintenance.cancelled.what': '{organisation} sohbet sunucusunun duyurulan güncellemesi yapılmayacak.',
-  'maintenance.undone.subject': '{organisation} sohbeti önceki sürümüne dönüyor',
-  'maintenance.undone.what': '{organisation} sohbet sunucusunun güncellemesi geri alınıyor. Sohbete kısa bir süre daha ulaşılamayacak.',
+  'maintenance.reverted.subject': '{organisation} sohbeti önceki sürümüne dönüyor',
+  'maintenance.reverted.what': '{organisation} sohbet sunucusunun güncellemesi geri alınıyor. Sohbete kısa bir süre daha ulaşılamayacak.',
 }

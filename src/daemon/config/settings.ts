@@ -236,7 +236,7 @@ export const Settings = z.strictObject({
   timeZone: TimeZone.default('UTC'),
   /** When rollouts may disturb boxes of each tier whose tenants say nothing themselves; null: at any time. */
   windows: z.strictObject({ free: TierWindow, pro: TierWindow, enterprise: TierWindow }).prefault({}),
-  /** How long before an update of its box an organisation is told of it; one that begins sooner is told at once. */
+  /** How long before an update of its box an organisation is notified of it; one that begins sooner is notified at once. */
   maintenance: z
     .strictObject({
       leadHours: z.coerce

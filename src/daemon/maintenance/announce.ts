@@ -12,14 +12,14 @@ import { changeNotice, insertNotice, type Notice, noticesByAction } from './noti
 export async function announceUpdates(deps: MaintenanceDeps, signal: AbortSignal): Promise<void> {
   for (const rollout of await runningRollouts(deps.db)) {
     const updates = await updatesToCome(deps.db, { rollout, windows: deps.windows })
-    const told = await noticesByAction(
+    const notified = await noticesByAction(
       deps.db,
       updates.map(({ actionId }) => actionId),
     )
     const beginning = beginnings(rollout, updates, isoNow(deps.clock))
     for (const update of updates) {
       if (signal.aborted) return
-      const [notice, next] = [told.get(update.actionId), beginning(update)]
+      const [notice, next] = [notified.get(update.actionId), beginning(update)]
       if (notice) await moveNotice(deps, notice, next)
       else if (next && isWithin(deps, next)) await announce(deps, { rollout, update, next })
     }
@@ -53,7 +53,7 @@ const announce = (deps: MaintenanceDeps, { rollout, update, next }: NewNotice): 
     await publishNotice(deps, tx, notice)
   })
 
-/** The page and the apps show the new time; nobody gets a second mail. */
+/** The page and the apps show the new time; no one gets a second mail. */
 export async function moveNotice(deps: MaintenanceDeps, notice: Notice, next: Beginning | undefined): Promise<void> {
   if (notice.status !== 'planned') return
   const moved = changedBeginning({ startsAt: notice.starts_at, endsBy: notice.ends_by }, isoNow(deps.clock), next)

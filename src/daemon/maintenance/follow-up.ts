@@ -8,8 +8,8 @@ import { changeNotice, type Notice, noticesByAction, plannedNotices } from './no
 
 type Stand = Awaited<ReturnType<typeof standOfUpdates>>[number]
 
-/** Tells how announced updates ended: done, cancelled, or taken back. One whose rollout is paused has no time until it goes on. */
-export async function followUpNotices(deps: MaintenanceDeps, signal: AbortSignal): Promise<void> {
+/** Tells how announced updates ended: done, cancelled, or taken back. One whose rollout is paused has no time until it continues. */
+export async function updateNotices(deps: MaintenanceDeps, signal: AbortSignal): Promise<void> {
   const running = new Set((await runningRollouts(deps.db)).map(({ id }) => id))
   const planned = await plannedNotices(deps.db)
   const takenBack = [...(await noticesByAction(deps.db, await updatesTakenBack(deps.db))).values()]
@@ -18,16 +18,16 @@ export async function followUpNotices(deps: MaintenanceDeps, signal: AbortSignal
     const some = new Map(notices.slice(from, from + noticesPerQuery).map((notice) => [notice.action_id, notice]))
     for (const stand of await standOfUpdates(deps.db, [...some.keys()])) {
       if (signal.aborted) return
-      await followUp(deps, some.get(stand.actionId) as Notice, { ...stand, isRunning: running.has(stand.rolloutId) })
+      await updateNotice(deps, some.get(stand.actionId) as Notice, { ...stand, isRunning: running.has(stand.rolloutId) })
     }
   }
 }
 
 const noticesPerQuery = 500
 
-const mailOf = { done: null, cancelled: 'cancelled', undone: 'undone' } as const satisfies Record<string, MailKind | null>
+const mailOf = { done: null, cancelled: 'cancelled', reverted: 'reverted' } as const satisfies Record<string, MailKind | null>
 
-async function followUp(deps: MaintenanceDeps, notice: Notice, stand: Stand & Readonly<{ isRunning: boolean }>): Promise<void> {
+async function updateNotice(deps: MaintenanceDeps, notice: Notice, stand: Stand & Readonly<{ isRunning: boolean }>): Promise<void> {
   const outcome = outcomeOf(stand)
   if (outcome === undefined) return
   // While its rollout runs, a box that waits is given its time by the announcement.

@@ -1,4 +1,4 @@
-// Maintenance of boxes, as their organisations are told of it: an event, mails to administrators, the list of the school page, the bootstrap document.
+// Maintenance of boxes, as their organisations are notified of it: an event, mails to administrators, the list of the school page, the bootstrap document.
 // It follows what rollouts have stored, and starts, moves or stops none. Each box of a rollout is announced once.
 import './maintenance.tables.ts'
 import { sql } from 'kysely'
@@ -10,7 +10,7 @@ import { serveContract } from '../http/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import { announceUpdates } from './announce.ts'
 import type { MaintenanceDeps } from './deps.ts'
-import { followUpNotices } from './follow-up.ts'
+import { updateNotices } from './follow-up.ts'
 import { mailAdministrator, maintenanceMailTopic } from './mail-administrators.ts'
 import { noticesOfTenant, noticeView } from './notices.repo.ts'
 
@@ -34,11 +34,11 @@ export const maintenanceLoop = (deps: MaintenanceDeps): LeasedLoop => ({
   lease: { name: 'maintenance.announce', ttlMs: 60_000 },
   run: async ({ signal }) => {
     await announceUpdates(deps, signal)
-    await followUpNotices(deps, signal)
+    await updateNotices(deps, signal)
   },
 })
 
-/** What has ended is history after a year. */
+/** An ended notice is history after a year. */
 const keptMs = 365 * 86_400_000
 
 const deleteOldNotices = async ({ db, clock }: MaintenanceDeps, signal: AbortSignal): Promise<string> => {

@@ -1,6 +1,6 @@
 import type { MaintenanceStatus } from '../../core/maintenance/index.ts'
 
-/** What an organisation was told of the update of its box by one rollout. */
+/** The notice to an organisation of the update of its box by one rollout. */
 export type MaintenanceNoticeTable = {
   id: string
   tenant_id: string

@@ -8,7 +8,7 @@ import { keepsWindows } from './engine/engine-actions.repo.ts'
 import { openRollbacks, rolloutsInPhase, unfinishedAmong } from './open-rollouts.repo.ts'
 import { rolloutById } from './rollouts.repo.ts'
 
-// What those who are told of updates need: which boxes still wait, and how an update stands.
+// For the announcement of updates: which boxes still wait, and how an update stands.
 
 export type RunningRollout = Readonly<{
   id: string

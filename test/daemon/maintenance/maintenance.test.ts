@@ -137,7 +137,7 @@ onBothDialects('maintenance, as schools are told of it', (fresh) => {
     await world.round()
     await world.settle()
     await world.round()
-    expect(await shownTo(other)).toMatchObject([{ status: 'undone' }])
+    expect(await shownTo(other)).toMatchObject([{ status: 'reverted' }])
     expect(world.mails.map(({ subject }) => subject)).toEqual(['beta sohbetinin bakımı', 'beta sohbeti önceki sürümüne dönüyor'])
     expect(await world.events('beta')).toEqual([changed, changed, changed])
   })

@@ -10,11 +10,11 @@ export const maintenanceWords = {
     putOff: 'Maintenance of the chat was put off. The new time is not known yet.',
     away: ({ duration, isMeasured }: Lasted) =>
       isMeasured
-        ? `The chat is away for about ${duration}, as measured last time.`
-        : `The chat is away for about ${duration}; this is an estimate.`,
+        ? `The chat is unavailable for about ${duration}, as measured last time.`
+        : `The chat is unavailable for about ${duration}; this is an estimate.`,
     done: (at: string, duration: string | null) =>
       `Maintenance of the chat on ${at} is over${duration === null ? '.' : `: it was away for ${duration}.`}`,
-    undone: 'The last maintenance of the chat is taken back: it is away for a short time once more.',
+    reverted: 'The last maintenance of the chat is taken back: it is away for a short time again.',
     cancelled: 'Maintenance of the chat that was announced does not take place.',
   },
   de: {
@@ -27,7 +27,7 @@ export const maintenanceWords = {
         : `Der Chat ist etwa ${duration} nicht erreichbar; das ist eine Schätzung.`,
     done: (at: string, duration: string | null) =>
       `Die Wartung des Chats am ${at} ist beendet${duration === null ? '.' : `: Er war ${duration} nicht erreichbar.`}`,
-    undone: 'Die letzte Wartung des Chats wird zurückgenommen: Er ist noch einmal kurz nicht erreichbar.',
+    reverted: 'Die letzte Wartung des Chats wird zurückgenommen: Er ist noch einmal kurz nicht erreichbar.',
     cancelled: 'Die angekündigte Wartung des Chats findet nicht statt.',
   },
 } as const satisfies Readonly<Record<Language, unknown>>
