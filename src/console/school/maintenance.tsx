@@ -6,7 +6,7 @@ import { useLanguage } from './words.tsx'
 
 type Shown = Readonly<{ timeZone: string; maintenance: readonly Maintenance[] }>
 
-/** What is to come, and what has just been, in the time of the school. */
+/** The planned maintenance and the last one, in the time of the school. */
 export function MaintenanceNotice({ timeZone, maintenance }: Shown) {
   const { language, words } = useLanguage()
   const said = maintenanceWords[language]

@@ -23,7 +23,7 @@ export const sessionQuery = {
   ...{ staleTime: 60_000, refetchInterval: prolongMs, retry: false },
 } as const
 
-/** What has just been is shown for so long. */
+/** Ended maintenance is shown for so long. */
 const shownMs = 3 * 86_400_000
 
 /** Maintenance that is to come, and the last one while it is new. */

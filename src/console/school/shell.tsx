@@ -53,7 +53,7 @@ function useLoginRedirect(): () => void {
   return redirect
 }
 
-/** Loaded where there is something to tell. */
+/** Loaded where there is maintenance to show. */
 const MaintenanceNotice = lazy(async () => ({ default: (await import('./maintenance.tsx')).MaintenanceNotice }))
 
 function Frame() {

@@ -82,7 +82,7 @@ export const eventTypes = {
   'module.uninstalled': published('module.changed', ['moduleId']),
   'module.data_deleted': published('module.changed', ['moduleId']),
   'tenant.flags_changed': published('flag.changed', []),
-  // among the 19 types: what it tells stands in the bootstrap document, which a client reads again
+  // one of the 19 types: the bootstrap document, which a client reads again, has the content
   'maintenance.changed': published('flag.changed', ['maintenanceId']),
   'marketplace.item_changed': published('marketplace.changed', ['itemId']),
   'subscription.activated': published('subscription.changed', ['subscriptionId'], ['itemId']),
