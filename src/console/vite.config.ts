@@ -82,7 +82,20 @@ const operators: Page = {
 
 const school: Page = {
   ...{ root: resolve(root, 'school'), base: '/school/', outDir: '../../dist/school', locales: ['en-US', 'de-DE'] },
-  features: ['school', 'sessions', 'passwords', 'people', 'audit', 'billing', 'spaces', 'boards', 'runs', 'modules', 'marketplace'],
+  features: [
+    'school',
+    'sessions',
+    'passwords',
+    'people',
+    'audit',
+    'billing',
+    'maintenance',
+    'spaces',
+    'boards',
+    'runs',
+    'modules',
+    'marketplace',
+  ],
   has: ({ auth, path }) =>
     (auth.kind === 'platform' && auth.developer === undefined && auth.orAdmin === undefined) ||
     path === '/api/auth/v1/school/login' ||

@@ -16,6 +16,7 @@ import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
+import { maintenanceContract } from './maintenance/index.ts'
 import { marketplaceAdminContract, marketplaceContract, marketplacePublicContract } from './marketplace/index.ts'
 import { moduleServicesContract } from './module-services/index.ts'
 import { moduleRunsContract, modulesContract, operatorModulesContract } from './modules/index.ts'
@@ -58,6 +59,7 @@ export const api = {
   privacy: privacyContract,
   homeserver: homeserverContract,
   sessions: sessionsContract,
+  maintenance: maintenanceContract,
   school: schoolContract,
   limits: limitsContract,
   events: eventsContract,

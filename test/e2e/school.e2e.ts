@@ -111,7 +111,11 @@ test('on a phone: create a teacher, end a lock, import a list, read the record',
   await look(page, 'import')
   await page.getByRole('button', { name: 'Datei prüfen' }).click()
   await page.getByRole('heading', { name: 'Ergebnis der Prüfung' }).waitFor()
-  await page.getByText('fix: write it as joerg.lang').waitFor()
+  await page
+    .getByText(
+      'Der Anmeldename darf nur Kleinbuchstaben, Ziffern und . _ = / + - haben und nicht mit _ beginnen. Abhilfe: joerg.lang schreiben',
+    )
+    .waitFor()
   await look(page, 'checked')
   const names = async () => (await all.user('linden', 'ida')).ask<{ users: { localpart: string }[] }>('GET', '/users')
   expect((await names()).body.users.map(({ localpart }) => localpart)).not.toContain('mia.kurz')
@@ -230,6 +234,41 @@ test('bills with charges, paid items and invoices fit a phone and a wide window'
   await look(page, 'bills')
   await page.setViewportSize({ width: 1280, height: 900 })
   await look(page, 'bills-full-wide')
+  assertClean(page)
+})
+
+test('maintenance of the chat stands above each page, in the language and the time of the school', async () => {
+  const page = await openPage(browser, phone)
+  const planned = {
+    ...{ maintenanceId: 'mnt_1', status: 'planned', startsAt: '2026-12-01T01:00:00.000Z', endsBy: '2026-12-01T04:00:00.000Z' },
+    ...{ expectedDowntimeMs: 3400, isMeasured: true, isEmergency: false, downtimeMs: null, endedAt: null },
+    announcedAt: '2026-11-30T01:00:00.000Z',
+  }
+  const atOnce = { ...planned, maintenanceId: 'mnt_2', endsBy: null, expectedDowntimeMs: 240_000, isMeasured: false }
+  const putOff = { ...planned, maintenanceId: 'mnt_3', startsAt: null, endsBy: null }
+  const done = { ...planned, maintenanceId: 'mnt_4', status: 'done', downtimeMs: 3000, endedAt: new Date().toISOString() }
+  const before = { ...done, maintenanceId: 'mnt_5', status: 'cancelled' }
+  const told = { timeZone: 'Europe/Berlin', maintenance: [planned, atOnce, putOff, done, before] }
+  await page.route('**/api/platform/v1/maintenance', (route) => route.fulfill({ json: told }))
+  await page.goto(`${url}/school/people`)
+  await logIn(page, 'mara')
+  const notice = page.getByRole('region', { name: 'Wartung' })
+  await notice.getByText(/Wartung des Chats: Dienstag, 1\. Dezember 2026.* 02:00.*05:00.* .Europe.Berlin.\. Der Chat/).waitFor()
+  await notice.getByText('Der Chat ist etwa 3 Sekunden nicht erreichbar, wie beim letzten Mal gemessen.').waitFor()
+  await notice.getByText('Der Chat ist etwa 4 Minuten nicht erreichbar; das ist eine Schätzung.').waitFor()
+  await notice.getByText('Die Wartung des Chats ist verschoben. Der neue Zeitpunkt steht noch nicht fest.').waitFor()
+  await notice.getByText(/ist beendet: Er war 3 Sekunden nicht erreichbar\./).waitFor()
+  expect(await notice.locator('p').count()).toBe(4)
+  await look(page, 'maintenance')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await look(page, 'maintenance-wide')
+  await page.goto(`${url}/school/account`)
+  await page.getByLabel('Sprache').selectOption('en')
+  await page
+    .getByRole('region', { name: 'Maintenance' })
+    .getByText('The chat is unavailable for about 3 seconds, as measured last time.')
+    .waitFor()
+  await look(page, 'maintenance-english')
   assertClean(page)
 })
 

@@ -40,6 +40,11 @@ const fixed: Readonly<Record<string, unknown>> = {
   'box_moves.finished_at': past,
   'box_removals.finished_at': past,
   'commands.finished_at': past,
+  'maintenance_notices.status': 'done',
+  'maintenance_notices.starts_at': past,
+  'maintenance_notices.ends_by': past,
+  'maintenance_notices.announced_at': past,
+  'maintenance_notices.ended_at': past,
 }
 
 /** Fills the tables that have no row of the tenant, and returns its rows by table: the first one of each. */

@@ -14,6 +14,7 @@ import { bootstrapRoutes } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { flowsFeature, runTasks } from '../../src/daemon/flows/index.ts'
 import { triggersOfBoards } from '../../src/daemon/flows/triggers/triggers-of-boards.ts'
+import { nextMaintenance } from '../../src/daemon/maintenance/index.ts'
 import { modulesOfTenant } from '../../src/daemon/modules/index.ts'
 import { profileRoutes } from '../../src/daemon/profile/index.ts'
 import { supportFeature } from '../../src/daemon/support/index.ts'
@@ -62,6 +63,7 @@ export async function aTasksWorld(db: Db, { isFirst = true, clock = manualClock(
     random: systemRandom,
     roles: taskRoles,
     modulesOf: modulesOfTenant,
+    nextMaintenance,
     spacesOf: spacesFrom(spaces),
     roomsOf: async (_: unknown, { tenantId }: Readonly<{ tenantId: string }>) =>
       tenantId === 'ten_one' ? ['!hall:school'] : ['!hall:other'],

@@ -3,7 +3,8 @@ import type { ImportLine, ImportOutcome, ImportReport } from '../../core/users/i
 import { Button, Section, Status, type Tone } from '../kit/index.ts'
 import { download } from './download.ts'
 import { passwordsFile, reportFile, shownLines } from './import-report.ts'
-import { useWords } from './words.tsx'
+import { germanReason } from './words/de-reasons.ts'
+import { useLanguage, useWords } from './words.tsx'
 
 const tones: Readonly<Record<ImportOutcome, Tone>> = {
   ...{ created: 'ok', would_create: 'ok', updated: 'ok', would_update: 'ok', existed: 'off' },
@@ -37,14 +38,14 @@ export function ImportResult({ report, children }: Shown) {
         </p>
         {encoding && <p className="dim">{words.encoding(encoding)}</p>}
         {notes.map((note) => (
-          <p key={note} className="dim" lang="en">
-            {note}
+          <p key={note} className="dim">
+            <Reason text={note} />
           </p>
         ))}
         {stopped !== null && (
           <p role="alert">
             <Status tone="failed">
-              {words.stopped} {stopped}
+              {words.stopped} <Reason text={stopped} />
             </Status>
           </p>
         )}
@@ -71,6 +72,13 @@ export function ImportResult({ report, children }: Shown) {
   )
 }
 
+/** A text of the daemon, in German where that is known. */
+function Reason({ text }: Readonly<{ text: string }>) {
+  const { language } = useLanguage()
+  const german = language === 'de' ? germanReason(text) : undefined
+  return german === undefined ? <span lang="en">{text}</span> : german
+}
+
 function Lines({ lines }: Readonly<{ lines: readonly ImportLine[] }>) {
   const { import: words, people } = useWords()
   return (
@@ -93,7 +101,7 @@ function Lines({ lines }: Readonly<{ lines: readonly ImportLine[] }>) {
             <td>
               <Status tone={tones[outcome]}>{words.outcomes[outcome]}</Status>
             </td>
-            <td lang="en">{reason}</td>
+            <td>{reason !== null && <Reason text={reason} />}</td>
           </tr>
         ))}
       </tbody>

@@ -1,7 +1,7 @@
 import { QueryClient, useQuery } from '@tanstack/react-query'
 import { isProblem } from '../../core/kit/index.ts'
 import type { SchoolSession } from '../../core/school/index.ts'
-import { api } from '../kit/index.ts'
+import { api, now } from '../kit/index.ts'
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -21,6 +21,20 @@ export const sessionQuery = {
   queryKey: ['session'],
   queryFn: () => api.school.showSchool(),
   ...{ staleTime: 60_000, refetchInterval: prolongMs, retry: false },
+} as const
+
+/** Ended maintenance is shown for so long. */
+const shownMs = 3 * 86_400_000
+
+/** Maintenance that is to come, and the last one while it is new. */
+export const maintenanceQuery = {
+  queryKey: ['maintenance'],
+  queryFn: async () => {
+    const { timeZone, maintenance } = await api.maintenance.listMaintenance()
+    const [last] = maintenance.filter(({ endedAt }) => endedAt !== null && now().getTime() - Date.parse(endedAt) < shownMs)
+    return { timeZone, maintenance: maintenance.filter((one) => one.status === 'planned' || one === last) }
+  },
+  ...{ staleTime: 60_000, refetchInterval: prolongMs },
 } as const
 
 /** The session of a page below the shell, which shows none without one. */

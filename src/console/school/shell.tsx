@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
-import { Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import type { Capability } from '../../core/kit/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import { Empty, Link, Loading, onSessionEnd, PageHeader, ProblemView } from '../kit/index.ts'
 import { opens, pageOf, pages } from './pages.ts'
-import { queryClient, sessionQuery, useSession } from './queries.ts'
+import { maintenanceQuery, queryClient, sessionQuery, useSession } from './queries.ts'
 import { useLanguage, useWords } from './words.tsx'
 
 const base = '/school'
@@ -53,9 +53,13 @@ function useLoginRedirect(): () => void {
   return redirect
 }
 
+/** Loaded where there is maintenance to show. */
+const MaintenanceNotice = lazy(async () => ({ default: (await import('./maintenance.tsx')).MaintenanceNotice }))
+
 function Frame() {
   const words = useWords()
   const { tenant, capabilities } = useSession()
+  const { data: notice } = useQuery(maintenanceQuery)
   const { pathname } = useLocation()
   const here = below(pathname)
   const page = pageOf(here)
@@ -84,6 +88,11 @@ function Frame() {
         </nav>
       </header>
       <main id="main" tabIndex={-1} aria-labelledby="page-title">
+        {notice && notice.maintenance.length > 0 && (
+          <Suspense>
+            <MaintenanceNotice {...notice} />
+          </Suspense>
+        )}
         <Suspense fallback={<Loading />}>{page && !opens(page, capabilities) ? <MayNot needs={page.needs ?? []} /> : <Outlet />}</Suspense>
       </main>
     </div>

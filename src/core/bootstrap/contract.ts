@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Capability, type Contract, endpoint, platform, Timestamp } from '../contract/index.ts'
+import { PlannedMaintenance } from '../maintenance/index.ts'
 import { Profile } from '../profile/index.ts'
 import { Space } from '../spaces/index.ts'
 import { TaskStatus } from '../tasks/index.ts'
@@ -39,6 +40,7 @@ export const Bootstrap = z.object({
     .meta({ description: 'Your unfinished tasks by due date, at most 200' }),
   permissions: z.array(Capability),
   profile: Profile,
+  maintenance: PlannedMaintenance.nullable().meta({ description: 'The next maintenance of the chat server; null: none is planned' }),
 })
 export type Bootstrap = z.infer<typeof Bootstrap>
 

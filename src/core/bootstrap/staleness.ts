@@ -43,6 +43,7 @@ const affectedByType = {
   'module.uninstalled': 'all',
   'module.data_deleted': 'all',
   'tenant.flags_changed': 'all',
+  'maintenance.changed': 'all',
   'tenant.changed': 'all',
   'marketplace.item_changed': 'none',
   'subscription.activated': 'none',

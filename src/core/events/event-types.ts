@@ -82,6 +82,8 @@ export const eventTypes = {
   'module.uninstalled': published('module.changed', ['moduleId']),
   'module.data_deleted': published('module.changed', ['moduleId']),
   'tenant.flags_changed': published('flag.changed', []),
+  // one of the 19 types: the bootstrap document, which a client reads again, has the content
+  'maintenance.changed': published('flag.changed', ['maintenanceId']),
   'marketplace.item_changed': published('marketplace.changed', ['itemId']),
   'subscription.activated': published('subscription.changed', ['subscriptionId'], ['itemId']),
   'subscription.cancelled': published('subscription.changed', ['subscriptionId'], ['itemId']),

@@ -11,6 +11,7 @@ import type { Cleanup, Cron } from '../feature/index.ts'
 import { fileUsageOf } from '../files/index.ts'
 import { makeMetrics } from '../http/index.ts'
 import { makeMailer } from '../mail/index.ts'
+import { nextMaintenance } from '../maintenance/index.ts'
 import { moduleRunsDeps, modulesOfTenant, serviceDeps } from '../modules/index.ts'
 import { openPaymentProvider } from '../payments/index.ts'
 import { publishSignedHead } from '../rollouts/index.ts'
@@ -41,6 +42,7 @@ export async function openDeps(base: BaseDeps, declared: () => Declared) {
     declared,
     spacesOf,
     modulesOf: modulesOfTenant,
+    nextMaintenance,
     openApi: () => openApiInSteps(api, { title: 'Tenantry', version: packageVersion() }),
     version,
     metricsToken: await readMetricsToken(base.config.metrics),

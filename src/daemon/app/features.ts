@@ -16,6 +16,7 @@ import { homeserverFeature } from '../homeserver/index.ts'
 import { deleteEndedInvites, hostsFeature } from '../hosts/index.ts'
 import { limitsFeature } from '../limits/index.ts'
 import { makeMailer } from '../mail/index.ts'
+import { maintenanceFeature } from '../maintenance/index.ts'
 import {
   activateInstalled,
   type BundlePlan,
@@ -103,8 +104,12 @@ export const features: readonly Feature<Deps>[] = [
   withDeps(usersFeature, ({ users }: Deps) => users),
   withDeps(peopleFeature, ({ users, keyring, revocations, config, clock }: Deps) => ({
     ...{ ...users, keyring, revocations, baseUrl: config.baseUrl },
-    // Without settings mails end in a folder of the daemon, which no user reads.
-    mailer: config.mail.smtp !== undefined || config.mail.folder !== undefined ? makeMailer(clock, config) : undefined,
+    mailer: mailerForUsers(clock, config),
+  })),
+  withDeps(maintenanceFeature, ({ db, clock, random, log, roles, config, rollouts }: Deps) => ({
+    ...{ db, clock, random, log, roles, windows: rollouts.windows, baseUrl: config.baseUrl },
+    leadMs: config.maintenance.leadHours * 3_600_000,
+    mailer: mailerForUsers(clock, config),
   })),
   withDeps(privacyFeature, privacyDeps),
   withDeps(homeserverFeature, ({ db, clock, networks }: Deps) => ({ db, clock, networks })),
@@ -118,6 +123,10 @@ export const features: readonly Feature<Deps>[] = [
 function withTimeZone(deps: Deps) {
   return { ...deps, homeservers: deps.users.homeservers, timeZone: deps.config.timeZone }
 }
+
+/** Without settings mails end in a folder of the daemon, which no user reads. */
+const mailerForUsers = (clock: Deps['clock'], config: Deps['config']) =>
+  config.mail.smtp !== undefined || config.mail.folder !== undefined ? makeMailer(clock, config) : undefined
 
 /** The dependencies of the marketplace without its payments. */
 function shopDeps(deps: Deps): Omit<MarketplaceDeps, 'payments'> {

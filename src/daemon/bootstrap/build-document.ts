@@ -1,5 +1,6 @@
 import type { Bootstrap, BootstrapModule, DocumentSources } from '../../core/bootstrap/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
+import type { PlannedMaintenance } from '../../core/maintenance/index.ts'
 import { withModuleFlags } from '../../core/modules/index.ts'
 import { capabilitiesOf, matrixUserIdOf, type RoleBook } from '../../core/users/index.ts'
 import { type Db, type DbOrTx, headOf, type Tx } from '../db/index.ts'
@@ -12,7 +13,16 @@ import { findUserById, type UserRecord } from '../users/index.ts'
 type ModulesOf = (db: DbOrTx, tenantId: string) => Promise<readonly TenantModule[]>
 type TenantModule = BootstrapModule & Readonly<{ featureFlag: string }>
 
-export type BootstrapDeps = Readonly<{ db: Db; roles: RoleBook; spacesOf: SpacesOf; modulesOf: ModulesOf }>
+/** The next maintenance of a tenant. The provider records a `maintenance.changed` event with each change. */
+type NextMaintenance = (db: DbOrTx, tenantId: string) => Promise<PlannedMaintenance | null>
+
+export type BootstrapDeps = Readonly<{
+  db: Db
+  roles: RoleBook
+  spacesOf: SpacesOf
+  modulesOf: ModulesOf
+  nextMaintenance: NextMaintenance
+}>
 
 /** A document, its sources, and the number of the last event that it contains. */
 export type BuiltDocument = Readonly<{ bootstrap: Bootstrap; of: DocumentSources; position: number }>
@@ -43,6 +53,7 @@ export const buildDocument = (deps: BootstrapDeps, caller: Caller): Promise<Buil
         spaces: spaces.map(({ id, name, type, visibility, role }) => ({ id, name, type, visibility, role })),
         tasks: tasks.map(({ id, title, status, assignedRole, dueAt }) => ({ id, title, status, assignedRole, dueAt })),
         permissions: capabilitiesOf(deps.roles, { tenantSlug: tenant.slug, roles: user.roles }),
+        maintenance: await deps.nextMaintenance(tx, tenant.id),
       }
       const ids = (of: readonly Readonly<{ id: string }>[]) => new Set(of.map(({ id }) => id))
       return { bootstrap, position, of: { userId: user.id, roles: user.roles, spaceIds: ids(spaces), taskIds: ids(tasks) } }

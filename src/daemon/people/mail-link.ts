@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { isProblem, languageOf } from '../../core/kit/index.ts'
+import { isProblem } from '../../core/kit/index.ts'
 import { linkMail } from '../../core/people/index.ts'
+import { textLanguageOf } from '../../core/texts/index.ts'
 import type { JobHandler } from '../db/index.ts'
 import type { PeopleDeps } from './deps.ts'
 import { tokenOf, validLink } from './password-links.ts'
@@ -19,6 +20,6 @@ export const mailLink =
     if (!link || !deps.mailer) return
     const { kind, user, tenant, email, expiresAt } = link
     const url = `${deps.baseUrl}/api/public/password?token=${encodeURIComponent(tokenOf(deps.keyring, linkId))}`
-    const facts = { organisation: tenant.name.replace(/\s+/g, ' '), username: user.localpart, url, expiresAt }
-    await deps.mailer.send({ id: linkId, to: email, ...linkMail({ kind, language: languageOf(user.locale) }, facts) }, signal)
+    const facts = { organisation: tenant.name, username: user.localpart, url, expiresAt }
+    await deps.mailer.send({ id: linkId, to: email, ...linkMail({ kind, language: textLanguageOf(user.locale) }, facts) }, signal)
   }

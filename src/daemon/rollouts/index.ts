@@ -20,6 +20,15 @@ export { fixesOfEmergencies } from './emergency/emergencies.repo.ts'
 export { lacksOf } from './emergency/lacks-of.ts'
 export { makeRolloutEngine, type RolloutEngine, rolloutLoop } from './engine/engine.ts'
 export { lateResults } from './engine/late-result.ts'
+export {
+  lastDowntimeMs,
+  type RunningRollout,
+  runningRollouts,
+  standOfUpdates,
+  type UpdateToCome,
+  updatesTakenBack,
+  updatesToCome,
+} from './foreseen-updates.repo.ts'
 export { commandsOfRollouts, snapshotsOfRollouts } from './open-rollouts.repo.ts'
 export { loadSynapseSchemas } from './plan-rollout.ts'
 export { type AskPrometheus, prometheusAt } from './prometheus.ts'

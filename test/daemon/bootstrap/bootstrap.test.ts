@@ -56,6 +56,20 @@ async function movesSpace(room: TasksWorld, type: 'user.joined' | 'user.left', s
   await happens(room, type, { userId: 'ben', spaceId: 's1' })
 }
 
+/** As the feature of maintenance writes it, with its event. */
+async function announced(room: TasksWorld): Promise<void> {
+  const maintenanceId = `mnt_${Math.random()}`
+  const times = { starts_at: '2026-01-06T02:00:00.000Z', ends_by: null, announced_at: room.clock.now().toISOString(), ended_at: null }
+  await room.db
+    .insertInto('maintenance_notices')
+    .values({
+      ...{ id: maintenanceId, tenant_id: 'ten_one', action_id: `of.${maintenanceId}`, status: 'planned', emergency: 0 },
+      ...{ ...times, expected_downtime_ms: 3000, measured: 1, downtime_ms: null },
+    })
+    .execute()
+  await happens(room, 'maintenance.changed', { maintenanceId })
+}
+
 const one = ['anna', 'ben', 'tim', 'mia']
 const writes: readonly (readonly [string, Write, readonly string[]])[] = [
   ['a flag', tenantChange({ featureFlags: { newChat: true } }), one],
@@ -65,6 +79,7 @@ const writes: readonly (readonly [string, Write, readonly string[]])[] = [
   ['a school', tenantChange({ schoolId: 'school-7' }), one],
   ['a name, by an operator', userChange({ displayName: 'Anna B' }), ['anna']],
   ['a profile, by the user', (room) => room.as('ben').changeProfile({ body: { locale: 'de' } }), ['ben']],
+  ['maintenance', announced, one],
   ['a task of a user', task({ assigneeId: 'ben' }), ['ben']],
   ['a task of a role', task({ assignedRole: 'TEACHER' }), ['tim']],
   ['a task of nobody', task({}), []],
@@ -99,6 +114,7 @@ onBothDialects('bootstrap', (fresh) => {
       ],
       permissions: ['manageBoards', 'manageRuns', 'manageUsers'],
       profile: { displayName: null, avatarUrl: null, locale: null },
+      maintenance: null,
     })
   })
 

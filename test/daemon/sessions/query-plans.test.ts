@@ -6,6 +6,7 @@ import { contactsAfter, findContact } from '../../../src/daemon/contacts/contact
 import { publishContactEvent } from '../../../src/daemon/contacts/contacts.ts'
 import { createFolder, deleteFolder, listFolders } from '../../../src/daemon/files/folders.ts'
 import { listFiles } from '../../../src/daemon/files/show-files.ts'
+import { nextMaintenance } from '../../../src/daemon/maintenance/index.ts'
 import { listOwnSessions, listUserSessions } from '../../../src/daemon/sessions/list-sessions.ts'
 import { refresh } from '../../../src/daemon/sessions/tokens.ts'
 import { spaceActivity } from '../../../src/daemon/spaces/activity.ts'
@@ -70,7 +71,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
 
   test('a bootstrap document and its validity check scan no table', async () => {
     const caller = await callerOf()
-    const documentOf = bootstrapDocuments({ ...room, spacesOf, modulesOf: async () => [] } as never)
+    const documentOf = bootstrapDocuments({ ...room, spacesOf, modulesOf: async () => [], nextMaintenance } as never)
     expect(await wholeReads(() => documentOf(caller))).toEqual([])
     expect(await wholeReads(() => documentOf(caller))).toEqual([])
   })

@@ -11,6 +11,7 @@ import { companyLogins } from './0010-company-logins.ts'
 import { removalRemarks } from './0011-removal-remarks.ts'
 import { archives } from './0012-archives.ts'
 import { gates } from './0013-gates.ts'
+import { maintenanceNotices } from './0014-maintenance-notices.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   removalRemarks,
   archives,
   gates,
+  maintenanceNotices,
 ]
