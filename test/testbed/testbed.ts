@@ -20,6 +20,7 @@ export type TestbedImageKey =
   | 'synapse-broken'
   | 'synapse-dies'
   | 'postgres'
+  | 'postgres-17'
   | 'minio'
   | 'minio-former'
   | 'edge'
