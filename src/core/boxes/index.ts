@@ -194,3 +194,22 @@ export {
 export { versionMoves } from './version-moves.ts'
 export { type Fix, ReintroducedVulnerability, reintroducedVulnerabilities } from './vulnerabilities.ts'
 export { reintroducedText, vulnerabilitiesText } from './vulnerability-texts.ts'
+export {
+  expectedDowntimeMs,
+  UpgradeFinding,
+  UpgradeRehearsal,
+  UpgradeTimes,
+  upgradeImage,
+  upgradeText,
+  upgradeTimes,
+  upgradeWays,
+} from './upgrade.ts'
+export {
+  contentFindings,
+  DatabaseContent,
+  dataMajorFinding,
+  formerFindings,
+  targetFindings,
+  UpgradeFacts,
+  UpgradeTarget,
+} from './upgrade-checks.ts'

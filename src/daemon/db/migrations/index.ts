@@ -10,6 +10,7 @@ import { cronsAsJobs } from './0009-crons-as-jobs.ts'
 import { companyLogins } from './0010-company-logins.ts'
 import { removalRemarks } from './0011-removal-remarks.ts'
 import { archives } from './0012-archives.ts'
+import { upgradeRehearsals } from './0013-upgrade-rehearsals.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   companyLogins,
   removalRemarks,
   archives,
+  upgradeRehearsals,
 ]
