@@ -118,8 +118,10 @@ export const around =
 
 const looks = new Set([
   'containers',
+  'content',
   'databaseBytes',
   'databaseReady',
+  'facts',
   'find',
   'localDigest',
   'logs',
@@ -127,6 +129,7 @@ const looks = new Set([
   'projects',
   'serverVersions',
   'streamPositions',
+  'target',
   'volumePath',
   'volumesFolder',
 ])
