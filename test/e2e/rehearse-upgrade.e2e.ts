@@ -14,7 +14,12 @@ describe.skipIf(!testbedExists())('a rehearsed upgrade of a real box', () => {
   let deps: Parameters<typeof rehearseUpgrade>[0]
   let talk: Conversation
   let before: string
+  /** Read at the start: another run may describe the test bed anew. */
   const images = testbedExists() ? readTestbed().images : undefined
+  const imageOf = (key: TestbedImageKey): TestbedImage => {
+    if (!images) throw new Error('there is no test bed')
+    return images[key]
+  }
 
   beforeAll(async () => {
     agent = await agentOnBox(`majors-${process.pid}`)
@@ -30,7 +35,9 @@ describe.skipIf(!testbedExists())('a rehearsed upgrade of a real box', () => {
   afterAll(() => agent?.remove())
 
   const containersOfBox = async () =>
-    JSON.stringify((await engine.containers((await agent.localBox()).project)).map(({ id, startedAt, restartCount }) => [id, startedAt, restartCount]))
+    JSON.stringify(
+      (await engine.containers((await agent.localBox()).project)).map(({ id, startedAt, restartCount }) => [id, startedAt, restartCount]),
+    )
   const sql = async (text: string, user = 'synapse') => {
     const id = (await engine.containers((await agent.localBox()).project)).find(({ service }) => service === 'postgres')?.id ?? ''
     const ended = await engine.exec(id, ['psql', '-h', '127.0.0.1', '-U', user, '-d', 'synapse', '-At', '-c', text])
@@ -38,7 +45,7 @@ describe.skipIf(!testbedExists())('a rehearsed upgrade of a real box', () => {
     return ended.stdout.trim()
   }
   const rehearse = (commandId: string, key: TestbedImageKey = 'postgres-17', more: Partial<typeof deps> = {}, signal?: AbortSignal) => {
-    const { ref, digest } = images?.[key] as TestbedImage
+    const { ref, digest } = imageOf(key)
     const payload = { ...agent.addressed, image: ref, digest, deadlineMs: 600_000 }
     return rehearseUpgrade({ ...deps, ...more })(agent.contextOf(commandId, signal), payload)
   }
@@ -78,12 +85,7 @@ describe.skipIf(!testbedExists())('a rehearsed upgrade of a real box', () => {
     await sql('create database other', 'postgres')
     await sql(`update pg_index set indisvalid = false where indexrelid = 'named_name_key'::regclass`, 'postgres')
     const refused = await rehearse('majors-3')
-    expect(codesOf(refused)).toEqual([
-      'refuse INVALID_INDEXES',
-      'refuse LARGE_OBJECTS',
-      'refuse ROLE_SETTINGS',
-      'refuse OTHER_DATABASES',
-    ])
+    expect(codesOf(refused)).toEqual(['refuse INVALID_INDEXES', 'refuse LARGE_OBJECTS', 'refuse ROLE_SETTINGS', 'refuse OTHER_DATABASES'])
     expect(refused).toMatchObject({ ok: false, to: null, times: {}, error: null })
     expect(refused.findings.map(({ message }) => message).join()).toMatch(/public\.named_name_key.*synapse: work_mem;.*: other;/)
     await sql(`update pg_index set indisvalid = true where indexrelid = 'named_name_key'::regclass`, 'postgres')
@@ -97,11 +99,14 @@ describe.skipIf(!testbedExists())('a rehearsed upgrade of a real box', () => {
   test('an agent that ends in the middle leaves nothing, and the next one begins again', async () => {
     const life = new AbortController()
     const { upgrades } = deps.servers
-    const ending = { ...upgrades, load: async (...[servers, jobs]: Parameters<typeof upgrades.load>) => {
-      await upgrades.load(servers, jobs)
-      life.abort(new Error('drained'))
-      life.signal.throwIfAborted()
-    } }
+    const ending = {
+      ...upgrades,
+      load: async (...[servers, jobs]: Parameters<typeof upgrades.load>) => {
+        await upgrades.load(servers, jobs)
+        life.abort(new Error('drained'))
+        life.signal.throwIfAborted()
+      },
+    }
     const ended = rehearse('majors-5', 'postgres-17', { servers: { ...deps.servers, upgrades: ending } }, life.signal)
     await expect(ended).rejects.toThrow('drained')
     expect(await engine.projects(upgradeProjects(deps.stateFolder))).toHaveLength(2)

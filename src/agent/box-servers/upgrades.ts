@@ -15,7 +15,8 @@ export const databaseUpgrades = (engine: ContainerEngine): DatabaseUpgrades => (
   facts: (box, signal) => read(engine, box, { sql: factsSql, schema: UpgradeFacts, code: 'BOX_UNHEALTHY', signal }),
   target: (next, signal) =>
     read(engine, next, { sql: () => targetSql, schema: UpgradeTarget, code: 'BOX_UNHEALTHY', signal, isServer: true }),
-  dump: async (servers, jobs, signal) => Number((await inNext(engine, servers, { script: dumpScript, jobs, code: 'SNAPSHOT_FAILED', signal })).trim()),
+  dump: async (servers, jobs, signal) =>
+    Number((await inNext(engine, servers, { script: dumpScript, jobs, code: 'SNAPSHOT_FAILED', signal })).trim()),
   load: async (servers, jobs, signal) => void (await inNext(engine, servers, { script: loadScript, jobs, code: 'RESTORE_FAILED', signal })),
   analyze: async (servers, jobs, signal) =>
     void (await inNext(engine, servers, { script: analyzeScript, jobs, code: 'RESTORE_FAILED', signal })),

@@ -77,7 +77,8 @@ async function start({ deps, folder, signal }: UpgradeRun, box: LocalBox, server
   let container: ContainerState | undefined
   const isReady = async () => {
     container = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
-    if (container?.state === 'exited' || container?.state === 'restarting') throw problem('BOX_UNHEALTHY', await whyExited(engine, container))
+    if (container?.state === 'exited' || container?.state === 'restarting')
+      throw problem('BOX_UNHEALTHY', await whyExited(engine, container))
     return servers.databaseReady(box).catch(() => false)
   }
   if ((await waitUntil({ clock, everyMs: 500, timeoutMs, signal }, isReady)) && container) return container

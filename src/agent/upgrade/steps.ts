@@ -5,9 +5,9 @@ import {
   dataMajorFinding,
   formerFindings,
   parseImage,
+  targetFindings,
   type UpgradeFinding,
   type UpgradeTimes,
-  targetFindings,
 } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'

@@ -44,7 +44,10 @@ export const upgradeProjects = (stateFolder: string): string => `upgrade-${sha25
 const nameOf = (stateFolder: string, commandId: string): string => `${upgradeProjects(stateFolder)}${sha256Hex(commandId).slice(0, 12)}`
 const projectsOf = (name: string): readonly string[] => [`${name}-former`, `${name}-next`]
 
-export function upgradeRun(deps: UpgradeDeps, { context, payload, signal, box }: Pick<UpgradeRun, 'context' | 'payload' | 'signal' | 'box'>): UpgradeRun {
+export function upgradeRun(
+  deps: UpgradeDeps,
+  { context, payload, signal, box }: Pick<UpgradeRun, 'context' | 'payload' | 'signal' | 'box'>,
+): UpgradeRun {
   const folder = dumpFolderOf(deps.workFolder, context.commandId)
   const pin = nameOf(deps.stateFolder, context.commandId)
   const server = (name: string): LocalBox => ({ ...box, ports: null, project: { name, folder, composeFile: join(folder, `${name}.yaml`) } })

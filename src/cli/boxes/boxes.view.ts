@@ -1,4 +1,12 @@
-import { type BoxDetail, type BoxRow, boxState, growthText, healthSentence, snapshotChoiceText, upgradeText } from '../../core/boxes/index.ts'
+import {
+  type BoxDetail,
+  type BoxRow,
+  boxState,
+  growthText,
+  healthSentence,
+  snapshotChoiceText,
+  upgradeText,
+} from '../../core/boxes/index.ts'
 import { bytesText, duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'

@@ -2,7 +2,20 @@ import { useState } from 'react'
 import { Input, Label, TextField } from 'react-aria-components'
 import { type BoxDetail, upgradeText, upgradeTimes, upgradeWays } from '../../core/boxes/index.ts'
 import { bytesText } from '../../core/kit/index.ts'
-import { ActionDialog, Ago, api, Button, Duration, type Fact, KeyValues, queryClient, quoted, Section, Status, useMay } from '../kit/index.ts'
+import {
+  ActionDialog,
+  Ago,
+  api,
+  Button,
+  Duration,
+  type Fact,
+  KeyValues,
+  queryClient,
+  quoted,
+  Section,
+  Status,
+  useMay,
+} from '../kit/index.ts'
 import { words } from './words.ts'
 
 /** The latest rehearsal of an upgrade to another major version, and the button that orders one. */

@@ -191,9 +191,6 @@ export {
   updateOutcome,
   updateSaga,
 } from './update-saga.ts'
-export { versionMoves } from './version-moves.ts'
-export { type Fix, ReintroducedVulnerability, reintroducedVulnerabilities } from './vulnerabilities.ts'
-export { reintroducedText, vulnerabilitiesText } from './vulnerability-texts.ts'
 export {
   expectedDowntimeMs,
   UpgradeFinding,
@@ -213,3 +210,6 @@ export {
   UpgradeFacts,
   UpgradeTarget,
 } from './upgrade-checks.ts'
+export { versionMoves } from './version-moves.ts'
+export { type Fix, ReintroducedVulnerability, reintroducedVulnerabilities } from './vulnerabilities.ts'
+export { reintroducedText, vulnerabilitiesText } from './vulnerability-texts.ts'

@@ -52,7 +52,10 @@ export async function rehearseUpgrade(deps: QueryDeps, actor: Actor, { slug, to 
 async function assertNoneOpen(tx: Tx, { id, slug }: BoxRecord): Promise<void> {
   const open = (await openCommands(tx, id)).find((command) => command.kind === kind && command.status !== 'expired')
   if (open)
-    throw problem('CONFLICT', `an upgrade of ${slug} is being rehearsed. fix: follow it: \`tenantry boxes follow ${slug} --command ${open.id}\``)
+    throw problem(
+      'CONFLICT',
+      `an upgrade of ${slug} is being rehearsed. fix: follow it: \`tenantry boxes follow ${slug} --command ${open.id}\``,
+    )
 }
 
 /** The image of the manifest, with its digest, or the one that was named. */

@@ -11,7 +11,11 @@ const image = 'registry.test/tenantry/postgres:17.6'
 
 async function rehearsed() {
   const { old, box, clock } = await twoHosts()
-  const run = async (deps?: Deps, change: Partial<Parameters<ReturnType<typeof rehearseUpgrade>>[1]> = {}, context = aContext(commandId)) => {
+  const run = async (
+    deps?: Deps,
+    change: Partial<Parameters<ReturnType<typeof rehearseUpgrade>>[1]> = {},
+    context = aContext(commandId),
+  ) => {
     const agent = deps ?? (await old.agent())
     const payload = { ...address, ownershipEpoch: 1, image, deadlineMs: 30 * 86_400_000, ...change }
     return moving(clock, () => rehearseUpgrade(agent)(context, payload), 1_000)

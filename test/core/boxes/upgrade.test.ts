@@ -102,7 +102,10 @@ test.each([
   [{ rows: { 'public.events': 2, 'public.empty': 0 } }, /rows of public\.events: 2 instead of 3/],
   [{ rows: { 'public.events': 3 } }, /rows of public\.empty: none instead of 0/],
   [{ rows: { 'public.events': 3, 'public.empty': 0, 'public.more': 1 } }, /rows of public\.more: 1 instead of none/],
-  [{ sequences: { 'public.s': '9007199254740992', 'public.new': null } }, /sequence public\.s: 9007199254740992 instead of 9007199254740993/],
+  [
+    { sequences: { 'public.s': '9007199254740992', 'public.new': null } },
+    /sequence public\.s: 9007199254740992 instead of 9007199254740993/,
+  ],
   [{ indexes: [] }, /index public\.i is missing/],
   [{ constraints: [] }, /constraint c on events is missing/],
   [{ extensions: ['plpgsql', 'x'] }, /extension x is new/],
@@ -127,5 +130,7 @@ test('a major version is a tag of the present repository', () => {
 })
 
 test('files of another major are named', () => {
-  expect(dataMajorFinding('linden', { files: '15', image: 'postgres:17' }).message).toMatch(/is of PostgreSQL 15, and its image is postgres:17\. fix: /)
+  expect(dataMajorFinding('linden', { files: '15', image: 'postgres:17' }).message).toMatch(
+    /is of PostgreSQL 15, and its image is postgres:17\. fix: /,
+  )
 })

@@ -45,7 +45,9 @@ onBothDialects('rehearsed upgrades', (fresh) => {
       ({ eventType }) => eventType === 'box.upgrade_rehearsed',
     )
     expect(events.map(({ payload }) => (payload as { ok: boolean }).ok)).toEqual([true, false])
-    expect(await db.selectFrom('audit').select(['action', 'subject']).where('action', '=', 'box.rehearse_upgrade').execute()).toHaveLength(2)
+    expect(await db.selectFrom('audit').select(['action', 'subject']).where('action', '=', 'box.rehearse_upgrade').execute()).toHaveLength(
+      2,
+    )
   })
 
   test('one that could not run is the latest result too', async () => {
