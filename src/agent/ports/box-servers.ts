@@ -120,7 +120,7 @@ export type DatabaseUpgrades = Readonly<{
   load(servers: UpgradeServers, jobs: number, signal?: AbortSignal): Promise<void>
   /** Throws RESTORE_FAILED. */
   analyze(servers: UpgradeServers, jobs: number, signal?: AbortSignal): Promise<void>
-  /** Of the database of the chat server. Nobody writes to it. Throws RESTORE_FAILED. */
+  /** Compares the database of the chat server; no program writes to it. Throws RESTORE_FAILED. */
   content(server: LocalBox, database: LocalBox, signal?: AbortSignal): Promise<DatabaseContent>
 }>
 

@@ -3,7 +3,7 @@ import { plural } from '../kit/index.ts'
 import { type HotCopyFacts, whyNoHotCopy } from './hot-copy.ts'
 import type { UpgradeFinding, UpgradeFindingCode } from './upgrade.ts'
 
-// What speaks against the upgrade of a database to another major version, and whether a loaded database is the former one.
+// Reasons against the upgrade of a database to another major version, and the comparison of a loaded database with the former one.
 
 /** A collation: its locale by the provider of PostgreSQL (`c` libc, `i` ICU, `b` built in), and the version of that library where it has one. */
 const Collation = z.object({ provider: z.string(), locale: z.string(), version: z.string().nullable() })
@@ -17,7 +17,7 @@ export const UpgradeFacts = z.object({
   superuser: z.string(),
   invalidIndexes: z.array(z.string()),
   extensions: z.array(z.string()),
-  /** Of the database and of the columns and indexes of its tables. */
+  /** Those of the database and of the columns and indexes of its tables. */
   collations: z.array(Collation),
   largeObjects: z.number(),
   preparedTransactions: z.number(),
@@ -144,7 +144,7 @@ function collationFinding(slug: string, { provider, locale, version }: Collation
     {
       severity: 'warn',
       code: 'COLLATION_VERSION',
-      message: `the collation ${name} of ${slug} has version ${version}, and ${next} in the new image: text may be sorted differently. A load builds all indexes anew; the present files must not be used with that image`,
+      message: `the collation ${name} of ${slug} has version ${version}, and ${next} in the new image: text may be sorted differently. A load builds all indexes again; the present files must not be used with that image`,
     },
   ]
 }

@@ -64,7 +64,7 @@ export const UpgradeRehearsal = z.object({
   tables: z.number().int().nullable(),
   rows: z.number().nullable(),
   times: UpgradeTimes,
-  /** Of an upgrade by hand: dump, load, ANALYZE and comparison, without the stop and the start of the containers. */
+  /** The downtime of an upgrade by hand: dump, load, ANALYZE and comparison, without the stop and the start of the containers. */
   downtimeMs: z.number().nullable(),
   findings: z.array(UpgradeFinding).max(100),
   durationMs: z.number(),

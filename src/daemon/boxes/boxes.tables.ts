@@ -139,7 +139,7 @@ export type BoxImportTable = {
   finished_at: string | null
 }
 
-export type UpgradeRehearsalTable = { box_id: string; tenant_id: string; command_id: string; at: string; ok: number; result: string }
+type UpgradeRehearsalTable = { box_id: string; tenant_id: string; command_id: string; at: string; ok: number; result: string }
 
 declare module '../db/database.ts' {
   interface Tables {
