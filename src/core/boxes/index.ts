@@ -191,16 +191,7 @@ export {
   updateOutcome,
   updateSaga,
 } from './update-saga.ts'
-export {
-  expectedDowntimeMs,
-  UpgradeFinding,
-  UpgradeRehearsal,
-  UpgradeTimes,
-  upgradeImage,
-  upgradeText,
-  upgradeTimes,
-  upgradeWays,
-} from './upgrade.ts'
+export { UpgradeFinding, UpgradeRehearsal, UpgradeTimes, upgradeImage } from './upgrade.ts'
 export {
   contentFindings,
   DatabaseContent,
@@ -210,6 +201,7 @@ export {
   UpgradeFacts,
   UpgradeTarget,
 } from './upgrade-checks.ts'
+export { expectedDowntimeMs, upgradeText, upgradeTimes, upgradeWays } from './upgrade-text.ts'
 export { versionMoves } from './version-moves.ts'
 export { type Fix, ReintroducedVulnerability, reintroducedVulnerabilities } from './vulnerabilities.ts'
 export { reintroducedText, vulnerabilitiesText } from './vulnerability-texts.ts'
