@@ -20,7 +20,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['limits', 'top', async () => (await import('./limits/index.ts')).limits],
   [
     'boxes',
-    'list show provision adopt import scan check follow services logs restart maintenance canary move remove release reconcile',
+    'list show provision adopt import scan check follow services logs restart maintenance canary move remove release reconcile rehearse-upgrade',
     async () => (await import('./boxes/index.ts')).boxes,
   ],
   ['manifest', 'show history diff resolve apply rollback', async () => (await import('./boxes/index.ts')).manifest],

@@ -90,6 +90,7 @@ export const aBoxDetail = (given: Partial<BoxDetail> = {}): BoxDetail => ({
   move: null,
   removal: null,
   growth: null,
+  upgradeRehearsal: null,
   openCommands: [],
   createdAt: at('01:00:00'),
   ...given,

@@ -28,6 +28,7 @@ images() {
   printf ',\n' && image synapse-broken synapse "v$SYNAPSE_NEWEST-broken"
   printf ',\n' && image synapse-dies synapse "v$SYNAPSE_NEWEST-dies"
   printf ',\n' && image postgres postgres "$postgres"
+  printf ',\n' && image postgres-17 postgres "$(<"$CACHE/parts/postgres-17-version")"
   printf ',\n' && image minio minio "$MINIO_RELEASE"
   printf ',\n' && image minio-former minio "$MINIO_FORMER_RELEASE"
   printf ',\n' && image edge edge "$edge"

@@ -41,6 +41,15 @@ synapse_variant() {
   build_and_push synapse "v$SYNAPSE_NEWEST-$1" "$TESTBED_DIR/images/synapse-$1"
 }
 
+postgres_17() {
+  local context
+  has tenantry-testbed/postgres-17-base || { rm -f "$CACHE/stamps/postgres-17"; bash "$TESTBED_DIR/parts.sh" postgres-17; }
+  context=$(context_of postgres-17)
+  cp "$TESTBED_DIR/images/postgres/docker-entrypoint.sh" "$context/"
+  build_and_push postgres "$1" "$context"
+  rm -rf "$context"
+}
+
 # minio <binary> <release>
 minio() {
   local context
@@ -57,10 +66,14 @@ edge_version=$(<"$CACHE/parts/edge-version")
 
 case ${1:-} in
   postgres) once image-postgres "$(pin "$postgres_version" "$(hash_of images/postgres)")" build_and_push postgres "$postgres_version" "$TESTBED_DIR/images/postgres" ;;
+  postgres-17)
+    postgres_17_version=$(<"$CACHE/parts/postgres-17-version")
+    once image-postgres-17 "$(pin "$postgres_17_version" "$(<"$CACHE/stamps/postgres-17")" "$(hash_of images/postgres-17 images/postgres/docker-entrypoint.sh)")" postgres_17 "$postgres_17_version"
+    ;;
   edge) once image-edge "$(pin "$edge_version" "$(hash_of images/edge)")" build_and_push edge "$edge_version" "$TESTBED_DIR/images/edge" ;;
   minio) once image-minio "$(pin "$MINIO_RELEASE" "$(hash_of images/minio)")" minio "$CACHE/bin/minio" "$MINIO_RELEASE" ;;
   minio-former) once image-minio-former "$(pin "$MINIO_FORMER_RELEASE" "$(hash_of images/minio)")" minio "$CACHE/bin/former/minio" "$MINIO_FORMER_RELEASE" ;;
   synapse) once "image-synapse-$2" "$(pin "$(hash_of images/synapse/Dockerfile images/synapse/start.py "images/synapse/lock-$2.txt")")" synapse "$2" ;;
   broken | dies) once "image-synapse-$1" "$(pin "$(hash_of images/synapse/Dockerfile images/synapse/start.py "images/synapse/lock-$SYNAPSE_NEWEST.txt" "images/synapse-$1")")" synapse_variant "$1" ;;
-  *) die 'usage: images.sh postgres | edge | minio | minio-former | synapse <version> | broken | dies' ;;
+  *) die 'usage: images.sh postgres | postgres-17 | edge | minio | minio-former | synapse <version> | broken | dies' ;;
 esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# parts.sh base | machine | minio | minio-former | synapse <version>: what goes into the images, made on the host, since a container here has no way out to package indexes.
+# parts.sh base | postgres-17 | machine | minio | minio-former | synapse <version>: what goes into the images, made on the host, since a container here has no way out to package indexes.
 set -euo pipefail
 source "$(dirname -- "$0")/cache.sh"
 
@@ -21,6 +21,20 @@ base() {
   chroot "$root" dpkg-query -W -f '${source:Upstream-Version}' nginx >"$CACHE/parts/edge-version"
   tar -C "$root" --sort=name --exclude=./dev --exclude=./proc --exclude=./sys -cf - . | docker import - tenantry-testbed/base
   rm -rf "$root"
+}
+
+# PostgreSQL 17 alone. Without LLVM, which makes up a third of it.
+postgres_17() {
+  local mirror
+  mirror=$(debian_mirror)
+  mmdebstrap --variant=minbase --include=postgresql-17 \
+    --dpkgopt=path-exclude='/usr/share/doc/*' --dpkgopt=path-exclude='/usr/share/man/*' --dpkgopt=path-exclude='/usr/share/locale/*' \
+    --dpkgopt=path-exclude='/usr/share/i18n/*' --dpkgopt=path-exclude='/usr/lib/x86_64-linux-gnu/libLLVM*' \
+    --dpkgopt=path-exclude='/usr/lib/postgresql/17/lib/bitcode/*' --dpkgopt=path-exclude='/usr/lib/postgresql/17/lib/llvmjit*' \
+    --customize-hook='chroot "$1" groupmod -g 999 postgres' --customize-hook='chroot "$1" usermod -u 999 postgres' \
+    --customize-hook='chroot "$1" chown -R postgres:postgres /var/lib/postgresql' --customize-hook='rm -rf "$1"/var/lib/postgresql/17' \
+    --customize-hook="chroot \"\$1\" dpkg-query -W -f '\${source:Upstream-Version}' postgresql-17 >'$CACHE/parts/postgres-17-version'" \
+    --skip=cleanup/reproducible --skip=output/dev "$DEBIAN_NEXT_SUITE" - "$mirror" | docker import - tenantry-testbed/postgres-17-base
 }
 
 # A whole Debian with systemd and an engine of its own, on which the shipped units are tried. Node.js, compose, restic and the registry come from here.
@@ -59,9 +73,10 @@ if [[ ${1:-} == machine ]] && ! docker image inspect tenantry-testbed/machine >/
 
 case ${1:-} in
   base) once base "$DEBIAN_SUITE $(declare -f base | sha256sum | cut -c1-16)" base ;;
+  postgres-17) once postgres-17 "$DEBIAN_NEXT_SUITE $(declare -f postgres_17 | sha256sum | cut -c1-16)" postgres_17 ;;
   machine) once machine "$DEBIAN_SUITE $(declare -f machine | sha256sum | cut -c1-16)" machine ;;
   minio) once minio "$MINIO_MODULE $MINIO_RELEASE" minio "$CACHE/bin" "$MINIO_MODULE" "$MINIO_RELEASE" ;;
   minio-former) once minio-former "$MINIO_FORMER_MODULE $MINIO_FORMER_RELEASE" minio "$CACHE/bin/former" "$MINIO_FORMER_MODULE" "$MINIO_FORMER_RELEASE" ;;
   synapse) once "synapse-$2" "$(hash_of "images/synapse/lock-$2.txt")" synapse "$2" ;;
-  *) die 'usage: parts.sh base | machine | minio | minio-former | synapse <version>' ;;
+  *) die 'usage: parts.sh base | postgres-17 | machine | minio | minio-former | synapse <version>' ;;
 esac

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { execa } from 'execa'
 
-interface TestbedImage {
+export interface TestbedImage {
   /** Without the tag: `127.0.0.1:5055/tenantry/synapse`. */
   readonly repository: string
   readonly tag: string
@@ -20,6 +20,7 @@ export type TestbedImageKey =
   | 'synapse-broken'
   | 'synapse-dies'
   | 'postgres'
+  | 'postgres-17'
   | 'minio'
   | 'minio-former'
   | 'edge'

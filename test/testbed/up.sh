@@ -22,10 +22,12 @@ step registry.sh 9>&-
 for version in "${SYNAPSE_VERSIONS[@]}"; do step parts.sh synapse "$version" & parts+=($!); done
 step parts.sh base
 step parts.sh machine & parts+=($!)
+step parts.sh postgres-17 & parts+=($!)
 step images.sh postgres
 step images.sh edge
 for part in "${parts[@]}"; do wait "$part"; done
 
+step images.sh postgres-17
 step images.sh minio
 step images.sh minio-former
 for version in "${SYNAPSE_VERSIONS[@]}"; do step images.sh synapse "$version"; done

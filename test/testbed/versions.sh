@@ -3,6 +3,8 @@
 # A changed pin rebuilds only what depends on it: each build's stamp contains its pins.
 
 DEBIAN_SUITE=bookworm
+# The PostgreSQL of the next major comes from the next Debian, and so has another C library and another ICU.
+DEBIAN_NEXT_SUITE=trixie
 
 # From Debian trixie, unpacked into the cache: bookworm's are too old or missing. The trailing * leaves the Debian revision open, since the archive keeps only the newest.
 TRIXIE_COMPOSE='docker-compose=2.26.1*'

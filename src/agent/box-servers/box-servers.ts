@@ -13,6 +13,7 @@ import { objectStoreVersion } from './objects.ts'
 import { type BoxServersDeps, check, probe } from './probe.ts'
 import { querySql } from './sql.ts'
 import { raiseStreams, streamPositions } from './streams.ts'
+import { databaseUpgrades } from './upgrades.ts'
 
 /** The servers of real boxes, over HTTP and programs in their containers. */
 export function boxServers(deps: BoxServersDeps): BoxServers {
@@ -51,6 +52,7 @@ export function boxServers(deps: BoxServersDeps): BoxServers {
       const answer = await sql(deps, box, 'select 1;').catch(() => undefined)
       return answer === '1'
     },
+    upgrades: databaseUpgrades(engine),
   }
 }
 

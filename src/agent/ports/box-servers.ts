@@ -1,4 +1,13 @@
-import type { AppliedMigration, BoxFacts, BoxMigration, HotCopyFacts, ProbeResult } from '../../core/boxes/index.ts'
+import type {
+  AppliedMigration,
+  BoxFacts,
+  BoxMigration,
+  DatabaseContent,
+  HotCopyFacts,
+  ProbeResult,
+  UpgradeFacts,
+  UpgradeTarget,
+} from '../../core/boxes/index.ts'
 import type { Secret } from '../../core/kit/index.ts'
 import type { Project } from './container-engine.ts'
 
@@ -100,6 +109,23 @@ export type ChatMark = Readonly<{
 /** Content that users wrote into a chat server since a mark. */
 export type Written = Readonly<{ events: number; media: number; lastAt: string | null }>
 
+/** The upgrade of a copy to another major version: `former` is a server on the copy, `next` one of the new version, which reaches it. */
+export type DatabaseUpgrades = Readonly<{
+  /** Throws BOX_UNHEALTHY. */
+  facts(box: LocalBox, signal?: AbortSignal): Promise<UpgradeFacts>
+  target(next: LocalBox, signal?: AbortSignal): Promise<UpgradeTarget>
+  /** Dumps roles and database with the programs of the new version; returns the bytes of the dump. Throws SNAPSHOT_FAILED or DISK_FULL. */
+  dump(servers: UpgradeServers, jobs: number, signal?: AbortSignal): Promise<number>
+  /** Loads the dump. Throws RESTORE_FAILED or DISK_FULL. */
+  load(servers: UpgradeServers, jobs: number, signal?: AbortSignal): Promise<void>
+  /** Throws RESTORE_FAILED. */
+  analyze(servers: UpgradeServers, jobs: number, signal?: AbortSignal): Promise<void>
+  /** Compares the database of the chat server; no program writes to it. Throws RESTORE_FAILED. */
+  content(server: LocalBox, database: LocalBox, signal?: AbortSignal): Promise<DatabaseContent>
+}>
+
+export type UpgradeServers = Readonly<{ former: LocalBox; next: LocalBox }>
+
 /** Account of probes; its token stays on the host. */
 export type ProbeAccount = Readonly<{ userId: string; accessToken: string; roomId: string }>
 
@@ -171,6 +197,7 @@ export type BoxServers = Readonly<{
   applyMigration(box: LocalBox, migration: BoxMigration, signal?: AbortSignal): Promise<void>
   /** True when PostgreSQL accepts connections. */
   databaseReady(box: LocalBox): Promise<boolean>
+  upgrades: DatabaseUpgrades
 }>
 
 /** Record of a box on its host, stored in the agent's folder; sufficient to work without the daemon. */

@@ -6,6 +6,7 @@ export type {
   ChatMark,
   DatabaseBackup,
   DatabaseFacts,
+  DatabaseUpgrades,
   ForeignDatabase,
   ForeignStack,
   HeldLog,
@@ -15,6 +16,7 @@ export type {
   ProbeAccount,
   RowCounts,
   StreamPositions,
+  UpgradeServers,
   Written,
 } from './box-servers.ts'
 export type { CommandContext, CommandExecutor, CommandExecutors } from './command.ts'

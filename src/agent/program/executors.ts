@@ -29,6 +29,7 @@ import type { BoxServers, CommandContext, CommandExecutors, ContainerEngine, Sna
 import { restart } from '../restart/index.ts'
 import { restore } from '../restore/index.ts'
 import { prefetch, update } from '../update/index.ts'
+import { rehearseUpgrade } from '../upgrade/index.ts'
 import { registryAccess } from './registry-access.ts'
 
 /** Dependencies of the executors on a real or simulated host. */
@@ -88,6 +89,7 @@ export function boxExecutors(host: ExecutorDeps): CommandExecutors {
     'tenant-box.restore': restore(changes),
     'tenant-box.drill': drill(changes),
     'tenant-box.recover': recover(changes),
+    'tenant-box.rehearse_upgrade': rehearseUpgrade(changes),
     'tenant-box.hand_over': handOver(changes),
     'tenant-box.take_over': takeOver(changes),
     'tenant-box.take_back': takeBack(changes),

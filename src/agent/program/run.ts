@@ -30,6 +30,7 @@ import {
 import { disownBox } from '../move/index.ts'
 import type { EngineEvent } from '../ports/index.ts'
 import { imageRemovals, imageSweeper, pinSweeper, sweepCopies, sweepDumpServers, sweepWork } from '../update/index.ts'
+import { sweepRehearsals } from '../upgrade/index.ts'
 import { isRotationAsked, keyStore, readSigningIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
@@ -170,6 +171,7 @@ async function resume({ machine, host, journal, store, log }: ResumeDeps): Promi
   }
   await sweep('drills', () => sweepDrills({ ...host, journal, stateFolder: host.owner }))
   await sweep('recoveries', () => sweepRecoveries({ ...host, journal, stateFolder: host.owner }))
+  await sweep('rehearsed upgrades', () => sweepRehearsals({ ...host, journal, stateFolder: host.owner }))
   await sweep('updates', () => sweepDumpServers({ ...host, journal, workFolder }))
   await sweep('copies of databases', () => sweepCopies({ ...host, journal }))
   if (survivors > 0) log.warn({ survivors }, 'ended processes left running by an earlier agent')

@@ -21,6 +21,7 @@ import {
   writtenSimulated,
 } from './database.ts'
 import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
+import { simulatedUpgrades } from './upgrades.ts'
 import { containerOf, runs, type World } from './world.ts'
 
 /** Servers of simulated boxes: writing probes, dumps and loads of the simulated database. */
@@ -58,6 +59,7 @@ export const simulatedServers = (world: World): BoxServers => ({
   databaseFacts: async (box) => factsOf(world, box),
   applyMigration: (box, migration, signal) => applySimulated({ world, box }, migration, signal),
   databaseReady: async ({ project }) => databaseState(world, project.name) === 'ready',
+  upgrades: simulatedUpgrades(world),
 })
 
 const versionOf = (world: World, project: string, service: 'synapse' | 'postgres' | 'minio'): string =>

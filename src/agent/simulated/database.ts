@@ -33,7 +33,7 @@ const bytesPerRow = 2_000
 type BoxInWorld = Readonly<{ world: World; box: LocalBox }>
 
 /** Volume of a running database. Throws BOX_UNHEALTHY. */
-function databaseVolume(world: World, box: LocalBox): string {
+export function databaseVolume(world: World, box: LocalBox): string {
   const volume = containerOf(world, box.project.name, 'postgres')?.volumes[0]
   if (volume === undefined || databaseState(world, box.project.name) !== 'ready')
     throw problem('BOX_UNHEALTHY', `The database of ${box.slug} does not accept connections`)
@@ -125,7 +125,7 @@ function readDump(box: LocalBox, folder: string): VolumeContent {
   }
 }
 
-const countsOf = ({ messages, media, schema }: VolumeContent): RowCounts => ({
+export const countsOf = ({ messages, media, schema }: VolumeContent): RowCounts => ({
   ...(schema === null ? {} : { schema_version: 1 }),
   events: messages,
   local_media_repository: media,

@@ -1,15 +1,14 @@
-import { chown, lstat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { lsnText, lsnValue } from '../../core/boxes/index.ts'
-import { type Clock, duration, isoNow, type ProblemCode, problem, sha256Hex } from '../../core/kit/index.ts'
+import { duration, isoNow, type ProblemCode, problem, sha256Hex } from '../../core/kit/index.ts'
 import { reserveBytes, unreservedBytes } from '../backup/index.ts'
 import { stopAll } from '../change/index.ts'
 import type { CommandContext, DatabaseBackup, LocalBox, StreamPositions } from '../ports/index.ts'
 import { assertStoppedCleanly, copyToDump, dropColdCopy, forgetColdCopy, lastRunOf, writeMark } from './cold-copy.ts'
-import { controlOf, dataFolderIn, stableControl } from './control-file.ts'
-import { copyLiveFolder, linkToOutside, syncTree } from './copy-folder.ts'
+import { controlOf, dataFolderIn } from './control-file.ts'
+import { linkToOutside } from './copy-folder.ts'
+import { copyRunningDatabase, defaultBytesPerSecond, paceOf } from './copy-running.ts'
 import { stageBoxFolder } from './dump-server.ts'
-import { copySegments, segmentBytesOf, segmentOf, segmentsBetween } from './log-segments.ts'
+import { copySegments, segmentOf, segmentsBetween } from './log-segments.ts'
 import { beforeOf, type ColdCopy, coldVolume, type HotBase, type HotCopy, type UpdateRun } from './update-run.ts'
 
 // A hot copy is a backup in the sense of PostgreSQL's low-level API: the data folder as it is read while the server writes to it, and the
@@ -29,9 +28,6 @@ export async function endBackup({ context }: Pick<UpdateRun, 'context'>): Promis
   backups.delete(context)
   await backup?.end()
 }
-
-/** Users are on the same disk. */
-const defaultBytesPerSecond = 64 * 1024 * 1024
 
 /** Copies the database while the box serves. */
 export async function makeHotCopy(run: UpdateRun): Promise<HotCopy> {
@@ -73,7 +69,7 @@ const nameOf = ({ context, facts }: UpdateRun): string =>
   `tenantry_${sha256Hex(context.commandId).slice(0, 16)}_${facts().tries['hot-copy'] ?? 0}`
 
 async function copyBase(run: UpdateRun, begun: number): Promise<HotBase> {
-  const { deps, box, context, signal } = run
+  const { deps, box, context, payload, signal } = run
   const { database, systemId } = beforeOf(run)
   // An interrupted try may have left both.
   await endBackup(run)
@@ -92,74 +88,11 @@ async function copyBase(run: UpdateRun, begun: number): Promise<HotBase> {
   if (into === undefined) throw problem('CONFLICT', `the folder of ${coldVolume(run)} is not accessible`)
   const backup = await deps.servers.beginBackup(box, nameOf(run), context.signal)
   backups.set(context, backup)
-  const inside = data.slice(from.length + 1)
-  const bytes = await copyLiveFolder(from, into, { signal, isLeftOut: leftOut(inside), pace: paceOf(run, from) })
-  const target = join(into, inside)
-  await writeAsOwner(target, join('global', 'pg_control'), await stableControl(data))
-  await writeAsOwner(target, 'backup_label', await backup.finishCopy())
-  const log = await copyLog(run, { data, target, backup })
-  await syncTree(into, signal)
-  return { bytes, tookMs: Math.round(deps.clock.monotonicMs() - begun), fromLsn: backup.fromLsn, ...log }
+  const bytesPerSecond = payload.fence.copyBytesPerSecond ?? defaultBytesPerSecond
+  const pace = paceOf(deps, { commandId: context.commandId, bytesPerSecond, folder: from, signal })
+  const copied = await copyRunningDatabase({ from, into, data, backup }, { pace, signal })
+  return { ...copied, tookMs: Math.round(deps.clock.monotonicMs() - begun), fromLsn: backup.fromLsn }
 }
-
-/** The running server's own files, and the log, which is copied by its segments. The folders themselves must be there. */
-const emptyFolders = new Set(['pg_wal', 'pg_replslot', 'pg_stat_tmp'])
-const serverFiles = new Set(['postmaster.pid', 'postmaster.opts'])
-
-const leftOut = (dataFolder: string) => (path: string) => {
-  const inData = dataFolder === '' ? path : path.startsWith(`${dataFolder}/`) ? path.slice(dataFolder.length + 1) : undefined
-  if (inData === undefined) return false
-  const [top = '', ...below] = inData.split('/')
-  return emptyFolders.has(top) ? below.length > 0 : below.length === 0 && serverFiles.has(top)
-}
-
-/** All that is in the log now: what is copied here is not copied while the box is stopped. The last segment is still written to. */
-async function copyLog(
-  { signal }: UpdateRun,
-  { data, target, backup }: Readonly<{ data: string; target: string; backup: DatabaseBackup }>,
-): Promise<Pick<HotBase, 'segment' | 'segmentBytes'>> {
-  const segment = await backup.switchLog()
-  const segmentBytes = await segmentBytesOf(data, backup.segment)
-  const names = segmentsBetween(backup.segment, segment, segmentBytes).slice(0, -1)
-  await copySegments({ from: data, into: target }, names, signal)
-  return { segment, segmentBytes }
-}
-
-async function writeAsOwner(folder: string, name: string, content: string | Buffer): Promise<void> {
-  const { uid, gid, mode } = await lstat(join(folder, 'PG_VERSION'))
-  const path = join(folder, name)
-  await writeFile(path, content, { mode: mode & 0o7777 })
-  if (process.getuid?.() === 0) await chown(path, uid, gid)
-}
-
-const checkEveryBytes = 256 * 1024 * 1024
-
-/** Keeps to the speed of the order, and ends where the kept log and the copy fill the disk. */
-function paceOf({ deps, context, payload, signal }: UpdateRun, folder: string): (bytes: number) => Promise<void> {
-  const wait = pacer(deps.clock, payload.fence.copyBytesPerSecond ?? defaultBytesPerSecond)
-  let unchecked = 0
-  return async (bytes) => {
-    unchecked += bytes
-    if (unchecked >= checkEveryBytes) {
-      unchecked = 0
-      if ((await unreservedBytes(deps.disk, context.commandId, folder)) < reserveBytes)
-        throw problem('DISK_FULL', 'the disk filled up while the database was copied')
-    }
-    await wait(bytes, signal)
-  }
-}
-
-/** Waits once the bytes are ahead of their time. */
-export function pacer(clock: Clock, bytesPerSecond: number): (bytes: number, signal: AbortSignal) => Promise<void> {
-  let dueMs = clock.monotonicMs()
-  return async (bytes, signal) => {
-    const now = clock.monotonicMs()
-    dueMs = Math.max(dueMs, now) + (bytes * 1000) / bytesPerSecond
-    // A timer is not exact: shorter waits add up to the next one.
-    if (dueMs - now > shortestWaitMs) await clock.sleep(dueMs - now, signal)
-  }
-}
-const shortestWaitMs = 50
 
 /** Stops the database and completes the hot copy by the rest of the log. Where that is refused the whole database is copied instead. */
 export async function completeHotCopy(run: UpdateRun): Promise<ColdCopy> {

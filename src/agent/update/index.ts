@@ -3,6 +3,8 @@
 // After the fence is raised the update needs nothing from the daemon. It never restores after a commit and never lifts a foreign fence.
 export type { ChangeDeps as UpdateDeps } from '../change/index.ts'
 export { dataFolderIn, stableControl } from './control-file.ts'
+export { linkToOutside } from './copy-folder.ts'
+export { copyRunningDatabase, defaultBytesPerSecond, paceOf } from './copy-running.ts'
 export { dumpProjects, sweepDumpServers } from './dump-server.ts'
 export { segmentOf, segmentsBetween } from './log-segments.ts'
 export { prefetch } from './prefetch.ts'

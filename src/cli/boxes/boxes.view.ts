@@ -1,4 +1,12 @@
-import { type BoxDetail, type BoxRow, boxState, growthText, healthSentence, snapshotChoiceText } from '../../core/boxes/index.ts'
+import {
+  type BoxDetail,
+  type BoxRow,
+  boxState,
+  growthText,
+  healthSentence,
+  snapshotChoiceText,
+  upgradeText,
+} from '../../core/boxes/index.ts'
 import { bytesText, duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
@@ -76,6 +84,7 @@ export function boxView(box: BoxDetail, style: Style): string {
     ['archive', box.archive && archiveWords(box.archive, now)],
     ['last drill', box.live ? proofWords(box, now) : undefined],
     ['next update', box.updateCopy && snapshotChoiceText(box.updateCopy)],
+    ['upgrade', box.upgradeRehearsal && rehearsalWords(box.upgradeRehearsal, now)],
     ['size', box.growth && sizeWords(box.growth)],
     ['created', stamp(box.createdAt, now), 'detail'],
     ['id', box.boxId, 'detail'],
@@ -110,6 +119,10 @@ const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
 
 const sizeWords = ({ bytes, days, totalBytes }: NonNullable<BoxDetail['growth']>) =>
   `${bytesText(totalBytes)}, ${growthText({ bytes, days })}`
+
+/** The latest rehearsal of a PostgreSQL upgrade. */
+const rehearsalWords = (rehearsal: NonNullable<BoxDetail['upgradeRehearsal']>, now: Date): string =>
+  `rehearsed ${ago(rehearsal.at, now)}: ${clean(upgradeText(rehearsal))}`
 
 /** How far the store is, and the earliest moment that can be restored. */
 const archiveWords = ({ from, to, error }: NonNullable<BoxDetail['archive']>, now: Date): string => {

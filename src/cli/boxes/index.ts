@@ -10,6 +10,7 @@ import { apply, diff, resolve, rollback, show as showManifest } from './manifest
 import { history } from './manifest-history.ts'
 import { move } from './move.ts'
 import { adopt, provision } from './provision.ts'
+import { rehearseUpgrade } from './rehearse-upgrade.ts'
 import { remove } from './remove.ts'
 import { restart } from './restart.ts'
 import { scan } from './scan.ts'
@@ -42,5 +43,6 @@ export const boxes = noun('boxes', 'Manage tenant boxes (chat server, database, 
   remove,
   release,
   reconcile,
+  rehearseUpgrade,
 ])
 export const manifest = noun('manifest', 'Manage the version manifest', [showManifest, history, diff, resolve, apply, rollback])

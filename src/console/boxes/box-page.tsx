@@ -12,6 +12,7 @@ import { Import } from './import-section.tsx'
 import { Logs } from './logs-panel.tsx'
 import { boxQuery } from './queries.ts'
 import { Services } from './services-panel.tsx'
+import { UpgradeRehearsal } from './upgrade-rehearsal.tsx'
 import { words } from './words.ts'
 
 export function Page() {
@@ -66,6 +67,7 @@ const Detail = ({ box }: Readonly<{ box: BoxDetail }>) => (
         <Probe box={box} />
       </Section>
     </div>
+    <UpgradeRehearsal box={box} />
     <Sizes box={box} />
     <Snapshots slug={box.slug} />
     <History slug={box.slug} />

@@ -135,6 +135,7 @@ const texts: Readonly<Record<string, string>> = {
   'box.restore': 'Restore requested',
   'box.restored': 'Restored from a snapshot',
   'box.drill': 'Drill requested',
+  'box.rehearse_upgrade': 'Upgrade rehearsal requested',
   'box.reconcile': 'Users and spaces re-synced',
   'box.released': 'Hold released',
   'box.fence_overdue': 'Fence overdue',

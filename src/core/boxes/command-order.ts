@@ -19,10 +19,10 @@ export const isFollowing = (kind: string): boolean => kind === ('tenant-box.foll
 
 export const isReadOnly = (kind: string): boolean => readOnlyCommands.includes(kind)
 
-/** Commands that neither wait for other commands of their box nor block them. A drill only reads the box, and a recovery not even that. */
+/** Commands that neither wait for other commands of their box nor block them. A drill and a rehearsal only read the box, and a recovery not even that. */
 export const nonBlockingKinds: readonly string[] = [
   ...readOnlyCommands,
-  ...(['tenant-box.drill', 'tenant-box.recover'] satisfies BoxCommandKind[]),
+  ...(['tenant-box.drill', 'tenant-box.recover', 'tenant-box.rehearse_upgrade'] satisfies BoxCommandKind[]),
 ]
 
 export const isNonBlocking = (kind: string): boolean => nonBlockingKinds.includes(kind)

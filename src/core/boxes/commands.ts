@@ -21,6 +21,7 @@ import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
 import { RepositoryId, RepositoryReport } from './repository-report.ts'
 import { LogLine, ServiceUsage } from './services.ts'
+import { UpgradeRehearsal } from './upgrade.ts'
 
 // The commands between daemon and agent about boxes (spec 4.10). A closed set of typed values: the agent renders files from templates of its
 // own package, runs nothing from a payload as a program, and no payload contains a secret.
@@ -175,6 +176,12 @@ export const boxCommands = {
     }),
     result: z.object({ snapshot: SnapshotTaken }),
     secrets: ['snapshots', 'registries'],
+  },
+  /** Upgrades a copy of the database to another major version, compares it and throws it away. The box is only read. */
+  'tenant-box.rehearse_upgrade': {
+    payload: z.object({ ...AddressedBox, image: ImageRef, digest: Digest.optional(), deadlineMs }),
+    result: UpgradeRehearsal,
+    secrets: ['registries'],
   },
   /** Only for repositories on the host itself; the daemon maintains buckets with a credential that agents lack. */
   'tenant-box.tend_snapshots': {

@@ -14,6 +14,8 @@ import { BoxKey, ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
 import { ProbeResult } from './probe.ts'
 import { BoxRemoval } from './removal.ts'
 import { BoxGrowth, BoxSizes } from './sizes.ts'
+import { UpgradeRehearsal } from './upgrade.ts'
+import { upgradeContract } from './upgrade-contract.ts'
 
 const base = '/api/admin/v1/boxes'
 
@@ -79,6 +81,9 @@ export const BoxSnapshots = z.object({
 })
 export type BoxSnapshots = z.infer<typeof BoxSnapshots>
 
+/** The latest rehearsal of an upgrade to another major version of PostgreSQL. */
+const LatestRehearsal = UpgradeRehearsal.extend({ commandId: z.string(), at: Timestamp })
+
 /** A command without a reported end. */
 const OpenCommand = z.object({
   commandId: z.string(),
@@ -138,6 +143,8 @@ export const BoxDetail = BoxRow.extend({
   import: BoxImport.nullable(),
   /** How its data grew within 30 days; null before it has sizes of two days. */
   growth: BoxGrowth.nullable(),
+  /** Null before the first rehearsal. */
+  upgradeRehearsal: LatestRehearsal.nullable(),
   openCommands: z.array(OpenCommand),
   createdAt: Timestamp,
 })
@@ -182,6 +189,7 @@ const Accepted = z.object({ box: BoxDetail, commandId: z.string() })
 export const boxesContract = {
   ...lifecycleContract,
   ...manifestContract,
+  ...upgradeContract,
   listBoxes: endpoint({
     method: 'GET',
     path: base,

@@ -192,6 +192,17 @@ export {
   updateOutcome,
   updateSaga,
 } from './update-saga.ts'
+export { UpgradeFinding, UpgradeRehearsal, UpgradeTimes, upgradeImage } from './upgrade.ts'
+export {
+  contentFindings,
+  DatabaseContent,
+  dataMajorFinding,
+  formerFindings,
+  targetFindings,
+  UpgradeFacts,
+  UpgradeTarget,
+} from './upgrade-checks.ts'
+export { expectedDowntimeMs, upgradeText, upgradeTimes, upgradeWays } from './upgrade-text.ts'
 export { versionMoves } from './version-moves.ts'
 export { type Fix, ReintroducedVulnerability, reintroducedVulnerabilities } from './vulnerabilities.ts'
 export { reintroducedText, vulnerabilitiesText } from './vulnerability-texts.ts'

@@ -36,6 +36,14 @@ const stepWords: Readonly<Record<string, string>> = {
   // A step of a recovery.
   replay: 'replay the log',
   start: 'start services',
+  // Steps of a rehearsed upgrade.
+  inspect: 'check the database',
+  cluster: 'start the new PostgreSQL',
+  copy: 'copy database while the box serves',
+  recover: 'start the former PostgreSQL on the copy',
+  dump: 'dump with the new PostgreSQL',
+  analyze: 'ANALYZE',
+  contents: 'compare',
   // Steps of an import and of its undo.
   survey: 'read the stack',
   files: 'write files',

@@ -127,6 +127,7 @@ export const eventTypes = {
   'box.restore_failed': stored('slug', 'boxId', 'commandId', 'snapshotId'),
   'box.drilled': stored('slug', 'boxId', 'commandId', 'snapshotId'),
   'box.drill_failed': stored('slug', 'boxId', 'commandId', 'snapshotId'),
+  'box.upgrade_rehearsed': stored('slug', 'boxId', 'commandId', 'ok', 'downtimeMs'),
   'snapshot.taken': stored('slug', 'boxId', 'commandId', 'snapshotId'),
   'snapshot.failed': stored('slug', 'boxId', 'commandId'),
   'snapshot.missing': stored('slug', 'boxId'),

@@ -163,6 +163,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   snapshots: { tenant: ofTenant, internal: true },
   archive_parts: { tenant: ofTenant, internal: true },
   archive_states: { tenant: ofTenant, internal: true },
+  upgrade_rehearsals: { tenant: ofTenant, internal: true },
   snapshot_drills: { tenant: ofTenant, internal: true },
   snapshot_repositories: { tenant: ofTenant, internal: true },
   snapshot_tasks: { tenant: ofTenant, internal: true },

@@ -53,7 +53,7 @@ function componentFindings(component: Component, { slug, installed, report }: Kn
     return [
       refusal(
         'POSTGRES_MAJOR',
-        `PostgreSQL ${from} → ${to} crosses a major version, whose files are incompatible. fix: migrate by dump and load first`,
+        `PostgreSQL ${from} → ${to} crosses a major version, whose files are incompatible. fix: rehearse it with \`tenantry boxes rehearse-upgrade ${slug} --to <image>\`, then dump and load by hand (docs/postgres-upgrades.md)`,
       ),
     ]
   if (isOlder(component, to, from))

@@ -15,6 +15,7 @@ import { endRestart, failRestart } from './lifecycle/restart-box.ts'
 import { importFailureHandlers, importResultHandlers } from './lifecycle/step-import.ts'
 import { failMoveCommand, finishHandOver, finishTakeBack, finishTakeOver, type MoveTx, stepMove } from './lifecycle/step-move.ts'
 import { failRemovalCommand, finishErase, finishRemovalHandOver, finishRemovalTakeBack, type RemovalTx } from './lifecycle/step-removal.ts'
+import { upgradeFailures, upgradeResults } from './upgrades.ts'
 
 type BoxPortDeps = LifecycleRules &
   Readonly<{
@@ -29,8 +30,8 @@ type BoxPortDeps = LifecycleRules &
 export const boxPort = (deps: BoxPortDeps): BoxPort => ({
   mayAct: (db, command, hostId) => mayAct(db, command, hostId as HostId),
   disowned: (db, hostId) => disownedBy(db, hostId as HostId),
-  resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps), ...importResultHandlers(deps) },
-  failureHandlers: { ...lifeFailureHandlers(deps), ...importFailureHandlers(deps) },
+  resultHandlers: { ...boxResultHandlers(deps), ...upgradeResults(deps), ...lifeResultHandlers(deps), ...importResultHandlers(deps) },
+  failureHandlers: { ...lifeFailureHandlers(deps), ...upgradeFailures(deps), ...importFailureHandlers(deps) },
   reportHandler: (tx, hostId, reports) => applyReports({ tx, clock: deps.clock }, hostId as HostId, reports),
   secretsFor: deps.secretsFor,
   migrations: deps.migrations,

@@ -23,6 +23,7 @@ import { type ProvisionDeps, provisionBox } from './provision-box.ts'
 import { checkBox, readLogs, readServices, scanBoxes } from './query-boxes.ts'
 import { countBoxes, describeBox, listBoxes, showBox } from './show-boxes.ts'
 import { sizesOf } from './sizes.ts'
+import { rehearseUpgrade } from './upgrades.ts'
 
 export type BoxesDeps = ProvisionDeps & DriftDeps & ManifestDeps & LifecycleDeps
 
@@ -47,6 +48,7 @@ export const boxesRoutes = (deps: BoxesDeps) =>
     finishImport: ({ actor, params, body }) => finishImport(deps, actor, { ...params, ...body }),
     adoptAgain: ({ actor, params }) => adoptAgain(deps, actor, params.slug),
     releaseBox: ({ actor, params, body }) => releaseBox(deps, actor, { ...params, ...body }),
+    rehearseUpgrade: ({ actor, params, body }) => rehearseUpgrade(deps, actor, { ...params, ...body }),
     listBoxes: ({ query }) => listBoxes(deps, query),
     countBoxes: () => countBoxes(deps),
     showBox: ({ params }) => showBox(deps, params.slug),

@@ -139,8 +139,11 @@ export type BoxImportTable = {
   finished_at: string | null
 }
 
+type UpgradeRehearsalTable = { box_id: string; tenant_id: string; command_id: string; at: string; ok: number; result: string }
+
 declare module '../db/database.ts' {
   interface Tables {
+    upgrade_rehearsals: UpgradeRehearsalTable
     box_imports: BoxImportTable
     box_moves: BoxMoveTable
     box_removals: BoxRemovalTable

@@ -32,6 +32,7 @@ import { openCommands } from './in-use.ts'
 import { importView, latestImport, type StoredImport } from './lifecycle/imports.repo.ts'
 import { latestRemoval, moveView, type Removal, removalView } from './lifecycle/procedures.repo.ts'
 import { sizesOf } from './sizes.ts'
+import { latestRehearsal } from './upgrades.ts'
 
 /** Dependencies of the detail view; snapshots come from another feature. */
 export type DescribeDeps = FleetDeps &
@@ -80,6 +81,7 @@ export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord
     imported: await latestImport(db, box.id),
     open: await openCommands(db, box.id),
     sizes: await sizesOf(db, box),
+    rehearsal: await latestRehearsal(db, box.id),
     snapshots: await deps.snapshotsOfBox(db, box),
     updateCopy: updateCopyOf(deps, box),
     window: inForce && windowAt(inForce, isoNow(deps.clock)),
@@ -143,6 +145,7 @@ type DetailData = Readonly<{
   imported: StoredImport | undefined
   open: readonly Command[]
   sizes: readonly BoxSizes[]
+  rehearsal: BoxDetail['upgradeRehearsal']
   snapshots: BoxSnapshots
   updateCopy: SnapshotChoice | null
   window: BoxWindow | null
@@ -155,7 +158,7 @@ type DetailData = Readonly<{
 const detailOf = (
   box: BoxRecord,
   around: BoxContext,
-  { removal, imported, open, sizes, snapshots, updateCopy, window, address, probe }: DetailData,
+  { removal, imported, open, sizes, rehearsal, snapshots, updateCopy, window, address, probe }: DetailData,
 ): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
@@ -180,6 +183,7 @@ const detailOf = (
   removal: removal ? removalView(removal) : null,
   import: imported ? importView(imported) : null,
   growth: growthOf(sizes),
+  upgradeRehearsal: rehearsal,
   openCommands: open.map((command) => openCommand(command, nameOf(around, command.hostId as HostId))),
   createdAt: box.createdAt,
 })

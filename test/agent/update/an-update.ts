@@ -47,11 +47,12 @@ function counted(ports: Ports): { ports: Ports; counts: Counts } {
 export function wrapped(ports: Ports, around: (name: string, act: () => Promise<unknown>) => Promise<unknown>): Ports {
   const wrap = <Port extends object>(port: Port): Port =>
     Object.fromEntries(
-      Object.entries(port).map(([name, method]) => [
-        name,
+      Object.entries(port).map(([name, method]) => {
         // A stream is no call that ends.
-        name === 'events' ? method : (...args: unknown[]) => around(name, async () => (method as (...args: unknown[]) => unknown)(...args)),
-      ]),
+        if (name === 'events') return [name, method]
+        if (typeof method === 'object') return [name, wrap(method)]
+        return [name, (...args: unknown[]) => around(name, async () => (method as (...args: unknown[]) => unknown)(...args))]
+      }),
     ) as Port
   return { engine: wrap(ports.engine), servers: wrap(ports.servers), snapshots: wrap(ports.snapshots) }
 }

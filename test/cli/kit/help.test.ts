@@ -13,7 +13,8 @@ const promised = {
   hosts: 'invite list show revoke registries platform',
   tenants: 'list show create update window billing suspend resume export delete',
   users: 'list show create update roles disable enable erase reset-password sessions end-session import',
-  boxes: 'list show provision adopt import scan check follow services logs restart maintenance canary move remove release reconcile',
+  boxes:
+    'list show provision adopt import scan check follow services logs restart maintenance canary move remove release reconcile rehearse-upgrade',
   manifest: 'show history diff resolve apply rollback',
   snapshots: 'list take restore recover drill proofs abandon',
   rollouts: 'plan rehearse create start watch pause resume promote abort rollback show list emergency',

@@ -110,7 +110,12 @@ const cases: Case[] = [
     withVersions({ migrationsHead: '0003' }),
     /at migrations head 0003, but the target is 0000/,
   ],
-  ['a PostgreSQL major by its tag', 'refuse POSTGRES_MAJOR', withVersions({ postgres: '16.9' }), /migrate by dump and load/],
+  [
+    'a PostgreSQL major by its tag',
+    'refuse POSTGRES_MAJOR',
+    withVersions({ postgres: '16.9' }),
+    /boxes rehearse-upgrade acme --to <image>`, then dump and load by hand/,
+  ],
   [
     'a PostgreSQL that the new Synapse does not run on',
     'refuse POSTGRES_TOO_OLD',

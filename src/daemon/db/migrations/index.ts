@@ -12,6 +12,7 @@ import { removalRemarks } from './0011-removal-remarks.ts'
 import { archives } from './0012-archives.ts'
 import { gates } from './0013-gates.ts'
 import { maintenanceNotices } from './0014-maintenance-notices.ts'
+import { upgradeRehearsals } from './0015-upgrade-rehearsals.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order of their names, in which they are applied. One that was released never changes. */
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   archives,
   gates,
   maintenanceNotices,
+  upgradeRehearsals,
 ]
