@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { rehearseUpgrade, sweepRehearsals, upgradeProjects } from '../../src/agent/upgrade/index.ts'
-import { type UpgradeRehearsal, upgradeTimes } from '../../src/core/boxes/index.ts'
+import type { UpgradeRehearsal } from '../../src/core/boxes/index.ts'
 import { systemRandom } from '../../src/node/index.ts'
 import { readTestbed, type TestbedImage, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
 import { agentOnBox } from './support/agent-on-box.ts'
@@ -63,7 +63,7 @@ describe.skipIf(!testbedExists())('a rehearsed upgrade of a real box', () => {
     const said = talk.say('while it is copied')
     const result = await rehearse('majors-1')
     await said
-    process.stdout.write(`rehearsed: ${JSON.stringify([result.databaseBytes, upgradeTimes(result.times), result.downtimeMs])}\n`)
+    process.stdout.write(`rehearsed: ${JSON.stringify(result)}\n`)
     expect(result.error).toBeNull()
     // The next Debian has another ICU.
     expect(codesOf(result)).toEqual(['warn COLLATION_VERSION'])

@@ -70,7 +70,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     await world.rollBack(id, 'images')
     await world.settle()
     const fenceOf = async (slug: string) => {
-      const rows = await db.selectFrom('commands').select('payload').where('id', 'like', `${id}.${slug}.%`).orderBy('created_at').execute()
+      const rows = await db.selectFrom('commands').select('payload').where('id', 'like', `${id}.${slug}.%`).orderBy('id').execute()
       return rows.map(({ payload }) => JSON.parse(payload)).findLast(({ fence, targets }) => fence && targets.services.synapse)?.fence
     }
     expect(await fenceOf('acme')).toEqual({ mode: 'until-stable' })
