@@ -65,11 +65,11 @@ async function transfer(run: UpgradeRun, found: Found, begin: (step: string) => 
   const { deps, box, former, next, signal } = run
   const { upgrades } = deps.servers
   const servers = { former, next }
-  begin('dump')
+  begin('next-dump')
   found.times.dumpMs = await timed(run, async () => {
     found.dumpBytes = await failing('dump', () => upgrades.dump(servers, jobs, signal))
   })
-  begin('load')
+  begin('next-load')
   found.times.loadMs = await timed(run, () => failing('load', () => upgrades.load(servers, jobs, signal)))
   begin('analyze')
   found.times.analyzeMs = await timed(run, () => failing('ANALYZE', () => upgrades.analyze(servers, jobs, signal)))

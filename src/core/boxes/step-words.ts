@@ -41,7 +41,8 @@ const stepWords: Readonly<Record<string, string>> = {
   cluster: 'start the new PostgreSQL',
   copy: 'copy database while the box serves',
   recover: 'start the former PostgreSQL on the copy',
-  dump: 'dump with the new PostgreSQL',
+  'next-dump': 'dump with the new PostgreSQL',
+  'next-load': 'load into the new PostgreSQL',
   analyze: 'ANALYZE',
   contents: 'compare',
   // Steps of an import and of its undo.
