@@ -30,7 +30,7 @@ function answerInPage({ boxes, id, eventEveryMs, versions }) {
   const rollout = {
     ...{ id, kind: 'staged', status: 'free_100', previousStatus: null, pauseReason: null, error: null, reason: null, counts },
     ...{ manifestRevision: 2, failureThreshold: 1, startedAt: now(), createdAt: now(), createdBy: 'anna', finishedAt: null },
-    ...{ fenceMode: 'auto', ignoreWindows: false, holdAfter: null, bakeUntil: null, targetSlugs: null },
+    ...{ fenceMode: 'auto', ignoreWindows: false, holdAfter: null, bakeUntil: null, gates: [], targetSlugs: null },
   }
   const plan = {
     kind: 'staged',
