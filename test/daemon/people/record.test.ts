@@ -10,7 +10,7 @@ import { aPeopleWorld } from '../../support/people-world.ts'
 
 /** Actions whose subject is not the tenant: reviews of the store, rollouts of many boxes, requests that come to nothing. */
 const ofOthers =
-  /^(store\.(developer-(un)?verified|module-(approved|rejected)|comment-removed)|rollout\.|box\.(check|drill|canary|released|import|adopt)|tenant\.deleted)/
+  /^(store\.(developer-(un)?verified|module-(approved|rejected)|comment-removed)|rollout\.|box\.(check|drill|rehearse_upgrade|canary|released|import|adopt)|tenant\.deleted)/
 
 test('what users and operators do in a tenant is in its record, or named here', () => {
   const shapes = Object.values(api).flatMap((contract) => Object.values(contract) as EndpointShape[])
