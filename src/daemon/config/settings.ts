@@ -239,16 +239,7 @@ export const Settings = z.strictObject({
   /** When rollouts may disturb boxes of each tier whose tenants say nothing themselves; null: at any time. */
   windows: z.strictObject({ free: TierWindow, pro: TierWindow, enterprise: TierWindow }).prefault({}),
   /** How long before an update of its box an organisation is notified of it; one that begins sooner is notified at once. */
-  maintenance: z
-    .strictObject({
-      leadHours: z.coerce
-        .number()
-        .int()
-        .min(0)
-        .max(24 * 14)
-        .default(24),
-    })
-    .prefault({}),
+  maintenance: z.strictObject({ leadHours: z.coerce.number().int().min(0).max(336).default(24) }).prefault({}),
   agents: z
     .strictObject({
       longPollMs: Ms.max(60_000).default(25_000),

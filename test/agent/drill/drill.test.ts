@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { drill, drillProjects, sweepDrills } from '../../../src/agent/drill/index.ts'
 import type { MediaSample } from '../../../src/agent/ports/index.ts'
-import type { DrillResult, SnapshotTaken } from '../../../src/core/boxes/index.ts'
+import type { SnapshotTaken } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { aContext, address, around, type Deps, type MovingHost, running, twoHosts } from '../move/a-move.ts'
 import { snapshotOfBox } from '../move/a-snapshot.ts'
+import { killedOnce } from '../move/killed-once.ts'
 import { moving } from '../simulated/boxes.ts'
-import { mortal, mortalAtChange, storeWhileAlive } from '../update/mortal.ts'
+import { mortal, storeWhileAlive } from '../update/mortal.ts'
 
 const commandId = 'drill-1'
 
@@ -237,22 +238,14 @@ test('the copy keeps quiet, and cannot be reached nor reach anybody', async () =
   expect(original).toMatch(/appservice\.yaml/)
 })
 
-/** One life that ends at a touch, and then one that lives. */
-async function killedOnce(world: World, place: number, when: 'before' | 'after'): Promise<DrillResult | undefined> {
-  const life = mortalAtChange(place, when)
-  const deps = await world.old.agent(around(life.touch), storeWhileAlive(world.old.fileStore, life))
-  const first = await world.run(deps, {}, aContext(commandId, { signal: life.signal })).catch((error: Error) => error)
-  if (!life.died()) return undefined
-  expect((first as Error).message).toMatch(/killed|dead/)
-  return world.run()
-}
-
 test.each(['before', 'after'] as const)(
   'killed at every change of the host, %s its effect, it comes to the same end and leaves nothing',
   async (when) => {
     for (let place = 1; ; place++) {
       const world = await drilled()
-      const result = await killedOnce(world, place, when)
+      const result = await killedOnce(world.old, { place, when }, (deps, signal) =>
+        world.run(deps, {}, aContext(commandId, signal ? { signal } : {})),
+      )
       if (!result) {
         expect(place).toBeGreaterThan(12)
         return

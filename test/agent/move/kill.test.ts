@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import { moving } from '../simulated/boxes.ts'
-import { mortalAtChange, storeWhileAlive } from '../update/mortal.ts'
+import type { When } from '../update/mortal.ts'
 import {
   aContext,
   address,
@@ -15,27 +15,13 @@ import {
   takeOverPayload,
   twoHosts,
 } from './a-move.ts'
+import { killedOnce } from './killed-once.ts'
 
 // An agent is killed at every place where it changes the world, before and after the touch; the next one knows only what is on disk.
 // Whatever the place, the end is that of an agent that lived, and what people said is there once.
 
 type Two = Awaited<ReturnType<typeof twoHosts>>
 type Run = (deps: Deps, context: ReturnType<typeof aContext>) => Promise<unknown>
-
-type When = 'before' | 'after'
-
-/** One life that dies at its `place`-th change of the host, and another; undefined when there was no such place. */
-async function killedOnce(two: Two, host: MovingHost, place: number, when: When, run: Run): Promise<unknown> {
-  const lived = async (deps: Deps, signal?: AbortSignal) =>
-    moving(two.clock, () => run(deps, aContext('the-command', signal ? { signal } : {})), 5_000)
-  const life = mortalAtChange(place, when)
-  const first = await lived(await host.agent(around(life.touch), storeWhileAlive(host.fileStore, life)), life.signal).catch(
-    (error: Error) => error,
-  )
-  if (!life.died()) return undefined
-  expect((first as Error).message).toMatch(/killed|dead/)
-  return lived(await host.agent())
-}
 
 type Way<World extends Two> = Readonly<{
   given: () => Promise<World>
@@ -53,7 +39,9 @@ async function killedEverywhere<World extends Two>(
 ): Promise<void> {
   for (let place = from; ; place++) {
     const world = await given()
-    const result = await killedOnce(world, host(world), place, when, run(world))
+    const live = (deps: Deps, signal?: AbortSignal) =>
+      moving(world.clock, () => run(world)(deps, aContext('the-command', signal ? { signal } : {})), 5_000)
+    const result = await killedOnce(host(world), { place, when }, live)
     if (result === undefined) {
       expect(place).toBeGreaterThan(places)
       return

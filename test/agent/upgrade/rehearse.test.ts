@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { rehearseUpgrade, sweepRehearsals, upgradeProjects } from '../../../src/agent/upgrade/index.ts'
-import type { UpgradeRehearsal } from '../../../src/core/boxes/index.ts'
-import { aContext, address, around, type Deps, running, twoHosts } from '../move/a-move.ts'
+import { aContext, address, type Deps, running, twoHosts } from '../move/a-move.ts'
+import { killedOnce } from '../move/killed-once.ts'
 import { moving } from '../simulated/boxes.ts'
-import { mortalAtChange, storeWhileAlive } from '../update/mortal.ts'
 
 const commandId = 'upgrade-1'
 const image = 'registry.test/tenantry/postgres:17.6'
@@ -151,22 +150,14 @@ test('the box is free for other commands meanwhile, but not for a second rehears
   expect(seen).toEqual(['BOX_HELD'])
 })
 
-/** One life that ends at a touch, and then one that lives. */
-async function killedOnce(world: World, place: number, when: 'before' | 'after'): Promise<UpgradeRehearsal | undefined> {
-  const life = mortalAtChange(place, when)
-  const deps = await world.old.agent(around(life.touch), storeWhileAlive(world.old.fileStore, life))
-  const first = await world.run(deps, {}, aContext(commandId, { signal: life.signal })).catch((error: Error) => error)
-  if (!life.died()) return undefined
-  expect((first as Error).message).toMatch(/killed|dead/)
-  return world.run()
-}
-
 test.each(['before', 'after'] as const)(
   'killed at every change of the host, %s its effect, it comes to the same end and leaves nothing',
   async (when) => {
     for (let place = 1; ; place++) {
       const world = await rehearsed()
-      const result = await killedOnce(world, place, when)
+      const result = await killedOnce(world.old, { place, when }, (deps, signal) =>
+        world.run(deps, {}, aContext(commandId, signal ? { signal } : {})),
+      )
       if (!result) {
         expect(place).toBeGreaterThan(9)
         return
