@@ -10,6 +10,12 @@ export const ImageRef = z
   .max(300)
   .regex(new RegExp(`^${repository}:${tag}$`), 'must be an image reference with a tag, such as registry.example/synapse:v1.163.2')
 
+/** An image, or a major version of PostgreSQL as a tag of the present repository. */
+export const UpgradeImage = z
+  .string()
+  .max(300)
+  .regex(new RegExp(`^([1-9][0-9]|${repository}:${tag})$`), 'must be an image with a tag, or a major version such as 17')
+
 /** `sha256:` and 64 hex digits. */
 export const Digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hex digits')
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { admin, type Contract, endpoint } from '../contract/index.ts'
+import { UpgradeImage } from './images.ts'
 import { Slug } from './names.ts'
 
 /** Endpoints of upgrades to another major version of PostgreSQL. */
@@ -11,12 +12,9 @@ export const upgradeContract = {
     auth: admin('operator'),
     params: z.object({ slug: Slug }),
     body: z.strictObject({
-      to: z
-        .string()
-        .min(1)
-        .max(300)
-        .optional()
-        .meta({ description: 'An image, or a major version as a tag of the present repository; the default is the image of the manifest' }),
+      to: UpgradeImage.optional().meta({
+        description: 'An image, or a major version as a tag of the present repository; the default is the image of the manifest',
+      }),
     }),
     returns: z.object({ commandId: z.string(), image: z.string() }),
     status: 202,

@@ -71,10 +71,6 @@ export const UpgradeRehearsal = z.object({
 })
 export type UpgradeRehearsal = z.infer<typeof UpgradeRehearsal>
 
-const isMajor = /^[1-9][0-9]$/
-
-/** An image, or a major version as a tag of the repository of the present image: `17`. Undefined for anything else. */
-export function upgradeImage(to: string, present: string): string | undefined {
-  if (isMajor.test(to)) return `${parseImage(present).repository}:${to}`
-  return ImageRef.safeParse(to).data
-}
+/** The image that an `UpgradeImage` names: a major version is a tag of the repository of the present image. */
+export const upgradeImage = (target: string, present: string): string =>
+  target.includes(':') ? target : `${parseImage(present).repository}:${target}`

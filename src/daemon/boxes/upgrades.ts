@@ -64,10 +64,6 @@ async function target(tx: Tx, box: BoxRecord, to: string | undefined): Promise<R
   const listed = targetImage(manifest, box.tier, 'postgres')
   if (to === undefined) return { image: listed, digest: manifest.digests?.[listed] }
   const image = upgradeImage(to, box.report?.services.postgres?.image ?? listed)
-  if (image === undefined)
-    throw problem('VALIDATION', `${JSON.stringify(to)} is neither an image with a tag nor a major version such as 17`, {
-      details: [{ path: 'to', reason: 'must be an image with a tag, or a major version such as 17' }],
-    })
   return { image, digest: manifest.digests?.[image] }
 }
 

@@ -7,6 +7,7 @@ import {
   formerFindings,
   targetFindings,
   type UpgradeFacts,
+  UpgradeImage,
   type UpgradeTarget,
   upgradeImage,
 } from '../../../src/core/boxes/index.ts'
@@ -126,7 +127,7 @@ test('a major version is a tag of the present repository', () => {
   const present = '127.0.0.1:5055/tenantry/postgres:15.18'
   expect(upgradeImage('17', present)).toBe('127.0.0.1:5055/tenantry/postgres:17')
   expect(upgradeImage('registry.example/postgres:18.1', present)).toBe('registry.example/postgres:18.1')
-  for (const wrong of ['', 'postgres', '17 ', '$(id):1', '017', '7']) expect(upgradeImage(wrong, present)).toBeUndefined()
+  for (const wrong of ['', 'postgres', '17 ', '$(id):1', '017', '7']) expect(UpgradeImage.safeParse(wrong).success).toBe(false)
 })
 
 test('files of another major are named', () => {

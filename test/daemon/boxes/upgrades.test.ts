@@ -68,7 +68,9 @@ onBothDialects('rehearsed upgrades', (fresh) => {
     expect(await imageOf({})).toMatch(/postgres:/)
     expect(await imageOf({ to: '18' })).toMatch(/postgres:18$/)
     expect(await imageOf({ to: image })).toBe(image)
-    expect(await refused(api.rehearseUpgrade({ ...north, body: { to: 'newest' } }))).toMatch(/^VALIDATION: .*neither an image/)
+    expect(await refused(api.rehearseUpgrade({ ...north, body: { to: 'newest' } }))).toMatch(
+      /^VALIDATION: .*an image with a tag, or a major/s,
+    )
   })
 
   test('is refused for a box that is observed or not there, for a second one, and while its host is offline', async () => {

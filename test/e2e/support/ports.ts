@@ -14,6 +14,10 @@ export function boxPorts(): Readonly<{ public: number; platform: number; probe: 
   return { public: first, platform: first + 1, probe: first + 2 }
 }
 
+let nextSubnet = turn
+/** The third byte of a subnet of this worker's own: the engine refuses networks that overlap, and two files may start the same stack. */
+export const ownSubnet = (): number => 10 * worker + (nextSubnet++ % 10)
+
 /** `count` consecutive free ports. */
 export async function freePorts(count: number): Promise<number> {
   for (let first = lane + 500 + turn * 50; first + count <= lane + 2_500; first += count) {

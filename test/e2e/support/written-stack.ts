@@ -4,6 +4,7 @@ import { execa } from 'execa'
 import { parse } from 'yaml'
 import { dockerEnvironment, type Testbed } from '../../testbed/testbed.ts'
 import type { ReachableBox } from './conversation.ts'
+import { ownSubnet } from './ports.ts'
 import { eventually } from './programs.ts'
 
 // The stacks of `test/import-stacks` as their owners wrote them, filled in and started the way their owners start them.
@@ -52,6 +53,7 @@ export async function startStack(spec: StackSpec, { testbed, folder, slug, port 
   const chatDomain = `${slug}.test`
   const values: Readonly<Record<string, string>> = {
     ...{ slug, chatDomain, registry, password, port: String(port) },
+    net: String(ownSubnet()),
     synapse: images['synapse-1.157.1'].ref,
     synapseTag: images['synapse-1.157.1'].tag,
     synapseByDigest: `${images['synapse-1.157.1'].repository}@${images['synapse-1.157.1'].digest}`,
