@@ -6,6 +6,7 @@ import { secret } from '../dist/core/kit/index.js'
 import { openSigningKeys } from '../dist/daemon/auth/index.js'
 import { bootstrapDocuments } from '../dist/daemon/bootstrap/bootstrap-documents.js'
 import { migrate, openDatabase } from '../dist/daemon/db/index.js'
+import { nextMaintenance } from '../dist/daemon/maintenance/index.js'
 import { keyring } from '../dist/daemon/sealed/index.js'
 import { authenticateUser } from '../dist/daemon/sessions/index.js'
 import { listUserSessions } from '../dist/daemon/sessions/list-sessions.js'
@@ -49,7 +50,7 @@ async function replica(db, users) {
   }
   const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
   const keys = await openSigningKeys(base, 'platform')
-  const deps = { ...base, keys, revocations, homeservers, roles, rules, windows, spacesOf, modulesOf: async () => [] }
+  const deps = { ...base, keys, revocations, homeservers, roles, rules, windows, spacesOf, nextMaintenance, modulesOf: async () => [] }
   const anyone = () => {
     const user = loggedIn(Math.floor(Math.random() * (users / 5)))
     domains.set(user.tenantId, user.chatDomain)
