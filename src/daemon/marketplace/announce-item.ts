@@ -10,9 +10,10 @@ export const announceTopic = 'marketplace.announce'
 export const announceItem = ({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, itemId: string): Promise<void> =>
   enqueueJob(tx, clock, { topic: announceTopic, payload: { itemId }, key: itemId })
 
-const batch = 200
+/** Tenants per transaction: their own events wait for its end. A commit for each would cost more than all of their rows. */
+const batch = 50
 
-/** One event for each tenant. After a crash a tenant may receive a second one. */
+/** One event for each tenant. After a crash some receive a second one. */
 export const announce =
   ({ db, clock }: Pick<MarketplaceDeps, 'db' | 'clock'>): JobHandler =>
   async (payload, { signal }) => {
@@ -21,10 +22,10 @@ export const announce =
     for (let last = batch; last === batch; ) {
       signal?.throwIfAborted()
       const ids = await tenantIdsAfter(db, { after, limit: batch })
-      for (const tenantId of ids)
-        await db
-          .transaction()
-          .execute((tx) => recordEvent(tx, clock, { tenantId, type: 'marketplace.item_changed', payload: { itemId }, audience: 'tenant' }))
+      await db.transaction().execute(async (tx) => {
+        for (const tenantId of ids)
+          await recordEvent(tx, clock, { tenantId, type: 'marketplace.item_changed', payload: { itemId }, audience: 'tenant' })
+      })
       last = ids.length
       after = ids.at(-1) ?? after
     }

@@ -88,9 +88,10 @@ async function publish({ clock, tx }: WithTx<Deps>, actor: Actor, { moduleId, ve
 
 const Announced = z.object({ moduleId: z.string(), versions: z.array(z.string()), type: z.enum(['module.withdrawn', 'module.restored']) })
 
-const batch = 200
+/** Tenants per transaction: their own events wait for its end. A commit for each would cost more than all of their rows. */
+const batch = 50
 
-/** One event for each tenant with an active module of these versions. After a crash a tenant may receive a second one. */
+/** One event for each tenant with an active module of these versions. After a crash some receive a second one. */
 export const announce =
   ({ db, clock }: Pick<ModulesDeps, 'db' | 'clock'>): JobHandler =>
   async (payload, { signal }) => {
@@ -108,10 +109,10 @@ export const announce =
         .orderBy('tenant_id')
         .limit(batch)
         .execute()
-      for (const { tenant_id: tenantId, version } of rows)
-        await db
-          .transaction()
-          .execute((tx) => recordEvent(tx, clock, { tenantId, type, payload: { moduleId, version }, audience: 'tenant' }))
+      await db.transaction().execute(async (tx) => {
+        for (const { tenant_id: tenantId, version } of rows)
+          await recordEvent(tx, clock, { tenantId, type, payload: { moduleId, version }, audience: 'tenant' })
+      })
       last = rows.length
       after = rows.at(-1)?.tenant_id ?? after
     }
