@@ -1,5 +1,5 @@
 import { boxCommands, type LogBatch, type LogLine, type Service } from '../../core/boxes/index.ts'
-import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { type Clock, isoNow, makeWatcher } from '../../core/kit/index.ts'
 import type { CommandContext, CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.ts'
 import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
 import { comparable, inOrder, logLines, parseLogLine } from './logs.ts'
@@ -7,7 +7,6 @@ import { logRedactor } from './redact-logs.ts'
 
 type Deps = Readonly<{ clock: Clock; engine: ContainerEngine; boxes: LocalBoxes }>
 
-const tickMs = 200
 /** Lines are sent together, at most this often. */
 const paceMs = 1_000
 /** Without lines an empty batch asks whether the follower is still there. */
@@ -17,6 +16,8 @@ const patienceMs = 20_000
 /** With the pace this is the limit of bytes per second. */
 const maxPendingBytes = 64 * 1024
 const maxBatchLines = 1_000
+/** A service that writes more than can be sent is read again so often. */
+const fullMs = 200
 /** When the services write more than can be sent, lines this old are left out. */
 const maxLagMs = 5_000
 /** Pause before the log of a container is read again that stopped or was replaced. */
@@ -47,6 +48,8 @@ export const followLogs =
 
 /** Lines that were read and not sent yet, without secrets. */
 class PendingLines {
+  /** Notifies of each line. */
+  readonly added = makeWatcher()
   readonly #redact: (line: LogLine) => LogLine
   #lines: LogLine[] = []
   #bytes = 0
@@ -68,10 +71,12 @@ class PendingLines {
     const shown = this.#redact(line)
     this.#lines.push(shown)
     this.#bytes += bytesOf(shown)
+    this.added.notify()
   }
 
   leaveOut(): void {
     this.#leftOut = true
+    this.added.notify()
   }
 
   /** Takes the lines of one batch; `back` returns what was not sent. */
@@ -107,8 +112,10 @@ async function sendAll(
   let acceptedMs = clock.monotonicMs()
   while (!signal.aborted) {
     const nowMs = clock.monotonicMs()
-    if (nowMs - sentMs < (pending.isEmpty ? keepAliveMs : paceMs)) {
-      await clock.sleep(tickMs, signal)
+    const untilMs = sentMs + (pending.isEmpty ? keepAliveMs : paceMs)
+    if (nowMs < untilMs) {
+      if (pending.isEmpty) await pending.added.wait(clock, untilMs - nowMs, signal)
+      else await clock.sleep(untilMs - nowMs, signal)
       continue
     }
     sentMs = nowMs
@@ -147,7 +154,7 @@ async function readContainer(
     const line = parseLogLine(service, text)
     if (!line || comparable(line.at) <= comparable(since)) continue
     const isWaiting = pending.isFull
-    while (pending.isFull && !signal.aborted) await clock.sleep(tickMs, signal)
+    while (pending.isFull && !signal.aborted) await clock.sleep(fullMs, signal)
     if (signal.aborted) break
     if (isWaiting && clock.now().getTime() - Date.parse(line.at) > maxLagMs) {
       pending.leaveOut()
