@@ -4,17 +4,19 @@ const host = '(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?/)?'
 const repository = `${host}[a-z0-9]+(?:[._/-][a-z0-9]+)*`
 const tag = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}'
 
+const reference = `${repository}:${tag}`
+
 /** `repository:tag`, without shell characters. The digest is separate: Docker ignores a tag beside one. */
 export const ImageRef = z
   .string()
   .max(300)
-  .regex(new RegExp(`^${repository}:${tag}$`), 'must be an image reference with a tag, such as registry.example/synapse:v1.163.2')
+  .regex(new RegExp(`^${reference}$`), 'must be an image reference with a tag, such as registry.example/synapse:v1.163.2')
 
 /** An image, or a major version of PostgreSQL as a tag of the present repository. */
 export const UpgradeImage = z
   .string()
   .max(300)
-  .regex(new RegExp(`^([1-9][0-9]|${repository}:${tag})$`), 'must be an image with a tag, or a major version such as 17')
+  .regex(new RegExp(`^([1-9][0-9]|${reference})$`), 'must be an image with a tag, or a major version such as 17')
 
 /** `sha256:` and 64 hex digits. */
 export const Digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hex digits')

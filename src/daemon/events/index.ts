@@ -13,7 +13,7 @@ export { makeEventStreams } from './event-streams.ts'
 export { eventsRoutes } from './events.routes.ts'
 export { forgetEvents } from './forget-events.ts'
 export { openEvents } from './open-events.ts'
-export { recordEvent, recordEvents, recordInternalEvent, recordModuleEvents, streamOf } from './record-event.ts'
+export { recordEvent, recordEvents, recordForTenants, recordInternalEvent, recordModuleEvents, streamOf } from './record-event.ts'
 export type { TenantIdOf } from './tail-events.ts'
 
 export const eventsFeature = feature<Parameters<typeof eventsRoutes>[0] & Parameters<typeof eventLoops>[0]>({

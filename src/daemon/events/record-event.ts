@@ -1,6 +1,6 @@
 import type { Audience, ModuleEventPayload, ModuleEventType, PayloadOf, TenantEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, appendEvents, type Tx, type Write, writeWithEvents } from '../db/index.ts'
+import { appendEvent, appendEvents, type Db, type Tx, type Write, writeWithEvents } from '../db/index.ts'
 
 /** A tenant's events are one stream. */
 export const streamOf = (tenantId: string): string => `tenant:${tenantId}`
@@ -24,6 +24,28 @@ export const recordEvent = <Type extends TenantEventType>(
   clock: Clock,
   { tenantId, source = 'core', type, payload, audience }: Happened<Type>,
 ): Promise<number> => appendEvent(tx, clock, { stream: streamOf(tenantId), source, eventType: type, payload, tenantId, audience })
+
+/** Tenants per transaction: their own events wait for its end. A commit for each would cost more than all of their rows. */
+const tenantsPerCommit = 50
+
+/** Events of different tenants, by the id of the tenant; none is at or before `after`. */
+type EventsAfter<Type extends TenantEventType> = (after: string, limit: number) => Promise<readonly Happened<Type>[]>
+
+/** Stores one event for each of many tenants. A job that is repeated after a crash stores some of them twice. */
+export async function recordForTenants<Type extends TenantEventType>(
+  { db, clock }: Readonly<{ db: Db; clock: Clock }>,
+  eventsAfter: EventsAfter<Type>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let page: readonly Happened<Type>[] = []
+  do {
+    signal?.throwIfAborted()
+    page = await eventsAfter(page.at(-1)?.tenantId ?? '', tenantsPerCommit)
+    await db.transaction().execute(async (tx) => {
+      for (const event of page) await recordEvent(tx, clock, event)
+    })
+  } while (page.length === tenantsPerCommit)
+}
 
 type Recorded<Type extends TenantEventType> = Readonly<{
   tenantId: string

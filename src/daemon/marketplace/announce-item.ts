@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
-import { recordEvent } from '../events/index.ts'
+import { recordForTenants } from '../events/index.ts'
 import { tenantIdsAfter } from '../tenants/index.ts'
 import type { MarketplaceDeps } from './deps.ts'
 
@@ -10,23 +10,17 @@ export const announceTopic = 'marketplace.announce'
 export const announceItem = ({ clock }: Pick<MarketplaceDeps, 'clock'>, tx: Tx, itemId: string): Promise<void> =>
   enqueueJob(tx, clock, { topic: announceTopic, payload: { itemId }, key: itemId })
 
-/** Tenants per transaction: their own events wait for its end. A commit for each would cost more than all of their rows. */
-const batch = 50
-
-/** One event for each tenant. After a crash some receive a second one. */
+/** One event for each tenant. */
 export const announce =
-  ({ db, clock }: Pick<MarketplaceDeps, 'db' | 'clock'>): JobHandler =>
+  (deps: Pick<MarketplaceDeps, 'db' | 'clock'>): JobHandler =>
   async (payload, { signal }) => {
     const { itemId } = z.object({ itemId: z.string() }).parse(payload)
-    let after = ''
-    for (let last = batch; last === batch; ) {
-      signal?.throwIfAborted()
-      const ids = await tenantIdsAfter(db, { after, limit: batch })
-      await db.transaction().execute(async (tx) => {
-        for (const tenantId of ids)
-          await recordEvent(tx, clock, { tenantId, type: 'marketplace.item_changed', payload: { itemId }, audience: 'tenant' })
-      })
-      last = ids.length
-      after = ids.at(-1) ?? after
-    }
+    const eventsAfter = async (after: string, limit: number) =>
+      (await tenantIdsAfter(deps.db, { after, limit })).map((tenantId) => ({
+        tenantId,
+        type: 'marketplace.item_changed' as const,
+        payload: { itemId },
+        audience: 'tenant' as const,
+      }))
+    await recordForTenants(deps, eventsAfter, signal)
   }

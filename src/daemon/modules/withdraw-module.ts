@@ -4,7 +4,7 @@ import { type Actor, isoNow, plural, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { enqueueJob, type JobHandler, lockExclusive, type Tx, type WithTx } from '../db/index.ts'
-import { recordEvent } from '../events/index.ts'
+import { recordForTenants } from '../events/index.ts'
 import { chargedApps, tenantsCharged } from './charged-apps.ts'
 import type { ModulesDeps } from './deps.ts'
 import { approvedVersionsOf } from './store/approved-modules.ts'
@@ -88,18 +88,13 @@ async function publish({ clock, tx }: WithTx<Deps>, actor: Actor, { moduleId, ve
 
 const Announced = z.object({ moduleId: z.string(), versions: z.array(z.string()), type: z.enum(['module.withdrawn', 'module.restored']) })
 
-/** Tenants per transaction: their own events wait for its end. A commit for each would cost more than all of their rows. */
-const batch = 50
-
-/** One event for each tenant with an active module of these versions. After a crash some receive a second one. */
+/** One event for each tenant with an active module of these versions. */
 export const announce =
-  ({ db, clock }: Pick<ModulesDeps, 'db' | 'clock'>): JobHandler =>
+  (deps: Pick<ModulesDeps, 'db' | 'clock'>): JobHandler =>
   async (payload, { signal }) => {
     const { moduleId, versions, type } = Announced.parse(payload)
-    let after = ''
-    for (let last = batch; last === batch; ) {
-      signal?.throwIfAborted()
-      const rows = await db
+    const eventsAfter = async (after: string, limit: number) => {
+      const rows = await deps.db
         .selectFrom('module_installations')
         .select(['tenant_id', 'version'])
         .where('module_id', '=', moduleId)
@@ -107,13 +102,14 @@ export const announce =
         .where('version', 'in', versions)
         .where('tenant_id', '>', after)
         .orderBy('tenant_id')
-        .limit(batch)
+        .limit(limit)
         .execute()
-      await db.transaction().execute(async (tx) => {
-        for (const { tenant_id: tenantId, version } of rows)
-          await recordEvent(tx, clock, { tenantId, type, payload: { moduleId, version }, audience: 'tenant' })
-      })
-      last = rows.length
-      after = rows.at(-1)?.tenant_id ?? after
+      return rows.map(({ tenant_id: tenantId, version }) => ({
+        tenantId,
+        type,
+        payload: { moduleId, version },
+        audience: 'tenant' as const,
+      }))
     }
+    await recordForTenants(deps, eventsAfter, signal)
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { forgetEvents } from '../../../src/daemon/events/index.ts'
+import { forgetEvents, recordForTenants } from '../../../src/daemon/events/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aReplica, aToken, happened, type Members, until } from '../../support/event-world.ts'
 
@@ -41,6 +41,24 @@ onBothDialects('stored events', (fresh) => {
     await told(one)
     expect(here.told.map(({ data }) => data?.ids)).toEqual([{ spaceId: 'of t1' }])
     expect(there.told.map(({ data }) => data?.ids)).toEqual([{ spaceId: 'of t2' }])
+  })
+
+  test.each([0, 50, 51, 120])('an event for each of %i tenants is stored once for each', async (count) => {
+    const { db, clock } = await world()
+    const tenants = Array.from({ length: count }, (_, n) => `t${String(n).padStart(3, '0')}`)
+    const eventsAfter = async (after: string, limit: number) =>
+      tenants
+        .filter((tenantId) => tenantId > after)
+        .slice(0, limit)
+        .map((tenantId) => ({
+          tenantId,
+          type: 'marketplace.item_changed' as const,
+          payload: { itemId: 'i' },
+          audience: 'tenant' as const,
+        }))
+    await recordForTenants({ db, clock }, eventsAfter, undefined)
+    const stored = await db.selectFrom('events').select('tenant_id').orderBy('tenant_id').execute()
+    expect(stored.map(({ tenant_id }) => tenant_id)).toEqual(tenants)
   })
 
   test('an event is sent to its audience only, live and on replay', async () => {

@@ -16,7 +16,7 @@ export function boxPorts(): Readonly<{ public: number; platform: number; probe: 
 
 let nextSubnet = turn
 /** The third byte of a subnet of this worker's own: the engine refuses networks that overlap, and two files may start the same stack. */
-export const ownSubnet = (): number => 10 * worker + (nextSubnet++ % 10)
+export const ownSubnet = (): number => 10 * ((worker - 1) % 8) + (nextSubnet++ % 10)
 
 /** `count` consecutive free ports. */
 export async function freePorts(count: number): Promise<number> {
