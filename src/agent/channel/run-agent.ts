@@ -6,13 +6,16 @@ import { openConnection } from './connection.ts'
 import { sendHeartbeats } from './keep-alive.ts'
 import { finishKeyRotation } from './keys.ts'
 import { reportChanges } from './report-changes.ts'
-import { backoffMs, isFatal, retry, spreadMs } from './retry.ts'
+import { backoffMs, isFatal, orAborted, retry, spreadMs } from './retry.ts'
 import type { Session } from './session.ts'
 
 const ours = { newest: protocolVersion, oldest: oldestProtocol }
 
 /** A daemon that shuts down answers long polls at once. */
 const minPollMs = 1000
+
+/** After the signal: what reads a box whose programs hang would hold the drain. */
+const loopsGraceMs = 5000
 
 /**
  * Runs an agent until its signal: resumes stored commands, connects, polls, runs commands and delivers outcomes. Resolves when drained.
@@ -35,7 +38,7 @@ export async function runAgent(deps: AgentDeps): Promise<void> {
     const archives = deps
       .archive?.((body, within) => client.archives({ body }, { signal: within }), signal)
       .catch((err) => deps.log.error({ err }, 'archives are no longer stored'))
-    await Promise.all([runSession(session), reportChanges(session), archives])
+    await untilOver(deps, Promise.all([runSession(session), reportChanges(session), archives]))
   } catch (error) {
     // A rejected agent may stay offline for days; an aborted update would leave its box fenced.
     if (isFatal(error)) await finishChanges(session, deps.signal, error)
@@ -44,6 +47,20 @@ export async function runAgent(deps: AgentDeps): Promise<void> {
     ended.abort()
     await runner.drain()
     await settling
+  }
+}
+
+/** Until the loops end, or for a while after the signal. */
+async function untilOver({ clock, signal }: AgentDeps, loops: Promise<unknown>): Promise<void> {
+  const ended = new AbortController()
+  const late = async () => {
+    await orAborted(loops, signal)
+    if (signal.aborted) await clock.sleep(loopsGraceMs, ended.signal)
+  }
+  try {
+    await Promise.race([loops, late()])
+  } finally {
+    ended.abort()
   }
 }
 

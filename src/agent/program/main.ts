@@ -9,13 +9,19 @@ import type { Machine } from './settings.ts'
 /** Default settings file, so that commands typed on a host use the running agent's settings. */
 const usualSettings = '/etc/tenantry/tenantry-agent.yaml'
 
+/** For what a stopped program still writes. */
+const lastWordsMs = 1000
+
 /** Runs `tenantry-agent`. The first SIGINT or SIGTERM drains it, the second ends it at once. */
 export async function main(): Promise<ExitCode> {
   const ending = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ending.abort())
   const { env, stdin, stdout, stderr } = process
   const machine = { env, stdin, stdout, stderr, signal: ending.signal, clock: systemClock, random: systemRandom, usualSettings }
-  return runProgram(process.argv.slice(2), machine)
+  const exit = await runProgram(process.argv.slice(2), machine)
+  // A call of a program that hangs in a container would hold a stopped agent.
+  if (ending.signal.aborted) setTimeout(() => process.exit(exit), lastWordsMs).unref()
+  return exit
 }
 
 type Work = (machine: Machine, ...input: never[]) => Promise<ExitCode>

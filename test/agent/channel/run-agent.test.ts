@@ -341,6 +341,13 @@ test('on its signal an agent finishes what runs, and takes nothing new', async (
   expect(await status('new')).toBe('queued')
 })
 
+test('what hangs beside the commands, as a program in a container, does not hold the drain', async () => {
+  const { identity, leave } = await anAgent(answer, { watch: () => new Promise(() => undefined) })
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'succeeded')
+  expect(await leave()).toBe('drained')
+})
+
 test('commands that outlast the drain are aborted and stay stored without an outcome', async () => {
   const texts = memoryStore()
   let brokenOffAt = Number.NaN
