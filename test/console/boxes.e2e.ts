@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { BoxRow } from '../../src/core/boxes/index.ts'
 import { openDatabase } from '../../src/daemon/db/index.ts'
+import { openBrowser } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -11,7 +12,6 @@ import {
   type ConsoleStage,
   hover,
   logIn,
-  openBrowser,
   openConsoleStage,
   openPage,
   screenshots,

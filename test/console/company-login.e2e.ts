@@ -10,16 +10,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/daemon/db/index.ts'
 import { freePort } from '../../src/demo/stage.ts'
 import { testbedExists } from '../testbed/testbed.ts'
-import {
-  assertAccessible,
-  assertClean,
-  type ConsolePage,
-  type ConsoleStage,
-  openBrowser,
-  openConsoleStage,
-  openPage,
-  screenshots,
-} from './support.ts'
+import { openBrowser } from './browser.ts'
+import { assertAccessible, assertClean, type ConsolePage, type ConsoleStage, openConsoleStage, openPage, screenshots } from './support.ts'
 
 // A person logs in to the console, and then to a command line, with an account of a real provider of OpenID Connect.
 

@@ -7,7 +7,8 @@ import { enrolHosts, provisionFleet, simulatedAgents } from '../../src/demo/stag
 import { freePort } from '../support/free-port.ts'
 import { realDaemon, type Started } from '../support/real-daemon.ts'
 import { clientOf } from '../support/running-daemon.ts'
-import { assertAccessible, logIn, openBrowser, openPage, screenshots } from './support.ts'
+import { openBrowser } from './browser.ts'
+import { assertAccessible, logIn, openPage, screenshots } from './support.ts'
 
 const account = { name: 'anna', password: 'correct horse battery staple' }
 const boxes = simulatedFleet.boxes.filter(({ host, slug }) => host === 'amsel' && slug !== simulatedFleet.unlucky).slice(0, 3)

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -9,7 +10,6 @@ import {
   type ConsolePage,
   type ConsoleStage,
   logIn,
-  openBrowser,
   openConsoleStage,
   openPage,
   screenshots,

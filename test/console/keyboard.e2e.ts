@@ -1,5 +1,6 @@
 import { type Browser, devices } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -7,7 +8,6 @@ import {
   type ConsolePage,
   type ConsoleStage,
   logIn,
-  openBrowser,
   openConsoleStage,
   openPage,
   screenshots,

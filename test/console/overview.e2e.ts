@@ -1,16 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  anAccountOf,
-  assertAccessible,
-  assertClean,
-  type ConsoleStage,
-  logIn,
-  openBrowser,
-  openConsoleStage,
-  openPage,
-  screenshots,
-} from './support.ts'
+import { openBrowser } from './browser.ts'
+import { anAccountOf, assertAccessible, assertClean, type ConsoleStage, logIn, openConsoleStage, openPage, screenshots } from './support.ts'
 
 let stage: ConsoleStage
 let browser: Browser

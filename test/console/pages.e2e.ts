@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
+import { openBrowser } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -10,7 +11,6 @@ import {
   type ConsolePage,
   type ConsoleStage,
   logIn,
-  openBrowser,
   openConsoleStage,
   openPage,
   screenshots,

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { openBrowser } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -10,7 +11,6 @@ import {
   type ConsoleStage,
   hover,
   logIn,
-  openBrowser,
   openConsoleStage,
   openPage,
   screenshots,

@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -8,7 +9,6 @@ import {
   type ConsoleStage,
   hover,
   logIn,
-  openBrowser,
   openConsoleStage,
   openPage,
   screenshots,

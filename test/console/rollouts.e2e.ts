@@ -3,6 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/node/index.ts'
 import { tenantry } from '../support/command-line.ts'
+import { openBrowser } from './browser.ts'
 import {
   anAccountOf,
   assertAccessible,
@@ -11,7 +12,6 @@ import {
   type ConsoleStage,
   hover,
   logIn,
-  openBrowser,
   openConsoleStage,
   openPage,
   screenshots,

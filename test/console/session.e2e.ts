@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { anAccountOf, assertClean, type ConsoleStage, logIn, openBrowser, openConsoleStage, openPage } from './support.ts'
+import { openBrowser } from './browser.ts'
+import { anAccountOf, assertClean, type ConsoleStage, logIn, openConsoleStage, openPage } from './support.ts'
 
 const hostile = `<img src=x onerror="document.title='taken'"><b>"'`
 

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AxeResults } from 'axe-core'
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { AdminRole } from '../../src/core/contract/index.ts'
 import { createAccountWithPassword } from '../../src/daemon/admin/index.ts'
@@ -73,14 +73,8 @@ export async function anAccountOf(stage: Stage, role: AdminRole): Promise<Readon
 type Seen = { violations: string[]; errors: string[] }
 export type ConsolePage = Page & Readonly<{ seen: Seen }>
 
-export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
-
-/**
- * The browser reports each refused call; a test that expects one names it. It also ends what it loads when the network of the machine changes, as
- * with each container of the tests beside this one; the console loads itself again then.
- */
-const expected = /Failed to load resource|Failed to fetch dynamically imported module/
+/** The browser reports each refused call; a test that expects one names it. */
+const expected = /Failed to load resource/
 
 /** A page that records violations of the content security policy and errors in its console. `assertClean` fails on any. */
 export async function openPage(browser: Browser, options: Parameters<Browser['newContext']>[0] = {}): Promise<ConsolePage> {

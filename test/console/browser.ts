@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { type Browser, chromium } from 'playwright-core'
+
+const executable = process.env.CHROMIUM ?? '/usr/bin/chromium'
+const args = ['--no-sandbox']
+let opened = 0
+
+/**
+ * A browser in a network namespace of its own: Chromium ends all that it loads when an address of its machine comes or goes, as with each container
+ * of the tests beside this one. A SOCKS proxy of this process leads out. Without root it shares the machine's network.
+ */
+export async function openBrowser(): Promise<Browser> {
+  if (process.getuid?.() !== 0) return chromium.launch({ executablePath: executable, args })
+  const network = `tenantry-${process.pid}-${++opened}`
+  const folder = await mkdtemp(join(tmpdir(), 'tenantry-browser-'))
+  const remove = async () => {
+    await rm(folder, { recursive: true, force: true })
+    await execa('ip', ['netns', 'delete', network], { reject: false })
+  }
+  try {
+    await execa('ip', ['netns', 'add', network])
+    await execa('ip', ['-n', network, 'link', 'set', 'lo', 'up'])
+    const executablePath = join(folder, 'chromium')
+    await writeFile(executablePath, `#!/bin/sh\nexec ip netns exec ${network} ${executable} "$@"\n`, { mode: 0o700 })
+    const { server, port } = await listenIn(network)
+    server.on('connection', serveSocks)
+    const browser = await chromium.launch({ executablePath, args, proxy: { server: `socks5://127.0.0.1:${port}` } })
+    browser.once('disconnected', () => {
+      server.close()
+      void remove()
+    })
+    return browser
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+const listener = `require('node:net').createServer().listen(0, '127.0.0.1', function () {
+  process.send(this.address().port, this)
+})`
+
+/** A socket keeps the namespace in which it was made: a process in there makes it and hands it over. */
+async function listenIn(network: string): Promise<Readonly<{ server: Server; port: number }>> {
+  const maker = spawn('ip', ['netns', 'exec', network, process.execPath, '--eval', listener], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const received = once(maker, 'message')
+  const ended = once(maker, 'exit')
+  const died = ended.then(() => Promise.reject(new Error(`nothing listens in ${network}`)))
+  died.catch(() => undefined)
+  const [port, server] = (await Promise.race([received, died])) as [number, Server]
+  // It would accept connections too.
+  maker.kill()
+  await ended
+  return { server, port }
+}
+
+const [version, noAuth, ipv4, name, succeeded, refused] = [5, 0, 1, 3, 0, 5]
+
+/** RFC 1928: names, addresses of IP version 4, no login. */
+async function serveSocks(client: Socket): Promise<void> {
+  client.on('error', () => client.destroy())
+  let received = Buffer.alloc(0)
+  client.on('data', (part) => {
+    received = Buffer.concat([received, part])
+  })
+  const read = async (bytes: number): Promise<Buffer> => {
+    while (received.length < bytes) await once(client, 'data')
+    const part = received.subarray(0, bytes)
+    received = received.subarray(bytes)
+    return part
+  }
+  const [, methods = 0] = await read(2)
+  await read(methods)
+  client.write(Buffer.from([version, noAuth]))
+  const [, , , kind] = await read(4)
+  if (kind !== ipv4 && kind !== name) return void client.destroy()
+  const host = kind === ipv4 ? [...(await read(4))].join('.') : (await read((await read(1)).readUInt8())).toString()
+  const port = (await read(2)).readUInt16BE()
+  const answer = (code: number) => client.write(Buffer.from([version, code, 0, ipv4, 0, 0, 0, 0, 0, 0]))
+  const target = connect({ host, port, noDelay: true })
+  target.once('connect', () => {
+    client.removeAllListeners('data')
+    answer(succeeded)
+    client.setNoDelay(true)
+    client.pipe(target).pipe(client)
+  })
+  target.on('error', () => {
+    if (target.connecting) answer(refused)
+    client.destroy()
+  })
+  target.on('close', () => client.destroy())
+  client.on('close', () => target.destroy())
+}
