@@ -53,11 +53,11 @@ const retained =
 
 /**
  * The newest snapshot of the data of this box that can be restored: one that no command reported may have no dump. Data that a restore replaced is used
- * only where there is no other. The restored snapshot may be of a former box of the tenant.
+ * only where there is no other.
  */
 export async function newestRestorable(db: DbOrTx, { id, tenantId }: SnapshotOwner): Promise<SnapshotRow | undefined> {
   const last = await lastRestoreOf(db, { id })
-  const rows = (await snapshotsOf(db, [tenantId])).filter(({ box_id, snapshot_id }) => box_id === id || snapshot_id === last?.snapshot_id)
+  const rows = (await snapshotsOf(db, [tenantId])).filter(({ box_id }) => box_id === id)
   const snapshots = rows.map(retained(await newestProofs(db, [tenantId])))
   const unrecorded = (await unrecordedTimes(db, [tenantId])).get(tenantId)
   const byId = new Map(rows.map((row) => [row.snapshot_id, row]))
