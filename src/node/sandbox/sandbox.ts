@@ -13,7 +13,7 @@ const graceMs = 250
 const maxWaiting = 1000
 /** Memory of a thread beside that of its interpreter. */
 const heapMb = 64
-/** An entry of a list is a row that the host reads twice and writes as JSON, however small it is: it passes as slowly as so many bytes. */
+/** An entry of a list is a row that the host reads twice and writes as JSON, however small it is: it counts at least this for the pace. */
 const entryBytes = 250
 /** Calls of one run, before other work of the thread gets its turn. */
 const sliceMs = 4
