@@ -31,8 +31,7 @@ export const snapshotsJobs = (deps: SnapshotsDeps): Cron[] => {
       {
         key: 'snapshot-daily',
         expression: '15 1 * * *',
-        description:
-          'Queue a snapshot of every managed box whose newest is older than 20 h or than its last restore, one at a time per host',
+        description: 'Queue a snapshot of every managed box whose newest is older than 20 h or its last restore, one at a time per host',
       },
       daily,
     ),
