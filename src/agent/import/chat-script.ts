@@ -4,7 +4,7 @@
 export const python = (script: string): string[] => ['python3', '-B', '-c', script]
 
 const library = String.raw`
-import datetime, importlib.metadata, ipaddress, json, math, os, re, socket, ssl, struct
+import ast, datetime, glob, importlib.metadata, importlib.util, ipaddress, json, math, os, re, socket, ssl, struct
 import yaml
 
 def commands():
@@ -152,6 +152,25 @@ def signing_keys(merged, folder):
     except OSError:
         return []
 
+# Also 'rc_login.address', which reads rc_login.
+def named_in_code():
+    spec = importlib.util.find_spec('synapse.config')
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    names = set()
+    for path in glob.glob(os.path.join(list(spec.submodule_search_locations)[0], '**', '*.py'), recursive=True):
+        with open(path, encoding='utf-8') as f:
+            tree = ast.parse(f.read())
+        names |= {node.value.split('.')[0] for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return names
+
+def unread(merged):
+    try:
+        names = named_in_code()
+    except Exception:
+        names = None
+    return [] if names is None else [key for key in merged if key not in names]
+
 def main_process():
     running = [(pid, args, app_of(args)) for pid, args in commands()]
     found = [(pid, args, app) for pid, args, app in running if app]
@@ -171,7 +190,7 @@ def main_process():
     return pid, apps, cwd, config, merged, folder
 
 def secret_values(merged, cwd):
-    for key in ('macaroon_secret_key', 'form_secret', 'registration_shared_secret'):
+    for key in ('macaroon_secret_key', 'form_secret', 'registration_shared_secret', 'turn_shared_secret'):
         value = merged.get(key)
         if value is None and merged.get(key + '_path'):
             with open(os.path.join(cwd, merged[key + '_path'])) as f:
@@ -189,7 +208,8 @@ def secrets():
 def survey():
     main = main_process()
     if main is None:
-        return None
+        workers = [app for app in (app_of(args) for _, args in commands()) if app]
+        return {'workers': workers} if workers else None
     pid, apps, cwd, config, merged, folder = main
     held = [':'.join(key[:2]) for key in signing_keys(merged, folder)]
     listeners = [one for one in merged.get('listeners') or [] if isinstance(one, dict) and one.get('type', 'http') == 'http']
@@ -200,7 +220,7 @@ def survey():
     places = [os.path.normpath(os.path.join(base, media)) for base in (cwd, folder, '/data')]
     args_of = (merged.get('database') or {}).get('args') or {}
     return {
-        'version': version(header), 'startedAt': started(pid), 'apps': apps, 'config': config,
+        'version': version(header), 'startedAt': started(pid), 'apps': apps, 'config': config, 'unread': unread(merged),
         'keyApiName': next((body.get('server_name') for status, body, _ in keys if status == 200 and isinstance(body, dict)), None),
         'clientApiAnswers': header != '', 'signingKeyId': held[0] if held else None, 'otherSigningKeyIds': held[1:], 'connections': list(connections()),
         'mediaPath': next((place for place in places if os.path.isdir(place)), places[0]),

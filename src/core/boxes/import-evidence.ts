@@ -19,8 +19,12 @@ export type ChatEvidence = Readonly<{
   startedAt: string
   /** Applications of the running processes, such as `synapse.app.homeserver`. */
   apps: readonly string[]
+  /** Containers of the stack with worker processes of the same chat server. */
+  workers: readonly string[]
   /** In the order in which the chat server reads them. */
   config: readonly ChatConfigFile[]
+  /** Settings of the top level that its own code never names: they have no effect. */
+  unread: readonly string[]
   /** Server name by the key API; null where the chat server does not offer it. */
   keyApiName: string | null
   clientApiAnswers: boolean
