@@ -26,7 +26,7 @@ const groups = {
       ...['allow_public_rooms_over_federation', 'send_federation', 'ip_range_blacklist', 'ip_range_whitelist', 'limit_remote_rooms'],
       ...['allow_device_name_lookup_over_federation', 'serve_server_wellknown', 'allow_profile_lookup_over_federation'],
       ...['key_refresh_interval', 'prevent_media_downloads_from', 'remote_media_download_burst_count', 'remote_media_download_per_second'],
-      ...['perspectives'],
+      ...['federation', 'perspectives'],
     ],
     prefixes: ['federation_'],
     consequence: 'users of other servers no longer reach rooms here, and users here no longer reach rooms of other servers',
@@ -38,12 +38,12 @@ const groups = {
   sso: {
     keys: [
       ...['oidc_providers', 'oidc_config', 'oidc_enabled', 'saml2_config', 'saml2_enabled', 'cas_config', 'sso', 'jwt_config'],
-      ...['ui_auth', 'login_via_existing_session'],
+      'login_via_existing_session',
     ],
     consequence: 'logins through this provider end: users without a password cannot log in until they get one',
   },
   modules: {
-    keys: ['modules', 'password_providers', 'spam_checker', 'third_party_event_rules', 'auto_accept_invites', 'background_updates'],
+    keys: ['modules', 'password_providers', 'spam_checker', 'third_party_event_rules', 'auto_accept_invites'],
     consequence: 'its checks and functions end',
   },
   'storage-provider': {
@@ -104,11 +104,12 @@ export type DropGroup = keyof typeof groups
 
 export const consequenceOf = (name: DropGroup): string => groups[name].consequence
 
-export function groupOf(key: string): DropGroup | undefined {
-  return (Object.entries(groups) as [DropGroup, Group][]).find(
-    ([, { keys, prefixes = [] }]) => keys.includes(key) || prefixes.some((prefix) => key.startsWith(prefix)),
-  )?.[0]
-}
+const named = Object.entries(groups) as [DropGroup, Group][]
+
+/** A key by its name goes before a prefix. */
+export const groupOf = (key: string): DropGroup | undefined =>
+  (named.find(([, { keys }]) => keys.includes(key)) ??
+    named.find(([, { prefixes = [] }]) => prefixes.some((prefix) => key.startsWith(prefix))))?.[0]
 
 /** Keys for which false or nothing is the deviation and true the default. */
 const onByDefault = ['start_pushers', 'enable_media_repo', 'send_federation', 'federation_verify_certificates']

@@ -54,6 +54,7 @@ const carried = new Set([
   ...['request_token_inhibit_3pid_errors', 'auto_join_rooms_for_guests', 'restrict_public_rooms_to_local_users', 'user_types'],
   ...['mau_trial_days', 'mau_appservice_trial_days', 'mau_limit_alerting', 'mau_stats_only', 'mau_limit_reserved_threepids'],
   ...['hs_disabled', 'hs_disabled_message', 'server_context', 'user_agent_suffix', 'matrix_rtc', 'next_link_domain_whitelist'],
+  ...['ui_auth', 'background_updates'],
   ...[
     'enable_authenticated_media',
     'max_pending_media_uploads',
