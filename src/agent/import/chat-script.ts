@@ -195,7 +195,8 @@ def secret_values(merged, cwd):
         if value is None and merged.get(key + '_path'):
             with open(os.path.join(cwd, merged[key + '_path'])) as f:
                 value = f.read().strip()
-        yield key, None if value is None else str(value)
+        # Synapse takes an empty one for none.
+        yield key, None if value in (None, '') else str(value)
 
 def secrets():
     main = main_process()

@@ -113,7 +113,7 @@ type MediaDeps = SurveyDeps & Readonly<{ signal: AbortSignal }>
 /** `printed`: the answer to `mediaSql`. */
 async function mediaEvidence(
   { engine, signal }: MediaDeps,
-  { container, mediaPath }: RunningChat,
+  { container, mediaPath, workers }: RunningChat,
   printed: string,
 ): Promise<MediaEvidence> {
   const folder = hostPathOf(container, mediaPath)
@@ -121,6 +121,12 @@ async function mediaEvidence(
     throw problem(
       'BOX_UNHEALTHY',
       `The media in ${mediaPath} of ${container.name} are in no volume. fix: copy them into a volume and mount it at ${mediaPath}`,
+    )
+  const elsewhere = workers.find((worker) => ![undefined, folder].includes(hostPathOf(worker, mediaPath)))
+  if (elsewhere)
+    throw problem(
+      'BOX_UNHEALTHY',
+      `${elsewhere.name} has another folder at ${mediaPath} than ${container.name}, so media are in both. fix: move them into one, and mount that in both`,
     )
   const listed = Listed.safeParse(asJson(printed))
   if (!listed.success) throw problem('BOX_UNHEALTHY', 'The database names its media in an unexpected way', { cause: listed.error })

@@ -92,20 +92,24 @@ function droppedMedia({ missing, damaged, checked, named }: MediaEvidence): Drop
   ]
 }
 
+export const usesSqlite = (settings: readonly EffectiveSetting[]): boolean =>
+  settings.some(({ key, value }) => key === 'database' && (value as { name?: unknown } | null)?.name === 'sqlite3')
+
 /** An entrypoint may write the files first, in the process that then becomes the chat server. */
 const entrypointMs = 60_000
 
 export function chatBlockers(chat: ChatEvidence, target: string): string[] {
   const { version, config, startedAt, clientApiAnswers } = chat
   const changed = config.filter(({ changedAt }) => Date.parse(changedAt) > Date.parse(startedAt) + entrypointMs)
-  const database = effectiveSettings(config).get('database')?.value as { name?: unknown } | undefined
   return [
     ...(clientApiAnswers ? [] : [`The chat server in ${chat.container} does not answer. fix: repair it, then plan again`]),
     ...changed.map(
       ({ path }) =>
         `${path} was changed after the chat server started, so it may run with other settings. fix: restart the chat server, or undo the change`,
     ),
-    ...(database?.name === 'sqlite3' ? ['The chat server uses SQLite. fix: port it to PostgreSQL with synapse_port_db first'] : []),
+    ...(usesSqlite([...effectiveSettings(config).values()])
+      ? ['The chat server uses SQLite. fix: port it to PostgreSQL with synapse_port_db first']
+      : []),
     ...(version === null ? ['The version of the chat server is unknown. fix: run an official image'] : []),
     ...(version !== null && isOlder('synapse', target, version)
       ? [

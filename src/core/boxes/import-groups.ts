@@ -135,5 +135,5 @@ const switches: readonly Readonly<{ main: string; keys: RegExp }>[] = [
 ]
 
 /** True where the setting that it belongs to is off. */
-export const isSwitchedOff = (key: string, valueOf: (key: string) => unknown): boolean =>
-  switches.some(({ main, keys }) => main !== key && keys.test(key) && valueOf(main) !== true)
+export const isSwitchedOff = (key: string, settingOf: (key: string) => unknown): boolean =>
+  switches.some(({ main, keys }) => main !== key && keys.test(key) && settingOf(main) !== true)

@@ -7,6 +7,7 @@ import {
   nameBlockers,
   serverNameIn,
   unusedWarnings,
+  usesSqlite,
   warningsOf,
   workersOf,
 } from './import-checks.ts'
@@ -77,7 +78,8 @@ export function planImport({ evidence, chatDomain, versions, drop }: Input): Imp
   }))
   const space = spaceFor(evidence)
   const blockers = [
-    ...[chat, database, media, ...(objects ? [objects] : [])].flatMap((part) =>
+    // A file as its database is in no server.
+    ...[chat, ...(usesSqlite(settings) ? [] : [database]), media, ...(objects ? [objects] : [])].flatMap((part) =>
       'failure' in part && part.failure !== '' ? [part.failure] : [],
     ),
     ...of.blockers,

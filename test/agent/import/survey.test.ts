@@ -101,6 +101,13 @@ test('workers in containers of their own stop with the chat server: they would a
   expect(stack).toMatchObject({ last: [{ name: 'linden-sql-1' }], stopped: [{ name: 'linden-worker-1' }, { name: 'linden-matrix-1' }] })
 })
 
+test('media of a worker in a folder of its own are refused: they would be left behind', async () => {
+  const mounted = (source: string) => aContainer('worker', '10.0.0.4', { mounts: [{ source, target: '/data' }] })
+  const { evidence } = await surveyOf({}, [chat, postgres, mounted('/srv/other')])
+  expect(evidence.media).toMatchObject({ failure: expect.stringMatching(/^linden-worker-1 has another folder at .* fix: /) })
+  expect((await surveyOf({}, [chat, postgres, mounted('/srv/chat')])).evidence.media).not.toHaveProperty('failure')
+})
+
 test('a role that may not read all is found before the chat is asked for its rows', async () => {
   const { evidence } = await surveyOf({ database: { unreadable: ['events'] }, rows: { rows: 'permission denied' } })
   expect(evidence.database).toMatchObject({ unreadable: ['events'], rows: { events: 0 } })

@@ -174,7 +174,11 @@ const cases: [string, Partial<ImportEvidence>, RegExp][] = [
   ['a newer PostgreSQL', { database: aDatabase({ version: '17.2' }) }, /runs PostgreSQL 17\.2; the manifest has 16\.14/],
   ['an encoding that is not UTF8', { database: aDatabase({ encoding: 'SQL_ASCII' }) }, /has the encoding SQL_ASCII/],
   ['a database without tables', { database: aDatabase({ missingTables: ['events'], schemaVersion: null }) }, /not one of Synapse: events/],
-  ['SQLite', configured({ database: { name: 'sqlite3' } }), /uses SQLite\. fix: port it/],
+  [
+    'SQLite',
+    { ...configured({ database: { name: 'sqlite3' } }), database: { failure: 'The database is in no container' }, media: { failure: '' } },
+    /uses SQLite\. fix: port it/,
+  ],
   [
     'a file that was edited since the start',
     { chat: aChat({ config: [aConfigFile({ server_name: 'linden.test' }, { changedAt: '2026-02-01T00:05:00+00:00' })] }) },
