@@ -140,11 +140,13 @@ def version(header):
     except importlib.metadata.PackageNotFoundError:
         return None
 
-def signing_keys(merged, folder):
+# A path that is given counts from the working folder, the usual name from the folder of the last file.
+def signing_keys(merged, cwd, folder):
     given = merged.get('signing_key')
     try:
         if given is None:
-            with open(os.path.join(folder, merged.get('signing_key_path') or f"{merged.get('server_name')}.signing.key")) as f:
+            path = merged.get('signing_key_path')
+            with open(os.path.join(cwd, path) if path else os.path.join(folder, f"{merged.get('server_name')}.signing.key")) as f:
                 given = f.read()
         lines = given if isinstance(given, list) else str(given).splitlines()
         words = [str(line).split() for line in lines]
@@ -185,7 +187,7 @@ def main_process():
         cwd = os.getcwd()
     config = list(config_files(cwd, options(args, '--config-path', '-c')))
     merged = {key: one['value'] for file in config for key, one in file['settings'].items()}
-    folders = options(args, '--config-directory')
+    folders = options(args, '--keys-directory') + options(args, '--config-directory')
     folder = os.path.join(cwd, folders[-1]) if folders else os.path.dirname(config[-1]['path']) if config else cwd
     return pid, apps, cwd, config, merged, folder
 
@@ -203,7 +205,7 @@ def secrets():
     if main is None:
         return None
     _, _, cwd, _, merged, folder = main
-    keys = signing_keys(merged, folder)
+    keys = signing_keys(merged, cwd, folder)
     return {'signingKey': keys[0] if keys else None, 'otherSigningKeys': keys[1:], **dict(secret_values(merged, cwd))}
 
 def survey():
@@ -212,17 +214,20 @@ def survey():
         workers = [app for app in (app_of(args) for _, args in commands()) if app]
         return {'workers': workers} if workers else None
     pid, apps, cwd, config, merged, folder = main
-    held = [':'.join(key[:2]) for key in signing_keys(merged, folder)]
+    held = [':'.join(key[:2]) for key in signing_keys(merged, cwd, folder)]
     listeners = [one for one in merged.get('listeners') or [] if isinstance(one, dict) and one.get('type', 'http') == 'http']
     clients = [ask(one, '/_matrix/client/versions') for one in listeners if 'client' in names_of(one)]
     keys = [ask(one, '/_matrix/key/v2/server') for one in listeners if {'keys', 'federation'} & set(names_of(one))]
     header = next((head for status, _, head in clients if status == 200), '')
+    known = next((body for status, body, _ in keys if status == 200 and isinstance(body, dict)), {})
+    if held and known.get('verify_keys') and held[0] not in known['verify_keys']:
+        held = []
     media = merged.get('media_store_path') or 'media_store'
     places = [os.path.normpath(os.path.join(base, media)) for base in (cwd, folder, '/data')]
     args_of = (merged.get('database') or {}).get('args') or {}
     return {
         'version': version(header), 'startedAt': started(pid), 'apps': apps, 'config': config, 'unread': unread(merged),
-        'keyApiName': next((body.get('server_name') for status, body, _ in keys if status == 200 and isinstance(body, dict)), None),
+        'keyApiName': known.get('server_name'),
         'clientApiAnswers': header != '', 'signingKeyId': held[0] if held else None, 'otherSigningKeyIds': held[1:], 'connections': list(connections()),
         'mediaPath': next((place for place in places if os.path.isdir(place)), places[0]),
         'database': {key: str(args_of[key]) for key in ('host', 'dbname', 'database', 'user') if args_of.get(key) is not None},

@@ -110,6 +110,11 @@ export function chatBlockers(chat: ChatEvidence, target: string): string[] {
     ...(usesSqlite([...effectiveSettings(config).values()])
       ? ['The chat server uses SQLite. fix: port it to PostgreSQL with synapse_port_db first']
       : []),
+    ...(chat.signingKeyId === null
+      ? [
+          'The file that the configuration names does not have the signing key that the chat server uses. fix: set signing_key_path to the file in use, and restart the chat server',
+        ]
+      : []),
     ...(version === null ? ['The version of the chat server is unknown. fix: run an official image'] : []),
     ...(version !== null && isOlder('synapse', target, version)
       ? [

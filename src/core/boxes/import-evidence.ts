@@ -28,7 +28,7 @@ export type ChatEvidence = Readonly<{
   /** Server name by the key API; null where the chat server does not offer it. */
   keyApiName: string | null
   clientApiAnswers: boolean
-  /** Id of the signing key that the chat server uses; null where its file cannot be read. */
+  /** Id of the signing key that the chat server uses; null where its file cannot be read, or the key API has another one. */
   signingKeyId: string | null
   /** Further keys of the same file: the chat server publishes them, and signs with the first one. */
   otherSigningKeyIds: readonly string[]
