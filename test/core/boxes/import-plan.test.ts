@@ -170,7 +170,11 @@ const cases: [string, Partial<ImportEvidence>, RegExp][] = [
   ['accounts of another name', { database: aDatabase({ accountDomains: ['linden.test', 'old.test'] }) }, /but old\.test by accounts/],
   ['a name that is not registered', configuredAs('elm.test'), /registered for linden\.test\. fix: adopt the stack with --domain elm\.test/],
   ['a chat server that does not answer', { chat: aChat({ clientApiAnswers: false }) }, /does not answer/],
-  ['a signing key that is not found', { chat: aChat({ signingKeyId: null }) }, /does not have the signing key .* fix: set signing_key_path/],
+  [
+    'a signing key that is not found',
+    { chat: aChat({ signingKeyId: null }) },
+    /does not have the signing key .* fix: set signing_key_path/,
+  ],
   ['a newer chat server', { chat: aChat({ version: '1.170.0' }) }, /runs Synapse 1\.170\.0; the manifest has 1\.163\.2/],
   ['a newer PostgreSQL', { database: aDatabase({ version: '17.2' }) }, /runs PostgreSQL 17\.2; the manifest has 16\.14/],
   ['an encoding that is not UTF8', { database: aDatabase({ encoding: 'SQL_ASCII' }) }, /has the encoding SQL_ASCII/],
