@@ -90,7 +90,8 @@ export function portableHomeserver(homeserver: unknown): PortableHomeserver {
       if (maxUploadMegabytes === undefined) findings.push(refusal(key, 'write a size such as 50M'))
     } else if (part) {
       if (part.value !== undefined) settings[key] = part.value
-      if (part.left.length > 0) findings.push(refusal(key, `remove ${part.left.slice(0, 5).join(', ')} from it`))
+      const fix = part.value === undefined ? 'remove it' : `remove ${part.left.slice(0, 5).join(', ')} from it`
+      if (part.left.length > 0) findings.push(refusal(key, fix))
     } else if (key === 'listeners') findings.push(...listenerFindings(value))
     else if (key === 'app_service_config_files') findings.push(...appserviceFindings(value))
     else if (Object.hasOwn(fixed, key)) {

@@ -226,7 +226,7 @@ describe('homeserver.yaml is refused by the name of the key', () => {
     'mail by %s, which another host does not find',
     (smtp_host) => {
       expect(aStack({ chat: { email: { smtp_host } } })).toMatchObject({
-        findings: ['homeserver.yaml: email cannot be carried over: remove smtp_host from it'],
+        findings: ['homeserver.yaml: email cannot be carried over: remove it'],
         chat: { settings: expect.not.objectContaining({ email: expect.anything() }) },
       })
     },
