@@ -151,7 +151,7 @@ async function backendsOf(server: Server, chat: RunningChat): Promise<Found[]> {
   })
 }
 
-/** Of the chat server and its workers. */
+/** Addresses of the containers of the chat server and its workers. */
 export const addressesOf = ({ container, workers }: RunningChat): string[] => [container, ...workers].flatMap(({ addresses }) => addresses)
 
 type Named = Readonly<{ chat: RunningChat; serverName: string }>

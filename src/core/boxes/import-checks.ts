@@ -189,7 +189,7 @@ function dataWarnings({ container, dataFolder, dataMount }: DatabaseEvidence): s
 const noEffects: Readonly<Record<NoEffect, (settings: string) => string>> = {
   unread: (settings) => `The chat server does not know ${settings}: without effect in the stack, and left out of the box`,
   local: (settings) =>
-    `No member of another server is in a room here, so nobody loses a room when federation ends: ${settings}. Later, nobody of another server can join`,
+    `No member of another server is in a room here, so users lose no room when federation ends: ${settings}. Later, no user of another server can join`,
   alone: (settings) => `No worker runs, so settings of workers are left out without an effect: ${settings}`,
 }
 

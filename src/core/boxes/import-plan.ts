@@ -119,7 +119,7 @@ function contextOf({ chat, database }: ImportEvidence, settings: readonly Effect
   return {
     valueOf: (key) => values.get(key),
     unread: isFound(chat) ? chat.unread : [],
-    // Without a database nobody knows.
+    // Unknown without a database.
     hasRemoteMembers: !isFound(database) || database.remoteMembers > 0,
     hasWorkers: isFound(chat) && workersOf(chat).length > 0,
   }

@@ -33,7 +33,7 @@ export const originText = ({ file, line }: Pick<SettingOrigin, 'file' | 'line'>)
 const secretKeys = ['macaroon_secret_key', 'form_secret', 'registration_shared_secret', 'turn_shared_secret']
 const isSecret = (key: string): boolean => key === 'signing_key' || secretKeys.includes(key.replace(/_path$/, ''))
 
-/** What else is known of the stack. */
+/** Facts of the stack that decide about a setting. */
 export type SettingContext = Readonly<{
   /** Value of a setting in force. */
   valueOf(key: string): unknown
@@ -68,7 +68,7 @@ export function treatmentOf({ key, value }: Pick<EffectiveSetting, 'key' | 'valu
   return [{ as: Object.hasOwn(settings, key) || maxUploadMegabytes !== undefined ? 'setting' : 'template' }]
 }
 
-/** Features that nobody uses end without anybody noticing. */
+/** The end of a feature that is not in use changes nothing for users. */
 function groupTreatment(name: DropGroup, { hasRemoteMembers, hasWorkers }: SettingContext): Treatment {
   if (name === 'federation' && !hasRemoteMembers) return { as: 'unused', why: 'local' }
   if (name === 'workers' && !hasWorkers) return { as: 'unused', why: 'alone' }
