@@ -40,7 +40,8 @@ const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6, diskOf: 
 export async function simulateBox(input: Input): Promise<SimulatedBox> {
   const { clock, seed, folder, slug, images, latencies, faults } = input
   const pace: { -readonly [What in keyof Latencies]: Latencies[What] } = { ...instant.latencies }
-  const host = simulatedHost({ clock, random: seededRandom(`${seed}/${slug}`), folder, profile: { latencies: pace, faults: [] } })
+  const random = seededRandom(`${seed}/${slug}`)
+  const host = simulatedHost({ clock, random, folder, profile: { latencies: pace, faults: [] } })
   const box = await layOut(input)
   for (const image of Object.values(images)) await host.engine.pull(image, {})
   await host.engine.up(box.project, ['postgres', 'minio', 'synapse', 'edge'])
@@ -51,7 +52,7 @@ export async function simulateBox(input: Input): Promise<SimulatedBox> {
   const journal = await openJournal({ store: memoryStore(), clock })
   const once = onceOnly({ journal, locks: memoryLocks() })
   const boxes = onlyBox(box)
-  const deps = { ...host, clock, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: input.allowedImages }
+  const deps = { ...host, clock, random, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: input.allowedImages }
   return {
     executors: {
       'tenant-box.report_versions': report(deps),
