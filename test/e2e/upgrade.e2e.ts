@@ -60,7 +60,9 @@ describe.skipIf(!testbedExists())('an upgrade of PostgreSQL of a real box', () =
       return updateSteps.fence(run)
     }
     const result = await update(deps, { ...updateSteps, ...steps, fence })(agent.contextOf(commandId), payload())
-    process.stdout.write(`${commandId}: ${JSON.stringify({ outcome: result.outcome, error: result.error, downtime: result.downtime, fencedMs: result.fencedMs, restored: result.restored })}\n`)
+    process.stdout.write(
+      `${commandId}: ${JSON.stringify({ outcome: result.outcome, error: result.error, downtime: result.downtime, fencedMs: result.fencedMs, restored: result.restored })}\n`,
+    )
     const seen = await edge.stop()
     expect([...seen.keys()].filter((kind) => kind !== '200' && kind !== 'fenced')).toEqual([])
     expect(seen.get('fenced')).toBeGreaterThan(0)

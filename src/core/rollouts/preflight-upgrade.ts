@@ -1,5 +1,5 @@
 import { type InstalledVersions, isOlder, isUnknown, type TierVersions, whyNoHotCopy } from '../boxes/index.ts'
-import { bytesText, duration } from '../kit/index.ts'
+import { bytesText, plural } from '../kit/index.ts'
 import { type Finding, refusal } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 
@@ -26,7 +26,9 @@ export function upgradeFindings({ box, target }: About, limits: Limits): Finding
   const { slug, installed } = box
   const why = whyNotPossible(box) ?? whyNotRehearsed(box, limits)
   if (why === undefined) return []
-  return [refusal('POSTGRES_MAJOR', `PostgreSQL ${installed.postgres} → ${target.postgres} of ${slug} is another major version, and ${why}`)]
+  return [
+    refusal('POSTGRES_MAJOR', `PostgreSQL ${installed.postgres} → ${target.postgres} of ${slug} is another major version, and ${why}`),
+  ]
 }
 
 function whyNotPossible({ hostName, report, databaseBytes }: KnownBox): string | undefined {
@@ -36,16 +38,18 @@ function whyNotPossible({ hostName, report, databaseBytes }: KnownBox): string |
   if (notCopied !== undefined) return `it cannot be copied while it serves: ${notCopied}. fix: change that, then plan again`
   const room = roomOf(databaseBytes)
   if (room === null || freeDiskBytes === null || room <= freeDiskBytes) return undefined
-  return `needs ${bytesText(room)} of disk space, of which ${bytesText(freeDiskBytes)} are free on ${hostName}. fix: free space`
+  return `it needs ${bytesText(room)} of disk space, of which ${bytesText(freeDiskBytes)} are free on ${hostName}. fix: free space`
 }
+
+const dayMs = 24 * 3_600_000
 
 function whyNotRehearsed({ slug, rehearsal }: KnownBox, { now, upgrade }: Limits): string | undefined {
   const fix = `fix: \`tenantry boxes rehearse-upgrade ${slug} --to ${upgrade?.image ?? '<image>'}\``
-  if (!rehearsal || !upgrade) return `was never rehearsed. ${fix}`
+  if (!rehearsal || !upgrade) return `this was never rehearsed. ${fix}`
   if (rehearsal.image !== upgrade.image) return `only ${rehearsal.image} was rehearsed. ${fix}`
   if (!rehearsal.ok) return `its last rehearsal failed (\`tenantry boxes show ${slug}\`). ${fix}`
   if (Date.parse(now) - Date.parse(rehearsal.at) <= upgrade.maxAgeMs) return undefined
-  return `its last rehearsal is older than ${duration(upgrade.maxAgeMs)}. ${fix}`
+  return `its last rehearsal is older than ${plural(upgrade.maxAgeMs / dayMs, 'day')}. ${fix}`
 }
 
 /** The tag may have moved since the rehearsal; a digest that is not known yet is compared when it is pulled. */

@@ -37,7 +37,11 @@ function objectStoreFindings({ slug, installed }: KnownBox, { minio }: TierVersi
   ]
 }
 
-function componentFindings(component: Component, { box, target }: Readonly<{ box: KnownBox; target: TierVersions }>, limits: Limits): Finding[] {
+function componentFindings(
+  component: Component,
+  { box, target }: Readonly<{ box: KnownBox; target: TierVersions }>,
+  limits: Limits,
+): Finding[] {
   const { slug, installed, report } = box
   const [from, to] = [installed[component], target[component]]
   if (isUnknown(from))
