@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
+import { restore } from '../../src/agent/restore/index.ts'
 import { formerDatabaseSweeper, type UpdateDeps, type UpdateSteps, update, updateSteps } from '../../src/agent/update/index.ts'
 import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
 import { manualClock, problem, sha256Hex } from '../../src/core/kit/index.ts'
@@ -14,6 +15,7 @@ describe.skipIf(!testbedExists())('an upgrade of PostgreSQL of a real box', () =
   let deps: UpdateDeps
   let talk: Conversation
   let formerVolume: string
+  let snapshot: Readonly<{ snapshotId: string; snapshotSha256: string | null }>
   const images = testbedExists() ? readTestbed().images : undefined
 
   beforeAll(async () => {
@@ -109,9 +111,19 @@ describe.skipIf(!testbedExists())('an upgrade of PostgreSQL of a real box', () =
     ])
     // The optimizer knows the tables.
     expect(Number(await sql(`select reltuples from pg_class where relname = 'filler'`))).toBeGreaterThan(90_000)
+    snapshot = { snapshotId: result.snapshotId as string, snapshotSha256: result.snapshotSha256 }
     const later = manualClock(new Date(Date.now() + 8 * 86_400_000).toISOString())
     expect(await formerDatabaseSweeper({ ...deps, clock: later })()).toEqual([formerVolume])
     expect(await volumesOfDatabase()).toEqual([now])
     await expectWhole()
+  })
+
+  test('the snapshot of before it takes the box back to 15, with what was written until then', async () => {
+    const { slug, boxId, ownershipEpoch } = agent.addressed
+    const order = { slug, boxId, ownershipEpoch, ...snapshot, probe: payload().probe, deadlineMs: 600_000 }
+    const restored = await restore(deps)(agent.contextOf('upgrade-restore'), order)
+    expect(restored).toMatchObject({ outcome: 'restored', error: null })
+    expect(await version()).toMatch(/^15/)
+    expect(await sql('select count(*) from filler')).toBe('100000')
   })
 })

@@ -54,7 +54,10 @@ export async function prepareUpdate(run: UpdateRun): Promise<Before> {
   await assertNoOtherRecreation(run, before)
   const notAlongside = isAlongside(run) ? await whyNotAlongside(run, before, text) : undefined
   if (upgrade && notAlongside !== undefined)
-    throw problem('PREFLIGHT_REFUSED', `PostgreSQL of ${box.slug} is not upgraded, because its copy cannot be read: ${notAlongside}`)
+    throw problem(
+      'PREFLIGHT_REFUSED',
+      `PostgreSQL of ${box.slug} is not upgraded, because no snapshot can be stored from a copy: ${notAlongside}`,
+    )
   const needs = { facts: facts?.hotCopy, databaseBytes: null, freeDiskBytes: null }
   const notHot = isHot(run) ? (notAlongside ?? whyNoHotCopy(needs)) : undefined
   return {

@@ -54,7 +54,7 @@ function whyNotRehearsed({ slug, rehearsal }: KnownBox, { now, upgrade }: Limits
 
 /** The tag may have moved since the rehearsal; a digest that is not known yet is compared when it is pulled. */
 export function rehearsedDigestFindings({ slug, rehearsal }: KnownBox, image: string, digest: string | null | undefined): Finding[] {
-  if (!rehearsal?.digest || !digest || rehearsal.digest === digest) return []
+  if (!rehearsal?.digest || !digest || rehearsal.image !== image || rehearsal.digest === digest) return []
   return [
     refusal(
       'POSTGRES_MAJOR',
