@@ -86,7 +86,7 @@ function serverProject(run: UpdateRun): Project {
   return { ...project, name: projectOf(run) }
 }
 
-/** What a failure says, and its code. */
+/** The words and the code of a failure. */
 type Failing = Readonly<{ code: 'SNAPSHOT_FAILED' | 'UPDATE_FAILED'; what: string }>
 
 /** Runs the server, and removes it afterwards; its container may be gone before. Throws SNAPSHOT_FAILED, or as `failing` says. */

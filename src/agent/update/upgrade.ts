@@ -21,12 +21,12 @@ import {
 } from './update-run.ts'
 
 // An update to another major version of PostgreSQL. The copy of the stopped database is dumped and loaded into a volume of its own by the new
-// version, and compared. The volume that the box ran on is not touched: it is the way back.
+// version, and compared. The volume that the box ran on is not touched: a rollback takes it again.
 
 /** The place of the data of the official images up to this version; later ones have a folder for each. */
 const lastWithOneFolder = 17
 
-/** What the upgrade needs of the running database. Throws PREFLIGHT_REFUSED for what speaks against it, as a rehearsal would say it. */
+/** The facts of the running database that the upgrade needs. Throws PREFLIGHT_REFUSED for the findings of a rehearsal. */
 export async function upgradeSource(run: UpdateRun, before: Before, text: string): Promise<UpgradeSource | undefined> {
   const { box, deps, payload, signal } = run
   const target = before.planned.includes('postgres') ? payload.targets.services.postgres : undefined
@@ -119,7 +119,7 @@ async function loadFrom(run: UpdateRun, former: LocalBox, { volume, found, begin
   }
 }
 
-/** What is loaded must be on the disk, and no log left to replay. */
+/** The loaded database must be on the disk, with no log left to replay. */
 async function stopCleanly(run: UpdateRun, next: LocalBox, volume: string): Promise<void> {
   const { engine } = run.deps
   await engine.stop(next.project, ['postgres'])

@@ -164,10 +164,7 @@ export type UpdateStep = z.infer<typeof UpdateStep>
 export const UpdateOutcome = z.enum(['committed', 'failed', 'rolled_back', 'rollback_failed'])
 export type UpdateOutcome = z.infer<typeof UpdateOutcome>
 
-/**
- * How a rollback restored the former database, and its duration without the copying itself. `former-volume`: after an upgrade of PostgreSQL the
- * former version takes its own volume again.
- */
+/** How a rollback restored the former database, and its duration without the copying. `former-volume`: after an upgrade of PostgreSQL. */
 export const RestoredDatabase = z.object({
   from: z.enum(['cold-copy', 'dump', 'former-volume']),
   tookMs: z.number().min(0),

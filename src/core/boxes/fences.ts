@@ -23,12 +23,11 @@ export type SnapshotMode = z.infer<typeof SnapshotMode>
 export type TierSnapshots = Readonly<Record<Tier, SnapshotMode>>
 
 /** An update to another major version of PostgreSQL, whose files are incompatible: a copy is dumped and loaded into a new volume. */
-export const UpgradeOrder = z.object({
+const UpgradeOrder = z.object({
   way: z.enum(['dump-load']),
   /** The volume of the former version is kept this long after the update. */
   keepFormerDays: z.number().int().min(1),
 })
-export type UpgradeOrder = z.infer<typeof UpgradeOrder>
 
 /** The fence of one update, as the daemon orders it. */
 export const FenceOrder = z.object({

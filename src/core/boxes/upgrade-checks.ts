@@ -55,7 +55,7 @@ export const dataMajorFinding = (slug: string, { files, image }: Readonly<{ file
     `the data folder of ${slug} is of PostgreSQL ${files}, and its image is ${image}. fix: set an image of PostgreSQL ${files} in its compose file and start it, then rehearse again`,
   )
 
-/** What else is known of the running database. */
+/** Facts of the running database from other sources. */
 type Beside = Readonly<{ hotCopy: HotCopyFacts | null; freeDiskBytes: number | null; alteredSettings: readonly string[] }>
 
 /** Findings about the running database alone, before anything is copied. */

@@ -60,7 +60,7 @@ export function chooseFence(box: KnownBox, change: Change, limits: Pick<Limits, 
   return { ...chooseMode(box, change, limits), ...snapshotOrder(box, change.snapshot) }
 }
 
-/** Whatever was requested: the way back is the former volume, as long as no user wrote to the new one, and only a copy can be loaded. */
+/** The same for every request: a rollback takes the former volume, as long as no user wrote to the new one, and only a copy can be loaded. */
 const upgradeFence = (box: KnownBox, { to }: Change): FenceChoice => ({
   mode: 'until-stable',
   reason: `PostgreSQL ${box.installed.postgres} cannot read a database of ${to.postgres}`,

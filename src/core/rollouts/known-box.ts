@@ -32,12 +32,12 @@ export type KnownBox = Readonly<{
   heldBy: string | null
 }>
 
-export type KnownRehearsal = Readonly<{
+type KnownRehearsal = Readonly<{
   at: string
   ok: boolean
   image: string
   digest: string | null
-  /** Of dump, load, ANALYZE and comparison; null unless it was good. */
+  /** Dump, load, ANALYZE and comparison took this long; null unless it was good. */
   downtimeMs: number | null
 }>
 

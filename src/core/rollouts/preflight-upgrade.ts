@@ -9,7 +9,7 @@ import type { KnownBox, Limits } from './known-box.ts'
 export const majorOf = (version: string): string => /\d+/.exec(version)?.[0] ?? version
 
 /** Another major version of PostgreSQL, in whichever direction. */
-export const crossesMajor = (installed: Pick<InstalledVersions, 'postgres'>, target: Pick<TierVersions, 'postgres'>): boolean =>
+const crossesMajor = (installed: Pick<InstalledVersions, 'postgres'>, target: Pick<TierVersions, 'postgres'>): boolean =>
   !isUnknown(installed.postgres) && majorOf(installed.postgres) !== majorOf(target.postgres)
 
 /** A newer one; an older one cannot read what a newer one wrote. */

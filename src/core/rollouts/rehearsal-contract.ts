@@ -122,7 +122,7 @@ export const rehearseRollout = endpoint({
   summary: 'Rehearse a staged rollout to the current manifest on a simulated copy of the fleet in virtual time (stores nothing)',
 })
 
-/** Of upgrades to another major version of PostgreSQL. */
+/** The settings of upgrades to another major version of PostgreSQL. */
 export type UpgradeRules = Readonly<{
   /** How long an agent keeps the volume of the former version. */
   keepFormerDays: number
