@@ -43,4 +43,4 @@ const restoredWords = {
 
 /** The source and duration of a database restore. */
 export const restoredText = ({ from, tookMs, copiedMs }: NonNullable<RolloutAttempt['restored']>): string =>
-  `${restoredWords[from]} in ${duration(tookMs)}` + (copiedMs === undefined ? '' : ` (copied in ${duration(copiedMs)})`)
+  `${restoredWords[from]} in ${duration(tookMs)}${copiedMs === undefined ? '' : ` (copied in ${duration(copiedMs)})`}`
